@@ -1,31 +1,31 @@
 #!/usr/bin/env python3
-"""Runs every command line that a document or the help tells its reader to type: doc_commands.py BUILD FIXTURES TREE
+"""Run every command line in the documents and the help: doc_commands.py BUILD FIXTURES TREE
 
-In Markdown, command lines stand
-  * in code blocks, fenced or indented by four spaces. A fenced block marked sh, bash or console is commands, one marked
-    otherwise is none; one without a mark, and an indented one, is commands if a line of it begins with one of PROGRAMS.
-    If lines begin with "$ ", only those are typed;
-  * in `code` in running text, if that is one of PROGRAMS with at least one operand or option (for gpufilter, beside the
-    filter: `gpufilter smooth` is a name). In a column of a table headed "command" everything in `code` is one.
-In the help they are the lines that begin with "  gpufilter ".
+In Markdown, these are command lines:
+  * Code blocks, fenced or indented by four spaces. A fenced block marked sh, bash or console contains commands; blocks
+    with other marks do not. A fenced block without a mark or an indented block contains commands if one of its lines
+    begins with one of PROGRAMS. If lines begin with "$ ", only those are commands.
+  * `code` in running text that is one of PROGRAMS with at least one operand or option (for gpufilter, in addition to
+    the filter: `gpufilter smooth` is a name). In a table column headed "command", all `code` is a command.
+In the help, the lines that begin with "  gpufilter " are command lines.
 
 The lines of a block run in order in one bash, in a folder with the files of FIXTURES and of TREE, a copy of the project.
-Each must end with exit code 0. tests/docs/doc_commands.txt says what is done with lines that cannot run as they stand:
+Each must end with exit code 0. tests/docs/doc_commands.txt lists the lines that cannot run unchanged:
 
-    PATTERN => ACTION       the first that matches applies; * stands for anything. "FILE: PATTERN" is for one document
+    PATTERN => ACTION       the first match applies; * matches any text; "FILE: PATTERN" applies to one document
     NAME = VALUE            a placeholder, such as FILE, and its value
 
-Actions, which "needs PROGRAM, PROGRAM; " may precede ("a GPU" and "cairo" count as programs; without them the line is
-skipped):
+Actions. "needs PROGRAM, PROGRAM; " may precede them ("a GPU" and "cairo" count as programs); if one is missing, the
+line is skipped:
 
-    run                     as it stands
-    exit N                  as it stands, and must end with this exit code
-    exit 3 without a GPU    as it stands: exit code 3 and one line on standard error where there is no GPU, else 0
-    as COMMAND              this shorter command runs instead
-    dry                     "make -n" for make: the target exists, and a Makefile or script names each variable
-    by SCRIPT               nothing: this script, which tests/run runs, contains the same line
-    by SCRIPT list          ... or prints it as "SCRIPT BUILD list"; "by SCRIPT: TEXT" contains TEXT instead
-    skip: WHY               nothing
+    run                     unchanged
+    exit N                  unchanged; must end with this exit code
+    exit 3 without a GPU    unchanged; exit code 3 and one line on standard error if there is no GPU, else 0
+    as COMMAND              run this shorter command instead
+    dry                     run "make -n": the target exists, and a Makefile or script uses each variable
+    by SCRIPT               do not run: this script, which tests/run runs, contains the same line
+    by SCRIPT list          ... or "SCRIPT BUILD list" prints it; "by SCRIPT: TEXT": the script contains TEXT
+    skip: REASON            do not run
 """
 import collections
 import concurrent.futures
@@ -41,14 +41,14 @@ import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 TABLE = "tests/docs/doc_commands.txt"
-LIMIT = 600 # seconds for a block
-LEAST = 200 # a search that finds fewer lines does not work
+BLOCK_TIMEOUT = 600 # seconds per block
+MIN_LINES = 200 # fewer command lines mean that the search is broken
 
-# What a command line begins with; so does whatever lies in a folder of PLACES.
+# First words of command lines; every path that begins with one of FOLDERS also counts.
 PROGRAMS = set("""gpufilter gpufilter-mpi make sudo apt apt-get dpkg dpkg-deb dpkg-buildpackage docker podman lintian
     mpirun mpiexec srun sbatch salloc parallel seq numactl cc gcc clang c++ nvcc pkg-config cmake python3 pip bash
     compute-sanitizer ncu nsys valgrind perf cat echo printf cp ln mkdir cd export find ls git tar curl wget ldd""".split())
-PLACES = ("./", "build/", "tests/", "bench/", "samples/", "packaging/", ".ci/")
+FOLDERS = ("./", "build/", "tests/", "bench/", "samples/", "packaging/", ".ci/")
 
 Command = collections.namedtuple("Command", "path line text")
 
@@ -56,11 +56,11 @@ Command = collections.namedtuple("Command", "path line text")
 
 
 def program_of(text):
-    """The program and its arguments, without sudo and NAME=VALUE before it; "" if it is none of PROGRAMS."""
+    """Return the program and its arguments, without sudo and NAME=VALUE before it; "" if it is none of PROGRAMS."""
     words = text.split()
     while words and (words[0] == "sudo" or re.match(r"[A-Za-z_]\w*=", words[0])):
         words = words[1:]
-    known = words and (words[0] in PROGRAMS or words[0].startswith(PLACES))
+    known = words and (words[0] in PROGRAMS or words[0].startswith(FOLDERS))
     return (words[0], words[1:]) if known else ("", [])
 
 
@@ -71,7 +71,7 @@ def is_line(span):
 
 
 def bare(text):
-    """On one line, without its comment, one space between words."""
+    """Return the text on one line, without its comment, with one space between words."""
     text = re.sub(r"\\\n\s*", " ", text)
     if "\n" not in text:
         text = re.sub(r"(^|\s)# .*$", "", text)
@@ -79,14 +79,14 @@ def bare(text):
 
 
 def is_open(text):
-    """Does bash expect more lines, of a quotation, a loop or a here-document?"""
-    said = subprocess.run(["bash", "-n"], input=text + "\n", capture_output=True, text=True, check=False,
+    """Return whether bash expects more lines, to end a quotation, a loop or a here-document."""
+    stderr = subprocess.run(["bash", "-n"], input=text + "\n", capture_output=True, text=True, check=False,
                           env={**os.environ, "LC_ALL": "C"}).stderr
-    return text.endswith("\\") or "unexpected end" in said or "unexpected EOF" in said or "here-document at" in said
+    return text.endswith("\\") or "unexpected end" in stderr or "unexpected EOF" in stderr or "here-document at" in stderr
 
 
 def commands_in(path, lines, mark):
-    """The commands of a code block, given as (number, text) without indentation."""
+    """Return the commands of a code block, whose lines are (number, text) without indentation."""
     if mark not in ("", "sh", "bash", "console"):
         return []
     if not mark and not any(program_of(text.removeprefix("$ "))[0] for _, text in lines):
@@ -105,7 +105,7 @@ def commands_in(path, lines, mark):
 
 
 def spans_in(path, number, text, wanted):
-    """The commands in `code` of a paragraph or a cell, each a block of its own."""
+    """Yield the commands in `code` of a paragraph or a cell, each as its own block."""
     for found in re.finditer(r"(`+)(.+?)\1(?!`)", text, re.S):
         span = " ".join(found[2].split())
         if wanted(span):
@@ -113,7 +113,7 @@ def spans_in(path, number, text, wanted):
 
 
 def in_markdown(path, text):
-    """The blocks of commands in a document."""
+    """Yield the blocks of commands in a document."""
     lines = list(enumerate(text.split("\n"), 1))
     columns, at = [], 0
     while at < len(lines):
@@ -135,7 +135,7 @@ def in_markdown(path, text):
             for column, cell in zip(columns, cells):
                 yield from spans_in(path, number, cell, str if column == "command" else is_line)
             continue
-        else: # a paragraph ends at an empty line, or where another one, an item or a table begins
+        else: # a paragraph ends at an empty line, or before another paragraph, an item or a table
             columns = []
             while line.strip() and at < len(lines) and re.match(r" *(?![*+-] |\d+\. |\||```|#)\S", lines[at][1]):
                 at += 1
@@ -146,7 +146,7 @@ def in_markdown(path, text):
 
 
 def in_help(program):
-    """The examples in the help of each filter and command."""
+    """Yield the examples in the help of each filter and command."""
     def page(*names):
         return subprocess.run([program, "help", *names], capture_output=True, text=True, check=True).stdout.split("\n")
 
@@ -164,13 +164,13 @@ def find_blocks(program):
     for folder, folders, names in os.walk(ROOT):
         folders[:] = sorted(name for name in folders if name != "build" and not name.startswith("."))
         for name in sorted(names):
-            if name.endswith(".md") and name != "CHANGELOG.md": # that names what is no more
+            if name.endswith(".md") and name != "CHANGELOG.md": # the change log names removed options
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     blocks += in_markdown(os.path.relpath(os.path.join(folder, name), ROOT), file.read())
     return [block for block in blocks if block]
 
 
-# ---- what is done with them ----------------------------------------------------------------------------
+# ---- running them --------------------------------------------------------------------------------------
 
 Action = collections.namedtuple("Action", "kind value needs")
 
@@ -202,15 +202,15 @@ class Table:
         return Action("run", "", ())
 
     def fill(self, text):
-        """With the values of its placeholders: words, or parts of words as in K/N, but not NAME=VALUE."""
+        """Replace placeholders by their values: words, or parts of words as in K/N, but not NAME=VALUE."""
         names = "|".join(sorted(self.placeholders, key=len, reverse=True))
         return re.sub(rf"(?<![\w=$.'\"{{-])({names})(?![\w='\"}}])", lambda found: self.placeholders[found[1]], text)
 
 
-# The lines of a block, each in a file. A reader who tries examples one after the other removes what the one before has
-# made: an output of an earlier line that stands in the way goes, but what was there from the beginning stays.
+# Run the lines of a block, each stored in a file. Readers who try examples in order remove earlier outputs: an output
+# of an earlier line that exists already is removed and the line runs again; original files are kept.
 RUN_BLOCK = r"""
-remove_outputs() { # ERRORS: were there any?
+remove_outputs() { # ERRORS: succeed if an output was removed
     local name removed=1
     while read -r name; do
         [ -e "$FIXTURES/$name" ] || ! rm "$HERE/$name" || removed=0
@@ -249,7 +249,7 @@ class Checker:
 
     @functools.lru_cache(maxsize=None)
     def lines_of(self, script):
-        """The text of a script, or what it prints when it is asked for the lines that it runs."""
+        """Return the text of a script, or the lines that it runs, as "SCRIPT BUILD list" prints them."""
         name, _, listed = script.partition(" ")
         if listed:
             text = subprocess.run([os.path.join(ROOT, name), self.build, listed], capture_output=True, text=True,
@@ -259,8 +259,8 @@ class Checker:
                 text = file.read()
         return " ".join(re.sub(r"\\\n\s*", " ", text).split())
 
-    def not_left(self, value, text):
-        """Why a line is not run by the script that the table names; None if it is."""
+    def why_not_run(self, value, text):
+        """Return why the script in the table does not run a line; None if it does."""
         script, colon, part = value.partition(": ")
         name, unit = script.partition(" ")[0], re.fullmatch(r"build/tests/(test_\w+)", text)
         if unit:
@@ -274,15 +274,16 @@ class Checker:
     @functools.lru_cache(maxsize=None)
     def run_dry(self, text):
         if not re.fullmatch(r"(sudo )?make( [^&;|<>]*)?", text):
-            return None, "only a make alone can be run dry"
+            return None, "only a single make command can run dry"
         for name in re.findall(r"\s([A-Z_]+)=", text):
             if subprocess.run(["grep", "-rqw", "--include=Makefile", "--include=*.mk", "--include=*.sh", name, self.tree],
                               check=False).returncode:
-                return None, f"no Makefile knows {name}"
+                return None, f"no Makefile uses {name}"
         return self.run_block([re.sub(r"^(sudo )?make\b", "make -n", text)])[0]
 
     def run_block(self, texts):
-        """(exit code, standard error) of each line; no exit code if it was not reached, or did not end."""
+        """Return (exit code, standard error) of each line; the exit code is -1 if the line was not reached or did
+        not end."""
         with tempfile.TemporaryDirectory(prefix="gpufilter-docs-", ignore_cleanup_errors=True) as place:
             here, home = os.path.join(place, "here"), os.path.join(place, "home")
             subprocess.run(["cp", "-a", "--sparse=always", self.fixtures, here], check=True)
@@ -297,14 +298,14 @@ class Checker:
                     file.write(text + "\n")
             kept = {name: value for name, value in os.environ.items()
                     if not name.startswith(("GF_", "MAKE", "MFLAGS")) and name not in ("BUILD", "SAN", "MPI")}
-            # CUDA=0: a dry make need not try the compiler each time.
+            # CUDA=0: make does not search for nvcc each time.
             environment = {**kept, "PATH": f"{self.build}:{kept['PATH']}", "LC_ALL": "C", "HOME": home, "TERM": "dumb",
                            "CUDA": "0", "HERE": here, "FIXTURES": self.fixtures}
             bash = subprocess.Popen(["bash", "--norc", "-c", RUN_BLOCK, "bash", *files], cwd=here, start_new_session=True,
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                     env=environment)
             try:
-                bash.wait(LIMIT)
+                bash.wait(BLOCK_TIMEOUT)
             except subprocess.TimeoutExpired:
                 pass
             try:
@@ -315,34 +316,34 @@ class Checker:
             return [(int(read(path + ".code") or -1), read(path + ".err")) for path in files]
 
     def check_block(self, block):
-        """What came of each line: (how, why, standard error). How: run, dry, left, skipped or FAIL."""
+        """Return the outcome of each line: (kind, reason, standard error). Kinds: run, dry, by script, skipped, FAIL."""
         outcomes, running = [None] * len(block), {}
         for i, command in enumerate(block):
             text = bare(command.text)
             action = self.table.find(command.path, text)
             missing = [need for need in action.needs if not self.has(need)]
             if missing or action.kind == "skip":
-                outcomes[i] = "skipped", f"there is no {missing[0].removeprefix('a ')}" if missing else action.value, ""
+                outcomes[i] = "skipped", f"no {missing[0].removeprefix('a ')}" if missing else action.value, ""
             elif action.kind == "by":
-                why = self.not_left(action.value, text)
-                outcomes[i] = "FAIL" if why else "left", why, ""
+                why = self.why_not_run(action.value, text)
+                outcomes[i] = "FAIL" if why else "by script", why, ""
             elif action.kind == "dry":
-                code, said = self.run_dry(text)
-                outcomes[i] = ("dry", None, "") if code == 0 else ("FAIL", "make -n fails", said)
+                code, stderr = self.run_dry(text)
+                outcomes[i] = ("dry", None, "") if code == 0 else ("FAIL", "make -n fails", stderr)
             elif action.kind != "as" and "..." in text:
-                outcomes[i] = "FAIL", f"it has ... in it: {TABLE} must say what is run instead", ""
+                outcomes[i] = "FAIL", f"it contains ...: {TABLE} must give the command to run instead", ""
             else:
                 given = command.text if "\n" in command.text else text
                 running[i] = action, action.value if action.kind == "as" else self.table.fill(given)
-        came = self.run_block([text for _, text in running.values()]) if running else []
-        for (i, (action, text)), (code, said) in zip(running.items(), came):
+        results = self.run_block([text for _, text in running.values()]) if running else []
+        for (i, (action, text)), (code, stderr) in zip(running.items(), results):
             want = int(action.value.split()[0]) if action.kind == "exit" else 0
             if action.value.endswith("without a GPU"):
                 want = 0 if self.gpu else want
-                if want and not re.fullmatch(r"gpufilter: .*\n", said):
-                    code = f"{code}, and standard error is not one line that says why"
+                if want and not re.fullmatch(r"gpufilter: .*\n", stderr):
+                    code = f"{code}, and standard error is not one line with the reason"
             why = f"`{text}`: exit code {code}, not {want} (-1: did not end)"
-            outcomes[i] = "run" if code == want else "FAIL", why, said
+            outcomes[i] = "run" if code == want else "FAIL", why, stderr
         return outcomes
 
 
@@ -357,31 +358,31 @@ def read(path):
 def main():
     checker = Checker(*sys.argv[1:4])
     blocks = find_blocks(checker.program)
-    # A block that stands in two documents is run once, unless the table has something for one of them.
+    # A block that occurs in two documents runs once, unless the table has rules for one of them.
     alike = {tuple((command.text, checker.table.find(command.path, bare(command.text))) for command in block): block
              for block in reversed(blocks)}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        came = list(zip(alike.values(), pool.map(checker.check_block, alike.values())))
+        results = list(zip(alike.values(), pool.map(checker.check_block, alike.values())))
     counts, skipped = collections.Counter(), collections.Counter()
-    for command, (how, why, said) in ((c, o) for block, outcomes in came for c, o in zip(block, outcomes)):
+    for command, (how, why, stderr) in ((c, o) for block, outcomes in results for c, o in zip(block, outcomes)):
         counts[how] += 1
         if how == "skipped":
             skipped[why] += 1
         if how == "FAIL":
             print(f"FAIL {command.path}:{command.line}: {bare(command.text)}\n     {why}")
-            for line in said.rstrip().split("\n")[:8] if said else []:
+            for line in stderr.rstrip().split("\n")[:8] if stderr else []:
                 print(f"     | {line}")
     for number, _, regex, _ in checker.table.rules:
         if number not in checker.table.used:
             counts["FAIL"] += 1
-            print(f"FAIL {TABLE}:{number}: no document has such a line: {regex.pattern}")
+            print(f"FAIL {TABLE}:{number}: no document contains such a line: {regex.pattern}")
     for why, count in sorted(skipped.items()):
         print(f"SKIP {count}: command lines of the documents: {why}")
-    if sum(counts.values()) < LEAST:
+    if sum(counts.values()) < MIN_LINES:
         counts["FAIL"] += 1
         print(f"FAIL only {sum(counts.values())} command lines were found")
-    print(", ".join(f"{counts[how]} {how}" for how in ("run", "dry", "left", "skipped")))
-    print(f"{counts['run'] + counts['dry'] + counts['left']} passed, {counts['FAIL']} failed, {counts['skipped']} skipped")
+    print(", ".join(f"{counts[how]} {how}" for how in ("run", "dry", "by script", "skipped")))
+    print(f"{counts['run'] + counts['dry'] + counts['by script']} passed, {counts['FAIL']} failed, {counts['skipped']} skipped")
     sys.exit(counts["FAIL"] != 0)
 
 

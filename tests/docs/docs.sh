@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
-# The documentation: tests/docs/docs.sh BUILD. Links lead somewhere; generated pages are what `make docs` would write; every
-# picture is what the command beside it makes now: to the pixel, or of a plot, its curves to less than a point. How
-# cairo draws a plot is not compared (fonts and versions differ), so the plots in docs/ need no cairo here.
+# The documentation: tests/docs/docs.sh BUILD. Links have targets; generated pages equal the output of `make docs`;
+# every picture equals the present output of its command: exactly, or for a plot, its curves to less than one point.
+# The drawing of plots is not compared, because fonts and versions of cairo differ; the plots in docs/ therefore need
+# no cairo here.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
 gpufilter=$(cd "${1:-build}" && pwd)/gpufilter
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
-    skip 1 "docs: python3 is not here, or older than 3.8"
+    skip 1 "docs: no python3 of version 3.8 or later"
     check_sum
     exit
 fi
 
 mapfile -t pages < <(find . -name build -prune -o -name '.?*' -prune -o -name '*.md' -printf '%P\n' | LC_ALL=C sort)
-check "pages are found" [ ${#pages[@]} -gt 5 ]
-check "links lead somewhere" python3 tests/docs/docs_links.py "${pages[@]}"
+check "more than 5 pages are found" [ ${#pages[@]} -gt 5 ]
+check "all links have targets" python3 tests/docs/docs_links.py "${pages[@]}"
 
-# What `make docs` would write. It takes the list of filters from the program.
+# Run `make docs` into a copy. It reads the list of filters from the program.
 mkdir "$work/docs"
 cp README.md "$work/README.md"
 check "every command of the gallery runs" python3 docs/make_gallery.py --numbers "$gpufilter" "$work/docs" "$work/README.md"
@@ -27,24 +28,24 @@ fi
 check "README.md: the filters, see make docs" diff -u README.md "$work/README.md"
 check "docs/gallery.md is up to date, see make docs" diff -u docs/gallery.md "$work/docs/gallery.md"
 
-# Of each picture.
+# Compare each picture.
 while IFS=$'\t' read -r picture command; do
     case $picture in
     *.svg)
         log=
         case $command in *' --log-scale '*) log=log ;; esac
-        check "docs/$picture shows these numbers: $command" \
+        check "docs/$picture shows the numbers of: $command" \
             python3 tests/docs/docs_plot.py "docs/$picture" "$work/docs/$picture.csv" $log
         ;;
-    *) check "docs/$picture is what is made by: $command" "$gpufilter" compare "docs/$picture" "$work/docs/$picture" ;;
+    *) check "docs/$picture equals the output of: $command" "$gpufilter" compare "docs/$picture" "$work/docs/$picture" ;;
     esac
-    check "docs/$picture is small" [ -n "$(find "docs/$picture" -size -150000c)" ]
+    check "docs/$picture has less than 150 kB" [ -n "$(find "docs/$picture" -size -150000c)" ]
     grep -qF "\"docs/$picture\"" README.md || continue
-    check "README.md: docs/$picture has its command" grep -qxF "    $command" README.md
+    check "README.md shows the command of docs/$picture" grep -qxF "    $command" README.md
 done <"$work/docs/commands"
-check "pictures were compared" [ "$(wc -l <"$work/docs/commands")" -gt 10 ]
-check "all together are" [ "$(find docs/pictures -type f -printf '%s\n' | awk '{sum += $1} END {print sum}')" -lt 1500000 ]
+check "more than 10 pictures are compared" [ "$(wc -l <"$work/docs/commands")" -gt 10 ]
+check "all pictures have less than 1.5 MB" [ "$(find docs/pictures -type f -printf '%s\n' | awk '{sum += $1} END {print sum}')" -lt 1500000 ]
 python3 tests/docs/docs_links.py --pictures "${pages[@]}" | LC_ALL=C sort -u >"$work/shown"
-check "none is left over" diff <(grep '^docs/pictures/' "$work/shown") <(find docs/pictures -type f | LC_ALL=C sort)
+check "every picture is used" diff <(grep '^docs/pictures/' "$work/shown") <(find docs/pictures -type f | LC_ALL=C sort)
 
 check_sum

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Finds links that lead nowhere: docs_links.py FILE.md...
+"""Find broken links: docs_links.py FILE.md...
 
-A link to a file must find it, beside the page; one to #a-heading must find that heading, as GitHub names it. Links into
-the web are not followed. With --pictures it lists the pictures that the pages show instead.
+A link to a file must name an existing file, relative to the page. A link to #a-heading must name a heading, as
+GitHub spells it. Links to the web are not followed. With --pictures, list the pictures that the pages show
+instead.
 """
 import os
 import re
@@ -11,7 +12,7 @@ import urllib.parse
 
 
 def prose(path):
-    """Its lines without code."""
+    """Yield the lines of a page without code."""
     fenced = False
     with open(path, encoding="utf-8") as file:
         for line in file.read().splitlines():
@@ -22,7 +23,8 @@ def prose(path):
 
 
 def anchors(path):
-    """What GitHub makes of the headings: lower case, no punctuation, hyphens for spaces, numbers for namesakes."""
+    """Return GitHub's anchors of the headings: lower case, no punctuation, hyphens for spaces, numbers for equal
+    names."""
     names, seen = set(), {}
     for line in prose(path):
         names.update(re.findall(r'<a (?:name|id)="([^"]+)"', line))
@@ -36,7 +38,7 @@ def anchors(path):
 
 
 def links(path):
-    """(is it a picture?, where it leads)"""
+    """Yield (whether it is a picture, target)."""
     for line in prose(path):
         line = re.sub(r"`[^`]*`", "", line)
         for mark, target in re.findall(r"(!?)\[(?:[^\[\]]|!?\[[^\]]*\]\([^)]*\))*\]\(<?([^)\s>]+)[^)]*\)", line):
@@ -50,7 +52,7 @@ def links(path):
 
 
 def follow(page, target):
-    """The file and the heading that a link leads to; None for the web."""
+    """Return the file and the heading of a link; None for the web."""
     if re.match(r"[a-z]+:", target):
         return None, None
     path, _, anchor = urllib.parse.unquote(target).partition("#")
@@ -70,7 +72,7 @@ def main():
                     print(path)
             elif path and (not os.path.exists(path) or
                            anchor and path.endswith(".md") and anchor not in anchors(path)):
-                print("%s: leads nowhere: %s" % (page, target))
+                print("%s: broken link: %s" % (page, target))
                 broken += 1
     sys.exit(broken > 0)
 

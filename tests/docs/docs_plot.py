@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Does a plot show these numbers? docs_plot.py PLOT.svg NUMBERS.csv [log]
+"""Check that a plot shows the given numbers: docs_plot.py PLOT.svg NUMBERS.csv [log]
 
-Every column of numbers must be drawn by some path of the SVG, to less than a point. Axes are found by their ends: the
-first and the last row lie at the path's left and right, the largest and the smallest value fix the scale. Text, ticks
-and colours are not looked at: which fonts there are and how cairo writes a path must not matter.
+Some path of the SVG must draw each column of numbers, to less than a point. The path's extent defines the axes:
+the first and the last row are at its left and right end; the largest and the smallest value define the scale.
+Text, ticks and colours are ignored, because fonts and the path syntax of cairo vary.
 """
 import csv
 import math
 import re
 import sys
 
-NEAR = 0.6  # points across: what is closer than 0.5 is drawn in one place
-LEVEL = 0.1  # points up or down
+X_TOLERANCE = 0.6  # horizontal tolerance in points: points closer than 0.5 are merged
+Y_TOLERANCE = 0.1  # vertical tolerance in points
 
 
 def paths(svg):
-    """Lists of strokes, of points each; without the shapes of letters."""
+    """Yield lists of strokes, which are lists of points, without glyphs."""
     for text in re.findall(r'<path\b[^>]*?\sd="([^"]*)"', re.sub(r"<defs>.*?</defs>", "", svg, flags=re.S)):
         strokes = []
         for mark, x, y in re.findall(r"([MLZ]) *(?:(-?[\d.]+)[ ,]+(-?[\d.]+))?", text):
@@ -29,17 +29,17 @@ def paths(svg):
 
 
 def by_column(strokes):
-    """{whole number: the lines that come by there}: few are looked at for each place."""
+    """Return {integer x: segments near it}, so that few segments are examined per point."""
     columns = {}
     for stroke in strokes:
         for (x0, y0), (x1, y1) in zip(stroke, stroke[1:]):
-            for column in range(math.floor(min(x0, x1) - NEAR), math.floor(max(x0, x1) + NEAR) + 1):
+            for column in range(math.floor(min(x0, x1) - X_TOLERANCE), math.floor(max(x0, x1) + X_TOLERANCE) + 1):
                 columns.setdefault(column, []).append((x0, y0, x1, y1))
     return columns
 
 
 def heights(columns, x, near):
-    """The lowest and the highest that lines reach between x - near and x + near; y grows downwards."""
+    """Return the lowest and the highest y of the segments between x - near and x + near; y grows downwards."""
     found = []
     for x0, y0, x1, y1 in columns.get(math.floor(x), []):
         left, right = max(min(x0, x1), x - near), min(max(x0, x1), x + near)
@@ -48,30 +48,30 @@ def heights(columns, x, near):
     return (max(found), min(found)) if found else None
 
 
-def shows(strokes, places, values, bars):
-    """Do the lines go through these places? Places are from 0 to 1, values from the axis' lowest to its highest."""
+def shows(strokes, positions, values, bars):
+    """Return whether the lines pass through these points. Positions are from 0 to 1 along the axis."""
     everywhere = [x for stroke in strokes for x, _ in stroke]
     if not everywhere:
         return False
     left, width = min(everywhere), max(everywhere) - min(everywhere)
     columns = by_column(strokes)
-    seen = [heights(columns, left + width * place, 0.1 if bars else NEAR) for place in places]
+    seen = [heights(columns, left + width * position, 0.1 if bars else X_TOLERANCE) for position in positions]
     if None in seen:
         return False
-    most, least = max(range(len(values)), key=values.__getitem__), min(range(len(values)), key=values.__getitem__)
-    low = seen[least][1 if bars else 0]
-    scale = (low - seen[most][1]) / (values[most] - values[least])
-    expected = [low - scale * (value - values[least]) for value in values]
+    highest, lowest = max(range(len(values)), key=values.__getitem__), min(range(len(values)), key=values.__getitem__)
+    low = seen[lowest][1 if bars else 0]
+    scale = (low - seen[highest][1]) / (values[highest] - values[lowest])
+    expected = [low - scale * (value - values[lowest]) for value in values]
     for i, (bottom, top) in enumerate(seen):
         if bars:
-            if abs(expected[i] - top) > LEVEL:
+            if abs(expected[i] - top) > Y_TOLERANCE:
                 return False
             continue
-        # The line passes here, and goes nowhere where its neighbours are not.
-        reach = 1 + math.ceil(2 * NEAR / width * len(places))
+        # The line passes this point, and stays within the range of its neighbours.
+        reach = 1 + math.ceil(2 * X_TOLERANCE / width * len(positions))
         around = expected[max(i - reach, 0):i + reach + 1]
-        if not (top - LEVEL < expected[i] < bottom + LEVEL and
-                min(around) - LEVEL < top and bottom < max(around) + LEVEL):
+        if not (top - Y_TOLERANCE < expected[i] < bottom + Y_TOLERANCE and
+                min(around) - Y_TOLERANCE < top and bottom < max(around) + Y_TOLERANCE):
             return False
     return scale > 0
 
@@ -89,7 +89,7 @@ def main():
         last = len(rows) if bars else len(rows) - 1
         points = [((i + 0.5 if bars else i) / last, float(row[column])) for i, row in enumerate(rows)]
         if log:
-            points = [(place, math.log10(value)) for place, value in points if value > 0]
+            points = [(position, math.log10(value)) for position, value in points if value > 0]
         if not any(shows(strokes, *zip(*points), bars) for strokes in drawn):
             sys.exit("%s: no curve shows the %d numbers of column %s" % (sys.argv[1], len(points), name))
 

@@ -1,8 +1,8 @@
-"""docs/library.py against the header, the program and NumPy: tests/docs/library_check.py BUILD FOLDER
+"""Compare docs/library.py with the header, the program and NumPy: tests/docs/library_check.py BUILD FOLDER
 
-Its structures must lie as the C compiler lays them, and what it computes must be what the program gives for
-the same pixels in a file, and what tests/system/numpy/ says. libgpufilter.so.0 must be where the loader
-looks (LD_LIBRARY_PATH). One check is one structure, or one image through one filter."""
+Its structures must have the layout of the C compiler. Its results must equal those of the program for the same
+pixels in a file, and those of tests/system/numpy/. The loader must find libgpufilter.so.0 (LD_LIBRARY_PATH). One
+check is one structure, or one image through one filter."""
 
 import ctypes
 import importlib.util
@@ -21,10 +21,10 @@ sys.dont_write_bytecode = True
 passed, failed = 0, 0
 
 
-def check(what, good):
+def check(what, ok):
     global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
         print("FAIL", what)
 
 
@@ -39,7 +39,7 @@ def load(path):
 
 
 def layouts_in_c(structures, folder):
-    """{structure: [bytes, {member: (place, bytes)}]}, or [None] where C knows no such member."""
+    """Return {structure: [bytes, {member: (offset, bytes)}]}; the compiler rejects unknown members."""
     lines = ["#include <stdio.h>", '#include "gpufilter.h"', "int main(void) {", 'printf("{\\"\\": 0");']
     for s in structures:
         name = s.__name__
@@ -63,7 +63,7 @@ def check_layouts(library, folder):
     check("docs/library.py has structures", len(structures) >= 5)
     for s in structures:
         here = [ctypes.sizeof(s), {name: [getattr(s, name).offset, getattr(s, name).size] for name, _ in s._fields_}]
-        check("%s lies as in the header: C %s, Python %s" % (s.__name__, in_c[s.__name__], here),
+        check("%s has the layout of the header: C %s, Python %s" % (s.__name__, in_c[s.__name__], here),
               here == in_c[s.__name__])
     text = open("src/gpufilter.h").read()
     check("MAX_COLUMNS", "#define GF_MAX_COLUMNS %d\n" % library.MAX_COLUMNS in text)
@@ -73,10 +73,10 @@ def check_layouts(library, folder):
 
 
 def images(rng):
-    """Arrays that are whole, cut out of larger ones, and of one row."""
-    for kind, most in (("u1", 255), ("u2", 65535), ("f4", 1)):
+    """Yield contiguous arrays, parts of larger ones, and single rows."""
+    for kind, maximum in (("u1", 255), ("u2", 65535), ("f4", 1)):
         for channels in (1, 3) if kind == "f4" else (1, 2, 3, 4):
-            whole = rng.random((23, 37, channels)) * most
+            whole = rng.random((23, 37, channels)) * maximum
             whole = whole.astype(kind)
             yield whole
             yield whole[5:-3, 7:-2]
@@ -94,20 +94,20 @@ def check_images(library, program, folder):
 
             made, tables = engine.run("smooth", image, axis="xy", radius=3, keep_brightness=True)
             want = smooth.smooth(image, np.float32(1), 3, np.float32(0.6), "enhance,blur,smooth", "xy", 0, True)
-            check("smooth, as NumPy does it: " + what, made.tobytes() == want.tobytes() and tables == {})
+            check("smooth equals NumPy: " + what, made.tobytes() == want.tobytes() and tables == {})
             out = os.path.join(folder, "out%d%s" % (number, os.path.splitext(path)[1]))
             command = [program, "smooth", "--axis", "xy", "--radius", "3", "-k", path, out]
             subprocess.run(command, check=True)
-            check("smooth, as the program does it: " + what, made.tobytes() == library.read(out).tobytes())
+            check("smooth equals the program: " + what, made.tobytes() == library.read(out).tobytes())
 
             made, tables = engine.run("hist", image, bins=8, channel="all")
             command = [program, "hist", "--bins", "8", "--channel", "all", "--json", path]
             record = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-            check("hist, as the program does it: " + what, made is None and tables == record["result"])
+            check("hist equals the program: " + what, made is None and tables == record["result"])
 
 
 def check_file(library, program, folder):
-    """The picture of the example: a whole file, through the library and by the program."""
+    """Compare the library and the program on the image of the example."""
     out = os.path.join(folder, "scene.pam")
     subprocess.run([program, "smooth", "--axis", "xy", "samples/scene.png", out], check=True)
     with library.Engine() as engine:
@@ -115,8 +115,8 @@ def check_file(library, program, folder):
     check("smooth of samples/scene.png", np.array_equal(made, library.read(out)))
 
 
-def check_refusals(library):
-    def refused(kind, part, name, image, **options):
+def check_rejections(library):
+    def rejects(kind, part, name, image, **options):
         try:
             engine.run(name, image, **options)
         except kind as error:
@@ -125,13 +125,13 @@ def check_refusals(library):
 
     image = np.zeros((4, 5, 3), np.uint8)
     with library.Engine() as engine:
-        check("columns with gaps", refused(ValueError, "copy()", "hist", image[:, ::2]))
-        check("rows from the bottom up", refused(ValueError, "copy()", "hist", image[::-1]))
-        check("two dimensions", refused(ValueError, "H x W x C", "hist", image[0]))
-        check("other types", refused(ValueError, "H x W x C", "hist", image.astype(">u2")))
-        check("other filters", refused(ValueError, "no filter", "sharpen", image))
-        check("filters of two images", refused(ValueError, "no filter", "dot", image))
-        check("what the library says", refused(RuntimeError, "--bins '0': must be", "hist", image, bins=0))
+        check("columns with gaps", rejects(ValueError, "copy()", "hist", image[:, ::2]))
+        check("rows from the bottom up", rejects(ValueError, "copy()", "hist", image[::-1]))
+        check("two dimensions", rejects(ValueError, "H x W x C", "hist", image[0]))
+        check("other types", rejects(ValueError, "H x W x C", "hist", image.astype(">u2")))
+        check("other filters", rejects(ValueError, "no filter", "sharpen", image))
+        check("filters of two images", rejects(ValueError, "no filter", "dot", image))
+        check("messages of the library", rejects(RuntimeError, "--bins '0': must be", "hist", image, bins=0))
 
 
 def main(build, folder):
@@ -140,7 +140,7 @@ def main(build, folder):
     check_layouts(library, folder)
     check_images(library, program, folder)
     check_file(library, program, folder)
-    check_refusals(library)
+    check_rejections(library)
     print("%d passed, %d failed, 0 skipped" % (passed, failed))
     return 1 if failed else 0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The manual pages: tests/docs/pages.sh BUILD. They say what the program's help says, mandoc and groff accept them without a
-# warning, and they fit into 80 columns.
+# The manual pages: tests/docs/pages.sh BUILD. They contain the text of the program's help, mandoc and groff accept
+# them without warnings, and they fit into 80 columns.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -10,36 +10,36 @@ export LC_ALL=C
 
 names() { "$build/gpufilter" help | awk '/^(Filters|Commands):/ {on = 1; next} /^$/ {on = 0} on {print $1}'; }
 pages() { (cd "$man" && printf '%s\n' *.1); }
-silent() { # COMMAND...: prints nothing
-    local said
-    said=$("$@" 2>&1)
-    echo "$said"
-    [ -z "$said" ]
+silent() { # COMMAND...: must print nothing
+    local printed
+    printed=$("$@" 2>&1)
+    echo "$printed"
+    [ -z "$printed" ]
 }
 render() { mandoc -T ascii -O width=78 "$1" | sed 's/.\x08//g'; }
 
-# ---- which pages there are -------------------------------------------------------------------------
+# ---- list of pages ---------------------------------------------------------------------------------
 
-check "a page for each filter and command, and one more" \
+check "one page per filter and command, and gpufilter(1)" \
     diff <(names | sed 's/.*/gpufilter-&.1/' | cat - <(echo gpufilter.1) | sort) <(pages | sort)
 references() { grep -h '^\.Xr gpufilter' "$man"/*.1 | awk '{print $2 "." $3}' | sort -u | comm -23 - <(pages | sort); }
-check "each page that another one names is there" silent references
+check "every page named by another page exists" silent references
 same_again() {
     local page day
     day=$(sed -n 's/^\.Dd //p' "$man/gpufilter.1")
     for page in $("$build/pages"); do "$build/pages" "$page" "$day" | cmp - "$build/$page" || return; done
 }
-check "pages and completions are the same when they are made again" same_again
+check "generated again, pages and completions are identical" same_again
 all() { diff <("$build/pages" | sort) <(cd "$build" && find man completions -type f ! -name made | sort); }
-check "the names of all of them" all
+check "the list of pages and completions" all
 unknown() { ! "$build/pages" man/nothing.1 today >"$work/out" 2>&1 && grep -q '^pages: man/nothing.1: No such file' "$work/out"; }
-check "a page that is not there" unknown
+check "an unknown page" unknown
 if [ -c /dev/full ]; then
     full() { ! "$build/pages" man/gpufilter.1 today >/dev/full 2>"$work/out" && grep -q '^pages: standard output: No space' "$work/out"; }
     check "a full disk" full
 fi
 
-# ---- their form -----------------------------------------------------------------------------------
+# ---- form -----------------------------------------------------------------------------------------
 
 if command -v mandoc >/dev/null 2>&1; then
     wide() { render "$1" | awk 'length($0) > 80'; }
@@ -55,18 +55,18 @@ if command -v groff >/dev/null 2>&1 && groff -mdoc -z -Tascii "$man/gpufilter.1"
 else
     skip 1 "pages: no groff with mdoc"
 fi
-if man --warnings=w -l "$man/gpufilter.1" >/dev/null 2>&1; then # man-db, and it formats pages here
+if man --warnings=w -l "$man/gpufilter.1" >/dev/null 2>&1; then # man-db is installed and formats pages
     warnings() { { MANWIDTH=80 man --warnings=w -l "$1" >/dev/null; } 2>&1; }
     for page in "$man"/*.1; do check "man: ${page##*/}" silent warnings "$page"; done
 else
     skip 1 "pages: no man-db"
 fi
 
-# ---- what they say --------------------------------------------------------------------------------
+# ---- contents -------------------------------------------------------------------------------------
 
-# Blanks as they may be anywhere: a page may also begin a line behind a hyphen.
+# Normalize blanks: a page may also break a line after a hyphen.
 flat() { tr -s ' ' | sed 's/- /-/g'; }
-# "-r, --radius R" and all that is told about it, in a line.
+# Print "-r, --radius R" and its description on one line.
 paragraphs() { # FILE
     render "$1" | awk '
         /^     -/ {print text; text = ""; on = 1}
@@ -74,8 +74,8 @@ paragraphs() { # FILE
         on {text = text $0}
         END {print text}' | flat
 }
-# Looks for each line of help_options.awk in the paragraphs.
-tells_options() { # NAME
+# Find each line of help_options.awk in the paragraphs.
+describes_options() { # NAME
     local head text range words fallback found want missing=0 count=0
     paragraphs "$man/gpufilter-$1.1" >"$work/paragraphs"
     while IFS=$'\x1f' read -r head _ _ text range words fallback; do
@@ -91,7 +91,7 @@ tells_options() { # NAME
     done < <("$build/gpufilter" help "$1" | awk -f tests/support/tools/help_options.awk | tr '\t' '\037' | flat)
     [ $missing -eq 0 ] && [ $count -gt 2 ]
 }
-tells_lines() { # PAGE: all lines of standard input
+contains_lines() { # PAGE: must contain all lines of standard input
     render "$man/$1" | tr '\n' ' ' | flat >"$work/flat"
     local line missing=0 count=0
     while IFS= read -r line; do
@@ -103,26 +103,26 @@ tells_lines() { # PAGE: all lines of standard input
 examples() { "$build/gpufilter" help "$1" | sed -n '/^Examples:/,$s/^  //p'; }
 if command -v mandoc >/dev/null 2>&1; then
     for name in $(names); do
-        check "options of $name" tells_options "$name"
-        check "examples of $name" tells_lines "gpufilter-$name.1" < <(examples "$name")
+        check "options of $name" describes_options "$name"
+        check "examples of $name" contains_lines "gpufilter-$name.1" < <(examples "$name")
     done
-    # What a filter shares with others is in groups behind its own.
+    # Options that several filters share are described in groups after the filter's own options.
     shared() { for name in $(names); do "$build/gpufilter" help "$name" | sed '/^Filter options:/,/^$/d; /^Options:/,/^$/d'; done |
         awk -f tests/support/tools/help_options.awk | cut -f 1 | sort -u; }
-    check "shared options in gpufilter(1)" tells_lines gpufilter.1 < <(shared)
+    check "shared options in gpufilter(1)" contains_lines gpufilter.1 < <(shared)
     section() { render "$man/$1" | awk -v "head=$2" '/^[^ ]/ {on = $0 == head; next} on'; } # PAGE HEADING
-    # Of the library's statuses, and of signals.
+    # The library's statuses, and signals.
     codes() { sed -nE '/^typedef enum gf_status/,/^}/s/.* = ([0-9]+).*/\1/p' src/gpufilter.h && echo '128 + n'; }
     exits() { diff <(codes) <(section "$1" 'EXIT STATUS' | sed '/^$/,$d' | sed -nE 's/^     ([0-9][0-9n +]*[0-9n]|[0-9]) .*/\1/p'); }
     for page in $(pages); do check "exit codes in $page" exits "$page"; done
-    # What calls of getenv name, or the table just before them.
+    # The names passed to getenv, or in the table before the call.
     variables() { grep -rhB 4 'getenv(' src/*.c src/cli src/engine src/io src/mpi | grep -oE '"[A-Z][A-Z0-9_]{2,}"' | tr -d '"' | sort -u; }
-    check "variables of the environment" diff <(variables) \
+    check "environment variables" diff <(variables) \
         <(section gpufilter.1 ENVIRONMENT | sed -nE 's/^     ([A-Z_]+(, [A-Z_]+)*)(  .*)?$/\1/p' | tr -d ' ' | tr , '\n' | sort -u)
-    check "backends" tells_lines gpufilter.1 < <("$build/gpufilter" help smooth |
+    check "backends" contains_lines gpufilter.1 < <("$build/gpufilter" help smooth |
         sed -n '/--backend/,/default/p' | tr -d '\n' | grep -oE '\([a-z, ]*;' | tr -d '(;,' | tr -s ' ' '\n')
 else
-    skip 1 "what pages say: no mandoc"
+    skip 1 "contents of pages: no mandoc"
 fi
 
 check_sum

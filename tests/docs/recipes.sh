@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The commands in docs/scaling.md: tests/docs/recipes.sh BUILD [list]. Each block is run as it stands, in a folder with photos/, then
-# again after some of what it made is gone; what comes out must be what one plain run gives. A comment before a block
-# says what it needs (<!-- recipe: WORD, WORD -->): parallel, slurm, gpu, mpi, hosts; or that it measures, or takes one image.
+# The commands in docs/scaling.md: tests/docs/recipes.sh BUILD [list]. Each block runs unchanged in a folder with
+# photos/, and again after some of its outputs are deleted; the results must equal those of one plain run. A comment
+# before a block (<!-- recipe: WORD, WORD -->) lists its requirements: parallel, slurm, gpu, mpi, hosts; measures: it
+# prints results; image: it processes one image.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -12,7 +13,7 @@ build=$(cd "${1:-build}" && pwd)
 export PATH=$build:$PATH LC_ALL=C
 trap 'slurm_stop; rm -rf "$work"' EXIT
 cd "$work" || exit
-chmod 755 . # munged wants its clients to get at its socket
+chmod 755 . # clients of munged need access to its socket
 ulimit -c 0
 
 # ---- the blocks ------------------------------------------------------------------------------------
@@ -23,9 +24,9 @@ awk '/^<!-- recipe: .* -->$/ { hint = $0; gsub(/<!-- recipe: | -->|,/, "", hint)
     /^```$/ { on = 0; next }
     on { print >file; next }
     NF { hint = "" }' "$root/docs/scaling.md"
-[ "${2:-}" != list ] || { cat recipes/??; exit; } # what is run, for tests/docs/doc_commands.py
+[ "${2:-}" != list ] || { cat recipes/??; exit; } # the commands that are run, for tests/docs/doc_commands.py
 found() { [ -s recipes/07 ] && [ "$(ls recipes/?? | wc -l)" -eq "$(grep -c '^```sh' "$root/docs/scaling.md")" ]; }
-check "the blocks are found" found
+check "all blocks are found" found
 
 mkdir -p photos/a/deep photos/b
 for i in $(seq -w 40); do
@@ -36,15 +37,15 @@ gpufilter smooth -R photos --out-dir want -q || exit
 timeless() { sed 's/"backend.*"parameters/"parameters/' "$1"; }
 gpufilter hist -R photos --json -q >want.json || exit
 
-# ---- running them ----------------------------------------------------------------------------------
+# ---- running the blocks ----------------------------------------------------------------------------
 
 run() { timeout -k 5 120 sh -e "$1"; }
 whole() { diff -r -x '.*' "$work/want" out; }
-block() { # RECIPE: in a folder of its own
+block() { # RECIPE: in a separate folder
     rm -rf "$work/here" && mkdir "$work/here" && cd "$work/here" && cp -r "$work/photos" . && run "$1" && whole
 }
 look() { find out -name '*.png' -printf '%i %T@ %p\n' | sort; }
-again() { # RECIPE: what is missing is made, and nothing else
+again() { # RECIPE: only missing outputs are made
     cd "$work/here" && [ -d out ] || return 1
     find out -name '*[27].png' -delete
     look >before
@@ -57,7 +58,7 @@ measured() {
         timeless measured.json | sort | cmp - <(timeless "$work/want.json" | sort)
 }
 
-# One image, by the program that knows MPI and by the one that does not, which is called plain.
+# One image, with the MPI program and with the one without MPI, which is called plain here.
 image() { # RECIPE
     rm -rf "$work/here" && mkdir -p "$work/here/want" && cd "$work/here" || return 1
     draw --grey --photo 301 203 7 scan.pgm && cp scan.pgm want/ || return 1
@@ -65,7 +66,7 @@ image() { # RECIPE
         rm plain.sh && diff -r -x want . want
 }
 
-# Two devices that there are not: the real program does the work, and which were asked for is noted.
+# Two stub devices: the real program does the work, and the stub records the requested devices.
 mkdir fake
 cat >fake/gpufilter <<END
 #!/usr/bin/env bash
@@ -76,30 +77,30 @@ fi
 arguments=()
 while [ \$# -gt 0 ]; do
     if [ "\$1" = --device ]; then
-        echo "\$2" >>"$work/asked"
+        echo "\$2" >>"$work/requested"
         shift
     else
         arguments+=("\$1")
     fi
     shift
 done
-sleep 0.05 # so that both slots get something
+sleep 0.05 # so that both slots get work
 exec "$build/gpufilter" "\${arguments[@]}"
 END
 chmod +x fake/gpufilter
-made_up() { # RECIPE
+stub_devices() { # RECIPE
     local program=$PATH code
-    rm -f "$work/asked"
+    rm -f "$work/requested"
     PATH=$work/fake:$PATH
     block "$1" && again "$1"
     code=$?
     PATH=$program
-    cat "$work/asked"
-    # Either all of them, or each alone.
-    [ $code -eq 0 ] && case $(sort -u "$work/asked" | tr '\n' ' ') in 'all ' | '0 1 ') ;; *) false ;; esac
+    cat "$work/requested"
+    # Either all devices at once, or each in its own run.
+    [ $code -eq 0 ] && case $(sort -u "$work/requested" | tr '\n' ' ') in 'all ' | '0 1 ') ;; *) false ;; esac
 }
 
-export HOME=$work # GNU parallel keeps notes
+export HOME=$work # GNU parallel stores files in HOME
 parallel=1 slurm=1 gpu=1 why=
 mkdir mpi
 ln -s "$build/gpufilter-mpi" mpi/gpufilter
@@ -117,8 +118,8 @@ gpufilter devices | grep '^cuda [0-9]' >/dev/null || gpu=
 if why=$(slurm_missing); then
     slurm=
 elif grep -qw slurm recipes/*.hint; then
-    check "a Slurm of one node starts" slurm_start "$work/slurm"
-    [ -n "$(slurm_state)" ] || { slurm= why="it did not start"; }
+    check "Slurm starts on one node" slurm_start "$work/slurm"
+    [ -n "$(slurm_state)" ] || { slurm= why="Slurm did not start"; }
 fi
 
 for recipe in "$work"/recipes/??; do
@@ -126,7 +127,7 @@ for recipe in "$work"/recipes/??; do
     hint=" $(cat "$recipe.hint") "
     case $hint in
     *' parallel '*)
-        [ -n "$parallel" ] || { skip 1 "$name: GNU parallel is not installed (Debian's package parallel)"; continue; }
+        [ -n "$parallel" ] || { skip 1 "$name: GNU parallel is not installed (Debian package parallel)"; continue; }
         ;;
     *' slurm '*)
         [ -n "$slurm" ] || { skip 1 "$name: $why"; continue; }
@@ -135,7 +136,7 @@ for recipe in "$work"/recipes/??; do
         missing=$(mpi_missing "$build") && { skip 1 "$name: $missing"; continue; }
         case $hint in
         *' hosts '*)
-            mpi_hosts "$work/agent" || { skip 1 "$name: this user may not give a process another host name"; continue; }
+            mpi_hosts "$work/agent" || { skip 1 "$name: no permission to set the host name of a process"; continue; }
             ;;
         esac
         ;;
@@ -148,7 +149,7 @@ for recipe in "$work"/recipes/??; do
         ;;
     *' measures '*) check "$name" measured "$recipe" ;;
     *' gpu '*)
-        check "$name, with two devices made up" made_up "$recipe"
+        check "$name, with two stub devices" stub_devices "$recipe"
         if [ -n "$gpu" ]; then
             check "$name" block "$recipe"
             check "$name, again" again "$recipe"
@@ -160,7 +161,7 @@ for recipe in "$work"/recipes/??; do
         check "$name" block "$recipe"
         check "$name, again" again "$recipe"
         ;;
-    *) check "$name: what it needs is known" false ;;
+    *) check "$name: its requirements are known" false ;;
     esac
 done
 
@@ -168,13 +169,13 @@ done
 
 tables() { cmp <(sed -n '/^## Projection/,$p' "$root/docs/scaling.md" | grep '^|') <(python3 -B "$root/bench/scaling.py" | grep '^|'); }
 if command -v python3 >/dev/null; then
-    check "the projection's model agrees with what can be worked out by hand" python3 -B "$root/bench/scaling.py" --check
-    check "docs/scaling.md has the tables that bench/scaling.py prints" tables
+    check "the projection's model passes its checks" python3 -B "$root/bench/scaling.py" --check
+    check "docs/scaling.md has the tables of bench/scaling.py" tables
 else
-    skip 2 "the projection: there is no python3"
+    skip 2 "the projection: no python3"
 fi
 
 slurm_stop
 left() { ! ps -eo args | grep -F "$work/slurm" | grep -v grep; }
-[ -z "${SLURM_CONF:-}" ] || check "nothing is left of Slurm" left
+[ -z "${SLURM_CONF:-}" ] || check "no Slurm process is left" left
 check_sum

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every fuzzing harness over its seeds and over what was found before, without fuzzing: tests/long/fuzz.sh BUILD
+# Run every fuzzing harness on its seeds and on earlier findings, without fuzzing: tests/long/fuzz.sh BUILD
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh

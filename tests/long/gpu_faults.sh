@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A device that is missing or has no memory: tests/long/gpu_faults.sh BUILD. What runs gives golden's bytes, what
-# does not says why in one line and leaves nothing. Without a device only what is said of that.
+# A missing device, or one without free memory: tests/long/gpu_faults.sh BUILD. Successful runs must return golden's
+# bytes; failed runs must print the reason in one line and leave no files. Without a device, only the messages about
+# it are tested.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -8,13 +9,13 @@ build=$(cd "${1:-build}" && pwd)
 export PATH=$build:$PATH LC_ALL=C
 hold=$build/tests/hold_memory
 holder=
-release() { # the memory that hold_memory has
+free_memory() { # free the memory that hold_memory holds
     [ -z "$holder" ] && return
     exec 9>&-
     wait "$holder" 2>/dev/null
     holder=
 }
-trap 'release; rm -rf "$work"' EXIT
+trap 'free_memory; rm -rf "$work"' EXIT
 cd "$work" || exit
 
 "$build/draw" --photo 1200 900 1 photo.png
@@ -34,7 +35,7 @@ golden() {
         gpufilter axis-sum -b golden --axis y --csv photo.png >golden-sums.csv &&
         gpufilter smooth -q -b golden many/*.ppm --out-dir golden-many
 }
-same() { # BACKEND...: all jobs, to golden's bytes
+same() { # BACKEND...: run all jobs and compare with golden's bytes
     local i=0
     for job in "${cases[@]}"; do
         # shellcheck disable=SC2086 # options
@@ -52,10 +53,10 @@ all_there() {
     for file in golden-many/*; do cmp "$file" "out/${file#*/}" || return 1; done
     [ "$(find out -type f | wc -l)" -eq 40 ]
 }
-nothing() { # no output, no temporary file
+nothing() { # no output and no temporary file
     [ ! -e none.png ] && [ -z "$(find . -name '.*gpufilter-*.tmp')" ]
 }
-one_line() { # CODES COMMAND...: an exit code out of "1 3", and one line on standard error
+one_line() { # CODES COMMAND...: expect one of these exit codes ("1 3"), and one line on standard error
     local codes=$1
     shift
     "$@" 2>errors >/dev/null
@@ -66,7 +67,7 @@ one_line() { # CODES COMMAND...: an exit code out of "1 3", and one line on stan
 silent() { # COMMAND...
     "$@" 2>errors && [ ! -s errors ]
 }
-says() { # PATTERN COMMAND...
+prints() { # PATTERN COMMAND...
     local pattern=$1
     shift
     "$@" 2>errors && grep -q "$pattern" errors
@@ -95,16 +96,16 @@ if ! gpufilter smooth -q -f -b cuda photo.png out.png 2>/dev/null; then
     exit
 fi
 
-# ---- there is one --------------------------------------------------------------------------------
+# ---- with a device -------------------------------------------------------------------------------
 
 check "cuda" same -b cuda
 check "cuda, verified" same -b cuda --verify
-check "cuda: --verify is told" says verified gpufilter smooth -f -v -b cuda --verify photo.png out.png
+check "cuda: --verbose reports the verification" prints verified gpufilter smooth -f -v -b cuda --verify photo.png out.png
 check "no such device" one_line 3 gpufilter smooth --device 99 photo.png none.png
 
-# ---- another process has the memory --------------------------------------------------------------
+# ---- another process holds the memory ------------------------------------------------------------
 
-take() { # MEGABYTES that stay free
+occupy() { # MEGABYTES to leave free
     rm -f fifo && mkfifo fifo
     "$hold" 0 "$1" <fifo >held &
     holder=$!
@@ -117,36 +118,36 @@ take() { # MEGABYTES that stay free
     return 1
 }
 total=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1)
-check "95 % of the memory is another's" take $((${total:-16000} / 20))
+check "another process holds 95 % of the memory" occupy $((${total:-16000} / 20))
 check "95 %: cuda" same -b cuda
 check "95 %: auto" same -b auto
-release
-# A context takes a few hundred megabytes: with less than that the device does not start, with a little
-# more there is room for low strips only.
-either() { # golden's bytes, or one line and nothing
+free_memory
+# A context takes a few hundred megabytes: with less, the device does not start; with slightly more, only low strips
+# fit.
+either() { # golden's bytes, or one line and no files
     same -b cuda 2>errors >/dev/null && return
     cat errors
     one_line "1 3" gpufilter smooth -b cuda photo.png none.png
 }
 for free in 0 300 500 520 540 600; do
-    check "$free MB are left" take $free
+    check "$free MB are free" occupy $free
     check "$free MB: cuda" either
     check "$free MB: auto" same -b auto
     check "$free MB: auto, verified" same -b auto --verify
-    release
+    free_memory
 done
 
-# It comes and goes while batches run: every file is there, or named.
-comes_and_goes() {
+# Free memory changes during batches: each file must be complete or reported.
+changing_memory() {
     local code failed
     for _ in 1 2 3; do
-        take 200 && release
+        occupy 200 && free_memory
     done &
-    local taker=$!
+    local occupier=$!
     rm -rf out
     gpufilter smooth -b cuda many/*.ppm --out-dir out 2>errors
     code=$?
-    wait $taker
+    wait $occupier
     failed=$(grep -c '^gpufilter: many/' errors)
     cat errors
     for file in out/*.ppm; do
@@ -155,9 +156,9 @@ comes_and_goes() {
     nothing && { [ $code -eq 0 ] && all_there || [ $code -eq 3 ] ||
         [ "$(find out -name '*.ppm' | wc -l)" -eq $((40 - failed)) ]; }
 }
-check "memory comes and goes" comes_and_goes
+check "free memory changes during a batch" changing_memory
 
-# ---- its own tools -------------------------------------------------------------------------------
+# ---- compute-sanitizer ---------------------------------------------------------------------------
 
 sanitizer=$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
 if [ -x "$sanitizer" ]; then

@@ -1,6 +1,6 @@
-/* What the tests with hostile files share: every way to cut or to flip a file, and what each file
- * must do: be refused in one line, or be read, and in less than a second either way. The short form
- * takes some of the files; GF_HOSTILE in the environment takes all (make hostile). */
+/* Functions shared by the tests with hostile files: truncate or change a file in many variants.
+ * Each file must be rejected with one line or be read, in less than a second. By default, tests
+ * use some of the files; with GF_HOSTILE in the environment they use all (make hostile). */
 #ifndef HOSTILE_H
 #define HOSTILE_H
 
@@ -11,76 +11,75 @@
 
 typedef struct hostile {
     uint64_t files, accepted;
-    double slowest; /* seconds of processor time for one */
+    double slowest; /* CPU seconds of the slowest file */
 } hostile;
 
-/* One of them; what and where are for messages. */
-typedef void hostile_try(const png_bytes *file, const char *what, size_t where, hostile *sum);
+/* Test one file; what and where are for messages. */
+typedef void hostile_try(const png_bytes *file, const char *what, size_t where, hostile *totals);
 
 static inline bool hostile_all(void) {
     return getenv("GF_HOSTILE") != NULL || strcmp(test_tier(), "long") == 0;
 }
 
-static inline double processor_seconds(void) {
+static inline double cpu_seconds(void) {
     struct timespec now;
     assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), 0);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static inline void hostile_count(hostile *sum, bool accepted, double start, const char *what,
+static inline void hostile_count(hostile *totals, bool accepted, double start, const char *what,
                                  size_t where) {
-    const double seconds = processor_seconds() - start;
-    sum->files++;
-    sum->accepted += accepted;
-    sum->slowest = seconds > sum->slowest ? seconds : sum->slowest;
+    const double seconds = cpu_seconds() - start;
+    totals->files++;
+    totals->accepted += accepted;
+    totals->slowest = seconds > totals->slowest ? seconds : totals->slowest;
     if (seconds > 1)
         fail_msg("%s at %zu: took %.1f s", what, where, seconds);
 }
 
-static inline void hostile_print(const hostile *sum) {
-    print_message("hostile files %lu: accepted %lu, refused %lu, the slowest %.0f ms\n",
-                  (unsigned long)sum->files, (unsigned long)sum->accepted,
-                  (unsigned long)(sum->files - sum->accepted), sum->slowest * 1e3);
+static inline void hostile_print(const hostile *totals) {
+    print_message("hostile files %lu: accepted %lu, rejected %lu, maximum %.0f ms\n",
+                  (unsigned long)totals->files, (unsigned long)totals->accepted,
+                  (unsigned long)(totals->files - totals->accepted), totals->slowest * 1e3);
 }
 
-/* The file ends after every byte. */
+/* Truncate the file after each byte. */
 static inline void every_cut(const png_bytes *file, hostile_try *try, const char *what,
-                             hostile *sum) {
+                             hostile *totals) {
     for (size_t size = 1; size < file->size; size++) {
-        /* A copy, whose end sanitizers know. */
+        /* A copy of exact size, so that sanitizers detect reads past the end. */
         png_bytes cut = {malloc(size), size};
         assert_non_null(cut.data);
         memcpy(cut.data, file->data, size);
-        try(&cut, what, size, sum);
+        try(&cut, what, size, totals);
         free(cut.data);
     }
 }
 
-/* Every bit of it, or every step-th, is the other one. mend: puts check sums right; NULL: nobody
- * does. */
+/* Flip each bit, or each step-th bit. fix: repairs checksums; NULL: keep them invalid. */
 static inline void every_flip(const png_bytes *file, size_t step, void (*fix)(png_bytes *file),
-                              hostile_try *try, const char *what, hostile *sum) {
+                              hostile_try *try, const char *what, hostile *totals) {
     for (size_t bit = 0; bit < 8 * file->size; bit += step) {
         png_bytes flipped = copy_of(file);
         flipped.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        try(&flipped, what, bit, sum);
+        try(&flipped, what, bit, totals);
         if (fix != NULL) {
             fix(&flipped);
-            try(&flipped, what, bit, sum);
+            try(&flipped, what, bit, totals);
         }
         free(flipped.data);
     }
 }
 
-/* Every byte is 0, 255, or one that stands out in headers. */
+/* Set each byte to 0, 255, and other values with a meaning in headers. */
 static inline void every_byte(const png_bytes *file, hostile_try *try, const char *what,
-                              hostile *sum) {
+                              hostile *totals) {
     static const unsigned char values[] = {0, 1, 0x7f, 0x80, 0xff, '9', '\n', ' ', '#'};
     for (size_t at = 0; at < file->size; at++)
         for (size_t v = 0; v < sizeof values; v++) {
             png_bytes changed = copy_of(file);
             changed.data[at] = values[v];
-            try(&changed, what, at, sum);
+            try(&changed, what, at, totals);
             free(changed.data);
         }
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# One batch with hostile files of every kind among good ones: tests/long/hostile_batch.sh BUILD [FILES [HOSTILE]]. By
-# default 300 files, 40 of them hostile; in full 10000 and 100 (`make hostile-batch`), best with
+# A batch of valid files with hostile files of every kind among them: tests/long/hostile_batch.sh BUILD [FILES
+# [HOSTILE]]. Default: 300 files, 40 of them hostile; full size: 10000 and 100 (`make hostile-batch`), preferably with
 # SAN=address,undefined.
-# Each bad one is named in one line, all others are as without them, and nothing is left behind.
+# Each hostile file must be reported in one line; all other outputs must be unaffected, and no other files be left.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -12,7 +12,7 @@ export PATH=$build:$PATH LC_ALL=C
 cd "$work" || exit
 ulimit -c 0
 
-# ---- good files: a few of each kind, over and over ------------------------------------------------------------------
+# ---- valid files: a few of each kind, repeated ----------------------------------------------------------------------
 mkdir seeds clean mixed
 for kind in ppm pgm pam png bmp tga jpg; do
     for n in 1 2 3; do
@@ -26,16 +26,16 @@ done
 gpufilter smooth --stages enhance --gain 1 from.pfm seeds/1.hdr
 printf 'GIF89a\1\0\1\0\200\0\0\12\24\36\377\377\377,\0\0\0\0\1\0\1\0\0\2\2D\1\0;' >seeds/1.gif
 printf '8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\2\0\20\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\2\3\4\5\6\7\10\11\12\13\14' >seeds/1.psd
-kinds=(seeds/*[!r]) # no .hdr: a .pam holds no floats
+kinds=(seeds/*[!r]) # no .hdr: .pam cannot store floats
 for ((i = 0; i < files - hostile; i++)); do
     seed=${kinds[i % ${#kinds[@]}]}
-    name=$(printf '%03d/good%05d.%s' $((i % 40)) "$i" "${seed##*.}")
+    name=$(printf '%03d/valid%05d.%s' $((i % 40)) "$i" "${seed##*.}")
     mkdir -p "mixed/${name%/*}"
     ln "$seed" "mixed/$name" 2>/dev/null || cp "$seed" "mixed/$name"
 done
 cp -al mixed/. clean
 
-# ---- hostile ones, each in its way ----------------------------------------------------------------------------------
+# ---- hostile files of many kinds ------------------------------------------------------------------------------------
 be() { # BYTES NUMBER: big-endian
     local i
     for ((i = 8 * ($1 - 1); i >= 0; i -= 8)); do printf '%b' "\\x$(printf %02x $(($2 >> i & 255)))"; done
@@ -60,7 +60,7 @@ tga_claim() { printf '\0\0\12\0\0\0\0\0\0\0\0\0' && le 2 "$1" && le 2 "$2" && pr
 hdr_claim() { printf '#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %s +X %s\n' "$2" "$1" && noise 20; }
 png_claim() { head -c 16 seeds/1.png && be 4 "$1" && be 4 "$2" && tail -c +25 seeds/1.png; }
 cut() { head -c $(($(stat -c %s "$2") * $1 / 100)) "$2"; }
-ways=(
+kinds_of_damage=(
     "empty png" "empty jpg" "empty xyz" "text jpg" "text tga" "text png"
     "folder png" "folder jpg" "loop png" "gone bmp" "closed png" "noise hdr"
     "noise png" "noise jpg" "noise tga" "noise gif" "noise bmp" "noise psd"
@@ -68,7 +68,7 @@ ways=(
     "claim png" "claim jpg" "claim bmp" "claim tga" "claim gif" "claim psd" "claim hdr" "claim ppm"
     "large jpg" "large gif" "sum png" "tables jpg" "channels psd" "packed psd"
 )
-make_hostile() { # WAY ENDING PATH
+make_hostile() { # KIND EXTENSION PATH
     local seed=seeds/1.$2
     case $1 in
     empty) : >"$3" ;;
@@ -79,7 +79,7 @@ make_hostile() { # WAY ENDING PATH
     closed) [ "$(id -u)" -eq 0 ] && ln -s /proc/self/mem "$3" || { cp "$seed" "$3" && chmod 000 "$3"; } ;;
     noise) { [ $2 = tga ] && noise 300 || { head -c 8 "$seed" && noise 300; }; } >"$3" ;;
     cut) cut $((10 + RANDOM % 70)) "$seed" >"$3" ;;
-    claim) # more pixels or bytes than any limit allows
+    claim) # sizes beyond any limit
         case $2 in
         png) png_claim 2147483647 2147483647 ;;
         jpg) jpeg_claim 65500 65500 ;;
@@ -91,7 +91,7 @@ make_hostile() { # WAY ENDING PATH
         ppm) printf 'P6\n99999999999 99999999999\n255\n' ;;
         esac >"$3"
         ;;
-    large) { [ $2 = jpg ] && jpeg_claim 20000 20000 || gif_claim 20000 20000; } >"$3" ;; # within them
+    large) { [ $2 = jpg ] && jpeg_claim 20000 20000 || gif_claim 20000 20000; } >"$3" ;; # sizes within the limits
     sum) { cut 50 "$seed" && printf x && tail -c +$(($(stat -c %s "$seed") / 2 + 2)) "$seed"; } >"$3" ;;
     tables) { head -c 4 "$seed" && jpeg_claim 8 8 | head -c 21 && printf '\377\304\2\0\0' && head -c 600 <(yes); } >"$3" ;;
     channels) { head -c 12 "$seed" && be 2 4 && tail -c +15 "$seed"; } >"$3" ;;
@@ -100,10 +100,10 @@ make_hostile() { # WAY ENDING PATH
 }
 RANDOM=5
 for ((i = 0; i < hostile; i++)); do
-    read -r way ending <<<"${ways[i % ${#ways[@]}]}"
+    read -r kind extension <<<"${kinds_of_damage[i % ${#kinds_of_damage[@]}]}"
     folder=$(printf 'mixed/%03d' $((i % 40)))
     mkdir -p "$folder"
-    make_hostile $way $ending "$folder/bad$(printf %05d $i)-$way.$ending"
+    make_hostile $kind $extension "$folder/hostile$(printf %05d $i)-$kind.$extension"
 done
 
 # ---- the batch ------------------------------------------------------------------------------------------------------
@@ -112,49 +112,49 @@ find clean -type f | sort >clean.list
 gpufilter smooth -k --files-from clean.list --out-dir want --name '{stem}{ext}.pam' -q || exit 1
 [ -x /usr/bin/time ] && timed=(/usr/bin/time -f '%M' -o peak)
 begin=$SECONDS
-${timed[@]+"${timed[@]}"} gpufilter smooth -k --files-from mixed.list --out-dir got --name '{stem}{ext}.pam' --keep-going 2>told
+${timed[@]+"${timed[@]}"} gpufilter smooth -k --files-from mixed.list --out-dir got --name '{stem}{ext}.pam' --keep-going 2>stderr
 code=$?
 seconds=$((SECONDS - begin))
-bad=$(grep -c . <(grep '/bad' mixed.list))
+found_hostile=$(grep -c . <(grep '/hostile' mixed.list))
 
-exact() { [ "$bad" -eq "$hostile" ] && [ "$(wc -l <clean.list)" -eq $((files - hostile)) ]; }
-# An error is a line with the file, the cause and the remedy; the name appears in one line only.
-named() {
-    [ "$(grep -c '^gpufilter: mixed/[^ ]*/bad[^ ]*: .' told)" -eq "$hostile" ] &&
-        [ "$(grep -o '^gpufilter: mixed/[^ :]*' told | sort -u | wc -l)" -eq "$hostile" ] &&
-        [ "$(wc -l <told)" -eq $((hostile + 1)) ]
+exact() { [ "$found_hostile" -eq "$hostile" ] && [ "$(wc -l <clean.list)" -eq $((files - hostile)) ]; }
+# An error is one line with the file, the cause and the remedy; each file appears in one line only.
+each_reported() {
+    [ "$(grep -c '^gpufilter: mixed/[^ ]*/hostile[^ ]*: .' stderr)" -eq "$hostile" ] &&
+        [ "$(grep -o '^gpufilter: mixed/[^ :]*' stderr | sort -u | wc -l)" -eq "$hostile" ] &&
+        [ "$(wc -l <stderr)" -eq $((hostile + 1)) ]
 }
-summed() { grep -q "^$((files - hostile)) done, $hostile failed, 0 skipped in " told; }
+summary_matches() { grep -q "^$((files - hostile)) done, $hostile failed, 0 skipped in " stderr; }
 same() { diff -r want got; }
 tidy() { [ -z "$(find got -name '.*.tmp')" ] && [ "$(find got -name '*.pam' | wc -l)" -eq $((files - hostile)) ]; }
 alone() { [ -z "$(ps -o pid= --ppid $$ | while read -r pid; do ps -o comm= -p "$pid"; done | grep gpufilter)" ]; }
-clean_runs() { ! grep -q 'Sanitizer\|runtime error' told; }
-check "as many files as asked for" exact
+clean_runs() { ! grep -q 'Sanitizer\|runtime error' stderr; }
+check "the requested numbers of files" exact
 check "$hostile of $files fail: exit code 1" [ $code -eq 1 ]
-check "each of them named in one line" named
-check "the sum" summed
-check "all others as without them" same
-check "no temporary file, no output too many" tidy
-check "no process left" alone
-check "no sanitizer complains" clean_runs
+check "each is reported in one line" each_reported
+check "the summary counts them" summary_matches
+check "the other outputs equal those without hostile files" same
+check "no temporary files and no unexpected outputs" tidy
+check "no process is left" alone
+check "no sanitizer reports" clean_runs
 if [ ${#timed[@]} -gt 0 ]; then
     peak=$(tail -n 1 peak)
-    # Sanitizers keep what is freed for a while, and a shadow of all memory.
-    most=$((256 * 1024)) && grep -q fsanitize "$build/config" && most=$((3 * 1024 * 1024))
-    check "peak memory: $peak KiB" [ "$peak" -lt $most ]
+    # Sanitizers keep freed memory for a while, and use shadow memory.
+    limit=$((256 * 1024)) && grep -q fsanitize "$build/config" && limit=$((3 * 1024 * 1024))
+    check "peak memory: $peak KiB" [ "$peak" -lt $limit ]
     echo "$files files, $hostile hostile: $seconds s, peak $peak KiB"
 else
-    skip 1 "peak memory: there is no /usr/bin/time"
+    skip 1 "peak memory: no /usr/bin/time"
 fi
-# Each alone, too: refused with one line and exit code 1, in little memory.
-one_by_one() {
+# Each hostile file alone must also be rejected with one line and exit code 1, in little memory.
+each_alone() {
     while read -r file; do
         ${timed[@]+"${timed[@]}"} timeout 60 gpufilter smooth "$file" one.pam >out 2>errors
         [ $? -eq 1 ] && [ "$(wc -l <errors)" -eq 1 ] && [ ! -e one.pam ] && [ ! -s out ] || { echo "$file"; cat errors; return 1; }
         [ ${#timed[@]} -eq 0 ] || grep -q fsanitize "$build/config" || [ "$(tail -n 1 peak)" -lt 65536 ] ||
             { echo "$file: $(cat peak) KiB"; return 1; }
-    done < <(grep '/bad' mixed.list | head -n 40)
+    done < <(grep '/hostile' mixed.list | head -n 40)
 }
-check "each by itself: one line, exit code 1, below 64 MiB" one_by_one
-[ $failed -eq 0 ] || head -n 60 told
+check "each alone: one line, exit code 1, below 64 MiB" each_alone
+[ $failed -eq 0 ] || head -n 60 stderr
 check_sum

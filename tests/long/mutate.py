@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Breaks the fast code on purpose, one constant or one comparison at a time, and sees whether the tests notice.
+"""Change one constant or one comparison of the fast code at a time, and check that the tests detect it.
 
     tests/long/mutate.py [--every N] [--first K] [--jobs J] [--cuda] [FILE[:LINE]...]
 
-Every mutant is built in a copy of the tree and meets the tests that stand for its file; what does not compile, fails,
-crashes or hangs is caught. Those in tests/long/mutants.txt change nothing that anyone could see, and say why. Prints each
-survivor, a score a file, and the whole; exit 1 if one survived that is not in the list.
+Every mutant is built in a copy of the tree and runs the tests of its file; it is caught if it does not compile, or
+a test fails, crashes or hangs. The mutants in tests/long/mutants.txt are equivalent: they change no observable
+result; comments there give the reasons. Prints each survivor, a score per file, and the total; exit code 1 if a
+mutant survives that is not in the list.
 
-Left alone is what cannot be wrong by one, by rules that look at the text only: what an array is declared with (room for
-one more), what a kernel is launched with and bounded by (kernels ask what there is to do), how much work is dealt out
-at once (names such as TURNS), what is fetched ahead, -1 in a shuffle of bytes (-2 says the same), and the comparison in
-"a < b ? a : b" (where both are the same, so is either; but -0 is not 0).
+These tokens are not mutated, because a change by one is not an error; the rules examine the text only: array sizes
+in declarations, launch configurations and bounds of kernels, amounts of work per step (names such as TURNS),
+prefetches, -1 in byte shuffles (-2 has the same effect), and the comparison in "a < b ? a : b" (both results are
+equal then; but -0 is not 0).
 """
 import argparse
 import collections
@@ -26,7 +27,7 @@ import time
 
 HERE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 
-# What is fast and has a slow twin, and the tests that compare them; the quickest first.
+# Prefixes of fast files that have a slow counterpart, and the tests that compare both; the quickest test first.
 FAST = {
     "filters/smooth/": ["test_smooth_integer", "test_smooth_simd", "test_cpu_limits", "test_equality"],
     "filters/axis_sum/": ["test_equality"],
@@ -44,8 +45,8 @@ FAST = {
     "src/core/vec.h": ["test_smooth_simd", "test_png_filter", "test_equality"],
     "cuda/": ["test_equality", "test_cuda_smooth", "test_cuda"],
 }
-# Golden is what they are compared with; a descriptor (name, name.c) says what there is, and has tests of its own.
-# Tables are the same whoever counted, and times are never the same.
+# Golden is the reference; a descriptor (name, name.c) has tests of its own. Tables do not depend on the code that
+# counts, and times always vary.
 NOT_FAST = re.compile(r"_golden\.c$|filters/(\w+)/\1\.[ch]$|_result\.[ch]$|hist_(samples|tables)\.[ch]$"
                       r"|cuda/(speed|devices)")
 
@@ -63,10 +64,10 @@ TOKEN = re.compile(r"""
 """, re.X | re.S | re.M)
 OTHER = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 
-# "float x[4], y[2];": a type, and names with brackets. The space tells float *x[4] from a product.
+# "float x[4], y[2];": a type, and names with brackets. The space distinguishes float *x[4] from a product.
 DECLARED = re.compile(r"\b(?!(?:return|else|case|do|sizeof)\b)[A-Za-z_]\w* \*{0,2}[A-Za-z_]\w*(?:\[[^\]]*\])+"
                       r"(?:, \*{0,2}[A-Za-z_]\w*(?:\[[^\]]*\])*)*|\(\*\w+(?:\[[^\]]*\])+\)")
-LESSER = re.compile(r"(?:(?<=\()|(?<== )|(?<=, )|(?<=: )|(?<=&& )|(?<=return ))(?P<a>[\w.>\[\]()\-+* ]+?) (?P<op>[<>]=?) "
+MIN_OR_MAX = re.compile(r"(?:(?<=\()|(?<== )|(?<=, )|(?<=: )|(?<=&& )|(?<=return ))(?P<a>[\w.>\[\]()\-+* ]+?) (?P<op>[<>]=?) "
                     r"(?P<b>[\w.>\[\]()\-+* ]+?) \? (?:(?P=a) : (?P=b)|(?P=b) : (?P=a))(?=[;,)\s])")
 SHUFFLE = re.compile(r"_setr_epi8\([^()]*\)")
 
@@ -86,7 +87,7 @@ def replacement(found):
 
 
 def is_template(text, found):
-    """A < or > of C++ templates and casts: static_cast<int>(x), gf_quad<T>, template <...>."""
+    """Return whether < or > belongs to a C++ template or cast: static_cast<int>(x), gf_quad<T>, template <...>."""
     if found.group() not in "<>":
         return False
     line = text[text.rfind("\n", 0, found.start()) + 1:text.find("\n", found.end())]
@@ -95,10 +96,10 @@ def is_template(text, found):
     return before[-1:] != " " or after[:1] != " " or "template" in before
 
 
-def cannot_be_wrong(text):
-    """Spans of a file's text whose tokens are left alone; see above."""
+def spans_not_mutated(text):
+    """Return spans of a file's text whose tokens are not mutated; see above."""
     spans = [found.span() for found in DECLARED.finditer(text)]
-    spans += [found.span("op") for found in LESSER.finditer(text) if not re.fullmatch(r"-?0(\.0)?f?", found.group("b"))]
+    spans += [found.span("op") for found in MIN_OR_MAX.finditer(text) if not re.fullmatch(r"-?0(\.0)?f?", found.group("b"))]
     for shuffle in SHUFFLE.finditer(text):
         spans += [(shuffle.start() + minus.start(), shuffle.start() + minus.end())
                   for minus in re.finditer("-1", shuffle.group())]
@@ -109,7 +110,7 @@ def mutants_of(path):
     with open(os.path.join(HERE, path), encoding="utf-8") as source:
         text = source.read()
     lines = text.split("\n")
-    spans = cannot_be_wrong(text)
+    spans = spans_not_mutated(text)
     made = []
     for found in TOKEN.finditer(text):
         if found.lastgroup in (None, "skip") or (path.startswith("cuda/") and is_template(text, found)):
@@ -124,7 +125,7 @@ def mutants_of(path):
 
 
 def listed():
-    """The files of the tree, also where it came without its history."""
+    """Return the files of the tree, also in a tarball without history."""
     found = subprocess.run(["packaging/source.sh", "files"], cwd=HERE, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [path for path in found.split("\0") if path]
 
@@ -139,7 +140,8 @@ def tests_of(path):
 
 
 def name_of(mutant):
-    """What tests/long/mutants.txt calls it, the change in its place: it stays the same when lines above change."""
+    """Return the name in tests/long/mutants.txt, with the change at its position: it does not depend on the line
+    number."""
     line = mutant.source.split("\n")[mutant.number - 1]
     before, after = line[:mutant.column].lstrip(), line[mutant.column + len(mutant.new):].rstrip()
     return f"{mutant.path}: {before}[[{mutant.old} -> {mutant.new}]]{after}"
@@ -151,7 +153,7 @@ def read_equivalent():
 
 
 class Tree:
-    """A copy of the tree with a build of its own."""
+    """A copy of the tree with its own build."""
 
     def __init__(self, folder, make):
         self.folder, self.make = folder, make
@@ -167,10 +169,10 @@ class Tree:
         return self.run(self.make + [f"build/tests/{test}" for test in tests], 900)
 
     def caught_by(self, mutant):
-        """The name of what caught it; None if nothing did."""
+        """Return the name of the test that caught the mutant; None if it survived."""
         path = os.path.join(self.folder, mutant.path)
         with open(path, encoding="utf-8") as file:
-            right = file.read()
+            original = file.read()
         with open(path, "w", encoding="utf-8") as file:
             file.write(mutant.source)
         try:
@@ -182,7 +184,7 @@ class Tree:
             return None
         finally:
             with open(path, "w", encoding="utf-8") as file:
-                file.write(right)
+                file.write(original)
 
 
 def copy_tree(folder, first=None):
@@ -195,7 +197,7 @@ def copy_tree(folder, first=None):
 
 
 def prepare(arguments, files, where):
-    # The last one compiles many files at once, the mutants one each.
+    # The first build compiles many files at once; mutants compile one each.
     make = ["make", "-s", "-j2", f"CUDA={int(arguments.cuda)}", "MPICC="] + arguments.make
     needed = sorted({test for path in files for test in tests_of(path)})
     trees = [Tree(os.path.join(where, str(i)), make) for i in range(arguments.jobs)]
@@ -203,27 +205,27 @@ def prepare(arguments, files, where):
         os.mkdir(tree.folder)
         copy_tree(tree.folder, trees[0].folder if i else None)
         if i == 0 and not tree.build(needed):
-            sys.exit("the code as it is does not build")
+            sys.exit("the unchanged code does not build")
     for test in needed:
         if not trees[0].run([f"build/tests/{test}"], 300):
-            sys.exit(f"{test} fails on the code as it is")
+            sys.exit(f"{test} fails on the unchanged code")
     return trees
 
 
-def run_all(mutants, trees, tell, end):
+def run_all(mutants, trees, report, end):
     def work(piece):
         tree = idle.get()
         try:
             for mutant in piece:
                 if time.monotonic() < end:
-                    tell(mutant, tree.caught_by(mutant))
+                    report(mutant, tree.caught_by(mutant))
         finally:
             idle.put(tree)
 
     idle = queue.SimpleQueue()
     for tree in trees:
         idle.put(tree)
-    # Pieces of one file: what is compiled again for the next mutant is the same file.
+    # A piece contains mutants of one file, so that each build recompiles the same file.
     size = 6
     pieces, piece = [], []
     for mutant in mutants:
@@ -240,13 +242,13 @@ def run_all(mutants, trees, tell, end):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th mutant")
-    parser.add_argument("--first", type=int, default=0, metavar="K", help="... counted from the K-th")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run every N-th mutant")
+    parser.add_argument("--first", type=int, default=0, metavar="K", help="start at the K-th mutant")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="J")
-    parser.add_argument("--cuda", action="store_true", help="the kernels, on a machine with a GPU")
-    parser.add_argument("--make", action="append", default=[], metavar="NAME=VALUE", help="for make")
-    parser.add_argument("--list", action="store_true", help="list the mutants, run none")
-    parser.add_argument("--seconds", type=float, default=float("inf"), metavar="S", help="begin none after so long")
+    parser.add_argument("--cuda", action="store_true", help="mutate the kernels; needs a GPU")
+    parser.add_argument("--make", action="append", default=[], metavar="NAME=VALUE", help="pass to make")
+    parser.add_argument("--list", action="store_true", help="list the mutants without running them")
+    parser.add_argument("--seconds", type=float, default=float("inf"), metavar="S", help="start no mutant after S seconds")
     parser.add_argument("files", nargs="*", metavar="FILE[:LINE]")
     arguments = parser.parse_args()
     named = {file.partition(":")[0] for file in arguments.files}
@@ -263,15 +265,15 @@ def main():
     scores = collections.defaultdict(collections.Counter)
     end = time.monotonic() + arguments.seconds
 
-    def tell(mutant, by):
-        outcome = "caught" if by else "equivalent" if name_of(mutant) in equivalent else "survived"
+    def report(mutant, test):
+        outcome = "caught" if test else "equivalent" if name_of(mutant) in equivalent else "survived"
         scores[mutant.path][outcome] += 1
         if outcome == "survived":
             print(f"SURVIVED {name_of(mutant)} (line {mutant.number})", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="gpufilter-mutants-") as where:
         trees = prepare(arguments, files, where)
-        run_all(mutants, trees, tell, end)
+        run_all(mutants, trees, report, end)
     whole = collections.Counter()
     for path in files:
         score = scores[path]

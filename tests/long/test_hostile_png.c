@@ -1,17 +1,17 @@
-/* Hostile PNGs, generated: each is refused, or gives the pixels that libpng gives, and soon. */
+/* Generated hostile PNGs: each must be rejected, or return libpng's pixels, in limited time. */
 #include "hostile.h"
 
-static hostile sum;
+static hostile totals;
 
 static void try_png(const png_bytes *file, const char *what, size_t where, hostile *to) {
     tally count = {0};
-    const double start = processor_seconds();
+    const double start = cpu_seconds();
 
     check_same(file, what, where, &count);
     hostile_count(to, count.accepted != 0, start, what, where);
 }
 
-/* Of small files of every kind: what the whole is cut from. */
+/* Make a small file of each kind, as the input of the changes. */
 static png_bytes small_file(size_t kind, bool interlaced, size_t idat_bytes) {
     static const png_extra extras[] = {{"gAMA", 0, "\0\0\xb1\x8f", 4, false},
                                        {"tEXt", 1, "a\0b", 3, false},
@@ -35,17 +35,17 @@ static png_bytes small_file(size_t kind, bool interlaced, size_t idat_bytes) {
 static void cut_and_flipped(void **state) {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
-        for (int way = 0; way < 3; way++) {
-            if (!hostile_all() && way != (int)kind % 3)
+        for (int variant = 0; variant < 3; variant++) {
+            if (!hostile_all() && variant != (int)kind % 3)
                 continue;
-            png_bytes file = small_file(kind, way == 1, way == 2 ? 9 : 0);
-            every_cut(&file, try_png, "cut", &sum);
-            every_flip(&file, hostile_all() ? 1 : 7, repair_checksums, try_png, "bit", &sum);
+            png_bytes file = small_file(kind, variant == 1, variant == 2 ? 9 : 0);
+            every_cut(&file, try_png, "cut", &totals);
+            every_flip(&file, hostile_all() ? 1 : 7, repair_checksums, try_png, "bit", &totals);
             if (hostile_all())
-                every_byte(&file, try_png, "byte", &sum);
+                every_byte(&file, try_png, "byte", &totals);
             free(file.data);
         }
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
 static void put32_at(unsigned char *at, uint32_t v) {
@@ -53,7 +53,7 @@ static void put32_at(unsigned char *at, uint32_t v) {
         at[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
-static void sizes_that_cannot_be(void **state) {
+static void invalid_sizes(void **state) {
     static const uint32_t sizes[] = {0,          1,          2,          1000000,   0x7ffffffe,
                                      0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
     enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -65,14 +65,14 @@ static void sizes_that_cannot_be(void **state) {
             put32_at(file.data + 16, sizes[i / SIZES]);
             put32_at(file.data + 20, sizes[i % SIZES]);
             repair_checksums(&file);
-            try_png(&file, "size", i, &sum);
+            try_png(&file, "size", i, &totals);
             free(file.data);
         }
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
-/* Every combination of depth, colour type and the three methods that is not allowed, and is. */
-static void headers_that_cannot_be(void **state) {
+/* Every combination of depth, colour type and the three methods, valid or not. */
+static void header_combinations(void **state) {
     (void)state;
     png_bytes file = small_file(2, false, 0);
     for (unsigned depth = 0; depth <= 17; depth++)
@@ -84,10 +84,10 @@ static void headers_that_cannot_be(void **state) {
                                                 (unsigned char)(method & 4 ? 2 : 0)};
                 memcpy(file.data + 24, header, sizeof header);
                 repair_checksums(&file);
-                try_png(&file, "header", depth * 100 + color, &sum);
+                try_png(&file, "header", depth * 100 + color, &totals);
             }
     free(file.data);
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
@@ -96,8 +96,8 @@ static size_t chunk_end(const png_bytes *file, size_t at) {
     return at + 12 + get32(file->data + at);
 }
 
-/* The chunk at `at` is left out, comes twice, comes last, or is empty, full or of another name. */
-static png_bytes change_chunk(const png_bytes *file, size_t at, int way) {
+/* Remove, repeat or move the chunk at `at`, or give it other data or another name. */
+static png_bytes change_chunk(const png_bytes *file, size_t at, int variant) {
     static const char names[][5] = {"IHDR", "PLTE", "IDAT", "IEND", "tRNS", "ABCD", "iCCP"};
     const size_t end = chunk_end(file, at), length = end - at;
     png_bytes made = {malloc(2 * file->size + 2000), 0};
@@ -105,29 +105,29 @@ static png_bytes change_chunk(const png_bytes *file, size_t at, int way) {
     assert_non_null(made.data);
     memcpy(made.data, file->data, at);
     made.size = at;
-    if (way == 1 || way == 2) { /* twice */
+    if (variant == 1 || variant == 2) { /* repeat */
         memcpy(made.data + made.size, file->data + at, length);
         made.size += length;
-    } else if (way >= 4 && way < 7) { /* of other data */
+    } else if (variant >= 4 && variant < 7) { /* other data */
         static const size_t sizes[] = {0, 1, 1000};
-        const size_t size = sizes[way - 4];
+        const size_t size = sizes[variant - 4];
         put32_at(made.data + at, (uint32_t)size);
         memcpy(made.data + at + 4, file->data + at + 4, 4);
         memset(made.data + at + 8, 1, size + 4);
         made.size += 12 + size;
-    } else if (way >= 7) {
+    } else if (variant >= 7) {
         memcpy(made.data + at, file->data + at, length);
-        memcpy(made.data + at + 4, names[way - 7], 4);
+        memcpy(made.data + at + 4, names[variant - 7], 4);
         made.size += length;
     }
-    if (way == 1) {
+    if (variant == 1) {
         memcpy(made.data + made.size, file->data + at, file->size - at);
         made.size += file->size - at;
     } else {
         memcpy(made.data + made.size, file->data + end, file->size - end);
         made.size += file->size - end;
     }
-    if (way == 3) { /* last */
+    if (variant == 3) { /* move to the end */
         memcpy(made.data + made.size, file->data + at, length);
         made.size += length;
     }
@@ -135,30 +135,30 @@ static png_bytes change_chunk(const png_bytes *file, size_t at, int way) {
     return made;
 }
 
-static void chunks_that_are_not_as_they_should(void **state) {
+static void malformed_chunks(void **state) {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
         for (size_t idat = 0; idat < 20; idat += 7) {
             png_bytes file = small_file(kind, false, idat);
             for (size_t at = 8; at + 12 <= file.size; at = chunk_end(&file, at)) {
-                for (int way = 0; way < 14; way++) {
-                    png_bytes made = change_chunk(&file, at, way);
-                    try_png(&made, "chunk", at * 100 + (size_t)way, &sum);
+                for (int variant = 0; variant < 14; variant++) {
+                    png_bytes made = change_chunk(&file, at, variant);
+                    try_png(&made, "chunk", at * 100 + (size_t)variant, &totals);
                     free(made.data);
                 }
-                for (size_t sum_byte = 1; sum_byte <= 4; sum_byte++) {
+                for (size_t checksum_byte = 1; checksum_byte <= 4; checksum_byte++) {
                     png_bytes made = copy_of(&file);
-                    made.data[chunk_end(&file, at) - sum_byte] ^= 0x40;
-                    try_png(&made, "check sum", at, &sum);
+                    made.data[chunk_end(&file, at) - checksum_byte] ^= 0x40;
+                    try_png(&made, "check sum", at, &totals);
                     free(made.data);
                 }
             }
             free(file.data);
         }
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
-/* All orders of the chunks of a palette image, and bytes behind its end. */
+/* All orders of the chunks of a palette image, with bytes after its end. */
 static void chunks_in_any_order(void **state) {
     png_bytes file = small_file(8, false, 0);
     size_t at[16] = {8}, count = 0;
@@ -182,55 +182,55 @@ static void chunks_in_any_order(void **state) {
                 }
                 memset(made.data + made.size, 'x', first);
                 made.size += first;
-                try_png(&made, "order", first * 100 + second * 10 + third, &sum);
+                try_png(&made, "order", first * 100 + second * 10 + third, &totals);
                 free(made.data);
             }
     free(file.data);
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
-/* ---- much of little -------------------------------------------------------------------------- */
+/* ---- extreme compression and counts ------------------------------------------------------ */
 
 static void try_large(png_bytes *file, const char *what) {
     gf_limits large = {.max_pixels = 5000};
-    const double start = processor_seconds();
+    const double start = cpu_seconds();
     outcome fast = load(file, file->size, &large, gf_png_source_open, 1);
-    const bool good = fast.error.status == GF_OK;
+    const bool accepted = fast.error.status == GF_OK;
 
-    if (!good)
+    if (!accepted)
         assert_message(&fast.error, "x.png: ");
-    hostile_count(&sum, good, start, what, file->size);
+    hostile_count(&totals, accepted, start, what, file->size);
     clear(&fast);
     free(file->data);
 }
 
-/* Zeros, packed, as one chunk: `front` stands before the stream. */
-static void put_bomb(png_bytes *file, const char *name, const char *front, size_t front_size,
+/* Write a chunk of compressed zeros, with `prefix` before the stream. */
+static void put_bomb(png_bytes *file, const char *name, const char *prefix, size_t prefix_size,
                      size_t zeros) {
     static unsigned char block[1 << 16];
-    const size_t capacity = front_size + zeros / 1000 + 1000;
+    const size_t capacity = prefix_size + zeros / 1000 + 1000;
     unsigned char *data = malloc(capacity);
     z_stream stream = {0};
 
     assert_non_null(data);
-    if (front_size != 0)
-        memcpy(data, front, front_size);
+    if (prefix_size != 0)
+        memcpy(data, prefix, prefix_size);
     assert_int_equal(deflateInit(&stream, 9), Z_OK);
-    stream.next_out = data + front_size;
-    stream.avail_out = (uInt)(capacity - front_size);
+    stream.next_out = data + prefix_size;
+    stream.avail_out = (uInt)(capacity - prefix_size);
     for (size_t at = 0; at < zeros; at += sizeof block) {
         stream.next_in = block;
         stream.avail_in = sizeof block;
         assert_int_equal(deflate(&stream, Z_NO_FLUSH), Z_OK);
     }
     assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-    png_put_chunk(file, name, data, front_size + stream.total_out, false);
+    png_put_chunk(file, name, data, prefix_size + stream.total_out, false);
     (void)deflateEnd(&stream);
     free(data);
 }
 
-/* A file with a middle between its header and its pixels. */
-static png_bytes around(const png_bytes *middle) {
+/* Insert chunks between the header and the pixels of a file. */
+static png_bytes insert_chunks(const png_bytes *middle) {
     png_bytes file;
 
     png_make(&grey, &file, NULL, NULL);
@@ -245,7 +245,7 @@ static png_bytes around(const png_bytes *middle) {
 
 static void bombs(void **state) {
     static const struct {
-        const char *name, *front;
+        const char *name, *prefix;
         size_t size;
     } names[] = {{"zTXt", "a\0", 3}, {"iTXt", "a\0\1\0\0", 6}, {"iCCP", "a\0", 3}, {"IDAT", "", 0}};
 
@@ -254,15 +254,15 @@ static void bombs(void **state) {
         for (size_t zeros = 1 << 12; zeros <= (hostile_all() ? (size_t)1 << 31 : 1 << 26);
              zeros <<= 3) {
             png_bytes middle = {0};
-            put_bomb(&middle, names[i].name, names[i].front, names[i].size, zeros);
-            png_bytes file = around(&middle);
+            put_bomb(&middle, names[i].name, names[i].prefix, names[i].size, zeros);
+            png_bytes file = insert_chunks(&middle);
             free(middle.data);
             try_large(&file, names[i].name);
         }
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
-/* A million chunks, of the least size. */
+/* A million chunks of minimum size. */
 static void many_chunks(void **state) {
     static const struct {
         const char *name, *data;
@@ -282,22 +282,19 @@ static void many_chunks(void **state) {
         assert_non_null(middle.data);
         for (size_t k = 0; k < count; k++)
             memcpy(middle.data + k * one.size, one.data, one.size);
-        png_bytes file = around(&middle);
+        png_bytes file = insert_chunks(&middle);
         free(one.data);
         free(middle.data);
         try_large(&file, names[i].name);
     }
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cut_and_flipped),
-        cmocka_unit_test(sizes_that_cannot_be),
-        cmocka_unit_test(headers_that_cannot_be),
-        cmocka_unit_test(chunks_that_are_not_as_they_should),
-        cmocka_unit_test(chunks_in_any_order),
-        cmocka_unit_test(bombs),
+        cmocka_unit_test(cut_and_flipped),     cmocka_unit_test(invalid_sizes),
+        cmocka_unit_test(header_combinations), cmocka_unit_test(malformed_chunks),
+        cmocka_unit_test(chunks_in_any_order), cmocka_unit_test(bombs),
         cmocka_unit_test(many_chunks),
     };
 

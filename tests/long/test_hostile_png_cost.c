@@ -1,18 +1,17 @@
-/* PNGs that cost a decoder much and give it little: the reader takes no more than twice
- * libpng's time. GF_HOSTILE in the environment makes them large (make hostile). */
+/* PNGs that are expensive to decode for their size: the reader may take at most twice libpng's
+ * time. GF_HOSTILE in the environment makes them large (make hostile). */
 #include "hostile.h"
 
-enum { ROW = 1000, ROWS_OF_UNIT = 125 }; /* bytes of a row; units whose output is whole rows */
+enum { ROW = 1000, ROWS_OF_UNIT = 125 }; /* bytes per row; units whose output is whole rows */
 
-/* ---- eight blocks, which are whole bytes together ----------------------------------------------
- */
+/* ---- units of eight blocks, which end at a byte boundary --------------------------------- */
 
 static size_t fixed_blocks(bits *to, size_t literals) {
     for (size_t block = 0; block < 8; block++) {
-        put_bits(to, 2, 3); /* not the last one, fixed codes */
+        put_bits(to, 2, 3); /* not the last block, fixed codes */
         for (size_t i = 0; i < literals; i++)
-            put_bits(to, 0x0c, 8); /* literal 0: 00110000, from its first bit on */
-        put_bits(to, 0, 7);        /* the end of the block */
+            put_bits(to, 0x0c, 8); /* literal 0: 00110000, first bit first */
+        put_bits(to, 0, 7);        /* end of block */
     }
     return 8 * literals;
 }
@@ -27,8 +26,7 @@ static size_t stored_blocks(bits *to, size_t bytes) {
     return 8 * bytes;
 }
 
-/* Codes of 257 to 286 literals and lengths, and of distances; the end of the block has the word 0.
- */
+/* Write codes of 257 to 286 literals and lengths, and of distances; the end of block has code 0. */
 static void dynamic_blocks(bits *to, const uint8_t *lengths, unsigned literals,
                            unsigned distances) {
     for (size_t block = 0; block < 8; block++) {
@@ -37,7 +35,7 @@ static void dynamic_blocks(bits *to, const uint8_t *lengths, unsigned literals,
         put_bits(to, distances - 1, 5);
         put_bits(to, 15, 4);
         for (size_t i = 0; i < 19; i++)
-            put_bits(to, i < 3 ? 0 : 4, 3); /* lengths 0 to 15 have four bits, repetitions none */
+            put_bits(to, i < 3 ? 0 : 4, 3); /* four bits per length 0 to 15; no repeat codes */
         for (size_t i = 0; i < literals + distances; i++)
             for (int bit = 3; bit >= 0; bit--)
                 put_bits(to, lengths[i] >> bit & 1u, 1);
@@ -45,7 +43,7 @@ static void dynamic_blocks(bits *to, const uint8_t *lengths, unsigned literals,
     }
 }
 
-/* The least that a code can be: the end of the block. */
+/* The shortest code: only the end of block. */
 static size_t short_codes(bits *to, size_t n) {
     const uint8_t lengths[257 + 1] = {[256] = 1};
 
@@ -54,7 +52,7 @@ static size_t short_codes(bits *to, size_t n) {
     return 0;
 }
 
-/* As many codes as can be longer than ISA-L's first table. */
+/* As many codes as possible that exceed ISA-L's first table. */
 static size_t long_codes(bits *to, size_t n) {
     uint8_t lengths[286 + 30] = {2, 3, 4, 5};
 
@@ -73,13 +71,13 @@ static size_t long_codes(bits *to, size_t n) {
 
 typedef struct cost_case {
     const char *what;
-    size_t (*put)(bits *to, size_t n); /* returns the bytes of output */
+    size_t (*put)(bits *to, size_t n); /* returns the number of output bytes */
     size_t n;
-    size_t idat_bytes; /* of one chunk; 0: all in one */
+    size_t idat_bytes; /* bytes per chunk; 0: one chunk */
 } cost_case;
 
-/* A stream of `bytes` or so, of the case's blocks and at least one more. */
-static png_bytes costly_file(const cost_case *c, size_t bytes) {
+/* Make a stream of about `bytes` bytes: the case's blocks, then one stored row. */
+static png_bytes expensive_file(const cost_case *c, size_t bytes) {
     static bits unit;
     unsigned char header[13] = {0, 0, (ROW - 1) >> 8, (ROW - 1) & 255, [8] = 8};
     png_bytes file = {0};
@@ -93,9 +91,9 @@ static png_bytes costly_file(const cost_case *c, size_t bytes) {
     memcpy(stream, "\x78\x01", 2);
     for (size_t i = 0; i < units; i++, to += unit_bytes)
         memcpy(to, unit.bytes, unit_bytes);
-    /* A row of zeros, stored. */
+    /* One stored row of zeros. */
     memcpy(to, "\x01\xe8\x03\x17\xfc", 5);
-    /* The Adler-32 of zeros counts them. */
+    /* The Adler-32 of zeros depends on their number only. */
     const uint32_t sum = (uint32_t)(rows * ROW % 65521) << 16 | 1;
     for (int i = 0; i < 4; i++) {
         header[4 + i] = (unsigned char)(rows >> (24 - 8 * i));
@@ -111,23 +109,23 @@ static png_bytes costly_file(const cost_case *c, size_t bytes) {
     return file;
 }
 
-/* The least of three times, in seconds. */
-static double time_of(const png_bytes *file, bool by_libpng, outcome *got) {
+/* Return the minimum of three times, in seconds. */
+static double time_of(const png_bytes *file, bool libpng_time, outcome *result) {
     double min = 1e9;
 
     for (int i = 0; i < 3; i++) {
-        const double start = processor_seconds();
-        *got = by_libpng ? png_oracle(file, file->size, NULL)
-                         : load(file, file->size, NULL, gf_png_source_open, 16);
-        const double seconds = processor_seconds() - start;
+        const double start = cpu_seconds();
+        *result = libpng_time ? png_oracle(file, file->size, NULL)
+                              : load(file, file->size, NULL, gf_png_source_open, 16);
+        const double seconds = cpu_seconds() - start;
         min = seconds < min ? seconds : min;
         if (i < 2)
-            clear(got);
+            clear(result);
     }
     return min;
 }
 
-static void costly_streams_take_at_max_twice_the_time_of_libpng(void **state) {
+static void expensive_streams_take_at_most_twice_the_time_of_libpng(void **state) {
     static const cost_case cases[] = {
         {"empty fixed blocks", fixed_blocks, 0, 0},
         {"fixed blocks of 1 literal", fixed_blocks, 1, 0},
@@ -145,18 +143,19 @@ static void costly_streams_take_at_max_twice_the_time_of_libpng(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tally count = {0};
         outcome ours, oracle;
-        png_bytes file = costly_file(&cases[i], hostile_all() ? 1 << 25 : 1 << 20);
-        const double by_us = time_of(&file, false, &ours);
-        const double by_libpng = time_of(&file, true, &oracle);
+        png_bytes file = expensive_file(&cases[i], hostile_all() ? 1 << 25 : 1 << 20);
+        const double our_time = time_of(&file, false, &ours);
+        const double libpng_time = time_of(&file, true, &oracle);
         print_message("%s: libpng %.1f ms, ours %.1f ms, %.2f times\n", cases[i].what,
-                      by_libpng * 1e3, by_us * 1e3, by_us / by_libpng);
+                      libpng_time * 1e3, our_time * 1e3, our_time / libpng_time);
         check_outcomes(&ours, &oracle, &file, cases[i].what, 0, &count);
 
         assert_int_equal(count.accepted, 1);
         assert_int_equal(differences(&count), 0);
-        /* The machine may be busy. */
-        if (by_us > 2 * by_libpng + 0.005)
-            fail_msg("%s: %.1f ms, libpng %.1f ms", cases[i].what, by_us * 1e3, by_libpng * 1e3);
+        /* 5 ms of tolerance, because the machine may be busy. */
+        if (our_time > 2 * libpng_time + 0.005)
+            fail_msg("%s: %.1f ms, libpng %.1f ms", cases[i].what, our_time * 1e3,
+                     libpng_time * 1e3);
         clear(&ours);
         clear(&oracle);
         free(file.data);
@@ -165,7 +164,7 @@ static void costly_streams_take_at_max_twice_the_time_of_libpng(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(costly_streams_take_at_max_twice_the_time_of_libpng),
+        cmocka_unit_test(expensive_streams_take_at_most_twice_the_time_of_libpng),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
-/* Generated PNGs: chunks of every name in every order, right, damaged and missing, and streams of
- * every kind. The reader does with each what libpng does (png_oracle.h), but for the differences
- * that docs/design-files.md lists. The short form takes some of the files; GF_HOSTILE in the
- * environment takes all (make hostile). */
+/* Generated PNGs: chunks of every name in every order, valid, damaged and missing, and all kinds
+ * of streams. The reader must agree with libpng (png_oracle.h), except for the differences
+ * listed in docs/design-files.md. By default, the test uses some of the files; with GF_HOSTILE
+ * in the environment it uses all (make hostile). */
 #include "hostile.h"
 #include "png_file.h"
 #include "testing.h"
@@ -10,9 +10,9 @@ enum { PIECES = 48 };
 
 typedef struct piece {
     char name[5];
-    unsigned char *data; /* malloc'ed */
+    unsigned char *data; /* owned */
     size_t size;
-    bool bad_checksum;
+    bool wrong_checksum;
 } piece;
 
 typedef struct pieces {
@@ -52,7 +52,7 @@ static void remove_piece(pieces *all, size_t at) {
     memmove(all->list + at, all->list + at + 1, (all->count - at) * sizeof *all->list);
 }
 
-static pieces take_apart(const png_bytes *file) {
+static pieces split_chunks(const png_bytes *file) {
     pieces all = {0};
 
     for (size_t at = 8; at < file->size; at += 12 + get32(file->data + at))
@@ -61,13 +61,13 @@ static pieces take_apart(const png_bytes *file) {
     return all;
 }
 
-static png_bytes put_together(pieces *all) {
+static png_bytes join_chunks(pieces *all) {
     png_bytes file = {0};
 
     png_put_signature(&file);
     for (; all->count != 0; remove_piece(all, 0)) {
         const piece *first = &all->list[0];
-        png_put_chunk(&file, first->name, first->data, first->size, first->bad_checksum);
+        png_put_chunk(&file, first->name, first->data, first->size, first->wrong_checksum);
     }
     return file;
 }
@@ -114,7 +114,7 @@ static const png_extra *any_extra(uint32_t *seed) {
                                    : &more[(i - CARRIED - DROPPED) % MORE];
 }
 
-/* A chunk that may be there, anywhere, as it should be or with other data. */
+/* Add an ancillary chunk anywhere, with valid or other data. */
 static void add_piece(pieces *all, uint32_t *seed) {
     const png_extra *extra = any_extra(seed);
     const size_t at = one_in(seed, 12) ? 0 : next_random(seed) % (all->count + 1);
@@ -132,7 +132,7 @@ static void add_piece(pieces *all, uint32_t *seed) {
         flip_bit(data, size, seed);
     insert_piece(all, at, extra->name, data, size);
     if (at < all->count)
-        all->list[at].bad_checksum = extra->bad_checksum || one_in(seed, 12);
+        all->list[at].wrong_checksum = extra->wrong_checksum || one_in(seed, 12);
 }
 
 static void change_piece(pieces *all, uint32_t *seed) {
@@ -143,12 +143,12 @@ static void change_piece(pieces *all, uint32_t *seed) {
     case 0:
         remove_piece(all, at);
         break;
-    case 1: /* moved */
+    case 1: /* move */
         memmove(p, p + 1, (all->count - 1 - at) * sizeof *p);
         memmove(all->list + to + 1, all->list + to, (all->count - 1 - to) * sizeof *p);
         all->list[to] = moved;
         break;
-    case 2: /* twice */
+    case 2: /* repeat */
         insert_piece(all, to, moved.name, moved.data, moved.size);
         break;
     case 3:
@@ -158,7 +158,7 @@ static void change_piece(pieces *all, uint32_t *seed) {
         p->size = next_random(seed) % (p->size + 1);
         break;
     case 5:
-        p->bad_checksum = true;
+        p->wrong_checksum = true;
         break;
     default:
         if (p->size != 0)
@@ -170,7 +170,7 @@ static void change_piece(pieces *all, uint32_t *seed) {
 
 enum { STREAM_BYTES = 1 << 15, RAW_BYTES = 1 << 21 };
 
-/* More data than the image has rows, or fewer. */
+/* Change the amount of data to more or less than the image's rows. */
 static void change_rows(png_bytes *stream, uint32_t *seed) {
     static unsigned char raw[RAW_BYTES];
     uLongf size = RAW_BYTES / 4, packed = STREAM_BYTES;
@@ -180,16 +180,15 @@ static void change_rows(png_bytes *stream, uint32_t *seed) {
     if (one_in(seed, 3)) {
         size = next_random(seed) % (size + 1);
     } else {
-        const size_t behind =
-            one_in(seed, 10) ? RAW_BYTES * 3 / 4 - size : next_random(seed) % 5000;
-        memset(raw + size, 0, behind);
-        size += behind;
+        const size_t extra = one_in(seed, 10) ? RAW_BYTES * 3 / 4 - size : next_random(seed) % 5000;
+        memset(raw + size, 0, extra);
+        size += extra;
     }
     if (compress(stream->data, &packed, raw, size) == Z_OK)
         stream->size = packed;
 }
 
-/* The stream of the first IDAT chunks is damaged, and cut anew. */
+/* Damage the stream of the first IDAT chunks and split it again. */
 static void change_stream(pieces *all, uint32_t *seed) {
     png_bytes stream = {calloc(1, 2 * STREAM_BYTES), 0};
     size_t first = all->count;
@@ -209,11 +208,11 @@ static void change_stream(pieces *all, uint32_t *seed) {
     case 0:
         change_rows(&stream, seed);
         break;
-    case 1: /* ends early */
+    case 1: /* truncated */
         stream.size = one_in(seed, 2) && stream.size > 8 ? stream.size - next_random(seed) % 8
                                                          : next_random(seed) % (stream.size + 1);
         break;
-    case 2: /* something behind it */
+    case 2: /* extra bytes */
         for (size_t n = next_random(seed) % 30; n > 0; n--)
             stream.data[stream.size++] = (unsigned char)next_random(seed);
         break;
@@ -242,7 +241,7 @@ static png_bytes generate(uint32_t seed) {
         spec.flush_bytes = 1 + next_random(&seed) % 300;
     }
     png_make(&spec, &file, NULL, NULL);
-    pieces all = take_apart(&file);
+    pieces all = split_chunks(&file);
     free(file.data);
     for (size_t n = next_random(&seed) % 5; n > 0; n--)
         add_piece(&all, &seed);
@@ -250,7 +249,7 @@ static png_bytes generate(uint32_t seed) {
         change_piece(&all, &seed);
     if (one_in(&seed, 4))
         change_stream(&all, &seed);
-    file = put_together(&all);
+    file = join_chunks(&all);
     if (one_in(&seed, 20))
         file.size = 8 + next_random(&seed) % (file.size - 7);
     if (file.size > 8 && one_in(&seed, 15))

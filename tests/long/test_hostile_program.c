@@ -1,5 +1,5 @@
-/* Extreme files given to the program itself: each is refused, with exit code 1 and one line, in
- * time and memory that do not depend on what the file claims. */
+/* Run the program on extreme files: each must be rejected with exit code 1 and one line, in time
+ * and memory that do not depend on the sizes in the header. */
 #define _DEFAULT_SOURCE /* wait4 */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 
 #include "hostile.h"
 
-/* What is measured means nothing under sanitizers, which take more of both. */
+/* Sanitizers need more time and memory; the measurements then mean nothing. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { MEASURED = 0 };
 #else
@@ -24,45 +24,45 @@ static long ms_of(struct timeval time) {
     return (long)time.tv_sec * 1000 + (long)time.tv_usec / 1000;
 }
 
-static void start_program(const char *in, const char *out, const char *reported) {
-    const int file = open(reported, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    const int nowhere = open("/dev/null", O_RDWR);
+static void start_program(const char *in, const char *out, const char *messages) {
+    const int file = open(messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int null = open("/dev/null", O_RDWR);
 
-    (void)dup2(nowhere, 0);
-    (void)dup2(nowhere, 1);
+    (void)dup2(null, 0);
+    (void)dup2(null, 1);
     (void)dup2(file, 2);
     execl(program, "gpufilter", "smooth", in, out, (char *)NULL);
     _exit(127);
 }
 
-/* words: of the message. allowed_ms: of processor time. Frees the file: what we hold would be
- * counted as memory of the program, which begins as our copy. */
-static void refused(const char *name, png_bytes *file, const char *words, long allowed_ms) {
+/* Expect the program to reject the file. words: part of the message. allowed_ms: CPU time. Frees
+ * the file first, because the child starts as a copy of this process and its memory would count. */
+static void check_rejected(const char *name, png_bytes *file, const char *words, long allowed_ms) {
     struct timespec begin, end;
     struct rusage usage;
     int status;
     size_t length;
-    char in[2048], out[2048], reported[2048];
+    char in[2048], out[2048], messages[2048];
 
     (void)snprintf(in, sizeof in, "%s", in_folder(name));
     (void)snprintf(out, sizeof out, "%s", in_folder("out.png"));
-    (void)snprintf(reported, sizeof reported, "%s", in_folder("told"));
+    (void)snprintf(messages, sizeof messages, "%s", in_folder("messages"));
     const size_t size = file->size;
     put_bytes(in, file->data, size);
     free(file->data);
     (void)clock_gettime(CLOCK_MONOTONIC, &begin);
     const pid_t child = fork();
     if (child == 0)
-        start_program(in, out, reported);
+        start_program(in, out, messages);
     assert_int_equal(wait4(child, &status, 0, &usage), child);
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    char *message = (char *)get_bytes(reported, &length);
+    char *message = (char *)get_bytes(messages, &length);
     const long ms = ms_of(usage.ru_utime) + ms_of(usage.ru_stime);
     const long wall = (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
-    print_message("%-18s %8zu bytes: %3ld ms (%ld ms of processor), %2ld MiB: %s", name, size, wall,
-                  ms, usage.ru_maxrss >> 10, strrchr(message, '/') + 1);
+    print_message("%-18s %8zu bytes: %3ld ms (CPU time %ld ms), %2ld MiB: %s", name, size, wall, ms,
+                  usage.ru_maxrss >> 10, strrchr(message, '/') + 1);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 1 || strstr(message, words) == NULL)
-        fail_msg("%s: status %d, wanted '%s': %s", name, status, words, message);
+        fail_msg("%s: status %d, expected '%s': %s", name, status, words, message);
     assert_ptr_equal(strchr(message, '\n'), message + length - 1);
     assert_int_equal(access(out, F_OK), -1);
     if (MEASURED && (ms > allowed_ms || usage.ru_maxrss > MAX_KIB))
@@ -75,21 +75,21 @@ static void refused(const char *name, png_bytes *file, const char *words, long a
     }
     free(message);
     assert_int_equal(unlink(in), 0);
-    assert_int_equal(unlink(reported), 0);
+    assert_int_equal(unlink(messages), 0);
     assert_int_equal(count_files(false), 0);
 }
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
-/* Zeros, packed into about so many bytes. */
-static unsigned char *bomb(size_t wanted, size_t *size) {
+/* Compress zeros to about size_hint bytes. */
+static unsigned char *bomb(size_t size_hint, size_t *size) {
     static unsigned char block[1 << 16];
-    unsigned char *data = malloc(wanted + 4096);
-    z_stream stream = {.next_out = data, .avail_out = (uInt)wanted + 4096};
+    unsigned char *data = malloc(size_hint + 4096);
+    z_stream stream = {.next_out = data, .avail_out = (uInt)size_hint + 4096};
 
     assert_non_null(data);
     assert_int_equal(deflateInit(&stream, 9), Z_OK);
-    while (stream.total_out < wanted) {
+    while (stream.total_out < size_hint) {
         stream.next_in = block;
         stream.avail_in = sizeof block;
         assert_int_equal(deflate(&stream, Z_NO_FLUSH), Z_OK);
@@ -100,7 +100,7 @@ static unsigned char *bomb(size_t wanted, size_t *size) {
     return data;
 }
 
-/* Of any size, with chunks of `middle` and then IDAT. */
+/* Make a PNG of any size, with the chunks of `middle` before IDAT. */
 static png_bytes png_of(uint32_t width, uint32_t height, int depth, int color, bool interlaced,
                         const png_bytes *middle, const void *idat, size_t idat_bytes) {
     const unsigned char header[13] = {(unsigned char)(width >> 24),
@@ -134,7 +134,7 @@ static png_bytes png_of(uint32_t width, uint32_t height, int depth, int color, b
     return file;
 }
 
-static void pngs_that_claim_much(void **state) {
+static void pngs_with_huge_sizes(void **state) {
     static const struct {
         const char *name;
         uint32_t width, height;
@@ -142,11 +142,11 @@ static void pngs_that_claim_much(void **state) {
         bool interlaced;
         const char *words;
     } claims[] = {
-        {"rgb.png", 100000, 100000, 8, 2, false, "--max-pixels"}, /* 10^10 */
+        {"rgb.png", 100000, 100000, 8, 2, false, "--max-pixels"}, /* 10^10 pixels */
         {"bits.png", 100000, 100000, 1, 0, false, "--max-pixels"},
         {"deep.png", 100000, 100000, 16, 6, false, "--max-pixels"},
         {"adam7.png", 100000, 100000, 8, 2, true, "--max-pixels"},
-        {"most.png", 0x7fffffff, 0x7fffffff, 16, 6, false, "--max-pixels"},
+        {"max.png", 0x7fffffff, 0x7fffffff, 16, 6, false, "--max-pixels"},
         {"wide.png", 0x7fffffff, 1, 16, 6, false, "--max-memory"},
         {"half.png", 50000, 50000, 8, 2, false, "ends too early"},
         {"held.png", 60000, 60000, 8, 2, true, "ends too early"},
@@ -159,11 +159,11 @@ static void pngs_that_claim_much(void **state) {
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         png_bytes file = png_of(claims[i].width, claims[i].height, claims[i].depth, claims[i].color,
                                 claims[i].interlaced, NULL, data, size);
-        refused(claims[i].name, &file, claims[i].words, MAX_MS);
+        check_rejected(claims[i].name, &file, claims[i].words, MAX_MS);
     }
-    /* An image that is all there, and much behind it. */
+    /* A complete image, followed by much data. */
     png_bytes file = png_of(100, 100, 8, 2, false, NULL, data, size);
-    refused("surplus.png", &file, "too much data", MAX_MS);
+    check_rejected("surplus.png", &file, "too much data", MAX_MS);
     free(data);
 }
 
@@ -183,16 +183,17 @@ static void try_chunks(const char *name, const char *chunk, const void *data, si
     free(one.data);
     free(pixels);
     file.size -= cut;
-    refused(name, &file, words, 1000);
+    check_rejected(name, &file, words, 1000);
 }
 
-/* cut: the file ends too early by so much, so that it is refused at all. */
+/* cut: bytes removed at the end, to make the file invalid. */
 static void pngs_of_many_chunks(void **state) {
     size_t size;
 
     (void)state;
     unsigned char *packed = bomb(1300000, &size);
-    memcpy(packed, "a\0\0", 3); /* over the head of the stream, which nobody unpacks */
+    /* Overwrite the header of the stream, which is never decompressed. */
+    memcpy(packed, "a\0\0", 3);
     try_chunks("ztxt.png", "zTXt", packed, size, 1, 20, "ends too early");
     try_chunks("iccp.png", "iCCP", packed, size, 1, 20, "ends too early");
     free(packed);
@@ -216,28 +217,31 @@ static png_bytes bytes_of(const void *data, size_t size, size_t filled, int fill
     return file;
 }
 
-static void refused_text(const char *name, const void *data, size_t size, const char *words) {
+static void check_bytes_rejected(const char *name, const void *data, size_t size,
+                                 const char *words) {
     png_bytes file = bytes_of(data, size, size, 0);
 
-    refused(name, &file, words, MAX_MS);
+    check_rejected(name, &file, words, MAX_MS);
 }
 
-#define REFUSED(name, literal, words) refused_text(name, literal, sizeof(literal) - 1, words)
+#define CHECK_REJECTED(name, literal, words)                                                       \
+    check_bytes_rejected(name, literal, sizeof(literal) - 1, words)
 
-static void rows_that_claim_much(void **state) {
+static void rows_with_huge_sizes(void **state) {
     (void)state;
-    REFUSED("a.pgm", "P5\n100000 100000\n255\n12345", "--max-pixels");
-    REFUSED("b.pgm", "P5\n65535 65535\n65535\n12345", "ends too early");
-    REFUSED("c.pgm", "P2\n65535 65535\n255\n1 2 3 4", "ends too early");
-    REFUSED("d.ppm", "P6\n18446744073709551615 18446744073709551615\n255\n1", "--max-pixels");
-    REFUSED("e.pfm", "PF\n60000 60000\n-1\n12345", "ends too early");
-    REFUSED("f.pam", "P7\nWIDTH 4294967296\nHEIGHT 1\nDEPTH 4\nMAXVAL 65535\nENDHDR\n1",
-            "ends too early");
-    REFUSED("g.pgm", "P5\n8000000000 1\n255\n1", "ends too early");
+    CHECK_REJECTED("a.pgm", "P5\n100000 100000\n255\n12345", "--max-pixels");
+    CHECK_REJECTED("b.pgm", "P5\n65535 65535\n65535\n12345", "ends too early");
+    CHECK_REJECTED("c.pgm", "P2\n65535 65535\n255\n1 2 3 4", "ends too early");
+    CHECK_REJECTED("d.ppm", "P6\n18446744073709551615 18446744073709551615\n255\n1",
+                   "--max-pixels");
+    CHECK_REJECTED("e.pfm", "PF\n60000 60000\n-1\n12345", "ends too early");
+    CHECK_REJECTED("f.pam", "P7\nWIDTH 4294967296\nHEIGHT 1\nDEPTH 4\nMAXVAL 65535\nENDHDR\n1",
+                   "ends too early");
+    CHECK_REJECTED("g.pgm", "P5\n8000000000 1\n255\n1", "ends too early");
     png_bytes comment = bytes_of("P5\n", 32 << 20, 3, '#');
-    refused("h.pgm", &comment, "too much text", 1000);
+    check_rejected("h.pgm", &comment, "too much text", 1000);
     png_bytes number = bytes_of("P5\n", 32 << 20, 3, '0');
-    refused("i.pgm", &number, "its width is not a number", 1000);
+    check_rejected("i.pgm", &number, "its width is not a number", 1000);
 }
 
 #define JPEG_OF(size)                                                                              \
@@ -245,63 +249,66 @@ static void rows_that_claim_much(void **state) {
     "\3\1\x22\0\2\x11\0\3\x11\0\xff\xda\0\x0c\3\1\0\2\0\3\0\0"                                     \
     "\x3f\0\1\2\3\4\5\6\7"
 
-static void others_that_claim_much(void **state) {
+static void other_formats_with_huge_sizes(void **state) {
     static const char gif[] = "GIF89a\xff\xff\xff\xff\xf0\0\0abcdef,\0\0\0\0\1\0\1\0\0\2\1\x4c\0;";
     static const char canvas[] = "GIF89a\x20\x4e\x20\x4e\xf0\0\0abcdef";
-    /* Its codes are in blocks of 255 bytes. */
+    /* The codes are in blocks of 255 bytes. */
     static const char codes[] = "GIF89a\x10\x27\x10\x27\xf0\0\0abcdef,\0\0\0\0\x10\x27\x10\x27\0\7";
     unsigned char head[18] = {0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 32, 0};
 
     (void)state;
-    REFUSED("a.jpg", JPEG_OF("\xff\xdc\xff\xdc"), "ends too early");
-    REFUSED("b.jpg", JPEG_OF("\x75\x30\x75\x30"), "ends too early");
-    REFUSED("a.gif", gif, "ends too early");
-    REFUSED("b.gif", canvas, "ends too early");
+    CHECK_REJECTED("a.jpg", JPEG_OF("\xff\xdc\xff\xdc"), "ends too early");
+    CHECK_REJECTED("b.jpg", JPEG_OF("\x75\x30\x75\x30"), "ends too early");
+    CHECK_REJECTED("a.gif", gif, "ends too early");
+    CHECK_REJECTED("b.gif", canvas, "ends too early");
     png_bytes blocks = bytes_of(codes, sizeof codes + 200 * 256, sizeof codes - 1, 0xff);
     blocks.data[blocks.size - 1] = 0;
-    refused("c.gif", &blocks, "undefined code", MAX_MS);
-    REFUSED("a.psd",
-            "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\x75\x30\0\0\x75\x30\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
-            "1234567890",
-            "ends too early");
-    REFUSED("a.hdr", "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 60000 +X 60000\n\2\2\xea\x60",
-            "ends too early");
-    REFUSED("b.hdr", "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 16000 +X 16000\n\2\2\x3e\x80",
-            "ends too early");
-    REFUSED("a.bmp",
-            "BM\x42\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x30\x75\0\0\x30\x75\0\0\1\0\x18\0\0\0\0\0\0\0"
-            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-            "1234567890",
-            "ends too early");
-    REFUSED("b.bmp",
-            "BM\x42\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\x30\x75\0\0\x30\x75\0\0\1\0\1\0\0\0\0\0\0\0"
-            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-            "1234567890",
-            "ends too early");
+    check_rejected("c.gif", &blocks, "undefined code", MAX_MS);
+    CHECK_REJECTED(
+        "a.psd",
+        "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\x75\x30\0\0\x75\x30\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
+        "1234567890",
+        "ends too early");
+    CHECK_REJECTED("a.hdr", "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 60000 +X 60000\n\2\2\xea\x60",
+                   "ends too early");
+    CHECK_REJECTED("b.hdr", "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 16000 +X 16000\n\2\2\x3e\x80",
+                   "ends too early");
+    CHECK_REJECTED(
+        "a.bmp",
+        "BM\x42\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x30\x75\0\0\x30\x75\0\0\1\0\x18\0\0\0\0\0\0\0"
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "1234567890",
+        "ends too early");
+    CHECK_REJECTED(
+        "b.bmp",
+        "BM\x42\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\x30\x75\0\0\x30\x75\0\0\1\0\1\0\0\0\0\0\0\0"
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "1234567890",
+        "ends too early");
     png_bytes runs = bytes_of(head, 1300000, sizeof head, 0xff);
-    refused("a.tga", &runs, "", MAX_MS);
+    check_rejected("a.tga", &runs, "", MAX_MS);
     head[13] = head[15] = 0x60;
     runs = bytes_of(head, 1300000, sizeof head, 0xff);
-    refused("b.tga", &runs, "ends too early", MAX_MS);
+    check_rejected("b.tga", &runs, "ends too early", MAX_MS);
     head[13] = head[15] = 0x10;
     runs = bytes_of(head, 2000, sizeof head, 0xff);
-    refused("c.tga", &runs, "ends too early", MAX_MS);
+    check_rejected("c.tga", &runs, "ends too early", MAX_MS);
 }
 
-static void reported_in_sum(void **state) {
+static void summary_is_printed(void **state) {
     (void)state;
     print_message(
-        "%d files refused by the program: at most %ld MiB; those that claim much, at most "
-        "%ld ms of processor, %ld ms of wall time\n",
+        "%d files rejected by the program: at most %ld MiB; those with huge sizes: at most "
+        "%ld ms of CPU time, %ld ms of wall time\n",
         files, max_kib >> 10, max_ms, max_wall_ms);
     assert_true(files > 30);
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pngs_that_claim_much), cmocka_unit_test(pngs_of_many_chunks),
-        cmocka_unit_test(rows_that_claim_much), cmocka_unit_test(others_that_claim_much),
-        cmocka_unit_test(reported_in_sum),
+        cmocka_unit_test(pngs_with_huge_sizes), cmocka_unit_test(pngs_of_many_chunks),
+        cmocka_unit_test(rows_with_huge_sizes), cmocka_unit_test(other_formats_with_huge_sizes),
+        cmocka_unit_test(summary_is_printed),
     };
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 

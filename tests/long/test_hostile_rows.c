@@ -1,16 +1,16 @@
-/* Hostile PGM, PPM, PAM, PFM and raw files, and those of stb's formats, generated: each is refused
- * in one line or read, from a file and from a pipe alike, and soon. */
+/* Generated hostile PGM, PPM, PAM and PFM files, and files of stb's formats: each must be
+ * rejected with one line or be read, in limited time. */
 #include "hostile.h"
 
 #include "io/formats.h"
 #include "io/stb.h"
 
-static hostile sum;
+static hostile totals;
 static gf_open_source *open_as;
 static const gf_limits small = {.max_pixels = 100000, .max_memory = 1 << 22};
 
-static void try_any(const png_bytes *file, const char *what, size_t where, hostile *to) {
-    const double start = processor_seconds();
+static void try_file(const png_bytes *file, const char *what, size_t where, hostile *to) {
+    const double start = cpu_seconds();
     outcome got = load(file, file->size, &small, open_as, 2);
 
     if (got.error.status != GF_OK)
@@ -19,10 +19,10 @@ static void try_any(const png_bytes *file, const char *what, size_t where, hosti
     clear(&got);
 }
 
-static void try_all(const png_bytes *file, const char *what) {
-    every_cut(file, try_any, what, &sum);
-    every_flip(file, hostile_all() ? 1 : 3, NULL, try_any, what, &sum);
-    every_byte(file, try_any, what, &sum);
+static void try_variants(const png_bytes *file, const char *what) {
+    every_cut(file, try_file, what, &totals);
+    every_flip(file, hostile_all() ? 1 : 3, NULL, try_file, what, &totals);
+    every_byte(file, try_file, what, &totals);
 }
 
 #define FILE_OF(literal)                                                                           \
@@ -43,11 +43,11 @@ static void rows(void **state) {
     (void)state;
     open_as = gf_pnm_source_open;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        try_all(&files[i], "rows");
-    hostile_print(&sum);
+        try_variants(&files[i], "rows");
+    hostile_print(&totals);
 }
 
-/* Numbers that no size is, at every place of every header. */
+/* Invalid numbers in every field of every header. */
 static void numbers(void **state) {
     static const char *const numbers[] = {"0",
                                           "-1",
@@ -89,13 +89,13 @@ static void numbers(void **state) {
             file.size =
                 (size_t)snprintf((char *)file.data, 300, "%.*s%s%s", (int)(hole - headers[h]),
                                  headers[h], numbers[n], hole + 2);
-            try_any(&file, headers[h], n, &sum);
+            try_file(&file, headers[h], n, &totals);
             free(file.data);
         }
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
-/* Headers, comments, lines, numbers and blanks that do not end. */
+/* Headers, comments, lines, numbers and blanks without an end. */
 static void headers_without_end(void **state) {
     static const char *const starts[] = {
         "P5\n#",         "P5\n# c\n#",      "P7\n#",     "P7\nWIDTH 1", "P7\n",
@@ -111,13 +111,13 @@ static void headers_without_end(void **state) {
         for (size_t f = 0; f < sizeof fillers; f++) {
             memset(file.data, fillers[f], size);
             memcpy(file.data, starts[i], strlen(starts[i]));
-            try_any(&file, starts[i], f, &sum);
+            try_file(&file, starts[i], f, &totals);
         }
     free(file.data);
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
-/* ---- stb's formats --------------------------------------------------------------------------- */
+/* ---- formats that stb decodes ------------------------------------------------------------ */
 
 static void on_write(void *context, void *data, int size) {
     png_bytes *file = context;
@@ -142,13 +142,13 @@ static void written_by_stb(void **state) {
         png_bytes file = {0};
         assert_true(gf_stb_write((gf_sink_kind)kind, on_write, &file, 5, 4, 3,
                                  kind == GF_SINK_HDR ? (const void *)floats : pixels, scratch));
-        every_cut(&file, try_any, "cut", &sum);
-        every_flip(&file, hostile_all() ? 1 : 7, NULL, try_any, "bit", &sum);
+        every_cut(&file, try_file, "cut", &totals);
+        every_flip(&file, hostile_all() ? 1 : 7, NULL, try_file, "bit", &totals);
         if (hostile_all())
-            every_byte(&file, try_any, "byte", &sum);
+            every_byte(&file, try_file, "byte", &totals);
         free(file.data);
     }
-    hostile_print(&sum);
+    hostile_print(&totals);
 }
 
 static void written_by_hand(void **state) {
@@ -171,8 +171,8 @@ static void written_by_hand(void **state) {
     (void)state;
     open_as = gf_stb_source_open;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        try_all(&files[i], "by hand");
-    hostile_print(&sum);
+        try_variants(&files[i], "by hand");
+    hostile_print(&totals);
 }
 
 int main(void) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Tests under valgrind's memcheck: tests/long/valgrind.sh BUILD [TEST...]. All cmocka tests, in a short form, but for those of
-# the sandbox, which valgrind does not let in; then every case of every filter as a command (golden.sh). An error fails, and
-# a block that a command loses (those of tests are LeakSanitizer's to find). What has not ended after LIMIT seconds (600) is told of: of that nothing bad was seen so far, or it
-# fails as well. Takes about half an hour on two cores.
-# Ends with "N passed, N failed, N skipped", of tests and commands.
+# Run the tests under valgrind's memcheck: tests/long/valgrind.sh BUILD [TEST...]. All cmocka tests in a short form,
+# except those of the sandbox, which rejects valgrind; then every case of every filter as a command (golden.sh).
+# Errors fail, and memory leaks of commands (LeakSanitizer checks the tests). A test that exceeds LIMIT seconds
+# (default: 600) is skipped if it has no error so far. Takes about half an hour on two cores. Prints "N passed, N
+# failed, N skipped" for tests and commands at the end.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
@@ -25,7 +25,7 @@ run_test() { # NAME
         head -n 30 "$log/$1.memcheck"
         grep -a 'ERROR\|FAILED' "$log/$1" | head -n 5
     elif [ $code -eq 124 ]; then
-        echo "SKIP $1: not at its end after $LIMIT s, with $(grep -ac '^\[       OK' "$log/$1") tests passed"
+        echo "SKIP $1: not finished after $LIMIT s, with $(grep -ac '^\[       OK' "$log/$1") tests passed"
     else
         echo "ok $1"
     fi
@@ -37,7 +37,7 @@ if [ $# -eq 0 ]; then
         name=$(basename "$source" .c)
         case $name in
             test_sandbox* | test_stb* | test_hostile_program | test_hostile_rows | test_inspect | test_float_env | test_jpeg_metadata) echo "SKIP $name: the sandbox" >>"$log/all" ;;
-            test_cuda*) ;; # without a device they have nothing to do
+            test_cuda*) ;; # they need a device
             *) set -- "$@" "$name" ;;
         esac
     done

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# For tests of batches, to be sourced: a folder with many pictures, what a run makes of them, and what is asked of a run.
-# `build` is set.
+# To be sourced by tests of batches: a folder with many images, their expected outputs, and checks of a run. `build` must
+# be set.
 . tests/support/check.sh
 export PATH=$build:$PATH LC_ALL=C
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit
 ulimit -c 0
 
-# 300 pictures of several sizes, 30 of them broken, in folders.
+# 300 images of several sizes in folders; 30 of them are broken.
 for i in $(seq -w 300); do
     folder=in/$((10#$i % 7))
     mkdir -p $folder

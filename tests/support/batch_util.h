@@ -1,4 +1,4 @@
-/* What the tests of batches of files share: inputs, good and broken, and what they are told. */
+/* Shared by the tests of batches of files: inputs, runs and their outcomes. */
 #ifndef BATCH_UTIL_H
 #define BATCH_UTIL_H
 
@@ -12,9 +12,9 @@
 #define ITEMS 80
 
 static char in_paths[ITEMS][1200], out_paths[ITEMS][1200];
-static char want_paths[ITEMS][1200]; /* what each gives alone */
+static char want_paths[ITEMS][1200]; /* outputs of single runs */
 
-/* ---- pictures, and what is none -------------------------------------------------------------- */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 static inline void put_png(const char *path, uint32_t size, int color, int depth, bool interlaced,
                            const png_extra *extras, size_t extra_count, size_t cut) {
@@ -33,13 +33,13 @@ static inline void put_png(const char *path, uint32_t size, int color, int depth
     free(file.data);
 }
 
-/* What the n-th input is. Formats come again and again, so that images meet others like them. */
+/* Write input n: an image, a broken file, or none. Many images have the same format. */
 static inline void put_input(int n, const char *path) {
     static const png_extra texts[] = {
-        {.name = "tEXt", .place = 0, .data = "Title\0before", .size = 12},
-        {.name = "tEXt", .place = 2, .data = "Title\0after", .size = 11}};
+        {.name = "tEXt", .position = 0, .data = "Title\0before", .size = 12},
+        {.name = "tEXt", .position = 2, .data = "Title\0after", .size = 11}};
     static const png_extra damaged[] = {
-        {.name = "tEXt", .place = 2, .data = "Title\0torn", .size = 10, .bad_checksum = true}};
+        {.name = "tEXt", .position = 2, .data = "Title\0torn", .size = 10, .wrong_checksum = true}};
     const uint32_t size = 20 + 7 * (uint32_t)(n % 3);
 
     if (n % 16 == 5)
@@ -68,25 +68,25 @@ static inline int make_inputs(void **state) {
     return 0;
 }
 
-/* ---- what is run, and told ------------------------------------------------------------------- */
+/* ---- runs and their outcomes ----------------------------------------------------------------- */
 
-typedef struct extension {
+typedef struct item_outcome {
     int times;
     gf_status status;
     gf_error error;
     gf_report report;
     char text[4000]; /* the first cells of the result */
-} extension;
+} item_outcome;
 
-static extension got[ITEMS];
+static item_outcome got[ITEMS];
 
 typedef struct listener {
     atomic_int inside;
-    uint64_t calls, max; /* stops after so many; 0: never */
+    uint64_t calls, max; /* max: stop after this number of calls; 0: never */
     bool in_order;
 } listener;
 
-/* All tables as text. */
+/* Write the cells of all tables as text. */
 static inline void write_result(const gf_result *result, char text[4000]) {
     size_t used = 0;
 
@@ -104,7 +104,7 @@ static inline void write_result(const gf_result *result, char text[4000]) {
 
 static inline bool on_done(void *context, const gf_batch_done *done) {
     listener *all = context;
-    extension *one = &got[done->item];
+    item_outcome *one = &got[done->item];
 
     assert_int_equal(atomic_fetch_add(&all->inside, 1), 0);
     if (all->in_order)
@@ -132,7 +132,7 @@ static inline void make_items(gf_batch_item items[ITEMS], bool image) {
     memset(got, 0, sizeof got);
 }
 
-/* As a batch on so many devices, the cpu backend standing in for them; 0: on threads. */
+/* Run smooth as a batch on this number of devices (simulated by cpu backends); 0: on threads. */
 static inline gf_status run_smooth_from(const gf_batch_item *items, uint64_t count,
                                         uint32_t devices, const gf_batch_options *options,
                                         const gf_work_source *source, gf_error *error) {
@@ -151,11 +151,11 @@ static inline gf_status run_smooth(const gf_batch_item *items, uint64_t count, u
     return run_smooth_from(items, count, devices, options, NULL, error);
 }
 
-/* ---- what each gives alone ------------------------------------------------------------------- */
+/* ---- single runs ----------------------------------------------------------------------------- */
 
-static extension want[ITEMS];
+static item_outcome want[ITEMS];
 
-/* The library's own answer for the first ones, a file after the other, by golden. */
+/* Run the first `count` inputs one after the other, with golden. */
 static inline void run_each(const gf_filter *filter, const gf_settings *settings,
                             const gf_file_options *options, int count) {
     const bool image = gf_filter_describe(filter)->makes_image;
@@ -181,7 +181,7 @@ static inline void check_file(int i, const char *what) {
     unsigned char *a = get_bytes(want_paths[i], &size), *b = get_bytes(out_paths[i], &other);
 
     if (size != other || memcmp(a, b, size) != 0)
-        fail_msg("%s: item %d: other bytes", what, i);
+        fail_msg("%s: item %d: the bytes differ", what, i);
     free(a);
     free(b);
 }

@@ -1,5 +1,5 @@
-# What shell tests share, to be sourced: a folder of their own, $work, and checks that are counted. A test
-# ends with check_sum: its line is what tests/run reads.
+# To be sourced by shell tests: a temporary folder, $work, and counted checks. A test ends with check_sum, which prints
+# the line that tests/run reads.
 # shellcheck shell=bash
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
@@ -18,20 +18,20 @@ check() { # WHAT COMMAND...
     fi
 }
 
-by_tier() { # CHECK TEST LONG: print the value for the tier that runs (tests/run)
+by_tier() { # CHECK TEST LONG: print the value for the current tier (tests/run)
     case ${GF_TEST_TIER:-test} in check) echo "$1" ;; test) echo "$2" ;; *) echo "$3" ;; esac
 }
 
-under_way() { # PID: outputs that it has begun, and that have no name yet, or a temporary one
+count_unfinished() { # PID: print the number of its outputs that have no name yet, or a temporary one
     find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | grep -cE '/#[0-9]+ \(deleted\)$|/\..*\.gpufilter-[0-9a-f]+\.tmp$'
 }
 
-skip() { # HOW_MANY WHY: those that need a GPU say so with that word
+skip() { # COUNT REASON: the reason contains "GPU" if a GPU is needed
     skipped=$((skipped + $1))
     echo "SKIP $1: $2"
 }
 
-check_sum() { # fails if a check did
+check_sum() { # print the summary; fails if a check failed
     echo "$passed passed, $failed failed, $skipped skipped"
     [ $failed -eq 0 ]
 }

@@ -1,5 +1,5 @@
-/* What the tests of the stream share: a source and a sink that count, check the order, and fail
- * where they are told to. */
+/* Shared by the tests of the stream: a source and a sink that count rows, check their order, and
+ * fail at the row `fail_at`. */
 #ifndef COUNTING_H
 #define COUNTING_H
 
@@ -17,23 +17,22 @@
 #include "core/error.h"
 #include "io/io.h"
 
-/* A source and a sink that count, check the order, and fail where they are told to. */
 typedef struct counting_source {
     gf_source base;
     uint64_t next, fail_at;
     bool finished;
-    pthread_t reader; /* the thread of its last read */
-    long pause;       /* nanoseconds a read takes */
+    pthread_t reader; /* thread of the last read */
+    long pause;       /* duration of a read in ns */
 } counting_source;
 
 typedef struct counting_sink {
     gf_sink base;
     const gf_format *format;
     uint64_t next, fail_at;
-    bool knows_rows;
+    bool checks_rows;
 } counting_sink;
 
-/* Row y is y, repeated. */
+/* Read rows. Each byte of row y is y modulo 256. */
 static inline gf_status read_rows(gf_source *base, void *dst, size_t stride, uint64_t rows,
                                   gf_error *error) {
     counting_source *source = (counting_source *)base;
@@ -64,7 +63,7 @@ static inline gf_status write_rows(gf_sink *base, const void *src, size_t stride
         if (sink->next == sink->fail_at)
             return gf_fail(error, GF_FAILED, "sink: row %" PRIu64, sink->next);
         const unsigned char *row = (const unsigned char *)src + i * stride;
-        for (size_t k = 0; sink->knows_rows && k < gf_row_bytes(sink->format); k++)
+        for (size_t k = 0; sink->checks_rows && k < gf_row_bytes(sink->format); k++)
             if (row[k] != (sink->next & 0xff))
                 fail_msg("row %" PRIu64 " holds %u", sink->next, row[k]);
         sink->next++;

@@ -1,4 +1,4 @@
-/* What the tests of dot share: one run on a backend, and what it should say. */
+/* Shared by the tests of dot: one run on a backend, and checks of its result. */
 #ifndef DOT_UTIL_H
 #define DOT_UTIL_H
 
@@ -19,12 +19,12 @@ enum { CHANNEL, AB, AA, BB, COSINE, MSE, PSNR };
 
 static const char *const backends[] = {"golden", "cpu", "cuda"};
 
-/* How many of them are here. */
+/* Return the number of backends on this machine. */
 static inline int backend_count(void) {
     return test_has_cuda() ? 3 : 2;
 }
 
-/* Two images without gaps between rows; one strip a row. */
+/* Run dot on two images without gaps between rows, with one row per strip. */
 static inline gf_result *run(const char *backend, const char *text, gf_format format, const void *a,
                              const void *b) {
     const gf_filter *filter = gf_filter_find("dot");

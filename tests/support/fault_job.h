@@ -1,5 +1,5 @@
-/* What the tests of failing and lying devices share: one case of one filter on one image, as golden
- * does it and as an engine does it, from memory, from files, or from a pipe. */
+/* Shared by the tests of failing and corrupting devices: one case of one filter on one image, run
+ * by golden and by an engine, from memory, from files, or from a pipe. */
 #ifndef FAULT_JOB_H
 #define FAULT_JOB_H
 
@@ -10,7 +10,7 @@
 #include "io_util.h"
 #include "testing.h"
 
-typedef enum fault_way { FROM_MEMORY, FROM_FILES, FROM_PIPE, FAULT_WAYS } fault_way;
+typedef enum fault_input { FROM_MEMORY, FROM_FILES, FROM_PIPE, FAULT_INPUTS } fault_input;
 
 typedef struct fault_job {
     const gf_filter *filter;
@@ -18,9 +18,9 @@ typedef struct fault_job {
     gf_settings *settings;
     gf_format format, drawn;
     test_image in[2];
-    char in_paths[2][1200], out_path[1200]; /* out_path: of its image, or of what it draws */
-    char samples_path[1200];                /* empty: it extracts none into a file */
-    test_image want;                        /* golden's */
+    char in_paths[2][1200], out_path[1200]; /* out_path: output or drawn image */
+    char samples_path[1200];                /* empty: no samples are written to a file */
+    test_image want;                        /* computed by golden */
     gf_result *result;
     unsigned char *samples;
     size_t sample_bytes;
@@ -32,7 +32,7 @@ typedef struct fault_outcome {
     gf_report report;
 } fault_outcome;
 
-/* The file name that a parameter of this type is set to, if the case sets it. */
+/* Return the name of the parameter of this type that the case sets, or NULL. */
 static inline const char *fault_param(const fault_job *job, gf_param_type type) {
     for (size_t i = 0; i < job->filter->info.param_count; i++)
         if (job->filter->info.params[i].type == type &&
@@ -41,7 +41,7 @@ static inline const char *fault_param(const fault_job *job, gf_param_type type) 
     return NULL;
 }
 
-/* f32 goes into PFM, which has no alpha. */
+/* Return a random format. PFM files of f32 samples have no alpha. */
 static inline gf_format fault_format(test_random *random, bool files) {
     gf_format format = {.width = 1 + test_below(random, 40),
                         .height = 9 + test_below(random, 30),
@@ -52,7 +52,7 @@ static inline gf_format fault_format(test_random *random, bool files) {
     return format;
 }
 
-/* False if the case does not suit the image. */
+/* Make a job. Return false if the case does not support the image. */
 static inline bool fault_job_new(fault_job *job, const gf_filter *filter, const char *text,
                                  uint64_t seed, bool files, gf_engine *golden) {
     test_random random = {seed * 2 + 1};
@@ -101,7 +101,7 @@ static inline void fault_job_free(fault_job *job) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Names files where the case only says that there are some. */
+/* Set the file names for the parameters that the case uses. */
 static inline void fault_name_files(fault_job *job) {
     const char *samples = fault_param(job, GF_PARAM_SAMPLES);
     const char *image = fault_param(job, GF_PARAM_IMAGE);
@@ -138,7 +138,7 @@ static inline void *fault_feed(void *context) {
     unsigned char *bytes = get_bytes(feeder->from, &size);
     FILE *pipe = fopen(feeder->to, "wb");
     assert_non_null(pipe);
-    (void)fwrite(bytes, 1, size, pipe); /* a reader that has failed goes away */
+    (void)fwrite(bytes, 1, size, pipe); /* fails if the reader has closed the pipe */
     (void)fclose(pipe);
     free(bytes);
     return NULL;
@@ -176,12 +176,12 @@ static inline void fault_check_files(const fault_job *job, const char *what) {
     }
 }
 
-/* Runs it, and looks that what came out is golden's, or that nothing did. */
-static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_way way,
+/* Run the job. Check that its output equals golden's, or that a failed run leaves no output. */
+static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_input input,
                                       const char *what) {
     fault_outcome done = {.status = GF_OK};
     gf_result *result = NULL;
-    if (way == FROM_MEMORY) {
+    if (input == FROM_MEMORY) {
         const gf_pixels pixels[2] = {{job->in[0].rows.data, job->in[0].stride},
                                      {job->in[1].rows.data, job->in[1].stride}};
         test_image got = {.memory = NULL};
@@ -200,7 +200,7 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_w
         const int files_before = count_files(false);
         fault_feeder feeder = {job->in_paths[0], in_folder("pipe")};
         pthread_t thread;
-        if (way == FROM_PIPE) {
+        if (input == FROM_PIPE) {
             in[0] = feeder.to;
             assert_int_equal(mkfifo(feeder.to, 0600), 0);
             assert_int_equal(pthread_create(&thread, NULL, fault_feed, &feeder), 0);
@@ -208,8 +208,8 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_w
         done.status = gf_run_file(engine, job->filter, job->settings, in,
                                   job->filter->info.makes_image ? job->out_path : NULL, &options,
                                   &result, &done.report, &done.error);
-        if (way == FROM_PIPE) {
-            /* One that was never opened must not wait for ever. */
+        if (input == FROM_PIPE) {
+            /* If the run did not open the pipe, the feeder would wait forever. */
             FILE *end = fopen(feeder.to, "r+b");
             assert_non_null(end);
             pthread_join(thread, NULL);
@@ -232,7 +232,7 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_w
     return done;
 }
 
-/* Every case of every filter, each on the first image that suits it. */
+/* Try every case of every filter, each on the first image that the case supports. */
 static inline void fault_for_all(bool files, void (*try)(fault_job *job, void *context),
                                  void *context) {
     gf_engine *golden;

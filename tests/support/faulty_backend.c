@@ -20,14 +20,14 @@ typedef struct faulty_run {
 
 static faulty_plan expected;
 static atomic_ullong calls;
-static atomic_bool lied;
+static atomic_bool corrupted;
 static _Atomic(const char *) failed;
 
 void faulty_expect(const faulty_plan *plan) {
     expected = *plan;
     atomic_store(&calls, 0);
     atomic_store(&failed, NULL);
-    atomic_store(&lied, false);
+    atomic_store(&corrupted, false);
 }
 
 uint64_t faulty_calls(void) {
@@ -38,21 +38,20 @@ const char *faulty_failed(void) {
     return atomic_load(&failed);
 }
 
-bool faulty_lied(void) {
-    return atomic_load(&lied);
+bool faulty_corrupted(void) {
+    return atomic_load(&corrupted);
 }
 
-/* Counts a call of a device, and fails if it is the one. */
+/* Count a call of a device, and fail if it is the selected call. */
 static gf_status call(const faulty *owner, const char *what, gf_error *error) {
     if (expected.only && strcmp(expected.only, owner->device) != 0)
         return GF_OK;
     const uint64_t n = atomic_fetch_add(&calls, 1) + 1;
-    if (!expected.fail_at || n < expected.fail_at || (n > expected.fail_at && !expected.for_ever))
+    if (!expected.fail_at || n < expected.fail_at || (n > expected.fail_at && !expected.permanent))
         return GF_OK;
     const char *none = NULL;
     atomic_compare_exchange_strong(&failed, &none, what);
-    return gf_fail(error, expected.status, "cuda: %s: it was told to fail; use --backend cpu",
-                   what);
+    return gf_fail(error, expected.status, "cuda: %s: injected failure; use --backend cpu", what);
 }
 
 static gf_status faulty_open(const gf_engine_options *options, void **state, gf_error *error) {
@@ -86,7 +85,7 @@ static void faulty_describe(const void *state, char *text, size_t size) {
     snprintf(text, size, "faulty %s", own->device);
 }
 
-/* Not the cpu backend's strips: a fallback cuts others. */
+/* Request other strips than the cpu backend, so that a fallback changes the strips. */
 static gf_strip_request faulty_request(const void *state, const gf_plan *plan) {
     gf_strip_request request = gf_backend_cpu.request(((const faulty *)state)->cpu, plan);
     request.bytes = expected.rows * plan->inputs * gf_align(gf_row_bytes(&plan->in));
@@ -119,14 +118,14 @@ static gf_status faulty_submit(void *state, gf_slot *slot, gf_error *error) {
     return status ? status : gf_backend_cpu.submit(run->cpu, slot, error);
 }
 
-/* A device that writes where it should not asks nobody, nor whether somebody reads there. */
+/* Flip one bit. The data race is intended: a faulty device writes without synchronization. */
 __attribute__((no_sanitize_thread)) static void flip(void *data, uint64_t bytes) {
-    if (bytes == 0 || (atomic_exchange(&lied, true) && expected.lies_once))
+    if (bytes == 0 || (atomic_exchange(&corrupted, true) && expected.corrupts_once))
         return;
     ((unsigned char *)data)[expected.bit / 8 % bytes] ^= (unsigned char)(1u << expected.bit % 8);
 }
 
-/* Of the first payload that has samples; or else of the first one's head. */
+/* Flip a bit in the first payload with samples, or in the header of the first payload. */
 static void flip_payload(const faulty_run *run, const gf_slot *slot) {
     const gf_payload_format *format = run->job.filter->payload;
     const size_t head = format->bytes(run->job.plan, 0);
@@ -138,23 +137,23 @@ static void flip_payload(const faulty_run *run, const gf_slot *slot) {
     flip(payload, format->used(run->job.plan, payload));
 }
 
-static void lie(const faulty_run *run, const gf_slot *slot) {
+static void corrupt(const faulty_run *run, const gf_slot *slot) {
     const gf_plan *plan = run->job.plan;
     const uint64_t y = slot->out.y0 + expected.bit / 64 % slot->out.rows;
-    switch (expected.lie) {
-    case LIE_ROW:
+    switch (expected.corruption) {
+    case CORRUPT_ROW:
         if (plan->out.width)
             flip(gf_row(&slot->out, y), gf_row_bytes(&plan->out));
         break;
-    case LIE_RECORD:
+    case CORRUPT_RECORD:
         if (plan->record)
             flip(gf_record(plan, &slot->out, y), plan->record);
         break;
-    case LIE_PAYLOAD:
+    case CORRUPT_PAYLOAD:
         if (plan->has_payload)
             flip_payload(run, slot);
         break;
-    case LIE_INPUT:
+    case CORRUPT_INPUT:
         flip(gf_row(&slot->in, y) + expected.bit % plan->inputs * (slot->in.stride / plan->inputs),
              gf_row_bytes(&plan->in));
         break;
@@ -170,7 +169,7 @@ static gf_status faulty_wait(void *state, gf_slot *slot, gf_error *error) {
         status = gf_backend_cpu.wait(run->cpu, slot, error);
     const uint64_t strips = (run->job.plan->in.height - 1) / run->job.out_rows + 1;
     if (!status && run->waited++ == expected.strip % strips)
-        lie(run, slot);
+        corrupt(run, slot);
     return status;
 }
 
@@ -183,7 +182,7 @@ static gf_status faulty_collect(void *state, void *total, gf_error *error) {
     gf_status status = call(run->owner, "collect", error);
     if (!status)
         status = gf_backend_cpu.collect(run->cpu, total, error);
-    if (!status && expected.lie == LIE_STATE)
+    if (!status && expected.corruption == CORRUPT_STATE)
         flip(total, run->job.plan->state_bytes);
     return status;
 }

@@ -1,5 +1,5 @@
-/* A backend that stands in CUDA's place for tests without a device: the cpu backend, in strips of
- * its own height, failing or lying where it is told to. */
+/* Backend that replaces cuda in tests without a device: the cpu backend with strips of another
+ * height, which fails or corrupts data on request. */
 #ifndef FAULTY_BACKEND_H
 #define FAULTY_BACKEND_H
 
@@ -7,35 +7,35 @@
 
 #include "engine/engine.h"
 
-/* What a device may get wrong in one strip. */
-typedef enum faulty_lie {
-    LIE_NONE,
-    LIE_ROW,
-    LIE_RECORD,
-    LIE_PAYLOAD,
-    LIE_STATE,
-    LIE_INPUT
-} faulty_lie;
+/* Data that a device corrupts in one strip. */
+typedef enum faulty_corruption {
+    CORRUPT_NONE,
+    CORRUPT_ROW,
+    CORRUPT_RECORD,
+    CORRUPT_PAYLOAD,
+    CORRUPT_STATE,
+    CORRUPT_INPUT
+} faulty_corruption;
 
 typedef struct faulty_plan {
-    uint64_t fail_at; /* of its calls, counted from 1; 0: none */
-    bool for_ever;    /* and all that follow */
-    gf_status status; /* GF_FAILED: no memory; GF_NO_BACKEND: the device is gone */
-    const char *only; /* the device (an engine's) that fails; NULL: any */
-    uint64_t rows;    /* of a strip, about */
-    faulty_lie lie;
-    bool lies_once;      /* in all its life; otherwise once in every image */
-    uint64_t strip, bit; /* where: both are taken modulo what there is */
+    uint64_t fail_at; /* number of the failing call, from 1; 0: none */
+    bool permanent;   /* all later calls fail, too */
+    gf_status status; /* GF_FAILED: no memory; GF_NO_BACKEND: the device is lost */
+    const char *only; /* name of the failing device (of an engine); NULL: any */
+    uint64_t rows;    /* approximate rows per strip */
+    faulty_corruption corruption;
+    bool corrupts_once;  /* once in total; otherwise once per image */
+    uint64_t strip, bit; /* position of the corruption, modulo the available strips and bits */
 } faulty_plan;
 
-/* From now on, with the calls counted anew. */
+/* Set the plan, and reset the number of calls. */
 void faulty_expect(const faulty_plan *plan);
-/* Calls until now, of all engines. */
+/* Return the number of calls so far, of all engines. */
 uint64_t faulty_calls(void);
-/* Which call it was that failed first: "open", "begin", "submit", "wait", "collect"; NULL: none. */
+/* Return the first call that failed: "open", "begin", "submit", "wait", "collect"; NULL: none. */
 const char *faulty_failed(void);
-/* Did it lie? */
-bool faulty_lied(void);
+/* Return true if data was corrupted. */
+bool faulty_corrupted(void);
 
 extern const gf_backend faulty_backend;
 

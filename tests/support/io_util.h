@@ -1,4 +1,4 @@
-/* What the tests of src/io share: a folder for files, bytes in and out, images in and out. */
+/* Shared by the tests of src/io: a folder for files; functions for bytes and images in files. */
 #ifndef IO_UTIL_H
 #define IO_UTIL_H
 
@@ -31,7 +31,7 @@ static inline int make_folder(void **state) {
     return mkdtemp(test_folder) == NULL;
 }
 
-/* Path of a file in the folder; four calls share the memory in turn. */
+/* Return the path of a file in the folder. The memory is reused by every fourth call. */
 static inline const char *in_folder(const char *name) {
     static char paths[4][2048];
     static int next;
@@ -41,7 +41,7 @@ static inline const char *in_folder(const char *name) {
     return path;
 }
 
-/* Files in the folder; remove: and deletes them. */
+/* Count the files in the folder. remove: also delete them. */
 static inline int count_files(bool remove) {
     DIR *folder = opendir(test_folder);
     struct dirent *entry;
@@ -79,7 +79,7 @@ static inline void put_bytes(const char *path, const void *data, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* The bytes of a file, malloc'ed, with a 0 behind them. */
+/* Return the bytes of a file, allocated with malloc and followed by a zero byte. */
 static inline unsigned char *get_bytes(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     unsigned char *data;
@@ -104,7 +104,7 @@ static inline void assert_bytes(const char *path, const void *expected, size_t s
     free(data);
 }
 
-/* A message is one line that names the file. */
+/* Check that an error has a message of one line, and that the line contains `part`. */
 static inline void assert_message(const gf_error *error, const char *part) {
     assert_int_not_equal(error->status, GF_OK);
     assert_null(strchr(error->message, '\n'));
@@ -112,16 +112,15 @@ static inline void assert_message(const gf_error *error, const char *part) {
         fail_msg("'%s' is not in '%s'", part, error->message);
 }
 
-/* Pseudo-random bytes. */
+/* Return a pseudo-random number of 24 bits. */
 static inline uint32_t next_random(uint32_t *seed) {
     *seed = *seed * 1664525u + 1013904223u;
     return *seed >> 8;
 }
 
-/* Reads a whole image and closes its source: rows packed, in strips of `strip` rows into a buffer
- * with painted margins that must survive. Metadata goes to *metadata (cleared by the caller) unless
- * NULL.
- */
+/* Read a whole image and close its source. Strips of `strip` rows are read into a buffer with
+ * painted margins, which must survive; *pixels receives packed rows. *metadata, unless NULL,
+ * receives the metadata, which the caller clears. */
 static inline gf_status load_source(gf_source *source, uint64_t strip, unsigned char **pixels,
                                     gf_metadata *metadata, gf_error *error) {
     const gf_format *format = &source->format;
@@ -159,7 +158,7 @@ static inline gf_status load_source(gf_source *source, uint64_t strip, unsigned 
     return status;
 }
 
-/* The same of a file. */
+/* Read a whole image from a file, like load_source. */
 static inline gf_status load_image(const char *path, const gf_limits *limits, uint64_t strip,
                                    gf_format *format, unsigned char **pixels, gf_metadata *metadata,
                                    gf_error *error) {
@@ -176,7 +175,7 @@ static inline gf_status load_image(const char *path, const gf_limits *limits, ui
     return load_source(source, strip, pixels, metadata, error);
 }
 
-/* Writes packed rows in strips from a buffer with margins. */
+/* Write packed rows in strips from a buffer with margins. */
 static inline gf_status save_image(const char *path, const gf_format *format, const void *pixels,
                                    const gf_metadata *metadata, const gf_file_options *options,
                                    uint64_t strip, gf_error *error) {
@@ -207,7 +206,7 @@ static inline gf_status save_image(const char *path, const gf_format *format, co
     return status;
 }
 
-/* Saves, loads, and wants the same image back. */
+/* Save and load an image, and compare the pixels. */
 static inline void assert_round_trip(const char *path, const gf_format *format,
                                      const void *pixels) {
     gf_error error = {0};
@@ -226,8 +225,8 @@ static inline void assert_round_trip(const char *path, const gf_format *format,
     free(back);
 }
 
-/* Wants a refusal to write that leaves nothing behind. */
-static inline void assert_refused(const char *name, const gf_format *format, const char *part) {
+/* Check that writing is rejected with this message and leaves no file. */
+static inline void assert_rejected(const char *name, const gf_format *format, const char *part) {
     gf_error error = {0};
     gf_sink *sink;
     int before = count_files(false);
@@ -240,7 +239,7 @@ static inline void assert_refused(const char *name, const gf_format *format, con
     assert_int_equal(count_files(false), before);
 }
 
-/* Random bytes that are finite as f32 samples, too, unless nan. */
+/* Return random bytes as pixels. */
 static inline unsigned char *random_pixels(const gf_format *format, uint32_t seed) {
     size_t bytes = gf_row_bytes(format) * format->height;
     unsigned char *pixels = malloc(bytes);

@@ -38,7 +38,7 @@ gf_result *test_measure(const char *backend, const char *filter, const char *tex
                         const void *a, const void *b, void *drawn) {
     gf_result *result = NULL;
     gf_error error = {0};
-    /* Every row a strip of its own, unless that would be too many. */
+    /* One row per strip, unless there would be too many strips. */
     const gf_engine_options options = {
         .backend = backend, .threads = 2, .rows_per_strip = format.height < 1000 ? 1 : 0};
     if (run(&options, filter, text, format, a, b, drawn, &result, &error))

@@ -1,22 +1,23 @@
-/* Small images by hand through one backend, and single cells of what comes out. */
+/* Runs of a filter on small images, and single cells of the results. */
 #ifndef MEASURING_H
 #define MEASURING_H
 
 #include "testing.h"
 
-/* Runs a filter's case on one image (or two) without padding; fails the test on an error. drawn:
- * where the image goes that the filter makes, or NULL. The result is the caller's. */
+/* Run a case of a filter on one image or two, without padding. An error fails the test. drawn:
+ * receives the image that the filter makes; NULL: none. The caller frees the result. */
 gf_result *test_measure(const char *backend, const char *filter, const char *text, gf_format format,
                         const void *a, const void *b, void *drawn);
-/* The error of such a run: its status, and the message in error. */
+/* Run a case that may fail, on the cpu backend. Return the status, with the message in *error. */
 gf_status test_measure_error(const char *filter, const char *text, gf_format format, const void *a,
                              uint64_t max_memory, gf_error *error);
-/* A cell by names; fails the test if there is no such. */
+/* Return a cell by name. A missing table or column fails the test. */
 gf_value test_cell(const gf_result *result, const char *table, const char *column, uint64_t row);
-/* Fails the test unless a column is exactly these texts (gf_value_format), "1 2 3". */
+/* Fail the test unless the cells of a column, formatted by gf_value_format and separated by spaces,
+ * equal `want`. */
 void test_column(const gf_result *result, const char *table, const char *column, const char *want);
 
-/* The backends of this machine: "golden", "cpu" and perhaps "cuda"; NULL-terminated. */
+/* Return the backends of this machine: "golden", "cpu" and perhaps "cuda"; NULL-terminated. */
 const char *const *test_backends(void);
 
 #endif

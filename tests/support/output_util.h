@@ -1,4 +1,4 @@
-/* What the tests of outputs share: the system's calls as each test wants them, and outputs. */
+/* Shared by the tests of outputs: replaced system calls; functions that open and commit outputs. */
 #ifndef OUTPUT_UTIL_H
 #define OUTPUT_UTIL_H
 
@@ -8,15 +8,14 @@
 
 #include "io/output.h"
 
-/* ---- several, by their names ------------------------------------------------------------------
- */
+/* ---- outputs by name ------------------------------------------------------------------------- */
 
-static bool named; /* no file is without a name */
+static bool named; /* no unnamed files */
 
 static inline int begin(void **state) {
     (void)state;
     calls_reset();
-    calls_do.named = named;
+    calls_setup.named = named;
     return 0;
 }
 
@@ -35,7 +34,7 @@ static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
     return output;
 }
 
-/* A complete output with its name as text. */
+/* Return a complete output that contains its own name. */
 static inline gf_output *complete(const char *name, bool force) {
     gf_output *output = open_as(name, force, GF_SYNC_NEVER);
     gf_error error = {0};
@@ -62,8 +61,7 @@ static inline ino_t inode_of(const char *name) {
     return info.st_ino;
 }
 
-/* ---- one, by its path -------------------------------------------------------------------------
- */
+/* ---- outputs by path ------------------------------------------------------------------------- */
 
 static inline gf_output *open_output(const char *path, bool force) {
     gf_output *output;

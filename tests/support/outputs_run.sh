@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# For tests of outputs that meet trouble, to be sourced: inputs of every kind, and what may be left and told. `build` is
-# set.
+# To be sourced by tests of failing outputs: inputs of every kind, and checks of messages and remaining files. `build` must
+# be set.
 . tests/support/check.sh
 export PATH=$build:$PATH LC_ALL=C
 cd "$work" || exit
@@ -14,11 +14,11 @@ gpufilter smooth in.ppm in.png -q && gpufilter smooth big.ppm big.png -q
 tail -c $((40 * 40 * 4)) big.ppm >in.raw
 head -c $((400 * 300 * 3 * 4)) /dev/zero >in3.raw
 gpufilter smooth in.ppm want.png -q && gpufilter smooth in.ppm want.ppm -q
-input_of() { # KIND: an input that can be written so
+input_of() { # KIND: print an input that can be written in this format
     case $1 in pgm) echo in.pgm ;; pfm) echo --raw 40x40:f32 in.raw ;; hdr) echo --raw 400x300x3:f32 in3.raw ;; *) echo in.ppm ;; esac
 }
 
-# One line on stderr that holds TEXT, and this exit code; nothing in the folder `here` but what was there.
+# Check the exit code, that stderr is one line with TEXT, and that the folder `here` contains no new files.
 one_line() { # CODE TEXT COMMAND...
     local want=$1 text=$2 code before
     shift 2

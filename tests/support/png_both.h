@@ -1,4 +1,4 @@
-/* One image file in memory, read by a source of ours. */
+/* One PNG file in memory, read by the reader under test. */
 #ifndef PNG_BOTH_H
 #define PNG_BOTH_H
 
@@ -16,7 +16,7 @@ typedef struct outcome {
     gf_metadata metadata;
 } outcome;
 
-/* Fills the input's head, reads the image, and closes it. */
+/* Fill the head of an input, read the image, and close the input. */
 static inline outcome load_input(gf_input *input, const gf_limits *given, gf_open_source *open,
                                  uint64_t strip) {
     outcome got = {0};
@@ -36,7 +36,7 @@ static inline outcome load_input(gf_input *input, const gf_limits *given, gf_ope
     return got;
 }
 
-/* The first `size` bytes of a file, which is none: these are many. */
+/* Read the first `size` bytes of a file. It is in memory because the tests read many files. */
 static inline outcome load(const png_bytes *file, size_t size, const gf_limits *given,
                            gf_open_source *open, uint64_t strip) {
     gf_input input = {.name = strdup("x.png"), .file = fmemopen(file->data, size, "rb")};
@@ -71,14 +71,14 @@ static const int kinds[][2] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {2, 8}, 
                                {3, 2}, {3, 4}, {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Of any kind, packed in any way. */
+/* Return a random specification of any colour type, depth and compression. */
 static inline png_spec random_spec(uint32_t *seed, uint32_t max) {
     static const int strategies[] = {Z_DEFAULT_STRATEGY, Z_FILTERED, Z_HUFFMAN_ONLY, Z_RLE,
                                      Z_FIXED};
     const int *kind = kinds[next_random(seed) % KINDS];
     png_spec spec = {.color = kind[0], .depth = kind[1]};
 
-    /* One after the other: initializers have no order. */
+    /* One statement per field: initializers have no order of evaluation. */
     spec.width = 1 + next_random(seed) % max;
     spec.height = 1 + next_random(seed) % max;
     spec.transparent = kind[0] < 4 && next_random(seed) % 3 == 0;

@@ -1,10 +1,10 @@
-/* Shared by the tests of broken PNGs: files to break, and the reader held against the oracle. */
+/* Shared by the tests of broken PNG files: files to modify; comparison of reader and oracle. */
 #ifndef PNG_BROKEN_H
 #define PNG_BROKEN_H
 
 #include "png_verdict.h"
 
-/* Small, so that damaged headers cannot make the test hold huge images. */
+/* Small limits, so that damaged headers cannot cause huge images. */
 static const gf_limits limits = {.max_pixels = 5000, .max_chunk = 200};
 
 static inline void check_same(const png_bytes *file, const char *what, size_t where, tally *count) {
@@ -16,7 +16,7 @@ static inline void check_same(const png_bytes *file, const char *what, size_t wh
     clear(&oracle);
 }
 
-/* Of all chunks, as far as they go. */
+/* Set the checksums of all chunks, up to a chunk that exceeds the file. */
 static inline void repair_checksums(png_bytes *file) {
     for (size_t at = 8; at + 12 <= file->size;) {
         size_t size = get32(file->data + at);
@@ -36,10 +36,10 @@ static inline png_bytes copy_of(const png_bytes *file) {
     return copy;
 }
 
-/* ---- an image whose IDAT chunks are replaced ------------------------------------------------- */
+/* ---- an image with replaced IDAT chunks ------------------------------------------------------ */
 
-/* Puts the file together anew: the chunks before the first IDAT, what `middle` holds, and from
- * IDAT's end on what was there. */
+/* Return a file of the chunks before the first IDAT chunk, the chunks of `middle`, and the chunks
+ * after the last IDAT chunk. */
 static inline png_bytes with_middle(const png_bytes *file, const png_bytes *middle) {
     size_t first = 0, end = 0;
     for (size_t at = 8; at + 12 <= file->size; at += 12 + get32(file->data + at))
@@ -55,7 +55,7 @@ static inline png_bytes with_middle(const png_bytes *file, const png_bytes *midd
     return made;
 }
 
-/* A zlib stream, with some room behind it. */
+/* Return a zlib stream, followed by at least 64 zero bytes. */
 static inline unsigned char *stream_of(const void *raw, size_t size, size_t *packed) {
     uLongf capacity = compressBound(size) + 64;
     unsigned char *data = calloc(1, capacity);
@@ -100,7 +100,7 @@ static inline void tear_down(setting *s) {
     free(s->file.data);
 }
 
-/* Takes the chunks over; what libpng makes of the file. */
+/* Check a file with these chunks, and free the chunks. Return true if libpng accepts the file. */
 static inline bool try_middle(setting *s, png_bytes *middle, const char *what) {
     const int before = s->count.accepted;
     png_bytes made = with_middle(&s->file, middle);

@@ -1,4 +1,4 @@
-/* What the tests of the PNG encoder share: images, and an encoder of any level of SIMD. */
+/* Shared by the tests of the PNG encoder: images, and an encoder for any SIMD level. */
 #ifndef PNG_ENCODER_UTIL_H
 #define PNG_ENCODER_UTIL_H
 
@@ -9,8 +9,9 @@
 
 enum { CONTENTS = 6, TWO_PARTS = 6 };
 
-/* Noise, a slope with noise, flat, blocks, lines that repeat, and all of these in stripes; rows
- * that begin as noise of four values and go on as a slope. */
+/* Draw an image. Contents 0 to 5: noise; a gradient with noise; flat; blocks; repeating lines;
+ * stripes of all these. TWO_PARTS: rows that start with noise of four values and continue with a
+ * gradient. */
 static inline unsigned char *draw(const gf_format *format, int content, uint64_t seed) {
     const size_t samples = (size_t)(gf_row_samples(format) * format->height);
     const size_t row = (size_t)gf_row_samples(format);
@@ -41,7 +42,7 @@ static inline unsigned char *draw(const gf_format *format, int content, uint64_t
 
 static const gf_file_options replacing = {.force = true};
 
-/* Takes the output over. */
+/* Open an encoder. It takes ownership of the output, also if it fails. */
 static inline gf_status open_encoder(const gf_format *format, const char *compression, gf_isa isa,
                                      uint32_t threads, uint64_t max_memory, gf_output *output,
                                      gf_sink **sink, gf_error *error) {

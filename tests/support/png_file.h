@@ -1,4 +1,4 @@
-/* What the tests of PNG files share: a file, and chunks that are carried along or not. */
+/* Shared by the tests of PNG files: a path, and chunks that the reader carries or drops. */
 #ifndef PNG_FILE_H
 #define PNG_FILE_H
 

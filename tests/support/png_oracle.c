@@ -5,10 +5,10 @@
 #include "core/error.h"
 #include "io/io.h"
 
-/* Everything that changes after setjmp is in here, not in automatic variables. */
+/* State of one decode. Values that change after setjmp are here, not in automatic variables. */
 typedef struct oracle {
     png_bytes file;
-    size_t at; /* of the next byte */
+    size_t at; /* offset of the next byte */
     gf_limits limits;
     png_structp png;
     png_infop info;
@@ -71,7 +71,7 @@ static void oracle_image(oracle *o) {
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
-/* Is it written again with other samples? Chunks that describe colours, and those that say so. */
+/* Return true if images with other samples keep the chunk: colour and safe-to-copy chunks. */
 static bool oracle_carries(const char *name) {
     return strstr("iCCP sRGB gAMA cHRM cICP mDCV cLLI tIME", name) != NULL ||
            (name[0] >= 'a' && name[2] <= 'Z' && name[3] >= 'a');
@@ -100,8 +100,8 @@ static void oracle_metadata(oracle *o) {
     }
 }
 
-/* Does the file end within a chunk that claims to be large? libpng refuses that, but allocates and
- * clears what the chunk claims first: up to 2 GiB for each of these files. */
+/* Return true if the file ends within a chunk with a large length. libpng rejects the file, but
+ * first allocates and clears that length: up to 2 GiB per file. */
 static bool oracle_is_short(const oracle *o) {
     for (size_t at = 8; at + 8 <= o->file.size;) {
         const size_t size = get32(o->file.data + at), left = o->file.size - at - 8;
@@ -114,7 +114,7 @@ static bool oracle_is_short(const oracle *o) {
     return false;
 }
 
-/* Calls to libpng: nothing after setjmp changes an automatic variable. */
+/* Call libpng. After setjmp, no automatic variable changes. */
 static void oracle_run(oracle *o) {
     o->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, o, oracle_error, oracle_warning);
     o->info = o->png == NULL ? NULL : png_create_info_struct(o->png);

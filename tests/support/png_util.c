@@ -4,18 +4,18 @@
 #include <string.h>
 #include <zlib.h>
 
-/* A power of two of bytes, more than size. */
-static size_t room_of(size_t size) {
+/* Return the capacity for size bytes: a power of two greater than size. */
+static size_t capacity_of(size_t size) {
     size_t capacity = 64;
     while (capacity <= size)
         capacity *= 2;
     return capacity;
 }
 
-/* bytes was made by this function alone. */
+/* Append data. bytes must be empty, or filled by this function only. */
 static void put(png_bytes *bytes, const void *data, size_t size) {
-    const size_t capacity = room_of(bytes->size + size);
-    if (bytes->data == NULL || capacity != room_of(bytes->size))
+    const size_t capacity = capacity_of(bytes->size + size);
+    if (bytes->data == NULL || capacity != capacity_of(bytes->size))
         bytes->data = realloc(bytes->data, capacity);
     if (bytes->data == NULL)
         abort();
@@ -35,14 +35,14 @@ void png_put_signature(png_bytes *file) {
 }
 
 void png_put_chunk(png_bytes *file, const char *name, const void *data, size_t size,
-                   bool bad_checksum) {
+                   bool wrong_checksum) {
     put32(file, (uint32_t)size);
     put(file, name, 4);
     put(file, data, size);
     uLong sum = crc32(0, (const Bytef *)name, 4);
     if (size != 0)
         sum = crc32(sum, data, (uInt)size);
-    put32(file, (uint32_t)sum ^ (bad_checksum ? 1 : 0));
+    put32(file, (uint32_t)sum ^ (wrong_checksum ? 1 : 0));
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static unsigned channels_of(int color) {
     return color == 2 ? 3 : color == 4 ? 2 : color == 6 ? 4 : 1;
 }
 
-/* Few different values, so that a key meets several pixels. */
+/* Make samples with few different values, so that several pixels have the transparent colour. */
 static uint16_t *make_samples(const png_spec *spec) {
     size_t count = (size_t)spec->width * spec->height * channels_of(spec->color);
     uint16_t *samples = malloc(count * sizeof *samples);
@@ -79,7 +79,7 @@ static unsigned char palette_alpha(int index) {
     return (unsigned char)(index * 59 + 3);
 }
 
-/* Entries in tRNS: fewer than in PLTE, the others are opaque. */
+/* Return the number of entries of tRNS. The colours after them in PLTE are opaque. */
 static int alpha_count(const png_spec *spec) {
     return palette_count(spec) / 2 + 1 > palette_count(spec) ? 1 : (palette_count(spec) + 1) / 2;
 }
@@ -92,7 +92,7 @@ static unsigned char paeth(int a, int b, int c) {
     return (unsigned char)(pa <= pb && pa <= pc ? a : pb <= pc ? b : c);
 }
 
-/* Filters a packed row with the filter of its number. */
+/* Filter a packed row. */
 static void put_filtered(png_bytes *out, const unsigned char *row, const unsigned char *above,
                          size_t bytes, size_t unit, unsigned filter) {
     const unsigned char type = (unsigned char)filter;
@@ -108,10 +108,10 @@ static void put_filtered(png_bytes *out, const unsigned char *row, const unsigne
     }
 }
 
-/* Of row n, counted in its pass. */
+/* Return the filter of row n, counted within its pass. */
 static unsigned filter_of(const png_spec *spec, uint32_t n) {
     switch (spec->filter) {
-    case PNG_ROWS_IN_TURN:
+    case PNG_ROWS_CYCLE:
         return (n + spec->seed) % 5;
     case PNG_ROWS_RANDOM:
         return ((((n + 1) * 2654435761u ^ spec->seed * 40503u) >> 11) & 0xffff) % 5;
@@ -120,7 +120,7 @@ static unsigned filter_of(const png_spec *spec, uint32_t n) {
     }
 }
 
-/* The pixels (x0 + i dx, y0 + j dy) as an image of its own. */
+/* Write the pixels (x0 + i dx, y0 + j dy) as a separate image. */
 static void put_pass(const png_spec *spec, const uint16_t *samples, uint32_t x0, uint32_t y0,
                      uint32_t dx, uint32_t dy, png_bytes *out) {
     unsigned channels = channels_of(spec->color);
@@ -209,11 +209,11 @@ static void put_idat(const png_spec *spec, const uint16_t *samples, png_bytes *f
     free(raw.data);
 }
 
-static void put_extras(const png_spec *spec, int place, png_bytes *file) {
+static void put_extras(const png_spec *spec, int position, png_bytes *file) {
     for (size_t i = 0; i < spec->extra_count; i++) {
         const png_extra *extra = &spec->extras[i];
-        if (extra->place == place)
-            png_put_chunk(file, extra->name, extra->data, extra->size, extra->bad_checksum);
+        if (extra->position == position)
+            png_put_chunk(file, extra->name, extra->data, extra->size, extra->wrong_checksum);
     }
 }
 
@@ -235,7 +235,7 @@ static void put_colors(const png_spec *spec, const uint16_t *samples, png_bytes 
     } else {
         unsigned channels = channels_of(spec->color);
         for (unsigned c = 0; c < channels; c++) {
-            /* Bits over the depth are to be ignored. */
+            /* Bits above the depth must be ignored. */
             unsigned v = samples[c] | (spec->depth < 16 ? 0xa500u & ~((1u << spec->depth) - 1) : 0);
             data[2 * c] = (unsigned char)(v >> 8);
             data[2 * c + 1] = (unsigned char)v;
@@ -244,7 +244,7 @@ static void put_colors(const png_spec *spec, const uint16_t *samples, png_bytes 
     }
 }
 
-/* ---- what a reader must get ------------------------------------------------------------------ */
+/* ---- expected image -------------------------------------------------------------------------- */
 
 static void expect_pixel(const png_spec *spec, const uint16_t *samples, size_t pixel,
                          uint16_t out[4]) {
@@ -252,9 +252,9 @@ static void expect_pixel(const png_spec *spec, const uint16_t *samples, size_t p
     const uint16_t *in = samples + pixel * channels;
 
     if (spec->color == 3) {
-        bool known = in[0] < palette_count(spec);
+        bool defined = in[0] < palette_count(spec);
         for (int c = 0; c < 3; c++)
-            out[c] = known ? palette_value(in[0], c) : 0;
+            out[c] = defined ? palette_value(in[0], c) : 0;
         out[3] = spec->transparent && in[0] < alpha_count(spec) ? palette_alpha(in[0]) : 255;
         return;
     }

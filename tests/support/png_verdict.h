@@ -1,11 +1,11 @@
-/* The verdicts of the reader and of the oracle (png_oracle.h) on one file. */
+/* Comparison of the reader with the oracle (png_oracle.h) on one file. */
 #ifndef PNG_VERDICT_H
 #define PNG_VERDICT_H
 
 #include "png_oracle.h"
 
-/* Is the zlib stream in the IDAT chunks that follow one another right to its end, for zlib? */
-static inline bool stream_is_right(const png_bytes *file) {
+/* Return true if zlib accepts the stream in the first sequence of IDAT chunks up to its end. */
+static inline bool stream_is_valid(const png_bytes *file) {
     z_stream stream = {0};
     unsigned char out[4096];
     int status = Z_OK;
@@ -33,7 +33,7 @@ static inline bool stream_is_right(const png_bytes *file) {
     return status == Z_STREAM_END;
 }
 
-/* Is there a tRNS chunk whose checksum is wrong, or of a length that its image does not have? */
+/* Return true if a tRNS chunk has a wrong checksum or an invalid length for its image. */
 static inline bool has_damaged_trns(const png_bytes *file) {
     size_t colors = 0;
 
@@ -42,7 +42,7 @@ static inline bool has_damaged_trns(const png_bytes *file) {
         const size_t size = get32(chunk);
         if (size > file->size - at - 12)
             return false;
-        if (memcmp(chunk + 4, "PLTE", 4) == 0) /* as many of its entries as the depth can name */
+        if (memcmp(chunk + 4, "PLTE", 4) == 0) /* only entries that the depth can address */
             colors = size / 3 >> file->data[24] != 0 ? (size_t)1 << file->data[24] : size / 3;
         if (memcmp(chunk + 4, "tRNS", 4) != 0)
             continue;
@@ -55,11 +55,11 @@ static inline bool has_damaged_trns(const png_bytes *file) {
     return false;
 }
 
-/* Files that libpng accepts and the reader refuses: the classes of docs/design-files.md,
- * "Differences from libpng". */
+/* Files that libpng accepts and the reader rejects, by class. "Differences from libpng" in
+ * docs/design-files.md lists the classes. */
 typedef enum difference {
     END_IS_DAMAGED,
-    TOO_MUCH_BEHIND,
+    TOO_MUCH_DATA,
     TRNS_IS_DAMAGED,
     BEFORE_IHDR,
     OVER_A_LIMIT,
@@ -67,10 +67,10 @@ typedef enum difference {
 } difference;
 
 static const char *const difference_names[DIFFERENCES] = {
-    "damaged end of the stream", "too much behind the rows", "damaged tRNS", "chunk before IHDR",
-    "over a limit"};
+    "damaged end of the stream", "too much data after the rows", "damaged tRNS",
+    "chunk before IHDR", "over a limit"};
 
-/* DIFFERENCES if it is none of them. */
+/* Return the class of a rejection, or DIFFERENCES if it has none. */
 static inline difference difference_of(const png_bytes *file, const char *message) {
     if (strstr(message, "; raise it with --max-") != NULL)
         return OVER_A_LIMIT;
@@ -79,8 +79,8 @@ static inline difference difference_of(const png_bytes *file, const char *messag
     if (strstr(message, "(tRNS: ") != NULL)
         return has_damaged_trns(file) ? TRNS_IS_DAMAGED : DIFFERENCES;
     if (strstr(message, "(IDAT: too much data)") != NULL)
-        return TOO_MUCH_BEHIND;
-    return stream_is_right(file) ? DIFFERENCES : END_IS_DAMAGED;
+        return TOO_MUCH_DATA;
+    return stream_is_valid(file) ? DIFFERENCES : END_IS_DAMAGED;
 }
 
 typedef struct tally {
@@ -102,8 +102,8 @@ static inline void print_tally(const tally *count) {
     print_message("\n");
 }
 
-/* Both refuse, or both accept and give the same image and metadata, or it is a difference that is
- * documented. */
+/* Check that both reject the file, that both return the same image and metadata, or that the
+ * difference is documented. */
 static inline void check_outcomes(const outcome *ours, const outcome *oracle, const png_bytes *file,
                                   const char *what, size_t where, tally *count) {
     const bool ours_ok = ours->error.status == GF_OK, oracle_ok = oracle->error.status == GF_OK;
@@ -120,7 +120,7 @@ static inline void check_outcomes(const outcome *ours, const outcome *oracle, co
     } else if (oracle_ok) {
         const difference found = difference_of(file, ours->error.message);
         if (found == DIFFERENCES)
-            fail_msg("%s at %zu: refused: %s", what, where, ours->error.message);
+            fail_msg("%s at %zu: rejected: %s", what, where, ours->error.message);
         count->by[found]++;
     }
 }

@@ -1,4 +1,4 @@
-/* What the tests of sample files share: layouts, and samples to write. */
+/* Shared by the tests of files of extracted samples: layouts, and samples to write. */
 #ifndef SAMPLE_UTIL_H
 #define SAMPLE_UTIL_H
 
@@ -45,7 +45,7 @@ static inline void finish(gf_sample_sink *sink) {
     gf_sample_sink_close(sink);
 }
 
-/* Pixels 0, 2, 3 and 7 of rows of three. */
+/* Write the samples of the pixels 0, 2, 3 and 7, with three pixels per row. */
 static inline gf_status write_grey8(gf_sample_sink *sink, gf_error *error) {
     return gf_sample_sink_write(sink, 0, (const uint64_t[]){0, 2, 3, 7}, "\x00\x09\x0a\xff", 4,
                                 error);
@@ -59,7 +59,7 @@ static inline void put_grey8(gf_sample_sink *sink) {
 
 enum { MANY = 50000 };
 
-/* Sample i of many: its bin grows, its position jumps. */
+/* Bin, position and value of sample i of many: the bins increase, the positions are scattered. */
 static inline uint32_t many_bin(uint32_t i) {
     return i / 1000;
 }
@@ -72,7 +72,7 @@ static inline uint16_t many_value(uint32_t i) {
     return (uint16_t)(i * 40503u);
 }
 
-/* Of rgb16, in calls of odd sizes. */
+/* Write many samples of rgb16 in calls of random sizes. */
 static inline gf_status write_many(gf_sample_sink *sink, gf_error *error) {
     uint64_t positions[1000];
     uint16_t values[1000];

@@ -1,4 +1,4 @@
-/* What the tests of the sandbox share: memory that a child and its parent both see, and works. */
+/* Shared by the tests of the sandbox: memory shared by parent and child, and work functions. */
 #ifndef SANDBOX_UTIL_H
 #define SANDBOX_UTIL_H
 
@@ -9,15 +9,15 @@
 #include "io/sandbox.h"
 #include "io_util.h"
 
-/* What a child and its parent both see. */
+/* Data shared by parent and child. */
 static struct shared {
-    volatile int reached;      /* the work began */
-    volatile int survived;     /* what it should not have lived through */
-    volatile uint64_t counter; /* while it runs */
+    volatile int reached;      /* the work function has started */
+    volatile int survived;     /* the child survived a forbidden operation */
+    volatile uint64_t counter; /* progress of the work function */
 } * shared;
-static gf_sandbox_memory memory; /* which is there */
+static gf_sandbox_memory memory; /* contains *shared */
 
-/* The page behind it is nobody's: otherwise chance would put something there. */
+/* Map the memory. The page after it is inaccessible, so that no other mapping follows by chance. */
 static inline int map_shared(void **state) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -33,9 +33,9 @@ static inline int unmap_shared(void **state) {
     return remove_folder(state);
 }
 
-/* ---- works ----------------------------------------------------------------------------------- */
+/* ---- work functions -------------------------------------------------------------------------- */
 
-static inline void does_its_work(void *context) {
+static inline void succeeds(void *context) {
     *(int *)context += 1; /* a copy */
     shared->reached = 1;
     shared->counter = 42;
@@ -54,9 +54,9 @@ static inline void never_ends(void *context) {
         shared->counter++;
 }
 
-/* ---- what becomes of them -------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Is any child of ours left, running or dead? */
+/* Return true if a child remains, running or dead. */
 static inline bool children_left(void) {
     return waitpid(-1, NULL, WNOHANG | __WALL) >= 0 || errno != ECHILD;
 }

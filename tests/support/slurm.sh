@@ -1,13 +1,13 @@
-# A Slurm of one node on this machine, to be sourced: slurm_start FOLDER and slurm_stop. It has its own configuration,
-# ports and keys, all in that folder, and nothing of it can be reached from another machine.
+# To be sourced: a Slurm cluster of one node on this machine, with slurm_start FOLDER and slurm_stop. Its configuration,
+# ports and keys are in that folder. Other machines cannot reach it.
 # shellcheck shell=bash
 slurm_jobs=()
 
-# Why there can be none; fails if there can be one.
+# Print why Slurm cannot be started; fails if it can be.
 slurm_missing() {
     local program
     if [ "$(id -u)" -ne 0 ]; then
-        echo "only root can start a Slurm of its own"
+        echo "only root can start Slurm"
         return 0
     fi
     for program in slurmctld slurmd munged sbatch; do
@@ -18,7 +18,7 @@ slurm_missing() {
     return 1
 }
 
-free_port() { # one that nobody listens on
+free_port() { # print a port without a listener
     local port
     for _ in $(seq 50); do
         port=$((20000 + RANDOM % 10000))
@@ -36,7 +36,7 @@ slurm_start() { # FOLDER
     mkdir -p "$folder/state" "$folder/spool" && chmod 755 "$folder" || return
     (umask 077 && head -c 1024 /dev/urandom >"$folder/key")
     controller=$(free_port)
-    unset "${!SLURM@}" "${!SBATCH@}" # it may be a job itself
+    unset "${!SLURM@}" "${!SBATCH@}" # the test itself may be a Slurm job
     export SLURM_CONF=$folder/slurm.conf
     cat >"$SLURM_CONF" <<END
 ClusterName=test
@@ -75,7 +75,7 @@ END
     return 1
 }
 
-# Those that hand out work first, those that they need last.
+# Stop the controller and the daemons before munged, which they need.
 slurm_stop() {
     local job
     [ ${#slurm_jobs[@]} -eq 0 ] || scancel --user root 2>/dev/null

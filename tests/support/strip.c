@@ -21,7 +21,7 @@ static unsigned char *paint(size_t size) {
     return memory;
 }
 
-/* At least one alignment of paint after each row. */
+/* Return a stride with paint after each row: at least one alignment, or the padding. */
 static size_t stride_of(size_t row, size_t align, size_t padding) {
     return align ? (row + 2 * align - 1) / align * align : row + padding;
 }
@@ -32,7 +32,7 @@ static gf_status golden(const test_strip *strip, gf_rows in, gf_rows out, unsign
     return strip->filter->golden(strip->plan, &piece, NULL);
 }
 
-/* A filter before this one measures the whole image, by golden. */
+/* Measure the whole image with the filter that must run before this one. Golden computes it. */
 static void learn(test_strip *strip) {
     const gf_filter *before = strip->filter->before;
     if (!before)
@@ -74,7 +74,7 @@ static void fill_inputs(test_strip *strip, test_random *random) {
     }
 }
 
-/* What golden makes of the strip: images from all rows, measurements from the strip alone. */
+/* Compute the expected rows: images from all rows, measurements from the strip alone. */
 static void make_want(test_strip *strip, gf_rows want_all) {
     const gf_plan *plan = strip->plan;
     const gf_measure *measure = strip->filter->measure;
@@ -89,7 +89,7 @@ static void make_want(test_strip *strip, gf_rows want_all) {
         memset(strip->state + TEST_MARGIN, 0, (size_t)plan->state_bytes);
         gf_rows before = {strip->all.data, strip->all.stride, 0, y0};
         gf_rows out = {want_all.data, want_all.stride, 0, y0};
-        /* What golden extracts there is of no interest, but needs room. */
+        /* Golden needs memory for the samples that it extracts here. They are discarded. */
         unsigned char *payload =
             plan->has_payload ? paint(strip->filter->payload->bytes(plan, y0)) : NULL;
         if (y0 > 0)
@@ -154,16 +154,16 @@ bool test_strip_new(test_strip *strip, const gf_filter *filter, const char *text
     return true;
 }
 
-static void fail_strip(const test_strip *strip, const char *who, const char *what) {
+static void fail_strip(const test_strip *strip, const char *backend, const char *what) {
     const gf_format *format = &strip->plan->in;
     fail_msg("%s '%s' on %s: %s, seed %" PRIu64 ", rows %" PRIu64 " to %" PRIu64 " of %" PRIu64
              "x%" PRIu64 "x%u %s",
-             strip->filter->info.name, strip->text, who, what, strip->seed, strip->out.y0,
+             strip->filter->info.name, strip->text, backend, what, strip->seed, strip->out.y0,
              strip->out.y0 + strip->out.rows, format->width, format->height, format->channels,
              gf_type_name(format->type));
 }
 
-/* Payloads are what they amount to: what the measure makes of them. */
+/* Return the result of payloads. Payloads are compared by their results. */
 static gf_result *absorb(const test_strip *strip, const unsigned char *payloads, uint32_t pieces,
                          size_t stride) {
     const gf_measure *measure = strip->filter->measure;
@@ -178,7 +178,7 @@ static gf_result *absorb(const test_strip *strip, const unsigned char *payloads,
     for (uint32_t i = 0; i < pieces; i++)
         if (measure->payload(plan, data, payloads + i * stride, &error))
             fail_msg("%s", error.message);
-    /* Nothing was counted: an empty state is enough. */
+    /* No rows were counted: an empty state is sufficient. */
     void *state = calloc(1, (size_t)plan->state_bytes + 1);
     assert_non_null(state);
     if (measure->finish(plan, data, state, &error))
@@ -190,30 +190,30 @@ static gf_result *absorb(const test_strip *strip, const unsigned char *payloads,
     return result;
 }
 
-void test_strip_check(const test_strip *strip, const char *who, const unsigned char *state,
+void test_strip_check(const test_strip *strip, const char *backend, const unsigned char *state,
                       const unsigned char *payloads, uint32_t pieces, size_t stride) {
-    /* Rows outside the strip are paint in both, unless golden made them all. */
+    /* Other rows of `got` must still be paint. In `want`, golden may have computed all rows. */
     const size_t row = gf_out_bytes(strip->plan);
     const unsigned char *got = strip->got + TEST_MARGIN, *want = strip->want + TEST_MARGIN;
     for (uint64_t y = 0; y < strip->plan->in.height; y++) {
         const size_t at = (size_t)y * strip->out.stride;
         const bool inside = y >= strip->out.y0 && y < strip->out.y0 + strip->out.rows;
         if (inside && memcmp(want + at, got + at, row) != 0)
-            fail_strip(strip, who, "a row is wrong");
+            fail_strip(strip, backend, "a row is wrong");
         if (!test_painted(got + at + (inside ? row : 0), got + at + strip->out.stride))
-            fail_strip(strip, who, "wrote outside the strip's rows");
+            fail_strip(strip, backend, "wrote outside the strip's rows");
     }
     if (!test_painted(strip->got, got) ||
         !test_painted(strip->got + strip->out_size - TEST_MARGIN, strip->got + strip->out_size))
-        fail_strip(strip, who, "wrote outside all rows");
+        fail_strip(strip, backend, "wrote outside all rows");
     if (strip->state && memcmp(state, strip->want_state, strip->state_size) != 0)
-        fail_strip(strip, who, "the state is wrong");
+        fail_strip(strip, backend, "the state is wrong");
     if (!strip->want_payload)
         return;
     gf_result *golden_result = absorb(strip, strip->want_payload, 1, 0);
     gf_result *result = absorb(strip, payloads, pieces, stride);
-    if (!test_same_result(golden_result, result, who))
-        fail_strip(strip, who, "the payload is wrong");
+    if (!test_same_result(golden_result, result, backend))
+        fail_strip(strip, backend, "the payload is wrong");
     gf_result_free(golden_result);
     gf_result_free(result);
 }

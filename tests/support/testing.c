@@ -185,13 +185,13 @@ void test_disturb(const test_image *image, test_random *random) {
         uint64_t y = test_below(random, image->format.height);
         uint64_t i = test_below(random, gf_row_samples(&image->format));
         const uint32_t other = sample_of(TEST_UNIFORM, image->format.type, i, y, random);
-        /* By much, or as little as can be. */
+        /* By a random amount, or by the minimum. */
         put_sample(image, y, i, test_below(random, 2) ? other : sample_at(image, y, i) ^ 1);
     }
 }
 
-/* White where samples differ: one grey PGM a sample. */
-static void leave_picture(const test_image *a, const test_image *b) {
+/* Write a grey PGM with one pixel per sample, white where the samples differ. */
+static void write_difference(const test_image *a, const test_image *b) {
     char path[512];
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%s/gpufilter-difference-%ld.pgm", folder ? folder : "/tmp",
@@ -205,7 +205,7 @@ static void leave_picture(const test_image *a, const test_image *b) {
         for (uint64_t i = 0; i < samples; i++)
             fputc(sample_at(a, y, i) == sample_at(b, y, i) ? 0 : 255, file);
     fclose(file);
-    print_error("  difference picture: %s\n", path);
+    print_error("  difference image: %s\n", path);
 }
 
 bool test_same(const test_image *golden, const test_image *other, const char *what) {
@@ -221,7 +221,7 @@ bool test_same(const test_image *golden, const test_image *other, const char *wh
                     ": golden %" PRIu32 " (0x%08" PRIx32 "), got %" PRIu32 " (0x%08" PRIx32 ")\n",
                     what, i / channels, y, i % channels, sample_at(golden, y, i),
                     sample_at(golden, y, i), sample_at(other, y, i), sample_at(other, y, i));
-        leave_picture(golden, other);
+        write_difference(golden, other);
         return false;
     }
     return true;
@@ -249,33 +249,33 @@ gf_format test_format(test_random *random) {
 }
 
 static const char *const smooth_limits[] = {
-    /* Two neighbouring taps of u8 come to 128, which pairs of products hold, and to 129. */
+    /* u8: the sum of two neighbouring taps is 128, the maximum for pairs of products, or 129. */
     "radius=1 weight=7.75 keep-brightness",
     "radius=1 weight=32 keep-brightness",
     "radius=1 weight=0.015873016 keep-brightness",
-    /* All taps come to 257, whose products 16 bits hold, and to more. */
+    /* The sum of all taps is 257, the maximum for 16-bit products, or more. */
     "radius=1 weight=42 keep-brightness",
     "radius=1 weight=10.25 keep-brightness",
     "radius=2 weight=25 keep-brightness",
     "radius=2 weight=12.5 keep-brightness",
     "radius=3 weight=8.5 keep-brightness",
     "radius=3 weight=18 keep-brightness",
-    /* The most that the taps may come to, and one more. */
+    /* The maximum sum of the taps, and one more. */
     "radius=1 weight=17.714285714 keep-brightness",
     "radius=1 weight=20.833333333 keep-brightness",
-    /* The longest windows that integers have, and one more. */
+    /* The longest windows of the integer code, and one more. */
     "radius=7",
     "radius=9",
     "radius=8 stages=enhance,blur",
     "radius=9 stages=enhance,blur",
-    /* The most rows that are at work at once down columns. */
+    /* Columns: the maximum number of rows processed at once. */
     "radius=127 axis=y",
     "radius=127 axis=xy tile=200",
     NULL,
 };
 
 static const char *const hist_limits[] = {
-    /* One bin: the first, with all below it; the last; one around 0, and from 0 to either side. */
+    /* One bin: the first, with all lower values; the last; one around 0; one on each side of 0. */
     "bins=4 extract=0 out=-",
     "bins=4 extract=3 out=-",
     "bins=9 range=-40,40 extract=0 out=- mask=-",
@@ -285,10 +285,10 @@ static const char *const hist_limits[] = {
     "bins=9 range=-40,40 extract=8 out=-",
     "bins=9 range=-30,-2 extract=3 out=-",
     "bins=65536 extract=65535 out=-",
-    /* As many as are dealt out side by side, and one more. */
+    /* The maximum number of bins that CUDA extracts without sorting, and one more. */
     "bins=64 extract=all out=-",
     "bins=65 extract=all out=- channel=all",
-    /* Edges that are compared with, tables in each of their sizes, and none. */
+    /* Bins found by comparison with edges, by tables of each size, and without tables. */
     "bins=17",
     "bins=33 channel=all",
     "bins=34",
@@ -299,13 +299,13 @@ static const char *const hist_limits[] = {
     "bins=1039 channel=all",
     "bins=1040",
     "bins=65535",
-    /* What binary32 holds, and more; what it holds no more. */
+    /* Ranges inside and outside of binary32, and ranges that binary32 cannot resolve. */
     "bins=10 range=-3e38,3e38 channel=all",
     "bins=11 range=-1e300,1e300",
     "bins=7 range=0,1e-35 extract=0,6 out=-",
     "bins=8 range=1e30,1.00001e30",
     "bins=60000 range=1,1.001",
-    /* The same limits with the counters of what is below and above a range. */
+    /* The same limits with counters for values below and above the range. */
     "bins=13 range=20,120",
     "bins=14 range=20,120 channel=all",
     "bins=15 range=20,120",
@@ -325,7 +325,7 @@ static const char *const hist_limits[] = {
     "bins=65536 range=20,120 channel=all extract=65535 out=-",
     "bins=64 range=0.1,0.9 extract=all out=-",
     "bins=65 range=20,200 extract=all out=- channel=all",
-    /* A range whose ends are samples; one that holds none, and all. */
+    /* Ranges that end at samples, that contain no sample, and that contain all samples. */
     "bins=5 range=0,255 extract=4 out=-",
     "bins=2 range=255,65535 extract=0,1 out=- mask=-",
     "bins=3 range=0.25,0.5 extract=all out=-",
@@ -356,7 +356,7 @@ gf_settings *test_settings(const gf_filter *filter, const char *text) {
     return settings;
 }
 
-/* A cell as it must be: the bits count, so that a NaN equals itself and -0 is not 0. */
+/* Compare two cells bit by bit: a NaN equals itself, and -0 differs from 0. */
 static bool same_cell(gf_value a, gf_value b) {
     if (a.type != b.type || a.low != b.low || a.high != b.high)
         return false;
@@ -392,14 +392,14 @@ static bool same_table(const gf_result *a, const gf_result *b, size_t t, const c
 bool test_same_result(const gf_result *golden, const gf_result *other, const char *what) {
     if (!golden || !other) {
         if (golden || other)
-            print_error("%s\n  only one of them has a result\n", what);
+            print_error("%s\n  only one of the two has a result\n", what);
         return !golden && !other;
     }
     bool same = gf_result_table_count(golden) == gf_result_table_count(other) &&
                 gf_result_passed(golden) == gf_result_passed(other) &&
                 strcmp(gf_result_text(golden), gf_result_text(other)) == 0;
     if (!same)
-        print_error("%s\n  golden says: %s  got: %s", what, gf_result_text(golden),
+        print_error("%s\n  golden: %s  got: %s", what, gf_result_text(golden),
                     gf_result_text(other));
     for (size_t t = 0; same && t < gf_result_table_count(golden); t++)
         same = same_table(golden, other, t, what);
@@ -407,19 +407,19 @@ bool test_same_result(const gf_result *golden, const gf_result *other, const cha
 }
 
 bool test_has_cuda(void) {
-    static int known = -1;
-    if (known >= 0)
-        return known;
+    static int available = -1;
+    if (available >= 0)
+        return available;
     gf_engine_options options = {.backend = "cuda"};
     gf_engine *engine = NULL;
     gf_error error = {0};
-    known = gf_engine_open(&options, &engine, &error) == GF_OK;
+    available = gf_engine_open(&options, &engine, &error) == GF_OK;
     gf_engine_close(engine);
-    if (!known && test_environment("GF_REQUIRE_CUDA", 0))
+    if (!available && test_environment("GF_REQUIRE_CUDA", 0))
         fail_msg("GF_REQUIRE_CUDA is set but: %s", error.message);
-    if (!known)
+    if (!available)
         print_message("no CUDA device: %s\n", error.message);
-    return known;
+    return available;
 }
 
 void test_needs_gpu(void) {

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# The bar of a batch on a terminal: tests/system/batch_bar.sh BUILD. It fits, and it is nowhere else.
+# The progress bar of a batch: tests/system/batch_bar.sh BUILD. It fits the terminal and appears only on terminals.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
 root=$PWD
 . tests/support/batch_run.sh
 
-# On a terminal there is a bar, and nowhere else.
 if python3 -c 'import pty; pty.openpty()' >/dev/null 2>&1; then
     cp in/1/001.pgm in/1/008.pgm .
     export PYTHONPATH=$root/tests/support/tools PYTHONDONTWRITEBYTECODE=1
@@ -15,7 +14,7 @@ import os, re, sys, time
 from on_terminal import ERASE, run as run_there, screen, widest
 
 def run(arguments, columns=80, term='xterm'):
-    """What comes out of a run on a terminal, whose third input takes half a second, and its exit code."""
+    """Run on a terminal; the third input takes half a second. Return the output and the exit code."""
     for path in ('slow.pgm', 'out'):
         os.system('rm -rf ' + path)
     os.mkfifo('slow.pgm')
@@ -37,7 +36,7 @@ if what == 'bar':
         assert bars or columns == 30 and '1 failed, 0.0 M' + ERASE in out, (columns, out)
         assert all(bool(bar) == (columns > 51) for bar, _, _ in bars), (columns, out)
         assert widest(out, 'left') < columns, (columns, out)
-        # What is left on the screen: the error and the sum.
+        # The final screen holds the error and the summary.
         assert re.fullmatch(r'gpufilter: bad.pgm: .*\n3 done, 1 failed, 0 skipped in [0-9.]+ s, [0-9.]+ MP/s, each by cpu .*, .* in, .* out\n\n', screen(out)), out
 elif what == 'none':
     for arguments, term in (([], 'dumb'), ([], ''), ([], None), (['--no-progress'], 'xterm'), (['--quiet'], 'xterm')):
@@ -47,14 +46,14 @@ elif what == 'often':
     out, code = run([])
     assert out.count(ERASE) <= 12, out
 P
-    check "a bar that fits" python3 terminal.py bar
-    check "no bar where it is not wanted" python3 terminal.py none
-    check "a bar not drawn too often" python3 terminal.py often
+    check "the bar fits the terminal" python3 terminal.py bar
+    check "no bar on dumb terminals, with --no-progress or --quiet" python3 terminal.py none
+    check "the bar is drawn at most 12 times" python3 terminal.py often
     pipe() { rm -rf out; TERM=xterm gpufilter smooth 001.pgm 008.pgm -O out 2>&1 | grep '^2 done' >/dev/null && rm -rf out &&
         [ "$(TERM=xterm gpufilter smooth 001.pgm 008.pgm -O out 2>&1 | tr -d '[:print:]\n' | wc -c)" -eq 0 ]; }
     check "no bar in a pipe" pipe
 else
-    skip 4 "the bar: there is no python3, or no pseudo-terminal"
+    skip 4 "progress bar: no python3 or no pseudo-terminal"
 fi
 
 check_sum

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Completion in the shells themselves: tests/system/completion.sh BUILD. Every option and every choice that the program's help
-# names is offered by bash, zsh and fish; so are files, with names as files have them. Shells that are not here are skipped.
+# Shell completion: tests/system/completion.sh BUILD. bash, zsh and fish must offer every option and choice in the
+# program's help, and files with special characters in their names. Missing shells are skipped.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -11,7 +11,7 @@ mkdir "$work/here" "$work/here/my dir" "$work/here/photos" "$work/home" "$work/b
 (cd "$work/here" && touch 'in put.png' in.png a:b.png "it's.pgm" 'x=y.PNG' notes.txt scan.data 'my dir/q.png')
 touch "$work/home/at home.png"
 
-# In the place of the program: what it was called with, a line each time.
+# A stub of the program. It appends its arguments to a file, one call per line.
 cat >"$work/bin/gpufilter" <<END
 #!/bin/sh
 printf '[%s]' "\$@" >>"$work/called"
@@ -26,10 +26,10 @@ for name in "${names[@]}"; do
     "$build/gpufilter" help "$name" | awk -f tests/support/tools/help_options.awk | tr '\t' '\037' >"$work/options.$name"
 done
 
-# ---- what is to be offered ------------------------------------------------------------------------
+# ---- expected completions -------------------------------------------------------------------------
 
-# All lines are asked at once, in one session of the shell; then answers are looked up.
-offered() { # LINE: what $shell offered at its end, one a line
+# All lines are sent to one session of the shell; the answers are then looked up.
+offered() { # LINE: print the completions that $shell offers at its end, one per line
     if [ "$shell" = none ]; then
         printf '%s\n' "$1" >>"$work/lines"
     else
@@ -38,65 +38,65 @@ offered() { # LINE: what $shell offered at its end, one a line
 }
 offers() { diff <(printf '%s\n' "${@:2}" | sort) <(offered "$1" | sort); } # LINE EXPECTED...
 offers_nothing() { ! offered "$1" | grep .; }                             # LINE
-# Long and short, and nothing else.
+# Exactly the long and the short options.
 offers_options() { # NAME
-    diff <(while IFS=$'\x1f' read -r _ name letter _; do printf '%s\n' "--$name" ${letter:+"-$letter"}; done \
+    diff <(while IFS=$'\x1f' read -r _ name short _; do printf '%s\n' "--$name" ${short:+"-$short"}; done \
         <"$work/options.$1" | sort) <(offered "gpufilter $1 -" | sort)
 }
-# Each with the sentence of the help.
-tells_options() { # NAME
+# Each option with its help text.
+describes_options() { # NAME
     diff <(while IFS=$'\x1f' read -r _ name _ text _; do printf '%s\037%s\n' "--$name" "$text"; done <"$work/options.$1" | sort) \
         <(awk -v line="gpufilter $1 -" -F '\037' '$1 == line && $2 ~ /^--/ {print $2 FS $3}' "$work/answers" | sort)
 }
-# Choices, of a letter and behind "=", too, and lists of them; of numbers nothing.
+# Choices after --name, --name= and the short option, and lists of choices. Numeric options offer nothing.
 offers_values() { # NAME
-    local name letter range words line bad=0
-    while IFS=$'\x1f' read -r _ name letter _ range words _; do
+    local name short range words line failed_value=0
+    while IFS=$'\x1f' read -r _ name short _ range words _; do
         if [ -n "$words" ]; then
-            for line in "--$name " "--$name=" ${letter:+"-$letter "}; do
+            for line in "--$name " "--$name=" ${short:+"-$short "}; do
                 diff <(tr -d ' ' <<<"$words" | tr ',' '\n' | sort) \
-                    <(offered "gpufilter $1 $line" | sed 's/^--.*=//' | grep -v , | sort) || { echo "$1 $line" && bad=1; }
+                    <(offered "gpufilter $1 $line" | sed 's/^--.*=//' | grep -v , | sort) || { echo "$1 $line" && failed_value=1; }
             done
         elif [ -n "$range" ]; then
-            ! offered "gpufilter $1 --$name " | grep . || { echo "$1 --$name" && bad=1; }
+            ! offered "gpufilter $1 --$name " | grep . || { echo "$1 --$name" && failed_value=1; }
         fi
     done <"$work/options.$1"
-    return $bad
+    return $failed_value
 }
 check_answers() { # HOW
     local shell=$2 images=('a:b.png' 'in put.png' 'in.png' "it's.pgm" 'x=y.PNG') folders=('my dir/' 'photos/')
     local how=$1 name
     check "$how: names" offers 'gpufilter ' "${names[@]}" help version
     check "$how: help" offers 'gpufilter help ' "${names[@]}"
-    check "$how: nothing follows help NAME" offers_nothing 'gpufilter help smooth '
+    check "$how: nothing after help NAME" offers_nothing 'gpufilter help smooth '
     check "$how: options without a name" offers 'gpufilter -' --help --version -h -V
     for name in "${names[@]}"; do
         check "$how: options of $name" offers_options "$name"
         check "$how: values of $name" offers_values "$name"
-        [[ $how = bash* ]] || check "$how: what options of $name are" tells_options "$name"
+        [[ $how = bash* ]] || check "$how: descriptions of the options of $name" describes_options "$name"
     done
     check "$how: part of a name" offers 'gpufilter smooth --ax' --axis
     check "$how: a list" offers 'gpufilter smooth --stages ' "${lists[@]}"
-    check "$how: what may follow in a list" offers 'gpufilter smooth --stages enhance,' "${lists[@]:1:3}"
-    check "$how: all that may follow in a list" offers 'gpufilter smooth --stages blur,' blur,smooth
-    check "$how: nothing follows the last of a list" offers_nothing 'gpufilter smooth --stages smooth,'
+    check "$how: next entries of a list" offers 'gpufilter smooth --stages enhance,' "${lists[@]:1:3}"
+    check "$how: the last entry of a list" offers 'gpufilter smooth --stages blur,' blur,smooth
+    check "$how: nothing after a complete list" offers_nothing 'gpufilter smooth --stages smooth,'
     check "$how: operands" offers 'gpufilter smooth ' "${images[@]}" "${folders[@]}"
-    check "$how: operands behind options" offers 'gpufilter smooth -r 3 -fk --axis x -O out ' "${images[@]}" "${folders[@]}"
+    check "$how: operands after options" offers 'gpufilter smooth -r 3 -fk --axis x -O out ' "${images[@]}" "${folders[@]}"
     check "$how: operands of a command" offers 'gpufilter info in.png ' "${images[@]}" "${folders[@]}"
-    check "$how: what is no image by its name" offers 'gpufilter smooth sc' scan.data
+    check "$how: a file without an image extension" offers 'gpufilter smooth sc' scan.data
     check "$how: images for an option" offers 'gpufilter hist --mask ' "${images[@]}" "${folders[@]}"
     check "$how: files for an option" offers 'gpufilter hist -o ' "${images[@]}" "${folders[@]}" notes.txt scan.data
     check "$how: folders for an option" offers 'gpufilter smooth --out-dir ' "${folders[@]}"
-    check "$how: a letter behind others" offers 'gpufilter smooth -fka ' x y xy
-    check "$how: no options behind --" offers_nothing 'gpufilter smooth -- --'
-    check "$how: files behind --" offers 'gpufilter smooth -- ' "${images[@]}" "${folders[@]}"
+    check "$how: a short option in a group" offers 'gpufilter smooth -fka ' x y xy
+    check "$how: no options after --" offers_nothing 'gpufilter smooth -- --'
+    check "$how: files after --" offers 'gpufilter smooth -- ' "${images[@]}" "${folders[@]}"
     check "$how: names of filters" offers 'gpufilter bench ' "${filters[@]}"
-    if [ "$how" = fish ]; then # which offers options behind a hyphen only
+    if [ "$how" = fish ]; then # which offers options only after a hyphen
         check "$how: no operands" offers_nothing 'gpufilter devices '
     else
-        check "$how: options where there are no operands" diff <(offered 'gpufilter devices -') <(offered 'gpufilter devices ')
+        check "$how: options of a command without operands" diff <(offered 'gpufilter devices -') <(offered 'gpufilter devices ')
     fi
-    check "$how: nothing is known of other names" offers_nothing 'gpufilter nothing -'
+    check "$how: nothing for unknown names" offers_nothing 'gpufilter nothing -'
 }
 lists=('enhance' 'enhance,blur' 'enhance,blur,smooth' 'enhance,smooth' 'blur' 'blur,smooth' 'smooth')
 check_answers '' none >/dev/null
@@ -107,7 +107,7 @@ check_shell() { # HOW ASK
     check_answers "$1" "$2"
 }
 
-# Lines as they are typed, with Tab and Enter, and what the program is then called with.
+# Lines as typed, with Tab and Enter, and the arguments that the program then receives.
 cat >"$work/typed" <<'END'
 gpufilter sm	--keep-b	--ax	xy in\ p	out.png
 gpufilter smooth --out-dir=my	 in.	
@@ -139,7 +139,7 @@ cat >"$work/expected" <<END
 [smooth][--stages][blur,smooth][--][in.png]
 [dot][in.png][in put.png]
 END
-in_terminal() { # SHELL...: types what comes from standard input
+in_terminal() { # SHELL...: type the text from standard input
     (cd "$work/here" && PATH=$work/bin:$PATH HOME=$work/home "$type" "$@")
 }
 typing() { # EXPECTED SHELL...
@@ -151,16 +151,16 @@ has_terminal=$(python3 -c 'import pty, os; os.waitstatus_to_exitcode' 2>/dev/nul
 
 # ---- bash -----------------------------------------------------------------------------------------
 
-check "bash understands it" bash -n "$build/completions/gpufilter.bash"
+check "bash parses the completion" bash -n "$build/completions/gpufilter.bash"
 if command -v shellcheck >/dev/null 2>&1; then
-    check "shellcheck has nothing against it" shellcheck "$build/completions/gpufilter.bash"
+    check "shellcheck reports nothing" shellcheck "$build/completions/gpufilter.bash"
 fi
 
-# Calls the function as bash does, which cuts lines at "=" and ":", too.
+# Call the function as bash does; bash also splits lines at "=" and ":".
 cat >"$work/ask.bash" <<'END'
 source "$before"
 source "$completion"
-cut() { # LINE: sets COMP_WORDS, of which the last is empty behind a blank
+cut() { # LINE: set COMP_WORDS; its last entry is empty after a blank
     local rest=$1
     COMP_WORDS=()
     while [[ $rest =~ ^\ *([=:]+|[^=:\ ]+)(.*)$ ]]; do
@@ -177,7 +177,7 @@ while IFS= read -r line; do
     COMP_LINE=$line COMP_POINT=${#line} COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=()
     "$function" gpufilter "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
     for word in "${COMPREPLY[@]}"; do
-        [[ $line == *\  && -d $word ]] && word=$word/ # which bash adds to folders
+        [[ $line == *\  && -d $word ]] && word=$word/ # bash appends a slash to folders
         printf '%s\037%s\n' "$line" "$word"
     done
 done
@@ -185,7 +185,7 @@ END
 ask_bash() {
     (cd "$work/here" && before=$before completion=$build/completions/gpufilter.bash bash --norc --noprofile "$work/ask.bash")
 }
-type_into_bash() { # [LOAD]: the rest of what it reads when it starts
+type_into_bash() { # [LOAD]: additional lines of its startup file
     printf '%s\n' "source '$before'" "PS1='READY\\#>'" "bind 'set bell-style none'" "$@" >"$work/rc"
     typing "$work/expected" bash --noprofile --rcfile "$work/rc" -i
 }
@@ -195,27 +195,27 @@ check_bash() { # HOW BEFORE
     if [ -n "$has_terminal" ]; then
         check "$1: typed" type_into_bash "source '$build/completions/gpufilter.bash'"
         # shellcheck disable=SC2016 # for the other shell
-        check "$1: typed, with fewer characters that end words" type_into_bash \
+        check "$1: typed, without = and : in COMP_WORDBREAKS" type_into_bash \
             "source '$build/completions/gpufilter.bash'" 'COMP_WORDBREAKS=${COMP_WORDBREAKS//[=:]/}'
     else
-        skip 2 "completion: no python3 to type with"
+        skip 2 "completion: no python3 with pty"
     fi
 }
 check_bash bash /dev/null
 package=/usr/share/bash-completion/bash_completion
 if [ -r $package ]; then
-    check_bash "bash with its package" $package
+    check_bash "bash with bash-completion" $package
     mkdir -p "$work/home/.local/share/bash-completion/completions"
     cp "$build/completions/gpufilter.bash" "$work/home/.local/share/bash-completion/completions/"
-    [ -z "$has_terminal" ] || check "bash: loaded by its package when it is needed" type_into_bash
+    [ -z "$has_terminal" ] || check "bash: loaded on demand by bash-completion" type_into_bash
 else
     skip 1 "completion: no package bash-completion"
 fi
 
 # ---- zsh ------------------------------------------------------------------------------------------
 
-# Lists are shown below the line: what things are stands behind " -- ", blanks in names behind a backslash. No command
-# is run in between: what is typed ahead then is at the mercy of the terminal.
+# Lists appear below the line: " -- " precedes a description, and a backslash precedes blanks in names. No command
+# runs in between, because the terminal may drop input that is typed ahead.
 ask_zsh() {
     (sed 's/$/\x14\x07/' | tr -d '\n' && printf '\004') | in_terminal zsh -d -i | tr -d '\r' | sed 's/\x1b\[[?0-9;]*[a-zA-Z]//g' |
         awk 'sub(/^.*@@/, "") {for (i = 0; i < count; i++) print $0 "\037" words[i]; count = 0; next}
@@ -233,7 +233,7 @@ ask_zsh() {
             }'
 }
 if command -v zsh >/dev/null 2>&1; then
-    check "zsh understands it" zsh -n "$build/completions/_gpufilter"
+    check "zsh parses the completion" zsh -n "$build/completions/_gpufilter"
 fi
 if command -v zsh >/dev/null 2>&1 && [ -n "$has_terminal" ]; then
     export ZDOTDIR=$work/zsh
@@ -254,7 +254,7 @@ END
     sed 's/\[--axis\]\[xy\]/[--axis=xy]/; s|dir/\]\[in|dir][in|' "$work/expected" >"$work/expected.zsh"
     check "zsh: typed" typing "$work/expected.zsh" zsh -d -i
 else
-    skip 1 "completion: no zsh, or no python3 to type with"
+    skip 1 "completion: no zsh, or no python3 with pty"
 fi
 
 # ---- fish -----------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ ask_fish() {
         end')
 }
 if command -v fish >/dev/null 2>&1; then
-    check "fish understands it" fish -n "$build/completions/gpufilter.fish"
+    check "fish parses the completion" fish -n "$build/completions/gpufilter.fish"
     export XDG_CONFIG_HOME=$work/config XDG_DATA_HOME=$work/home/.local/share
     mkdir -p "$XDG_CONFIG_HOME/fish/completions"
     cp "$build/completions/gpufilter.fish" "$XDG_CONFIG_HOME/fish/completions/"

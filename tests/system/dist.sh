@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tarball of a release: tests/system/dist.sh BUILD. What is in it, that it is the same whoever makes it, and that it makes
-# itself again; `make distcheck` builds it, too.
+# The release tarball: tests/system/dist.sh BUILD. Its contents, its reproducibility, and a tarball made from its own
+# contents. `make distcheck` also builds it.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -8,7 +8,7 @@ unset SOURCE_DATE_EPOCH MAKEFLAGS MFLAGS MAKELEVEL
 version=$(awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $3; sep = "."} END {print v}' src/gpufilter.h)
 name=gpufilter-$version
 
-dist() { # FOLDER INTO: made there by make
+dist() { # FOLDER INTO: run make dist in FOLDER, with INTO as its build folder
     make --no-print-directory -C "$1" CUDA=0 BUILD="$2" dist
 }
 check "make dist" dist . "$work/a"
@@ -16,46 +16,46 @@ tarball=$work/a/$name.tar.gz
 contents() { tar tzf "$tarball" | sed "s,^$name/,," | sort; }
 
 if [ -n "$(git ls-files Makefile 2>/dev/null)" ]; then
-    check "all that git knows, and nothing else" diff <(git ls-files | sort) <(contents)
-    check "nothing that is built" diff <(git ls-files -ci --exclude-standard) /dev/null
+    check "exactly the tracked files" diff <(git ls-files | sort) <(contents)
+    check "no build products" diff <(git ls-files -ci --exclude-standard) /dev/null
 else
-    skip 2 "what git knows: git is not here, or these files came without it"
+    skip 2 "tracked files: no git or no repository"
 fi
 one_folder() { ! tar tzf "$tarball" | grep -v "^$name/"; }
-check "one folder" one_folder
-plain() { # nothing but files of root's that all may read, of one date
+check "all files in one folder" one_folder
+plain() { # only regular files, owned by root, readable by all, with one date
     [ "$(tar tzvf "$tarball" --full-time | awk '{print $2, $4, $5}' | sort -u)" = "0/0 $(date -d "@$(packaging/source.sh date)" '+%F %T')" ] &&
         ! tar tzvf "$tarball" | grep -vE '^-rw(-r--r--|xr-xr-x) '
 }
-check "modes, owner and date" plain
+check "modes, owner and date are fixed" plain
 
-# Under another umask, locale and time zone; from copies that only their owner may read.
-check "unpacked" eval '(umask 077 && tar xzf "$tarball" --no-same-permissions -C "$work")'
+# Under another umask, locale and time zone, and from copies that only their owner may read.
+check "the tarball unpacks" eval '(umask 077 && tar xzf "$tarball" --no-same-permissions -C "$work")'
 copy=$work/$name
-binaries() { ! grep -rlP '^(\x7fELF|!<arch>)' "$copy"; }
-check "no machine code" binaries
+no_binaries() { ! grep -rlP '^(\x7fELF|!<arch>)' "$copy"; }
+check "no binaries" no_binaries
 again() { (umask 077 && TZ=Asia/Tokyo LC_ALL=C.UTF-8 dist . "$work/b") && cmp "$tarball" "$work/b/$name.tar.gz"; }
-check "the same bytes again" again
+check "a second tarball is identical" again
 
-# From the tarball itself, with no git, and beside what was built there.
+# From the unpacked tarball, without git and with build products present.
 mkdir "$work/bin" && printf '#!/bin/sh\nexit 127\n' >"$work/bin/git" && chmod 755 "$work/bin/git"
 without_git() { PATH=$work/bin:$PATH "$@"; }
 built_there() { mkdir -p "$copy/build/obj" && touch "$copy/build/obj/x.o" "$copy/src/x.gcov" && ln -s build/gpufilter "$copy/gpufilter"; }
-check "something built" built_there
+check "add build products" built_there
 itself() { without_git dist "$copy" build && cmp "$tarball" "$copy/build/$name.tar.gz"; }
-check "it makes itself" itself
+check "a tarball of the unpacked files is identical" itself
 # shellcheck disable=SC2016
-check "every rule is there" eval 'cd "$copy" && without_git make -n CUDA=0 BUILD=build all tests install uninstall dist lint >/dev/null'
+check "all make targets work without git" eval 'cd "$copy" && without_git make -n CUDA=0 BUILD=build all tests install uninstall dist lint >/dev/null'
 
-# What was lost is noticed, and leaves no tarball behind.
-lost() { # as git says it
+# A tracked file that is missing is detected, and no tarball is left.
+missing() { # a stub of git lists a missing file
     printf '#!/bin/sh\n[ "$1" != ls-files ] || printf "Makefile\\0lost\\0"\n' >"$work/bin/git"
-    ! without_git packaging/dist.sh "$version" "$work/lost/$name.tar.gz" && [ -z "$(ls -A "$work/lost")" ]
+    ! without_git packaging/dist.sh "$version" "$work/missing/$name.tar.gz" && [ -z "$(ls -A "$work/missing")" ]
 }
-check "a file that is lost" lost
+check "a missing file is detected" missing
 
-# The version stands in the header; the change log tells of that one first.
+# The header defines the version; the first section of the change log must be for it.
 newest() { [ "$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)" = "$version" ]; }
-check "the change log is of this version" newest
+check "the change log starts with this version" newest
 
 check_sum

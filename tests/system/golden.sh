@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Golden regression tests: tests/system/golden.sh BUILD [write].
 #
-# golden/manifest.txt holds the SHA-256 of what every filter case makes of a sample picture: the raw pixels
-# (as PAM or PFM), or the result as JSON with the extracted samples and the pixels that were drawn. Only the
-# golden backend writes it (make golden); all backends of this machine are held to it.
-# golden/*.png are a few of the results for human eyes, and must hold the very pixels of their case.
+# golden/manifest.txt holds one SHA-256 for each filter case on a sample image: of the raw pixels (PAM or PFM), or of
+# the JSON result with the extracted samples and the mask image. Only the golden backend writes the manifest (make
+# golden); all backends of this machine must match it.
+# golden/*.png are some of the results as pictures; their pixels must equal those of their case.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 build=${1:-build}
@@ -20,11 +20,11 @@ passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-format_of() { # SAMPLE: a format that holds its pixels raw
+format_of() { # SAMPLE: print a format that stores its pixels uncompressed
     case $1 in *.pfm) echo pfm ;; *) echo pam ;; esac
 }
 
-options() { # SAMPLE PARAMETER...: "radius=3 axis=xy keep-brightness" as options, files in $work
+options() { # SAMPLE PARAMETER...: print "radius=3 axis=xy keep-brightness" as options; files are in $work
     local sample=$1 word
     shift
     for word in "$@"; do
@@ -33,7 +33,7 @@ options() { # SAMPLE PARAMETER...: "radius=3 axis=xy keep-brightness" as options
     done
 }
 
-# The second image of a filter that reads two: the first one, smoothed.
+# The second image for filters that read two: the first one, smoothed.
 second() { # SAMPLE
     local file
     file=$work/second-$1.$(format_of "$1")
@@ -46,7 +46,7 @@ while IFS=$'\t' read -r filter inputs kind _; do
     inputs_of[$filter]=$inputs makes[$filter]=$kind
 done < <("$build/tests/list_cases")
 
-# What a case makes, as bytes; fails if it does not suit the sample.
+# Print the result of a case as bytes. Fail if the case does not apply to the sample.
 make_case() { # BACKEND FILTER SAMPLE PARAMETER...
     local backend=$1 filter=$2 sample=$3 code
     shift 3
@@ -62,7 +62,7 @@ make_case() { # BACKEND FILTER SAMPLE PARAMETER...
     [ "${inputs_of[$filter]}" = 1 ] || inputs+=("$(second "$sample")")
     "${command[@]}" --json "${inputs[@]}" >"$work/json"
     code=$?
-    [ $code -le 1 ] || return $code # a test may say no
+    [ $code -le 1 ] || return $code # compare exits with 1 when its answer is no
     sed 's/.*"result": //' "$work/json"
     cat "$work"/samples.csv "$work"/image.* 2>/dev/null
     return 0
@@ -72,7 +72,7 @@ digest() { # BACKEND FILTER SAMPLE PARAMETER...
     make_case "$@" | sha256sum | cut -d ' ' -f 1
 }
 
-# Each case on one sample in turn that suits it, and the first case of every filter on all of them.
+# Each case on the next sample that it applies to; the first case of each filter on all samples.
 cases() {
     local i=0 filter parameters sample last= try
     while IFS=$'\t' read -r filter _ _ parameters; do
@@ -117,14 +117,14 @@ check() { # WHAT WANT GOT
     fi
 }
 
-# The manifest covers exactly the cases there are.
+# The manifest must cover exactly the existing cases.
 check "cases in $manifest" "$(cases)" "$(cut -d ' ' -f 3- $manifest)"
 
 backends=(golden cpu)
 if "$gpufilter" smooth --backend cuda --format pfm samples/ramp.pfm - >/dev/null 2>"$build/cuda-reason"; then
     backends+=(cuda)
 elif [ -n "${GF_REQUIRE_CUDA:-}" ]; then
-    check "a CUDA device" "there" "$(cat "$build/cuda-reason")"
+    check "a CUDA device" "present" "$(cat "$build/cuda-reason")"
 else
     skipped=$(wc -l <$manifest)
     echo "SKIP $skipped: no GPU ($(cat "$build/cuda-reason"))"
@@ -138,7 +138,7 @@ done
 
 for picture in "${pictures[@]}"; do
     read -r -a words <<<"$picture"
-    # enhance with gain 1 gives back the pixels it reads.
+    # enhance with gain 1 returns its input pixels.
     check "golden/${words[0]}" "$(digest golden "${words[@]:1}")" \
         "$("$gpufilter" smooth --stages enhance --gain 1 --format pam "golden/${words[0]}" - |
             sha256sum | cut -d ' ' -f 1)"

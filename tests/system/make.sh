@@ -8,9 +8,9 @@ cores=$(getconf _NPROCESSORS_ONLN)
 
 jobs_of() { make -n "$@" | grep -o -e '-directory.* all'; } # ARGUMENTS...: of make
 all_cores() { [ "$(jobs_of demo CUDA=0)" = "-directory -j$cores all" ] && [ "$(jobs_of test CUDA=0)" = "-directory -j$cores all" ]; }
-as_told() { [ "$(jobs_of -j3 demo CUDA=0)" = "-directory  all" ] && [ "$(jobs_of -j1 demo CUDA=0)" = "-directory  all" ]; }
+jobs_given() { [ "$(jobs_of -j3 demo CUDA=0)" = "-directory  all" ] && [ "$(jobs_of -j1 demo CUDA=0)" = "-directory  all" ]; }
 check "demo and test use all cores" all_cores
-check "or as many as make was told" as_told
+check "demo and test use the jobs given by -j" jobs_given
 
 jobs_of_tests() { make -n CUDA=0 "$@" T=png test | sed -n 's,^tests/run ,,p'; }
 check "tests run in as many jobs as make has" diff <(jobs_of_tests && jobs_of_tests -j3) <(echo ' build png' && echo '-j 3 build png')
@@ -39,7 +39,7 @@ program tests/system/worse.sh 1 'FAIL it
 6 passed, 1 failed, 0 skipped'
 printf '%s\n' '# a comment' 'worse.sh test 1' 'test_dead long 2' 'fine.sh check 3 alone' >tests/tiers.txt
 
-said() { # CODE LAST_LINE ARGUMENT...: the exit code and the last line of a run
+ends_with() { # CODE LAST_LINE ARGUMENT...: the exit code and the last line of a run
     local code=$1 last=$2
     shift 2
     tests/run "$@" >out 2>&1
@@ -47,22 +47,22 @@ said() { # CODE LAST_LINE ARGUMENT...: the exit code and the last line of a run
     cat out
     return 1
 }
-check "all passed" said 0 'all passed: 8; not run: 40 (40 need a GPU, 0: see SKIP)' built good fine
-check "nothing left out" said 0 'all passed: 3' built test_good
-check "some left out" said 0 'all passed: 9; not run: 42 (41 need a GPU, 1: see SKIP)' -j 1 built good half fine
+check "all passed" ends_with 0 'all passed: 8; not run: 40 (40 need a GPU, 0: see SKIP)' built good fine
+check "nothing skipped" ends_with 0 'all passed: 3' built test_good
+check "some skipped" ends_with 0 'all passed: 9; not run: 42 (41 need a GPU, 1: see SKIP)' -j 1 built good half fine
 check "one line for each, and why others did not run" diff <(sed -n 's/, [0-9.]* s$//; / left  \|:SKIP/p' out | sort) - <<END
   0 left  fine.sh: 5 passed
   1 left  test_half: 1 passed
   2 left  test_good: 3 passed
 test_half:SKIP 1: there is no moon
 END
-check "some failed" said 1 'FAILED: 3 of 11, in worse.sh test_bad' -j 1 built bad worse
+check "some failed" ends_with 1 'FAILED: 3 of 11, in worse.sh test_bad' -j 1 built bad worse
 shown() { grep -q '^FAIL it$' out && grep -q '^---- worse.sh: 6 passed, 1 FAILED (exit 1), see built/tests/log/worse.sh$' out; }
 check "a failure is shown, and where its output is" shown
-check "a crash, and a script without a summary" said 1 'FAILED: 2 of 5, in test_dead silent.sh' -j 1 built good dead silent
-check "nothing passed" said 1 'FAILED: 1 of 1, in silent.sh' built silent
-check "nothing selected" said 2 'no test matches: moon' built moon
-selects() { # NAMES OPTION...: which tests run
+check "a crash, and a script without a summary" ends_with 1 'FAILED: 2 of 5, in test_dead silent.sh' -j 1 built good dead silent
+check "nothing passed" ends_with 1 'FAILED: 1 of 1, in silent.sh' built silent
+check "nothing selected" ends_with 2 'no test matches: moon' built moon
+selects() { # NAMES OPTION...: expect these tests to run
     tests/run "${@:2}" built >out
     [ "$(sed -n 's/^\(---- \| *[0-9]* left  \)\([a-z_.]*\):.*/\2/p' out | sort | xargs)" = "$1" ]
 }
@@ -87,7 +87,7 @@ interrupted() {
     [ $code -eq 130 ] && ! kill -0 "$(cat pid)" 2>/dev/null
 }
 check "an interrupt ends the tests that run" interrupted
-own_folder() { # each has its own TMPDIR, which goes
+own_folder() { # each test has its own TMPDIR, which is removed
     printf '#!/bin/sh\ntouch "$TMPDIR/x" && echo "$TMPDIR" >folder && echo "1 passed, 0 failed, 0 skipped"\n' >tests/system/slow.sh
     tests/run built slow >out && grep -q '/slow.sh$' folder && [ ! -e "$(cat folder)" ]
 }

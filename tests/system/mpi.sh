@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Several ranks: tests/system/mpi.sh BUILD. Whatever they do together must be what one process does: files, standard output,
-# counts and exit codes, also of runs that are resumed.
+# Batches on several ranks: tests/system/mpi.sh BUILD. Files, standard output, counts and exit codes must equal those
+# of one process, also for resumed runs.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
@@ -9,13 +9,13 @@ build=$(cd "${1:-build}" && pwd)
 # ---- batches ---------------------------------------------------------------------------------------
 
 as_one() { # RANKS
-    mpi "$1" smooth -R in --out-dir "out$1" --radius 3 2>"told$1"
+    mpi "$1" smooth -R in --out-dir "out$1" --radius 3 2>"stderr$1"
     [ $? -eq 1 ] && same want "out$1" && [ "$(litter "out$1")" = 0 ] &&
-        diff <(failures want.log) <(failures "told$1") && [ "$(wc -l <"told$1")" = "$(wc -l <want.log)" ] &&
-        summary "$made" "$failed_files" 0 "told$1" "$([ "$1" = 1 ] || echo " on $1 ranks")"
+        diff <(failures want.log) <(failures "stderr$1") && [ "$(wc -l <"stderr$1")" = "$(wc -l <want.log)" ] &&
+        summary "$made" "$failed_files" 0 "stderr$1" "$([ "$1" = 1 ] || echo " on $1 ranks")"
 }
 
-# What is measured comes in the order of the files, from any number of ranks.
+# Results are printed in the order of the files, for any number of ranks.
 measured() { # RANKS
     local how
     for how in "hist -R in --bins 5" "hist -R in --bins 4 --csv" "axis-sum -R in --axis y --csv" "axis-sum -R same" \
@@ -32,17 +32,17 @@ measured() { # RANKS
     cmp text <(untimed <record) && [ "$(wc -l <record)" = "$made" ]
 }
 
-# Every rank did something, which takes pictures that take longer than starting.
-shared_out() {
-    mpi 3 smooth slow/*.pgm -O shared --backend golden --threads 1 --radius 127 --json >record 2>told || return 1
+# Each rank processes some images. The images take longer than starting a rank.
+all_ranks_work() {
+    mpi 3 smooth slow/*.pgm -O shared --backend golden --threads 1 --radius 127 --json >record 2>stderr || return 1
     [ "$(wc -l <record)" = 120 ] && [ "$(grep -o '"rank": [0-9]*' record | sort -u | wc -l)" = 3 ] &&
-        [ "$(grep -o '"files": \[[^]]*\]' record | sort -u | wc -l)" = 120 ] && summary 120 0 0 told ' on 3 ranks'
+        [ "$(grep -o '"files": \[[^]]*\]' record | sort -u | wc -l)" = 120 ] && summary 120 0 0 stderr ' on 3 ranks'
 }
 verbose() {
-    mpi 2 smooth same/*.pgm -O verbose --verbose 2>told && [ "$(grep -c '^verbose/.* of rank [01], .* out$' told)" = "$(ls same | wc -l)" ]
+    mpi 2 smooth same/*.pgm -O verbose --verbose 2>stderr && [ "$(grep -c '^verbose/.* of rank [01], .* out$' stderr)" = "$(ls same | wc -l)" ]
 }
 
-# Only rank 0 has the standard input.
+# Only rank 0 receives standard input.
 from_input() {
     (cd in && find 0 1 -type f | sort | sed 's|^|in/|') >names
     plain smooth --files-from names -O listed 2>errors
@@ -52,47 +52,47 @@ from_input() {
 }
 
 resumed() {
-    cp -a out3 some && find some -name '*[13].p?m' -delete && mpi 3 smooth -R in --out-dir some --radius 3 --resume 2>told
+    cp -a out3 some && find some -name '*[13].p?m' -delete && mpi 3 smooth -R in --out-dir some --radius 3 --resume 2>stderr
     [ $? -eq 1 ] && same want some || return 1
-    local gone
-    gone=$(find want -name '*[13].p?m' | wc -l)
-    summary "$gone" "$failed_files" $((made - gone)) told ' on 3 ranks' || return 1
-    plain smooth -R in --out-dir some --radius 3 --resume 2>told
-    summary 0 "$failed_files" "$made" told || return 1
-    # With other settings, too: only --force makes them again.
-    mpi 2 smooth -R in --out-dir some --radius 2 --resume 2>told
-    summary 0 "$failed_files" "$made" told
+    local missing
+    missing=$(find want -name '*[13].p?m' | wc -l)
+    summary "$missing" "$failed_files" $((made - missing)) stderr ' on 3 ranks' || return 1
+    plain smooth -R in --out-dir some --radius 3 --resume 2>stderr
+    summary 0 "$failed_files" "$made" stderr || return 1
+    # Outputs made with other settings count as finished; only --force makes them again.
+    mpi 2 smooth -R in --out-dir some --radius 2 --resume 2>stderr
+    summary 0 "$failed_files" "$made" stderr
 }
 
-# What somebody put there is kept, whichever rank would have written it.
+# An existing file is kept, regardless of the rank that would write it.
 kept() {
     mkdir kept && echo mine >kept/12.pgm
-    mpi 3 smooth -R same -O kept 2>told
-    [ $? -eq 1 ] && [ "$(cat kept/12.pgm)" = mine ] && [ "$(failures told | wc -l)" = 1 ] && summary $(($(ls same | wc -l) - 1)) 1 0 told
+    mpi 3 smooth -R same -O kept 2>stderr
+    [ $? -eq 1 ] && [ "$(cat kept/12.pgm)" = mine ] && [ "$(failures stderr | wc -l)" = 1 ] && summary $(($(ls same | wc -l) - 1)) 1 0 stderr
 }
 
 fails_fast() {
-    mpi 2 smooth in/3/text.png slow/*.pgm -O fast --backend golden --threads 1 --radius 127 --fail-fast 2>told
-    [ $? -eq 1 ] && [ "$(failures told | wc -l)" = 1 ] && grep -q '^[0-9]* done, 1 failed, 0 skipped, [0-9]* not started in ' told &&
+    mpi 2 smooth in/3/text.png slow/*.pgm -O fast --backend golden --threads 1 --radius 127 --fail-fast 2>stderr
+    [ $? -eq 1 ] && [ "$(failures stderr | wc -l)" = 1 ] && grep -q '^[0-9]* done, 1 failed, 0 skipped, [0-9]* not started in ' stderr &&
         [ "$(ls fast | wc -l)" -lt 100 ] && [ "$(litter fast)" = 0 ] || return 1
-    mpi 3 hist in/3/text.png slow/*.pgm --backend golden --threads 1 --fail-fast --csv 2>told >text
-    [ $? -eq 1 ] && grep -q ' 1 failed, .* not started in ' told
+    mpi 3 hist in/3/text.png slow/*.pgm --backend golden --threads 1 --fail-fast --csv 2>stderr >text
+    [ $? -eq 1 ] && grep -q ' 1 failed, .* not started in ' stderr
 }
 
 dry_run() {
-    mpi 3 smooth same/*.pgm -O dry --dry-run >list 2>told && diff list <(for file in same/*.pgm; do echo "dry/${file#same/}"; done) &&
-        grep -q "^dry run: $(ls same | wc -l) to do, 0 failed, 0 skipped$" told && [ ! -e dry ] || return 1
+    mpi 3 smooth same/*.pgm -O dry --dry-run >list 2>stderr && diff list <(for file in same/*.pgm; do echo "dry/${file#same/}"; done) &&
+        grep -q "^dry run: $(ls same | wc -l) to do, 0 failed, 0 skipped$" stderr && [ ! -e dry ] || return 1
     mpi 3 smooth "same/$(ls same | head -n 1)" alone.pgm --dry-run >list && [ "$(cat list)" = alone.pgm ] && [ ! -e alone.pgm ]
 }
 
 no_backend() {
-    mpi 3 smooth same/*.pgm -O none/at/all --backend cuda --device 77 2>told >text
-    [ $? -eq 3 ] && [ ! -e none ] && [ ! -s text ] && [ "$(grep -c '^gpufilter: ' told)" = 1 ] &&
-        grep -q "^gpufilter: rank [012] on $(hostname): cuda: " told
+    mpi 3 smooth same/*.pgm -O none/at/all --backend cuda --device 77 2>stderr >text
+    [ $? -eq 3 ] && [ ! -e none ] && [ ! -s text ] && [ "$(grep -c '^gpufilter: ' stderr)" = 1 ] &&
+        grep -q "^gpufilter: rank [012] on $(hostname): cuda: " stderr
 }
 
-# One of them can start no thread. Rank 0 needs one for its own part: the job ends with the reason, and what had been begun is
-# whole. The others do their part in the one they have.
+# One rank cannot start threads. Rank 0 needs a thread for its share: the job ends with the reason, and the outputs
+# present are complete. Other ranks process their share in the main thread.
 no_thread() { # RANK
     local i code one=()
     for i in 0 1 2; do
@@ -101,16 +101,16 @@ no_thread() { # RANK
         one+=(ranked smooth slow/*.pgm -O alone --backend golden --radius 127 :)
     done
     rm -rf alone
-    timeout 120 mpirun --oversubscribe --bind-to none "${one[@]:0:${#one[@]}-1}" 2>told
+    timeout 120 mpirun --oversubscribe --bind-to none "${one[@]:0:${#one[@]}-1}" 2>stderr
     code=$?
     if [ "$1" != 0 ]; then
-        [ $code -eq 0 ] && summary 120 0 0 told ' on 3 ranks' && [ "$(ls alone | wc -l)" = 120 ]
+        [ $code -eq 0 ] && summary 120 0 0 stderr ' on 3 ranks' && [ "$(ls alone | wc -l)" = 120 ]
         return
     fi
-    [ $code -eq 1 ] && [ "$(failures told)" = "gpufilter: rank $1 on $(hostname): smooth: cannot start a thread: Resource temporarily unavailable" ] || return 1
+    [ $code -eq 1 ] && [ "$(failures stderr)" = "gpufilter: rank $1 on $(hostname): smooth: cannot start a thread: Resource temporarily unavailable" ] || return 1
     [ ! -e alone ] || { [ "$(litter alone)" = 0 ] && [ "$(ls alone | wc -l)" -lt 100 ]; }
 }
-make_no_thread() { # a library without threads for the program's own code
+make_no_thread() { # build a library that fails pthread_create for the program's own code
     cat >no_thread.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -128,16 +128,16 @@ END
     cc -shared -fPIC -o no_thread.so no_thread.c -ldl 2>/dev/null
 }
 
-refused() { # once, and by no more than one
-    mpi 3 smooth same/*.pgm -O none --name x.pgm 2>told
-    [ $? -eq 2 ] && [ "$(grep -c . told)" = 1 ] || return 1
-    mpi 3 smooth absent.png -O none --fail-fast 2>told
-    [ $? -eq 1 ] && [ "$(grep -c '^gpufilter: ' told)" = 1 ]
+rejected() { # one rank prints the error once
+    mpi 3 smooth same/*.pgm -O none --name x.pgm 2>stderr
+    [ $? -eq 2 ] && [ "$(grep -c . stderr)" = 1 ] || return 1
+    mpi 3 smooth absent.png -O none --fail-fast 2>stderr
+    [ $? -eq 1 ] && [ "$(grep -c '^gpufilter: ' stderr)" = 1 ]
 }
 
-# ---- how far it has come ---------------------------------------------------------------------------
+# ---- progress --------------------------------------------------------------------------------------
 
-progress() { # in the background; what it says is looked at later
+progress() { # start in the background; progress_lines checks the output
     mkfifo slowly.pgm
     { mpi 2 smooth same/*.pgm slowly.pgm -O slowly 2>slowly.log; echo $? >slowly.code; } &
     mkfifo quietly.pgm
@@ -149,10 +149,10 @@ progress() { # in the background; what it says is looked at later
         cat in/0/12.pgm >&9
     ) &
 }
-told_lines() {
+progress_lines() {
     local count
     count=$(ls same | wc -l)
-    for _ in $(seq 600); do # not by their numbers: other processes may have these by now
+    for _ in $(seq 600); do # not by process number: other processes may have these numbers by now
         [ -s slowly.code ] && [ -s quietly.code ] && break
         sleep 0.1
     done
@@ -167,28 +167,28 @@ test_batches() {
     plain smooth -R in --out-dir want --radius 3 2>want.log
     made=$(find want -name '*.p?m' | wc -l)
     failed_files=$(failures want.log | wc -l)
-    check "there is something to compare" [ "$made/$failed_files" = 44/17 ]
+    check "the run of one process makes 44 outputs and 17 errors" [ "$made/$failed_files" = 44/17 ]
     progress
     for ranks in 1 2 3 4; do
         check "a batch, $ranks ranks" as_one $ranks
-        check "what is measured, $ranks ranks" measured $ranks
+        check "results of measuring filters, $ranks ranks" measured $ranks
     done
-    check "every rank has its share" shared_out
-    check "--verbose says who it was" verbose
+    check "every rank processes images" all_ranks_work
+    check "--verbose names the rank" verbose
     check "standard input" from_input
     check "--resume" resumed
-    check "what is there is kept" kept
+    check "an existing file is kept" kept
     check "--fail-fast" fails_fast
     check "a dry run" dry_run
-    check "no such backend" no_backend
+    check "an unavailable backend" no_backend
     if grep -q 'fsanitize' "$build/config" || ! make_no_thread; then
-        skip 2 "a rank without threads: not with a sanitizer, nor without cc"
+        skip 2 "a rank without threads: a sanitizer is on, or there is no cc"
     else
-        check "rank 0 gets no thread" no_thread 0
-        check "rank 2 gets no thread" no_thread 2
+        check "rank 0 cannot start threads" no_thread 0
+        check "rank 2 cannot start threads" no_thread 2
     fi
-    check "refused" refused
-    check "lines say how far it has come" told_lines
+    check "an invalid command is rejected once" rejected
+    check "progress lines" progress_lines
 }
 
 test_batches

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# One image by the processes of an MPI job: tests/system/mpi_image.sh BUILD. The same output, files and exit code as the plain
-# program's, whatever the number of ranks; failures are told once; ranks that are killed end the job and leave nothing.
+# One image on several MPI ranks: tests/system/mpi_image.sh BUILD. Output, files and exit code must equal those of the
+# plain program for any number of ranks. Errors are printed once. If a rank is killed, the job ends and leaves no
+# temporary files.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -17,7 +18,7 @@ trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work" "$shared"' EXIT
 cd "$work" || exit
 ulimit -c 0
 
-mpi() { # RANKS ARGUMENTS...: what mpirun itself has to say about failures is left out
+mpi() { # RANKS ARGUMENTS...: drop the messages of mpirun itself
     local ranks=$1 code
     shift
     timeout -k 5 60 mpirun -n "$ranks" gpufilter-mpi "$@" 2>mpi.log
@@ -26,9 +27,9 @@ mpi() { # RANKS ARGUMENTS...: what mpirun itself has to say about failures is le
     return $code
 }
 
-# ---- the same as the plain program ------------------------------------------------------------------------------------
+# ---- same results as the plain program --------------------------------------------------------------------------------
 
-# Sane floats, of all sizes and both signs, from the bytes of a picture.
+# Make finite floats of many magnitudes and both signs from the bytes of an image.
 floats() { # NAME WIDTH HEIGHT FILE
     printf '%s\n%d %d\n-1\n' "$1" "$2" "$3"
     local bytes=$(($2 * $3))
@@ -48,7 +49,7 @@ done
 tail -c $((41 * 31 * 3 * 2)) a16.ppm >a.raw
 tail -c $((41 * 31 * 3 * 2)) b16.ppm >b.raw
 
-same() { # RANKS ARGUMENTS...: in a folder of its own, the inputs in the one above
+same() { # RANKS ARGUMENTS...: run in a separate folder; the inputs are in its parent
     local ranks=$1
     shift
     rm -rf one many && mkdir one many
@@ -57,7 +58,7 @@ same() { # RANKS ARGUMENTS...: in a folder of its own, the inputs in the one abo
     diff -r one many
 }
 ranks=0
-some() { # ARGUMENTS...: by 2, 3 or 4 ranks
+some() { # ARGUMENTS...: run on 2, 3 or 4 ranks
     ranks=$((ranks % 3 + 1))
     check "$((ranks + 1)) ranks: $*" same $((ranks + 1)) "$@"
 }
@@ -97,12 +98,13 @@ some normalize ../pixel.pgm out.pgm
 some axis-sum --axis y --csv ../pixel.pgm
 some hist -x 7 -o samples.npy --csv ../pixel.pgm
 
-# In memory some ranks write by mapping, others do not; upwards, too.
+# On a file system in memory, some ranks write through a mapping and others do not; also from the bottom row to the
+# top.
 shared=$(mktemp -d /dev/shm/gpufilter-XXXXXX 2>/dev/null) || shared=$work/shared
 draw --photo 1300 1001 3 large.ppm
 bytes() { "$@" smooth ../large.ppm out.ppm --force --json | grep -o '"bytes_[a-z]*": [0-9]*'; }
 bytes_as_by_one() { mkdir -p counted && (cd counted && bytes gpufilter >one && bytes mpi 3 >many && cmp one many); }
-check "bytes that were read and written" bytes_as_by_one
+check "counts of bytes read and written" bytes_as_by_one
 tail -c $((1300 * 1001 * 3)) large.ppm >large.raw
 mixed() { # FORMAT ARGUMENTS...
     local format=$1
@@ -113,13 +115,13 @@ mixed() { # FORMAT ARGUMENTS...
         "$shared/large.$format" --force -q && cmp "large.$format" "$shared/large.$format"
 }
 if [ "$(stat -f -c %T "$shared" 2>/dev/null)" = tmpfs ]; then
-    check "mapped by some" mixed pam smooth --axis y --radius 20 large.ppm
-    check "mapped by some, upwards" mixed pfm normalize --raw 325x3003:f32 large.raw
+    check "some ranks map the output" mixed pam smooth --axis y --radius 20 large.ppm
+    check "some ranks map the output, bottom row first" mixed pfm normalize --raw 325x3003:f32 large.raw
 else
-    skip 2 "mapped by some: no file system in memory"
+    skip 2 "some ranks map the output: no file system in memory"
 fi
 
-# ---- failures are told once, by all ranks' exit code ------------------------------------------------------------------
+# ---- errors are printed once, and all ranks exit with their code ------------------------------------------------------
 
 some smooth ../missing.ppm out.ppm
 some smooth ../a8.ppm
@@ -132,7 +134,7 @@ some hist -x 3 -o out.pam -m out.pam --sample-format csv ../a8.ppm
 some compare ../a8.ppm ../a16.ppm
 some smooth --help
 some axis-sum --max-memory 1 --axis y ../a32.pfm
-once() { # CODE LINE ARGUMENTS...: not of a filter
+once() { # CODE LINE ARGUMENTS...: commands that are not filters
     local code=$1 line=$2
     shift 2
     mpi 3 "$@" >out.log 2>err.log
@@ -142,17 +144,17 @@ check "the version, once" once 0 '^gpufilter [0-9]' --version
 check "help, once" once 0 '^Usage: ' help
 check "no such command, once" once 2 'no such filter' nonsense
 check "info, once" once 0 'a8.ppm: ' info a8.ppm
-unlike() { # of the ranks one is told something else
+unlike() { # one rank has another command line
     timeout -k 5 30 mpirun "$@" >err.log 2>&1
     [ $? -eq 2 ] && [ "$(grep -c '^gpufilter: .*must be an integer' err.log)" -eq 1 ]
 }
-good=(gpufilter-mpi smooth a8.ppm unlike.ppm) bad=(gpufilter-mpi smooth --radius 128 a8.ppm unlike.ppm)
-check "the first one's line is wrong" unlike -n 1 "${bad[@]}" : -n 2 "${good[@]}"
-check "the last one's line is wrong" unlike -n 2 "${good[@]}" : -n 1 "${bad[@]}"
+valid=(gpufilter-mpi smooth a8.ppm unlike.ppm) invalid=(gpufilter-mpi smooth --radius 128 a8.ppm unlike.ppm)
+check "the command line of rank 0 is invalid" unlike -n 1 "${invalid[@]}" : -n 2 "${valid[@]}"
+check "the command line of the last rank is invalid" unlike -n 2 "${valid[@]}" : -n 1 "${invalid[@]}"
 
-# ---- standard input and output; who waits -----------------------------------------------------------------------------
+# ---- standard input and output; waiting ranks -------------------------------------------------------------------------
 
-standard() { # FILTER: each rank has a standard input of its own, a file; and rank 0 one from mpirun
+standard() { # FILTER: first a file as each rank's own standard input, then the standard input that mpirun passes to rank 0
     gpufilter "$1" a8.ppm want.ppm --force -q
     # shellcheck disable=SC2016
     mpirun -n 3 sh -c 'exec gpufilter-mpi "$0" - got.ppm --force <a8.ppm' "$1" && cmp want.ppm got.ppm && rm got.ppm &&
@@ -170,9 +172,9 @@ idle() { # rank 1 waits for rank 0, which waits for its input
     (sleep 3 && cat a8.ppm) | mpirun -n 2 bash -c 'TIMEFORMAT="%3U %3S" && { time gpufilter-mpi smooth - late.ppm; } \
         2>cpu.$OMPI_COMM_WORLD_RANK' && cat cpu.1 && awk '{exit $1 + $2 > 1}' cpu.1
 }
-check "who waits leaves the core to others" idle
+check "a waiting rank uses no CPU time" idle
 
-# What nobody may write to is replaced all the same. Root may write to it, so another user tries.
+# A file without write permission is replaced. Root ignores permissions, so this test runs as another user.
 if [ "$(id -u)" -ne 0 ]; then
     other() { "$@"; }
 elif setpriv --reuid=65534 --clear-groups gpufilter --version >/dev/null 2>&1; then
@@ -187,14 +189,14 @@ read_only() {
         cmp b8.ppm kept.ppm && [ "$(stat -c %a kept.ppm)" = 444 ]
 }
 if other test -x "$build/gpufilter-mpi"; then
-    check "a file that nobody may write to" eval '(read_only)'
+    check "a file without write permission is replaced" eval '(read_only)'
 else
-    skip 1 "a file that nobody may write to: nobody but root is here, or may come to $build"
+    skip 1 "a file without write permission: cannot switch to another user, or it cannot access $build"
 fi
 
 # ---- two hosts ----------------------------------------------------------------------------------------------------------
 
-over_hosts() { # ARGUMENTS...: two ranks on each
+over_hosts() { # ARGUMENTS...: two ranks on each host
     rm -rf one many && mkdir one many
     (cd one && gpufilter "$@" --backend cpu >stdout) && (
         cd many && mpi_hosts "$work/agent" &&
@@ -207,17 +209,17 @@ if mpi_hosts "$work/agent"; then
     check "two hosts: axis-sum of columns" over_hosts axis-sum --axis y --csv ../a32.pfm
     check "two hosts: hist" over_hosts hist --bins 8 --extract 2,3 --out out.csv ../a8.ppm
 else
-    skip 4 "two hosts: this user may not give a process another host name"
+    skip 4 "two hosts: no permission to set the host name of a process"
 fi
 export OMPI_MCA_btl=self,vader
 
-# ---- ranks that end -----------------------------------------------------------------------------------------------------
+# ---- killed ranks -------------------------------------------------------------------------------------------------------
 
-# Nothing on the disk, but much to compute.
+# A sparse input that takes long to compute.
 truncate -s 6000000000 zeros.raw
 mkdir dying
 alive() { for pid in $(cat pid.*); do kill -0 "$pid" 2>/dev/null && return 0; done; return 1; }
-dies() { # WHO SIGNAL: rank 0 or 2, or mpirun
+dies() { # TARGET SIGNAL: rank 0 or 2, or mpirun
     local program pid code started under_way=false
     rm -f pid.* dying/.*.tmp
     echo old >dying/out.raw
@@ -242,8 +244,8 @@ dies() { # WHO SIGNAL: rank 0 or 2, or mpirun
     $under_way && ! alive && [ $code -ne 0 ] && [ $((SECONDS - started)) -lt 15 ] && [ "$(cat dying/out.raw)" = old ] &&
         { [ "$2" = KILL ] && [ "$1" = mpirun ] || [ "$(ls -A dying)" = out.raw ]; }
 }
-for who in 0 2 mpirun; do
-    check "KILL to $who" dies $who KILL
+for target in 0 2 mpirun; do
+    check "KILL to $target" dies $target KILL
 done
 check "TERM to 0" dies 0 TERM
 check "TERM to mpirun" dies mpirun TERM

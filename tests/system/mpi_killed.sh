@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Ranks that are late, stopped or killed: tests/system/mpi_killed.sh BUILD. The others do not run too far ahead, do the rest, or
-# end; and what they leave can be resumed.
+# Ranks that are slow, stopped or killed: tests/system/mpi_killed.sh BUILD. The other ranks do not run too far ahead;
+# they complete the job or end, and the job can be resumed.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
 . tests/support/mpi_batch.sh
 
-# ---- one after the other, and not too far ahead ----------------------------------------------------
+# ---- output in order, with limited read-ahead ------------------------------------------------------
 
-# Waits until the ranks have nothing to do.
+# Wait until the ranks are idle.
 until_idle() { # JOB
     local process before now=-100
     for _ in $(seq 200); do
@@ -22,13 +22,13 @@ until_idle() { # JOB
     done
 }
 
-# The first picture comes late. What the others give waits for it, and when that is much, no others are begun: nobody
-# reads the last one.
+# The first image arrives late. The results of later images are held back; when they exceed a limit, no more images
+# are started, so the last one is not opened.
 held_back() { # HOW_MANY FILE
     local job fd opened=no
     rm -f late.pgm last.pgm && mkfifo late.pgm last.pgm
     { echo late.pgm; yes "$2" | head -n "$1"; echo last.pgm; } >list
-    mpi 3 axis-sum --files-from list --axis x --json --threads 1 >record 2>told &
+    mpi 3 axis-sum --files-from list --axis x --json --threads 1 >record 2>stderr &
     job=$!
     exec {fd}>late.pgm
     until_idle $job
@@ -40,13 +40,13 @@ held_back() { # HOW_MANY FILE
         diff list <(cut -c 1-200 record | sed 's/.*"files": \["\([^"]*\).*/\1/')
 }
 
-# Rank 0's memory, however many items a share might have.
+# The limit also bounds rank 0's memory, for any number of items per share.
 held_bytes() {
     local job fd first before=0 now=1
     rm -f late.pgm && mkfifo late.pgm
     { printf 'P5\n1 100000\n255\n' && tail -c 100000 tall.pgm; } >tall2.pgm
     { echo late.pgm; yes tall2.pgm | head -n 1600; } >list
-    mpi 3 axis-sum --files-from list --axis x --json --threads 1 >/dev/null 2>told &
+    mpi 3 axis-sum --files-from list --axis x --json --threads 1 >/dev/null 2>stderr &
     job=$!
     exec {fd}>late.pgm
     sleep 1
@@ -63,21 +63,22 @@ held_bytes() {
     [ "$now" -gt 50000 ] && [ "$now" -lt 220000 ]
 }
 
-# ---- a rank that is stopped ------------------------------------------------------------------------
+# ---- a stopped rank --------------------------------------------------------------------------------
 
-made_at_least() { # COUNT FOLDER: within half a minute
+made_at_least() { # COUNT FOLDER: wait up to 30 s
     for _ in $(seq 1500); do
         [ "$(ls "$2" 2>/dev/null | wc -l)" -lt "$1" ] || return 0
         sleep 0.02
     done
     return 1
 }
-# It keeps what it has, and the others do the rest. Of small pictures, so that something is on its way to it.
+# A stopped rank keeps its items, and the other ranks process the rest. The images are small, so that messages to it
+# are in flight.
 stopped() { # RANK
     local job victim code i
     rm -rf stopped
     for _ in $(seq 70); do ls slow/*.pgm; done >names
-    mpi 3 smooth --files-from names -O stopped --name '{index}{ext}' --threads 1 2>told &
+    mpi 3 smooth --files-from names -O stopped --name '{index}{ext}' --threads 1 2>stderr &
     job=$!
     made_at_least 200 stopped
     victim=$(rank_of $job "$1")
@@ -89,22 +90,22 @@ stopped() { # RANK
         [ $code = 0 ] || break
         sleep 0.01
     done
-    wait $job && [ $code = 0 ] && summary 8400 0 0 told ' on 3 ranks' || return 1
+    wait $job && [ $code = 0 ] && summary 8400 0 0 stderr ' on 3 ranks' || return 1
     rm -rf alike && plain smooth slow/*.pgm -O alike -q
     for i in 1 7 400 2000 8400; do
         cmp stopped/$i.pgm "alike/$(printf %03d $(((i - 1) % 120 + 1))).pgm" || return 1
     done
 }
 
-# ---- killed ----------------------------------------------------------------------------------------
+# ---- killed ranks ----------------------------------------------------------------------------------
 
-rank_of() { # JOB RANK: its process
+rank_of() { # JOB RANK: print its process
     local process
     for process in $(children "$1"); do
         tr '\0' '\n' <"/proc/$process/environ" 2>/dev/null | grep -x "OMPI_COMM_WORLD_RANK=$2" >/dev/null && echo "$process"
     done
 }
-children() { # and theirs
+children() { # JOB: print its descendants
     local process
     for process in $(cat "/proc/$1"/task/*/children 2>/dev/null); do
         echo "$process"
@@ -114,22 +115,22 @@ children() { # and theirs
 all_under_way() { # JOB
     local process
     for process in $(children "$1"); do
-        under_way "$process"
+        count_unfinished "$process"
     done | awk '{n += $1} END {print n + 0}'
 }
-holder_of() { # JOB FILE: who has it open
+holder_of() { # JOB FILE: print the process that has FILE open
     local process
     for process in $(children "$1"); do
         ls -l "/proc/$process/fd" 2>/dev/null | grep "$2\$" >/dev/null && echo "$process"
     done
 }
 
-# In the middle of a picture that comes through a pipe, when the others are done.
-killed() { # WHO: holder, other (but rank 0), first
+# Kill a rank in the middle of an image that comes through a pipe, after the other images are done.
+killed() { # TARGET: holder, other (not rank 0), first
     local job fd holder victim code end
     rm -rf part whole pipe.pgm && mkfifo pipe.pgm
-    # Else mpirun may leave the others a few milliseconds to end.
-    OMPI_MCA_odls_base_sigkill_timeout=2 mpi 3 smooth slow/0*.pgm pipe.pgm slow/1*.pgm -O part --threads 1 2>told &
+    # By default, mpirun may leave the other ranks only a few milliseconds to end.
+    OMPI_MCA_odls_base_sigkill_timeout=2 mpi 3 smooth slow/0*.pgm pipe.pgm slow/1*.pgm -O part --threads 1 2>stderr &
     job=$!
     exec {fd}>pipe.pgm
     head -c 300 slow/001.pgm >&$fd
@@ -150,19 +151,19 @@ killed() { # WHO: holder, other (but rank 0), first
     wait $job
     code=$?
     exec {fd}>&-
-    cat told
+    cat stderr
     echo "exit $code, $((end - SECONDS)) seconds before the end, $(litter part) temporary files"
     [ $code -ne 0 ] && [ $SECONDS -lt $end ] && [ "$(ls part | wc -l)" = 120 ] && [ ! -e part/pipe.pgm ] || return 1
-    # Whoever was not killed has taken its own away.
+    # Ranks that were not killed remove their temporary files.
     [ "$victim" = "$holder" ] || [ "$(litter part)" = 0 ] || return 1
     rm pipe.pgm && cp slow/001.pgm pipe.pgm
-    mpi 3 smooth slow/0*.pgm pipe.pgm slow/1*.pgm -O part --threads 1 --resume 2>told && summary 1 0 120 told || return 1
+    mpi 3 smooth slow/0*.pgm pipe.pgm slow/1*.pgm -O part --threads 1 --resume 2>stderr && summary 1 0 120 stderr || return 1
     plain smooth slow/*.pgm pipe.pgm -O whole -q && same whole part
 }
 
-# Whenever, and another one each time. Until the others are ended they go on for up to a second.
+# Kill another rank each time, at arbitrary times. The other ranks may continue for up to a second.
 killed_often() {
-    local i job before struck=0 how="many/*.pgm --radius 127 --axis xy --threads 1"
+    local i job before killed_jobs=0 how="many/*.pgm --radius 127 --axis xy --threads 1"
     for i in $(seq 300); do ln "slow/$(printf %03d $((1 + i % 120))).pgm" many/$i.pgm; done
     # shellcheck disable=SC2086 # words
     plain smooth $how -O all -q
@@ -170,17 +171,17 @@ killed_often() {
     for i in 1 2 3; do
         before=$(ls often | wc -l)
         # shellcheck disable=SC2086
-        mpi 3 smooth $how -O often --backend golden --resume 2>told &
+        mpi 3 smooth $how -O often --backend golden --resume 2>stderr &
         job=$!
         until [ "$(ls often | wc -l)" -ge $((before + 20)) ] || ! kill -0 $job; do sleep 0.01; done
         kill -KILL "$(rank_of $job $((i % 3)))"
-        wait $job || struck=$((struck + 1))
+        wait $job || killed_jobs=$((killed_jobs + 1))
         for file in often/*.pgm; do cmp "$file" "all/${file#often/}" || return 1; done
         ls often | wc -l
     done
-    [ $struck -ge 2 ] || return 1
+    [ $killed_jobs -ge 2 ] || return 1
     # shellcheck disable=SC2086
-    mpi 2 smooth $how -O often --resume 2>told && same all often
+    mpi 2 smooth $how -O often --resume 2>stderr && same all often
 }
 
 test_killed() {
@@ -188,19 +189,19 @@ test_killed() {
     make_slow
     mkdir many
     { printf 'P5\n1 1000000\n255\n' && head -c 1000000 < <(yes "a tall picture"); } >tall.pgm
-    check "many that are held back" held_back 5000 same/12.pgm
-    check "much that is held back" held_back 14 tall.pgm
+    check "many results are held back" held_back 5000 same/12.pgm
+    check "large results are held back" held_back 14 tall.pgm
     if grep -q fsanitize "$build/config"; then
-        skip 1 "memory of what is held back: not with a sanitizer"
+        skip 1 "memory of results that are held back: a sanitizer is on"
     else
-        check "memory of what is held back" held_bytes
+        check "memory of results that are held back" held_bytes
     fi
     check "rank 1 is stopped for a while" stopped 1
     check "rank 2 is stopped for a while" stopped 2
-    check "a rank is killed in the middle of its picture" killed holder
+    check "a rank is killed in the middle of its image" killed holder
     check "another rank is killed" killed other
     check "rank 0 is killed" killed first
-    check "killed again and again" killed_often
+    check "killed repeatedly" killed_often
 }
 
 test_killed

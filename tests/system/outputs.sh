@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Outputs that meet trouble: tests/system/outputs.sh BUILD. Limits, closed descriptors, files that are two things at once, folders
-# that may not be written: always one line and the right exit code, what was there before is there still, and nothing
-# else is.
+# Outputs under adverse conditions: tests/system/outputs.sh BUILD. Limits, closed descriptors, one file in two roles,
+# folders without write permission. Each failure prints one line, returns the right exit code, keeps existing files
+# and leaves no others.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
@@ -19,8 +19,8 @@ closed() { # DESCRIPTORS COMMAND...
         exec "$@"
     )
 }
-# Nothing may be written into an output that got a number below 3.
-clean_beside() { # DESCRIPTORS
+# Standard streams must not write into an output whose descriptor is below 3.
+nothing_mixed_in() { # DESCRIPTORS
     fresh
     closed "$1" gpufilter smooth in.ppm here/o.png --verbose >/dev/null
     cmp here/o.png want.png || return 1
@@ -34,10 +34,10 @@ clean_beside() { # DESCRIPTORS
 if has_cairo; then
     gpufilter hist in.pgm -q -x 3 --out v.csv --mask m.png --plot p.svg
     for which in 0 1 2 01 02 12 012; do
-        check "with descriptors $which closed" clean_beside $which
+        check "with descriptors $which closed" nothing_mixed_in $which
     done
 else
-    skip 7 "closed descriptors, and a plot: no cairo"
+    skip 7 "closed descriptors with a plot: no cairo"
 fi
 fresh
 for what in "smooth in.ppm - --format pam" "hist in.pgm" "hist in.pgm --json" "info in.png" "devices" "--help"; do
@@ -46,16 +46,16 @@ done
 check "stdin is closed" one_line 1 'standard input: cannot read: Bad file descriptor' closed 0 gpufilter smooth - here/o.png
 code_without_stderr() { closed 2 gpufilter smooth none.png here/o.png; [ $? -eq 1 ] && [ -z "$(ls -A here)" ]; }
 check "an error without stderr" code_without_stderr
-piped() { # CODE COMMAND...: into a pipe that nobody reads
+piped() { # CODE COMMAND...: write into a pipe without a reader
     local want=$1
     shift
     "$@" 2>err | true
     [ "${PIPESTATUS[0]}" -eq "$want" ] && [ "$(wc -l <err)" -le 1 ]
 }
-heedless() { (trap '' PIPE && exec "$@"); }
+ignoring_sigpipe() { (trap '' PIPE && exec "$@"); }
 for kind in png ppm pam; do
     check "a broken pipe: $kind" piped 141 gpufilter smooth big.ppm - --format $kind
-    check "a broken pipe, ignored: $kind" piped 1 heedless gpufilter smooth big.ppm - --format $kind
+    check "a broken pipe, ignored: $kind" piped 1 ignoring_sigpipe gpufilter smooth big.ppm - --format $kind
 done
 
 # ---- limits ------------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ limited() { # ULIMIT-OPTION VALUE COMMAND...
     shift 2
     (ulimit "$option" "$value" && exec "$@")
 }
-over_old() { # KIND: over the limit of a file's size, beside an old file
+over_old() { # KIND: exceed the file size limit when replacing an existing file
     fresh
     echo old >here/o
     # shellcheck disable=SC2046 # words
@@ -72,23 +72,23 @@ over_old() { # KIND: over the limit of a file's size, beside an old file
         [ "$(cat here/o)" = old ]
 }
 for kind in png ppm pam jpg bmp tga hdr raw pgm pfm; do
-    check "$kind over the limit of a file's size" over_old $kind
+    check "$kind exceeds the file size limit" over_old $kind
 done
 shm=$(mktemp -d /dev/shm/gpufilter-XXXXXX 2>/dev/null)
 if [ -n "$shm" ]; then
     in_memory() {
         one_line 1 'File too large' limited -f 4 gpufilter smooth big.ppm "$shm/o.ppm" && [ -z "$(ls -A "$shm")" ]
     }
-    check "in memory, over the limit of a file's size" in_memory
+    check "an output in memory exceeds the file size limit" in_memory
     rm -rf "$shm"
 else
-    skip 1 "a limit in memory: there is no /dev/shm"
+    skip 1 "a limit in memory: no /dev/shm"
 fi
 samples_over() { fresh; one_line 1 'File too large' limited -f 1 gpufilter hist in.pgm --bins 2 -x 1 -q --out here/v.csv --mask here/m.png; }
-check "samples over the limit of a file's size" samples_over
+check "samples exceed the file size limit" samples_over
 
-# Whatever the limit, it is done, or one line says why not.
-done_or_told() { # COMMAND...: an output here/o.png
+# Under any limit, the run succeeds or prints one line with the reason.
+done_or_reported() { # COMMAND...: writes here/o.png
     local code
     fresh
     "$@" 2>err
@@ -96,21 +96,21 @@ done_or_told() { # COMMAND...: an output here/o.png
     case $code in
     0) cmp here/o.png want.png && [ "$(ls -A here)" = o.png ] ;;
     1 | 3) [ "$(wc -l <err)" -eq 1 ] && grep -q '^gpufilter: ' err && [ -z "$(ls -A here)" ] ;;
-    127) grep -q 'error while loading shared libraries' err ;; # it has not come to be the program
+    127) grep -q 'error while loading shared libraries' err ;; # the program did not start
     *) false ;;
     esac && return
     echo "exit $code: $*"
     cat err
     return 1
 }
-few_files() { for n in {3..12}; do done_or_told limited -n "$n" gpufilter smooth in.ppm here/o.png --threads 4 || return 1; done; }
+few_files() { for n in {3..12}; do done_or_reported limited -n "$n" gpufilter smooth in.ppm here/o.png --threads 4 || return 1; done; }
 check "few descriptors" few_files
 little_memory() {
     local size=4000 wins=0
-    # Less, and it does not come to be the program.
+    # Below this limit, the program does not start.
     until limited -v $size gpufilter --version >/dev/null 2>&1; do size=$((size + 1000)); done 2>/dev/null
     for (( ; size < 400000; size = size * 17 / 16)); do
-        done_or_told limited -v $size gpufilter smooth in.ppm here/o.png --threads 4 || return 1
+        done_or_reported limited -v $size gpufilter smooth in.ppm here/o.png --threads 4 || return 1
         [ -s here/o.png ] && wins=$((wins + 1))
     done
     [ $wins -gt 0 ]
@@ -118,7 +118,7 @@ little_memory() {
 if [ -z "$sanitized" ]; then
     check "little memory" little_memory
 else
-    skip 1 "little memory: the sanitizer needs more"
+    skip 1 "little memory: a sanitizer needs more"
 fi
 
 # ---- another user ------------------------------------------------------------------------------------------------------
@@ -131,10 +131,10 @@ else
 fi
 chmod 755 . && chmod 644 in.*
 if other true; then
-    # Without a shell in between: of a program in root's own folder only setpriv itself may become it.
+    # No shell in between: only setpriv itself can execute a program in root's private folder.
     limited_user() { (ulimit -u "$1" && other gpufilter smooth in.ppm here/o.png --threads 8); }
-    few_threads() { for n in 1 2 3 5; do done_or_told limited_user $n || return 1; done; }
-    # With a sanitizer there is one more, which looks for leaks.
+    few_threads() { for n in 1 2 3 5; do done_or_reported limited_user $n || return 1; done; }
+    # A sanitizer has one more thread, which looks for leaks.
     [ "$(id -u)" -ne 0 ] || [ -n "$sanitized" ] || check "few threads" few_threads
     read_only() { # FOLDER'S MODE TEXT
         fresh
@@ -145,25 +145,25 @@ if other true; then
         chmod 755 here/f
         [ $code -eq 0 ] && [ "$(ls -A here/f)" = o.png ]
     }
-    check "a folder that may not be written" read_only 555 'cannot create a file in its directory: Permission denied' \
+    check "a folder without write permission" read_only 555 'cannot create a file in its directory: Permission denied' \
         'cannot create a file in its directory: Permission denied'
-    check "a folder that may not be searched" read_only 644 'Permission denied' 'Permission denied'
-    # One that may be written and searched, but not read, is enough.
+    check "a folder without search permission" read_only 644 'Permission denied' 'Permission denied'
+    # Write and search permission suffice.
     unread() { fresh; mkdir here/f; chmod 333 here/f; other gpufilter smooth in.ppm here/f/o.png -q && cmp here/f/o.png want.png; }
-    [ "$(id -u)" -ne 0 ] || check "a folder that may not be read" unread
-    # Who may not give it to the old one's group gives the group that it gets nothing.
+    [ "$(id -u)" -ne 0 ] || check "a folder without read permission" unread
+    # If the user may not give the new file to the old file's group, the group of the new file gets no permissions.
     no_group() { fresh; echo old >here/o.png; chown 0:54321 here/o.png && chmod 664 here/o.png
         other gpufilter smooth in.ppm here/o.png --force -q && [ "$(stat -c %a:%u here/o.png)" = 604:64321 ]; }
-    [ "$(id -u)" -ne 0 ] || check "a group that nobody may give a file to" no_group
+    [ "$(id -u)" -ne 0 ] || check "a group that the user is not in" no_group
     unsynced() { fresh; mkdir here/f; chmod 333 here/f; one_line 1 'cannot open its directory for fsync: Permission denied' \
         other gpufilter smooth in.ppm here/f/o.png -q --sync always && [ -z "$(ls -A here/f)" ]; }
-    [ "$(id -u)" -ne 0 ] || check "a folder that may not be read, to be synced" unsynced
+    [ "$(id -u)" -ne 0 ] || check "syncing a folder without read permission" unsynced
 else
-    skip 5 "folders without permission: there is no other user to be"
+    skip 5 "folders without permission: cannot switch to another user"
 fi
 
-# ---- folders whose files stay ------------------------------------------------------------------------------------------
-append_only() { # new files appear; none is replaced, and none is left
+# ---- append-only folders -----------------------------------------------------------------------------------------------
+append_only() { # new files can be made, and none replaced; no temporary file is left
     gpufilter smooth in.ppm here/f/new.png -q && cmp here/f/new.png want.png &&
         one_line 1 'o.png: its directory is append-only, so files in it cannot be replaced or removed; write to another directory' \
             gpufilter smooth in.ppm here/f/o.png --force && [ "$(cat here/f/o.png)" = old ] && [ "$(ls -A here/f | wc -l)" -eq 2 ] &&
@@ -172,7 +172,7 @@ append_only() { # new files appear; none is replaced, and none is left
 fresh
 mkdir here/f && echo old >here/f/o.png
 if chattr +a here/f 2>/dev/null; then
-    check "a folder that is append-only" append_only
+    check "an append-only folder" append_only
     chattr -a here/f
 else
     skip 1 "an append-only folder: only root may make one, on some file systems"
@@ -185,7 +185,7 @@ longest() { gpufilter smooth in.ppm "here/$name" -q && gpufilter smooth in.ppm "
     [ "$(ls -A here)" = "$name" ]; }
 check "a name of 255 bytes" longest
 check "a name of 256 bytes" one_line 1 'File name too long' gpufilter smooth in.ppm "here/n$name"
-deep() { # paths from 3900 bytes to beyond what the system takes: all or nothing, also when replaced
+deep() { # paths from 3900 bytes to beyond the system's limit: all or nothing, also when replacing
     local folder=here n path
     fresh
     for n in {1..15}; do folder=$folder/$(printf 'd%.0s' {1..250}); done
@@ -206,7 +206,7 @@ deep() { # paths from 3900 bytes to beyond what the system takes: all or nothing
         [ -z "$(find $folder -type f)" ]
 }
 check "long paths" deep
-too_deep() { # a path with space for the output's name, and none for a temporary one beside it
+too_deep() { # a path that leaves space for the output's name, but not for a temporary name
     local folder=here name=o.png
     fresh
     for n in {1..15}; do folder=$folder/$(printf 'd%.0s' {1..250}); done
@@ -216,16 +216,16 @@ too_deep() { # a path with space for the output's name, and none for a temporary
         gpufilter smooth in.ppm $folder/$name --force && [ "$(cat $folder/$name)" = old ] && [ "$(ls -A $folder)" = $name ] &&
         (cd -P $folder && gpufilter smooth "$work/in.ppm" $name --force -q) && cmp $folder/$name want.png && [ "$(ls -A $folder)" = $name ]
 }
-check "a path that is too long for a temporary name" too_deep
+check "a path too long for a temporary name" too_deep
 fresh
 mkdir here/folder && ln -s nothing here/dangling.png && mkfifo here/pipe.png
 check "a folder" one_line 1 'is a directory' gpufilter smooth in.ppm here/folder --force --format png
 check "a link to nothing" one_line 1 'dangling symbolic link' gpufilter smooth in.ppm here/dangling.png --force
 into_pipe() { cat here/pipe.png >got & gpufilter smooth in.ppm here/pipe.png && wait $! && cmp got want.png && [ -p here/pipe.png ]; }
-check "a pipe with a name" into_pipe
+check "a named pipe" into_pipe
 
-# ---- two things at once ------------------------------------------------------------------------------------------------
-start() { # files in `here`: in.ppm, a link of each kind to it, and an old output
+# ---- one file in two roles ---------------------------------------------------------------------------------------------
+start() { # make files in `here`: in.ppm, a hard link and a symbolic link to it, and an old output
     fresh
     cp in.ppm here/in.ppm && ln here/in.ppm here/hard.ppm && ln -s in.ppm here/soft.ppm && echo old >here/o.ppm
 }
@@ -236,40 +236,40 @@ itself() { # OUTPUT
         case $1 in hard.ppm) cmp here/in.ppm in.ppm ;; *) cmp here/in.ppm want.ppm && cmp here/hard.ppm in.ppm ;; esac &&
         [ "$(ls -A here | wc -l)" -eq 4 ]
 }
-for output in in.ppm soft.ppm hard.ppm; do check "input and output are one file: $output" itself $output; done
+for output in in.ppm soft.ppm hard.ppm; do check "input and output are the same file: $output" itself $output; done
 map_over_input() { start; one_line 2 'already exists' gpufilter compare here/in.ppm here/hard.ppm --diff here/in.ppm &&
     gpufilter compare here/in.ppm here/hard.ppm --diff here/in.ppm --force -q && [ "$(head -c 2 here/in.ppm)" = P6 ] && cmp here/hard.ppm in.ppm; }
-check "the map of differences replaces an input" map_over_input
-printed() { # REDIRECTION COMMAND...: in `here`, standard output goes where it must not
+check "--diff replaces an input" map_over_input
+printed() { # REDIRECTION COMMAND...: in `here`, redirect standard output to an input or output
     start
     local redirection=$1 target
     shift
     target=${redirection##*[<>]}
     cp "here/$target" before
     (cd here && eval "gpufilter $* $redirection" 2>../err)
-    [ $? -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'ppm: .* goes, too\|ppm: .*is redirected to it' err && [ "$(ls -A here | wc -l)" -eq 4 ] || { cat err; return 1; }
-    case $redirection in '>'[!\>]*) [ ! -s "here/$target" ] ;; *) cmp "here/$target" before ;; esac # the shell empties it
+    [ $? -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'ppm: .*is also standard output\|ppm: .*is redirected to it' err && [ "$(ls -A here | wc -l)" -eq 4 ] || { cat err; return 1; }
+    case $redirection in '>'[!\>]*) [ ! -s "here/$target" ] ;; *) cmp "here/$target" before ;; esac # the shell truncates the file
 }
 into_stderr() { start; (cd here && gpufilter smooth in.ppm o.ppm --force 2>>o.ppm)
     [ $? -eq 2 ] && [ "$(head -n 1 here/o.ppm)" = old ] && [ "$(wc -l <here/o.ppm)" -eq 2 ] && grep -q '^gpufilter: o.ppm: ' here/o.ppm; }
-check "stderr is the output, too" into_stderr
+check "stderr is also the output" into_stderr
 for redirection in '>' '>>' '1<>'; do
-    check "stdout is the output, too: $redirection" printed "${redirection}o.ppm" smooth in.ppm o.ppm --force
-    check "and of samples: $redirection" printed "${redirection}o.ppm" hist in.ppm -x 3 --out o.ppm --sample-format csv --force
-    ! has_cairo || check "and of a plot: $redirection" printed "${redirection}o.ppm" hist in.ppm --plot o.ppm --plot-format svg --force
+    check "stdout is also the output: $redirection" printed "${redirection}o.ppm" smooth in.ppm o.ppm --force
+    check "stdout is also the output of samples: $redirection" printed "${redirection}o.ppm" hist in.ppm -x 3 --out o.ppm --sample-format csv --force
+    ! has_cairo || check "stdout is also the plot: $redirection" printed "${redirection}o.ppm" hist in.ppm --plot o.ppm --plot-format svg --force
 done
 for redirection in '>>' '1<>'; do
     for what in 'smooth in.ppm - --format ppm' 'hist in.ppm' 'hist soft.ppm --json' 'dot in.ppm hard.ppm'; do
-        check "stdout is the input: $what $redirection" printed "${redirection}in.ppm" "$what"
+        check "stdout is also the input: $what $redirection" printed "${redirection}in.ppm" "$what"
     done
 done
 same_folder() { start; one_line 1 'use --force to replace it' gpufilter smooth here/in.ppm -O here -q && cmp here/in.ppm in.ppm &&
     gpufilter smooth here/in.ppm -O here -q --force && cmp here/in.ppm want.ppm; }
-check "the folder of outputs is that of the inputs" same_folder
+check "outputs and inputs have the same folder" same_folder
 
-# ---- together, or not at all -------------------------------------------------------------------------------------------
-# A target becomes a folder while the others are written: what had its name already gives it back.
-meanwhile() { # OLD-OR-NEW WHICH
+# ---- all outputs or none -----------------------------------------------------------------------------------------------
+# A target becomes a folder during the run: the outputs named before it get their previous files back.
+becomes_folder() { # OLD-OR-NEW WHICH
     local program name
     fresh
     rm -f pipe && mkfifo pipe
@@ -280,43 +280,43 @@ meanwhile() { # OLD-OR-NEW WHICH
     exec 9>pipe
     head -c 5000 in.pgm >&9
     for _ in $(seq 500); do
-        [ "$(under_way $program)" -ge 3 ] && break
+        [ "$(count_unfinished $program)" -ge 3 ] && break
         sleep 0.01
     done
-    mv "here/$2" gone 2>/dev/null
+    mv "here/$2" moved 2>/dev/null
     mkdir "here/$2" && tail -c +5001 in.pgm >&9
     exec 9>&-
     wait $program
     [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "$2: cannot rename the output to its final name: Is a directory" err || { cat err; return 1; }
-    rmdir "here/$2" && mv gone "here/$2" 2>/dev/null
+    rmdir "here/$2" && mv moved "here/$2" 2>/dev/null
     ls -i here | diff before -
 }
-has_cairo || skip 9 "outputs that appear together, one of them a plot: no cairo"
+has_cairo || skip 9 "several outputs, one of them a plot: no cairo"
 for state in $(has_cairo && echo new old); do
-    for which in v.csv m.png p.svg; do check "$which becomes a folder, others are $state" meanwhile $state $which; done
+    for which in v.csv m.png p.svg; do check "$which becomes a folder, the other outputs are $state" becomes_folder $state $which; done
 done
 
-# ---- on the disk -------------------------------------------------------------------------------------------------------
-in_order() { # LETTERS ARGUMENTS...: Mkdir, Fsync, fDatasync, Linkat, renAme, each that succeeded
+# ---- sync --------------------------------------------------------------------------------------------------------------
+in_order() { # LETTERS ARGUMENTS...: the successful calls in order: Mkdir, Fsync, fDatasync, Linkat, renAme
     local want=$1 got
     shift
     strace -f -qq -e trace=mkdir,fsync,fdatasync,linkat,rename,renameat2 -o trace gpufilter smooth in.ppm "$@" -q --threads 1 || return 1
-    # What another thread came in between of is told in two parts.
+    # strace prints a call in two parts if another thread interrupts it.
     got=$(sed -nE 's/^[0-9]+ +(<\.\.\. )?(mkdir|fsync|fdatasync|linkat|rename)[ (].*= 0$/\2/p' trace |
         sed 's/mkdir/M/; s/fsync/F/; s/fdatasync/D/; s/linkat/L/; s/rename/A/' | tr -d '\n')
     [ "$got" = "$want" ] || { echo "$got, want $want"; return 1; }
 }
 on_disk() {
     fresh
-    # A new folder and the one it is in; the output; the name; its folder.
+    # The new folder and its parent; the output; the name; its folder.
     in_order MFMFFLF -O here/a/b --sync always && in_order FLAF -O here/a/b --sync always --force &&
         in_order L here/o.png && in_order DLA here/o.png --force && in_order LA here/o.png --force --sync never &&
         in_order ML -O here/c --sync auto
 }
 if [ -z "$sanitized" ] && strace -o trace true 2>/dev/null; then
-    check "what is on the disk before what" on_disk
+    check "order of syncs and renames" on_disk
 else
-    skip 1 "what is on the disk before what: there is no strace, or it does not go with the sanitizer"
+    skip 1 "order of syncs and renames: no strace, or a sanitizer is on"
 fi
 
 check_sum

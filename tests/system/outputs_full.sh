@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Outputs and full disks: tests/system/outputs_full.sh BUILD. /dev/full, and file systems of our own: always one line and the right
-# exit code, what was there before is there still, and nothing else is.
+# Outputs on full disks: tests/system/outputs_full.sh BUILD. /dev/full, and file systems that this test mounts. Each
+# failure prints one line, returns the right exit code, keeps existing files and leaves no others.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
 . tests/support/outputs_run.sh
 
 mounts=()
-# shellcheck disable=SC2317 # at the end
+# shellcheck disable=SC2317 # called by the trap
 clean_up() {
     for mount in "${mounts[@]}"; do umount -l "$mount" 2>/dev/null; done
     rm -rf "$work"
@@ -34,9 +34,9 @@ if [ -w /dev/full ]; then
         "hist in.pgm -q -x 3 --out - --sample-format npy" "hist in.pgm --plot - --plot-format svg -q" "--version"; do
         check "stdout is full: $what" one_line 1 "$full" into_full gpufilter $what
     done
-    # Outputs appear after the report is printed: without it none does, and what was there stays.
+    # Outputs are named after the report is printed: if printing fails, none appears and existing files stay.
     check "stdout is full, no image appears" one_line 1 "$full" into_full gpufilter smooth in.ppm here/o.png --json
-    unprinted() { # OPTION...: samples, mask and plot of a command whose report cannot be printed
+    unprinted() { # OPTION...: samples, mask and plot of a command that cannot print its report
         fresh
         for name in v.csv m.png p.svg; do echo old >here/$name; done
         one_line 1 "$full" into_full gpufilter hist in.pgm -x 3 --force --out here/v.csv --mask here/m.png \
@@ -47,40 +47,40 @@ if [ -w /dev/full ]; then
         check "stdout is full, no output is replaced: hist $option" unprinted $option
     done
     check "stdout is full, no map appears" one_line 2 "$full" into_full gpufilter compare in.png in.png --diff here/d.png
-    # In a batch images are finished one by one.
+    # A batch finishes its images one by one.
     batch_into_full() {
         fresh
-        one_line 1 "$full; 1 output is in place" into_full gpufilter smooth in.ppm -O new --json -q && cmp new/in.ppm want.ppm
+        one_line 1 "$full; 1 output is complete" into_full gpufilter smooth in.ppm -O new --json -q && cmp new/in.ppm want.ppm
     }
-    check "stdout is full, a batch says which outputs are in place" batch_into_full
+    check "stdout is full, a batch reports the outputs in place" batch_into_full
     fresh
-    check "with one output whole, none appears" one_line 1 "$full" gpufilter hist in.pgm -x 3 -q --out here/v.csv \
+    check "one of three outputs fails, none appears" one_line 1 "$full" gpufilter hist in.pgm -x 3 -q --out here/v.csv \
         --mask here/m.png --plot /dev/full --plot-format svg
 else
-    skip 1 "/dev/full is not there"
+    skip 1 "no /dev/full"
 fi
 
-# ---- file systems of our own ---------------------------------------------------------------------------------------------
-mounted() { # WHAT OPTIONS...: on ./disk
+# ---- file systems mounted by this test -----------------------------------------------------------------------------------
+mounted() { # OPTIONS...: mount on ./disk
     mkdir -p disk && mount "$@" disk 2>/dev/null || return 1
     mounts=("$work/disk")
 }
 unmount() { umount disk && mounts=(); }
-room() { df --output=avail,iavail disk | tail -n 1; }
+free_space() { df --output=avail,iavail disk | tail -n 1; }
 # shellcheck disable=SC2046 # words
-fill() { # KIND INPUT KIB: there is room for a part of it; an old one stays, and all room is given back
+fill() { # KIND INPUT KIB: only KIB are free, less than the output needs; the old file stays and all space is freed
     rm -rf disk/* && sync -f disk
     head -c $((($(df --output=avail disk | tail -n 1) - $3) * 1024)) /dev/urandom >disk/old && cp disk/old old
     local before
-    before=$(room)
-    one_line 1 "$full" gpufilter smooth $2 disk/o.$1 && [ "$(ls -A disk | grep -v lost+found)" = old ] && [ "$(room)" = "$before" ] &&
-        one_line 1 "$full" gpufilter smooth $2 disk/old --format "$1" --force && cmp disk/old old && [ "$(room)" = "$before" ]
+    before=$(free_space)
+    one_line 1 "$full" gpufilter smooth $2 disk/o.$1 && [ "$(ls -A disk | grep -v lost+found)" = old ] && [ "$(free_space)" = "$before" ] &&
+        one_line 1 "$full" gpufilter smooth $2 disk/old --format "$1" --force && cmp disk/old old && [ "$(free_space)" = "$before" ]
 }
-stopped() { # WHY: said once, and the others were not begun
+stopped() { # REASON: printed once; the remaining images are not started
     grep -q "^gpufilter: disk/.*: $1; no more files are started, --resume continues$" err && [ "$(grep -c '^gpufilter: ' err)" -eq 1 ] &&
         [ "$(sed -n 's/.* \([0-9]*\) failed, .*/\1/p' err)" -le 3 ] && grep -q ' skipped, [0-9]* not started in ' err || { cat err; return 1; }
 }
-no_folder() { # WHY COMMAND: what that does to the folder of the outputs, while the first image of many is under way
+no_folder() { # REASON COMMAND: run COMMAND on the output folder during the first image of a batch
     rm -rf disk/out pipe && mkfifo pipe
     gpufilter smooth pipe many/*.ppm -O disk/out --threads 1 --raw 60x40x3:u8 2>err &
     exec 9>pipe
@@ -90,13 +90,13 @@ no_folder() { # WHY COMMAND: what that does to the folder of the outputs, while 
     wait $!
     [ $? -eq 1 ] && stopped "$1"
 }
-folders_full() { # the folders of a tree cannot be made
+folders_full() { # the folders of a tree cannot be created
     rm -rf tree disk/* && mkdir -p disk/out && for i in {1..9}; do mkdir -p tree/$i && cp in.ppm tree/$i; done
     mount -o remount,nr_inodes=5 disk
     gpufilter smooth -R tree -O disk/out 2>err
     [ $? -eq 1 ] && stopped "$full" && grep -q '^0 done, 1 failed, 0 skipped, 8 not started' err
 }
-fill_batch() { # some fit; the rest is made when there is room
+fill_batch() { # BYTES: some outputs fit; --resume makes the rest when there is space
     rm -rf disk/* many && mkdir many
     for i in {1..30}; do cp in.ppm many/$i.ppm; done
     head -c "$1" /dev/zero >disk/ballast
@@ -114,31 +114,31 @@ if [ "$(id -u)" -eq 0 ] && mounted -t tmpfs -o size=300k,mode=777 none; then
         --mask disk/m.png
     mount -o remount,size=6000k disk
     check "a disk in memory is full: a batch" fill_batch 2500000
-    check "the folder of a batch is removed" no_folder "its directory does not exist.*" "rm -r disk/out"
-    check "the folder of a batch may only be read" no_folder ".*Read-only file system" "mount -o remount,ro disk"
+    check "a batch whose output folder is removed" no_folder "its directory does not exist.*" "rm -r disk/out"
+    check "a batch whose output folder becomes read-only" no_folder ".*Read-only file system" "mount -o remount,ro disk"
     mount -o remount,rw disk
-    check "no room for folders" folders_full
+    check "no inodes for folders" folders_full
     rm -rf disk/*
-    check "no room for another file" one_line 1 "$full" sh -c 'mount -o remount,nr_inodes=1 disk && exec gpufilter smooth in.ppm disk/o.png'
-    check "a file system that may only be read" one_line 1 'Read-only file system' sh -c \
+    check "no inode for a file" one_line 1 "$full" sh -c 'mount -o remount,nr_inodes=1 disk && exec gpufilter smooth in.ppm disk/o.png'
+    check "a read-only file system" one_line 1 'Read-only file system' sh -c \
         'mount -o remount,ro disk && exec gpufilter smooth in.ppm disk/o.png'
     unmount
 else
-    skip 13 "full disks: only root may mount one"
+    skip 13 "full disks: only root may mount file systems"
 fi
 if [ "$(id -u)" -eq 0 ] && truncate -s 10M image && mkfs.ext4 -q -F -m 0 -b 1024 -J size=1 image 2>/dev/null && mounted -o loop image; then
     fresh
     for kind in png ppm pam; do check "a disk is full: $kind" fill $kind big.ppm 300; done
     check "a disk is full: a batch" fill_batch 5500000
     if chattr -R +i disk/out 2>/dev/null; then
-        check "a file that nobody may change" one_line 1 'cannot' gpufilter smooth in.ppm disk/out/1.ppm --force
+        check "an immutable file" one_line 1 'cannot' gpufilter smooth in.ppm disk/out/1.ppm --force
         chattr -R -i disk/out
     else
-        skip 1 "no file system that keeps files from being changed"
+        skip 1 "the file system has no immutable files"
     fi
     unmount
 else
-    skip 5 "a full disk: no loop device, or no mkfs.ext4"
+    skip 5 "a full disk: no loop device or no mkfs.ext4"
 fi
 
 check_sum

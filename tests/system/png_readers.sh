@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Other readers agree about our PNGs: tests/system/png_readers.sh BUILD. Whatever of pngcheck, libpng, libspng,
-# stb_image and Pillow is here reads files of every compression, type and kind of content, and must give
-# the samples that the same job writes as PAM.
+# Compare our PNGs in other readers: tests/system/png_readers.sh BUILD. Those of pngcheck, libpng, libspng, stb_image
+# and Pillow that are installed read files of each compression, type and kind of content, and must return the samples
+# that the same job writes as PAM.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 gpufilter=$(cd "${1:-build}" && pwd)/gpufilter
@@ -26,10 +26,10 @@ job() { # COMPRESSION FORMAT IN OUT
     "$gpufilter" smooth -q -f -b cpu -r 1 -k -c "$1" --format "$2" "$3" "$4" || fail "job $*"
 }
 
-image() { # NAME WIDTH HEIGHT CHANNELS BYTES: what stands on standard input becomes samples
-    local types=(- GRAYSCALE GRAYSCALE_ALPHA RGB RGB_ALPHA) most=(- 255 65535)
+image() { # NAME WIDTH HEIGHT CHANNELS BYTES: read samples from standard input
+    local types=(- GRAYSCALE GRAYSCALE_ALPHA RGB RGB_ALPHA) max=(- 255 65535)
     printf 'P7\nWIDTH %d\nHEIGHT %d\nDEPTH %d\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n' \
-        "$2" "$3" "$4" "${most[$5]}" "${types[$4]}" >"$1.in"
+        "$2" "$3" "$4" "${max[$5]}" "${types[$4]}" >"$1.in"
     head -c $(($2 * $3 * $4 * $5)) >>"$1.in"
 }
 
@@ -43,7 +43,7 @@ for name in photo16 poster card; do
     job fast pam $name.png $name.pam
 done
 job fast pam photo.ppm photo.pam
-shape() { # PAM: its width, height, channels and bytes of a sample
+shape() { # PAM: print its width, height, channels and bytes per sample
     head -n 5 "$1" | awk '{n[$1] = $2} END {print n["WIDTH"], n["HEIGHT"], n["DEPTH"], (n["MAXVAL"] > 255 ? 2 : 1)}'
 }
 for name in photo photo16 poster card; do
@@ -52,7 +52,7 @@ for name in photo photo16 poster card; do
     tail -n +8 $name.pam >samples
     # shellcheck disable=SC2094 # they are read only
     image $name "$width" "$height" "$channels" "$bytes" <samples
-    for other in 1 2 4; do # the same samples as pixels of another kind
+    for other in 1 2 4; do # the same samples as pixels with other numbers of channels
         image $name-$other $((width * channels / other / 2)) $((height / 2)) $other "$bytes" <samples
     done
 done
@@ -72,11 +72,11 @@ for in in *.in; do
         echo "$name.$compression.png $name.raw"
     done
 done >pairs
-[ -s pairs ] || fail "nothing was written"
-# A reader that finds nothing wrong with these finds nothing wrong with anything.
+[ -s pairs ] || fail "no files were written"
+# Each reader must report these errors; otherwise its other results mean nothing.
 cp one-3.fast.png broken.png
 printf '\x55' | dd of=broken.png bs=1 seek=45 conv=notrunc 2>/dev/null
-wrong=("broken.png one-3.raw" "poster.fast.png card.raw")
+invalid=("broken.png one-3.raw" "poster.fast.png card.raw")
 
 # ---- readers -------------------------------------------------------------------------------------
 
@@ -89,14 +89,14 @@ read_all() { # READER
         if agree "$1" "$png" "$raw"; then
             passed=$((passed + 1))
         else
-            fail "$1 reads $png otherwise"
+            fail "$1 reads other samples from $png"
         fi
     done <pairs
     local pair
-    for pair in "${wrong[@]}"; do
+    for pair in "${invalid[@]}"; do
         # shellcheck disable=SC2086 # two words
         if agree "$1" $pair; then
-            fail "$1 would not see that $pair differ"
+            fail "$1 does not detect that $pair differ"
         fi
     done
 }
@@ -107,7 +107,7 @@ reader() { # NAME PACKAGE FLAG...
     if ${CC:-cc} -O1 "$tools/png_readers.c" "$@" -o "$name" 2>reasons; then
         read_all "$name"
     else
-        skip "$package is not here"
+        skip "no $package"
     fi
 }
 
@@ -123,9 +123,9 @@ if command -v pngcheck >/dev/null; then
             fail "pngcheck: $(pngcheck -q "$png")"
         fi
     done <pairs
-    pngcheck -q broken.png >/dev/null && fail "pngcheck would not see that broken.png is"
+    pngcheck -q broken.png >/dev/null && fail "pngcheck does not detect that broken.png is broken"
 else
-    skip "pngcheck is not here"
+    skip "no pngcheck"
 fi
 
 pillow=
@@ -138,10 +138,10 @@ if [ -n "$pillow" ]; then
     while read -r line; do
         fail "Pillow: $line"
     done < <(grep -v '^good' out)
-    [ "$(printf '%s\n' "${wrong[@]}" | "$pillow" "$tools/png_pillow.py" | grep -c '^good')" -eq 0 ] ||
-        fail "Pillow would not see what is wrong"
+    [ "$(printf '%s\n' "${invalid[@]}" | "$pillow" "$tools/png_pillow.py" | grep -c '^good')" -eq 0 ] ||
+        fail "Pillow does not detect the invalid files"
 else
-    skip "python3-pil is not here"
+    skip "no python3-pil"
 fi
 
 [ $failed -eq 0 ] || cat reasons

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How far it has come, and colours, as a terminal or a program gets them: tests/system/progress.sh BUILD.
+# Progress output and colours, for terminals and programs: tests/system/progress.sh BUILD.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -13,7 +13,7 @@ gpufilter smooth "$root/samples/scene.png" scene.ppm -q
 
 # ---- events -----------------------------------------------------------------------------------
 
-slowly() { # SECONDS: in.pgm, half of it after that time
+slowly() { # SECONDS: print in.pgm, with a pause after the first half
     head -c 400000 in.pgm
     sleep "$1"
     tail -c +400001 in.pgm
@@ -55,7 +55,7 @@ P
         gpufilter hist short.pgm --progress json 2>broken >&2
         [ $? -eq 1 ] && python3 events.py begin failed end <broken && [ "$(grep -c '^gpufilter: ' broken)" = 1 ]
     }
-    check "events of one that fails" broken
+    check "events of an image that fails" broken
     many() {
         rm -rf out slow.pgm && mkfifo slow.pgm && { slowly 1.5 >slow.pgm & } &&
             gpufilter smooth in.pgm short.pgm slow.pgm scene.ppm -O out --threads 1 --progress json --rows-per-strip 8 2>many
@@ -63,13 +63,13 @@ P
             python3 events.py begin failed end <many && grep -q '"files": 4, "finished": 2, "failed": 1' many
     }
     check "events of a batch" many
-    untouched() { # --json has its lines on standard output, as without events
+    untouched() { # --json prints the same lines on standard output with and without events
         diff <(gpufilter axis-sum in.pgm scene.ppm --json | sed 's/"seconds".*"parameters"//') \
             <(gpufilter axis-sum in.pgm scene.ppm --json --progress json 2>/dev/null | sed 's/"seconds".*"parameters"//')
     }
-    check "events beside --json" untouched
+    check "events with --json" untouched
 else
-    skip 4 "events: there is no python3"
+    skip 4 "events: no python3"
 fi
 
 # ---- one image on a terminal ------------------------------------------------------------------
@@ -83,7 +83,7 @@ from on_terminal import ERASE, run as run_there, screen, widest
 DATA = open('in.pgm', 'rb').read()
 
 def run(arguments, pause, columns=80, environment=None):
-    """What comes out of a run on a terminal that reads a pipe which pauses, and its exit code."""
+    """Run on a terminal with an input pipe that pauses. Return the output and the exit code."""
     for path in ('slow.pgm', 'out.pgm'):
         if os.path.lexists(path):
             os.remove(path)
@@ -127,18 +127,18 @@ elif what == 'colour':
             assert ('\x1b[' in out) == coloured, (command, arguments, environment, out)
             assert out.count('\x1b[0m') * 2 == out.count('\x1b['), (command, out)
 P
-    check "a bar of one image" python3 terminal.py bar
-    check "a bar before what is measured" python3 terminal.py twice
-    check "no bar where it is not wanted, or not needed" python3 terminal.py none
-    check "colours where they are wanted" python3 terminal.py colour
+    check "a progress bar for one image" python3 terminal.py bar
+    check "a bar before a result table" python3 terminal.py twice
+    check "no bar with options or terminals that disable it, or for short runs" python3 terminal.py none
+    check "colours follow --color, NO_COLOR and TERM" python3 terminal.py colour
 else
-    skip 4 "the bar: there is no python3, or no pseudo-terminal"
+    skip 4 "progress bar: no python3 or no pseudo-terminal"
 fi
 plain() { # neither in a pipe nor in a file
     [ "$(gpufilter hist scene.ppm --bins 2 --channel all | grep -c $'\033')" = 0 ] &&
         [ "$(gpufilter hist scene.ppm --bins 2 --channel all --color always | grep -c $'\033')" -gt 5 ] &&
         [ "$({ gpufilter smooth x.pgm y.pgm; slowly 1.2 | gpufilter smooth - - --format pgm; } 2>&1 >/dev/null | grep -c $'\033\|left')" = 0 ]
 }
-check "no colours and no bar but on a terminal" plain
+check "colours and a bar only on terminals" plain
 
 check_sum

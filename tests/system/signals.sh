@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Signals in the middle of a run: tests/system/signals.sh BUILD. Each ends the program with 128 + n, leaves what
-# was there before, and no temporary file. So does each that comes several times.
+# Signals during a run: tests/system/signals.sh BUILD. Each ends the program with exit code 128 + n, keeps existing
+# files and leaves no temporary file, also when it is sent several times.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
@@ -9,7 +9,7 @@ build=$(cd "${1:-build}" && pwd)
 cd "$work" || exit
 ulimit -c 0
 
-try() { # SIGNAL HOW-OFTEN [COMMAND...]: as the child of that command
+try() { # SIGNAL COUNT [COMMAND...]: run the program as a child of COMMAND
     local signal=$1 times=$2 target
     shift 2
     rm -f in out.png
@@ -23,13 +23,13 @@ try() { # SIGNAL HOW-OFTEN [COMMAND...]: as the child of that command
     for _ in $(seq 200); do
         target=$program
         [ $# -eq 0 ] || target=$(($(cat /proc/$program/task/$program/children)))
-        before=$(under_way "$target")
+        before=$(count_unfinished "$target")
         [ "$before" -eq 0 ] || break
         sleep 0.02
     done
     # shellcheck disable=SC2046 # words
     kill -s $signal $(yes $target | head -n $times) 2>/dev/null
-    [ $# -eq 0 ] || exec 9>&- # or it might wait for more for ever
+    [ $# -eq 0 ] || exec 9>&- # the program would otherwise wait for more input
     wait $program 2>/dev/null
     code=$?
     exec 9>&-
@@ -39,7 +39,7 @@ try() { # SIGNAL HOW-OFTEN [COMMAND...]: as the child of that command
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "FAIL $times times $signal $*: $before outputs under way, exit $code (want $want), left:" $(ls -A)
+        echo "FAIL $times times $signal $*: $before temporary outputs, exit $code (want $want), left:" $(ls -A)
     fi
 }
 
@@ -48,12 +48,12 @@ for signal in HUP INT QUIT PIPE ALRM TERM USR1 USR2 XCPU; do
     try $signal 3
 done
 
-# To the first process of a container the default action does nothing.
+# In the first process of a container, the default action of a signal does nothing.
 container=(unshare --pid --fork)
 if "${container[@]}" true 2>/dev/null; then
     try TERM 1 "${container[@]}"
     try INT 3 "${container[@]}"
 else
-    skip 2 "the first process of a container: unshare may not make one"
+    skip 2 "the first process of a container: no permission for unshare"
 fi
 check_sum

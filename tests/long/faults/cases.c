@@ -1,4 +1,4 @@
-/* The commands. Where an output is there before, it must be there as it was after a failure. */
+/* The commands under test. An existing output must be unchanged after a failure. */
 #include "faults.h"
 
 #define OLD(name) " old>" name
@@ -75,19 +75,19 @@ const gf_case fault_cases[] = {
      NULL},
     {"dot", "dot -j 1 rgb.ppm other.ppm", "rgb.ppm other.ppm", 0, NULL, NULL},
     {"dot to json", "dot -j 1 --json rgb.png rgb.ppm", "rgb.png rgb.ppm", CASE_LONG, NULL, NULL},
-    {"compare", "compare -j 1 rgb.ppm other.ppm", "rgb.ppm other.ppm", CASE_TEST, NULL, NULL},
-    {"compare of equals", "compare -j 1 -q rgb.ppm rgb.ppm", "rgb.ppm", CASE_TEST, NULL, NULL},
+    {"compare", "compare -j 1 rgb.ppm other.ppm", "rgb.ppm other.ppm", CASE_ANSWERS, NULL, NULL},
+    {"compare of equals", "compare -j 1 -q rgb.ppm rgb.ppm", "rgb.ppm", CASE_ANSWERS, NULL, NULL},
     {"compare --diff", "compare -j 1 --diff d.png --force rgb.ppm other.ppm",
-     "rgb.ppm other.ppm" OLD("d.png"), CASE_TEST, NULL, NULL},
+     "rgb.ppm other.ppm" OLD("d.png"), CASE_ANSWERS, NULL, NULL},
     {"info", "info grey.png rgb.ppm metadata.png", "grey.png rgb.ppm metadata.png", CASE_MANY, NULL,
      NULL},
     {"info to json", "info --json rgb.jpg rgb.pfm", "rgb.jpg rgb.pfm", CASE_MANY, NULL, NULL},
     {"help", "help", "", 0, NULL, NULL},
     {"help of a filter", "smooth --help", "", CASE_LONG, NULL, NULL},
     {"version", "--version", "", 0, NULL, NULL},
-    {"devices", "devices", "", CASE_ASKS, NULL, NULL},
+    {"devices", "devices", "", CASE_QUERIES_SYSTEM, NULL, NULL},
     {"verify", "verify -j 1 --backend cpu --samples 1 grey.pgm", "grey.pgm",
-     CASE_LONG | CASE_FEW | CASE_TELLS, NULL, NULL},
+     CASE_LONG | CASE_FEW | CASE_REPORTS_FAILURES, NULL, NULL},
     {"batch", "smooth -j 1 -O out a.pgm b.png c.pfm", "grey.pgm>a.pgm grey.png>b.png rgb.pfm>c.pfm",
      CASE_BATCH, NULL, "--resume"},
     {"batch, synced", "smooth -j 1 -O out/a --sync always a.pgm b.png",
@@ -125,7 +125,8 @@ const gf_case fault_cases[] = {
      CASE_CUDA | CASE_THREADS, NULL, NULL},
     {"cuda, batch", "smooth -j 2 --backend cuda -O out a.ppm b.ppm",
      "rgb.ppm>a.ppm other.ppm>b.ppm", CASE_CUDA | CASE_THREADS | CASE_BATCH, NULL, NULL},
-    /* Long enough for a GPU to be worth its start; few strips, for every call is failed in turn. */
+    /* Large enough that `auto` picks the GPU; few strips, because every call is made to fail in
+     * turn. */
     {"cuda by auto",
      "smooth -j 1 -r 127 -a xy --rows-per-strip 1000 --raw 4000x3000:f32le large.raw out.raw",
      "large.raw", CASE_CUDA | CASE_THREADS | CASE_SURVIVES, NULL, NULL},

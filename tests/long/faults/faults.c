@@ -1,13 +1,14 @@
-/* Runs whole commands with a fault, or a kill, at every call that may fail:
+/* Run whole commands with a fault or a kill at every call that may fail:
  *
  *   faults BUILD/gpufilter-faults [OPTION]...
- *     --faults N, --kills N   about so many, spread evenly (all)
- *     --short                 leave out the long cases
- *     --seed N                which of them
- *     --only NAME             one case;  --mode M, --at N: one run of it, and what came of it
+ *     --faults N, --kills N   number of runs, spread evenly; default: all
+ *     --short                 skip the long cases
+ *     --seed N                selects the runs; default: 1
+ *     --only NAME             one case; with --mode M --at N: one run of it, with its result
  *     --cuda                  the cases with a GPU, with faults of the CUDA runtime
- *     --jobs N                at a time (a processor each)
- *     --verbose               what was told vaguely, and what failed with all done */
+ *     --jobs N                parallel runs; default: one per core
+ *     --verbose               show messages without the cause, and failures with complete
+ *     outputs */
 #define _GNU_SOURCE
 
 #include "runner.h"
@@ -29,11 +30,11 @@ const char *const fault_mode_names[FAULT_MODES] = {
 gf_options fault_options = {.faults = UINT64_MAX, .kills = UINT64_MAX, .seed = 1, .mode = -1};
 gf_reference *fault_references;
 gf_tree fault_inputs;
-gf_sums *fault_sums;
+gf_totals *fault_totals;
 gf_job *fault_jobs;
 size_t fault_job_count;
 
-static char root[2048]; /* of all folders */
+static char root[2048]; /* parent of the workers' folders */
 
 static void clean_up(void) {
     tree_remove(root);
@@ -43,7 +44,7 @@ static void clean_up(void) {
 void *shared(size_t size) {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        give_up("mmap");
+        fatal("mmap");
     return memory;
 }
 
@@ -51,14 +52,14 @@ static void stage_open(gf_stage_set *set, unsigned worker) {
     *set = (gf_stage_set){.program = fault_options.program, .inputs = &fault_inputs};
     snprintf(set->folder, sizeof set->folder, "%s/%u", root, worker);
     if (mkdir(set->folder, 0755) != 0)
-        give_up(set->folder);
+        fatal(set->folder);
     set->faults_fd = memfd_create("faults", MFD_CLOEXEC);
     if (set->faults_fd < 0 || ftruncate(set->faults_fd, sizeof(gf_faults)) != 0)
-        give_up("memfd");
+        fatal("memfd");
     set->faults =
         mmap(NULL, sizeof(gf_faults), PROT_READ | PROT_WRITE, MAP_SHARED, set->faults_fd, 0);
     if (set->faults == MAP_FAILED)
-        give_up("mmap");
+        fatal("mmap");
 }
 
 static void stage_close(gf_stage_set *set) {
@@ -109,7 +110,7 @@ static void parse(int argc, char **argv) {
     }
 }
 
-/* Formats that the program itself writes. */
+/* Add an input in a format that the program itself writes. */
 static void add_written(const gf_stage_set *set, const char *name, const char *arguments) {
     const gf_case what = {.name = name, .arguments = arguments, .files = "rgb.ppm rgb.pfm"};
     gf_tree files = case_files(&what, &fault_inputs);
@@ -136,10 +137,10 @@ static void prepare(void) {
     fault_references = need(calloc(fault_case_count, sizeof *fault_references));
     for (size_t i = 0; i < fault_case_count; i++)
         if (is_wanted(&fault_cases[i]))
-            refer(&set, i);
+            make_reference(&set, i);
     stage_close(&set);
-    choose(false, fault_options.faults);
-    choose(true, fault_options.kills);
+    choose_jobs(false, fault_options.faults);
+    choose_jobs(true, fault_options.kills);
 }
 
 static double now(void) {
@@ -156,7 +157,7 @@ int main(int argc, char **argv) {
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);
     sigprocmask(SIG_BLOCK, &ended, NULL);
-    /* The sanitizers' findings have an exit code that is nobody else's. */
+    /* Findings of the sanitizers have an exit code of their own. */
     setenv("ASAN_OPTIONS", "exitcode=99:detect_leaks=1:allocator_may_return_null=1", 0);
     setenv("UBSAN_OPTIONS", "exitcode=99:print_stacktrace=1", 0);
     setenv("TSAN_OPTIONS", "exitcode=99", 0);
@@ -164,19 +165,19 @@ int main(int argc, char **argv) {
     unsetenv("GF_FAULT");
     snprintf(root, sizeof root, "%s/gpufilter-faults-XXXXXX", memory ? memory : "/tmp");
     if (!mkdtemp(root))
-        give_up(root);
+        fatal(root);
     atexit(clean_up);
     const int nameless = open(root, O_TMPFILE | O_RDWR, 0600);
     fault_options.nameless = nameless >= 0;
     if (nameless >= 0)
         close(nameless);
-    fault_sums = shared(sizeof *fault_sums);
+    fault_totals = shared(sizeof *fault_totals);
     prepare();
     fflush(stdout);
     for (unsigned i = 0; i < fault_options.workers; i++) {
         const pid_t child = fork();
         if (child < 0)
-            give_up("fork");
+            fatal("fork");
         if (child == 0) {
             gf_stage_set set;
             stage_open(&set, i + 1);
@@ -193,5 +194,5 @@ int main(int argc, char **argv) {
         printf("FAIL the runner itself\n");
         return 2;
     }
-    return print_sum(now() - began);
+    return print_summary(now() - began);
 }

@@ -1,4 +1,4 @@
-/* The runner: whole commands, with a fault or a kill at every call that may fail. */
+/* The runner: run whole commands with a fault or a kill at every call that may fail. */
 #ifndef FAULTS_H
 #define FAULTS_H
 
@@ -11,13 +11,13 @@
 /* ---- files in memory ------------------------------------------------------------------------- */
 
 typedef struct gf_entry {
-    char *path; /* from the folder */
+    char *path; /* relative to the folder */
     mode_t mode;
     size_t size;
-    unsigned char *data; /* NULL: a folder */
+    unsigned char *data; /* NULL for a folder */
 } gf_entry;
 
-/* What a folder holds, by path. */
+/* The contents of a folder, by path. */
 typedef struct gf_tree {
     gf_entry *list;
     size_t count;
@@ -25,40 +25,40 @@ typedef struct gf_tree {
 
 void tree_add(gf_tree *tree, const char *path, mode_t mode, const void *data, size_t size);
 const gf_entry *tree_find(const gf_tree *tree, const char *path);
-/* Of a folder, and of those in it. */
+/* Read a folder and its subfolders. */
 gf_tree tree_read(const char *folder);
-/* Makes the folder hold this and nothing else. */
+/* Replace the contents of the folder by the tree. */
 void tree_write(const gf_tree *tree, const char *folder);
 void tree_remove(const char *folder);
 void tree_free(gf_tree *tree);
 bool entry_same(const gf_entry *a, const gf_entry *b);
 
-/* Everything that commands read. large: what it takes to keep a GPU busy, too. */
+/* Make all inputs of the commands. large: including those that keep a GPU busy. */
 void make_inputs(gf_tree *inputs, bool large);
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
 enum {
-    CASE_BATCH = 1 << 0,    /* a line for each file that fails */
-    CASE_MANY = 1 << 1,     /* the same, of a command that does one file after the other */
-    CASE_TEST = 1 << 2,     /* `compare`: 1 is an answer, 2 a failure */
-    CASE_THREADS = 1 << 3,  /* which call is the N-th is for chance to say */
-    CASE_PIPE_OUT = 1 << 4, /* standard output is a pipe */
-    CASE_LONG = 1 << 5,     /* not in the short form */
-    CASE_FEW = 1 << 6,      /* slow: a few calls, spread evenly, and one kind of fault */
-    CASE_TELLS = 1 << 7,    /* what failed stands in its report */
-    CASE_ASKS = 1 << 8,     /* it reports what the system answers */
-    CASE_CUDA = 1 << 9,     /* on a GPU alone, with faults of its runtime alone */
-    CASE_SURVIVES = 1 << 10 /* whatever fails, others do the work */
+    CASE_BATCH = 1 << 0,            /* prints one line per failed file */
+    CASE_MANY = 1 << 1,             /* the same, for a command that processes files in sequence */
+    CASE_ANSWERS = 1 << 2,          /* `compare`: exit code 1 is an answer, 2 a failure */
+    CASE_THREADS = 1 << 3,          /* the order of calls varies from run to run */
+    CASE_PIPE_OUT = 1 << 4,         /* standard output is a pipe */
+    CASE_LONG = 1 << 5,             /* skipped with --short */
+    CASE_FEW = 1 << 6,              /* slow: a few calls, spread evenly, and one kind of fault */
+    CASE_REPORTS_FAILURES = 1 << 7, /* failures are part of its report */
+    CASE_QUERIES_SYSTEM = 1 << 8,   /* its output depends on the system */
+    CASE_CUDA = 1 << 9,             /* needs a GPU; only calls of its runtime fail */
+    CASE_SURVIVES = 1 << 10         /* succeeds after any failure: another backend does the work */
 };
 
 typedef struct gf_case {
     const char *name;
-    const char *arguments; /* parted by blanks */
-    const char *files;     /* "A B>C": these inputs, under these names */
+    const char *arguments; /* separated by blanks */
+    const char *files;     /* "A B>C": these inputs; B gets the name C */
     unsigned flags;
-    const char *in;    /* an input that comes through a pipe */
-    const char *again; /* what a run after a kill needs in addition */
+    const char *in;    /* an input for standard input, through a pipe */
+    const char *again; /* additional arguments of the next run after a kill */
 } gf_case;
 
 extern const gf_case fault_cases[];
@@ -68,16 +68,16 @@ extern const size_t fault_case_count;
 
 typedef struct gf_outcome {
     int code;   /* -1: ended by `signal` */
-    int signal; /* SIGALRM: it hung, and was killed */
+    int signal; /* SIGALRM: the run exceeded the time limit and was killed */
     char *out, *err;
     size_t out_size, err_size;
     uint64_t calls, injected, site;
-    int symbol; /* of the first that failed; -1: none */
+    int symbol; /* index of the first call that failed; -1: none */
     int cause, reported;
     gf_tree after;
 } gf_outcome;
 
-/* What the program and where. */
+/* The program and a worker's folder. */
 typedef struct gf_stage_set {
     const char *program;
     char folder[4096]; /* of this worker */
@@ -89,12 +89,13 @@ typedef struct gf_stage_set {
 typedef struct gf_reference {
     gf_tree before;
     gf_outcome clean;
-    bool loose; /* what it prints holds times */
+    bool has_times; /* standard output contains times */
     struct gf_fault_trace *trace;
 } gf_reference;
 
 gf_tree case_files(const gf_case *what, const gf_tree *inputs);
-/* Runs in the worker's folder as it is. more: further arguments, or NULL. */
+/* Run the program in the worker's folder, whose contents stay. more: additional arguments, or
+ * NULL. */
 gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char *more,
                        gf_fault_mode mode, uint64_t at, uint32_t lacking);
 void outcome_free(gf_outcome *outcome);
@@ -105,14 +106,14 @@ typedef enum gf_finding {
     FINDING_NONE,
     FINDING_CRASH,
     FINDING_HANG,
-    FINDING_LEAK,    /* or another of the sanitizers' */
-    FINDING_LOST,    /* what was there before is not as it was */
-    FINDING_TORN,    /* an output that is not whole */
-    FINDING_WRONG,   /* exit code 0, and not what a good run gives */
-    FINDING_CODE,    /* an exit code that is not documented */
-    FINDING_MESSAGE, /* not one line with a name and a cause */
-    FINDING_LEFT,    /* a file that nobody asked for */
-    FINDING_RERUN,   /* it does not do what it should after a kill */
+    FINDING_LEAK,       /* a leak or another finding of a sanitizer */
+    FINDING_DAMAGED,    /* an existing file is missing or changed */
+    FINDING_INCOMPLETE, /* an incomplete output */
+    FINDING_WRONG,      /* exit code 0, but other results than a run without faults */
+    FINDING_CODE,       /* an undocumented exit code */
+    FINDING_MESSAGE,    /* not exactly one line with a name and a cause */
+    FINDING_LEFTOVER,   /* an unexpected file is left */
+    FINDING_RERUN,      /* the next run after a kill fails */
     FINDINGS
 } gf_finding;
 
@@ -122,29 +123,29 @@ typedef struct gf_verdict {
     gf_finding finding;
     char text[600];
     bool survived;   /* exit code 0 */
-    bool completed;  /* it failed, and all outputs are there */
-    bool vague;      /* its line does not tell what failed */
-    size_t leftover; /* temporary files */
+    bool completed;  /* it failed, and all outputs are complete */
+    bool vague;      /* its message does not name the cause */
+    size_t leftover; /* number of temporary files */
 } gf_verdict;
 
 gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fault_mode mode,
                        const gf_outcome *outcome);
-/* Of a run that was killed. */
+/* Judge a run that was killed. */
 gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
                       const gf_outcome *outcome);
-/* Of the run after it. */
-gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const gf_outcome *killed,
+/* Judge the run after it. */
+gf_verdict judge_rerun(const gf_case *what, const gf_reference *reference, const gf_outcome *killed,
                        const gf_outcome *outcome);
-/* Is it a batch that goes on with --resume? */
+/* Return whether the case is a batch that --resume continues. */
 bool is_resumed(const gf_case *what);
-/* Of one more run, when nothing is left to do. first: the one with a fault. */
+/* Judge a further run, which has nothing left to do. first: the run with a fault. */
 gf_verdict judge_idle(const gf_reference *reference, const gf_outcome *first,
                       const gf_outcome *outcome);
 bool all_new(const gf_reference *reference, const gf_outcome *outcome);
-/* Are they the same but for numbers? */
+/* Return whether the texts differ in numbers only. */
 bool same_words(const char *a, size_t a_size, const char *b, size_t b_size);
 
-_Noreturn void give_up(const char *what);
+_Noreturn void fatal(const char *what);
 void *need(void *memory);
 
 #endif

@@ -1,4 +1,4 @@
-/* Small images of each kind, made here: no file has to be kept. */
+/* Generate small images of each kind. */
 #define _GNU_SOURCE
 
 #include "faults.h"
@@ -52,7 +52,7 @@ static void keep(gf_tree *inputs, const char *name, gf_bytes *bytes) {
     free(bytes->data);
 }
 
-/* Something like a picture: a wave with some noise. */
+/* Return a sample of a synthetic picture: a wave with noise. */
 static unsigned sample(unsigned x, unsigned y, unsigned c) {
     const uint32_t noise = (x * 2654435761u + y * 40503u + c * 97u) >> 7 & 15;
     return (3 * x + 5 * y + 40 * c + noise) & 255;
@@ -72,25 +72,25 @@ static void put_packed(gf_bytes *png, const char *type, const void *data, size_t
     uLongf capacity = compressBound((uLong)size);
     unsigned char *packed = need(malloc(capacity));
     if (compress2(packed, &capacity, data, (uLong)size, 6) != Z_OK)
-        give_up("zlib");
+        fatal("zlib");
     put_chunk(png, type, packed, capacity);
     free(packed);
 }
 
-/* Write a block for each byte: enough that zlib reads them. */
+/* Write one deflate block per byte; the program decodes streams of many blocks with zlib. */
 static void put_flushed(gf_bytes *png, const unsigned char *data, size_t size) {
     z_stream stream = {0};
     const size_t capacity = 64 + 16 * size;
     unsigned char *packed = need(malloc(capacity));
     if (deflateInit(&stream, 6) != Z_OK)
-        give_up("zlib");
+        fatal("zlib");
     stream.next_out = packed;
     stream.avail_out = (uInt)capacity;
     for (size_t i = 0; i < size; i++) {
         stream.next_in = (Bytef *)(uintptr_t)(data + i);
         stream.avail_in = 1;
         if (deflate(&stream, i + 1 < size ? Z_PARTIAL_FLUSH : Z_FINISH) < Z_OK)
-            give_up("zlib");
+            fatal("zlib");
     }
     put_chunk(png, "IDAT", packed, stream.total_out);
     deflateEnd(&stream);
@@ -125,7 +125,7 @@ static void put_metadata(gf_bytes *png) {
     put_chunk(png, "tEXt", "Title\0A small picture", 21);
     put_chunk(png, "iTXt", "Author\0\0\0en\0\0nobody", 19);
     if (compress2(packed, &capacity, icc, sizeof icc, 6) != Z_OK)
-        give_up("zlib");
+        fatal("zlib");
     put(&profile, "some profile\0", 14);
     put(&profile, packed, capacity);
     put_chunk(png, "iCCP", profile.data, profile.size);
@@ -282,7 +282,7 @@ void make_inputs(gf_tree *inputs, bool large) {
         add_large(inputs, "large.raw", 4000, 3000);
     add_psd(inputs, "rgb.psd");
     add_text(inputs, "old", "what was there before\n", 22);
-    inputs->list[inputs->count - 1].mode = S_IFREG | 0664; /* more than a new file gets */
+    inputs->list[inputs->count - 1].mode = S_IFREG | 0664; /* not the mode of a new file */
     add_text(inputs, "list", "a.pgm\nb.png\nc.pfm\n", 18);
     add_text(inputs, "list0", "a.pgm\0b.png\0", 12);
 }

@@ -1,4 +1,4 @@
-/* What there is to do: each call of each command, in each way. */
+/* List the jobs: each call of each command, in each mode. */
 #define _GNU_SOURCE
 
 #include "runner.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { FEW = 12 }; /* calls of a slow command */
+enum { FEW = 12 }; /* number of calls for a slow command */
 
 bool is_wanted(const gf_case *what) {
     if (fault_options.only)
@@ -17,8 +17,8 @@ bool is_wanted(const gf_case *what) {
            !(fault_options.brief && what->flags & CASE_LONG);
 }
 
-/* Runs without a fault, twice: what differs then are times. */
-void refer(const gf_stage_set *set, size_t which) {
+/* Run twice without a fault; differences are times. */
+void make_reference(const gf_stage_set *set, size_t which) {
     const gf_case *what = &fault_cases[which];
     gf_reference *reference = &fault_references[which];
     reference->before = case_files(what, &fault_inputs);
@@ -31,14 +31,14 @@ void refer(const gf_stage_set *set, size_t which) {
     tree_write(&reference->before, set->folder);
     gf_outcome second = run_program(set, what, NULL, FAULT_NONE, 0, 0);
     const gf_outcome *clean = &reference->clean;
-    reference->loose =
+    reference->has_times =
         clean->out_size != second.out_size || memcmp(clean->out, second.out, clean->out_size) != 0;
     const bool same = clean->code == second.code &&
                       same_words(clean->out, clean->out_size, second.out, second.out_size) &&
                       all_new(reference, &second);
     if (what->flags & CASE_CUDA && clean->calls == 0)
-        printf("FAIL %s: it made no call of CUDA's\n", what->name);
-    if (!same || clean->code < 0 || clean->code > (what->flags & CASE_TEST ? 1 : 0) ||
+        printf("FAIL %s: it made no CUDA call\n", what->name);
+    if (!same || clean->code < 0 || clean->code > (what->flags & CASE_ANSWERS ? 1 : 0) ||
         clean->calls == 0) {
         printf("FAIL %s: without a fault: exit codes %d and %d, %s\n", what->name, clean->code,
                second.code, clean->err);
@@ -59,9 +59,9 @@ static bool can(const gf_case *what, const gf_reference *reference, uint64_t n, 
     switch (mode) {
     case FAULT_ONCE:
         return true;
-    case FAULT_ON:
+    case FAULT_REPEATED:
         return call->class != FAULT_CLEAN && !(what->flags & CASE_FEW);
-    case FAULT_OTHERWISE:
+    case FAULT_OTHER_CAUSE:
         return call->other && !(what->flags & CASE_FEW);
     case FAULT_SHORT:
         return call->partial;
@@ -93,39 +93,40 @@ static void add_jobs(size_t which, bool kills, size_t *count, size_t *capacity, 
         }
 }
 
-static uint64_t place_of(const gf_job *job) {
+static uint64_t site_key(const gf_job *job) {
     return (uint64_t)fault_references[job->which].trace[job->at - 1].site << 4 | job->mode;
 }
 
-static void take(gf_job *job) {
+static void add_job(gf_job *job) {
     fault_jobs[fault_job_count++] = *job;
     job->mode = FAULT_NONE;
 }
 
-/* All of a kind, or `most` of them: each place of the program in each way, then others evenly. */
-void choose(bool kills, uint64_t max) {
+/* Choose all jobs of a kind, or `max` of them: first each call site in each mode, then others
+ * evenly. */
+void choose_jobs(bool kills, uint64_t max) {
     gf_job *all = NULL;
     size_t count = 0, capacity = 0;
     for (size_t i = 0; i < fault_case_count; i++)
         if (is_wanted(&fault_cases[i]))
             add_jobs(i, kills, &count, &capacity, &all);
     const size_t end = fault_job_count + (max < count ? max : count);
-    _Atomic uint64_t *places = shared(MAX_SITES * sizeof *places);
+    _Atomic uint64_t *keys = shared(MAX_SITES * sizeof *keys);
     fault_jobs = need(realloc(fault_jobs, (end + 1) * sizeof *fault_jobs));
     for (size_t k = 0; k < count && fault_job_count < end; k++) {
         gf_job *job = &all[(k + fault_options.seed * 7919) % count];
-        if (add_key(places, place_of(job)))
-            take(job);
+        if (add_key(keys, site_key(job)))
+            add_job(job);
     }
-    /* A step that meets all of them. */
+    /* The step visits all of them if it is coprime to count. */
     for (size_t k = 0, at = 0; k < count && fault_job_count < end; k++) {
         at = (at + 1000003) % count;
         if (all[at].mode != FAULT_NONE)
-            take(&all[at]);
+            add_job(&all[at]);
     }
     for (size_t k = 0; k < count && fault_job_count < end; k++)
         if (all[k].mode != FAULT_NONE)
-            take(&all[k]);
-    munmap((void *)places, MAX_SITES * sizeof *places);
+            add_job(&all[k]);
+    munmap((void *)keys, MAX_SITES * sizeof *keys);
     free(all);
 }

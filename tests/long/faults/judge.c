@@ -1,4 +1,4 @@
-/* What may come of a fault or of a kill, and what may not. */
+/* Judge the result of a fault or a kill. */
 #define _GNU_SOURCE
 
 #include "runner.h"
@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const finding_names[FINDINGS] = {"none",  "crash", "hang",    "leak", "lost", "torn",
-                                             "wrong", "code",  "message", "left", "rerun"};
+const char *const finding_names[FINDINGS] = {"none",    "crash",      "hang",  "leak",
+                                             "damaged", "incomplete", "wrong", "code",
+                                             "message", "leftover",   "rerun"};
 
 __attribute__((format(printf, 3, 4))) static void find(gf_verdict *verdict, gf_finding finding,
                                                        const char *format, ...) {
@@ -25,7 +26,7 @@ __attribute__((format(printf, 3, 4))) static void find(gf_verdict *verdict, gf_f
     va_end(args);
 }
 
-/* ---- what is printed ------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------ */
 
 bool same_words(const char *a, size_t a_size, const char *b, size_t b_size) {
     const char *a_end = a + a_size, *b_end = b + b_size;
@@ -44,7 +45,7 @@ bool same_words(const char *a, size_t a_size, const char *b, size_t b_size) {
 
 static bool same_out(const gf_reference *reference, const gf_outcome *outcome) {
     const gf_outcome *clean = &reference->clean;
-    if (reference->loose)
+    if (reference->has_times)
         return same_words(clean->out, clean->out_size, outcome->out, outcome->out_size);
     return clean->out_size == outcome->out_size &&
            memcmp(clean->out, outcome->out, clean->out_size) == 0;
@@ -54,29 +55,30 @@ static bool contains(const char *text, size_t length, const char *part) {
     return *part && memmem(text, length, part, strlen(part)) != NULL;
 }
 
-/* Is this what a line may be about: a file or an option of the command, the command itself? */
+/* Return whether a message may start with this: a file or an option of the command, or a part of
+ * the program. */
 static bool is_subject(const gf_case *what, const gf_reference *reference, const char *text,
                        size_t length) {
     static const char *const known[] = {
         "standard output", "standard input", "cpu",    "golden", "cuda",
         "axis-sum",        "engine",         "strips", "inputs", "--"};
     char *copy = need(strdup(what->arguments)), *rest = copy;
-    bool good = false;
+    bool expected = false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        good = good || contains(text, length, known[i]);
+        expected = expected || contains(text, length, known[i]);
     for (char *one; (one = strsep(&rest, " ")) != NULL;)
-        good = good || (strlen(one) == length && memcmp(one, text, length) == 0) ||
-               (strlen(one) > 1 && contains(text, length, one));
+        expected = expected || (strlen(one) == length && memcmp(one, text, length) == 0) ||
+                   (strlen(one) > 1 && contains(text, length, one));
     for (size_t i = 0; i < reference->before.count; i++)
-        good = good || contains(text, length, reference->before.list[i].path);
+        expected = expected || contains(text, length, reference->before.list[i].path);
     for (size_t i = 0; i < reference->clean.after.count; i++)
-        good = good || contains(text, length, reference->clean.after.list[i].path);
+        expected = expected || contains(text, length, reference->clean.after.list[i].path);
     free(copy);
-    return good;
+    return expected;
 }
 
-/* "gpufilter: SUBJECT: WHAT IS WRONG" */
-static bool is_complaint(const gf_case *what, const gf_reference *reference, const char *line) {
+/* Return whether the line is "gpufilter: SUBJECT: CAUSE". */
+static bool is_error_line(const gf_case *what, const gf_reference *reference, const char *line) {
     static const char start[] = "gpufilter: ";
     if (strncmp(line, start, strlen(start)) != 0)
         return false;
@@ -98,10 +100,10 @@ static bool is_transfer(const gf_outcome *outcome) {
 }
 
 typedef struct gf_lines {
-    unsigned complaints, others, repeated, reported_failed, not_begun;
-    bool sum, cause;
+    unsigned errors, others, repeated, summary_failed, not_started;
+    bool summary, cause;
     bool out;  /* a line about standard output */
-    bool once; /* a line that stands for all images under way */
+    bool once; /* one line for all images in progress */
 } gf_lines;
 
 static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
@@ -113,23 +115,23 @@ static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
         if (!*line)
             continue;
         if (sscanf(line, "%lu done, %lu failed, %lu skipped", &done, &failed, &skipped) == 3) {
-            lines.sum = true;
-            lines.reported_failed = (unsigned)failed;
+            lines.summary = true;
+            lines.summary_failed = (unsigned)failed;
             const char *rest_of = strstr(line, " skipped, ");
-            lines.not_begun = rest_of ? (unsigned)atoi(rest_of + 10) : 0;
+            lines.not_started = rest_of ? (unsigned)atoi(rest_of + 10) : 0;
             continue;
         }
-        if (lines.sum && strncmp(line, "  brightness x", 14) == 0)
+        if (lines.summary && strncmp(line, "  brightness x", 14) == 0)
             continue;
-        if (!is_complaint(what, reference, line)) {
+        if (!is_error_line(what, reference, line)) {
             lines.others++;
             continue;
         }
-        for (unsigned i = 0; i < lines.complaints && i < 64; i++)
+        for (unsigned i = 0; i < lines.errors && i < 64; i++)
             lines.repeated += strcmp(seen[i], line) == 0;
-        if (lines.complaints < 64)
-            seen[lines.complaints] = line;
-        lines.complaints++;
+        if (lines.errors < 64)
+            seen[lines.errors] = line;
+        lines.errors++;
         lines.cause = lines.cause || reports_cause(outcome, line);
         lines.out = lines.out || strstr(line, "standard output: ");
         lines.once = lines.once || strstr(line, "; no more files are started");
@@ -138,90 +140,92 @@ static gf_lines count_lines(const gf_case *what, const gf_reference *reference,
     return lines;
 }
 
-/* missing: outputs that are not there. */
+/* missing: number of missing outputs. */
 static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_reference *reference,
                         const gf_outcome *outcome, size_t missing) {
     const gf_lines lines = count_lines(what, reference, outcome);
     const bool many = what->flags & (CASE_BATCH | CASE_MANY);
-    if (outcome->reported & 1) /* it could not be told */
+    if (outcome->reported & 1) /* standard error failed */
         return;
     if (lines.others || lines.repeated)
-        find(verdict, FINDING_MESSAGE, "odd lines: %.200s", outcome->err);
-    else if (verdict->survived && lines.complaints)
-        find(verdict, FINDING_MESSAGE, "complains, with exit code %d: %.200s", outcome->code,
+        find(verdict, FINDING_MESSAGE, "unexpected lines: %.200s", outcome->err);
+    else if (verdict->survived && lines.errors)
+        find(verdict, FINDING_MESSAGE, "prints an error, with exit code %d: %.200s", outcome->code,
              outcome->err);
-    else if (!verdict->survived && !lines.complaints && !(what->flags & CASE_TELLS))
-        find(verdict, FINDING_MESSAGE, "exit code %d, and no line: %.200s", outcome->code,
+    else if (!verdict->survived && !lines.errors && !(what->flags & CASE_REPORTS_FAILURES))
+        find(verdict, FINDING_MESSAGE, "exit code %d without a message: %.200s", outcome->code,
              outcome->err);
-    else if (!verdict->survived && !many && lines.complaints > 1)
-        find(verdict, FINDING_MESSAGE, "%u lines: %.200s", lines.complaints, outcome->err);
-    else if ((what->flags & CASE_BATCH) && lines.sum &&
-             (lines.once ? lines.reported_failed + lines.out < lines.complaints
-                         : lines.reported_failed + lines.out != lines.complaints))
-        find(verdict, FINDING_MESSAGE, "%u lines, and a sum of %u: %.200s", lines.complaints,
-             lines.reported_failed, outcome->err);
-    /* A folder that cannot be read may hold many inputs. */
-    else if ((what->flags & CASE_BATCH) && !strstr(what->arguments, " -R ") && lines.sum &&
-             lines.reported_failed + lines.not_begun < missing)
-        find(verdict, FINDING_MESSAGE, "%zu outputs are missing, and it tells of %u: %.200s",
-             missing, lines.reported_failed + lines.not_begun, outcome->err);
+    else if (!verdict->survived && !many && lines.errors > 1)
+        find(verdict, FINDING_MESSAGE, "%u lines: %.200s", lines.errors, outcome->err);
+    else if ((what->flags & CASE_BATCH) && lines.summary &&
+             (lines.once ? lines.summary_failed + lines.out < lines.errors
+                         : lines.summary_failed + lines.out != lines.errors))
+        find(verdict, FINDING_MESSAGE, "%u messages, but %u failures in the summary: %.200s",
+             lines.errors, lines.summary_failed, outcome->err);
+    /* A folder that cannot be read may contain many inputs. */
+    else if ((what->flags & CASE_BATCH) && !strstr(what->arguments, " -R ") && lines.summary &&
+             lines.summary_failed + lines.not_started < missing)
+        find(verdict, FINDING_MESSAGE, "%zu outputs are missing, but %u are reported: %.200s",
+             missing, lines.summary_failed + lines.not_started, outcome->err);
     verdict->vague = !verdict->survived && !lines.cause;
-    /* What one failed read or write was told as could as well be a damaged file. */
+    /* After one failed read or write, the message must name its cause: other words could mean a
+     * damaged file. */
     if (verdict->vague && is_transfer(outcome) && outcome->injected == 1 &&
-        !(what->flags & CASE_TELLS))
-        find(verdict, FINDING_MESSAGE, "another cause than '%s': %.200s", strerror(outcome->cause),
+        !(what->flags & CASE_REPORTS_FAILURES))
+        find(verdict, FINDING_MESSAGE, "the cause is not '%s': %.200s", strerror(outcome->cause),
              outcome->err);
 }
 
-/* ---- what is left ---------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 static bool is_temporary(const char *path) {
     return strstr(path, ".gpufilter-");
 }
 
-/* Could the program not remove it because that was what failed? */
+/* Return whether a cleanup call failed, so that the program could not remove the file. */
 static bool removing_failed(const gf_outcome *outcome) {
     return outcome->symbol >= 0 && gf_fault_calls[outcome->symbol].class == FAULT_CLEAN;
 }
 
-/* Where the group, or the list of who may do what, cannot be given to the new file, the group gets
- * no rights either. */
-static bool is_as_good(const gf_outcome *outcome, const gf_entry *now, const gf_entry *good) {
+/* If the group or the ACL cannot be copied to the new file, its group gets no permissions. */
+static bool is_equivalent(const gf_outcome *outcome, const gf_entry *now,
+                          const gf_entry *expected) {
     const char *failed = outcome->symbol < 0 ? "" : gf_fault_calls[outcome->symbol].symbol;
     gf_entry same = *now;
     if (strcmp(failed, "fchown") == 0 || strstr(failed, "xattr"))
-        same.mode |= good->mode & 070;
-    return entry_same(&same, good);
+        same.mode |= expected->mode & 070;
+    return entry_same(&same, expected);
 }
 
-/* Files there were are as they were, or as a good run leaves them; others only as that does. Counts
- * outputs that are new, and that are not. */
+/* Existing files must be unchanged or equal those of a run without faults; other files must
+ * equal those of such a run. Count the new and the old outputs. */
 static void judge_files(gf_verdict *verdict, const gf_reference *reference,
                         const gf_outcome *outcome, size_t *fresh, size_t *stale) {
     const gf_tree *after = &outcome->after;
     const gf_tree *before = &reference->before, *clean = &reference->clean.after;
     for (size_t i = 0; i < before->count; i++)
         if (!tree_find(after, before->list[i].path))
-            find(verdict, FINDING_LOST, "%s is gone", before->list[i].path);
+            find(verdict, FINDING_DAMAGED, "%s is missing", before->list[i].path);
     for (size_t i = 0; i < after->count; i++) {
-        const gf_entry *now = &after->list[i], *was = tree_find(before, now->path),
-                       *good = tree_find(clean, now->path);
+        const gf_entry *now = &after->list[i], *old = tree_find(before, now->path),
+                       *expected = tree_find(clean, now->path);
         if (is_temporary(now->path))
             verdict->leftover++;
-        else if (!was && !good)
-            find(verdict, FINDING_LEFT, "%s is left", now->path);
-        else if (!(was && entry_same(now, was)) && !(good && is_as_good(outcome, now, good)))
-            find(verdict, was ? FINDING_LOST : FINDING_TORN,
+        else if (!old && !expected)
+            find(verdict, FINDING_LEFTOVER, "%s is left", now->path);
+        else if (!(old && entry_same(now, old)) &&
+                 !(expected && is_equivalent(outcome, now, expected)))
+            find(verdict, old ? FINDING_DAMAGED : FINDING_INCOMPLETE,
                  "%s is %zu bytes of mode %o, not %zu of %o", now->path, now->size, now->mode,
-                 good ? good->size : 0, good ? good->mode : 0u);
+                 expected ? expected->size : 0, expected ? expected->mode : 0u);
     }
     *fresh = *stale = 0;
     for (size_t i = 0; i < clean->count; i++) {
-        const gf_entry *good = &clean->list[i], *was = tree_find(before, good->path),
-                       *now = tree_find(after, good->path);
-        if (!good->data || (was && entry_same(was, good)))
+        const gf_entry *expected = &clean->list[i], *old = tree_find(before, expected->path),
+                       *now = tree_find(after, expected->path);
+        if (!expected->data || (old && entry_same(old, expected)))
             continue;
-        if (now && is_as_good(outcome, now, good))
+        if (now && is_equivalent(outcome, now, expected))
             ++*fresh;
         else
             ++*stale;
@@ -229,16 +233,15 @@ static void judge_files(gf_verdict *verdict, const gf_reference *reference,
 }
 
 bool all_new(const gf_reference *reference, const gf_outcome *outcome) {
-    gf_verdict unread = {0};
+    gf_verdict ignored = {0};
     size_t fresh, stale;
-    judge_files(&unread, reference, outcome, &fresh, &stale);
+    judge_files(&ignored, reference, outcome, &fresh, &stale);
     return !stale;
 }
 
-/* ---- files that are left ----------------------------------------------------------------------
- */
+/* ---- files that are left ------------------------------------------------------------------- */
 
-static bool holds(const gf_tree *tree, const gf_entry *file) {
+static bool contains_data(const gf_tree *tree, const gf_entry *file) {
     for (size_t i = 0; i < tree->count; i++)
         if (tree->list[i].data && tree->list[i].size == file->size &&
             memcmp(tree->list[i].data, file->data, file->size) == 0)
@@ -246,15 +249,15 @@ static bool holds(const gf_tree *tree, const gf_entry *file) {
     return false;
 }
 
-/* A file that replaces another has a temporary name for one call, between two that give it one;
- * what is there under such a name is all of the new file, or of the old one. */
+/* A file that replaces another has a temporary name between two calls. A file with such a name
+ * must contain all of the new or of the old file. */
 static void judge_leftovers(gf_verdict *verdict, const gf_reference *reference,
                             const gf_outcome *outcome) {
     for (size_t i = 0; i < outcome->after.count; i++) {
         const gf_entry *file = &outcome->after.list[i];
-        if (is_temporary(file->path) && !holds(&reference->before, file) &&
-            !holds(&reference->clean.after, file))
-            find(verdict, FINDING_LEFT, "%s is left, %zu bytes of something", file->path,
+        if (is_temporary(file->path) && !contains_data(&reference->before, file) &&
+            !contains_data(&reference->clean.after, file))
+            find(verdict, FINDING_LEFTOVER, "%s is left, with %zu unknown bytes", file->path,
                  file->size);
     }
 }
@@ -262,7 +265,7 @@ static void judge_leftovers(gf_verdict *verdict, const gf_reference *reference,
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 static bool is_code(const gf_case *what, int code) {
-    if (what->flags & CASE_TEST)
+    if (what->flags & CASE_ANSWERS)
         return code == 2 || code == 3;
     return code == 1 || code == 3;
 }
@@ -277,7 +280,7 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
     gf_verdict verdict = {0};
     size_t fresh, stale;
     if (outcome->signal == SIGALRM) {
-        find(&verdict, FINDING_HANG, "it hung");
+        find(&verdict, FINDING_HANG, "time limit exceeded");
         return verdict;
     }
     if (outcome->signal) {
@@ -288,29 +291,30 @@ gf_verdict judge_fault(const gf_case *what, const gf_reference *reference, gf_fa
         outcome->code == 99)
         find(&verdict, FINDING_LEAK, "%.500s", outcome->err);
     judge_files(&verdict, reference, outcome, &fresh, &stale);
-    /* What was replaced and cannot be put back stays, and is named. */
+    /* A file that was replaced and cannot be restored stays, and the message names it. */
     if (strstr(outcome->err, "; the file that it replaced is now ") != NULL)
         judge_leftovers(&verdict, reference, outcome);
     else if (verdict.leftover && !removing_failed(outcome))
-        find(&verdict, FINDING_LEFT, "%zu temporary files are left", verdict.leftover);
+        find(&verdict, FINDING_LEFTOVER, "%zu temporary files are left", verdict.leftover);
     verdict.survived = outcome->code == reference->clean.code && !is_code(what, outcome->code);
     if (verdict.survived && stale)
-        find(&verdict, FINDING_WRONG, "exit code %d, and %zu outputs are not there", outcome->code,
+        find(&verdict, FINDING_WRONG, "exit code %d, but %zu outputs are missing", outcome->code,
              stale);
-    const bool no_answer = (what->flags & CASE_ASKS) && outcome->symbol >= 0 &&
+    const bool no_answer = (what->flags & CASE_QUERIES_SYSTEM) && outcome->symbol >= 0 &&
                            gf_fault_calls[outcome->symbol].class == FAULT_SYSTEM;
     if (verdict.survived && !same_out(reference, outcome) && !(outcome->reported & 1) && !no_answer)
-        find(&verdict, FINDING_WRONG, "exit code %d, and other words on standard output: %.150s",
+        find(&verdict, FINDING_WRONG, "exit code %d, but other text on standard output: %.150s",
              outcome->code, outcome->out);
     if (!verdict.survived && !is_code(what, outcome->code))
         find(&verdict, FINDING_CODE, "exit code %d: %.200s", outcome->code, outcome->err);
     if (!verdict.survived && must_survive(what, mode, outcome))
-        find(&verdict, FINDING_CODE, "gave up: exit code %d: %.200s", outcome->code, outcome->err);
+        find(&verdict, FINDING_CODE, "did not continue: exit code %d: %.200s", outcome->code,
+             outcome->err);
     verdict.completed = !verdict.survived && fresh;
-    /* Where renaming fails from then on, nothing can be taken back, which is said. */
+    /* If all renames fail from then on, outputs cannot be removed again; the message says so. */
     const bool reported = strstr(outcome->err, "was already written") != NULL;
     if (!verdict.survived && fresh && stale && !reported && !(what->flags & CASE_BATCH))
-        find(&verdict, FINDING_TORN, "some outputs are there, and some are not");
+        find(&verdict, FINDING_INCOMPLETE, "only some outputs exist");
     if (!(what->flags & CASE_CUDA) || !verdict.survived)
         judge_lines(&verdict, what, reference, outcome, stale);
     return verdict;
@@ -324,7 +328,7 @@ gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
     size_t fresh, stale;
     (void)what;
     if (outcome->signal == SIGALRM)
-        find(&verdict, FINDING_HANG, "it hung");
+        find(&verdict, FINDING_HANG, "time limit exceeded");
     else if (outcome->signal != SIGKILL)
         find(&verdict, FINDING_CRASH, "exit code %d, signal %d", outcome->code, outcome->signal);
     judge_files(&verdict, reference, outcome, &fresh, &stale);
@@ -333,19 +337,19 @@ gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
     return verdict;
 }
 
-/* A target that is there already is refused without --force: then it must be whole, which was seen.
- */
-gf_verdict judge_again(const gf_case *what, const gf_reference *reference, const gf_outcome *killed,
+/* Without --force, an existing output is rejected: it must be complete, which was checked
+ * before. */
+gf_verdict judge_rerun(const gf_case *what, const gf_reference *reference, const gf_outcome *killed,
                        const gf_outcome *outcome) {
     gf_verdict verdict = {0};
     size_t fresh, stale;
     (void)what;
     judge_files(&verdict, reference, outcome, &fresh, &stale);
     verdict.leftover = 0;
-    const bool good = outcome->code == reference->clean.code;
-    const bool refused = outcome->code == 1 && strstr(outcome->err, "use --force to replace it") &&
-                         all_new(reference, killed);
-    if (!good && !refused)
+    const bool succeeded = outcome->code == reference->clean.code;
+    const bool rejected = outcome->code == 1 && strstr(outcome->err, "use --force to replace it") &&
+                          all_new(reference, killed);
+    if (!succeeded && !rejected)
         find(&verdict, FINDING_RERUN, "the next run: exit code %d, signal %d: %.200s",
              outcome->code, outcome->signal, outcome->err);
     if (stale)

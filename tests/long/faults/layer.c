@@ -1,7 +1,8 @@
-/* Counts calls that may fail, and fails the one that it is told to. Linked into the program by
- * --wrap for each symbol of calls.def; asleep without GF_FAULT_FD or GF_FAULT in the environment.
+/* Count the calls that may fail, and make the selected one fail. The linker option --wrap inserts
+ * these functions for each symbol of calls.def. Without GF_FAULT_FD or GF_FAULT in the environment,
+ * they only forward calls.
  *
- * By hand: GF_FAULT=once:17 build/gpufilter-faults ..., with the names of modes below;
+ * Manually: GF_FAULT=once:17 build/gpufilter-faults ..., with the names of modes below;
  * GF_FAULT=trace:0 lists the calls on standard error. */
 #define _GNU_SOURCE
 
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* Real ones, for the layer itself. */
+/* The real functions, for the layer itself. */
 void *__real_mmap(void *, size_t, int, int, int, off_t);
 ssize_t __real_write(int, const void *, size_t);
 int __real_kill(pid_t, int);
@@ -25,12 +26,12 @@ int __real_ioctl(int, unsigned long, ...);
 
 extern const char __executable_start;
 
-static gf_faults own; /* of a run by hand */
+static gf_faults own; /* of a manual run */
 static gf_faults *faults;
 static int trace;
-static _Atomic int stuck; /* the class that fails from now on; behind a 1 */
+static _Atomic int failing_class; /* 1 + the class that fails from now on */
 
-static void start_by_hand(const char *text) {
+static void start_manually(const char *text) {
     static const char *const names[FAULT_MODES] = {
         "count", "once", "on", "other", "short", "interrupted", "unsupported", "before", "after"};
     const char *colon = strchr(text, ':');
@@ -45,11 +46,11 @@ static void start_by_hand(const char *text) {
             own.mode = (gf_fault_mode)mode;
 }
 
-/* Before all constructors of the program, and long before its threads. */
+/* Runs before all other constructors of the program, and before it starts threads. */
 __attribute__((constructor(101))) static void start(void) {
-    const char *descriptor = getenv(FAULT_DESCRIPTOR), *by_hand = getenv("GF_FAULT");
-    if (by_hand) {
-        start_by_hand(by_hand);
+    const char *descriptor = getenv(FAULT_DESCRIPTOR), *manual = getenv("GF_FAULT");
+    if (manual) {
+        start_manually(manual);
     } else if (descriptor) {
         void *memory = __real_mmap(NULL, sizeof(gf_faults), PROT_READ | PROT_WRITE, MAP_SHARED,
                                    (int)strtol(descriptor, NULL, 10), 0);
@@ -60,7 +61,7 @@ __attribute__((constructor(101))) static void start(void) {
 }
 
 #ifdef GF_COVERAGE
-/* Counts of branches are written after this, by the same calls. */
+/* Coverage counters are written later, through the same calls. */
 __attribute__((destructor)) static void stop(void) {
     faults = NULL;
 }
@@ -77,7 +78,7 @@ static uint64_t offset_of(const void *site) {
     return (uint64_t)((const char *)site - &__executable_start);
 }
 
-/* For a debugger: break here. */
+/* Set a breakpoint here to find the failing call. */
 __attribute__((noinline)) void gf_fault_injected(int symbol, const void *site);
 void gf_fault_injected(int symbol, const void *site) {
     unsigned nothing = 0;
@@ -92,15 +93,15 @@ void gf_fault_die(void) {
         pause();
 }
 
-/* What this call has to do with the mode: an errno, 0 for nothing. */
+/* Return the errno of a call in this mode; 0: it does not fail. */
 static int errno_of(const gf_fault_call *call, int mode) {
     switch (mode) {
     case FAULT_ONCE:
         return call->usual;
-    case FAULT_ON:
-        /* cudaErrorIllegalAddress: nothing works after that. */
+    case FAULT_REPEATED:
+        /* cudaErrorIllegalAddress: all later calls fail, too. */
         return call->class == FAULT_CUDA ? 700 : call->usual;
-    case FAULT_OTHERWISE:
+    case FAULT_OTHER_CAUSE:
         return call->other;
     case FAULT_INTERRUPTED:
         return call->interrupted ? EINTR : 0;
@@ -111,19 +112,19 @@ static int errno_of(const gf_fault_call *call, int mode) {
     }
 }
 
-/* What fails from call N on. */
+/* Return 1 + the class whose calls all fail from the selected call on; 0: none. */
 static int group(int symbol, int mode) {
     const gf_fault_class class = gf_fault_calls[symbol].class;
-    return mode == FAULT_ON && class != FAULT_CLEAN ? (int)class + 1 : 0;
+    return mode == FAULT_REPEATED && class != FAULT_CLEAN ? (int)class + 1 : 0;
 }
 
-gf_fault_meeting gf_fault_meet(int symbol, int can, const void *site) {
-    const gf_fault_meeting go = {.act = FAULT_GO};
+gf_fault_decision gf_fault_decide(int symbol, int can, const void *site) {
+    const gf_fault_decision unchanged = {.action = FAULT_CONTINUE};
     if (!faults)
-        return go;
+        return unchanged;
     const gf_fault_call *call = &gf_fault_calls[symbol];
     if (!(faults->classes >> call->class & 1))
-        return go;
+        return unchanged;
     const uint64_t number = atomic_fetch_add(&faults->calls, 1) + 1;
     const int mode = (int)faults->mode;
     if (trace)
@@ -132,34 +133,34 @@ gf_fault_meeting gf_fault_meet(int symbol, int can, const void *site) {
         if (number <= FAULT_TRACE)
             faults->trace[number - 1] =
                 (struct gf_fault_trace){(uint32_t)symbol, (uint32_t)offset_of(site)};
-        return go;
+        return unchanged;
     }
     const int mine = group(symbol, mode);
-    const int met =
+    const int is_due =
         mode == FAULT_UNSUPPORTED ? symbol == (int)faults->lacking : number == faults->at;
-    if (!met && !(mine && atomic_load(&stuck) == mine))
-        return go;
+    if (!is_due && !(mine && atomic_load(&failing_class) == mine))
+        return unchanged;
     if (mode == FAULT_BEFORE || mode == FAULT_AFTER) {
         gf_fault_injected(symbol, site);
         if (mode == FAULT_BEFORE)
             gf_fault_die();
-        return (gf_fault_meeting){.act = FAULT_DIE};
+        return (gf_fault_decision){.action = FAULT_DIE};
     }
     if (mode == FAULT_SHORT) {
-        if (!call->partial || !(can & FAULT_CAN_PART))
-            return go;
+        if (!call->partial || !(can & FAULT_CAN_BE_PARTIAL))
+            return unchanged;
         gf_fault_injected(symbol, site);
-        return (gf_fault_meeting){.act = FAULT_PART};
+        return (gf_fault_decision){.action = FAULT_PARTIAL};
     }
     const int cause = errno_of(call, mode);
-    if (!cause || (mode == FAULT_UNSUPPORTED && !(can & FAULT_CAN_LACK)))
-        return go;
+    if (!cause || (mode == FAULT_UNSUPPORTED && !(can & FAULT_CAN_BE_UNSUPPORTED)))
+        return unchanged;
     if (mine)
-        atomic_store(&stuck, mine);
+        atomic_store(&failing_class, mine);
     int none = 0;
     atomic_compare_exchange_strong(&faults->cause, &none, cause);
     gf_fault_injected(symbol, site);
-    return (gf_fault_meeting){.act = FAULT_FAIL, .cause = cause};
+    return (gf_fault_decision){.action = FAULT_FAIL, .cause = cause};
 }
 
 void gf_fault_report(int descriptor) {
@@ -167,16 +168,15 @@ void gf_fault_report(int descriptor) {
         atomic_fetch_or(&faults->reported, descriptor == 2 ? 1 : descriptor == 1 ? 2 : 0);
 }
 
-/* ---- calls with a variable number of arguments ------------------------------------------------
- */
+/* ---- calls with a variable number of arguments --------------------------------------------- */
 
 static int has_mode(int flags) {
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-/* Only files without a name are what a file system may not know. */
-static int can_lack(int flags) {
-    return (flags & O_TMPFILE) == O_TMPFILE ? FAULT_CAN_LACK : 0;
+/* O_TMPFILE is the only flag that a file system may not support. */
+static int can_be_unsupported(int flags) {
+    return (flags & O_TMPFILE) == O_TMPFILE ? FAULT_CAN_BE_UNSUPPORTED : 0;
 }
 
 int __wrap_open(const char *path, int flags, ...);
@@ -188,26 +188,27 @@ int __wrap_open(const char *path, int flags, ...) {
         mode = va_arg(args, mode_t);
         va_end(args);
     }
-    const gf_fault_meeting met = gf_fault_meet(CALL_open, can_lack(flags), SITE);
-    if (met.act == FAULT_FAIL) {
-        errno = met.cause;
+    const gf_fault_decision decision = gf_fault_decide(CALL_open, can_be_unsupported(flags), SITE);
+    if (decision.action == FAULT_FAIL) {
+        errno = decision.cause;
         return -1;
     }
     const int fd = __real_open(path, flags, mode);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
     return fd;
 }
 
 int __wrap___open_2(const char *path, int flags);
 int __wrap___open_2(const char *path, int flags) {
-    const gf_fault_meeting met = gf_fault_meet(CALL___open_2, can_lack(flags), SITE);
-    if (met.act == FAULT_FAIL) {
-        errno = met.cause;
+    const gf_fault_decision decision =
+        gf_fault_decide(CALL___open_2, can_be_unsupported(flags), SITE);
+    if (decision.action == FAULT_FAIL) {
+        errno = decision.cause;
         return -1;
     }
     const int fd = __real_open(path, flags);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
     return fd;
 }
@@ -221,13 +222,14 @@ int __wrap_openat(int folder, const char *path, int flags, ...) {
         mode = va_arg(args, mode_t);
         va_end(args);
     }
-    const gf_fault_meeting met = gf_fault_meet(CALL_openat, can_lack(flags), SITE);
-    if (met.act == FAULT_FAIL) {
-        errno = met.cause;
+    const gf_fault_decision decision =
+        gf_fault_decide(CALL_openat, can_be_unsupported(flags), SITE);
+    if (decision.action == FAULT_FAIL) {
+        errno = decision.cause;
         return -1;
     }
     const int fd = __real_openat(folder, path, flags, mode);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
     return fd;
 }
@@ -238,13 +240,13 @@ int __wrap_fcntl(int fd, int command, ...) {
     va_start(args, command);
     void *argument = va_arg(args, void *);
     va_end(args);
-    const gf_fault_meeting met = gf_fault_meet(CALL_fcntl, 0, SITE);
-    if (met.act == FAULT_FAIL) {
-        errno = met.cause;
+    const gf_fault_decision decision = gf_fault_decide(CALL_fcntl, 0, SITE);
+    if (decision.action == FAULT_FAIL) {
+        errno = decision.cause;
         return -1;
     }
     const int result = __real_fcntl(fd, command, argument);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
     return result;
 }
@@ -255,13 +257,13 @@ int __wrap_ioctl(int fd, unsigned long request, ...) {
     va_start(args, request);
     void *argument = va_arg(args, void *);
     va_end(args);
-    const gf_fault_meeting met = gf_fault_meet(CALL_ioctl, FAULT_CAN_LACK, SITE);
-    if (met.act == FAULT_FAIL) {
-        errno = met.cause;
+    const gf_fault_decision decision = gf_fault_decide(CALL_ioctl, FAULT_CAN_BE_UNSUPPORTED, SITE);
+    if (decision.action == FAULT_FAIL) {
+        errno = decision.cause;
         return -1;
     }
     const int result = __real_ioctl(fd, request, argument);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
     return result;
 }

@@ -1,46 +1,46 @@
-/* What the program under test and the runner share: which call is to fail and how, and what became
- * of it. It lies in memory of both, so that it outlives a program that is killed. */
+/* State shared by the program under test and the runner: the call to fail, the mode, and the
+ * result. It is in shared memory, so that it remains after the program is killed. */
 #ifndef FAULTS_LAYER_H
 #define FAULTS_LAYER_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Calls that fail for one reason, and so, from one on, together. */
+/* Calls that fail for the same reason and can therefore fail together. */
 typedef enum gf_fault_class {
     FAULT_MEMORY,
-    FAULT_READ,  /* what files hold */
-    FAULT_WRITE, /* the same, and making it last */
-    FAULT_NAMES, /* finding, opening, renaming, looking at files */
-    FAULT_PRINT, /* streams for people and programs */
+    FAULT_READ,  /* reading the contents of files */
+    FAULT_WRITE, /* writing the contents of files, and syncing */
+    FAULT_NAMES, /* looking up, opening and renaming files; attributes */
+    FAULT_PRINT, /* standard output and standard error */
     FAULT_THREAD,
-    FAULT_SYSTEM, /* questions to the system that it may not answer, and libraries to be loaded */
-    FAULT_CLEAN,  /* giving back; never from one on */
+    FAULT_SYSTEM, /* queries that the system may not answer, and loading of libraries */
+    FAULT_CLEAN,  /* cleanup; not used with FAULT_REPEATED */
     FAULT_CUDA,
     FAULT_CLASSES
 } gf_fault_class;
 
 typedef enum gf_fault_mode {
-    FAULT_NONE,        /* only counts */
-    FAULT_ONCE,        /* the call fails */
-    FAULT_ON,          /* it does, and all of its class from then on */
-    FAULT_OTHERWISE,   /* it fails for another reason */
-    FAULT_SHORT,       /* it reads or writes a part */
+    FAULT_NONE,        /* count only */
+    FAULT_ONCE,        /* the selected call fails */
+    FAULT_REPEATED,    /* the call and all later ones of its class fail */
+    FAULT_OTHER_CAUSE, /* the call fails with another errno */
+    FAULT_SHORT,       /* the call reads or writes a part */
     FAULT_INTERRUPTED, /* EINTR */
-    FAULT_UNSUPPORTED, /* this file system, or this Linux, never knew that call */
-    FAULT_BEFORE,      /* SIGKILL before it */
-    FAULT_AFTER,       /* SIGKILL after it */
+    FAULT_UNSUPPORTED, /* the call fails each time, as on a file system or kernel without it */
+    FAULT_BEFORE,      /* SIGKILL before the call */
+    FAULT_AFTER,       /* SIGKILL after the call */
     FAULT_MODES
 } gf_fault_mode;
 
-/* One of calls.def. */
+/* An entry of calls.def. */
 typedef struct gf_fault_call {
     const char *symbol;
     gf_fault_class class;
-    /* An errno, or cudaError_t, for each mode; 0: the call does not fail in that way. */
+    /* errno or cudaError_t for each mode; 0: the call does not fail in this mode */
     int usual, other, unsupported;
-    int interrupted; /* EINTR where the program has to go on */
-    int partial;     /* may do a part */
+    int interrupted; /* EINTR if the program must retry */
+    int partial;     /* 1 if the call may transfer a part */
 } gf_fault_call;
 
 extern const gf_fault_call gf_fault_calls[];
@@ -50,22 +50,22 @@ enum { FAULT_TRACE = 1 << 16 };
 
 typedef struct gf_faults {
     gf_fault_mode mode;
-    uint32_t classes; /* bit c: calls of class c count */
-    uint64_t at;      /* 1 is the first call */
-    uint32_t lacking; /* FAULT_UNSUPPORTED: the place of its symbol */
-    int main_process; /* who is killed */
+    uint32_t classes; /* bit c: count calls of class c */
+    uint64_t at;      /* number of the call to fail, from 1 */
+    uint32_t lacking; /* FAULT_UNSUPPORTED: index of its symbol */
+    int main_process; /* process that is killed */
     _Atomic uint64_t calls;
     _Atomic uint64_t injected;
-    _Atomic unsigned symbol; /* of the first that failed, behind a 1 */
-    _Atomic int cause;       /* its errno */
-    _Atomic uint64_t site;   /* where it was called, from the start of the program */
-    _Atomic int reported;    /* 1: a line for people was among what failed, 2: standard output */
+    _Atomic unsigned symbol; /* 1 + index of the first call that failed */
+    _Atomic int cause;       /* errno of the first call that failed */
+    _Atomic uint64_t site;   /* its call site, relative to the start of the program */
+    _Atomic int reported;    /* bit mask of failed streams; 1: standard error, 2: standard output */
     struct gf_fault_trace {
-        uint32_t symbol; /* its place in gf_fault_calls */
+        uint32_t symbol; /* index in gf_fault_calls */
         uint32_t site;
-    } trace[FAULT_TRACE]; /* calls in their order, while none fails */
+    } trace[FAULT_TRACE]; /* calls in order, in mode FAULT_NONE */
 } gf_faults;
 
-#define FAULT_DESCRIPTOR "GF_FAULT_FD" /* environment: the number of the shared file */
+#define FAULT_DESCRIPTOR "GF_FAULT_FD" /* environment variable: descriptor of the shared memory */
 
 #endif

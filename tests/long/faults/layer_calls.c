@@ -1,4 +1,4 @@
-/* The calls of calls.def that need nothing special. */
+/* The CALL and CLOSING entries of calls.def. */
 #define _GNU_SOURCE
 
 #include "layer_inside.h"
@@ -17,14 +17,15 @@
     type __real_##symbol parameters;                                                               \
     type __wrap_##symbol parameters;                                                               \
     type __wrap_##symbol parameters {                                                              \
-        const gf_fault_meeting met = gf_fault_meet(CALL_##symbol, FAULT_CAN_LACK, SITE);           \
-        if (met.act == FAULT_FAIL) {                                                               \
-            const int cause = errno = met.cause;                                                   \
+        const gf_fault_decision decision =                                                         \
+            gf_fault_decide(CALL_##symbol, FAULT_CAN_BE_UNSUPPORTED, SITE);                        \
+        if (decision.action == FAULT_FAIL) {                                                       \
+            const int cause = errno = decision.cause;                                              \
             (void)cause;                                                                           \
             return failure;                                                                        \
         }                                                                                          \
         type result = __real_##symbol arguments;                                                   \
-        if (met.act == FAULT_DIE)                                                                  \
+        if (decision.action == FAULT_DIE)                                                          \
             gf_fault_die();                                                                        \
         return result;                                                                             \
     }
@@ -33,12 +34,13 @@
     type __real_##symbol parameters;                                                               \
     type __wrap_##symbol parameters;                                                               \
     type __wrap_##symbol parameters {                                                              \
-        const gf_fault_meeting met = gf_fault_meet(CALL_##symbol, FAULT_CAN_LACK, SITE);           \
+        const gf_fault_decision decision =                                                         \
+            gf_fault_decide(CALL_##symbol, FAULT_CAN_BE_UNSUPPORTED, SITE);                        \
         type result = __real_##symbol arguments;                                                   \
-        if (met.act == FAULT_DIE)                                                                  \
+        if (decision.action == FAULT_DIE)                                                          \
             gf_fault_die();                                                                        \
-        if (met.act == FAULT_FAIL) {                                                               \
-            errno = met.cause;                                                                     \
+        if (decision.action == FAULT_FAIL) {                                                       \
+            errno = decision.cause;                                                                \
             return failure;                                                                        \
         }                                                                                          \
         return result;                                                                             \

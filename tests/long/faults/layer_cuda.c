@@ -1,5 +1,5 @@
-/* The CUDA runtime's calls. One that fails is remembered, as the runtime does, until it is asked
- * for. */
+/* The calls of the CUDA runtime. The last error is stored until the program reads it, as in the
+ * runtime. */
 #ifdef GF_WITH_CUDA
 
 #include "layer_inside.h"
@@ -13,11 +13,11 @@ static _Thread_local cudaError_t last;
     cudaError_t __real_##symbol parameters;                                                        \
     cudaError_t __wrap_##symbol parameters;                                                        \
     cudaError_t __wrap_##symbol parameters {                                                       \
-        const gf_fault_meeting met = gf_fault_meet(CALL_##symbol, 0, SITE);                        \
-        if (met.act == FAULT_FAIL)                                                                 \
-            return last = (cudaError_t)met.cause;                                                  \
+        const gf_fault_decision decision = gf_fault_decide(CALL_##symbol, 0, SITE);                \
+        if (decision.action == FAULT_FAIL)                                                         \
+            return last = (cudaError_t)decision.cause;                                             \
         const cudaError_t result = __real_##symbol arguments;                                      \
-        if (met.act == FAULT_DIE)                                                                  \
+        if (decision.action == FAULT_DIE)                                                          \
             gf_fault_die();                                                                        \
         return result;                                                                             \
     }
@@ -29,23 +29,23 @@ cudaError_t __real_cudaPeekAtLastError(void);
 cudaError_t __wrap_cudaPeekAtLastError(void);
 
 cudaError_t __wrap_cudaGetLastError(void) {
-    const gf_fault_meeting met = gf_fault_meet(CALL_cudaGetLastError, 0, SITE);
+    const gf_fault_decision decision = gf_fault_decide(CALL_cudaGetLastError, 0, SITE);
     const cudaError_t found = __real_cudaGetLastError(), mine = last;
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
     last = cudaSuccess;
-    return met.act == FAULT_FAIL ? (cudaError_t)met.cause : mine ? mine : found;
+    return decision.action == FAULT_FAIL ? (cudaError_t)decision.cause : mine ? mine : found;
 }
 
 cudaError_t __wrap_cudaPeekAtLastError(void) {
-    const gf_fault_meeting met = gf_fault_meet(CALL_cudaPeekAtLastError, 0, SITE);
-    if (met.act == FAULT_DIE)
+    const gf_fault_decision decision = gf_fault_decide(CALL_cudaPeekAtLastError, 0, SITE);
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
-    if (met.act == FAULT_FAIL)
-        return last = (cudaError_t)met.cause;
+    if (decision.action == FAULT_FAIL)
+        return last = (cudaError_t)decision.cause;
     return last ? last : __real_cudaPeekAtLastError();
 }
 
 #else
-typedef int gf_no_cuda; /* a file may not be empty */
+typedef int gf_no_cuda; /* an empty translation unit is invalid */
 #endif

@@ -1,4 +1,4 @@
-/* What the files of the layer share. */
+/* Declarations shared by the files of the layer. */
 #ifndef FAULTS_LAYER_INSIDE_H
 #define FAULTS_LAYER_INSIDE_H
 
@@ -21,7 +21,7 @@
 
 #include "layer.h"
 
-/* Places in gf_fault_calls. */
+/* Indices in gf_fault_calls. */
 enum {
 #define CALL(symbol, ...) CALL_##symbol,
 #define CLOSING(symbol, ...) CALL_##symbol,
@@ -36,29 +36,30 @@ enum {
     CALLS
 };
 
-typedef enum gf_fault_act {
-    FAULT_GO,
+typedef enum gf_fault_action {
+    FAULT_CONTINUE,
     FAULT_FAIL, /* with `cause` */
-    FAULT_PART,
-    FAULT_DIE /* when it is done */
-} gf_fault_act;
+    FAULT_PARTIAL,
+    FAULT_DIE /* after the call */
+} gf_fault_action;
 
-typedef struct gf_fault_meeting {
-    gf_fault_act act;
+typedef struct gf_fault_decision {
+    gf_fault_action action;
     int cause;
-} gf_fault_meeting;
+} gf_fault_decision;
 
 enum {
-    FAULT_CAN_PART = 1, /* there is more than one byte to read or write */
-    FAULT_CAN_LACK = 2  /* it is a call that an older system, or a simpler one, lacks */
+    FAULT_CAN_BE_PARTIAL = 1, /* more than one byte to read or write */
+    FAULT_CAN_BE_UNSUPPORTED =
+        2 /* an older kernel or another file system may not support the call */
 };
 
 #define SITE __builtin_return_address(0)
 
-/* Counts a call, and says what becomes of it. */
-gf_fault_meeting gf_fault_meet(int symbol, int can, const void *site);
+/* Count a call and return the action for it. */
+gf_fault_decision gf_fault_decide(int symbol, int can, const void *site);
 _Noreturn void gf_fault_die(void);
-/* A stream failed: which, by its descriptor. */
+/* Record that a stream failed, by its descriptor. */
 void gf_fault_report(int descriptor);
 
 #endif

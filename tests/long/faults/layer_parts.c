@@ -1,4 +1,4 @@
-/* Reads and writes, which may also do a part of what is asked for. */
+/* Reads and writes, which may also transfer a part of the data. */
 #define _GNU_SOURCE
 
 #include "layer_inside.h"
@@ -17,16 +17,16 @@ ssize_t __wrap_preadv(int, const struct iovec *, int, off_t);
 ssize_t __wrap_writev(int, const struct iovec *, int);
 
 #define TRANSFER(symbol, size, call)                                                               \
-    const gf_fault_meeting met =                                                                   \
-        gf_fault_meet(CALL_##symbol, (size) > 1 ? FAULT_CAN_PART : 0, SITE);                       \
-    if (met.act == FAULT_FAIL) {                                                                   \
-        errno = met.cause;                                                                         \
+    const gf_fault_decision decision =                                                             \
+        gf_fault_decide(CALL_##symbol, (size) > 1 ? FAULT_CAN_BE_PARTIAL : 0, SITE);               \
+    if (decision.action == FAULT_FAIL) {                                                           \
+        errno = decision.cause;                                                                    \
         return -1;                                                                                 \
     }                                                                                              \
-    if (met.act == FAULT_PART)                                                                     \
+    if (decision.action == FAULT_PARTIAL)                                                          \
         size /= 2;                                                                                 \
     const ssize_t result = call;                                                                   \
-    if (met.act == FAULT_DIE)                                                                      \
+    if (decision.action == FAULT_DIE)                                                              \
         gf_fault_die();                                                                            \
     return result
 
@@ -46,7 +46,7 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at) {
     TRANSFER(pwrite, size, __real_pwrite(fd, data, size, at));
 }
 
-/* Of vectors: half of the first. */
+/* A partial transfer of vectors transfers half of the first one. */
 ssize_t __wrap_preadv(int fd, const struct iovec *vectors, int count, off_t at) {
     struct iovec first = vectors[0];
     const size_t whole = first.iov_len;

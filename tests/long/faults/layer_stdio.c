@@ -1,5 +1,5 @@
-/* Streams. One that fails says so ever after, as a real one does. What was to be written is lost.
- */
+/* Streams. After a failure, the stream's error flag stays set, as in glibc, and the data is
+ * discarded. */
 #define _GNU_SOURCE
 
 #include "layer_inside.h"
@@ -7,26 +7,26 @@
 #include <stdarg.h>
 
 #ifndef __GLIBC__
-#error "how a stream notes its failure is known of glibc alone"
+#error "this file sets glibc's error flag of a stream"
 #endif
 
 static void fail_stream(FILE *file, int cause) {
-    file->_flags |= 0x20; /* _IO_ERR_SEEN, what ferror() looks at */
+    file->_flags |= 0x20; /* _IO_ERR_SEEN, which ferror() tests */
     gf_fault_report(file == stderr ? 2 : file == stdout ? 1 : -1);
     errno = cause;
 }
 
-/* type NAME(parameters) on a stream that returns `failure`. */
+/* Define type NAME(parameters) on a stream; it returns `failure`. */
 #define STREAM(type, symbol, parameters, file, call, failure)                                      \
     type __wrap_##symbol parameters;                                                               \
     type __wrap_##symbol parameters {                                                              \
-        const gf_fault_meeting met = gf_fault_meet(CALL_##symbol, 0, SITE);                        \
-        if (met.act == FAULT_FAIL) {                                                               \
-            fail_stream(file, met.cause);                                                          \
+        const gf_fault_decision decision = gf_fault_decide(CALL_##symbol, 0, SITE);                \
+        if (decision.action == FAULT_FAIL) {                                                       \
+            fail_stream(file, decision.cause);                                                     \
             return failure;                                                                        \
         }                                                                                          \
         type result = call;                                                                        \
-        if (met.act == FAULT_DIE)                                                                  \
+        if (decision.action == FAULT_DIE)                                                          \
             gf_fault_die();                                                                        \
         return result;                                                                             \
     }
@@ -59,19 +59,19 @@ STREAM(int, fflush, (FILE * file), file ? file : stdout, __real_fflush(file), EO
 STREAM(int, vfprintf, (FILE * file, const char *format, va_list args), file,
        __real_vfprintf(file, format, args), -1)
 
-/* glibc's do not note on the stream that there was no memory. */
+/* On ENOMEM, glibc does not set the error flag of the stream. */
 #define LINE(symbol, parameters, call)                                                             \
     ssize_t __wrap_##symbol parameters;                                                            \
     ssize_t __wrap_##symbol parameters {                                                           \
-        const gf_fault_meeting met = gf_fault_meet(CALL_##symbol, 0, SITE);                        \
-        if (met.act == FAULT_FAIL) {                                                               \
-            if (met.cause != ENOMEM)                                                               \
-                fail_stream(file, met.cause);                                                      \
-            errno = met.cause;                                                                     \
+        const gf_fault_decision decision = gf_fault_decide(CALL_##symbol, 0, SITE);                \
+        if (decision.action == FAULT_FAIL) {                                                       \
+            if (decision.cause != ENOMEM)                                                          \
+                fail_stream(file, decision.cause);                                                 \
+            errno = decision.cause;                                                                \
             return -1;                                                                             \
         }                                                                                          \
         const ssize_t result = call;                                                               \
-        if (met.act == FAULT_DIE)                                                                  \
+        if (decision.action == FAULT_DIE)                                                          \
             gf_fault_die();                                                                        \
         return result;                                                                             \
     }
@@ -79,27 +79,27 @@ LINE(getline, (char **line, size_t *capacity, FILE *file), __real_getline(line, 
 LINE(getdelim, (char **line, size_t *capacity, int end, FILE *file),
      __real_getdelim(line, capacity, end, file))
 
-/* Closes all the same. */
+/* Close the stream even if the call fails. */
 int __wrap_fclose(FILE *file);
 int __wrap_fclose(FILE *file) {
-    const gf_fault_meeting met = gf_fault_meet(CALL_fclose, 0, SITE);
+    const gf_fault_decision decision = gf_fault_decide(CALL_fclose, 0, SITE);
     const int result = __real_fclose(file);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
-    if (met.act != FAULT_FAIL)
+    if (decision.action != FAULT_FAIL)
         return result;
-    errno = met.cause;
+    errno = decision.cause;
     return EOF;
 }
 
 static int print(int symbol, const void *site, FILE *file, const char *format, va_list args) {
-    const gf_fault_meeting met = gf_fault_meet(symbol, 0, site);
-    if (met.act == FAULT_FAIL) {
-        fail_stream(file, met.cause);
+    const gf_fault_decision decision = gf_fault_decide(symbol, 0, site);
+    if (decision.action == FAULT_FAIL) {
+        fail_stream(file, decision.cause);
         return -1;
     }
     const int result = __real_vfprintf(file, format, args);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
     return result;
 }

@@ -1,4 +1,4 @@
-/* Memory from the system, calls by their numbers, and waiting for a process. */
+/* Calls with special cases: memory mapping, asprintf, syscall, and waiting for a process. */
 #define _GNU_SOURCE
 
 #include "layer_inside.h"
@@ -18,54 +18,54 @@ long __wrap_syscall(long, ...);
 pid_t __real_wait4(pid_t, int *, int, struct rusage *);
 pid_t __wrap_wait4(pid_t, int *, int, struct rusage *);
 
-/* What may not be supported is mapping a file. */
+/* Only mapping a file may be unsupported. */
 void *__wrap_mmap(void *at, size_t bytes, int allowed, int flags, int fd, off_t from) {
-    const int can = flags & MAP_ANONYMOUS ? 0 : FAULT_CAN_LACK;
-    const gf_fault_meeting met = gf_fault_meet(CALL_mmap, can, SITE);
-    if (met.act == FAULT_FAIL) {
-        errno = met.cause;
+    const int can = flags & MAP_ANONYMOUS ? 0 : FAULT_CAN_BE_UNSUPPORTED;
+    const gf_fault_decision decision = gf_fault_decide(CALL_mmap, can, SITE);
+    if (decision.action == FAULT_FAIL) {
+        errno = decision.cause;
         return MAP_FAILED;
     }
     void *result = __real_mmap(at, bytes, allowed, flags, fd, from);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
     return result;
 }
 
-/* Formats into memory; -1 without memory for it. */
-__attribute__((format(printf, 3, 0))) static int fault_asprintf(const gf_fault_meeting *met,
+/* Format into allocated memory; return -1 if there is no memory. */
+__attribute__((format(printf, 3, 0))) static int fault_asprintf(const gf_fault_decision *decision,
                                                                 char **text, const char *format,
                                                                 va_list args) {
-    if (met->act == FAULT_FAIL) {
-        errno = met->cause;
+    if (decision->action == FAULT_FAIL) {
+        errno = decision->cause;
         return -1;
     }
     const int length = vasprintf(text, format, args);
-    if (met->act == FAULT_DIE)
+    if (decision->action == FAULT_DIE)
         gf_fault_die();
     return length;
 }
 
 int __wrap_asprintf(char **text, const char *format, ...) {
-    const gf_fault_meeting met = gf_fault_meet(CALL_asprintf, 0, SITE);
+    const gf_fault_decision decision = gf_fault_decide(CALL_asprintf, 0, SITE);
     va_list args;
     va_start(args, format);
-    const int length = fault_asprintf(&met, text, format, args);
+    const int length = fault_asprintf(&decision, text, format, args);
     va_end(args);
     return length;
 }
 
 int __wrap___asprintf_chk(char **text, int flag, const char *format, ...) {
-    const gf_fault_meeting met = gf_fault_meet(CALL___asprintf_chk, 0, SITE);
+    const gf_fault_decision decision = gf_fault_decide(CALL___asprintf_chk, 0, SITE);
     va_list args;
     (void)flag;
     va_start(args, format);
-    const int length = fault_asprintf(&met, text, format, args);
+    const int length = fault_asprintf(&decision, text, format, args);
     va_end(args);
     return length;
 }
 
-/* Only the one that makes a process is met: all others are that process's own. */
+/* Only SYS_clone in the parent is wrapped: the other calls belong to the child. */
 long __wrap_syscall(long number, ...) {
     long v[6];
     va_list rest;
@@ -76,28 +76,28 @@ long __wrap_syscall(long number, ...) {
     if (number != SYS_clone)
         return __real_syscall(number, v[0], v[1], v[2], v[3], v[4], v[5]);
     const pid_t self = getpid();
-    const gf_fault_meeting met = gf_fault_meet(CALL_syscall, 0, SITE);
-    if (met.act == FAULT_FAIL) {
-        errno = met.cause;
+    const gf_fault_decision decision = gf_fault_decide(CALL_syscall, 0, SITE);
+    if (decision.action == FAULT_FAIL) {
+        errno = decision.cause;
         return -1;
     }
     const long result = __real_syscall(number, v[0], v[1], v[2], v[3], v[4], v[5]);
-    if (met.act == FAULT_DIE && getpid() == self)
+    if (decision.action == FAULT_DIE && getpid() == self)
         gf_fault_die();
     return result;
 }
 
 /* ECHILD: another part of the program has reaped the child, so it has ended. */
 pid_t __wrap_wait4(pid_t child, int *status, int options, struct rusage *usage) {
-    const gf_fault_meeting met = gf_fault_meet(CALL_wait4, 0, SITE);
-    if (met.act == FAULT_FAIL && met.cause != ECHILD) {
-        errno = met.cause;
+    const gf_fault_decision decision = gf_fault_decide(CALL_wait4, 0, SITE);
+    if (decision.action == FAULT_FAIL && decision.cause != ECHILD) {
+        errno = decision.cause;
         return -1;
     }
     const pid_t result = __real_wait4(child, status, options, usage);
-    if (met.act == FAULT_DIE)
+    if (decision.action == FAULT_DIE)
         gf_fault_die();
-    if (met.act != FAULT_FAIL)
+    if (decision.action != FAULT_FAIL)
         return result;
     errno = ECHILD;
     return -1;

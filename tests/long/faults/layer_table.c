@@ -1,4 +1,4 @@
-/* The calls of calls.def as a table, for the layer and for the runner. */
+/* calls.def as a table, for the layer and the runner. */
 #define _GNU_SOURCE
 
 #include "layer_inside.h"
@@ -14,7 +14,7 @@ const gf_fault_call gf_fault_calls[] = {
 #undef CALL
 #undef CLOSING
 #ifdef GF_WITH_CUDA
-/* No memory, and no device. */
+/* 2: cudaErrorMemoryAllocation; 46: cudaErrorDevicesUnavailable. */
 #define CALL(symbol, ...) {#symbol, FAULT_CUDA, 2, 46, 0, 0, 0},
 #define SPECIAL CALL
 #include "calls_cuda.def"

@@ -1,4 +1,4 @@
-/* One run of the program, with what it prints and leaves. */
+/* Run the program once; collect what it prints and the files that it leaves. */
 #define _GNU_SOURCE
 
 #include "faults.h"
@@ -40,21 +40,21 @@ gf_tree case_files(const gf_case *what, const gf_tree *inputs) {
 static char **split(const char *program, char *text, char *more, char **list) {
     size_t count = 0;
     list[count++] = (char *)program;
-    for (int turn = 0; turn < 2; turn++)
-        for (char *one, *rest = turn ? more : text; (one = strsep(&rest, " ")) != NULL;)
+    for (int pass = 0; pass < 2; pass++)
+        for (char *one, *rest = pass ? more : text; (one = strsep(&rest, " ")) != NULL;)
             if (*one && count + 1 < MAX_ARGUMENTS)
                 list[count++] = one;
     list[count] = NULL;
     return list;
 }
 
-/* In the child. */
-_Noreturn static void become(const gf_stage_set *set, char **arguments, const int fds[3]) {
+/* Set up the child and execute the program. */
+_Noreturn static void exec_program(const gf_stage_set *set, char **arguments, const int fds[3]) {
     char number[16];
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    /* Lest those be among 0 to 2. */
+    /* Duplicate first, because the descriptors may be among 0 to 2. */
     int high[4];
     for (int i = 0; i < 3; i++)
         high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 10);
@@ -70,8 +70,8 @@ _Noreturn static void become(const gf_stage_set *set, char **arguments, const in
     _exit(127);
 }
 
-/* What came, up to its end. */
-static char *take(int fd, size_t *size) {
+/* Read until the end of the file. */
+static char *read_all(int fd, size_t *size) {
     size_t capacity = 1 << 16;
     char *text = need(malloc(capacity + 1));
     *size = 0;
@@ -84,8 +84,8 @@ static char *take(int fd, size_t *size) {
     return text;
 }
 
-/* Waits for it, but not for ever. */
-static int await(pid_t child) {
+/* Wait for the child; kill it after SECONDS. */
+static int wait_for_end(pid_t child) {
     const struct timespec longest = {.tv_sec = SECONDS};
     sigset_t ended;
     int status;
@@ -107,7 +107,7 @@ static int input_pipe(const gf_stage_set *set, const gf_case *what) {
     const gf_entry *input = tree_find(set->inputs, what->in);
     if (!input || pipe2(ends, O_CLOEXEC) != 0 ||
         write(ends[1], input->data, input->size) != (ssize_t)input->size)
-        give_up(what->in);
+        fatal(what->in);
     close(ends[1]);
     return ends[0];
 }
@@ -120,7 +120,7 @@ gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char 
     int out[2], fds[3] = {input_pipe(set, what), -1, memfd_create("err", MFD_CLOEXEC)};
     if (what->flags & CASE_PIPE_OUT) {
         if (pipe2(out, O_CLOEXEC) != 0)
-            give_up("pipe");
+            fatal("pipe");
     } else {
         out[0] = out[1] = memfd_create("out", MFD_CLOEXEC);
     }
@@ -141,10 +141,10 @@ gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char 
     atomic_store(&faults->reported, 0);
     const pid_t child = fork();
     if (child < 0)
-        give_up("fork");
+        fatal("fork");
     if (child == 0)
-        become(set, list, fds);
-    const int status = await(child);
+        exec_program(set, list, fds);
+    const int status = wait_for_end(child);
     outcome.code = status != -1 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     outcome.signal = status == -1 ? SIGALRM : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (what->flags & CASE_PIPE_OUT)
@@ -152,8 +152,8 @@ gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char 
     else
         (void)lseek(out[0], 0, SEEK_SET);
     (void)lseek(fds[2], 0, SEEK_SET);
-    outcome.out = take(out[0], &outcome.out_size);
-    outcome.err = take(fds[2], &outcome.err_size);
+    outcome.out = read_all(out[0], &outcome.out_size);
+    outcome.err = read_all(fds[2], &outcome.err_size);
     close(out[0]);
     close(fds[0]);
     close(fds[2]);

@@ -1,4 +1,4 @@
-/* Folders as they are, and as they were. */
+/* Read and write the contents of folders. */
 #define _GNU_SOURCE
 
 #include "faults.h"
@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void give_up(const char *what) {
+void fatal(const char *what) {
     perror(what);
     exit(2);
 }
 
 void *need(void *memory) {
     if (!memory)
-        give_up("memory");
+        fatal("memory");
     return memory;
 }
 
@@ -61,7 +61,7 @@ static void add_file(gf_tree *tree, const char *path, const char *name, const st
     size_t size = 0;
     for (ssize_t got; fd >= 0 && size < (size_t)info->st_size; size += (size_t)got)
         if ((got = read(fd, data + size, (size_t)info->st_size - size)) <= 0)
-            give_up(path);
+            fatal(path);
     if (fd >= 0)
         close(fd);
     tree_add(tree, name, info->st_mode, data, size);
@@ -71,7 +71,7 @@ static void add_file(gf_tree *tree, const char *path, const char *name, const st
 static void read_folder(gf_tree *tree, const char *folder, const char *below) {
     DIR *open_folder = opendir(folder);
     if (!open_folder)
-        give_up(folder);
+        fatal(folder);
     for (struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
         char path[8192], name[4096];
         struct stat info;
@@ -80,7 +80,7 @@ static void read_folder(gf_tree *tree, const char *folder, const char *below) {
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         snprintf(name, sizeof name, "%s%s%s", below, *below ? "/" : "", entry->d_name);
         if (lstat(path, &info) != 0)
-            give_up(path);
+            fatal(path);
         if (S_ISREG(info.st_mode)) {
             add_file(tree, path, name, &info);
         } else {
@@ -116,7 +116,7 @@ void tree_remove(const char *folder) {
 }
 
 void tree_write(const gf_tree *tree, const char *folder) {
-    /* Old, so that outputs are newer however coarse the clock of the file system is. */
+    /* An old time, so that outputs are newer even if the clock of the file system is coarse. */
     const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
     tree_remove(folder);
     for (size_t i = 0; i < tree->count; i++) {
@@ -125,13 +125,13 @@ void tree_write(const gf_tree *tree, const char *folder) {
         snprintf(path, sizeof path, "%s/%s", folder, entry->path);
         if (!entry->data) {
             if (mkdir(path, entry->mode & 07777) != 0)
-                give_up(path);
+                fatal(path);
             continue;
         }
         const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0 || write(fd, entry->data, entry->size) != (ssize_t)entry->size ||
             fchmod(fd, entry->mode & 07777) != 0 || futimens(fd, times) != 0)
-            give_up(path);
+            fatal(path);
         close(fd);
     }
 }

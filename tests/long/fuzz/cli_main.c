@@ -1,5 +1,5 @@
-/* The program's main under another name. It installs no signal handlers: the driver must see a
- * crash to save the input. */
+/* The program's main under another name. It installs no signal handlers, so that libFuzzer or
+ * replay.c catches a crash and saves the input. */
 #define _GNU_SOURCE
 #include <signal.h>
 

@@ -20,12 +20,13 @@ _Noreturn void fuzz_fail(const char *format, ...) {
 
 void fuzz_check_error(gf_status status, const gf_error *error) {
     FUZZ_CHECK(status >= GF_FAILED && status <= GF_NO_BACKEND, "status %d", (int)status);
-    FUZZ_CHECK(error->status == status, "status %d, the error's is %d", (int)status,
+    FUZZ_CHECK(error->status == status, "status %d, but %d in the error", (int)status,
                (int)error->status);
     FUZZ_CHECK(error->message[0] != '\0', "no message");
     for (const unsigned char *c = (const unsigned char *)error->message; *c != '\0'; c++) {
         FUZZ_CHECK(*c >= 0x20 && *c != 0x7f, "a control character in the message");
-        FUZZ_CHECK(*c != 0xc2 || c[1] < 0x80 || c[1] > 0x9f, "one of two bytes in the message");
+        FUZZ_CHECK(*c != 0xc2 || c[1] < 0x80 || c[1] > 0x9f,
+                   "a two-byte control character in the message");
     }
 }
 
@@ -42,7 +43,7 @@ char *fuzz_text(const fuzz_bytes *bytes) {
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static char folder[64];
-static pid_t folder_of;
+static pid_t folder_owner;
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
     (void)info;
@@ -51,8 +52,8 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return remove(path);
 }
 
-static void remove_folder_of_ours(void) {
-    if (folder_of == getpid())
+static void remove_own_folder(void) {
+    if (folder_owner == getpid())
         (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -60,14 +61,14 @@ const char *fuzz_path(const char *name) {
     static char paths[4][512];
     static int next;
 
-    if (folder_of == 0) {
+    if (folder_owner == 0) {
         const bool memory = access("/dev/shm", W_OK) == 0;
         (void)snprintf(folder, sizeof folder, "%s/gpufilter-fuzz-XXXXXX",
                        memory ? "/dev/shm" : "/tmp");
         if (mkdtemp(folder) == NULL)
             abort();
-        folder_of = getpid();
-        (void)atexit(remove_folder_of_ours);
+        folder_owner = getpid();
+        (void)atexit(remove_own_folder);
     }
     char *path = paths[next++ % 4];
     (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
@@ -90,19 +91,19 @@ outcome fuzz_load_file(const void *data, size_t size, const gf_limits *given, gf
 
 outcome fuzz_load_pipe(const void *data, size_t size, const gf_limits *given, gf_open_source *open,
                        uint64_t strip) {
-    /* It is only read from. */
+    /* The stream only reads the data. */
     gf_input input = {.name = strdup("x"), .file = fmemopen((void *)(uintptr_t)data, size, "rb")};
 
     return load_input(&input, given, open, strip);
 }
 
 void fuzz_check_same(const outcome *a, const outcome *b, const char *what) {
-    const bool a_good = a->error.status == GF_OK, b_good = b->error.status == GF_OK;
+    const bool a_accepted = a->error.status == GF_OK, b_accepted = b->error.status == GF_OK;
 
-    FUZZ_CHECK(a_good == b_good, "%s: one accepts what the other refuses: %s", what,
-               a_good ? b->error.message : a->error.message);
-    if (a_good)
-        FUZZ_CHECK(same_image(a, b), "%s: other pixels", what);
+    FUZZ_CHECK(a_accepted == b_accepted, "%s: only one is accepted: %s", what,
+               a_accepted ? b->error.message : a->error.message);
+    if (a_accepted)
+        FUZZ_CHECK(same_image(a, b), "%s: different pixels", what);
     else
         fuzz_check_error(a->error.status, &a->error);
 }

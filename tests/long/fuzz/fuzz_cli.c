@@ -1,9 +1,10 @@
-/* The whole program, in this process: a command line, and files for it. It returns an exit code
- * from 0 to 3; what it has to complain of is told in lines; no temporary file stays.
+/* The whole program in this process: a command line, and files for it. The exit code must be from 0
+ * to 3; failures print lines; no temporary file may stay.
  *
- * An input is arguments, each ended by a NUL byte (an empty one ends them), and then the bytes of
- * the file a.x and of standard input. There are also b.png and c.ppm, which are intact. Slashes are
- * taken out of arguments: nothing outside of the harness's folder may be written. */
+ * An input consists of arguments, each ended by a NUL byte (an empty one ends the list),
+ * followed by the contents of a.x and of standard input. b.png and c.ppm are valid images.
+ * Slashes are removed from arguments, so that the program cannot write outside of the harness's
+ * folder. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@ static void put_pictures(void) {
     put_bytes("c.ppm", "P6\n2 2\n255\n0123456789ab", 23);
 }
 
-/* A folder to be in; standard streams that are files beside it. */
+/* Make the working folder, and files for the standard streams outside of it. */
 static void set_up(void) {
     (void)snprintf(home, sizeof home, "%s", fuzz_path("home"));
     folder_before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -52,7 +53,7 @@ static void put_stdin(const void *data, size_t size) {
     (void)fseek(stdin, 0, SEEK_SET);
 }
 
-/* Standard output goes nowhere, what is told of failures into a file. */
+/* Run the program; discard standard output and write standard error to a file. */
 static int run(int argc, char **argv) {
     const int kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -70,7 +71,7 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-/* Lines of text; the last failure is one of them. */
+/* Check that standard error consists of lines of text, with one for the failure. */
 static void check_stderr(int code, const char *command) {
     static char text[1 << 16];
     const ssize_t size = pread(stderr_file, text, sizeof text - 1, 0);
@@ -80,8 +81,9 @@ static void check_stderr(int code, const char *command) {
         abort();
     text[size] = '\0';
     FUZZ_CHECK(code >= 0 && code <= 3, "exit code %d", code);
-    FUZZ_CHECK(code == 0 || size != 0 || (test && code == 1), "exit code %d without a word", code);
-    FUZZ_CHECK(size == 0 || text[size - 1] == '\n', "no whole line: %s", text);
+    FUZZ_CHECK(code == 0 || size != 0 || (test && code == 1), "exit code %d without a message",
+               code);
+    FUZZ_CHECK(size == 0 || text[size - 1] == '\n', "an incomplete line: %s", text);
     for (ssize_t i = 0; i < size; i++)
         FUZZ_CHECK((unsigned char)text[i] >= 0x20 || text[i] == '\n', "a control character: %s",
                    text);
@@ -89,10 +91,10 @@ static void check_stderr(int code, const char *command) {
     for (const char *at = text; (at = strstr(at, "gpufilter: ")) != NULL; at++)
         failures += at == text || at[-1] == '\n';
     if (code == 2 && !test)
-        FUZZ_CHECK(failures >= 1, "no line for a mistaken command: %s", text);
+        FUZZ_CHECK(failures >= 1, "no message for an invalid command: %s", text);
 }
 
-/* Removes what was made; a temporary file may not be there. */
+/* Empty a folder; fail if it contains a temporary file. */
 static void clean(const char *path) {
     DIR *folder = opendir(path);
     struct dirent *entry;
@@ -115,12 +117,12 @@ static void clean(const char *path) {
     (void)closedir(folder);
 }
 
-/* Those take their time, or tell of this machine. */
+/* Skip commands that take long or whose output depends on this machine. */
 static bool is_run(const char *command) {
     return strcmp(command, "verify") != 0 && strcmp(command, "bench") != 0;
 }
 
-/* No path may lead out of the folder. A shard is no path. */
+/* Remove slashes and `..`. --shard takes no path. */
 static void keep_inside(char *argument) {
     if (strncmp(argument, "--shard", 7) == 0)
         return;
@@ -155,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         put_stdin(rest.data, rest.size);
         check_stderr(run(argc, argv), argv[1]);
         clean(".");
-        if (fchdir(folder_before) != 0) /* the driver's names are below it */
+        if (fchdir(folder_before) != 0) /* the driver's paths are relative to it */
             abort();
     }
     free(text);

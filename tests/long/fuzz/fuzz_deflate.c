@@ -1,5 +1,5 @@
-/* Our deflate coder: blocks planned and written in any way unpack to the same bytes, and every SIMD
- * level writes the same. */
+/* Our deflate encoder: any plan must decompress to the same bytes, and every SIMD level must
+ * write the same stream. */
 #include "fuzz.h"
 
 #include "io/deflate.h"
@@ -25,7 +25,7 @@ static size_t pack(const fuzz_bytes *input, gf_isa isa, unsigned char *out) {
             gf_deflate_plan_runs(simd, from, n, &plan);
         unsigned char *before = writer.at;
         gf_deflate_write(simd, &plan, from, n, b == blocks - 1, &writer);
-        FUZZ_CHECK((size_t)(writer.at - before) <= gf_deflate_bound(n), "over its bound");
+        FUZZ_CHECK((size_t)(writer.at - before) <= gf_deflate_bound(n), "larger than its bound");
         if ((how & 0x80) != 0 && b + 1 < blocks)
             gf_deflate_sync(&writer);
     }
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
         FUZZ_CHECK(pack(&bytes, (gf_isa)isa, other) == packed && memcmp(first, other, packed) == 0,
-                   "level %d writes other bytes", isa);
+                   "level %d writes different bytes", isa);
     }
     stream.avail_in = (uInt)packed;
     if (inflateInit2(&stream, -15) != Z_OK)
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                stream.msg != NULL ? stream.msg : "no end");
     FUZZ_CHECK(stream.avail_in == 0 && stream.total_out == size - 4 &&
                    memcmp(back, data + 4, size - 4) == 0,
-               "other bytes");
+               "different bytes");
     (void)inflateEnd(&stream);
     return 0;
 }

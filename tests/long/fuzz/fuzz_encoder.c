@@ -1,5 +1,5 @@
-/* Our PNG encoder: any rows, any effort, in pieces of any height, by any number of threads: the
- * same file, which libpng reads as the same pixels. */
+/* Our PNG encoder: for any rows and compression, any strip height and number of threads must
+ * give the same file, which libpng must decode to the same pixels. */
 #include "fuzz.h"
 #include "png_oracle.h"
 
@@ -11,7 +11,8 @@ typedef struct fuzz_job {
     const char *compression;
 } fuzz_job;
 
-/* A pattern of few bytes, repeated with changes: what matches, runs and filters are about. */
+/* Fill the image with a short pattern, repeated with changes, to exercise matches, runs and
+ * filters. */
 static fuzz_job read_job(fuzz_bytes *bytes) {
     static const gf_type types[] = {GF_U8, GF_U16};
     const uint8_t how = fuzz_byte(bytes);
@@ -70,13 +71,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     file.data = write_file(&job, 1, job.format.height, &file.size);
     other.data = write_file(&job, threads, strip, &other.size);
     FUZZ_CHECK(file.size == other.size && memcmp(file.data, other.data, file.size) == 0,
-               "%u threads and strips of %u rows make another file", threads, (unsigned)strip);
+               "%u threads and strips of %u rows give a different file", threads, (unsigned)strip);
     outcome back = png_oracle(&file, file.size, NULL);
     FUZZ_CHECK(back.error.status == GF_OK, "libpng: %s", back.error.message);
     FUZZ_CHECK(gf_format_equal(&back.format, &job.format) &&
                    memcmp(back.pixels, job.pixels,
                           gf_row_bytes(&job.format) * (size_t)job.format.height) == 0,
-               "other pixels");
+               "different pixels");
     clear(&back);
     free(file.data);
     free(other.data);

@@ -1,12 +1,12 @@
-/* The rows in IDAT chunks, by our reader and by zlib: the first bytes say how long rows are and how
- * the chunks are cut, the others are the stream. */
+/* The rows in IDAT chunks, decoded by our reader and by zlib. The first bytes give the length of
+ * rows and the size of chunks; the rest is the stream. */
 #include "fuzz.h"
 
 #include "io/inflate.h"
 
 enum { MAX_ROWS = 1 << 13 };
 
-/* The stream in chunks, with their check sums, and a last one. */
+/* Put the stream into chunks with checksums, followed by IEND. */
 static png_bytes in_chunks(const fuzz_bytes *stream, size_t piece) {
     png_bytes file = {0};
 
@@ -21,10 +21,10 @@ static png_bytes in_chunks(const fuzz_bytes *stream, size_t piece) {
 typedef struct rows {
     gf_error error;
     unsigned char bytes[MAX_ROWS];
-    size_t size; /* that were read before a failure */
+    size_t size; /* bytes that were read before a failure */
 } rows;
 
-static void read_by_us(const png_bytes *file, size_t row, size_t count, rows *got) {
+static void read_ours(const png_bytes *file, size_t row, size_t count, rows *got) {
     gf_input input = {.name = strdup("x"), .file = fmemopen(file->data, file->size, "rb")};
     unsigned char header[GF_PNG_CHUNK_HEADER], head[2];
     const unsigned char *bytes;
@@ -48,14 +48,15 @@ static void read_by_us(const png_bytes *file, size_t row, size_t count, rows *go
         if (got->error.status == GF_OK)
             (void)gf_png_inflate_finish(inflate, header, &got->error);
         if (got->error.status == GF_OK)
-            FUZZ_CHECK(memcmp(header + 4, "IEND", 4) == 0, "not behind the chunks");
+            FUZZ_CHECK(memcmp(header + 4, "IEND", 4) == 0,
+                       "the input is not at the end of the chunks");
     }
     gf_png_inflate_close(inflate);
     gf_input_close(&input);
 }
 
-/* What zlib says of the whole stream; the first rows in back. */
-static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t wanted, size_t *got,
+/* Decode the whole stream with zlib; store the first rows in back. */
+static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t max, size_t *got,
                         const char **why) {
     static unsigned char rest[1 << 15];
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)stream->data, .avail_in = (uInt)stream->size};
@@ -64,7 +65,7 @@ static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t wa
     if (inflateInit(&zlib) != Z_OK)
         abort();
     zlib.next_out = back;
-    zlib.avail_out = (uInt)wanted;
+    zlib.avail_out = (uInt)max;
     while (status == Z_OK) {
         if (zlib.avail_out == 0) {
             zlib.next_out = rest;
@@ -72,7 +73,7 @@ static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t wa
         }
         status = inflate(&zlib, Z_NO_FLUSH);
     }
-    *got = zlib.total_out < wanted ? zlib.total_out : wanted;
+    *got = zlib.total_out < max ? zlib.total_out : max;
     *why = zlib.msg != NULL ? zlib.msg : "";
     (void)inflateEnd(&zlib);
     return status;
@@ -90,17 +91,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (bytes.size < 3 || !gf_png_inflate_supports(bytes.data))
         return 0;
     png_bytes file = in_chunks(&bytes, piece);
-    read_by_us(&file, row, count, &ours);
+    read_ours(&file, row, count, &ours);
     free(file.data);
     const int zlib = read_by_zlib(&bytes, back, row * count, &got, &why);
-    const bool good = zlib == Z_STREAM_END && got == row * count;
+    const bool valid = zlib == Z_STREAM_END && got == row * count;
     if (ours.error.status == GF_OK)
-        FUZZ_CHECK(good, "accepted; zlib: %d %s, %zu bytes", zlib, why, got);
+        FUZZ_CHECK(valid, "accepted; zlib: %d %s, %zu bytes", zlib, why, got);
     else
         fuzz_check_error(ours.error.status, &ours.error);
     if (ours.error.status != GF_OK)
-        FUZZ_CHECK(!good, "refused: %s", ours.error.message);
-    if (good)
-        FUZZ_CHECK(memcmp(ours.bytes, back, row * count) == 0, "other rows");
+        FUZZ_CHECK(!valid, "rejected: %s", ours.error.message);
+    if (valid)
+        FUZZ_CHECK(memcmp(ours.bytes, back, row * count) == 0, "different rows");
     return 0;
 }

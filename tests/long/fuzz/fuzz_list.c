@@ -1,11 +1,11 @@
-/* Lists of names (--files-from), ended by newlines or NUL bytes: each name that is there comes out
- * once, in its order, or the list is refused. */
+/* Lists of file names (--files-from), ended by newlines or NUL bytes: each name must be returned
+ * once, in order, or the list be rejected. */
 #include "fuzz.h"
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
 
-/* The next name of the list; NULL past the last. */
+/* Return the next name of the list; NULL at the end. */
 static const uint8_t *next_name(const uint8_t **at, const uint8_t *end, int extension,
                                 size_t *length) {
     while (*at < end) {
@@ -24,7 +24,7 @@ static void check_names(const gf_cli_inputs *inputs, const uint8_t *data, size_t
     size_t length, i = 0;
 
     while ((name = next_name(&at, data + size, extension, &length)) != NULL) {
-        FUZZ_CHECK(i < inputs->count, "%zu names, and more", inputs->count);
+        FUZZ_CHECK(i < inputs->count, "more than %zu names", inputs->count);
         const char *got = inputs->list[i].path;
         if (length == 1 && *name == '-')
             got += strncmp(got, "./", 2) == 0 ? 2 : 0;

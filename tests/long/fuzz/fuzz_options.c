@@ -1,5 +1,6 @@
-/* Command lines: a command's name and its arguments, each ended by a NUL byte. Settings that are
- * taken are in the ranges that their table names, and mean the same when they are set again. */
+/* Command lines: the name of a command and its arguments, each ended by a NUL byte. Accepted
+ * settings must be within the ranges of their table, and keep their values when set again from
+ * their text. */
 #include <float.h>
 
 #include "fuzz.h"
@@ -46,8 +47,9 @@ static void check_param(const gf_settings *settings, const gf_param *param) {
     }
 }
 
-/* Set again from its own text, a parameter is what it was. */
-static void check_again(const gf_settings *settings, const gf_param *param, gf_settings *other) {
+/* Set a parameter again from its text and compare the values. */
+static void check_round_trip(const gf_settings *settings, const gf_param *param,
+                             gf_settings *other) {
     const char *name = param->name, *text = gf_settings_text(settings, name);
     gf_error error = {0};
 
@@ -60,7 +62,7 @@ static void check_again(const gf_settings *settings, const gf_param *param, gf_s
                    memcmp(&a, &b, sizeof a) == 0 &&
                    gf_settings_list(settings, name) == gf_settings_list(other, name) &&
                    strcmp(text, gf_settings_text(other, name)) == 0,
-               "--%s %s: set again it is another", name, text);
+               "--%s %s: changes when set again", name, text);
 }
 
 static void check_settings(const gf_settings *settings, const gf_param *params, size_t count) {
@@ -72,12 +74,12 @@ static void check_settings(const gf_settings *settings, const gf_param *params, 
         if (!gf_settings_given(settings, params[i].name))
             continue;
         check_param(settings, &params[i]);
-        check_again(settings, &params[i], other);
+        check_round_trip(settings, &params[i], other);
     }
     gf_settings_free(other);
 }
 
-/* What the names of outputs are made of. */
+/* Check a template for names of outputs. */
 static void check_name(const char *template, const char *base) {
     gf_error error = {0};
     char *name;
@@ -103,7 +105,7 @@ static void parse(int argc, char **argv, const gf_command *command) {
         status = gf_cli_check_common(info, &line, &error);
     if (status != GF_OK) {
         fuzz_check_error(status, &error);
-        FUZZ_CHECK(status == GF_USAGE, "not usage: %s", error.message);
+        FUZZ_CHECK(status == GF_USAGE, "not a usage error: %s", error.message);
     } else {
         FUZZ_CHECK(line.operand_count <= (size_t)argc, "%zu operands", line.operand_count);
         check_settings(line.filter, info->params, info->param_count);
@@ -126,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         argv[argc++] = text + at;
     if (argc != 0) {
         gf_command command = gf_command_find(argv[0]);
-        if (command.info.name == NULL) /* the others' names are not what this is about */
+        if (command.info.name == NULL) /* only filters and commands have parameters to check */
             command = gf_command_at((unsigned char)argv[0][0] % gf_filter_count());
         parse(argc - 1, argv + 1, &command);
     }

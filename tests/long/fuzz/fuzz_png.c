@@ -1,11 +1,11 @@
-/* PNG by our reader and by libpng alone: the same verdict, pixels and metadata, except for the
- * differences that docs/design-files.md lists. An accepted file comes back from our own encoder
- * unchanged. */
-#include "png_verdict.h"
+/* PNG, decoded by our reader and by libpng alone: verdict, pixels and metadata must be equal,
+ * except for the differences listed in docs/design-files.md. Accepted files must be unchanged
+ * after encoding by our encoder. */
 #include "fuzz.h"
+#include "png_verdict.h"
 
 static void png_round_trip(const outcome *image, unsigned which) {
-    /* The slow ones are fuzz_encoder's. */
+    /* fuzz_encoder tests the slow ones. */
     static const char *const efforts[] = {"fast", "fast", "fast", "none"};
     const char *path = fuzz_path("x.png");
     const gf_file_options options = {.force = true, .compression = efforts[which % 4]};
@@ -14,11 +14,11 @@ static void png_round_trip(const outcome *image, unsigned which) {
 
     const gf_status status = save_image(path, &image->format, image->pixels, &image->metadata,
                                         &options, 1 + which % 7, &error);
-    FUZZ_CHECK(status == GF_OK, "cannot be written: %s", error.message);
+    FUZZ_CHECK(status == GF_OK, "write failed: %s", error.message);
     file.data = get_bytes(path, &file.size);
     outcome back = png_oracle(&file, file.size, NULL);
-    FUZZ_CHECK(back.error.status == GF_OK, "written, but not read: %s", back.error.message);
-    FUZZ_CHECK(same_image(image, &back), "other pixels after writing");
+    FUZZ_CHECK(back.error.status == GF_OK, "cannot read the written file: %s", back.error.message);
+    FUZZ_CHECK(same_image(image, &back), "different pixels after writing");
     clear(&back);
     free(file.data);
 }
@@ -42,11 +42,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-/* ---- mutations that leave the check sums right ----------------------------------------------- */
+/* ---- mutations that keep the checksums valid --------------------------------------------- */
 
-enum { SIGNATURE = 8, AROUND = 12, MAX_CHUNKS = 64, MAX_DATA = 1 << 15 };
+enum { SIGNATURE = 8, CHUNK_OVERHEAD = 12, MAX_CHUNKS = 64, MAX_DATA = 1 << 15 };
 
-/* Write the length and the check sum of a chunk with `length` bytes of data. */
+/* Write the length and the checksum of a chunk with `length` bytes of data. */
 static void chunk_seal(uint8_t *chunk, size_t length) {
     const uint32_t check = (uint32_t)crc32(0, chunk + 4, (uInt)length + 4);
 
@@ -56,15 +56,15 @@ static void chunk_seal(uint8_t *chunk, size_t length) {
     }
 }
 
-/* Find the whole chunks. at[count] is the end of the last one. */
+/* Find the complete chunks. at[count] is the end of the last one. */
 static size_t chunk_find_all(const uint8_t *data, size_t size, size_t at[MAX_CHUNKS + 1]) {
     size_t count = 0;
 
-    for (at[0] = SIGNATURE; count < MAX_CHUNKS && at[count] + AROUND <= size; count++) {
+    for (at[0] = SIGNATURE; count < MAX_CHUNKS && at[count] + CHUNK_OVERHEAD <= size; count++) {
         const size_t length = get32(data + at[count]);
-        if (length > size - at[count] - AROUND)
+        if (length > size - at[count] - CHUNK_OVERHEAD)
             break;
-        at[count + 1] = at[count] + AROUND + length;
+        at[count + 1] = at[count] + CHUNK_OVERHEAD + length;
     }
     return count;
 }
@@ -80,12 +80,12 @@ static size_t chunk_splice(uint8_t *data, size_t size, size_t max, size_t at, si
     return size - (end - at) + length;
 }
 
-/* Mutate a chunk's data or, three times of four if it is a zlib stream, what it unpacks to. */
+/* Mutate a chunk's data or, three times of four if it is a zlib stream, its decompressed data. */
 static size_t chunk_change_data(uint8_t *data, size_t size, size_t max, size_t at, size_t end,
                                 uint32_t random) {
     static uint8_t raw[MAX_DATA], chunk[MAX_DATA + 4096];
-    uLongf length = MAX_DATA / 2, coded = sizeof chunk - AROUND;
-    const size_t old = end - at - AROUND;
+    uLongf length = MAX_DATA / 2, coded = sizeof chunk - CHUNK_OVERHEAD;
+    const size_t old = end - at - CHUNK_OVERHEAD;
 
     memcpy(chunk, data + at, 8);
     if (random % 4 != 0 && uncompress(raw, &length, data + at + 8, (uLong)old) == Z_OK &&
@@ -100,7 +100,7 @@ static size_t chunk_change_data(uint8_t *data, size_t size, size_t max, size_t a
         coded = LLVMFuzzerMutate(chunk + 8, old, MAX_DATA);
     }
     chunk_seal(chunk, coded);
-    return chunk_splice(data, size, max, at, end, chunk, AROUND + coded);
+    return chunk_splice(data, size, max, at, end, chunk, CHUNK_OVERHEAD + coded);
 }
 
 static void chunk_rename(uint8_t *chunk, size_t length, uint32_t which) {
@@ -116,12 +116,13 @@ static void chunk_rename(uint8_t *chunk, size_t length, uint32_t which) {
 /* Divide one chunk into two. */
 static size_t chunk_split(uint8_t *data, size_t size, size_t max, size_t at, size_t end,
                           uint32_t where) {
-    const size_t length = end - at - AROUND, first = where % (length + 1);
-    uint8_t between[AROUND] = {0};
+    const size_t length = end - at - CHUNK_OVERHEAD, first = where % (length + 1);
+    uint8_t between[CHUNK_OVERHEAD] = {0};
 
-    memcpy(between + 8, data + at + 4, 4); /* behind a check sum and a length: the name */
+    /* The name follows the checksum of the first chunk and the length of the second. */
+    memcpy(between + 8, data + at + 4, 4);
     const size_t cut = at + 8 + first,
-                 made = chunk_splice(data, size, max, cut, cut, between, AROUND);
+                 made = chunk_splice(data, size, max, cut, cut, between, CHUNK_OVERHEAD);
     if (made != size) {
         chunk_seal(data + at, first);
         chunk_seal(data + cut + 4, length - first);
@@ -133,21 +134,21 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     static uint8_t copy[1 << 12];
     size_t chunks[MAX_CHUNKS + 1];
     uint32_t random = seed;
-    const uint32_t way = next_random(&random) % 16;
+    const uint32_t change = next_random(&random) % 16;
     size_t count = chunk_find_all(data, size, chunks);
 
-    if (count == 0 || way == 0)
+    if (count == 0 || change == 0)
         return LLVMFuzzerMutate(data, size, max);
-    if (way == 1) {
+    if (change == 1) {
         size = LLVMFuzzerMutate(data, size, max);
         count = chunk_find_all(data, size, chunks);
         for (size_t i = 0; i < count; i++)
-            chunk_seal(data + chunks[i], chunks[i + 1] - chunks[i] - AROUND);
+            chunk_seal(data + chunks[i], chunks[i + 1] - chunks[i] - CHUNK_OVERHEAD);
         return size;
     }
     const size_t i = next_random(&random) % count, at = chunks[i], end = chunks[i + 1];
     const uint32_t other = next_random(&random);
-    switch (memcmp(data + at + 4, "IDAT", 4) == 0 ? way : way % 8) {
+    switch (memcmp(data + at + 4, "IDAT", 4) == 0 ? change : change % 8) {
     case 2: /* remove the chunk */
         return chunk_splice(data, size, max, at, end, NULL, 0);
     case 3: /* repeat it elsewhere */
@@ -157,7 +158,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
         return chunk_splice(data, size, max, chunks[other % (count + 1)],
                             chunks[other % (count + 1)], copy, end - at);
     case 4:
-        chunk_rename(data + at, end - at - AROUND, other);
+        chunk_rename(data + at, end - at - CHUNK_OVERHEAD, other);
         return size;
     case 5:
         return chunk_split(data, size, max, at, end, other);

@@ -1,6 +1,6 @@
-/* JPEG, BMP, TGA, PSD, GIF and HDR by the decoder itself, in this process: it ends, keeps to the
- * limits, and gives the same pixels again. Any bytes go to it: those that no mark tells may be a
- * TGA. */
+/* JPEG, BMP, TGA, PSD, GIF and HDR through the decoder in this process. It must end, respect the
+ * limits, and return the same pixels when called again. All inputs reach it: files without a
+ * signature may be TGA. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -8,15 +8,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     outcome first = fuzz_load_file(data, size, &fuzz_limits, gf_stb_source_open, 4);
     if (first.error.status == GF_OK || size % 8 == 0) {
-        outcome again = fuzz_load_pipe(data, size, &fuzz_limits, gf_stb_source_open, 1);
-        fuzz_check_same(&first, &again, "again");
-        clear(&again);
+        outcome second = fuzz_load_pipe(data, size, &fuzz_limits, gf_stb_source_open, 1);
+        fuzz_check_same(&first, &second, "again");
+        clear(&second);
     } else {
         fuzz_check_error(first.error.status, &first.error);
     }
     if (first.error.status == GF_OK)
         FUZZ_CHECK(first.format.width * first.format.height <= fuzz_limits.max_pixels,
-                   "over the limit");
+                   "exceeds the limit");
     clear(&first);
     return 0;
 }

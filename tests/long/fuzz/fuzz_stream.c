@@ -1,9 +1,9 @@
-/* Any filter with any settings over any image: the CPU's way, in any strips by any threads of any
- * SIMD level, gives golden's bits.
+/* Any filter with any settings on any image: the cpu backend must return golden's bits, for any
+ * strips, number of threads and SIMD level.
  *
- * An input says in its first bytes which filter, how the image is cut, and its shape; then come
- * settings ("radius=3 axis=xy"), ended by a NUL byte, or the number of one of the filter's cases;
- * then samples, which are repeated. */
+ * The first bytes of an input give the filter, the strips, the shape of the image and the number of
+ * one of the filter's cases. 0 is followed by settings ("radius=3 axis=xy"), ended by a NUL byte.
+ * The rest is samples, which are repeated. */
 #include "fuzz.h"
 
 #include "testing.h"
@@ -15,15 +15,15 @@ typedef struct fuzz_job {
     unsigned char *pixels[2];
 } fuzz_job;
 
-/* What an engine made of it. */
-typedef struct fuzz_made {
+/* The results of an engine. */
+typedef struct fuzz_output {
     gf_status status;
     gf_error error;
     unsigned char *drawn;
     gf_result *result;
-} fuzz_made;
+} fuzz_output;
 
-static gf_engine *engine_of(const gf_engine_options *options) {
+static gf_engine *open_engine(const gf_engine_options *options) {
     gf_engine *engine = NULL;
     gf_error error = {0};
 
@@ -31,28 +31,28 @@ static gf_engine *engine_of(const gf_engine_options *options) {
     return engine;
 }
 
-static fuzz_made run(gf_engine *engine, const fuzz_job *job) {
+static fuzz_output run(gf_engine *engine, const fuzz_job *job) {
     const size_t row = gf_row_bytes(&job->format);
     const gf_pixels in[2] = {{job->pixels[0], row}, {job->pixels[1], row}};
     const size_t out_row = job->drawn.width != 0 ? gf_row_bytes(&job->drawn) : 0;
-    fuzz_made made = {.drawn = calloc(1, out_row * (size_t)job->drawn.height + 1)};
+    fuzz_output output = {.drawn = calloc(1, out_row * (size_t)job->drawn.height + 1)};
 
-    if (made.drawn == NULL)
+    if (output.drawn == NULL)
         abort();
-    made.status =
-        gf_run_memory(engine, job->filter, job->settings, &job->format, in,
-                      out_row != 0 ? made.drawn : NULL, out_row, &made.result, NULL, &made.error);
-    if (made.status != GF_OK)
-        fuzz_check_error(made.status, &made.error);
-    return made;
+    output.status = gf_run_memory(engine, job->filter, job->settings, &job->format, in,
+                                  out_row != 0 ? output.drawn : NULL, out_row, &output.result, NULL,
+                                  &output.error);
+    if (output.status != GF_OK)
+        fuzz_check_error(output.status, &output.error);
+    return output;
 }
 
-static void made_free(fuzz_made *made) {
-    free(made->drawn);
-    gf_result_free(made->result);
+static void output_free(fuzz_output *output) {
+    free(output->drawn);
+    gf_result_free(output->result);
 }
 
-/* False if the settings do not suit. */
+/* Return false if the settings do not apply to the image. */
 static bool read_job(fuzz_bytes *bytes, fuzz_job *job) {
     const uint8_t which = fuzz_byte(bytes), shape = fuzz_byte(bytes), set = fuzz_byte(bytes);
     gf_error error = {0};
@@ -97,7 +97,7 @@ static void read_pixels(const fuzz_bytes *bytes, fuzz_job *job) {
             abort();
         for (size_t i = 0; i < size; i++)
             pixels[i] = bytes->size == 0 ? (unsigned char)i : bytes->data[i % bytes->size];
-        /* The second image is nearly the first. */
+        /* The second image differs from the first in one byte. */
         if (k == 1 && bytes->size > 2)
             pixels[bytes->data[0] * 251u % size] ^= bytes->data[1];
     }
@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_job job = {0};
 
     if (golden == NULL)
-        golden = engine_of(&(gf_engine_options){.backend = "golden", .max_memory = 16 << 20});
+        golden = open_engine(&(gf_engine_options){.backend = "golden", .max_memory = 16 << 20});
     if (read_job(&bytes, &job)) {
         gf_engine_options options = {.backend = "cpu",
                                      .threads = 1 + (cut >> 3 & 3),
@@ -122,10 +122,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         options.simd = gf_simd_names()[gf_isa_available(isa) ? 1 + (int)isa : 0];
         options.threads = options.unthreaded ? 1 : options.threads;
         read_pixels(&bytes, &job);
-        gf_engine *engine = engine_of(&options);
-        fuzz_made want = run(golden, &job), got = run(engine, &job);
+        gf_engine *engine = open_engine(&options);
+        fuzz_output want = run(golden, &job), got = run(engine, &job);
         gf_engine_close(engine);
-        /* What they need beside the image is not the same. */
+        /* The backends need different amounts of memory. */
         const bool limit = strstr(want.error.message, "--max-memory") != NULL ||
                            strstr(got.error.message, "--max-memory") != NULL;
         FUZZ_CHECK(want.status == got.status || limit, "golden %d, cpu %d: %s%s", (int)want.status,
@@ -133,11 +133,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (want.status == GF_OK && got.status == GF_OK) {
             const size_t row = job.drawn.width != 0 ? gf_row_bytes(&job.drawn) : 0;
             FUZZ_CHECK(memcmp(want.drawn, got.drawn, row * (size_t)job.drawn.height) == 0,
-                       "%s: other pixels", gf_filter_describe(job.filter)->name);
-            FUZZ_CHECK(test_same_result(want.result, got.result, "result"), "another result");
+                       "%s: different pixels", gf_filter_describe(job.filter)->name);
+            FUZZ_CHECK(test_same_result(want.result, got.result, "result"), "different results");
         }
-        made_free(&want);
-        made_free(&got);
+        output_free(&want);
+        output_free(&got);
     }
     gf_settings_free(job.settings);
     free(job.pixels[0]);

@@ -1,5 +1,4 @@
-/* Writes the seeds of the fuzzing corpus: make_seeds FOLDER creates a folder in it for each
- * harness. */
+/* Write the seeds of the fuzzing corpus: make_seeds FOLDER creates one folder per harness. */
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -78,8 +77,8 @@ static void seed_pngs(void) {
     }
 }
 
-/* A stream for fuzz_inflate, behind what it begins with: rows of 11 bytes, some of them, in chunks
- * of so many bytes. */
+/* Write a stream for fuzz_inflate after its header: rows of 11 bytes, up to 20 of them, in
+ * chunks of `piece` bytes. */
 static void seed_stream(int level, int strategy, unsigned piece) {
     unsigned char data[4096] = {10, 0, 19, (unsigned char)piece, (unsigned char)(piece >> 8)};
     unsigned char raw[20 * 11];
@@ -124,10 +123,10 @@ static void seed_rows(void) {
     PUT("fuzz_raw", "4x1x2:f32+0\n0123456789abcdef0123456789abcdef");
 }
 
-/* ---- formats that stb reads ------------------------------------------------------------------ */
+/* ---- formats that stb decodes ------------------------------------------------------------ */
 
-/* Files that stb writes, and handmade ones of kinds that it only reads: PSD, GIF, a progressive
- * JPEG, TGAs with palettes and runs, BMPs with few bits per pixel. */
+/* Files that stb writes, and handmade files of kinds that it only decodes: PSD, GIF, progressive
+ * JPEG, TGA with palettes and runs, BMP with few bits per pixel. */
 
 typedef struct growing {
     unsigned char bytes[1 << 16];
@@ -161,7 +160,7 @@ static void seed_written(gf_sink_kind kind, int width, int height, int channels)
     seed_put("fuzz_stb", file.bytes, file.size);
 }
 
-/* Codes of nine bits: a clear code in front of each, so that they never grow. */
+/* Codes of nine bits: a clear code before each one keeps them from growing. */
 static void seed_gif(int interlaced, int transparent) {
     enum { WIDTH = 5, HEIGHT = 9, CLEAR = 256, END = 257 };
     growing file = {.size = 0};
@@ -197,22 +196,22 @@ static void seed_psds(void) {
     PUT("fuzz_stb",
         "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\2\0\x10\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
         "abcdefghijkl");
-    /* Packed: rows of a run and of literals, behind the sizes of all rows. */
+    /* Packed: rows of a run and of literals, after the sizes of all rows. */
     PUT("fuzz_stb",
         "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\4\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\1"
         "\0\2\0\2\0\5\xfdx\xfdy\3abcd");
 }
 
-/* One block of grey: its mean, then nothing else, then a bit more of the mean. */
+/* One grey block: its DC coefficient, empty AC scans, then one more bit of the DC coefficient. */
 static void seed_progressive_jpeg(void) {
     growing file = {.size = 0};
     unsigned char table[69] = {0xff, 0xdb, 0, 67, 0};
 
     growing_put(&file, "\xff\xd8", 2);
-    memset(table + 5, 1, 64); /* quantised by nothing */
+    memset(table + 5, 1, 64); /* all quantizers are 1 */
     growing_put(&file, table, sizeof table);
     growing_put(&file, "\xff\xc2\0\x0b\x08\0\x08\0\x08\1\1\x11\0", 13);
-    /* Codes of one bit: differences of no bits, ends of blocks. */
+    /* Codes of one bit: differences of 0 bits, ends of blocks. */
     growing_put(&file, "\xff\xc4\0\x14\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
     growing_put(&file, "\xff\xc4\0\x14\x10\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
     growing_put(&file, "\xff\xda\0\x08\1\1\0\0\0\1\x7f", 11);
@@ -224,7 +223,7 @@ static void seed_progressive_jpeg(void) {
 }
 
 static void seed_tgas_and_bmps(void) {
-    /* A palette of two, runs of it; and true colours, packed, from the top. */
+    /* A palette of two colours with runs; and true colours, packed, top row first. */
     PUT("fuzz_stb",
         "\0\1\x09\0\0\2\0\x18\0\0\0\0\4\0\2\0\x08\0"
         "abcdef"
@@ -245,7 +244,7 @@ static void seed_tgas_and_bmps(void) {
     PUT("fuzz_stb",
         "\0\0\3\0\0\0\0\0\0\0\0\0\2\0\2\0\x08\0"
         "abcd");
-    /* 1, 4, 8 and 16 bits a pixel; the old header. */
+    /* 1, 4, 8 and 16 bits per pixel; the old header. */
     PUT("fuzz_stb",
         "BM\x42\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\x0a\0\0\0\1\0\0\0\1\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0"
         "\0\0\0\0\2\0\0\0\0\0\0\0"
@@ -293,7 +292,7 @@ static void seed_stb(void) {
 
 /* ---- command lines --------------------------------------------------------------------------- */
 
-/* Words, and what follows the empty one that ends them. */
+/* Write a command line, and `tail` after the empty argument that ends it. */
 static void seed_line(const char *harness, const char *words, const void *tail, size_t size) {
     char line[4096];
     size_t length = strlen(words);

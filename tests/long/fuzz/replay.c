@@ -1,6 +1,6 @@
-/* Runs a fuzzing harness over inputs, without libFuzzer: HARNESS FILE|FOLDER...
+/* Run a fuzzing harness on inputs, without libFuzzer: HARNESS FILE|FOLDER...
  *
- * An input that crashes the harness, or takes longer than LIMIT_SECONDS, is named on standard
+ * If an input crashes the harness or takes longer than LIMIT_SECONDS, print its name to standard
  * error. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,11 +13,11 @@ extern void __sanitizer_set_death_callback(void (*call)(void)) __attribute__((we
 
 enum { LIMIT_SECONDS = 10 }; /* sanitizers are slow, and the machine may be busy */
 
-static int report = 2; /* a copy of standard error: a harness may redirect that */
+static int report = 2; /* a copy of standard error, which a harness may redirect */
 static const char *volatile running;
 static unsigned inputs;
 
-/* Only calls that a signal handler may make. */
+/* Async-signal-safe. */
 static void replay_name_input(void) {
     if (running == NULL)
         return;
@@ -39,7 +39,7 @@ static int replay_file(const char *path, const struct stat *info, int kind, stru
         return kind == FTW_D ? 0 : -1;
     size_t size;
     uint8_t *data = get_bytes(path, &size);
-    /* Drop the byte that get_bytes adds, so that sanitizers see a read past the end. */
+    /* Drop the byte that get_bytes adds, so that sanitizers detect a read past the end. */
     if (size != 0)
         data = realloc(data, size);
     running = path;

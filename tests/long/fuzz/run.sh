@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every harness by clang's libFuzzer, with sanitizers, one per core: run.sh BUILD SECONDS [HARNESS]...
-# The corpus that it grows stays in BUILD/evolved for the next run, inputs that fail go to BUILD/crashes. An
-# input that takes longer than ten seconds is a hang: sanitizers are slow, and the machine may be busy.
+# Run every harness with clang's libFuzzer and sanitizers, one per core: run.sh BUILD SECONDS [HARNESS]...
+# The grown corpus stays in BUILD/evolved for the next run; inputs that fail are stored in BUILD/crashes. An input
+# that takes longer than ten seconds counts as a hang: sanitizers are slow, and the machine may be busy.
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit
 build=$1 seconds=$2
@@ -19,7 +19,7 @@ run() { # NAME
         "$build/evolved/$name" "${inputs[@]}" >"$build/log/$name" 2>&1
     local code=$?
     echo "$name: executions $(sed -n 's/^stat::number_of_executed_units: *//p' "$build/log/$name")," \
-        "$(sed -n 's/^stat::average_exec_per_sec: *//p' "$build/log/$name") a second," \
+        "$(sed -n 's/^stat::average_exec_per_sec: *//p' "$build/log/$name") per second," \
         "$(grep -o 'cov: [0-9]*' "$build/log/$name" | tail -n 1), memory" \
         "$(sed -n 's/^stat::peak_rss_mb: *//p' "$build/log/$name") MiB$([ $code -eq 0 ] || echo ", FAILED, see $build/log/$name")"
 }

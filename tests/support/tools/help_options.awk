@@ -1,5 +1,5 @@
-# The options in `gpufilter help NAME`, one a line, with tabs between: the heading ("-r, --radius R"), the name, the
-# letter, the text, the range, the words that it may be (a comma and a space between) and the default.
+# Print the options in `gpufilter help NAME`, one per line, with fields separated by tabs: the heading ("-r, --radius R"),
+# the name, the letter, the text, the range, the allowed words (separated by a comma and a space) and the default.
 function flush(    values, part, parts, count, i, range, words, fallback) {
     if (name == "")
         return

@@ -1,6 +1,6 @@
-/* Holds a device's memory, so that others find little: hold_memory DEVICE KEEP, where KEEP is how
- * many megabytes stay free; 0 takes whatever can be had. Says "held" when it does, and ends when
- * its standard input does. Exit 3 where there is no device. */
+/* Allocate the memory of a device, so that other processes find little: hold_memory DEVICE KEEP.
+ * KEEP: MiB that remain free; 0: allocate all memory. Prints "held" after the allocation,
+ * and exits at the end of standard input. Exit code 3: no device. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "hold_memory: no device\n");
         return 3;
     }
-    /* What the driver counts as free cannot be had in one piece. */
+    /* The driver cannot allocate all free memory in one block. */
     for (size_t piece = (size_t)1 << 34; piece >= MEGABYTE / 4; piece /= 2)
         while (cudaMemGetInfo(&available, &all) == cudaSuccess && available >= keep + piece) {
             void *memory;

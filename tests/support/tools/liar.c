@@ -1,6 +1,6 @@
-/* The program with wrapped library calls: results of backends other than golden change as $LIE
- * says, and verify must find them. With LIE_CASES=N each filter has its first N cases only: a
- * complete verify takes 12 seconds of CPU time. */
+/* Broken backend for the tests of verify: wrappers of library functions corrupt the results of all
+ * backends except golden, as $LIE requests. LIE_CASES=N limits each filter to its first N cases: a
+ * complete verify takes 12 s of CPU time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,29 +52,29 @@ const gf_filter_info *FAKE(gf_filter_describe)(const gf_filter *filter) {
     return &few[f];
 }
 
-/* The last result of this thread, if not golden's, and what to change about it. */
+/* Last result of this thread, unless golden computed it, and the kind of corruption. */
 static _Thread_local const gf_result *suspect;
-static _Thread_local char about[16];
+static _Thread_local char corruption[16];
 
-/* LIE: "smooth=bit hist=cell". */
+/* Read the corruption of a filter from $LIE, such as "smooth=bit hist=cell". */
 static void choose(const gf_filter *filter) {
     const char *name = gf_filter_describe(filter)->name, *at = getenv("LIE");
-    about[0] = 0;
+    corruption[0] = 0;
     while (at && (at = strstr(at, name))) {
         at += strlen(name);
         if (*at == '=') {
-            snprintf(about, sizeof about, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+            snprintf(corruption, sizeof corruption, "%.*s", (int)strcspn(at + 1, " "), at + 1);
             return;
         }
     }
 }
 
-static bool lie(const char *what) {
-    return strcmp(about, what) == 0;
+static bool corrupts(const char *what) {
+    return strcmp(corruption, what) == 0;
 }
 
-static bool lie_of(const gf_result *result, const char *what) {
-    return result == suspect && lie(what);
+static bool corrupts_result(const gf_result *result, const char *what) {
+    return result == suspect && corrupts(what);
 }
 
 gf_status FAKE(gf_run_memory)(gf_engine *engine, const gf_filter *filter,
@@ -87,19 +87,19 @@ gf_status FAKE(gf_run_memory)(gf_engine *engine, const gf_filter *filter,
                                                  out_stride, result, report, error);
     if (status || !report || strcmp(report->backend, "golden") == 0)
         return status;
-    if (lie("failure")) {
+    if (corrupts("failure")) {
         if (result) {
             gf_result_free(*result);
             *result = NULL;
         }
-        *error = (gf_error){.status = GF_FAILED, .message = "cpu: broke down"};
+        *error = (gf_error){.status = GF_FAILED, .message = "cpu: device failure"};
         return GF_FAILED;
     }
-    if (lie("backend"))
+    if (corrupts("backend"))
         strcpy(report->backend, "golden");
-    if (lie("bit") && out) /* of the first sample of the last row */
+    if (corrupts("bit") && out) /* first sample of the last row */
         ((unsigned char *)out)[out_stride * (format->height - 1)] ^= 1;
-    if (lie("missing") && result) {
+    if (corrupts("missing") && result) {
         gf_result_free(*result);
         *result = NULL;
     }
@@ -108,7 +108,7 @@ gf_status FAKE(gf_run_memory)(gf_engine *engine, const gf_filter *filter,
 }
 
 size_t FAKE(gf_result_table_count)(const gf_result *result) {
-    return REAL(gf_result_table_count)(result) + (lie_of(result, "tables") ? 1 : 0);
+    return REAL(gf_result_table_count)(result) + (corrupts_result(result, "tables") ? 1 : 0);
 }
 
 const gf_table *FAKE(gf_result_table)(const gf_result *result, size_t table) {
@@ -117,19 +117,20 @@ const gf_table *FAKE(gf_result_table)(const gf_result *result, size_t table) {
     if (!right || result != suspect)
         return right;
     changed = *right;
-    if (lie("rows"))
+    if (corrupts("rows"))
         changed.row_count++;
-    if (lie("name"))
+    if (corrupts("name"))
         changed.name = "elsewhere";
-    if (lie("type"))
+    if (corrupts("type"))
         changed.columns[changed.column_count - 1].type = GF_VALUE_NONE;
     return &changed;
 }
 
-/* The last cell of each row. */
+/* Change the last cell of each row. */
 gf_value FAKE(gf_result_cell)(const gf_result *result, size_t table, uint64_t row, size_t column) {
     gf_value value = REAL(gf_result_cell)(result, table, row, column);
-    if (!lie_of(result, "cell") || column + 1 < REAL(gf_result_table)(result, table)->column_count)
+    if (!corrupts_result(result, "cell") ||
+        column + 1 < REAL(gf_result_table)(result, table)->column_count)
         return value;
     uint64_t bits;
     memcpy(&bits, &value.real, sizeof bits);
@@ -144,9 +145,9 @@ gf_value FAKE(gf_result_cell)(const gf_result *result, size_t table, uint64_t ro
 }
 
 const char *FAKE(gf_result_text)(const gf_result *result) {
-    return lie_of(result, "text") ? "nothing" : REAL(gf_result_text)(result);
+    return corrupts_result(result, "text") ? "nothing" : REAL(gf_result_text)(result);
 }
 
 bool FAKE(gf_result_passed)(const gf_result *result) {
-    return REAL(gf_result_passed)(result) != lie_of(result, "answer");
+    return REAL(gf_result_passed)(result) != corrupts_result(result, "answer");
 }

@@ -1,6 +1,6 @@
-/* Prints every case of every filter, one a line: the filter's name, how many images it reads, what
- * it makes ("image" or "result") and the parameters, with tabs between them. A parameter that names
- * a file is name=@image or name=@samples. */
+/* Print every case of every filter, one per line, with fields separated by tabs: name of the
+ * filter, number of input images, kind of output ("image" or "result"), and parameters. A parameter
+ * with a file name is printed as name=@image or name=@samples. */
 #include <stdio.h>
 #include <string.h>
 

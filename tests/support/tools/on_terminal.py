@@ -1,4 +1,4 @@
-"""A program on a terminal of its own, for tests of what it shows there: run() gives all that it sent, and its exit code."""
+"""Runs a program on its own terminal: run() returns its output and its exit code."""
 import fcntl
 import os
 import pty
@@ -10,11 +10,11 @@ import time
 ERASE = "\r\x1b[K"
 
 
-def run(command, columns=80, environment=None, meanwhile=None):
-    """The text that command (a list) sends to a terminal of so many columns, and its exit code.
+def run(command, columns=80, environment=None, during=None):
+    """Return the text that command (a list) writes to a terminal of this width, and its exit code.
 
-    environment: changes to it; None takes a variable away. TERM is xterm if it does not say otherwise. meanwhile(pid)
-    runs in a thread beside the program: what feeds its pipes, or kills it.
+    environment: changes to the environment; None removes a variable. TERM defaults to xterm. during(pid) runs in a
+    thread during the program: for example, it feeds a pipe or kills the program.
     """
     child, terminal = pty.fork()
     if child == 0:
@@ -23,27 +23,27 @@ def run(command, columns=80, environment=None, meanwhile=None):
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        time.sleep(0.1)  # till the terminal has its size
+        time.sleep(0.1)  # until the terminal has its size
         os.execvp(command[0], command)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    beside = threading.Thread(target=meanwhile or (lambda pid: None), args=[child])
-    beside.start()
+    thread = threading.Thread(target=during or (lambda pid: None), args=[child])
+    thread.start()
     out = b""
     try:
         while got := os.read(terminal, 65536):
             out += got
     except OSError:  # the program has ended
         pass
-    beside.join()
+    thread.join()
     os.close(terminal)
     return out.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def screen(out):
-    """What stays there: of each line what was written after the last time it was erased."""
+    """Return the final screen: of each line, the text after its last erasure."""
     return "".join(line.split(ERASE)[-1] + "\n" for line in out.split("\r\n"))
 
 
 def widest(out, word):
-    """How many columns the longest of the lines with that word took, those that were erased, too."""
+    """Return the width of the longest line with this word, erased lines included."""
     return max((len(part.split("\r")[0]) for part in out.split(ERASE) if word in part), default=0)

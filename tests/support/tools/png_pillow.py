@@ -1,12 +1,12 @@
-"""Reads PNG files by Pillow: lines "PNG RAW" in, "good" or what is wrong out, one line each."""
+"""Reads PNG files with Pillow: input lines "PNG RAW", one output line each: "good" or the error."""
 import sys
 
 from PIL import Image
 
 
 def samples(path):
-    """The samples as bytes, and whether they are the high bytes of 16 bits: Pillow keeps no more of
-    most kinds of images."""
+    """Return the samples as bytes, and True if they are only the high bytes of 16-bit samples, as
+    Pillow returns for most colour types."""
     with open(path, "rb") as file:
         head = file.read(26)
     wide, grey_alpha = head[24] == 16, head[25] == 4
@@ -16,7 +16,7 @@ def samples(path):
             values = image.getdata()
             return b"".join(int(v).to_bytes(2, "big") for v in values), False
         if wide and grey_alpha:
-            image = image.convert("LA")  # which Pillow made RGBA
+            image = image.convert("LA")  # Pillow returns RGBA
         return image.tobytes(), wide
 
 

@@ -1,5 +1,5 @@
-/* Decodes a PNG by another library and writes its samples, big-endian, to standard output:
- * png_readers FILE. Built once for each library, by tests/system/png_readers.sh. */
+/* Decode a PNG with another library and write its samples, big-endian, to standard output:
+ * png_readers FILE. tests/system/png_readers.sh builds it once per library. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include <spng.h>
 
-/* SPNG_FMT_RAW: as the file has them. */
+/* SPNG_FMT_RAW: samples as stored in the file. */
 int main(int count, char **arguments) {
     FILE *file = count > 1 ? fopen(arguments[1], "rb") : NULL;
     spng_ctx *context = spng_ctx_new(0);
@@ -55,7 +55,7 @@ int main(int count, char **arguments) {
     FILE *file = count > 1 ? fopen(arguments[1], "rb") : NULL;
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    /* Without an error function libpng tells on standard error and comes back here. */
+    /* Without an error function, libpng prints errors to standard error and returns here. */
     if (!file || !info || setjmp(png_jmpbuf(png)))
         return 1;
     png_init_io(png, file);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Types into a program that runs on a terminal of its own: type.py COMMAND... <KEYS >SCREEN
+"""Types into a program that runs on its own terminal: type.py COMMAND... <KEYS >SCREEN
 
-The program's prompt must be READY, a number that grows with each command, and ">". A line of standard input, with its
-carriage return, is sent when there is a new prompt. The terminal is wide and high, so that nothing is wrapped, and
-nobody asks whether a list is to be shown.
+The prompt of the program must be READY, a number that increases with each command, and ">". At each new prompt, one
+line of standard input is sent with its carriage return. The terminal is so large that lines do not wrap and lists are
+shown without a question.
 """
 import fcntl
 import os

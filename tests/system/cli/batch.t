@@ -1,26 +1,26 @@
-# Many inputs into a folder, which is made; the outputs are those that each gives alone.
+# Many inputs into a new folder; the outputs equal those of single runs.
 $ gpufilter smooth samples/page.png samples/cutout.png --out-dir a/b -k 2>&1 | sed 's/in .*/in #/'
 > 2 done, 0 failed, 0 skipped in #
 $ ls -A a/b
 > cutout.png
 > page.png
 $ for name in page cutout; do gpufilter smooth -k samples/$name.png - | cmp - a/b/$name.png; done
-# What is there stays, without --force or --resume.
+# Without --force or --resume, existing outputs are kept.
 $ echo precious >a/b/page.png; gpufilter smooth -k samples/page.png samples/scene.png -O a/b -q
 ! gpufilter: a/b/page.png: exists already; use --force to replace it, or --resume to skip finished outputs
 [1]
 $ cat a/b/page.png
 > precious
 $ gpufilter smooth -k samples/page.png --out-dir a/b --force -q; gpufilter smooth -k samples/page.png - | cmp - a/b/page.png
-# --resume skips what is finished, and does the rest.
+# --resume skips finished outputs and makes the others.
 $ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 3 skipped in #
 $ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume --threads 7 --backend golden --rows-per-strip 3 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 4 skipped in #
-# With other settings, too: those want another folder, or --force.
+# Outputs made with other settings also count as finished: use another folder or --force.
 $ gpufilter normalize samples/{page,cutout}.png -O a/b --resume 2>&1 | sed 's/in .*/in #/'; gpufilter normalize samples/{page,cutout}.png -O a/b --force -q; gpufilter normalize samples/page.png - | cmp - a/b/page.png
 > 0 done, 0 failed, 2 skipped in #
-# An input that was changed since is done again, and an output that is not newer is replaced.
+# A changed input is processed again; an output that is not newer is replaced.
 $ mkdir in; cp samples/page.png samples/cutout.png in; gpufilter smooth in/*.png -O c -q; touch in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
@@ -30,7 +30,7 @@ $ touch -r in/cutout.png c/cutout.png; gpufilter smooth in/*.png -O c --resume 2
 $ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -O c -q; gpufilter smooth f.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 0 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-# What is newer counts as finished, whoever made it; but not an empty file.
+# Any newer file counts as finished, except an empty one.
 $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png; : >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cmp c/page.png e/page.png
 > mine
 $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/skipped in .*/skipped in #/'; gpufilter smooth ok.png - | cmp - c/page.png
@@ -39,12 +39,12 @@ $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c 
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-# The same folder in and out, with --force; --resume cannot tell what is finished there.
+# Inputs and outputs in the same folder, with --force; --resume cannot detect finished outputs there.
 $ cp -r in self; gpufilter smooth self/*.png --out-dir self --force -q; gpufilter smooth in/page.png - | cmp - self/page.png
 $ gpufilter smooth self/*.png --out-dir self --force --resume; gpufilter smooth self/*.png --out-dir self --resume; gpufilter smooth in/page.png - | cmp - self/page.png
 ! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
 ! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
-# One bad file does not stop the others; each is told.
+# A corrupt file does not stop the batch; each failure is reported.
 $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/skipped in .*/skipped in #/'; ls f
 > gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
 > gpufilter: in/empty.png: the file is empty
@@ -62,11 +62,11 @@ $ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threa
 > 0 done, 1 failed, 0 skipped, 2 not started in #
 $ gpufilter smooth . in/page.png -O h --fail-fast; ls h
 ! gpufilter: .: is a folder; use --recursive to process its images
-# A JSON line for each that was made.
+# One JSON line for each output.
 $ gpufilter smooth in/page.png in/bad.png in/cutout.png -O i --json --threads 1 2>/dev/null | grep -o '"files.*"image'
 > "files": ["in/page.png"], "output": "i/page.png", "image
 > "files": ["in/cutout.png"], "output": "i/cutout.png", "image
-# Names.
+# Templates for names.
 $ gpufilter smooth in/page.png ok.png -O n -q --name '{stem}-smooth{ext}'; gpufilter smooth in/page.png ok.png -O n -q --name '{{{index:3}}}_{name}.pgm'; gpufilter smooth in/page.png -O n -q --format tga; cp ok.png .hid.png; cp ok.png plain; cp ok.png two.dots.PNG; gpufilter smooth .hid.png plain two.dots.PNG -O n -q; ls -A n
 > .hid.png
 > ok-smooth.png
@@ -92,19 +92,19 @@ $ for template in '{stem' 'stem}' '{}' '{Stem}{ext}' '{index:}' '{index:0}' '{in
 $ gpufilter smooth ok.png -O n --name '{stem}'; gpufilter smooth ok.png -O n --name '{stem}.gif'; gpufilter smooth ok.png -O n -q --name '{stem}' --format png; gpufilter smooth ok.png - | cmp - n/ok
 ! gpufilter: --name: 'ok': no extension; end the template with {ext} or a known extension such as .png, or use --format
 ! gpufilter: --name: 'ok.gif': cannot write .gif; end the template with {ext} or a known extension such as .png, or use --format
-# Two inputs with one output are refused, before anything is done.
+# Two inputs with the same output are rejected before the batch starts.
 $ gpufilter smooth in/page.png samples/page.png -O x; gpufilter smooth in/page.png in/../in/page.png -O x; gpufilter smooth in/page.png ok.png -O x --name 'same{ext}'; ls x
 ! gpufilter: x/page.png: is the output of both in/page.png and samples/page.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 ! gpufilter: x/page.png: is the output of both in/page.png and in/../in/page.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 ! gpufilter: x/same.png: is the output of both in/page.png and ok.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 ! ls: cannot access 'x': No such file or directory
 [2]
-# So is an output that is the input of another, or a link to the output of another.
+# Also rejected: an output that is the input of another, or a link to another output.
 $ mkdir m; cp ok.png m/1.png; cp in/cutout.png m/2.png; gpufilter smooth m/2.png m/1.png -O m --force --name '{index}{ext}'; cmp ok.png m/1.png
 ! gpufilter: m/2.png: is an input that the output of m/1.png would replace; use another --out-dir or --name
 $ ln -s 1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force; cmp ok.png m/1.png; rm m/3.png; ln m/1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force -q; cmp m/1.png m/3.png; gpufilter smooth ok.png - | cmp - m/1.png
 ! gpufilter: m/3.png: is the output of both m/1.png and m/3.png; use a --name with {index}, such as '{index}-{stem}{ext}'
-# So are two that a link to a folder makes one, which may not be there yet.
+# Also rejected: two outputs that a link to a folder makes the same, even if the folder does not exist yet.
 $ mkdir -p w/a w/b w/out/a; cp ok.png w/a/x.png; cp in/cutout.png w/b/x.png; ln -s a w/out/b; gpufilter smooth -R w/a w/b/x.png -O w/out -q --name '{index}{ext}'; gpufilter smooth -R w -O w/out --force; ls -A w/out w/out/a
 > w/out:
 > 1.png
@@ -121,7 +121,7 @@ $ mkdir w/a/deep w/b/deep; mv w/a/x.png w/a/deep; mv w/b/x.png w/b/deep; gpufilt
 > w/out/b:
 > deep
 ! gpufilter: w/out/b/deep/x.png: is the output of both w/a/deep/x.png and w/b/deep/x.png; use a --name with {index}, such as '{index}-{stem}{ext}'
-# Folders: only if asked for, with the tree kept; hidden ones, links to folders and the outputs left out.
+# Folders are read only with -R. The tree is kept; hidden files, links to folders and the outputs are skipped.
 $ mkdir -p t/a/deep t/.hidden t/b; cp ok.png t/1.png; cp ok.png t/a/2.PGM; cp ok.png t/a/deep/3.jpeg; cp ok.png t/.hidden/4.png; cp ok.png t/.5.png; echo no >t/notes.txt; ln -s .. t/b/loop; ln -s ../1.png t/b/6.png; mkfifo t/7.png
 $ gpufilter smooth t ok.png -O tree -q; ls tree
 > ok.png
@@ -138,7 +138,7 @@ $ gpufilter smooth -R t/ -O t/out -q; (cd t/out; find . -type f | sort); gpufilt
 > ./b/6.png
 > 0 done, 0 failed, 5 skipped in #
 >   1 file skipped: unsupported format (.txt)
-# A dry run lists what would be written, and makes nothing.
+# A dry run lists the outputs and writes no files.
 $ gpufilter smooth --dry-run samples/card.png dry.png; gpufilter smooth --dry-run samples/card.png samples/page.png; gpufilter smooth --dry-run samples/card.png dry.tif; gpufilter smooth --dry-run absent.png dry.png; gpufilter smooth --dry-run --json samples/card.png dry.png; ls dry.png
 > dry.png
 ! gpufilter: samples/page.png: exists already; use --force to replace it
@@ -168,7 +168,7 @@ $ gpufilter smooth --dry-run samples/{card,page}.png absent.png -O dry --name 'a
 ! dry run: 1 to do, 0 failed, 1 skipped
 ! gpufilter: dry/page.png: exists already; use --force to replace it, or --resume to skip finished outputs
 ! dry run: 2 to do, 0 failed, 0 skipped
-# A dry run also finds what is in the way of outputs, and what is on standard output stays data.
+# A dry run also detects obstacles to outputs; standard output contains only data.
 $ echo text >plain; mkdir -p dry/card.png; ln -s nowhere dry/page.png; for out in plain plain/in dry new/deep; do gpufilter smooth -k --dry-run --force samples/{card,page}.png -O $out; echo $?; done; ls new; gpufilter smooth -k --dry-run --format png samples/card.png - | wc -c; rm -r plain dry
 > 1
 > 1
@@ -187,16 +187,16 @@ $ echo text >plain; mkdir -p dry/card.png; ln -s nowhere dry/page.png; for out i
 ! dry run: 2 to do, 0 failed, 0 skipped
 ! ls: cannot access 'new': No such file or directory
 ! standard output
-# A name that tells a format which is not written.
+# A name with the extension of a format that cannot be written.
 $ for name in '{stem}.tif' '{stem}'; do gpufilter smooth -k samples/card.png -O out --name "$name"; done; ls out
 ! gpufilter: --name: 'card.tif': cannot write .tif; end the template with {ext} or a known extension such as .png, or use --format
 ! gpufilter: --name: 'card': no extension; end the template with {ext} or a known extension such as .png, or use --format
 ! ls: cannot access 'out': No such file or directory
 [2]
-# Samples are counted in PNG, not in PPM.
+# Clipped samples are counted for PNG, not for PPM.
 $ mkdir mix; cp samples/card.png mix; gpufilter smooth -q samples/scene.png mix/scene.ppm; gpufilter smooth -R mix -O mixed 2>&1 | tail -n 1; rm -r mix mixed
 >   brightness x1.452, 17.6 % of samples clipped (not counted in all images); --keep-brightness avoids it
-# What is not called like an image is counted; finding none is a failure, and leaves no folder behind.
+# Files without an image extension are counted; if no image is found, the run fails and creates no folder.
 $ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,README,.hidden.xyz} odd/$'\x9bq.\x9bq'; for line in "-R odd -O none" "-R odd -O none -q" "-R odd -O none --raw 3x3:u8" "-O none --files-from /dev/null" "-O none -R odd odd/in --shard 2/2"; do gpufilter smooth $line; echo $?; done; gpufilter hist -R odd/in; ls none
 > 1
 > 1
@@ -263,7 +263,7 @@ $ gpufilter smooth --files-from list -O odd; gpufilter smooth --files-from absen
 > gpufilter: --files-from '/dev/null': no images found
 ! gpufilter: --files-from 'list': contains a NUL byte; use --null for NUL-terminated names
 ! gpufilter: absent: cannot open: No such file or directory
-# A name is no longer than a path; what follows is not read.
+# The length of a name is limited to that of a path; the rest of the list is not read.
 $ { printf 'ok.png\n\n'; head -c 4095 /dev/zero | tr '\0' a; } | gpufilter smooth --files-from - -O l --force 2>&1 | sed 's/a[a.]*a:/a:/; s/in [0-9].*/in #/'
 > gpufilter: a: cannot open: File name too long
 > 1 done, 1 failed, 0 skipped in #
@@ -321,17 +321,17 @@ $ gpufilter smooth ok.png -O ''; gpufilter hist ok.png --null; gpufilter hist ok
 ! gpufilter: --null: requires --files-from
 ! gpufilter: --fail-fast: cannot be combined with --keep-going
 [2]
-# What cannot begin leaves no folders behind, but those that were there.
+# A batch that cannot start removes the folders that it created, but no others.
 $ mkdir -p y/z; gpufilter smooth -R t -O y/z/x/w --backend cpu --device 0; gpufilter smooth ok.png -O y/u/v --backend cpu --device 0; gpufilter smooth none ok.png -O y/v --fail-fast; find y | sort
 > y
 > y/z
 ! gpufilter: --device: the cpu backend has none; use --backend cuda
 ! gpufilter: --device: the cpu backend has none; use --backend cuda
 ! gpufilter: none: is a folder; use --recursive to process its images
-# A message is one line that says what is wrong, however long the path.
+# A message is one line with the reason, for any length of the path.
 $ deep=$(printf 'deep%.0s/' {1..300}); gpufilter smooth ok.png -O $deep -q; gpufilter smooth ok.png -O $deep 2>&1 | head -n 1 | sed 's/deep.*deep/DEEP/'
 > gpufilter: DEEP/ok.png: exists already; use --force to replace it, or --resume to skip finished outputs
-# Measuring many: one after the other, in order.
+# Measuring filters print their results in the order of the inputs.
 $ gpufilter hist samples/gradient16.png samples/page.png -n 2 --no-progress 2>/dev/null | grep by
 > samples/gradient16.png: 640x480 grey u16, by cpu
 > samples/page.png: 850x1100 grey u8, by cpu

@@ -1,4 +1,4 @@
-# How fast things are here differs from run to run; what is told about does not.
+# Measured speeds vary between runs; the other output does not.
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -E 's/^cpu: .*/cpu: #/; s/^cuda: .*/cuda: #/; s/ +/ /g; s/ [0-9.]+\b/ #/g'
 > cpu: #
 > cuda: #
@@ -17,14 +17,14 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 --threads 1 | sed -
 > dot cpu, # thread # # - # -
 > compare golden # # - # -
 > compare cpu, # thread # # - # -
-# Tables fit into 80 columns; the name of a GPU, or why there is none, need not.
+# Tables fit into 80 columns, except the name of a GPU or the reason for its absence.
 $ gpufilter bench --size 1 --seconds 0 | awk 'length > 80 && !/^(cuda( [0-9]+)?|not verified): /'
-# A record; which can be read.
+# JSON output is valid.
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 2 --json --type u16 --channels 1 'hist bins=8' | sed -E 's/(cpu|cuda_error|device)": "[^"]*"/\1": "#"/g; s/(expected )[^"]*/\1#/g; s/": [0-9][-+.e0-9]*/": #/g'
 > {"schema": "gpufilter-bench", "schema_version": #, "program": "0.1.0", "cpu": "#", "cuda": [], "cuda_error": "#", "image": {"width": #, "height": #, "channels": #, "type": "u16"}, "filters": [{"filter": "hist", "settings": "bins=8", "parameters": {"bins": #, "range": [0, 65535], "channel": "luma", "per-row": false, "extract": null, "out": null, "mask": null}, "target": "golden", "backend": "golden", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "matches_golden": true}, {"filter": "hist", "settings": "bins=8", "parameters": {"bins": #, "range": [0, 65535], "channel": "luma", "per-row": false, "extract": null, "out": null, "mask": null}, "target": "cpu, 1 thread", "backend": "cpu", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "matches_golden": true}, {"filter": "hist", "settings": "bins=8", "parameters": {"bins": #, "range": [0, 65535], "channel": "luma", "per-row": false, "extract": null, "out": null, "mask": null}, "target": "cpu, 2 threads", "backend": "cpu", "device": "#", "seconds": #, "uploading": null, "computing": #, "downloading": null, "runs": #, "matches_golden": true}]}
 $ gpufilter bench --size 1 --seconds 0 --json | if command -v python3 >/dev/null; then python3 -m json.tool; else cat; fi >/dev/null && echo read
 > read
-# One filter, several times; with settings in one argument.
+# One filter several times, with settings in one argument.
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 1 smooth 'smooth radius=3 axis=xy' 'hist bins=8 extract=3' | grep -oE '^(smooth|hist)[^,]*(golden|cpu, 1 thread)'
 > smooth                  golden
 > smooth                  cpu, 1 thread
@@ -32,7 +32,7 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --size 1 --seconds 0 -j 1 smooth 'smooth
 > smooth radius=3 axis=xy cpu, 1 thread
 > hist bins=8 extract=3   golden
 > hist bins=8 extract=3   cpu, 1 thread
-# What is not there, or does not fit.
+# Unknown names and invalid settings.
 $ gpufilter bench nothing
 ! gpufilter: bench: 'nothing': no such filter; see 'gpufilter --help'
 [2]

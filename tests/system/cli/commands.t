@@ -1,4 +1,4 @@
-# What files hold; a bad one does not keep the others from being told.
+# Contents of files; a corrupt file does not stop the others.
 $ gpufilter info samples/scene.png samples/gradient16.png samples/cutout.png samples/ramp.pfm
 > samples/scene.png: PNG, 768x512 RGB u8 (8-bit RGB), 1.2 MB of pixels
 > samples/gradient16.png: PNG, 640x480 grey u16 (16-bit grey), 614 kB of pixels
@@ -35,7 +35,7 @@ $ mkdir -p tree/deep none; cp samples/card.png tree/deep/b.png; cp samples/ramp.
 $ gpufilter info --bins 3 samples/page.png
 ! gpufilter: --bins: unknown option of info (it is an option of hist); see 'gpufilter info --help'
 [2]
-# What this machine has: there is always a processor; without a GPU the reason is told, and that is an answer.
+# The devices of this machine: always a CPU; without a GPU the reason is printed, with exit code 0.
 $ CUDA_VISIBLE_DEVICES= gpufilter devices | sed -E 's/[0-9]+ cores?, [a-z0-9]+/#/; s/^(cuda: ).*/\1#/'
 > cpu: #
 > cuda: #
@@ -57,12 +57,12 @@ $ CUDA_VISIBLE_DEVICES= gpufilter verify --samples 1 --backend cuda 2>&1 | sed -
 $ gpufilter verify --samples none
 ! gpufilter: --samples 'none': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
 [2]
-# Every command tells its version, and a filter tells the same one.
+# Every command and every filter prints the same version.
 $ for command in --version version "smooth -V" "hist --version" "verify -V" "info --version" "devices -V"; do gpufilter $command; done | sed -E 's/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD: [a-z0-9]+$/built in #/' | sort -u
 > Copyright (c) 2026 The gpufilter authors; MIT License
 > built in #
 > gpufilter 0.1.0
-# Names reach a terminal without newlines and escape sequences; JSON has them as they are.
+# Terminals get names without newlines and escape sequences; JSON contains them escaped.
 $ printf 'P5\n2 1\n255\n\1\2' >$'a\e[31m\nb.pgm'; for command in info "hist -n 1" "axis-sum --csv -v"; do gpufilter $command $'a\e[31m\nb.pgm' 2>&1 | grep -o '^.*b.pgm: [A-Z0-9]*'; done
 > a?[31m?b.pgm: PGM
 > a?[31m?b.pgm: 2
@@ -70,7 +70,7 @@ $ printf 'P5\n2 1\n255\n\1\2' >$'a\e[31m\nb.pgm'; for command in info "hist -n 1
 $ gpufilter dot $'a\e[31m\nb.pgm' $'a\e[31m\nb.pgm' | head -n 1; gpufilter info --json $'a\e[31m\nb.pgm' | grep -o '"file": "[^"]*"'
 > a?[31m?b.pgm, a?[31m?b.pgm: 2x1 grey u8, by cpu
 > "file": "a\u001b[31m\u000ab.pgm"
-# Those that have two bytes in UTF-8 neither, nor is one of them there alone. Other names stay, and CSV has all as they are unless it is shown.
+# C1 control characters, alone or as two bytes of UTF-8, are also removed. Other names are unchanged; CSV is exact unless it is on a terminal.
 $ for name in $'a\xc2\x9b31m\x7f.pgm' $'b\x9b31m.pgm' 'Über 画像.pgm'; do cp $'a\e[31m\nb.pgm' "$name"; gpufilter info "$name" | cut -d : -f 1; gpufilter info "--$name" 2>&1 | cut -d : -f 2; gpufilter info "x$name" 2>&1 | cut -d : -f 2; gpufilter info --json "$name" | grep -o '"file": "[^"]*"'; done
 > a??31m?.pgm
 >  --a??31m?.pgm
@@ -91,7 +91,7 @@ $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter axis-sum -q -j
 > file,y,grey
 > "a?[31m?b.pgm",0,3
 > a??31m?.pgm,0,3
-# Bytes that are no UTF-8 are '?' wherever people read them; JSON and CSV in files keep them exactly.
+# Invalid UTF-8 is printed as '?' for people; JSON and CSV in files keep the bytes exactly.
 $ for name in $'a\xff\x9b2Jb.png' $'a\xe0\x9b2Jb.png' $'a\xc1\x9b2Jb.png' $'\xe7\x94\xbb\x9b2J.png'; do gpufilter info "$name"; done
 ! gpufilter: a??2Jb.png: cannot open: No such file or directory
 ! gpufilter: a??2Jb.png: cannot open: No such file or directory
@@ -112,17 +112,17 @@ $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter axis-sum -q -j
 > Über 画像.pgm,0,3
 $ gpufilter axis-sum -j 1 --csv -q $'n\xff\x9b.pgm' 'Über 画像.pgm' | sed -n 2p | od -An -c
 >    n 377 233   .   p   g   m   ,   0   ,   3  \n
-# A file that fails in a batch is named once.
+# A file that fails in a batch is reported once.
 $ gpufilter hist -q -n 1 $'absent\xff\x9b.png' $'absent\n.png' $(printf 'l%.0s' {1..1200}).png
 ! gpufilter: absent??.png: cannot open: No such file or directory
 ! gpufilter: absent?.png: cannot open: No such file or directory
 ! gpufilter: lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll...llllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll.png: cannot open: File name too long
 [1]
-# What contradicts itself.
+# Contradictory options.
 $ gpufilter hist -q -v -n 1 samples/page.png
 ! gpufilter: --quiet: cannot be combined with --verbose
 [2]
-# Numbers have a point whatever the locale.
+# Numbers have a decimal point in any locale.
 $ LC_ALL=de_DE.UTF-8 gpufilter axis-sum --csv samples/ramp.pfm
 > y,grey
 > 0,9833.759999893606

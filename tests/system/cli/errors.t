@@ -1,4 +1,4 @@
-# Usage: exit 2, one line, nothing is written.
+# Usage errors: exit code 2, one line, no output.
 $ gpufilter smoth a.png b.png
 ! gpufilter: smoth: no such filter or command; did you mean smooth?
 [2]
@@ -76,7 +76,7 @@ $ gpufilter smooth samples/scene.png samples
 [1]
 $ ls
 > samples
-# Files: exit 1, one line, what was there stays, no litter.
+# File errors: exit code 1, one line; existing files are kept, and no temporary files are left.
 $ gpufilter smooth absent.png out.png
 ! gpufilter: absent.png: cannot open: No such file or directory
 [1]
@@ -153,10 +153,10 @@ $ gpufilter smooth samples/scene.png - --format ppm >/dev/full
 $ gpufilter --help >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
 [1]
-# However long the name, the reason is told.
+# The reason is printed for any length of the name.
 $ gpufilter smooth $(printf 'a/%.0s' {1..900}) out.png 2>&1 | tail -c 55
 > a/a/a/a/a/a/a/: cannot open: No such file or directory
-# Limits name the option that raises them.
+# Errors about limits name the option that raises the limit.
 $ gpufilter smooth --max-pixels 1000 samples/scene.png out.png
 ! gpufilter: samples/scene.png: 768x512 pixels are over the limit of 1000; raise it with --max-pixels
 [1]
@@ -174,7 +174,7 @@ $ ls -A | grep -v samples
 > shorter.png
 > text.png
 
-# What may have been meant.
+# Suggestions for misspelled words.
 $ gpufilter axissum in.png
 ! gpufilter: axissum: no such filter or command; did you mean axis-sum?
 [2]

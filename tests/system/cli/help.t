@@ -1,4 +1,4 @@
-# Help says what the descriptors say.
+# The help is generated from the descriptors.
 $ gpufilter
 > Usage: gpufilter FILTER [OPTION]... IN [OUT]
 >   or:  gpufilter FILTER [OPTION]... --out-dir DIR IN...
@@ -168,14 +168,14 @@ $ gpufilter smooth --version | sed -E '2s/^(no CUDA|CUDA for sm [^,]+), (no )?ca
 > built in #
 > Copyright (c) 2026 The gpufilter authors; MIT License
 $ gpufilter smooth --help | awk 'length > 80'
-# docs/security.md has the limits as they are.
+# The limits in docs/security.md equal the defaults.
 $ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/security.md | while read -r name default; do gpufilter smooth --help | grep -A2 -e "--$name " | tr -s ' \n' ' ' | grep -o "^ --$name\|default: $default)" | tr -d '\n'; echo; done
 >  --max-pixelsdefault: 8G)
 >  --max-memorydefault: 4G)
 >  --max-chunkdefault: 16M)
 >  --max-secondsdefault: 60)
 
-# What there is fits on a screen of 80 columns and 24 lines, with its prompt: six filters and what stands around them.
+# The overview fits on a screen of 80 columns and 24 lines with a prompt, for six filters.
 $ gpufilter | awk '/^Filters/, /^$/ {next} END {exit NR - NF > 22}'; gpufilter | awk '/^Filters/, /^$/ {next} {n++} END {exit n > 14}'; gpufilter | awk 'length > 80 {exit 1}'
 
 # -h fits on a screen of 24 lines and 80 columns, --help has every option.

@@ -1,4 +1,4 @@
-# A terminal gets 32 lines where nobody asked for more; files and pipes all bins.
+# On a terminal, the default is 32 lines; files and pipes get all bins.
 $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color never samples/page.png | tr -d '\r' | sed -n '1,5p;$p'
 > samples/page.png: 850x1100 grey u8, by cpu
 > 
@@ -86,11 +86,11 @@ $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 }
 > 7,0.875,1,0
 > Bin 0 [0, 0.125) count: 26
 >   values: 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 ...
-# JSON is one line; from "result" on it is the same on every backend, thread count and strip.
+# JSON is one line; from "result" on it is the same for every backend, number of threads and strip height.
 $ gpufilter hist --json --bins 4 --extract 1,2 samples/page.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
 > {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": [0, 255], "channel": "luma", "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 64, 128, 192], "to": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [64, 128], "to": [127, 191], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
 $ gpufilter hist --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' >want; for options in "-b golden" "-j 1" "-j 7" "--rows-per-strip 1" "--rows-per-strip 77" "--simd portable" "--max-memory 40M"; do gpufilter hist $options --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' | cmp - want; done
-# Extracted samples go to a file, all of them, in the image's order.
+# All extracted samples are written to a file, in the order of the image.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png; head -n 4 v.csv; wc -l <v.csv
 > x,y,channel,value
 > 71,0,luma,127
@@ -115,16 +115,16 @@ $ gpufilter hist --bins 8 --extract 3 --out - samples/scene.png 2>text | cmp - v
 >   values: 127 118 126 127 123 125 126 127 125 116 ...
 $ gpufilter hist -q --bins 8 --extract 3 --out - samples/scene.png | cmp - v.csv
 $ cat samples/scene.png | gpufilter hist -q --bins 8 --extract 3 --out - - | cmp - v.csv
-# In a format of one's own choice, whatever the name; .npy to a pipe, too.
+# --sample-format overrides the extension; .npy can also be written to a pipe.
 $ gpufilter hist -q --bins 8 --extract 3 --out - --sample-format npy samples/scene.png | cat | cmp - v.npy
 $ gpufilter hist -q --bins 8 --extract 7 --out v.dat --sample-format json samples/page.png; cmp v.dat v.json
 $ gpufilter hist -q --bins 8 --extract 7 --out - --sample-format text samples/page.png
 ! gpufilter: --sample-format 'text': must be csv, npy or json
 [2]
-# What is told beside the data names the input.
+# Messages printed with the data name the input.
 $ gpufilter hist -q --bins 8 --extract 3 --out - - <samples/scene.png 2>&1 | cmp - v.csv; gpufilter hist -v --bins 8 - <samples/scene.png 2>&1 >/dev/null | head -n 1 | cut -d ' ' -f 1-2
 > standard input:
-# The mask holds the bin's pixels; the rest is transparent.
+# The mask contains the pixels of the bin; all others are transparent.
 $ gpufilter hist -q --bins 8 --extract 3 --mask mask.pam samples/scene.png; head -n 7 mask.pam | strings; gpufilter hist --csv --channel a --bins 2 mask.pam
 > WIDTH 768
 > HEIGHT 512
@@ -140,7 +140,7 @@ $ gpufilter hist -q --bins 8 --extract 3 --mask mask.png --out x.csv samples/sce
 > mask.png, mask.pam: 768x512 RGBA u8, by cpu
 > 
 > same: 1572864 samples
-# Rows of their own.
+# One histogram per row.
 $ gpufilter hist --per-row --bins 2 --csv samples/ramp.pfm
 > y,channel,bin,count
 > 0,grey,0,5
@@ -151,7 +151,7 @@ $ gpufilter hist --per-row --bins 2 --csv samples/ramp.pfm
 > 2,grey,1,1019
 > 3,grey,0,5
 > 3,grey,1,1019
-# What cannot be: one line, exit 2, nothing written.
+# Invalid requests: one line, exit code 2, no output.
 $ gpufilter hist --bins 8 --extract 8 samples/scene.png
 ! gpufilter: --extract '8': must be bins from 0 to 7, ascending, at most 64 of them, such as 3 or 3,5; or all
 [2]
@@ -197,8 +197,8 @@ $ gpufilter hist --plot - --json samples/scene.png
 $ gpufilter hist --plot - --out - --extract 3 samples/scene.png
 ! gpufilter: --plot: standard output is already used for data; write the data to a file
 [2]
-# Options are about something: where that was not asked for they are refused, and filters that never have it
-# do not have them.
+# An option that depends on another one is rejected without it. Filters for which an option has no meaning
+# do not have it.
 $ for option in --log-scale "--plot-format svg" "--sample-format npy" "--format png" "--compression small" --strip; do gpufilter hist $option samples/scene.png; done
 ! gpufilter: --log-scale: requires --plot
 ! gpufilter: --plot-format: requires --plot
@@ -234,7 +234,7 @@ $ for command in axis-sum hist dot compare normalize; do echo $command: $(gpufil
 > dot: --csv
 > compare: --format --compression --strip --force --csv
 > normalize: --format --compression --strip --force
-# What is there stays there, and a failed run leaves nothing.
+# Existing files are kept, and a failed run leaves no files.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png
 ! gpufilter: v.csv: exists already; use --force to replace it
 [1]

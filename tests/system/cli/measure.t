@@ -47,9 +47,9 @@ $ gpufilter axis-sum --alpha samples/cutout.png | tail -n 5
 > g        17358324   75.33994791666667
 > b        18344649   79.62087239583333
 > a        29351916        127.39546875
-# The same on every backend, thread count and strip.
+# The same for every backend, number of threads and strip height.
 $ for axis in x y; do for image in scene.png cutout.png gradient16.png ramp.pfm; do gpufilter axis-sum -a $axis --csv samples/$image >want; for options in "-b golden" "-j 1" "-j 5" "--rows-per-strip 1" "--rows-per-strip 37" "--simd portable"; do gpufilter axis-sum -a $axis $options --csv samples/$image | cmp - want; done; done; done
-# dot: an image with itself, and with another.
+# dot: an image with itself, and with another image.
 $ gpufilter dot samples/scene.png samples/scene.png
 > samples/scene.png, samples/scene.png: 768x512 RGB u8, by cpu
 > 
@@ -72,7 +72,7 @@ $ gpufilter smooth -k samples/scene.png s.png; gpufilter dot samples/scene.png s
 > g        192.56573232014975  25.285013552775307
 > b        235.34442138671875   24.41376452636506
 > total    208.94005415174695   24.93058657940637
-# No line is longer than a terminal has columns, or 80, however large the numbers.
+# Lines are at most as long as the terminal is wide, or 80 columns, for any size of the numbers.
 $ for type in u16le u16be f32le f32be; do size=$((6000 * 4 * (${type:1:2} / 8))); head -c $size samples/scene.png >x.raw; tail -c $size samples/scene.png >y.raw; gpufilter dot --raw 100x60x4:$type x.raw y.raw; gpufilter axis-sum --raw 100x60x4:$type --axis y x.raw; done | awk '{ lines++ } length > 80; END { print lines " lines" }'
 > 472 lines
 $ for width in 44 150; do python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' sh -c "stty cols $width; NO_COLOR=1 gpufilter dot samples/scene.png s.png" | tr -d '\r'; done
@@ -112,7 +112,7 @@ $ gpufilter dot --json samples/gradient16.png samples/gradient16.png | sed 's/.*
 > : {"products": {"channel": ["grey"], "a.b": [390803183006364], "a.a": [390803183006364], "b.b": [390803183006364], "cosine": [1], "mse": [0], "psnr": ["inf"]}}}
 $ gpufilter dot samples/scene.png - <s.png | tail -n 1
 > total    208.94005415174695   24.93058657940637
-# compare: 0 the same, 1 different, 2 could not compare.
+# compare: exit code 0: equal, 1: different, 2: error.
 $ gpufilter compare samples/scene.png samples/scene.png
 > samples/scene.png, samples/scene.png: 768x512 RGB u8, by cpu
 > 
@@ -149,7 +149,7 @@ $ gpufilter compare - - <s.png
 $ gpufilter compare samples/scene.png samples/scene.png >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
 [2]
-# Where they differ is drawn: red a little, yellow a lot, the rest dark.
+# --diff: small differences are red, large ones yellow, the rest is dark.
 $ { printf 'P5\n3 1\n255\n'; printf '\100\100\100'; } >a.pgm; { printf 'P5\n3 1\n255\n'; printf '\100\101\377'; } >b.pgm; gpufilter compare --diff d.ppm a.pgm b.pgm; tail -c 9 d.ppm | od -An -tu1
 > a.pgm, b.pgm: 3x1 grey u8, by cpu
 > 
@@ -158,7 +158,7 @@ $ { printf 'P5\n3 1\n255\n'; printf '\100\100\100'; } >a.pgm; { printf 'P5\n3 1\
 $ gpufilter compare --diff d.ppm a.pgm b.pgm
 ! gpufilter: d.ppm: exists already; use --force to replace it
 [2]
-# normalize: a file is read twice, a pipe is held; the pixels are the same.
+# normalize reads a file twice and buffers a pipe; the pixels are the same.
 $ gpufilter normalize samples/scene.png n.png; cat samples/scene.png | gpufilter normalize - - | cmp - n.png; gpufilter normalize - - <samples/scene.png | cmp - n.png
 $ gpufilter axis-sum --csv n.png >/dev/null; gpufilter axis-sum n.png | tail -n 4
 > channel       sum                mean
@@ -171,7 +171,7 @@ $ cat samples/scene.png | gpufilter normalize --max-memory 100K - n2.png
 $ gpufilter normalize samples/ramp.pfm n.pfm; gpufilter axis-sum --json n.pfm | sed 's/.*"totals"//'
 > : {"channel": ["grey"], "sum": [4096.00009797886], "mean": [1.0000000239206202]}}}
 $ for options in "-b golden" "-j 1" "--rows-per-strip 1" "--simd portable"; do gpufilter normalize $options samples/scene.png - | cmp - n.png; done
-# Image filters tell what they did as JSON, too.
+# Image filters also report as JSON.
 $ gpufilter smooth --json -k --radius 3 samples/page.png p.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
 > {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "brightness": 1, "clipped": 0, "bytes_in": 517277, "bytes_out": 278750, "seconds": #, "parameters": {"gain": 1, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}
 $ gpufilter smooth --csv samples/page.png q.png

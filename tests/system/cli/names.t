@@ -1,4 +1,4 @@
-# Names in JSON: characters as they are, what is no UTF-8 as the one that stands for it.
+# Names in JSON: valid UTF-8 is unchanged; invalid bytes become replacement characters.
 $ for name in 'a"b\c' $'tab\there' 'ünïcödé' '画像' '😀' $'half\xc3' $'lone\x80' $'over\xc0\xaf' $'surrogate\xed\xa0\x80' $'beyond\xf4\x90\x80\x80' $'five\xf8\x88\x80\x80\x80'; do printf 'P5\n1 1\n255\nx' >"$name.pgm"; gpufilter axis-sum --json "$name.pgm" | sed 's/.*"files": \[\([^]]*\)\].*/\1/'; done
 > "a\"b\\c.pgm"
 > "tab\u0009here.pgm"
@@ -11,7 +11,7 @@ $ for name in 'a"b\c' $'tab\there' 'ünïcödé' '画像' '😀' $'half\xc3' $'l
 > "surrogate\ufffd\ufffd\ufffd.pgm"
 > "beyond\ufffd\ufffd\ufffd\ufffd.pgm"
 > "five\ufffd\ufffd\ufffd\ufffd\ufffd.pgm"
-# What verify needs.
+# Requirements of verify.
 $ gpufilter verify --backend cpu --device 0
 ! gpufilter: --device: requires --backend cuda or all
 [2]

@@ -1,4 +1,4 @@
-# A file without a header is told what it holds, and gives what it gives with one.
+# A file whose format is given by --raw gives the same results as with a header.
 $ gpufilter smooth -q samples/scene.png a.ppm; head -n 3 a.ppm | wc -c
 > 15
 $ gpufilter info --raw 768x512x3:u8+15 a.ppm
@@ -9,11 +9,11 @@ $ gpufilter normalize -q a.ppm mean.ppm; gpufilter normalize -q --raw 768x512x3:
 $ gpufilter smooth -q samples/gradient16.png b.pgm; gpufilter smooth b.pgm --axis y - >want.png; head -n 3 b.pgm | wc -c
 > 17
 $ gpufilter smooth --raw 640x480:u16be+17 --axis y b.pgm - | cmp - want.png
-# Also through a pipe, and of a filter that reads it twice.
+# The same through a pipe, and for a filter that reads the input twice.
 $ cat b.pgm | gpufilter smooth --raw 640x480:u16be+17 --axis y - - | cmp - want.png
 $ gpufilter smooth --raw 640x480:u16be+17 --axis y - - <b.pgm | cmp - want.png
 $ cat a.ppm | gpufilter normalize --raw 768x512x3:u8+15 - - --format ppm | cmp - mean.ppm
-# What is written as .raw is rows alone, little-endian, and is read again.
+# A .raw output consists of rows only, little-endian, and can be read again.
 $ gpufilter smooth -q samples/gradient16.png c.raw; tail -c +18 b.pgm | dd conv=swab status=none | cmp - c.raw; gpufilter info --raw 640x480:u16 c.raw
 > c.raw: RAW, 640x480 grey u16 (16-bit raw, little-endian), 614 kB of pixels
 $ gpufilter smooth --format raw samples/gradient16.png - | cmp - c.raw; gpufilter smooth samples/gradient16.png --format raw d.dat -q; cmp c.raw d.dat
@@ -26,13 +26,13 @@ $ gpufilter smooth -q samples/cutout.png rgba.raw; gpufilter smooth -q samples/r
 >  16384 ramp.raw
 $ gpufilter smooth -q --stages enhance --gain 1 --raw 480x480x4:u8 rgba.raw rgba.pam; gpufilter smooth samples/cutout.png - --format pam | cmp - rgba.pam
 $ gpufilter hist --raw 1024x4:f32 --bins 2 --csv ramp.raw >got.csv; gpufilter smooth samples/ramp.pfm - --format pfm | gpufilter hist --bins 2 --csv - | cmp - got.csv
-# Then every input is, whatever it begins with.
+# --raw applies to every input, even if it has a header.
 $ gpufilter info --raw 4x2:u8 samples/page.png
 ! gpufilter: samples/page.png: holds 517277 bytes, and --raw says 8; give its real shape
 [1]
 $ printf 'P5 1 1 255\n.' | gpufilter info --json --raw 2x3:u16be -
 > {"schema": "gpufilter-info", "schema_version": 2, "file": "-", "kind": "raw", "image": {"width": 2, "height": 3, "channels": 1, "type": "u16"}, "stored": "16-bit raw, big-endian", "metadata": []}
-# A wrong shape would give wrong pixels.
+# A wrong shape is rejected, because the pixels would be wrong.
 $ gpufilter smooth --raw 640x481:u16 c.raw out.png
 ! gpufilter: c.raw: holds 614400 bytes, and --raw says 615680; give its real shape
 [1]
@@ -63,7 +63,7 @@ $ gpufilter smooth c.raw out.png
 $ ls out.png
 ! ls: cannot access 'out.png': No such file or directory
 [2]
-# Many of them; of folders, .raw files alone, and without --raw none: cameras call their files so, too.
+# Batches: folders contribute only .raw files, and none without --raw, because raw camera files have the same extension.
 $ mkdir in in/deep; cp c.raw in/one.raw; cp c.raw in/deep/two.RAW; cp c.raw in/three.dat; cp samples/page.png in
 $ gpufilter smooth -R in --raw 640x480:u16 -O out -q; (cd out; find . -name '*[a-z0-9A-Z]' -type f | sort | grep -v done); gpufilter smooth --raw 640x480:u16 c.raw - --format raw | tee want.raw | cmp - out/one.raw; cmp want.raw out/deep/two.RAW
 > ./deep/two.RAW

@@ -1,4 +1,4 @@
-# Every third of five pictures; {index} counts all of them.
+# Every third of five images; {index} counts all of them.
 $ for name in a b c d e; do cp samples/page.png $name.png; done; gpufilter smooth ?.png -O out --shard 2/3 --name '{index}-{stem}{ext}' 2>&1 | sed 's/in .*/in #/'; ls -A out
 > 2 done, 0 failed, 0 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
@@ -13,15 +13,15 @@ $ gpufilter smooth ?.png -O out --shard=1/3 --name '{index}-{stem}{ext}' -q; gpu
 $ gpufilter smooth ?.png -O out --name '{index}-{stem}{ext}' --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth ?.png -O out --name '{index}-{stem}{ext}' --resume --shard 1/2 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 5 skipped in #
 > 0 done, 0 failed, 3 skipped in #
-# A shard without inputs has nothing to do.
+# A shard without inputs succeeds.
 $ gpufilter smooth ?.png -O few --shard 6/1000000 2>&1 | sed 's/in .*/in #/'; gpufilter hist ?.png --shard 7/7 --csv -q
 > 0 done, 0 failed, 0 skipped in #
-# Names of all are checked by each.
+# Every shard checks the names of all outputs.
 $ mkdir in; cp a.png in; gpufilter smooth a.png b.png in/a.png -O x --shard 2/3; ls x
 ! gpufilter: x/a.png: is the output of both a.png and in/a.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 ! ls: cannot access 'x': No such file or directory
 [2]
-# What is told of gathering, each tells; what is below a folder, lists on standard input.
+# Every shard reports problems with the list of inputs; folders, and lists on standard input.
 $ gpufilter smooth a.png in b.png absent.png -O x --shard 2/2 2>&1 | sed 's/skipped in .*/skipped in #/'; ls x
 > gpufilter: in: is a folder; use --recursive to process its images
 > 1 done, 1 failed, 0 skipped in #
@@ -30,7 +30,7 @@ $ gpufilter smooth a.png in b.png absent.png -O x --shard 2/2 2>&1 | sed 's/skip
 $ gpufilter smooth -R in a.png -O y --shard 1/2 -q; ls *.png | gpufilter smooth --files-from - -O y --shard 4/4 -q; ls y
 > d.png
 ! gpufilter: y/a.png: is the output of both in/a.png and a.png; use a --name with {index}, such as '{index}-{stem}{ext}'
-# Measuring: in the shard's order.
+# Measuring filters: in the order of the shard's inputs.
 $ gpufilter hist -n 2 -R --shard 2/3 samples/page.png e.png d.png c.png b.png --csv -q
 > file,bin,from,to,grey
 > e.png,0,0,127,44398
@@ -96,7 +96,7 @@ $ gpufilter hist a.png --shard 1/1 --plot p.png; gpufilter hist --shard 1/1
 ! gpufilter: --plot: not supported for several inputs; run the filter once per input
 ! gpufilter: hist: expected input files; see 'gpufilter hist --help'
 [2]
-# Folders that were made stay, for other shards count on them.
+# A failed shard keeps the folders that it created, because other shards use them.
 $ gpufilter smooth a.png -O new/folder --shard 1/2 --backend cpu --device 0; ls -d new/folder
 > new/folder
 ! gpufilter: --device: the cpu backend has none; use --backend cuda

@@ -1,4 +1,4 @@
-"""What docs/numerics.md says of all filters: samples, stores, luma, and the order of sums."""
+"""The rules of docs/numerics.md that all filters share: sample ranges, stores, luma, and the order of sums."""
 
 import numpy as np
 
@@ -7,17 +7,17 @@ NAMES = {1: ["grey"], 2: ["grey", "a"], 3: ["r", "g", "b"], 4: ["r", "g", "b", "
 
 
 def top(image):
-    """The largest sample value: 255, 65535, or 1 for f32."""
+    """Return the largest sample value: 255, 65535, or 1 for f32."""
     return np.iinfo(image.dtype).max if image.dtype != F32 else 1
 
 
 def colours(image):
-    """How many channels come before alpha."""
+    """Return the number of channels before alpha."""
     return image.shape[2] - 1 if image.shape[2] in (2, 4) else image.shape[2]
 
 
 def store(image, colour):
-    """The image with its colour channels replaced by binary32 results, stored in its own type."""
+    """Return the image with its colour channels replaced by binary32 results, stored in the image's type."""
     out = image.copy()
     if image.dtype != F32:
         colour = np.rint(np.minimum(np.maximum(colour, F32(0)), F32(top(image))))
@@ -28,7 +28,7 @@ def store(image, colour):
 
 
 def row_sums(values):
-    """One sum a row of an H x W array: exact for integers, the tree of 256 binary64 lanes for f32."""
+    """Return one sum per row of an H x W array: exact for integers, a tree of 256 binary64 partial sums for f32."""
     if values.dtype.kind == "u":
         return [int(s) for s in values.sum(1, dtype=np.uint64)]
     lanes = np.zeros((values.shape[0], 256))
@@ -43,7 +43,7 @@ def row_sums(values):
 
 
 def ascending(rows):
-    """What the rows add up to, one after the other."""
+    """Add the rows one after the other."""
     total = rows[0] * 0 if isinstance(rows[0], int) else F64(0)
     for row in rows:
         total = total + row

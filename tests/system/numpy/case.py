@@ -1,9 +1,9 @@
-"""One run of the program."""
+"""A run of the program and its expected results."""
 
 
 class Case:
-    """Inputs and options of one run, and what must come of it: an image (`made`, behind the option `draws` if it is none
-    of the operands), tables, extracted samples, an exit code and a verdict."""
+    """Inputs and options of one run, and the expected results: an image (`made`; `draws` is the option that writes
+    it, None if it is an operand), tables, extracted samples, an exit code and a verdict."""
 
     def __init__(self, name, options, images, made=None, draws=None, result=None, samples=None, code=0, passed=None):
         self.name, self.options, self.images = name, options, images

@@ -1,13 +1,13 @@
-"""Every filter once more, in NumPy, from docs/numerics.md alone, and the program compared with it.
+"""Compare the program with a second implementation of every filter, written in NumPy from docs/numerics.md alone.
 
     tests/system/numpy/check.py BUILD [FILTER...]
 
-Random and adversarial images go through the program on every backend of this machine; pixels, JSON and
-extracted samples must be exactly what the functions in filters/ say. GF_TEST_SEED (1) chooses the images. One
-check is one run of the program. Where one fails, its command line is printed and its files are kept.
+The program processes random and adversarial images on every backend of this machine; pixels, JSON and extracted
+samples must equal the results of the functions in filters/. GF_TEST_SEED (default: 1) selects the images. One
+check is one run of the program. A failed check prints its command line and keeps its files.
 
-A filter is a file in filters/, called as the filter is: random_case(rng) makes one of its CASES, and published(rng) a
-published check, if there is one."""
+A filter is a module in filters/ of the same name: random_case(rng) returns one of its CASES cases, and the
+optional published(rng) returns a published check."""
 
 import concurrent.futures
 import glob
@@ -36,7 +36,7 @@ def load(name):
 
 
 def published_cases(filter_):
-    """One for each type of sample."""
+    """Return the number of published cases: one per sample type."""
     return 3 if hasattr(filter_, "published") else 0
 
 
@@ -45,7 +45,7 @@ def case_count(filter_):
 
 
 def run(program, folder, case, inputs, backend, spread):
-    """Runs a case on one backend: the command line, and what differs or None."""
+    """Run a case on one backend; return the command line, and the first difference or None."""
     image = case.made is not None and os.path.join(
         folder, "out-%s.%s" % (backend, "pfm" if case.made.dtype == F32 else "pam"))
     samples = case.samples is not None and os.path.join(folder, "out-%s.npy" % backend)
@@ -64,8 +64,8 @@ def run(program, folder, case, inputs, backend, spread):
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
         if done.returncode != case.code:
-            said = done.stderr.decode().strip()
-            return command, "exit code %d, want %d: %s" % (done.returncode, case.code, said)
+            message = done.stderr.decode().strip()
+            return command, "exit code %d, want %d: %s" % (done.returncode, case.code, message)
         wrong = None
         if case.result is not None:
             record = read_json(done.stdout)
@@ -83,7 +83,8 @@ def run(program, folder, case, inputs, backend, spread):
 
 
 def check(job):
-    """Makes a case from its own random numbers and runs it on every backend: what failed."""
+    """Make a case from its own random numbers and run it on every backend; return the number of passed runs and
+    the failures."""
     program, folder, backends, seed, name, number = job
     filter_ = load(name)
     published = number < published_cases(filter_)
@@ -113,7 +114,7 @@ def main(build, *wanted):
     print("seed %d, %d cases, NumPy %s" % (seed, len(cases), np.__version__))
 
     jobs = [(program, folder, BACKENDS, seed, name, number) for name, number in cases]
-    # CUDA takes long to start: every third case goes there, and of each published check one.
+    # CUDA takes long to start: it runs every third case, which includes one published check per filter.
     passed, skipped, failures = 0, 0, []
     probe = write_image(os.path.join(folder, "probe"), np.zeros((1, 1, 1), np.uint8))
     command = [program, "smooth", "--backend", "cuda", probe, os.path.join(folder, "probe.pam")]
@@ -127,9 +128,9 @@ def main(build, *wanted):
         print("SKIP %d: no GPU (%s)" % (skipped, cuda.stderr.decode().strip()))
 
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
-        for good, bad in pool.map(check, jobs):
-            passed += good
-            failures += bad
+        for count, failed in pool.map(check, jobs):
+            passed += count
+            failures += failed
     for failure in failures:
         print("FAIL", failure)
     if not failures:

@@ -1,4 +1,4 @@
-"""What the program gave beside what was wanted: each of these gives what differs first, or None."""
+"""Compare the program's results with the expected ones. Each function returns the first difference or None."""
 
 import itertools
 import json
@@ -10,11 +10,11 @@ from arithmetic import F32
 
 
 class Nearly(float):
-    """A logarithm, the one function that IEEE-754 leaves to libraries: its last digit may differ."""
+    """A logarithm, the only function here that IEEE 754 does not define exactly: its last digit may differ."""
 
 
 class Number(str):
-    """A number of a JSON text, as it was written."""
+    """A number in JSON text, as written."""
 
 
 def read_json(text):
@@ -43,7 +43,7 @@ def differing_samples(want, got):
 
 
 def same_number(want, got):
-    """Is this JSON text the number? Integers above 2^53, NaN and infinities are strings there."""
+    """Return whether this JSON text is the number. Integers above 2^53, NaN and infinities are strings in JSON."""
     if isinstance(want, int):
         return got == str(want) and isinstance(got, Number) == (want <= 2**53)
     if not math.isfinite(want) or not isinstance(got, Number):

@@ -1,4 +1,4 @@
-"""Images as files, written and read without the program."""
+"""Read and write image files without the program."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from arithmetic import F32, top
 
 
 def write_image(stem, image):
-    """Writes PFM, PGM, PPM or PAM; gives the name."""
+    """Write PFM, PGM, PPM or PAM; return the file name."""
     height, width, channels = image.shape
     if image.dtype == F32:
         kind, head = ".pfm", "%s\n%d %d\n-1\n" % ("PF" if channels == 3 else "Pf", width, height)
@@ -26,7 +26,7 @@ def write_image(stem, image):
 
 
 def read_image(path):
-    """Reads PFM or PAM."""
+    """Read PFM or PAM."""
     with open(path, "rb") as file:
         magic = file.readline().strip()
         if magic == b"P7":

@@ -1,5 +1,5 @@
-/* Counters of the CPU's loops that hold only so much: images of the largest value, wide or high
- * enough that each must be emptied on the way, at every SIMD level, against golden. */
+/* Counters of limited capacity in the CPU loops. Images of the largest sample value are so wide or
+ * high that every counter is flushed midway. Every SIMD level is compared with golden. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,21 +19,21 @@ typedef struct limit {
 } limit;
 
 static const limit limits[] = {
-    /* Rows: 257 periods of 192 bytes, 65536 of u16, and what is left. */
+    /* Rows: counters hold 257 periods of 192 bytes, or 65536 of u16; widths include a remainder. */
     {"axis-sum", "", {257 * 192 * 2 + 191, 2, 1, GF_U8}},
     {"axis-sum", "", {257 * 64 + 1, 2, 3, GF_U8}},
     {"axis-sum", "", {65536 * 96 + 95, 1, 1, GF_U16}},
     {"axis-sum", "", {65537 * 24 + 1, 1, 4, GF_U16}},
-    /* Columns: 257 rows of u8, 65537 of u16. */
+    /* Columns: counters hold 257 rows of u8, or 65537 of u16. */
     {"axis-sum", "axis=y", {70, 2 * 257 + 5, 3, GF_U8}},
     {"axis-sum", "axis=y", {131, 258, 1, GF_U8}},
     {"axis-sum", "axis=y", {33, 65537 + 2, 1, GF_U16}},
-    /* Products: 16384 vectors, which is nearly all that 32 bits hold. */
+    /* Products: 16384 vectors, close to the limit of 32 bits. */
     {"dot", "", {17000 * 64 + 63, 1, 1, GF_U8}},
     {"dot", "", {17000 * 16 + 17, 1, 3, GF_U8}},
     {"dot", "alpha", {17000 * 16 + 17, 1, 4, GF_U8}},
     {"dot", "alpha", {17000 * 32 + 17, 1, 2, GF_U8}},
-    /* Pieces of a row, whole and not. */
+    /* Rows processed in pieces; the last piece is partial. */
     {"hist", "bins=8 channel=all", {50003, 3, 3, GF_U8}},
     {"hist", "bins=8", {50003, 3, 4, GF_U8}},
     {"hist", "bins=8 channel=all", {50003, 3, 2, GF_U16}},
@@ -82,8 +82,8 @@ static void check(const limit *l, const test_image *in) {
     gf_result_free(want);
 }
 
-/* Every sample the largest; and then any. */
-static void limits_are_kept(void **state) {
+/* Use images of the largest value, then random images. */
+static void counters_do_not_overflow(void **state) {
     (void)state;
     test_random random = {test_environment("GF_TEST_SEED", 1)};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
@@ -102,6 +102,6 @@ static void limits_are_kept(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(limits_are_kept)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(counters_do_not_overflow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

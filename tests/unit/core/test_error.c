@@ -1,4 +1,4 @@
-/* Messages: one printable line, whatever the names in them hold. */
+/* Error messages: one printable line for any bytes in the names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* The bytes of a code point, as RFC 3629 defines them. Returns how many. */
+/* Encode a code point as RFC 3629 defines. Return the number of bytes. */
 static size_t encode(uint32_t code, unsigned char bytes[4]) {
     if (code < 0x80) {
         bytes[0] = (unsigned char)code;
@@ -54,7 +54,7 @@ static void every_character(void **state) {
     }
 }
 
-/* Only encodings of code points have a size: not overlong forms, lone or missing bytes. */
+/* Only encodings of code points have a size. Overlong forms, lone and missing bytes have none. */
 static void every_three_bytes(void **state) {
     (void)state;
     for (uint32_t n = 0; n < 1u << 24; n++) {
@@ -70,7 +70,7 @@ static void every_three_bytes(void **state) {
                 want = expected(codes[size - 1]);
         }
         if (gf_printable((const char *)text) != want)
-            fail_msg("%02x %02x %02x: %zu, not %zu", text[0], text[1], text[2],
+            fail_msg("%02x %02x %02x: %zu, expected %zu", text[0], text[1], text[2],
                      gf_printable((const char *)text), want);
     }
 }
@@ -80,7 +80,7 @@ static void no_fifth_byte_is_read(void **state) {
     for (unsigned lead = 0x80; lead < 0x100; lead++)
         for (size_t size = 1; size <= 4; size++) {
             char *text =
-                malloc(size + 1); /* of its own, so that sanitizers see reads past its end */
+                malloc(size + 1); /* separate allocation: sanitizers detect reads past its end */
             assert_non_null(text);
             memset(text, 0xbf, size);
             text[0] = (char)lead;
@@ -92,7 +92,7 @@ static void no_fifth_byte_is_read(void **state) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static void replaces_what_is_not_printable(void **state) {
+static void replaces_unprintable_bytes(void **state) {
     static const struct {
         const char *name, *shown;
     } names[] = {
@@ -120,10 +120,10 @@ static void replaces_what_is_not_printable(void **state) {
         assert_memory_equal(error.message, names[i].shown, strlen(names[i].shown));
         assert_string_equal(error.message + strlen(names[i].shown), ": no");
     }
-    assert_int_equal(gf_set_error(NULL, GF_FAILED, "nobody listens"), GF_FAILED);
+    assert_int_equal(gf_set_error(NULL, GF_FAILED, "no error object"), GF_FAILED);
 }
 
-/* Wherever the middle of a long name is cut, no half of a character is left. */
+/* Long names are cut in the middle; no partial character remains. */
 static void long_names_are_cut_between_characters(void **state) {
     char name[4096];
 
@@ -148,7 +148,7 @@ int main(void) {
         cmocka_unit_test(every_character),
         cmocka_unit_test(every_three_bytes),
         cmocka_unit_test(no_fifth_byte_is_read),
-        cmocka_unit_test(replaces_what_is_not_printable),
+        cmocka_unit_test(replaces_unprintable_bytes),
         cmocka_unit_test(long_names_are_cut_between_characters),
     };
 

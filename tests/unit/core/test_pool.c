@@ -1,5 +1,5 @@
-/* Threads that share out tasks: every task once, no two at a time in one thread's place, none
- * started without need. */
+/* Thread pool: every task runs once, no two tasks run at once with the same thread index, and
+ * threads start only when needed. */
 #define _GNU_SOURCE
 
 #include <dirent.h>
@@ -46,7 +46,7 @@ static void assert_done(const counting *all, uint32_t count, int times) {
     assert_int_equal(all->clashes, 0);
     for (uint32_t i = 0; i < TASKS; i++)
         if (all->done[i] != (i < count ? times : 0))
-            fail_msg("task %u of %u was done %d times", i, count, all->done[i]);
+            fail_msg("task %u of %u ran %d times", i, count, all->done[i]);
 }
 
 static gf_pool *open_pool(uint32_t threads) {
@@ -55,7 +55,7 @@ static gf_pool *open_pool(uint32_t threads) {
     return pool;
 }
 
-/* Threads of this process; -1 where the system does not tell. */
+/* Return the number of threads of this process, or -1 if /proc is unavailable. */
 static int count_threads(void) {
     DIR *folder = opendir("/proc/self/task");
     int count = 0;
@@ -67,7 +67,7 @@ static int count_threads(void) {
     return count;
 }
 
-static void does_every_task_once(void **state) {
+static void runs_every_task_once(void **state) {
     (void)state;
     const uint32_t counts[] = {0, 1, 2, THREADS, THREADS + 1, TASKS};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -91,16 +91,16 @@ static void does_every_task_once(void **state) {
     }
 }
 
-static void starts_threads_when_there_is_work(void **state) {
+static void starts_threads_on_demand(void **state) {
     (void)state;
     counting all = {.pause = {.tv_nsec = 20000000}};
     gf_work one = work_of(&all, 1), two = work_of(&all, 2), many = work_of(&all, TASKS / 50);
     const int before = count_threads();
     if (before < 0)
-        test_skip("threads cannot be counted here");
+        test_skip("no /proc/self/task");
     gf_pool *pool = open_pool(THREADS);
     assert_int_equal(count_threads(), before);
-    gf_pool_run(pool, &one); /* by the caller */
+    gf_pool_run(pool, &one); /* runs in the caller */
     assert_int_equal(count_threads(), before);
     gf_pool_submit(pool, &one);
     assert_int_equal(count_threads(), before + 1);
@@ -110,15 +110,15 @@ static void starts_threads_when_there_is_work(void **state) {
     assert_int_equal(count_threads(), before + THREADS);
     gf_pool_close(pool);
     pool = open_pool(THREADS);
-    gf_pool_run(pool, &two); /* the caller is one of both */
+    gf_pool_run(pool, &two); /* the caller runs one of the two tasks */
     assert_int_equal(count_threads(), before + 1);
     gf_pool_run(pool, &many);
     assert_int_equal(count_threads(), before + THREADS - 1);
     gf_pool_close(pool);
 }
 
-/* Ten naps of 20 ms, whoever takes them. */
-static void adds_up_what_threads_do(void **state) {
+/* Ten tasks that pause 20 ms each, on any threads. */
+static void adds_up_busy_times(void **state) {
     (void)state;
     counting all = {.pause = {.tv_nsec = 20000000}};
     gf_work work = work_of(&all, 10);
@@ -136,9 +136,9 @@ static void adds_up_what_threads_do(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(does_every_task_once),
-        cmocka_unit_test(starts_threads_when_there_is_work),
-        cmocka_unit_test(adds_up_what_threads_do),
+        cmocka_unit_test(runs_every_task_once),
+        cmocka_unit_test(starts_threads_on_demand),
+        cmocka_unit_test(adds_up_busy_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

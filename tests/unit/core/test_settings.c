@@ -1,4 +1,4 @@
-/* Text to values: what is taken, what is refused, and with which words. */
+/* Parsing of settings: accepted text, rejected text and error messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static void defaults_are_parsed_but_not_given(void **state) {
     gf_settings_free(s);
 }
 
-static void good_text_is_taken(void **state) {
+static void valid_text_is_parsed(void **state) {
     (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const given[][2] = {{"flag", ""},      {"count", "10"},   {"signed", "-5"},
@@ -60,8 +60,8 @@ static void good_text_is_taken(void **state) {
     gf_settings_free(s);
 }
 
-/* 1 + 2^-24 + 2^-54 lies just above a tie of binary32. Rounded to double first it becomes the tie
- * and then 1; rounded once it is 1 + 2^-23. */
+/* 1 + 2^-24 + 2^-54 is just above a tie of binary32. Rounding to double first yields the tie and
+ * then 1. A single rounding yields 1 + 2^-23. */
 static void floats_are_rounded_once(void **state) {
     (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
@@ -71,10 +71,10 @@ static void floats_are_rounded_once(void **state) {
     gf_settings_free(s);
 }
 
-static void bad_text_is_refused_and_changes_nothing(void **state) {
+static void invalid_text_is_rejected_and_changes_nothing(void **state) {
     (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
-    static const char *const bad[][2] = {
+    static const char *const invalid[][2] = {
         {"flag", "yes"},    {"count", ""},        {"count", "-1"},
         {"count", "11"},    {"count", "3x"},      {"count", " 3"},
         {"count", "0x3"},   {"count", "3.5"},     {"count", "99999999999999999999"},
@@ -86,10 +86,10 @@ static void bad_text_is_refused_and_changes_nothing(void **state) {
         {"some", "pink"},   {"size", "-1"},       {"size", "K"},
         {"size", "1KB"},    {"size", "0"},        {"size", "99999999T"},
         {"absent", "1"}};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
         gf_error error = {0};
-        if (gf_settings_set(s, bad[i][0], bad[i][1], &error) != GF_USAGE)
-            fail_msg("--%s '%s' was taken", bad[i][0], bad[i][1]);
+        if (gf_settings_set(s, invalid[i][0], invalid[i][1], &error) != GF_USAGE)
+            fail_msg("--%s '%s' was accepted", invalid[i][0], invalid[i][1]);
         assert_int_equal(error.status, GF_USAGE);
         assert_int_equal(strncmp(error.message, "--", 2), 0);
         assert_null(strchr(error.message, '\n'));
@@ -113,8 +113,8 @@ static void messages_name_the_range(void **state) {
     gf_settings_free(s);
 }
 
-/* The descriptors themselves: what the parser, the help and the tests rely on. */
-static void descriptors_are_sound(void **state) {
+/* Check properties of the descriptors on which the parser, the help and the tests rely. */
+static void descriptors_are_consistent(void **state) {
     (void)state;
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
@@ -137,7 +137,7 @@ static void descriptors_are_sound(void **state) {
 
 /* ---- effective values ------------------------------------------------------------------------ */
 
-/* A filter's derived values are set; all others stay, and the original is not touched. */
+/* Derived values are set, all others stay, and the original settings do not change. */
 static void derived_values_are_set(void **state) {
     static const struct {
         const char *filter, *text;
@@ -175,7 +175,7 @@ static void derived_values_are_set(void **state) {
     }
 }
 
-static void effective_values_of_what_suits_no_image(void **state) {
+static void effective_values_need_a_valid_format(void **state) {
     const gf_filter *hist = gf_filter_find("hist");
     const gf_format format = {5, 4, 1, GF_U8}, none = {0};
     gf_settings *settings = test_settings(hist, "channel=r"), *effective;
@@ -192,13 +192,13 @@ static void effective_values_of_what_suits_no_image(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_parsed_but_not_given),
-        cmocka_unit_test(good_text_is_taken),
+        cmocka_unit_test(valid_text_is_parsed),
         cmocka_unit_test(floats_are_rounded_once),
-        cmocka_unit_test(bad_text_is_refused_and_changes_nothing),
+        cmocka_unit_test(invalid_text_is_rejected_and_changes_nothing),
         cmocka_unit_test(messages_name_the_range),
-        cmocka_unit_test(descriptors_are_sound),
+        cmocka_unit_test(descriptors_are_consistent),
         cmocka_unit_test(derived_values_are_set),
-        cmocka_unit_test(effective_values_of_what_suits_no_image),
+        cmocka_unit_test(effective_values_need_a_valid_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

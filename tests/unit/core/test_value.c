@@ -1,5 +1,4 @@
-/* Numbers as text: the fewest digits that read back as the same number, in whatever room there is.
- */
+/* Numbers as text: the fewest digits that read back as the same number, in a buffer of any size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +13,8 @@
 
 #include "testing.h"
 
-/* Whatever the room: the beginning of the text, its end marked, and nothing after it touched. */
-static void cuts_values_off(void **state) {
+/* A buffer of any size receives truncated, NUL-terminated text. Bytes after it stay unchanged. */
+static void truncates_values(void **state) {
     static const struct {
         gf_value value;
         const char *text;
@@ -30,30 +29,29 @@ static void cuts_values_off(void **state) {
         {{.type = GF_VALUE_TEXT, .text = "channel"}, "channel"},
         {{.type = GF_VALUE_TEXT, .text = NULL}, ""},
     };
-    char capacity[64];
+    char buffer[64];
 
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         const size_t length = strlen(examples[i].text);
         for (size_t size = 0; size <= 48; size++) {
             const size_t kept = size == 0 ? 0 : length < size ? length : size - 1;
-            memset(capacity, 0xa5, sizeof capacity);
-            gf_value_format(&examples[i].value, capacity, size);
-            assert_memory_equal(capacity, examples[i].text, kept);
+            memset(buffer, 0xa5, sizeof buffer);
+            gf_value_format(&examples[i].value, buffer, size);
+            assert_memory_equal(buffer, examples[i].text, kept);
             if (size > 0)
-                assert_int_equal(capacity[kept], 0);
-            for (size_t k = size; k < sizeof capacity; k++)
-                assert_int_equal((unsigned char)capacity[k], 0xa5);
+                assert_int_equal(buffer[kept], 0);
+            for (size_t k = size; k < sizeof buffer; k++)
+                assert_int_equal((unsigned char)buffer[k], 0xa5);
         }
     }
     gf_value_format(&examples[0].value, NULL, 0);
 }
 
-/* ---- binary32 ---------------------------------------------------------------------------------
- */
+/* ---- binary32 -------------------------------------------------------------------------------- */
 
-/* As the public header defines it, digit by digit, by the C library. */
-static void define(float x, char text[64]) {
+/* Format by the definition in the public header, digit by digit, with the C library. */
+static void format_as_defined(float x, char text[64]) {
     int digits = 0;
     do {
         digits++;
@@ -70,7 +68,7 @@ static void assert_as_defined(float x) {
     const gf_value value = {.type = GF_VALUE_FLOAT, .real = (double)x};
     char got[64], want[64];
 
-    define(x, want);
+    format_as_defined(x, want);
     gf_value_format(&value, got, sizeof got);
     assert_string_equal(got, want);
 }
@@ -82,7 +80,7 @@ static float from_bits(uint32_t bits) {
     return x;
 }
 
-/* Any bits, ordinary sizes, and decimals with few digits; and their neighbours. */
+/* Random bits, values of common magnitude, decimals with few digits, and their neighbours. */
 static void floats_are_as_defined(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 1)};
     const uint64_t rounds = 40000;
@@ -125,7 +123,7 @@ static void powers_are_as_defined(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_values_off),
+        cmocka_unit_test(truncates_values),
         cmocka_unit_test(floats_are_as_defined),
         cmocka_unit_test(powers_are_as_defined),
     };

@@ -1,4 +1,5 @@
-/* Versions: the header's numbers, its text and the library agree, and who may use whom. */
+/* Versions: the header's numbers, its text and the library agree. Programs and libraries of
+ * different versions are compatible within a series. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,10 +15,10 @@
 #error "GF_VERSION is a number that #if can compare"
 #endif
 
-/* Minor and patch version have two decimals each. */
-_Static_assert(GF_VERSION_MINOR < 100 && GF_VERSION_PATCH < 100, "no room in GF_VERSION");
+/* Minor and patch versions have two decimal digits each. */
+_Static_assert(GF_VERSION_MINOR < 100 && GF_VERSION_PATCH < 100, "GF_VERSION has two digits each");
 
-static void is_reported_in_one_way(void **state) {
+static void versions_agree(void **state) {
     char text[32];
 
     (void)state;
@@ -32,10 +33,10 @@ static void is_reported_in_one_way(void **state) {
     assert_false(gf_version_fits(GF_VERSION + 10000));
 }
 
-static void serves_programs_of_its_series(void **state) {
+static void accepts_programs_of_its_series(void **state) {
     static const struct {
         int running, header;
-        bool serves;
+        bool compatible;
     } examples[] = {
         {GF_VERSION_NUMBER(0, 1, 0), GF_VERSION_NUMBER(0, 1, 0), true},
         {GF_VERSION_NUMBER(0, 1, 0), GF_VERSION_NUMBER(0, 1, 7), true},
@@ -53,13 +54,13 @@ static void serves_programs_of_its_series(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         assert_int_equal(gf_version_compatible(examples[i].running, examples[i].header),
-                         examples[i].serves);
+                         examples[i].compatible);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_reported_in_one_way),
-        cmocka_unit_test(serves_programs_of_its_series),
+        cmocka_unit_test(versions_agree),
+        cmocka_unit_test(accepts_programs_of_its_series),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

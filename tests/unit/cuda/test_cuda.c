@@ -1,5 +1,5 @@
-/* The CUDA functions alone, on device memory painted by hand: strips from the middle of an image
- * are exact with no row more than their halo, and nothing is written outside the output rows. */
+/* The CUDA functions alone, on painted device memory. Strips from the middle of an image are exact
+ * with only the rows of their halo, and nothing is written outside the output rows. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,8 +33,8 @@ static void strips_stay_inside(void **state) {
     }
 }
 
-/* So many pieces that every block of the general kernel has several to work through: its two
- * buffers take turns, which small images never make them do. */
+/* Every block of the general kernel processes several pieces and alternates between its two
+ * buffers. Small images do not reach this path. */
 static void blocks_work_through_many_pieces(void **state) {
     (void)state;
     test_needs_gpu();
@@ -48,7 +48,7 @@ static void blocks_work_through_many_pieces(void **state) {
     }
 }
 
-/* Wider than any counter that is narrower than it should be, and taller than a grid. */
+/* Images that overflow counters that are too narrow, and images higher than a grid. */
 static void wide_and_tall(void **state) {
     (void)state;
     test_needs_gpu();
@@ -64,7 +64,7 @@ static void wide_and_tall(void **state) {
         {"smooth", "", {5, 70001, 3, GF_U8}},
         {"smooth", "axis=y", {3, 200003, 1, GF_U16}},
         {"smooth", "axis=xy radius=30", {7, 131101, 1, GF_U8}},
-        /* Rows that fill a warp, many of them below each other. */
+        /* Rows that fill a warp, and many of them. */
         {"smooth", "", {401, 20011, 1, GF_F32}},
         {"smooth", "radius=1", {203, 15013, 2, GF_F32}},
         {"smooth", "", {131, 20011, 3, GF_F32}},
@@ -75,21 +75,21 @@ static void wide_and_tall(void **state) {
         {"smooth", "radius=1", {257, 15013, 4, GF_U16}},
         {"normalize", "", {1048577, 3, 4, GF_U16}},
         {"normalize", "", {3, 300007, 2, GF_F32}},
-        {"normalize", "", {6007, 1100, 3, GF_U8}}, /* a block a row */
+        {"normalize", "", {6007, 1100, 3, GF_U8}}, /* one block per row */
         {"normalize", "", {1031, 4300, 2, GF_U16}},
         {"axis-sum", "", {1048577, 3, 1, GF_U8}},
         {"axis-sum", "", {1048577, 2, 3, GF_F32}},
         {"axis-sum", "", {2, 300007, 3, GF_U16}},
-        {"axis-sum", "", {6007, 1100, 3, GF_U8}}, /* a block a row */
-        {"axis-sum", "", {3001, 4300, 1, GF_U8}}, /* half a warp a row */
+        {"axis-sum", "", {6007, 1100, 3, GF_U8}}, /* one block per row */
+        {"axis-sum", "", {3001, 4300, 1, GF_U8}}, /* half a warp per row */
         {"axis-sum", "alpha", {1031, 4300, 4, GF_U16}},
         {"axis-sum", "alpha", {5003, 70, 4, GF_F32}},
-        {"axis-sum", "", {1999, 70, 1, GF_F32}},         /* a warp a row */
-        {"axis-sum", "", {5003, 1100, 1, GF_F32}},       /* many rows, a block each */
+        {"axis-sum", "", {1999, 70, 1, GF_F32}},         /* one warp per row */
+        {"axis-sum", "", {5003, 1100, 1, GF_F32}},       /* many rows, one block per row */
         {"axis-sum", "axis=y", {18001, 300, 1, GF_F32}}, /* strips of four warps */
         {"axis-sum", "axis=y", {1048577, 3, 3, GF_U16}},
-        {"axis-sum", "axis=y", {5003, 5001, 1, GF_U8}}, /* several loads a thread */
-        {"axis-sum", "axis=y", {97, 127, 3, GF_U8}}, /* one row short of two blocks, and one more */
+        {"axis-sum", "axis=y", {5003, 5001, 1, GF_U8}}, /* several loads per thread */
+        {"axis-sum", "axis=y", {97, 127, 3, GF_U8}}, /* one row less than two blocks, or one more */
         {"axis-sum", "axis=y", {31, 129, 1, GF_U16}},
         {"axis-sum", "axis=y", {3, 300007, 2, GF_U8}},
         {"axis-sum", "axis=y", {3, 300007, 1, GF_F32}},
@@ -112,7 +112,7 @@ static void wide_and_tall(void **state) {
         {"hist", "bins=8 extract=3", {17, 100003, 1, GF_U16}},
         {"hist", "per-row", {1048577, 3, 1, GF_U8}},
         {"hist", "bins=60000 per-row channel=all", {70001, 3, 3, GF_U16}},
-        {"hist", "per-row", {40001, 7, 1, GF_U8}}, /* two blocks a row */
+        {"hist", "per-row", {40001, 7, 1, GF_U8}}, /* two blocks per row */
         {"hist", "bins=100 per-row", {20001, 5, 1, GF_U16}},
         {"hist", "bins=64 extract=all", {300007, 3, 1, GF_U8}},
         {"hist", "bins=9 range=-1,1 extract=0", {400001, 3, 1, GF_F32}},
@@ -134,7 +134,7 @@ static void wide_and_tall(void **state) {
                                          777 + i, images[i].format, true, 64));
 }
 
-/* A random image (or pair) through two engines; nothing if the case does not suit it. */
+/* Compare two engines on a random image (or pair). Return if the case does not apply to it. */
 static void compare_engines(gf_engine *golden, gf_engine *cuda, const gf_filter *filter,
                             const char *text, test_random *random) {
     gf_format format = test_format(random), drawn;
@@ -171,8 +171,8 @@ static void compare_engines(gf_engine *golden, gf_engine *cuda, const gf_filter 
     gf_settings_free(settings);
 }
 
-/* One engine on all devices there are takes every filter and case, one after the other: buffers are
- * kept and grow, states begin anew, and where there are several devices they share each image. */
+/* One engine with all devices runs every case of every filter. Buffers are reused and grow, states
+ * are reset, and several devices share each image. */
 static void one_engine_many_images(void **state) {
     (void)state;
     test_needs_gpu();
@@ -193,7 +193,7 @@ static void one_engine_many_images(void **state) {
     gf_engine_close(golden);
 }
 
-/* Where there is no device, asking for one must fail with a reason, never compute elsewhere. */
+/* Without a device, requesting one fails with a reason. No other backend replaces it. */
 static void no_silent_substitute(void **state) {
     (void)state;
     if (test_has_cuda())

@@ -1,5 +1,5 @@
-/* A real device that dies in the middle of an image, by a kernel that writes to nowhere: after that
- * every call of CUDA in the process fails. Each death has a process of its own. */
+/* A real device that fails in the middle of an image, due to a kernel with an invalid store. All
+ * later CUDA calls of the process fail, therefore each failure runs in a process of its own. */
 #include "fault_job.h"
 
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-/* Stores to address 8. */
+/* Store to address 8. */
 static const char poison_ptx[] =
     ".version 6.4\n.target sm_75\n.address_size 64\n"
     ".visible .entry poison() {\n"
@@ -24,7 +24,7 @@ typedef int launch_kernel(void *function, unsigned, unsigned, unsigned, unsigned
 static void find(void *library, const char *name, void *function, size_t size) {
     void *symbol = dlsym(library, name);
     assert_non_null(symbol);
-    memcpy(function, &symbol, size); /* no cast from data to code */
+    memcpy(function, &symbol, size); /* ISO C has no cast from object to function pointers */
 }
 
 static void poison(void) {
@@ -43,7 +43,7 @@ static void poison(void) {
     assert_int_equal(launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
 }
 
-/* Poisons the device once half of the image is done. */
+/* Poison the device when half of the image is done. */
 static void poison_at_half(void *context, const gf_progress *progress) {
     bool *poisoned = context;
     if (*poisoned || progress->done < progress->total / 2)
@@ -54,7 +54,7 @@ static void poison_at_half(void *context, const gf_progress *progress) {
 
 static const gf_format poisoned_format = {900, 700, 3, GF_U8};
 
-/* Returns what becomes of one image; `again`, of the next in the same engine. */
+/* Return the status of one image. *again: status of the next image in the same engine. */
 static gf_status run_poisoned(const char *name, const char *text, bool replaceable,
                               gf_report *report, gf_error *error, gf_status *again) {
     const gf_filter *filter = gf_filter_find(name);
@@ -67,7 +67,7 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     const char *out = filter->info.makes_image ? in_folder("out.ppm") : NULL;
     gf_engine *engine;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    engine->may_fall_back = replaceable; /* as under auto, which might choose the cpu by itself */
+    engine->may_fall_back = replaceable; /* as under auto, which might select the cpu backend */
     const gf_status status =
         gf_run_file(engine, filter, settings, &in, out, &files, NULL, report, error);
     assert_true(poisoned);
@@ -92,7 +92,7 @@ static void image_goes_on(void) {
     gf_engine *golden;
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=xy");
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
-    const char *in = in_folder("in.ppm"); /* a name that others push out in the end */
+    const char *in = in_folder("in.ppm"); /* valid for few calls: in_folder reuses 4 buffers */
     assert_int_equal(gf_run_file(golden, gf_filter_find("smooth"), settings, &in,
                                  in_folder("want.ppm"), NULL, NULL, NULL, NULL),
                      GF_OK);
@@ -133,7 +133,7 @@ static void named_ends(void) {
                      GF_NO_BACKEND);
 }
 
-/* Here CUDA may not start: a process that has it cannot be forked. */
+/* CUDA must not start in this process: a process with CUDA cannot fork. Test in a child process. */
 static bool has_device(void) {
     fflush(NULL);
     const pid_t child = fork();
@@ -154,7 +154,7 @@ static void run_body(void **state) {
     body();
 }
 
-/* In a process of its own, which may not hang. */
+/* Run in a child process with a time limit. */
 static bool run_apart(void (*what)(void)) {
     fflush(NULL);
     const pid_t child = fork();

@@ -1,5 +1,5 @@
-/* smooth's CUDA kernels for rows, each with what is special to it: equal to golden, and nothing is
- * written outside the output rows. */
+/* smooth's CUDA row kernels on inputs that exercise the special cases of each. Results equal
+ * golden, and nothing is written outside the output rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "strip_cuda.h"
 
-/* u8 that are had by integers: with scales that step over white, and with any parameters. */
+/* The integer path of u8: scales that skip values up to white, and random parameters. */
 static void bright_and_random_parameters(void **state) {
     (void)state;
     test_needs_gpu();
@@ -37,7 +37,7 @@ static void bright_and_random_parameters(void **state) {
         }
     for (size_t c = 0; test_case(smooth, c); c++)
         for (uint32_t channels = 1; channels <= 4; channels++)
-            for (uint64_t seed = 0; seed < 4; seed++) { /* of several contents */
+            for (uint64_t seed = 0; seed < 4; seed++) { /* different contents */
                 const gf_format format = {501 + c, 9, channels, GF_U8};
                 assert_true(test_strip_on_device(smooth, test_case(smooth, c), 1777 + c * 4 + seed,
                                                  format, true, 64));
@@ -64,8 +64,8 @@ static void bright_and_random_parameters(void **state) {
     }
 }
 
-/* Windows that reach over one run, group or tile of the kernels for rows and not over the next, at
- * both ends of rows of every length around them. */
+/* Windows just below and above one run, group or tile of the row kernels, at both ends of rows of
+ * all lengths around these sizes. */
 static void every_radius_and_width(void **state) {
     (void)state;
     test_needs_gpu();
@@ -83,8 +83,8 @@ static void every_radius_and_width(void **state) {
                 }
 }
 
-/* Rows that fill one warp or several: ends of rows in every place of a lane's, and of the last warp
- * with little to do. */
+/* Rows that fill one warp or several: row ends at every position within a lane, and a last warp
+ * with little work. */
 static void rows_of_several_warps(void **state) {
     (void)state;
     test_needs_gpu();
@@ -92,7 +92,7 @@ static void rows_of_several_warps(void **state) {
         for (uint32_t channels = 1; channels <= 4; channels++)
             for (uint32_t warps = 1; warps <= 4; warps *= 2)
                 for (int d = -9; d <= 26; d += 1 + (d > 9 ? 4 : 0)) {
-                    const uint64_t bytes = 1536; /* of a warp: 48 a lane */
+                    const uint64_t bytes = 1536; /* per warp: 48 per lane */
                     const uint64_t pixel = channels * (type == GF_U16 ? 2 : 4);
                     char text[64];
                     snprintf(text, sizeof text, "radius=%d%s", 1 + (d + 9) % 3,
@@ -105,8 +105,8 @@ static void rows_of_several_warps(void **state) {
                 }
 }
 
-/* u8 rows that pass as one tile of their kernel, as parts of one, or as several: ends of rows in
- * every place of the last tile, and windows over seams. */
+/* u8 rows of one tile, part of a tile, or several tiles: row ends at every position of the last
+ * tile, and windows across tiles. */
 static void rows_of_several_tiles(void **state) {
     (void)state;
     test_needs_gpu();
@@ -124,7 +124,7 @@ static void rows_of_several_tiles(void **state) {
             }
 }
 
-/* However far rows are apart, in the input and in the output. */
+/* Any row stride, in the input and in the output. */
 static void rows_far_apart(void **state) {
     (void)state;
     test_needs_gpu();
@@ -139,7 +139,7 @@ static void rows_far_apart(void **state) {
             }
 }
 
-/* Every second sum, or so, is stored from the middle between two integers. */
+/* About every second sum is a tie. */
 static void ties_all_over(void **state) {
     (void)state;
     test_needs_gpu();

@@ -1,5 +1,5 @@
-/* The library in the hands of callers who make mistakes: an error or a defined value, nothing else.
- * And what outlives what. */
+/* Misuse of the library: every mistake returns an error or a defined value. Also lifetimes of
+ * results, settings and engines. */
 #include "io_util.h"
 
 #include "testing.h"
@@ -18,12 +18,11 @@ static gf_engine *open_engine(void) {
     return engine;
 }
 
-/* ---- filters and settings ---------------------------------------------------------------------
- */
+/* ---- filters and settings -------------------------------------------------------------------- */
 
-/* Wherever a filter and settings are taken. */
-static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                          const char *part) {
+/* Check every function that accepts a filter and settings. */
+static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
+                               const gf_settings *settings, const char *part) {
     const char *const paths[2] = {in_folder("in.pgm"), in_folder("in.pgm")};
     unsigned char out[32];
     gf_format format;
@@ -61,7 +60,7 @@ static void assert_no_use(gf_engine *engine, const gf_filter *filter, const gf_s
     assert_int_equal(count_files(false), 1);
 }
 
-static void refuses_other_settings(void **state) {
+static void rejects_other_settings(void **state) {
     gf_engine *engine = open_engine();
 
     (void)state;
@@ -71,16 +70,16 @@ static void refuses_other_settings(void **state) {
         gf_settings *settings = gf_settings_new(info->params, info->param_count);
         for (size_t k = 0; k < gf_filter_count(); k++)
             if (gf_filter_describe(gf_filter_at(k))->params != info->params)
-                assert_no_use(engine, gf_filter_at(k), settings,
-                              "belong to another table of parameters");
-        assert_no_use(engine, NULL, settings, "the filter is NULL");
-        assert_no_use(engine, gf_filter_at(i), NULL, ": the settings are NULL");
+                assert_usage_error(engine, gf_filter_at(k), settings,
+                                   "belong to another table of parameters");
+        assert_usage_error(engine, NULL, settings, "the filter is NULL");
+        assert_usage_error(engine, gf_filter_at(i), NULL, ": the settings are NULL");
         gf_settings_free(settings);
     }
     gf_engine_close(engine);
 }
 
-static void reads_zero_from_names_that_are_not_there(void **state) {
+static void returns_zero_for_unknown_names(void **state) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=7 range=1,2 per-row");
     double lo = 9, hi = 9;
@@ -103,8 +102,7 @@ static void reads_zero_from_names_that_are_not_there(void **state) {
     gf_settings_free(settings);
 }
 
-/* ---- inputs and outputs ------------------------------------------------------------------------
- */
+/* ---- inputs and outputs ---------------------------------------------------------------------- */
 
 static gf_status run_file(gf_engine *engine, const char *name, const char *const *paths,
                           const char *out, gf_error *error) {
@@ -116,7 +114,7 @@ static gf_status run_file(gf_engine *engine, const char *name, const char *const
     return status;
 }
 
-static void refuses_paths_that_do_not_fit(void **state) {
+static void rejects_invalid_paths(void **state) {
     const char *const file[2] = {in_folder("in.pgm"), NULL};
     const char *const stdin_twice[2] = {"-", "-"};
     gf_engine *engine = open_engine();
@@ -150,7 +148,7 @@ static gf_status run_memory(gf_engine *engine, const char *name, const char *tex
     return status;
 }
 
-static void refuses_memory_that_does_not_fit(void **state) {
+static void rejects_invalid_memory(void **state) {
     const gf_pixels one[2] = {{pixels, 8}, {NULL, 8}}, narrow[2] = {{pixels, 7}, {pixels, 7}};
     const gf_format odd[] = {{0, 4, 1, GF_U8}, {8, 0, 1, GF_U8},      {8, 4, 5, GF_U8},
                              {8, 4, 0, GF_U8}, {8, 4, 1, (gf_type)3}, {UINT64_MAX, 4, 1, GF_U8}};
@@ -173,12 +171,12 @@ static void refuses_memory_that_does_not_fit(void **state) {
     assert_int_equal(run_memory(engine, "dot", "", &grey, narrow, NULL, &error), GF_FAILED);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out, &error), GF_FAILED);
-    /* The engine is none the worse. */
+    /* The engine remains usable. */
     assert_int_equal(run_memory(engine, "smooth", "", &grey, in, out, &error), GF_OK);
     gf_engine_close(engine);
 }
 
-static void leaves_null_where_nothing_was_made(void **state) {
+static void returns_null_on_failure(void **state) {
     const char *const none[1] = {in_folder("none.png")};
     gf_engine *engine = (gf_engine *)test_folder;
     gf_result *result = (gf_result *)test_folder;
@@ -210,9 +208,8 @@ static void leaves_null_where_nothing_was_made(void **state) {
     gf_output_file_close(NULL);
 }
 
-/* Rows anywhere: at odd addresses, an odd number of bytes apart, the last ending with its memory.
- */
-static void takes_rows_at_any_address(void **state) {
+/* Rows at odd addresses with odd strides. The last row ends at the end of its allocation. */
+static void accepts_rows_at_any_address(void **state) {
     (void)state;
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter *filter = gf_filter_at(i);
@@ -229,13 +226,13 @@ static void takes_rows_at_any_address(void **state) {
                 even[b] = (unsigned char)(b * 37 % 61);
             for (size_t y = 0; y < 5; y++)
                 memcpy(uneven + 1 + y * odd, even + y * row, row);
-            const gf_pixels here[2] = {{even, row}, {even, row}};
-            const gf_pixels there[2] = {{uneven + 1, odd}, {uneven + 1, odd}};
-            assert_int_equal(gf_run_memory(engine, filter, settings, &format, here, drawn, row,
+            const gf_pixels packed[2] = {{even, row}, {even, row}};
+            const gf_pixels padded[2] = {{uneven + 1, odd}, {uneven + 1, odd}};
+            assert_int_equal(gf_run_memory(engine, filter, settings, &format, packed, drawn, row,
                                            &results[0], NULL, NULL),
                              GF_OK);
-            assert_int_equal(gf_run_memory(engine, filter, settings, &format, there, other + 1, odd,
-                                           &results[1], NULL, NULL),
+            assert_int_equal(gf_run_memory(engine, filter, settings, &format, padded, other + 1,
+                                           odd, &results[1], NULL, NULL),
                              GF_OK);
             for (size_t y = 0; info->makes_image && y < 5; y++)
                 assert_memory_equal(drawn + y * row, other + 1 + y * odd, row);
@@ -253,10 +250,9 @@ static void takes_rows_at_any_address(void **state) {
     }
 }
 
-/* ---- results ----------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-/* All cells, and the rows and columns next to them, as text. */
+/* Format all cells as text, and check the cells one row and one column past the end. */
 static char *print_result(const gf_result *result) {
     char *text = NULL, cell[64];
     size_t size = 0;
@@ -284,7 +280,7 @@ static char *print_result(const gf_result *result) {
     return text;
 }
 
-/* Every case of every filter that measures: the result says the same when all else is gone. */
+/* Results of every case remain valid after settings, engine and image are freed. */
 static void results_outlive_settings_and_engine(void **state) {
     (void)state;
     for (size_t i = 0; i < gf_filter_count(); i++) {
@@ -311,7 +307,7 @@ static void results_outlive_settings_and_engine(void **state) {
                 gf_result_free(result);
                 continue;
             }
-            /* A case for other images. */
+            /* The case does not apply to this image. */
             gf_settings_free(settings);
             gf_engine_close(engine);
             free(rows);
@@ -320,7 +316,7 @@ static void results_outlive_settings_and_engine(void **state) {
     }
 }
 
-static void has_no_cells_outside_of_the_tables(void **state) {
+static void returns_empty_cells_outside_tables(void **state) {
     gf_engine *engine = open_engine();
     gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
     gf_result *result;
@@ -346,14 +342,14 @@ static void has_no_cells_outside_of_the_tables(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(refuses_other_settings, empty_folder),
-        cmocka_unit_test(reads_zero_from_names_that_are_not_there),
-        cmocka_unit_test_teardown(refuses_paths_that_do_not_fit, empty_folder),
-        cmocka_unit_test(refuses_memory_that_does_not_fit),
-        cmocka_unit_test(takes_rows_at_any_address),
-        cmocka_unit_test(leaves_null_where_nothing_was_made),
+        cmocka_unit_test_teardown(rejects_other_settings, empty_folder),
+        cmocka_unit_test(returns_zero_for_unknown_names),
+        cmocka_unit_test_teardown(rejects_invalid_paths, empty_folder),
+        cmocka_unit_test(rejects_invalid_memory),
+        cmocka_unit_test(accepts_rows_at_any_address),
+        cmocka_unit_test(returns_null_on_failure),
         cmocka_unit_test(results_outlive_settings_and_engine),
-        cmocka_unit_test(has_no_cells_outside_of_the_tables),
+        cmocka_unit_test(returns_empty_cells_outside_tables),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

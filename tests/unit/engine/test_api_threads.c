@@ -1,5 +1,5 @@
-/* What docs/library.md promises about threads: engines side by side with one set of settings, one
- * result that several read, and an engine that goes from thread to thread. */
+/* Thread safety as documented in docs/library.md: engines in parallel with shared settings, a
+ * result read by several threads, and one engine used from different threads. */
 #include "io_util.h"
 
 #include <pthread.h>
@@ -37,14 +37,14 @@ static gf_status run(gf_engine *engine, const char *filter, const gf_settings *s
 
 typedef struct job {
     gf_engine *engine;
-    const gf_settings *settings; /* of smooth, for all */
+    const gf_settings *settings; /* of smooth, shared */
     unsigned char out[HEIGHT][WIDTH];
-    const gf_result *result; /* of hist, for all */
+    const gf_result *result; /* of hist, shared */
     uint64_t samples;
     gf_status status;
 } job;
 
-/* Many times, so that threads meet. */
+/* Repeat, so that the threads overlap. */
 static void *smooth_and_read(void *argument) {
     job *mine = argument;
 
@@ -85,12 +85,12 @@ static void engines_share_settings_and_results(void **state) {
     gf_settings_free(smooth);
 }
 
-static void *close_it(void *argument) {
+static void *close_engine(void *argument) {
     gf_engine_close(argument);
     return NULL;
 }
 
-static void an_engine_goes_from_thread_to_thread(void **state) {
+static void an_engine_moves_between_threads(void **state) {
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), "axis=xy radius=3");
     gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
     static unsigned char want[HEIGHT][WIDTH];
@@ -102,14 +102,14 @@ static void an_engine_goes_from_thread_to_thread(void **state) {
     mine = (job){.engine = open_engine(), .settings = smooth};
     assert_int_equal(run(mine.engine, "hist", hist, NULL, &result), GF_OK);
     mine.result = result;
-    for (int i = 0; i < 3; i++) { /* there, and here again */
+    for (int i = 0; i < 3; i++) { /* in another thread, then in this one */
         assert_int_equal(pthread_create(&thread, NULL, smooth_and_read, &mine), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(mine.status, GF_OK);
         assert_int_equal(run(mine.engine, "smooth", smooth, want, NULL), GF_OK);
         assert_memory_equal(mine.out, want, sizeof want);
     }
-    assert_int_equal(pthread_create(&thread, NULL, close_it, mine.engine), 0);
+    assert_int_equal(pthread_create(&thread, NULL, close_engine, mine.engine), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     gf_result_free(result);
     gf_settings_free(hist);
@@ -119,7 +119,7 @@ static void an_engine_goes_from_thread_to_thread(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines_share_settings_and_results),
-        cmocka_unit_test(an_engine_goes_from_thread_to_thread),
+        cmocka_unit_test(an_engine_moves_between_threads),
     };
 
     return cmocka_run_group_tests(tests, fill, NULL);

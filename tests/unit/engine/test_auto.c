@@ -1,4 +1,4 @@
-/* What auto expects of made-up plans, codecs and machines, and what it is told. */
+/* The cost model of auto: its inputs, and forecasts for synthetic plans, codecs and machines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@ static void assert_about(double got, double want) {
         fail_msg("%g is not about %g", got, want);
 }
 
-/* A GPU's start-up is never paid for a small image, and is for a long enough one. */
-static void auto_weighs_the_start_up(void **state) {
+/* The start-up of a GPU pays off for a large image, not for a small one. */
+static void auto_includes_the_start_up(void **state) {
     (void)state;
     const gf_codec_costs none = {0};
     const gf_auto_machine two = {.threads = 2};
@@ -29,46 +29,46 @@ static void auto_weighs_the_start_up(void **state) {
     assert_false(expect(&plan, none, two).cuda);
     plan.in.height = 1000000;
     assert_true(expect(&plan, none, two).cuda);
-    /* Behind a slow codec, which is the same on both sides, a fast kernel gains nothing. */
+    /* A slow codec, equal for both backends, hides the gain of a fast kernel. */
     assert_false(expect(&plan, (gf_codec_costs){.decode = 10}, two).cuda);
     assert_false(expect(&plan, (gf_codec_costs){.encode = 10}, two).cuda);
-    /* On more cores the CPU wins for longer. */
+    /* With more cores, the CPU is faster up to larger images. */
     assert_false(expect(&plan, none, (gf_auto_machine){.threads = 64}).cuda);
-    /* Once started, it is free; for many images, nearly so. */
+    /* A started device has no start-up cost. Many images share the cost. */
     plan.in.height = 1000;
     assert_true(expect(&plan, none, (gf_auto_machine){.threads = 2, .cuda_started = true}).cuda);
     assert_true(expect(&plan, none, (gf_auto_machine){.threads = 2, .images = 10000}).cuda);
     assert_false(expect(&plan, none, (gf_auto_machine){.threads = 2, .images = 10}).cuda);
-    /* But not for a thumbnail. */
+    /* A thumbnail is still faster on the CPU. */
     plan.in = (gf_format){100, 100, 3, GF_U8};
     assert_false(expect(&plan, none, (gf_auto_machine){.threads = 2, .cuda_started = true}).cuda);
 }
 
-/* 10^9 samples: a cost of 1 ns is a second of one core. */
-static void auto_adds_up_what_shares_the_cores(void **state) {
+/* 10^9 samples: a cost of 1 ns is one second of one core. */
+static void auto_shares_cores_between_stages(void **state) {
     (void)state;
     const gf_plan plan = {.in = {100000, 10000, 1, GF_U8}, .inputs = 1, .cost = 6};
     gf_codec_costs codec = {.decode = 2.5, .encode = 2, .decode_threads = 1, .encode_threads = 1};
     gf_auto_machine on = {.threads = 16, .cuda_started = true};
-    /* Enough cores: the slowest stage, which is the decoder in its one thread. */
+    /* With enough cores, the slowest stage decides: the decoder with its one thread. */
     assert_about(expect(&plan, codec, on).cpu_seconds, 2.5);
     assert_about(expect(&plan, codec, on).cuda_seconds, 2.5);
     codec.encode = 8;
     assert_about(expect(&plan, codec, on).cpu_seconds, 8);
-    /* The encoder's work divided by its threads, of which there are no more than cores. */
+    /* The encoder's work is divided by its threads, at most one per core. */
     codec.encode_threads = 64;
     assert_about(expect(&plan, codec, on).cpu_seconds, 2.5);
     on.threads = 4;
     assert_about(expect(&plan, codec, on).cpu_seconds, (2.5 + 8 + 6) / 4);
     assert_about(expect(&plan, codec, on).cuda_seconds, (2.5 + 8) / 4);
     assert_true(expect(&plan, codec, on).cuda);
-    /* One core does everything, one after the other. */
+    /* One core runs all stages in sequence. */
     on.threads = 1;
     assert_about(expect(&plan, codec, on).cpu_seconds, 2.5 + 8 + 6);
     assert_about(expect(&plan, codec, on).cuda_seconds, 2.5 + 8);
 }
 
-/* Uploads and what comes back, at 10 GB/s and by all devices at a time. */
+/* Uploads and downloads overlap, each at 10 GB/s per device. */
 static void auto_divides_transfers_among_devices(void **state) {
     (void)state;
     gf_plan plan = {.in = {100000, 10000, 1, GF_F32}, .inputs = 2, .cost = 100};
@@ -79,12 +79,12 @@ static void auto_divides_transfers_among_devices(void **state) {
     assert_about(expect(&plan, none, on).cuda_seconds, 0.2);
     plan.download = 40;
     assert_about(expect(&plan, none, on).cuda_seconds, 1);
-    /* What a codec cannot deliver, no number of devices takes. */
+    /* More devices do not speed up a slow codec. */
     assert_about(expect(&plan, (gf_codec_costs){.decode = 3}, on).cuda_seconds, 3);
 }
 
-/* The engine tells the model what it was opened with. */
-static void auto_knows_its_machine(void **state) {
+/* The model uses the options of the engine. */
+static void auto_reads_the_engine_options(void **state) {
     (void)state;
     gf_engine_options options = {.threads = 5};
     gf_engine *engine = NULL;
@@ -101,7 +101,7 @@ static void auto_knows_its_machine(void **state) {
     gf_engine_close(engine);
 }
 
-/* A backend that cannot begin is replaced under auto, never where it was asked for. */
+/* auto replaces a backend that cannot begin; a requested backend is not replaced. */
 static void only_auto_falls_back(void **state) {
     (void)state;
     gf_error error = {.status = GF_FAILED, .message = "cuda: device memory: out of memory"};
@@ -126,9 +126,9 @@ static void only_auto_falls_back(void **state) {
     gf_engine_close(engine);
 }
 
-/* A source and a sink tell auto what they cost; without that every filter would look like the
- * slowest part of a job. */
-static void png_costs_something(void **state) {
+/* Sources and sinks report their costs to auto. Without costs, every filter would appear to be the
+ * slowest stage of a job. */
+static void png_has_costs(void **state) {
     (void)state;
     const char *path = "samples/cutout.png";
     gf_source *source = NULL;
@@ -147,12 +147,12 @@ static void png_costs_something(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_weighs_the_start_up),
-        cmocka_unit_test(auto_adds_up_what_shares_the_cores),
+        cmocka_unit_test(auto_includes_the_start_up),
+        cmocka_unit_test(auto_shares_cores_between_stages),
         cmocka_unit_test(auto_divides_transfers_among_devices),
-        cmocka_unit_test(auto_knows_its_machine),
+        cmocka_unit_test(auto_reads_the_engine_options),
         cmocka_unit_test(only_auto_falls_back),
-        cmocka_unit_test(png_costs_something),
+        cmocka_unit_test(png_has_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

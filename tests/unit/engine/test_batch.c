@@ -1,5 +1,5 @@
-/* A batch of images gives what each of them gives alone: every case of every filter, on every
- * backend, random counts, sizes and strides. */
+/* A batch of images in memory returns the same results as single runs: every case of every filter,
+ * on every backend, with random counts, sizes and strides. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static gf_engine *open_engine(const gf_engine_options *options) {
     return engine;
 }
 
-/* Small, as what goes into batches is. */
+/* Return a small format, as is typical in batches. */
 static gf_format small_format(test_random *random) {
     gf_format format = test_format(random);
     while (format.width * format.height * format.channels > 20000) {
@@ -50,7 +50,7 @@ static void fill(batch *all, const gf_format *format, const gf_format *drawn, ui
     for (uint64_t i = 0; i < all->count * inputs; i++) {
         all->in[i] = test_image_new(*format, (size_t)test_below(random, 40));
         test_fill(&all->in[i], (test_content)test_below(random, TEST_CONTENT_COUNT), random);
-        if (i % 2 && inputs == 2 && test_below(random, 2)) { /* a pair that is nearly the same */
+        if (i % 2 && inputs == 2 && test_below(random, 2)) { /* a nearly equal pair */
             for (uint64_t y = 0; y < format->height; y++)
                 memcpy(gf_row(&all->in[i].rows, y), gf_row(&all->in[i - 1].rows, y),
                        gf_row_bytes(format));
@@ -74,7 +74,7 @@ static void clear(batch *all, uint32_t inputs, bool drawn) {
     }
 }
 
-/* Golden, one by one, is what the batch is compared with. */
+/* Compare each image of the batch with a single golden run. */
 static void check(gf_engine *golden, const gf_filter *filter, const gf_settings *settings,
                   const gf_format *format, const gf_format *drawn, const batch *all,
                   const char *what) {
@@ -135,7 +135,7 @@ static bool run_once(gf_engine *golden, const char *backend, const gf_filter *fi
     assert_true(gf_format_equal(&report.in, &format));
     assert_true(gf_format_equal(&report.out, &drawn));
     check(golden, filter, settings, &format, &drawn, &all, what);
-    /* One strip a small image at least, if they went one by one. */
+    /* Single runs need at least one strip per image. */
     if (!options.rows_per_strip && report.strips < all.count)
         together++;
     batches++;
@@ -184,8 +184,7 @@ static void cuda_takes_batches(void **state) {
     run_all("cuda");
 }
 
-/* ---- what shares strips, and what does not ------------------------------------------------------
- */
+/* ---- shared strips --------------------------------------------------------------------------- */
 
 static bool stands_alone(const char *name, const char *text) {
     const gf_format format = {.width = 9, .height = 7, .channels = 3, .type = GF_U8};
@@ -214,8 +213,7 @@ static void rows_stand_alone_where_nothing_crosses_them(void **state) {
     assert_true(stands_alone("compare", ""));
 }
 
-/* ---- mistakes ----------------------------------------------------------------------------------
- */
+/* ---- rejected arguments ---------------------------------------------------------------------- */
 
 static void refuses_what_does_not_fit(void **state) {
     static const unsigned char rows[32];
@@ -231,7 +229,7 @@ static void refuses_what_does_not_fit(void **state) {
     gf_error error = {0};
 
     (void)state;
-    for (int way = 0; way < 2; way++) { /* together, and one by one */
+    for (int way = 0; way < 2; way++) { /* in shared strips, then one by one */
         const gf_filter *filter = gf_filter_find("smooth");
         gf_settings *settings = test_settings(filter, way ? "axis=y" : "");
 #define RUN(format, in, out)                                                                       \

@@ -1,11 +1,11 @@
-/* Devices in a batch of files: large images several at once, no room for one, and a device that
- * does not start (the cpu backend stands in for one that does). */
+/* Devices in a batch of files: several large images at once, images that exceed the memory, and a
+ * device that does not start. The cpu backend replaces the device in the first two tests. */
 #include "batch_util.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-/* Where nothing smaller than this may be held, all images but the least are large. */
+/* Memory limit in bytes at which all images but the smallest count as large. */
 #define LITTLE 3600
 
 typedef struct meeting {
@@ -14,7 +14,7 @@ typedef struct meeting {
     uint32_t inside, max, wanted;
 } meeting;
 
-/* Goes on when as many as are wanted have been here at once, or after ten seconds. */
+/* Wait until `wanted` calls are active at once, at most ten seconds. */
 static gf_status meet(void *context, const gf_ready *ready, gf_error *error) {
     meeting *all = context;
     struct timespec end;
@@ -35,7 +35,7 @@ static gf_status meet(void *context, const gf_ready *ready, gf_error *error) {
     return GF_OK;
 }
 
-/* As many at once as there are engines, no more. */
+/* As many large images run at once as there are engines. */
 static void runs_large_ones_at_once(void **state) {
     static const struct {
         uint32_t devices, threads, count, at_once;
@@ -71,8 +71,8 @@ static void runs_large_ones_at_once(void **state) {
     }
 }
 
-/* An image for which an engine has no room: each beyond the first leaves it to another, the first
- * tells of it, and the rest is done as ever. */
+/* Images that exceed the memory of an engine. Engines other than the first return the image to the
+ * queue, the first one reports the error, and all other images complete. */
 static void reports_of_no_capacity(void **state) {
     const char *wide = in_folder("wide.png");
     char path[2048];
@@ -103,7 +103,7 @@ static void reports_of_no_capacity(void **state) {
         }
 }
 
-/* auto, where its device does not start: the cpu does it, and says why. */
+/* Under auto, the cpu backend replaces a device that does not start, and reports the reason. */
 static void falls_back(void **state) {
     listener all = {0};
     gf_batch_item items[ITEMS];

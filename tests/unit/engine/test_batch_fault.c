@@ -1,5 +1,5 @@
-/* Devices that fail in the middle of a batch: no file is lost, none is done twice, all are
- * golden's; and where none is left that may do it, what was not done has left nothing behind. */
+/* Devices that fail in the middle of a batch: every file is processed exactly once, with golden's
+ * bits. If no permitted device remains, unprocessed files leave no output. */
 #include "batch_util.h"
 
 #include <inttypes.h>
@@ -9,17 +9,17 @@
 
 #include "faulty_backend.h"
 
-#define COUNT 26  /* of the inputs: good and broken ones */
-#define ENGINES 2 /* of a device, at most, where there are pipes */
-#define PIPES 5   /* these may be pipes, ... */
-#define PIPE 0    /* ... from this one on */
+#define COUNT 26  /* inputs, valid and damaged */
+#define ENGINES 2 /* max engines per device in runs with pipes */
+#define PIPES 5   /* inputs that may be pipes, ... */
+#define PIPE 0    /* ... starting with this one */
 
 static uint64_t runs, noted, stopped, pipes_lost;
 
 typedef struct way {
     const char *filter, *text, *backend;
     uint32_t devices, threads;
-    uint64_t max_memory; /* little: all images are large */
+    uint64_t max_memory; /* a small limit makes all images large */
     bool pipe;
 } way;
 
@@ -27,8 +27,8 @@ static bool is_pipe(int i) {
     return i >= PIPE && i < PIPE + PIPES;
 }
 
-/* Returns how many were told. What came from a pipe cannot be done by another device: at most so
- * many of them are lost. */
+/* Check all items. Return how many were reported. Another device cannot read a pipe again,
+ * therefore up to max_lost pipes may fail. */
 static int check(const char *what, bool image, int max_lost) {
     int reported = 0, outputs = 0, lost_pipes = 0;
     for (int i = 0; i < COUNT; i++) {
@@ -41,7 +41,7 @@ static int check(const char *what, bool image, int max_lost) {
             if (access(out_paths[i], F_OK) == 0)
                 fail_msg("%s: item %d is there", what, i);
             if (lost) {
-                assert_message(&got[i].error, "told to fail");
+                assert_message(&got[i].error, "injected failure");
                 lost_pipes++;
                 continue;
             }
@@ -56,7 +56,7 @@ static int check(const char *what, bool image, int max_lost) {
         if (image)
             check_file(i, what);
     }
-    /* No temporary files. */
+    /* No temporary files remain. */
     assert_int_equal(count_files(false), outputs + 75);
     assert_true(lost_pipes <= max_lost);
     pipes_lost += (uint64_t)lost_pipes;
@@ -89,7 +89,7 @@ static void start_pipe(feeder *own, gf_batch_item *item) {
     assert_int_equal(pthread_create(&own->thread, NULL, feed, own), 0);
 }
 
-/* One that was never opened must not wait for ever. */
+/* Unblock the feeder if the pipe was never opened. */
 static void end_pipe(feeder *own) {
     FILE *end = fopen(own->to, "r+b");
     assert_non_null(end);
@@ -123,12 +123,12 @@ static gf_status run(const way *w, const gf_settings *settings, gf_error *error)
 static bool any_noted(void) {
     for (int i = 0; i < COUNT; i++)
         if (got[i].times && got[i].report.device_failed &&
-            strstr(got[i].report.reason, "told to fail"))
+            strstr(got[i].report.reason, "injected failure"))
             return true;
     return false;
 }
 
-/* A failure: what `left` says becomes of the batch. */
+/* Inject one failure and check the outcome of the batch. */
 static void try_once(const way *w, const gf_settings *settings, const faulty_plan *plan) {
     const bool image = gf_filter_find(w->filter)->info.makes_image;
     const bool named = strcmp(w->backend, "cuda") == 0;
@@ -136,19 +136,19 @@ static void try_once(const way *w, const gf_settings *settings, const faulty_pla
     gf_error error = {0};
     snprintf(what, sizeof what, "%s '%s' on %s, %u devices, call %" PRIu64 " %s, status %d%s",
              w->filter, w->text, w->backend, w->devices, plan->fail_at,
-             plan->for_ever ? "and on" : "once", plan->status, w->pipe ? ", pipe" : "");
+             plan->permanent ? "and on" : "once", plan->status, w->pipe ? ", pipe" : "");
     faulty_expect(plan);
     const gf_status status = run(w, settings, &error);
     const int reported = check(what, image, !w->pipe ? 0 : named ? ENGINES : PIPES);
     const char *failed = faulty_failed();
     runs += failed != NULL;
     if (status) {
-        /* Only where no device is left that was asked for. */
+        /* The batch fails only if no requested device remains. */
         if (!named || !failed)
             fail_msg("%s: %s", what, error.message);
         assert_int_equal(status, GF_NO_BACKEND);
-        assert_message(&error, "told to fail");
-        /* Where an engine that is one too many cannot be opened, those that are there go on. */
+        assert_message(&error, "injected failure");
+        /* If an additional engine cannot be opened, the open engines continue. */
         if (strcmp(failed, "open") != 0 || reported > 0) {
             char left[60];
             snprintf(left, sizeof left, "%d of %d files were not processed", COUNT - reported,
@@ -181,7 +181,7 @@ static void try_calls(const way *w, gf_status status, const char *only, uint64_t
         plan.fail_at = n;
         plan.status = status;
         plan.only = only;
-        plan.for_ever = n % 2;
+        plan.permanent = n % 2;
         try_once(w, settings, &plan);
     }
     gf_settings_free(settings);
@@ -191,11 +191,11 @@ static int make_all(void **state) {
     if (make_inputs(state))
         return 1;
     gf_engine_stand_in(&faulty_backend);
-    assert_int_equal(count_files(false), 75); /* five of ITEMS are names of nothing */
+    assert_int_equal(count_files(false), 75); /* five of the ITEMS inputs do not exist */
     return 0;
 }
 
-/* Under auto the cpu backend does the rest. */
+/* Under auto, the cpu backend completes the batch. */
 static void auto_goes_on(void **state) {
     static const way ways[] = {
         {"smooth", "", "auto", 1, 1, 0, false},
@@ -216,7 +216,7 @@ static void auto_goes_on(void **state) {
     print_message("%" PRIu64 " failures, %" PRIu64 " noted, all done\n", runs, noted);
 }
 
-/* A device that was asked for is not replaced: the batch ends. */
+/* A requested device is not replaced: the batch ends. */
 static void named_stops(void **state) {
     static const way ways[] = {
         {"smooth", "", "cuda", 1, 1, 0, false},
@@ -233,7 +233,7 @@ static void named_stops(void **state) {
     print_message("%" PRIu64 " failures, %" PRIu64 " ended the batch\n", runs, stopped);
 }
 
-/* Where every file was told of, the batch has done what it could: it adds no error of its own. */
+/* If every file was reported, the batch returns no error of its own. */
 static void last_pipe_is_reported(void **state) {
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     const gf_batch_devices devices = {.count = 1, .names = {"0"}};
@@ -256,7 +256,7 @@ static void last_pipe_is_reported(void **state) {
     gf_settings_free(settings);
 }
 
-/* Another one that was asked for does what is left. */
+/* Another requested device completes the batch. */
 static void others_do_the_rest(void **state) {
     static const way ways[] = {
         {"smooth", "", "cuda", 2, 4, 0, false},
@@ -274,7 +274,7 @@ static void others_do_the_rest(void **state) {
                   runs, noted, stopped, pipes_lost);
 }
 
-/* A device that lies in one bit of an image: what golden refutes does not appear. */
+/* A device that corrupts one bit of an image: outputs that golden refutes do not appear. */
 static void lies_fail_files(void **state) {
     static const way ways[] = {
         {"smooth", "", "auto", 1, 3, 0, false},
@@ -287,7 +287,8 @@ static void lies_fail_files(void **state) {
         const bool image = gf_filter_find(ways[i].filter)->info.makes_image;
         gf_settings *settings = test_settings(gf_filter_find(ways[i].filter), ways[i].text);
         run_each(gf_filter_find(ways[i].filter), settings, NULL, COUNT);
-        faulty_expect(&(faulty_plan){.rows = 6, .lie = image ? LIE_ROW : LIE_STATE, .bit = 9});
+        faulty_expect(
+            &(faulty_plan){.rows = 6, .corruption = image ? CORRUPT_ROW : CORRUPT_STATE, .bit = 9});
         assert_int_equal(run(&ways[i], settings, NULL), GF_OK);
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);
@@ -300,7 +301,7 @@ static void lies_fail_files(void **state) {
     }
 }
 
-/* A bit that flips once: some file is told to fail, though a second try would be right. */
+/* A bit flips once: exactly one file fails, although a retry would succeed. */
 static void one_lie_is_reported(void **state) {
     static const way ways[] = {
         {"smooth", "", "auto", 1, 3, 0, false},
@@ -313,10 +314,12 @@ static void one_lie_is_reported(void **state) {
         gf_settings *settings = test_settings(gf_filter_find(ways[i].filter), ways[i].text);
         int failed = 0;
         run_each(gf_filter_find(ways[i].filter), settings, NULL, COUNT);
-        faulty_expect(&(faulty_plan){
-            .rows = 6, .lie = image ? LIE_ROW : LIE_STATE, .bit = 9, .lies_once = true});
+        faulty_expect(&(faulty_plan){.rows = 6,
+                                     .corruption = image ? CORRUPT_ROW : CORRUPT_STATE,
+                                     .bit = 9,
+                                     .corrupts_once = true});
         assert_int_equal(run(&ways[i], settings, NULL), GF_OK);
-        assert_true(faulty_lied());
+        assert_true(faulty_corrupted());
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);
             if (!strstr(got[n].error.message, "is unreliable")) {

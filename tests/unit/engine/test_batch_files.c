@@ -1,12 +1,12 @@
-/* A batch of files gives what each of them gives alone: the same bytes, results and errors, on
- * threads and on devices (the cpu backend stands in for one). */
+/* A batch of files produces the same bytes, results and errors as single runs, on threads and on
+ * devices (replaced by the cpu backend). */
 #include "batch_util.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
 #include <time.h>
 
-/* ---- one by one, and together ---------------------------------------------------------------- */
+/* ---- batch and single runs ------------------------------------------------------------------- */
 
 static void check_extensions(const char *what, bool image) {
     int good = 0;
@@ -28,13 +28,13 @@ static void check_extensions(const char *what, bool image) {
             check_file(i, what);
     }
     assert_true(good > ITEMS / 2);
-    /* No temporary files: an input and two outputs each at most. */
+    /* No temporary files remain: at most one input and two outputs per item. */
     assert_true(count_files(false) <= 3 * ITEMS);
 }
 
 static const struct way {
     const char *backend;
-    uint32_t devices; /* 0: threads */
+    uint32_t devices; /* 0: CPU threads */
     uint32_t threads;
     uint64_t max_memory;
     bool in_order;
@@ -88,7 +88,7 @@ static void equals_one_by_one(void **state) {
     run_ways("axis-sum", "axis=y", &(gf_file_options){0});
 }
 
-/* ---- what stops, and what does not ----------------------------------------------------------- */
+/* ---- stopping and continuing ----------------------------------------------------------------- */
 
 static void stops_when_reported(void **state) {
     gf_batch_item items[ITEMS];
@@ -100,7 +100,7 @@ static void stops_when_reported(void **state) {
             .engine = {.backend = "cpu", .threads = 2}, .done = on_done, .context = &all};
         make_items(items, true);
         assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
-        /* Those under way end: in threads one each; what devices hold is little, too. */
+        /* Items in progress complete: one per thread, and a few per device. */
         assert_true(all.calls >= 3 && all.calls < ITEMS);
         for (int i = 0; i < ITEMS; i++)
             assert_true(got[i].times <= 1);
@@ -119,7 +119,7 @@ static void keeps_what_is_there(void **state) {
         make_items(items, true);
         put_bytes(out_paths[0], "precious", 8);
         put_bytes(out_paths[1], "old", 3);
-        put_bytes(out_paths[6], "stays", 5); /* its input is broken */
+        put_bytes(out_paths[6], "stays", 5); /* its input is damaged */
         items[1].replace = true;
         items[6].replace = true;
         assert_int_equal(run_smooth(items, 8, devices, &options, NULL), GF_OK);
@@ -152,14 +152,14 @@ static void *feed_late(void *argument) {
     return feed(argument);
 }
 
-/* What comes from a pipe is read once only. */
+/* Pipes are read once. */
 static void reads_pipes(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 3; round++) {
         const uint32_t devices = round > 0;
         listener all = {0};
         gf_batch_item items[ITEMS];
-        /* The last time it is too large to be held for a device. */
+        /* In the last round, the image is too large to be held for a device. */
         const gf_batch_options options = {
             .engine = {.backend = "cpu", .threads = 2, .max_memory = round == 2 ? 3600 : 0},
             .done = on_done,
@@ -208,7 +208,7 @@ static void asks_whether_it_is_ready(void **state) {
     }
 }
 
-/* What each file looked like just before it got its name. */
+/* State of each file just before it was renamed. */
 static struct stat looked[ITEMS];
 
 static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
@@ -222,7 +222,7 @@ static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
     return GF_OK;
 }
 
-/* It is shown whole: after that only its name changes. */
+/* The `ready` callback receives a complete file: afterwards only its name changes. */
 static void shows_what_is_ready(void **state) {
     (void)state;
     for (uint32_t devices = 0; devices < 3; devices++) {
@@ -251,7 +251,7 @@ static bool count_calls(void *context, const gf_batch_done *done) {
     return true;
 }
 
-/* Items that fail while an earlier one is not over cannot be told of, and stop the others. */
+/* A failed item is reported after all earlier items, but stops a fail_fast batch at once. */
 static void stops_before_it_is_reported(void **state) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=4");
@@ -274,7 +274,7 @@ static void stops_before_it_is_reported(void **state) {
         items[0].in = path;
         for (int i = 1; i < ITEMS; i++)
             items[i].in = "absent.png";
-        /* Nobody writes to the pipe before the others had all the time they want. */
+        /* The feeder writes to the pipe only after the other items had time to finish. */
         assert_int_equal(pthread_create(&feeder, NULL, feed_late, path), 0);
         assert_int_equal(gf_run_batch(filter, settings, items, ITEMS, &options, NULL), GF_OK);
         pthread_join(feeder, NULL);

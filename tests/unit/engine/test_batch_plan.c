@@ -1,12 +1,11 @@
-/* What is settled about a batch of files before any is begun: whether it can be run at all, on how
- * many threads and engines, and what auto expects of it. */
+/* Decisions before a batch of files starts: validity, threads, engines and auto's forecast. */
 #include "batch_util.h"
 
 #include "core/filter.h"
 #include "engine/batch.h"
 #include "engine/engine.h"
 
-/* What no item could make good is told once, and nothing is begun. */
+/* Errors common to all items are returned once, and no item starts. */
 static void refuses_all(void **state) {
     const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
     listener all = {0};
@@ -71,7 +70,7 @@ static void shares_the_threads(void **state) {
                  {9, 1, 1024, 1, 1},
                  {5, 8, 1024, 5, 2},
                  {2000, 5000, UINT64_MAX, 1024, 1},
-                 /* Each is two open files. */
+                 /* Each image needs two open files. */
                  {2000, 64, 64, 16, 4},
                  {2000, 1024, 1024, 496, 3},
                  {10, 4, 40, 4, 1},
@@ -99,8 +98,7 @@ static void counts_engines(void **state) {
     }
 }
 
-/* ---- what auto expects ------------------------------------------------------------------------
- */
+/* ---- forecasts of auto ----------------------------------------------------------------------- */
 
 static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, double cost) {
     const gf_plan plan = {.in = {side, side, 3, GF_U8},
@@ -117,21 +115,21 @@ static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, doubl
 
 static void judges_batches(void **state) {
     (void)state;
-    /* One start-up for many pays where one image would not be worth it. */
+    /* The start-up pays off for many images, not for one. */
     assert_false(expect(1000, 1, 16, 100).cuda);
     assert_true(expect(1000, 1000, 16, 100).cuda);
-    /* Where the codec is nearly all, the cores are. */
+    /* If the codec dominates, the cores limit both backends. */
     assert_false(expect(1000, 1000, 16, 0.3).cuda);
-    /* Large images are decoded four at a time on a device, where all threads do on the cpu. */
+    /* At most four large images are decoded at once for a device; on the CPU, one per thread. */
     assert_false(expect(20000, 100, 64, 20).cuda);
     assert_true(expect(20000, 100, 16, 20).cuda);
-    /* Of few and large images the decoder is what all wait for, on both. */
+    /* For one large image, the decoder limits both backends unless the filter costs more. */
     assert_false(expect(20000, 1, 16, 20).cuda);
     assert_true(expect(20000, 1, 16, 200).cuda);
     const gf_forecast few = expect(1000, 4, 16, 1), many = expect(1000, 400, 16, 1);
     assert_true(many.cpu_seconds > 20 * few.cpu_seconds &&
                 many.cpu_seconds < 101 * few.cpu_seconds);
-    /* Many keep all threads at work; of four, four decode. */
+    /* Many images keep all threads busy. With four images, four threads decode. */
     assert_true(many.cpu_seconds < 1.01 * 400 * 3e6 * (7 + 10 + 1) * 1e-9 / 16);
     assert_true(few.cpu_seconds < 1.01 * 4 * 3e6 * 7e-9 / 4);
     assert_non_null(strstr(many.reason, "for all files"));

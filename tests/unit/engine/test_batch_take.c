@@ -1,25 +1,25 @@
-/* Batches that take their items from outside: several share one list, whatever the order, and each
- * item is run once, by one of them. */
+/* Batches that take items from a work source: several batches share one list in any order, and each
+ * item runs exactly once. */
 #include "batch_util.h"
 
 #include <pthread.h>
 #include <time.h>
 
-/* Nothing but the smallest images is small. */
+/* Memory limit in bytes at which all images but the smallest count as large. */
 #define LITTLE 3600
 
-/* Whom the items come from. */
+/* Work source shared by all takers. */
 typedef struct giver {
     pthread_mutex_t lock;
     uint64_t order[ITEMS], count, next;
-    uint64_t later;      /* every so many calls there is none now; 0: never */
-    uint64_t stop_at;    /* then there is none for ever, whatever the count; 0: nothing */
-    bool until_reported; /* nor before all that was given has been told */
-    uint64_t max_out;    /* given and not told of, at most */
+    uint64_t later;      /* every later-th call returns GF_TAKE_LATER; 0: off */
+    uint64_t stop_at;    /* after this number of items, every call returns GF_TAKE_LATER; 0: off */
+    bool until_reported; /* after every fifth item, wait until all items taken are reported */
+    uint64_t max_out;    /* max number of items taken and not yet reported */
     atomic_uint_fast64_t calls, reported;
 } giver;
 
-/* One of those who share them. */
+/* One batch that takes items from the source. */
 typedef struct taker {
     giver *all;
     listener reported;
@@ -62,7 +62,7 @@ static bool reported(void *context, const gf_batch_done *done) {
     return on_done(&one->reported, done);
 }
 
-/* Backwards from the middle, then the rest. */
+/* Order the first half of the items backwards and the second half forwards. */
 static void make_giver(giver *all, uint64_t count) {
     *all = (giver){.count = count};
     pthread_mutex_init(&all->lock, NULL);
@@ -77,9 +77,9 @@ static gf_batch_options options_of(taker *one, uint32_t threads, uint64_t max_me
         .context = one};
 }
 
-/* ---- each once ------------------------------------------------------------------------------- */
+/* ---- each item once -------------------------------------------------------------------------- */
 
-static extension want[ITEMS];
+static item_outcome want[ITEMS];
 
 static void equals(const char *what) {
     for (int i = 0; i < ITEMS; i++) {
@@ -116,7 +116,7 @@ static void *run_share(void *argument) {
 }
 
 static const struct way {
-    uint32_t shares, devices; /* 0: threads */
+    uint32_t shares, devices; /* 0: CPU threads */
     uint32_t threads;
     uint64_t max_memory, later, expected;
     bool until_reported;
@@ -178,7 +178,7 @@ static void runs_each_once(void **state) {
     each_once("hist", "bins=7");
 }
 
-/* Who has a large image at work takes no others for later: somebody else may be free. */
+/* An engine takes no further items while it processes a large image: another batch may be idle. */
 static void holds_no_more_than_it_can_run(void **state) {
     static const struct {
         uint32_t devices, threads, max;
@@ -204,9 +204,9 @@ static void holds_no_more_than_it_can_run(void **state) {
     }
 }
 
-/* ---- what stops ------------------------------------------------------------------------------ */
+/* ---- stopping -------------------------------------------------------------------------------- */
 
-/* Nobody would ever give another, and nobody needs to. */
+/* The source never returns another item. The batch stops without one. */
 static void stops_while_it_waits(void **state) {
     (void)state;
     for (uint32_t devices = 0; devices < 3; devices++)
@@ -220,7 +220,7 @@ static void stops_while_it_waits(void **state) {
             all.stop_at = 3;
             all.order[0] = 0;
             all.order[1] = 1;
-            all.order[2] = fast ? 5 : 2; /* 5 is no image */
+            all.order[2] = fast ? 5 : 2; /* item 5 is not an image */
             options.fail_fast = fast;
             assert_int_equal(run_smooth_from(items, ITEMS, devices, &options,
                                              &(gf_work_source){give, &one, 0}, NULL),
@@ -237,7 +237,7 @@ static bool has_failed(void *context, const gf_batch_done *done) {
     return true;
 }
 
-/* A device that does not start ends it, though there is none to be taken yet. */
+/* A device that does not start ends the batch, even while the source may still return items. */
 static void ends_without_a_device(void **state) {
     const gf_batch_devices devices = {.count = 1, .names = {"9999"}};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
@@ -261,7 +261,7 @@ static void ends_without_a_device(void **state) {
     pthread_mutex_destroy(&all.lock);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- rejected arguments ---------------------------------------------------------------------- */
 
 static void refuses(void **state) {
     (void)state;

@@ -1,6 +1,6 @@
-/* A device that fails at every call, once or for ever: under auto another backend goes on, with
- * golden's bits, and the report says so; where the device was named, the run fails and leaves
- * nothing. */
+/* A device that fails at any call, once or permanently. Under auto, another backend completes the
+ * image with golden's bits, and the report says so. If the device was requested, the run fails and
+ * leaves no output. */
 #include <inttypes.h>
 #include <signal.h>
 
@@ -8,8 +8,8 @@
 #include "fault_job.h"
 
 typedef struct tally {
-    fault_way way;
-    uint64_t cases, runs, unmet, fell_back, refused;
+    fault_input input;
+    uint64_t cases, runs, not_reached, fell_back, rejected;
 } tally;
 
 static gf_engine *open_engine(const char *backend, const fault_job *job, uint64_t n) {
@@ -26,90 +26,89 @@ static gf_engine *open_engine(const char *backend, const fault_job *job, uint64_
     return engine;
 }
 
-/* One failure under auto. */
+/* Inject one failure under auto. */
 static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
     char what[400];
-    snprintf(what, sizeof what, "%s '%s', way %d, call %" PRIu64 " %s, status %d",
-             job->filter->info.name, job->text, all->way, plan->fail_at,
-             plan->for_ever ? "and on" : "once", plan->status);
+    snprintf(what, sizeof what, "%s '%s', input %d, call %" PRIu64 " %s, status %d",
+             job->filter->info.name, job->text, all->input, plan->fail_at,
+             plan->permanent ? "and on" : "once", plan->status);
     faulty_expect(plan);
     gf_engine *engine = open_engine(NULL, job, plan->fail_at);
-    fault_outcome done = fault_run(job, engine, all->way, what);
+    fault_outcome done = fault_run(job, engine, all->input, what);
     const char *failed = faulty_failed();
-    if (!failed) { /* cut into fewer strips: there was no such call */
+    if (!failed) { /* fewer strips: this call was not made */
         assert_int_equal(done.status, GF_OK);
         gf_engine_close(engine);
-        all->unmet++;
+        all->not_reached++;
         return;
     }
     all->runs++;
     if (done.status) {
-        /* A pipe cannot be read again. Before the first strip is submitted (call 3) nothing was
-         * read. */
-        if (all->way != FROM_PIPE || plan->fail_at < 3)
+        /* A pipe cannot be read again. Call 3 submits the first strip: nothing was read before. */
+        if (all->input != FROM_PIPE || plan->fail_at < 3)
             fail_msg("%s: %s", what, done.error.message);
         assert_message(&done.error, "cannot be read again");
-        assert_message(&done.error, "told to fail");
-        all->refused++;
+        assert_message(&done.error, "injected failure");
+        all->rejected++;
     } else if (strcmp(failed, "open") == 0) {
         assert_false(done.report.device_failed);
-        /* What reads its image twice may start it for the second time. */
+        /* For a filter that reads its image twice, the device may start in the second pass. */
         if (strcmp(done.report.backend, "cuda") != 0)
-            assert_non_null(strstr(done.report.reason, "told to fail"));
-    } else if (strcmp(failed, "begin") == 0 && plan->status == GF_FAILED && !plan->for_ever &&
+            assert_non_null(strstr(done.report.reason, "injected failure"));
+    } else if (strcmp(failed, "begin") == 0 && plan->status == GF_FAILED && !plan->permanent &&
                !done.report.device_failed) {
-        assert_string_equal(done.report.backend, "cuda"); /* in smaller strips */
+        assert_string_equal(done.report.backend, "cuda"); /* with smaller strips */
     } else {
-        if (!done.report.device_failed || !strstr(done.report.reason, "told to fail") ||
+        if (!done.report.device_failed || !strstr(done.report.reason, "injected failure") ||
             (!job->filter->before && !strstr(done.report.backend, "cpu")))
-            fail_msg("%s: by %s, because '%s'", what, done.report.backend, done.report.reason);
+            fail_msg("%s: ran on %s, reason '%s'", what, done.report.backend, done.report.reason);
         all->fell_back++;
     }
-    /* A device without memory is tried again, one that is gone is not. */
+    /* A device without memory is tried again. A lost device is not. */
     const uint64_t before = faulty_calls();
-    const bool gone = strcmp(failed, "open") != 0 && plan->status == GF_NO_BACKEND;
-    if (all->way == FROM_MEMORY) {
-        done = fault_run(job, engine, all->way, what);
+    const bool device_lost = strcmp(failed, "open") != 0 && plan->status == GF_NO_BACKEND;
+    if (all->input == FROM_MEMORY) {
+        done = fault_run(job, engine, all->input, what);
         assert_int_equal(done.status, GF_OK);
-        if (gone) {
+        if (device_lost) {
             assert_string_equal(done.report.backend, "cpu");
             assert_true(done.report.device_failed);
             assert_int_equal(faulty_calls(), before);
         } else {
             assert_true(faulty_calls() > before);
-            if (!plan->for_ever)
+            if (!plan->permanent)
                 assert_string_equal(done.report.backend, "cuda");
         }
     }
     gf_engine_close(engine);
 }
 
-/* The same where the device was asked for. */
+/* Inject the same failure with a requested device. */
 static void try_named(fault_job *job, tally *all, const faulty_plan *plan) {
     char what[400];
-    snprintf(what, sizeof what, "%s '%s' on cuda, way %d, call %" PRIu64, job->filter->info.name,
-             job->text, all->way, plan->fail_at);
+    snprintf(what, sizeof what, "%s '%s' on cuda, input %d, call %" PRIu64, job->filter->info.name,
+             job->text, all->input, plan->fail_at);
     faulty_expect(plan);
     gf_engine *engine = open_engine("cuda", job, plan->fail_at);
     if (!engine) {
         assert_string_equal(faulty_failed(), "open");
         return;
     }
-    fault_outcome done = fault_run(job, engine, all->way, what);
+    fault_outcome done = fault_run(job, engine, all->input, what);
     all->runs += faulty_failed() != NULL;
     if (!faulty_failed()) {
         assert_int_equal(done.status, GF_OK);
     } else if (!done.status) {
         assert_string_equal(faulty_failed(), "begin");
         assert_int_equal(plan->status, GF_FAILED);
-        assert_false(plan->for_ever);
+        assert_false(plan->permanent);
     } else {
         if (done.status != plan->status)
             fail_msg("%s: %s", what, done.error.message);
-        assert_message(&done.error, "told to fail");
-        if (plan->status == GF_NO_BACKEND && all->way != FROM_PIPE)
-            assert_int_equal(fault_run(job, engine, all->way, what).status, GF_NO_BACKEND);
-        all->refused++;
+        assert_message(&done.error, "injected failure");
+        if (plan->status == GF_NO_BACKEND && all->input != FROM_PIPE)
+            assert_int_equal(fault_run(job, engine, all->input, what).status, GF_NO_BACKEND);
+        all->rejected++;
     }
     gf_engine_close(engine);
 }
@@ -119,20 +118,20 @@ static void try_every_call(fault_job *job, void *context) {
     faulty_plan plan = {.rows = 1 + job->format.width % 4};
     faulty_expect(&plan);
     gf_engine *engine = open_engine(NULL, job, 0);
-    fault_outcome whole = fault_run(job, engine, all->way, job->text);
+    fault_outcome complete = fault_run(job, engine, all->input, job->text);
     gf_engine_close(engine);
-    assert_int_equal(whole.status, GF_OK);
-    assert_string_equal(whole.report.backend, "cuda");
-    assert_false(whole.report.device_failed);
+    assert_int_equal(complete.status, GF_OK);
+    assert_string_equal(complete.report.backend, "cuda");
+    assert_false(complete.report.device_failed);
     const uint64_t calls = faulty_calls();
     assert_true(calls > 4);
     for (uint64_t n = 1; n <= calls; n++) {
-        /* All kinds in turn; GF_TEST_ALL_KINDS: each of them at every call. */
+        /* The kinds of failures alternate. GF_TEST_ALL_KINDS: every kind at every call. */
         const bool every = test_environment("GF_TEST_ALL_KINDS", 0);
         for (uint64_t kind = every ? 0 : (n + all->cases) % 4, end = every ? 4 : kind + 1;
              kind < end; kind++) {
             plan.fail_at = n;
-            plan.for_ever = kind % 2;
+            plan.permanent = kind % 2;
             plan.status = kind / 2 ? GF_NO_BACKEND : GF_FAILED;
             try_auto(job, all, &plan);
             try_named(job, all, &plan);
@@ -141,20 +140,20 @@ static void try_every_call(fault_job *job, void *context) {
     all->cases++;
 }
 
-static void goes_on(fault_way way) {
-    tally all = {.way = way};
+static void run_all(fault_input input) {
+    tally all = {.input = input};
     gf_engine_stand_in(&faulty_backend);
-    fault_for_all(way != FROM_MEMORY, try_every_call, &all);
+    fault_for_all(input != FROM_MEMORY, try_every_call, &all);
     gf_engine_stand_in(NULL);
-    assert_true((way == FROM_PIPE ? all.refused : all.fell_back) > 300);
-    assert_true(all.unmet < all.runs / 4);
-    print_message("%" PRIu64 " failures: %" PRIu64 " fell back, %" PRIu64 " were refused\n",
-                  all.runs, all.fell_back, all.refused);
+    assert_true((input == FROM_PIPE ? all.rejected : all.fell_back) > 300);
+    assert_true(all.not_reached < all.runs / 4);
+    print_message("%" PRIu64 " failures: %" PRIu64 " fell back, %" PRIu64 " were rejected\n",
+                  all.runs, all.fell_back, all.rejected);
 }
 
-/* Memory for the strips of one backend, and little more. */
+/* Inject failures with just enough memory for the strips of either backend alone. */
 static void try_with(fault_job *job, tally *all, bool verify) {
-    faulty_plan plan = {.rows = 9, .status = GF_NO_BACKEND, .for_ever = true};
+    faulty_plan plan = {.rows = 9, .status = GF_NO_BACKEND, .permanent = true};
     gf_engine_options options = {.threads = 2, .verify = verify};
     fault_outcome done;
     for (uint64_t memory = 512;; memory += memory / 4) {
@@ -167,7 +166,7 @@ static void try_with(fault_job *job, tally *all, bool verify) {
         assert_int_equal(gf_engine_open(&options, &both[1], NULL), GF_OK);
         bool enough = true;
         for (int i = 0; i < 2; i++) {
-            done = fault_run(job, both[i], all->way, job->text);
+            done = fault_run(job, both[i], all->input, job->text);
             enough = enough && !done.status;
             gf_engine_close(both[i]);
         }
@@ -178,21 +177,21 @@ static void try_with(fault_job *job, tally *all, bool verify) {
     for (plan.fail_at = 2; plan.fail_at <= calls; plan.fail_at += 1 + all->runs % 7) {
         char what[400];
         gf_engine *engine;
-        snprintf(what, sizeof what, "%s '%s', way %d, in %" PRIu64 " bytes, call %" PRIu64,
-                 job->filter->info.name, job->text, all->way, options.max_memory, plan.fail_at);
+        snprintf(what, sizeof what, "%s '%s', input %d, in %" PRIu64 " bytes, call %" PRIu64,
+                 job->filter->info.name, job->text, all->input, options.max_memory, plan.fail_at);
         faulty_expect(&plan);
         assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-        done = fault_run(job, engine, all->way, what);
+        done = fault_run(job, engine, all->input, what);
         gf_engine_close(engine);
         all->runs++;
-        /* Samples of lower strips have more heads, which are held, too. */
+        /* Smaller strips produce more payload headers, which also count against the limit. */
         if (!done.status || strstr(done.error.message, "held until the end"))
             continue;
-        if (all->way != FROM_PIPE)
+        if (all->input != FROM_PIPE)
             fail_msg("%s: %s", what, done.error.message);
         assert_message(&done.error, "cannot be read again");
-        assert_message(&done.error, "told to fail");
-        all->refused++;
+        assert_message(&done.error, "injected failure");
+        all->rejected++;
     }
 }
 
@@ -201,42 +200,42 @@ static void try_little_memory(fault_job *job, void *context) {
     try_with(job, context, true);
 }
 
-static void goes_on_with_little_memory(void **state) {
+static void falls_back_with_little_memory(void **state) {
     (void)state;
     gf_engine_stand_in(&faulty_backend);
-    for (int way = FROM_MEMORY; way < FAULT_WAYS; way++) {
-        tally all = {.way = (fault_way)way};
-        fault_for_all(way != FROM_MEMORY, try_little_memory, &all);
-        print_message("%" PRIu64 " failures, %" PRIu64 " were refused\n", all.runs, all.refused);
+    for (int input = FROM_MEMORY; input < FAULT_INPUTS; input++) {
+        tally all = {.input = (fault_input)input};
+        fault_for_all(input != FROM_MEMORY, try_little_memory, &all);
+        print_message("%" PRIu64 " failures, %" PRIu64 " were rejected\n", all.runs, all.rejected);
     }
     gf_engine_stand_in(NULL);
 }
 
-static void goes_on_in_memory(void **state) {
+static void falls_back_in_memory(void **state) {
     (void)state;
-    goes_on(FROM_MEMORY);
+    run_all(FROM_MEMORY);
 }
 
-static void goes_on_with_files(void **state) {
+static void falls_back_with_files(void **state) {
     (void)state;
-    goes_on(FROM_FILES);
+    run_all(FROM_FILES);
 }
 
-static void goes_on_with_pipes(void **state) {
+static void falls_back_with_pipes(void **state) {
     (void)state;
-    goes_on(FROM_PIPE);
+    run_all(FROM_PIPE);
 }
 
-/* Once. */
-static gf_status break_down(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
+/* Golden function of smooth that fails on its first call. */
+static gf_status fail_once(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
     static atomic_bool done;
     return atomic_exchange(&done, true) ? gf_filter_find("smooth")->golden(plan, strip, error)
-                                        : gf_fail(error, GF_FAILED, "golden: broke down");
+                                        : gf_fail(error, GF_FAILED, "golden: injected failure");
 }
 
-/* An image that its device cannot begin, and another backend cannot end: it is not begun once more,
- * though its sink could spare some memory, since some of it was read. */
-static void is_not_begun_twice(void **state) {
+/* The device fails in `begin`, and the replacing backend fails later. The image is not started
+ * again with less memory for the sink, because part of it has been read. */
+static void does_not_restart_after_reading(void **state) {
     (void)state;
     const gf_engine_options options = {.threads = 4, .rows_per_strip = 16, .verify = true};
     const gf_format format = {900, 700, 3, GF_U8};
@@ -247,16 +246,16 @@ static void is_not_begun_twice(void **state) {
     const char *in = in_folder("in.ppm"), *out = in_folder("out.png");
     gf_engine *engine;
     gf_error error = {0};
-    broken.golden = break_down;
+    broken.golden = fail_once;
     test_fill(&image, TEST_UNIFORM, &random);
     test_put(in, &image);
     test_image_free(&image);
     gf_engine_stand_in(&faulty_backend);
-    faulty_expect(&(faulty_plan){.fail_at = 2, .for_ever = true, .status = GF_FAILED, .rows = 16});
+    faulty_expect(&(faulty_plan){.fail_at = 2, .permanent = true, .status = GF_FAILED, .rows = 16});
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
     assert_int_equal(gf_run_file(engine, &broken, settings, &in, out, NULL, NULL, NULL, &error),
                      GF_FAILED);
-    assert_string_equal(error.message, "golden: broke down");
+    assert_string_equal(error.message, "golden: injected failure");
     gf_engine_close(engine);
     gf_engine_stand_in(NULL);
     gf_settings_free(settings);
@@ -265,9 +264,11 @@ static void is_not_begun_twice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_in_memory),  cmocka_unit_test(goes_on_with_files),
-        cmocka_unit_test(goes_on_with_pipes), cmocka_unit_test(goes_on_with_little_memory),
-        cmocka_unit_test(is_not_begun_twice),
+        cmocka_unit_test(falls_back_in_memory),
+        cmocka_unit_test(falls_back_with_files),
+        cmocka_unit_test(falls_back_with_pipes),
+        cmocka_unit_test(falls_back_with_little_memory),
+        cmocka_unit_test(does_not_restart_after_reading),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

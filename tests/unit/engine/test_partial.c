@@ -1,5 +1,5 @@
-/* One image in ranges of rows: the same bytes and numbers as in one run, for any cut; partial
- * results that are damaged, of other work, or of files that changed are refused. */
+/* One image in ranges of rows: the same bytes and numbers as in one run, for any cut. Partial
+ * results are rejected if they are damaged, or belong to other work or to changed files. */
 #include "gpufilter_tools.h"
 #include "io_util.h"
 #include "testing.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_RANGES = 5 };
 
-/* An image in a file, a filter for it, and the files that one way of running it writes. */
+/* Input files, a filter, and the output files of one run. */
 typedef struct work {
     const gf_filter *filter;
     gf_settings *settings;
@@ -20,15 +20,15 @@ typedef struct work {
     const char *in_paths[2];
 } work;
 
-static void path_of(char path[1200], const char *way, const char *extension) {
-    snprintf(path, 1200, "%s/%s.%s", test_folder, way, extension);
+static void path_of(char path[1200], const char *stem, const char *extension) {
+    snprintf(path, 1200, "%s/%s.%s", test_folder, stem, extension);
 }
 
-/* The case's names of files are "-": they get real ones. */
-static void name_files(work *job, const char *way, const char *image, const char *samples) {
+/* Replace the file names "-" of a case by real ones. */
+static void name_files(work *job, const char *stem, const char *image, const char *samples) {
     const gf_filter_info *info = gf_filter_describe(job->filter);
-    path_of(job->image, way, image);
-    path_of(job->samples, way, samples);
+    path_of(job->image, stem, image);
+    path_of(job->samples, stem, samples);
     for (size_t i = 0; i < info->param_count; i++) {
         const gf_param *param = &info->params[i];
         const char *name = param->type == GF_PARAM_IMAGE     ? job->image
@@ -43,9 +43,9 @@ static const char *out_path(const work *job) {
     return gf_filter_describe(job->filter)->makes_image ? job->image : NULL;
 }
 
-/* Serialises a partial result and reads it again, as a message to another process would. */
-static gf_partial *sent(const work *job, const gf_filter *filter, const gf_settings *settings,
-                        gf_partial *partial) {
+/* Serialize and deserialize a partial result, as for a message between processes. */
+static gf_partial *serialize(const work *job, const gf_filter *filter, const gf_settings *settings,
+                             gf_partial *partial) {
     const size_t size = gf_partial_size(partial);
     unsigned char *bytes = malloc(size);
     gf_partial *read;
@@ -60,7 +60,7 @@ static gf_partial *sent(const work *job, const gf_filter *filter, const gf_setti
     return read;
 }
 
-/* Runs a filter in so many ranges, each by an engine of its own, and merges. */
+/* Run a filter in `ranges` ranges, each in an engine of its own, and merge the results. */
 static gf_status run_ranges(const work *job, const gf_filter *filter, const gf_settings *settings,
                             const gf_partial *before, const gf_rows_file *file, uint64_t height,
                             uint32_t ranges, const gf_engine_options *engines, gf_partial **all,
@@ -83,7 +83,7 @@ static gf_status run_ranges(const work *job, const gf_filter *filter, const gf_s
         gf_engine_close(engine);
         if (status)
             break;
-        part = sent(job, filter, settings, part);
+        part = serialize(job, filter, settings, part);
         if (*all) {
             status = gf_partial_merge(*all, part, error);
             gf_partial_free(part);
@@ -94,7 +94,7 @@ static gf_status run_ranges(const work *job, const gf_filter *filter, const gf_s
     return status;
 }
 
-/* The whole job in ranges. */
+/* Run the whole job in ranges. */
 static gf_status run_cut(const work *job, uint32_t ranges, const gf_engine_options *engines,
                          gf_result **result, gf_report *report, gf_error *error) {
     const gf_file_options options = {.force = true};
@@ -146,8 +146,7 @@ static void assert_same_file(const char *a, const char *b, const char *what) {
     free(bytes_b);
 }
 
-/* ---- any image, any case, any cut -------------------------------------------------------------
- */
+/* ---- any image, any case, any cut ------------------------------------------------------------ */
 
 static void put_inputs(work *job, const gf_format *format, const char *extension,
                        test_random *random) {
@@ -163,7 +162,8 @@ static void put_inputs(work *job, const gf_format *format, const char *extension
     test_image_free(&image);
 }
 
-/* False if the case does not suit the image, or its sums pass through the rows in order. */
+/* Compare one run with a run in ranges. Return false if the case does not apply to the image, or if
+ * its sums depend on the order of rows. */
 static bool compare_once(const gf_filter *filter, const char *text, uint64_t seed, bool devices) {
     static const char *const extensions[] = {"csv", "npy", "json"};
     static const uint64_t strips[] = {0, 0, 1, 2, 3, 17};
@@ -171,7 +171,7 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
     for (int i = 0; i < 8; i++)
         test_next(&random);
     gf_format format = test_format(&random), drawn;
-    if (format.type == GF_F32) /* as PFM has it */
+    if (format.type == GF_F32) /* PFM supports 1 and 3 channels */
         format.channels = format.channels < 3 ? 1 : 3;
     const char *samples = extensions[test_below(&random, 3)];
     work job = {.filter = filter, .settings = test_settings(filter, text)};
@@ -241,12 +241,12 @@ static void compare_all(bool devices) {
         const gf_filter *filter = gf_filter_at(f);
         const char *const *cases = gf_filter_describe(filter)->cases;
         for (size_t c = 0; cases[c]; c++) {
-            uint64_t suited = 0;
-            for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += compare_once(filter, cases[c], seed + round * 1000 + c, devices);
-            if (suited == 0)
-                fail_msg("%s '%s' suits no image", gf_filter_describe(filter)->name, cases[c]);
-            runs += suited;
+            uint64_t applied = 0;
+            for (uint64_t round = 0; round < rounds || (applied == 0 && round < 100); round++)
+                applied += compare_once(filter, cases[c], seed + round * 1000 + c, devices);
+            if (applied == 0)
+                fail_msg("%s '%s' applies to no image", gf_filter_describe(filter)->name, cases[c]);
+            runs += applied;
         }
     }
     print_message("%" PRIu64 " images in ranges, 0 differences\n", runs);
@@ -263,10 +263,9 @@ static void ranges_on_devices_equal_one_run(void **state) {
     compare_all(true);
 }
 
-/* ---- failures ---------------------------------------------------------------------------------
- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
-/* Makes a job on a grey image of 50 x 40. */
+/* Create a job with a grey image of 50 x 40 pixels. */
 static void open_grey(work *job, const char *filter, const char *text) {
     const gf_format format = {50, 40, 1, GF_U8};
     test_random random = {3};
@@ -287,7 +286,7 @@ static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end, gf_err
     return part;
 }
 
-static void other_work_is_refused(void **state) {
+static void rejects_other_work(void **state) {
     gf_error error;
     (void)state;
     work job, other;
@@ -300,7 +299,7 @@ static void other_work_is_refused(void **state) {
     assert_null(rows_of(&job, 11, 41, &error));
     assert_int_equal(error.status, GF_USAGE);
     assert_null(rows_of(&job, 2, 1, &error));
-    /* Not all rows are there. */
+    /* Rows are missing. */
     gf_engine *engine;
     gf_result *result;
     gf_report report = {0};
@@ -315,15 +314,15 @@ static void other_work_is_refused(void **state) {
     gf_partial_free(gap);
     gf_settings_free(job.settings);
     gf_settings_free(other.settings);
-    /* What the filter before has measured is missing. */
+    /* The measurement of the preceding filter is missing. */
     open_grey(&job, "normalize", "");
     assert_null(rows_of(&job, 0, 10, &error));
     assert_int_equal(error.status, GF_USAGE);
     gf_settings_free(job.settings);
 }
 
-/* A file that another machine sees differently. */
-static void changed_files_are_refused(void **state) {
+/* The file differs between two machines. */
+static void rejects_changed_files(void **state) {
     const struct timespec times[2] = {{1, 5}, {1, 5}};
     gf_error error;
     (void)state;
@@ -339,8 +338,8 @@ static void changed_files_are_refused(void **state) {
     gf_settings_free(job.settings);
 }
 
-/* Bytes that are cut off, or of which one has changed. */
-static void damaged_bytes_are_refused(void **state) {
+/* Truncated bytes, or one changed byte. */
+static void rejects_damaged_bytes(void **state) {
     gf_error error;
     (void)state;
     work job;
@@ -365,9 +364,9 @@ static void damaged_bytes_are_refused(void **state) {
     gf_settings_free(job.settings);
 }
 
-/* PNG has no rows at known places, golden takes images whole, a pipe is read once. */
-static void some_images_are_run_whole(void **state) {
-    static const char *const ways[][3] = {
+/* PNG rows have no fixed offsets, golden processes whole images, and a pipe is read once. */
+static void reports_images_without_ranges(void **state) {
+    static const char *const setups[][3] = {
         {"in.png", "x.pgm", "cpu"},     {"in.pgm", "x.png", "cpu"}, {"in.pgm", "x.pgm", "golden"},
         {"in.pgm", "/dev/null", "cpu"}, {"-", "x.pgm", "cpu"},      {"in.pgm", "x.pgm", "cpu"}};
     const gf_format format = {50, 40, 1, GF_U8};
@@ -377,10 +376,10 @@ static void some_images_are_run_whole(void **state) {
     (void)state;
     test_put(in_folder("in.pgm"), &image);
     test_put(in_folder("in.png"), &image);
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        const bool standard = strcmp(ways[i][0], "-") == 0;
-        const char *in[1] = {standard ? "-" : in_folder(ways[i][0])};
-        const gf_engine_options engine_options = {.backend = ways[i][2]};
+    for (size_t i = 0; i < sizeof setups / sizeof setups[0]; i++) {
+        const bool standard = strcmp(setups[i][0], "-") == 0;
+        const char *in[1] = {standard ? "-" : in_folder(setups[i][0])};
+        const gf_engine_options engine_options = {.backend = setups[i][2]};
         gf_engine *engine;
         gf_format found;
         bool possible = false;
@@ -388,10 +387,11 @@ static void some_images_are_run_whole(void **state) {
         assert_true(fd >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
         close(fd);
         assert_int_equal(gf_engine_open(&engine_options, &engine, NULL), GF_OK);
-        assert_int_equal(gf_rows_possible(engine, gf_filter_find("smooth"), settings, in,
-                                          *ways[i][1] == '/' ? ways[i][1] : in_folder(ways[i][1]),
-                                          &(gf_file_options){0}, &found, &possible, NULL),
-                         GF_OK);
+        assert_int_equal(
+            gf_rows_possible(engine, gf_filter_find("smooth"), settings, in,
+                             *setups[i][1] == '/' ? setups[i][1] : in_folder(setups[i][1]),
+                             &(gf_file_options){0}, &found, &possible, NULL),
+            GF_OK);
         assert_true(possible == (i == 5));
         assert_int_equal(found.height, 40);
         gf_engine_close(engine);
@@ -402,8 +402,8 @@ static void some_images_are_run_whole(void **state) {
     gf_settings_free(settings);
 }
 
-/* A device fails in the middle of a range: the cpu backend goes on, with the same bits. */
-static void devices_fail_in_a_range(void **state) {
+/* A device fails in the middle of a range: the cpu backend completes it with the same bits. */
+static void device_failures_fall_back(void **state) {
     static const char *const cases[][2] = {
         {"smooth", "axis=y"}, {"hist", "extract=3 bins=5"}, {"hist", "per-row"}, {"dot", ""}};
     (void)state;
@@ -443,11 +443,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(ranges_equal_one_run, empty_folder),
         cmocka_unit_test_teardown(ranges_on_devices_equal_one_run, empty_folder),
-        cmocka_unit_test_teardown(other_work_is_refused, empty_folder),
-        cmocka_unit_test_teardown(changed_files_are_refused, empty_folder),
-        cmocka_unit_test_teardown(damaged_bytes_are_refused, empty_folder),
-        cmocka_unit_test_teardown(some_images_are_run_whole, empty_folder),
-        cmocka_unit_test_teardown(devices_fail_in_a_range, empty_folder),
+        cmocka_unit_test_teardown(rejects_other_work, empty_folder),
+        cmocka_unit_test_teardown(rejects_changed_files, empty_folder),
+        cmocka_unit_test_teardown(rejects_damaged_bytes, empty_folder),
+        cmocka_unit_test_teardown(reports_images_without_ranges, empty_folder),
+        cmocka_unit_test_teardown(device_failures_fall_back, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

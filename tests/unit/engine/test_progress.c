@@ -1,4 +1,4 @@
-/* How far an image has come, and how many bytes went in and out. */
+/* Progress reports, and the numbers of bytes read and written. */
 #include "io_util.h"
 #include "testing.h"
 
@@ -22,7 +22,7 @@ static gf_engine *open_engine(const char *backend, bool unthreaded) {
     return engine;
 }
 
-/* A colour picture, in the format that the name says. */
+/* Write a colour picture in the format of the name's extension. */
 static void put_picture(const char *name) {
     const gf_format format = {WIDTH, HEIGHT, 3, GF_U8};
     unsigned char *pixels = random_pixels(&format, 1);
@@ -85,17 +85,17 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
     return all;
 }
 
-/* Every strip is told of, in order, in the caller's thread; of a filter that reads twice both
- * times. */
-static void reports_of_every_strip(void **state) {
+/* Every strip is reported in order, in the caller's thread. A filter that reads its image twice
+ * reports both passes. */
+static void reports_every_strip(void **state) {
     (void)state;
     put_picture("in.ppm");
     put_picture("in.png");
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const char *name = gf_filter_describe(gf_filter_at(i))->name;
         const uint64_t times = strcmp(name, "normalize") == 0 ? 2 : 1;
-        for (int way = 0; way < 4; way++) {
-            const received all = run("cpu", way & 1, name, way & 2 ? "in.png" : "in.ppm");
+        for (int variant = 0; variant < 4; variant++) {
+            const received all = run("cpu", variant & 1, name, variant & 2 ? "in.png" : "in.ppm");
             assert_int_equal(all.calls, times * HEIGHT / STRIP);
             assert_int_equal(all.done, times * HEIGHT);
             assert_int_equal(all.total, times * HEIGHT);
@@ -103,8 +103,8 @@ static void reports_of_every_strip(void **state) {
     }
 }
 
-/* Golden takes the image whole. */
-static void reports_of_a_whole_image(void **state) {
+/* Golden processes the image as one strip. */
+static void reports_a_whole_image(void **state) {
     (void)state;
     put_picture("in.ppm");
     const received all = run("golden", false, "smooth", "in.ppm");
@@ -130,7 +130,7 @@ static void receive_item(void *context, const gf_progress *progress) {
     all->total[progress->item] = progress->total;
 }
 
-static void reports_of_which_item(void **state) {
+static void reports_the_item(void **state) {
     char in[1200], out[ITEMS][1200];
     gf_batch_item items[ITEMS];
     static received_items all;
@@ -168,7 +168,7 @@ static gf_report run_bytes(const char *filter_name, const char *in, const char *
     gf_engine *engine = open_engine("cpu", false);
     char paths[2][1200], to[1200];
     const char *const names[2] = {paths[0], paths[1]};
-    /* Memory checkers are not let into the sandbox: tests/long/valgrind.sh. */
+    /* The sandbox blocks memory checkers, see tests/long/valgrind.sh. */
     const gf_file_options options = {.force = true, .no_sandbox = getenv("GF_TEST_NO_SANDBOX")};
     gf_result *result = NULL;
     gf_report report;
@@ -216,7 +216,7 @@ static void counts_all_inputs_and_samples(void **state) {
     assert_true(report.out_bytes > 0);
 }
 
-/* normalize holds what comes through a pipe. */
+/* normalize holds an image from a pipe in memory. */
 static void counts_the_bytes_of_a_pipe(void **state) {
     static const char *const names[] = {"smooth", "normalize"};
     static const char *const kinds[] = {"in.ppm", "in.png", "in.jpg"};
@@ -241,7 +241,7 @@ static void counts_the_bytes_of_a_pipe(void **state) {
         }
 }
 
-static void memory_has_none(void **state) {
+static void counts_no_bytes_in_memory(void **state) {
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
     unsigned char *in = random_pixels(&format, 1), *out = random_pixels(&format, 2);
@@ -263,13 +263,13 @@ static void memory_has_none(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reports_of_every_strip, empty_folder),
-        cmocka_unit_test_teardown(reports_of_a_whole_image, empty_folder),
-        cmocka_unit_test_teardown(reports_of_which_item, empty_folder),
+        cmocka_unit_test_teardown(reports_every_strip, empty_folder),
+        cmocka_unit_test_teardown(reports_a_whole_image, empty_folder),
+        cmocka_unit_test_teardown(reports_the_item, empty_folder),
         cmocka_unit_test_teardown(counts_the_bytes_of_files, empty_folder),
         cmocka_unit_test_teardown(counts_all_inputs_and_samples, empty_folder),
         cmocka_unit_test_teardown(counts_the_bytes_of_a_pipe, empty_folder),
-        cmocka_unit_test_teardown(memory_has_none, empty_folder),
+        cmocka_unit_test_teardown(counts_no_bytes_in_memory, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

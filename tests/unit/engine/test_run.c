@@ -1,5 +1,4 @@
-/* Runs as a whole: outputs that appear together, one budget of memory, a file that is read twice.
- */
+/* Complete runs: outputs that appear together, one memory budget, a file that is read twice. */
 #include "io_util.h"
 #include "testing.h"
 
@@ -23,7 +22,7 @@ static gf_engine *open_engine(uint64_t max_memory) {
     return engine;
 }
 
-/* A grey picture, one value a pixel that says where it is. */
+/* Write a grey picture. Each value depends on its position. */
 static void put_picture(const char *name, unsigned width, unsigned height) {
     unsigned char *file = malloc(64 + (size_t)width * height);
     assert_non_null(file);
@@ -34,7 +33,7 @@ static void put_picture(const char *name, unsigned width, unsigned height) {
     free(file);
 }
 
-/* hist with these settings beside its names of files, which are in the folder; NULL: not set. */
+/* Create settings of hist with these files in the test folder; NULL: not set. */
 static gf_settings *hist_settings(const char *text, const char *samples, const char *mask) {
     gf_settings *settings = test_settings(gf_filter_find("hist"), text);
 
@@ -56,36 +55,35 @@ static gf_status run_hist(const gf_settings *settings, uint64_t max_memory,
     return status;
 }
 
-/* ---- together or not at all --------------------------------------------------------------------
- */
+/* ---- all outputs or none --------------------------------------------------------------------- */
 
-typedef struct seen {
+typedef struct ready_record {
     int calls;
     bool has_result;
-    gf_status answer;
-} seen;
+    gf_status returned;
+} ready_record;
 
-/* Everything is computed, and nothing has its name. */
+/* All results are computed, and no output has its name. */
 static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error) {
-    seen *saw = context;
+    ready_record *record = context;
     const gf_result *result = ready->result;
 
-    saw->calls++;
-    saw->has_result = result != NULL;
+    record->calls++;
+    record->has_result = result != NULL;
     if (result)
         assert_int_equal(gf_result_cell(result, 0, 0, 0).low, 0);
     assert_int_equal(access(in_folder("new.csv"), F_OK), -1);
     assert_bytes(in_folder("old.png"), "old", 3);
-    if (saw->answer) {
-        error->status = saw->answer;
+    if (record->returned) {
+        error->status = record->returned;
         (void)strcpy(error->message, "ready: not now");
     }
-    return saw->answer;
+    return record->returned;
 }
 
-static void shows_outputs_after_ready(void **state) {
-    seen saw = {.answer = GF_FAILED};
-    const gf_file_options options = {.force = true, .ready = on_ready, .ready_context = &saw};
+static void commits_outputs_after_ready(void **state) {
+    ready_record record = {.returned = GF_FAILED};
+    const gf_file_options options = {.force = true, .ready = on_ready, .ready_context = &record};
     gf_result *result;
     gf_error error = {0};
 
@@ -96,13 +94,13 @@ static void shows_outputs_after_ready(void **state) {
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
     assert_message(&error, "ready: not now");
     assert_null(result);
-    assert_true(saw.calls == 1 && saw.has_result);
+    assert_true(record.calls == 1 && record.has_result);
     assert_int_equal(access(in_folder("new.csv"), F_OK), -1);
     assert_bytes(in_folder("old.png"), "old", 3);
     assert_int_equal(count_files(false), 2);
-    saw = (seen){.answer = GF_OK};
+    record = (ready_record){.returned = GF_OK};
     assert_int_equal(run_hist(settings, 0, &options, NULL, &error), GF_OK);
-    assert_true(saw.calls == 1 && saw.has_result);
+    assert_true(record.calls == 1 && record.has_result);
     assert_int_equal(access(in_folder("new.csv"), F_OK), 0);
     size_t size;
     char *png = (char *)get_bytes(in_folder("old.png"), &size);
@@ -112,9 +110,9 @@ static void shows_outputs_after_ready(void **state) {
     gf_settings_free(settings);
 }
 
-static void is_ready_without_a_result_where_an_image_is_made(void **state) {
-    seen saw = {.answer = GF_OK};
-    const gf_file_options options = {.ready = on_ready, .ready_context = &saw};
+static void ready_has_no_result_for_images(void **state) {
+    ready_record record = {.returned = GF_OK};
+    const gf_file_options options = {.ready = on_ready, .ready_context = &record};
     const gf_filter *smooth = gf_filter_find("smooth");
     const char *const paths[1] = {in_folder("in.pgm")};
     gf_settings *settings = test_settings(smooth, "");
@@ -126,13 +124,13 @@ static void is_ready_without_a_result_where_an_image_is_made(void **state) {
     assert_int_equal(gf_run_file(engine, smooth, settings, paths, in_folder("out.png"), &options,
                                  NULL, NULL, NULL),
                      GF_OK);
-    assert_true(saw.calls == 1 && !saw.has_result);
+    assert_true(record.calls == 1 && !record.has_result);
     assert_int_equal(access(in_folder("out.png"), F_OK), 0);
     gf_engine_close(engine);
     gf_settings_free(settings);
 }
 
-/* In a child that may not write files of more than 4 KiB: one output fits, the other does not. */
+/* Run in a child process with a file size limit of 4 KiB: one output fits, the other does not. */
 static void run_limited(const char *text) {
     int how;
 
@@ -146,10 +144,10 @@ static void run_limited(const char *text) {
         const gf_file_options options = {.force = true};
         gf_error error = {0};
         gf_settings *settings = hist_settings(text, "s.csv", "m.pam");
-        bool good = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-                    run_hist(settings, 0, &options, NULL, &error) == GF_FAILED &&
-                    strstr(error.message, "File too large") != NULL;
-        _exit(good ? 0 : 1);
+        bool passed = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+                      run_hist(settings, 0, &options, NULL, &error) == GF_FAILED &&
+                      strstr(error.message, "File too large") != NULL;
+        _exit(passed ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_int_equal(how, 0);
@@ -158,15 +156,15 @@ static void run_limited(const char *text) {
     assert_int_equal(count_files(false), 3);
 }
 
-static void leaves_all_as_it_was_if_one_does_not_fit(void **state) {
+static void keeps_all_files_if_one_output_fails(void **state) {
     (void)state;
-    put_picture("in.pgm", 60, 60); /* the mask has 7200 bytes, a bin of 256 few samples */
+    put_picture("in.pgm", 60, 60); /* the mask has 7200 bytes, one bin of 256 has few samples */
     run_limited("bins=256 extract=1");
-    put_picture("in.pgm", 30, 30); /* the mask has 1800 bytes, all samples as text more than 4096 */
+    put_picture("in.pgm", 30, 30); /* the mask has 1800 bytes, all samples as text over 4096 */
     run_limited("bins=1 extract=0");
 }
 
-static void refuses_one_file_for_two_outputs(void **state) {
+static void rejects_one_file_for_two_outputs(void **state) {
     const gf_file_options options = {.force = true, .format = "png"};
     gf_error error = {0};
 
@@ -179,10 +177,9 @@ static void refuses_one_file_for_two_outputs(void **state) {
     gf_settings_free(settings);
 }
 
-/* ---- one budget --------------------------------------------------------------------------------
- */
+/* ---- memory budget --------------------------------------------------------------------------- */
 
-/* normalize, from the picture's file or through a pipe from a child. */
+/* Run normalize on a file, or on a pipe fed by a child process. */
 static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
     char path[2048];
     const char *const paths[1] = {path};
@@ -215,8 +212,8 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
     return status;
 }
 
-/* 1000 x 1000 bytes that a pipe makes us hold leave the ring what is over them. */
-static void the_ring_gets_what_a_held_image_leaves(void **state) {
+/* A pipe of 1000 x 1000 bytes is held in memory. The ring gets the rest of the budget. */
+static void held_images_count_against_memory(void **state) {
     gf_error error = {0};
 
     (void)state;
@@ -233,7 +230,7 @@ static void the_ring_gets_what_a_held_image_leaves(void **state) {
 }
 
 /* 10000 samples of 9 bytes each. */
-static void held_samples_get_half_of_what_remains(void **state) {
+static void held_samples_get_half_of_the_rest(void **state) {
     static const char held[] = "are kept in memory until the end";
     const gf_file_options options = {.force = true};
     gf_error error = {0};
@@ -251,8 +248,8 @@ static void held_samples_get_half_of_what_remains(void **state) {
     gf_settings_free(one);
 }
 
-/* In memory all samples of one bin are held, too. */
-static void samples_in_memory_are_held(void **state) {
+/* Runs in memory also hold all samples of a bin. */
+static void holds_samples_of_images_in_memory(void **state) {
     const gf_format format = {100, 100, 1, GF_U8};
     const gf_filter *hist = gf_filter_find("hist");
     gf_settings *settings = hist_settings("bins=1 extract=0", "s.csv", NULL);
@@ -275,10 +272,9 @@ static void samples_in_memory_are_held(void **state) {
     free(pixels);
 }
 
-/* ---- read twice --------------------------------------------------------------------------------
- */
+/* ---- files that are read twice --------------------------------------------------------------- */
 
-/* normalize as far as its measurement, of a picture that is another one since it was seen. */
+/* Run the measurement of normalize on a file that changes after it was opened. */
 static gf_status measure_changed(void (*change)(void), gf_error *error) {
     char path[2048];
     const gf_filter *filter = gf_filter_find("normalize");
@@ -301,7 +297,7 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     return status;
 }
 
-static void nothing(void) {}
+static void keep(void) {}
 
 static void replace(void) {
     struct stat info;
@@ -317,8 +313,8 @@ static void touch(void) {
     assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
 }
 
-/* Within the same second. */
-static void touch_soon(void) {
+/* Change the time within the same second. */
+static void touch_within_a_second(void) {
     struct stat info;
     assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
     const long other = info.st_mtim.tv_nsec == 0 ? 1 : info.st_mtim.tv_nsec - 1;
@@ -326,7 +322,7 @@ static void touch_soon(void) {
     assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
 }
 
-static void lengthen(void) {
+static void append_byte(void) {
     struct stat info;
     assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
     FILE *file = fopen(in_folder("in.pgm"), "ab");
@@ -337,26 +333,26 @@ static void lengthen(void) {
     assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
 }
 
-static void notices_a_file_that_changed(void **state) {
-    static void (*const changes[])(void) = {replace, touch, touch_soon, lengthen};
+static void detects_changed_files(void **state) {
+    static void (*const changes[])(void) = {replace, touch, touch_within_a_second, append_byte};
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(measure_changed(nothing, &error), GF_OK);
+    assert_int_equal(measure_changed(keep, &error), GF_OK);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         assert_int_equal(measure_changed(changes[i], &error), GF_FAILED);
         assert_message(&error, "/in.pgm: changed while it was read; run again");
     }
 }
 
-/* What cannot be written is refused before the image is read through. */
-static void looks_at_the_output_before_it_measures(void **state) {
+/* An output that cannot be written is rejected before the image is read. */
+static void checks_the_output_before_measuring(void **state) {
     const gf_format format = {20, 10, 1, GF_U8};
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
 
     (void)state;
-    /* A PNG, whose end tells nothing when it is opened. */
+    /* A truncated PNG: opening it does not detect the damage. */
     const gf_file_options png = {.format = "png"};
     assert_int_equal(save_image(in_folder("in.pgm"), &format, pixels, NULL, &png, 1, &error),
                      GF_OK);
@@ -373,10 +369,10 @@ static void looks_at_the_output_before_it_measures(void **state) {
 
 /* ---- dry runs -------------------------------------------------------------------------------- */
 
-/* All is opened, and refused, as in a run; nothing is made. */
-static void opens_all_and_writes_nothing(void **state) {
-    seen saw = {.answer = GF_OK};
-    gf_file_options options = {.dry_run = true, .ready = on_ready, .ready_context = &saw};
+/* A dry run opens and rejects the same files as a run, and writes none. */
+static void dry_run_writes_nothing(void **state) {
+    ready_record record = {.returned = GF_OK};
+    gf_file_options options = {.dry_run = true, .ready = on_ready, .ready_context = &record};
     gf_result *result;
     gf_error error = {0};
 
@@ -389,7 +385,7 @@ static void opens_all_and_writes_nothing(void **state) {
     options.force = true;
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_OK);
     assert_null(result);
-    assert_int_equal(saw.calls, 0);
+    assert_int_equal(record.calls, 0);
     assert_bytes(in_folder("old.png"), "old", 3);
     assert_int_equal(count_files(false), 2);
     gf_settings_free(settings);
@@ -411,16 +407,16 @@ static void opens_all_and_writes_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(shows_outputs_after_ready, empty_folder),
-        cmocka_unit_test_teardown(is_ready_without_a_result_where_an_image_is_made, empty_folder),
-        cmocka_unit_test_teardown(leaves_all_as_it_was_if_one_does_not_fit, empty_folder),
-        cmocka_unit_test_teardown(refuses_one_file_for_two_outputs, empty_folder),
-        cmocka_unit_test_teardown(the_ring_gets_what_a_held_image_leaves, empty_folder),
-        cmocka_unit_test_teardown(held_samples_get_half_of_what_remains, empty_folder),
-        cmocka_unit_test_teardown(samples_in_memory_are_held, empty_folder),
-        cmocka_unit_test_teardown(notices_a_file_that_changed, empty_folder),
-        cmocka_unit_test_teardown(looks_at_the_output_before_it_measures, empty_folder),
-        cmocka_unit_test_teardown(opens_all_and_writes_nothing, empty_folder),
+        cmocka_unit_test_teardown(commits_outputs_after_ready, empty_folder),
+        cmocka_unit_test_teardown(ready_has_no_result_for_images, empty_folder),
+        cmocka_unit_test_teardown(keeps_all_files_if_one_output_fails, empty_folder),
+        cmocka_unit_test_teardown(rejects_one_file_for_two_outputs, empty_folder),
+        cmocka_unit_test_teardown(held_images_count_against_memory, empty_folder),
+        cmocka_unit_test_teardown(held_samples_get_half_of_the_rest, empty_folder),
+        cmocka_unit_test_teardown(holds_samples_of_images_in_memory, empty_folder),
+        cmocka_unit_test_teardown(detects_changed_files, empty_folder),
+        cmocka_unit_test_teardown(checks_the_output_before_measuring, empty_folder),
+        cmocka_unit_test_teardown(dry_run_writes_nothing, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

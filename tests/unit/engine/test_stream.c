@@ -1,4 +1,4 @@
-/* The stream between a source and a sink: order, halo, failure on either side, memory, threads. */
+/* The stream between a source and a sink: order, halo, failures on either side, memory, threads. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct outcome {
     bool finished, read_here;
 } outcome;
 
-/* Changes nothing, so that the sink can tell the rows apart. */
+/* Identity, so that the sink can identify rows. */
 static const char plain[] = "stages=enhance gain=1";
 static const char with_halo[] = "axis=y"; /* 3 rows on each side */
 
@@ -36,7 +36,7 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     counting_sink sink = {.base = {.ops = &sink_ops},
                           .format = &plan->out,
                           .fail_at = sink_fails,
-                          .knows_rows = plan->halo == 0};
+                          .checks_rows = plan->halo == 0};
     void *state;
     gf_engine_options options = {.threads = unthreaded ? 1 : 2, .unthreaded = unthreaded};
     assert_int_equal(gf_backend_cpu.open(&options, &state, NULL), GF_OK);
@@ -115,19 +115,19 @@ static void a_failing_sink_stops_the_stream(void **state) {
 
 static void memory_bounds_the_strips(void **state) {
     (void)state;
-    /* A row takes 128 bytes in a strip (77, rounded up): 4096 bytes hold two slots of 8 rows each
-     * way. */
+    /* A row needs 128 bytes in a strip (77, rounded up). 4096 bytes hold two slots with 8 rows in
+     * and 8 rows out each. */
     outcome result = stream(plain, 1000, 0, NEVER, NEVER, 4096);
     assert_int_equal(result.status, GF_OK);
     assert_true(result.report.rows_per_strip <= 8);
     assert_int_equal(result.written, 1000);
-    /* One strip would do, but only smaller ones fit. */
+    /* The image fits in one strip, but only smaller strips fit in memory. */
     result = stream(with_halo, 20, 0, NEVER, NEVER, 5000);
     assert_int_equal(result.status, GF_OK);
     assert_int_equal(result.read, 20);
     assert_int_equal(result.written, 20);
     assert_true(result.report.strips > 1);
-    /* A row each way is the least. */
+    /* The minimum is one row in and one row out. */
     result = stream(plain, 1000, 0, NEVER, NEVER, 256);
     assert_int_equal(result.status, GF_OK);
     assert_int_equal(result.report.rows_per_strip, 1);
@@ -139,10 +139,10 @@ static void memory_bounds_the_strips(void **state) {
     assert_int_equal(result.status, GF_FAILED);
 }
 
-/* ---- the ring ------------------------------------------------------------------------------- */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
-/* A thread costs more than an image of one strip; of more strips, reading is a thread's own. */
-static void one_strip_takes_no_thread(void **state) {
+/* A thread costs more than an image of one strip. With more strips, a separate thread reads. */
+static void one_strip_needs_no_thread(void **state) {
     (void)state;
     assert_true(stream(plain, 40, 40, NEVER, NEVER, 1 << 30).read_here);
     assert_true(stream(with_halo, 40, 40, NEVER, NEVER, 1 << 30).read_here);
@@ -156,20 +156,20 @@ static void one_strip_takes_no_thread(void **state) {
     assert_int_equal(result.written, 0);
 }
 
-/* Every strip is taken before the next is read, and the source ends before the last is taken. */
-static void unthreaded_takes_turns(void **state) {
+/* Every strip is written before the next is read, and the source ends before the last write. */
+static void unthreaded_alternates(void **state) {
     (void)state;
     const uint64_t strips[] = {0, 1, 2, 3, 7, 39, 40, 41};
     for (size_t i = 0; i < 2 * sizeof strips / sizeof strips[0]; i++) {
         const uint64_t rows = strips[i / 2];
         const char *text = i % 2 ? plain : with_halo;
-        const counting_source source = {.fail_at = NEVER}, ends_badly = {.fail_at = 40};
+        const counting_source source = {.fail_at = NEVER}, fails_at_end = {.fail_at = 40};
         outcome result = stream_by(true, source, text, 40, rows, NEVER, 1 << 30);
         assert_int_equal(result.status, GF_OK);
         assert_true(result.read_here && result.finished);
         assert_int_equal(result.read, 40);
         assert_int_equal(result.written, 40);
-        result = stream_by(true, ends_badly, text, 40, rows, NEVER, 1 << 30);
+        result = stream_by(true, fails_at_end, text, 40, rows, NEVER, 1 << 30);
         assert_non_null(strstr(result.error.message, "source: the end"));
         assert_int_equal(result.written, (result.report.strips - 1) * result.report.rows_per_strip);
         for (uint64_t at = 0; at < 40; at++) {
@@ -184,8 +184,8 @@ static void unthreaded_takes_turns(void **state) {
     }
 }
 
-/* Ten reads of 5 ms each; nothing else takes long. */
-static void busy_is_who_works(void **state) {
+/* Ten reads of 5 ms each; computing and writing take less. */
+static void busy_times_cover_the_work(void **state) {
     (void)state;
     const counting_source slow = {.fail_at = NEVER, .pause = 5000000};
     for (uint64_t rows = 4; rows <= 40; rows += 36) {
@@ -202,7 +202,7 @@ static void busy_is_who_works(void **state) {
         assert_int_equal(busy[GF_UPLOADING].workers, 0);
         assert_int_equal(busy[GF_DOWNLOADING].workers, 0);
     }
-    /* A source with threads of its own knows better than a clock around its calls. */
+    /* A source with its own threads measures its busy time itself. */
     counting_source shared = {.base = {.threads = 3, .busy_seconds = 7}, .fail_at = NEVER};
     outcome result = stream_from(shared, plain, 40, 4, NEVER, 1 << 30);
     assert_int_equal(result.report.busy[GF_DECODING].workers, 3);
@@ -219,8 +219,8 @@ static void stages_have_names(void **state) {
     assert_null(gf_stage_name(GF_STAGE_COUNT));
 }
 
-/* Golden takes the whole image as one strip, whatever is asked for. */
-static void golden_is_one_strip(void **state) {
+/* Golden processes the image as one strip, regardless of rows_per_strip. */
+static void golden_runs_one_strip(void **state) {
     (void)state;
     gf_format format = {31, 57, 3, GF_U8};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
@@ -246,11 +246,11 @@ int main(void) {
         cmocka_unit_test(a_failing_source_stops_the_stream),
         cmocka_unit_test(a_failing_sink_stops_the_stream),
         cmocka_unit_test(memory_bounds_the_strips),
-        cmocka_unit_test(one_strip_takes_no_thread),
-        cmocka_unit_test(unthreaded_takes_turns),
-        cmocka_unit_test(busy_is_who_works),
+        cmocka_unit_test(one_strip_needs_no_thread),
+        cmocka_unit_test(unthreaded_alternates),
+        cmocka_unit_test(busy_times_cover_the_work),
         cmocka_unit_test(stages_have_names),
-        cmocka_unit_test(golden_is_one_strip),
+        cmocka_unit_test(golden_runs_one_strip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

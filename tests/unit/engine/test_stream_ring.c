@@ -1,5 +1,5 @@
-/* The ring between a source and a sink: no row of a strip is overwritten, or missing, until it is
- * done with; and what is told where reading and computing fail together. */
+/* The ring between a source and a sink: the rows of a strip stay valid and unchanged until the
+ * strip is finished. Also the error that is reported if reading and computing fail together. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -10,18 +10,19 @@
 
 #include "counting.h"
 
-/* A backend that computes nothing, but looks at a strip's rows when it was submitted and again when
- * it is waited for, while the reader may be far ahead. */
-typedef struct looker {
+/* A backend that computes nothing. It checks the rows of a strip in `submit` and again in `wait`,
+ * when the reader may be far ahead. */
+typedef struct checker {
     gf_strip_request request;
     gf_job job;
     unsigned char *buffer;
-    long pause; /* nanoseconds a strip takes */
-} looker;
+    long pause; /* nanoseconds per strip */
+} checker;
 
-/* Fails by its status: cmocka's failures end only the thread that all began in. */
-static gf_status look_at(const gf_slot *slot, const gf_job *job, const char *when,
-                         gf_error *error) {
+/* Check the rows of a strip. Failures are returned: a cmocka failure works only in the thread that
+ * runs the test. */
+static gf_status check_rows(const gf_slot *slot, const gf_job *job, const char *when,
+                            gf_error *error) {
     const gf_rows *in = &slot->in;
     const uint64_t first = slot->out.y0 < job->plan->halo ? 0 : slot->out.y0 - job->plan->halo;
     const uint64_t below = slot->out.y0 + slot->out.rows + job->plan->halo;
@@ -38,53 +39,53 @@ static gf_status look_at(const gf_slot *slot, const gf_job *job, const char *whe
     return GF_OK;
 }
 
-static gf_strip_request look_request(const void *state, const gf_plan *plan) {
+static gf_strip_request checker_request(const void *state, const gf_plan *plan) {
     (void)plan;
-    return ((const looker *)state)->request;
+    return ((const checker *)state)->request;
 }
 
-static gf_status look_begin(void *state, const gf_job *job, gf_slot *slots, void **run,
-                            gf_error *error) {
-    looker *all = state;
+static gf_status checker_begin(void *state, const gf_job *job, gf_slot *slots, void **run,
+                               gf_error *error) {
+    checker *all = state;
     all->job = *job;
     *run = all;
     return gf_slots_alloc(job, 0, slots, error);
 }
 
-static gf_status look_submit(void *run, gf_slot *slot, gf_error *error) {
-    return look_at(slot, &((const looker *)run)->job, "submitted", error);
+static gf_status checker_submit(void *run, gf_slot *slot, gf_error *error) {
+    return check_rows(slot, &((const checker *)run)->job, "submitted", error);
 }
 
-static gf_status look_wait(void *run, gf_slot *slot, gf_error *error) {
-    const looker *all = run;
+static gf_status checker_wait(void *run, gf_slot *slot, gf_error *error) {
+    const checker *all = run;
     nanosleep(&(struct timespec){.tv_nsec = all->pause}, NULL);
-    const gf_status status = look_at(slot, &all->job, "done", error);
+    const gf_status status = check_rows(slot, &all->job, "done", error);
     for (uint64_t i = 0; i < slot->out.rows; i++)
         memcpy(slot->out.data + i * slot->out.stride, gf_row(&slot->in, slot->out.y0 + i),
                gf_row_bytes(&all->job.plan->in));
     return status;
 }
 
-static void look_busy(void *run, gf_busy busy[GF_STAGE_COUNT]) {
+static void checker_busy(void *run, gf_busy busy[GF_STAGE_COUNT]) {
     (void)run;
     (void)busy;
 }
 
-static void look_end(void *run, gf_slot *slots) {
-    gf_slots_free(slots, ((const looker *)run)->job.slots);
+static void checker_end(void *run, gf_slot *slots) {
+    gf_slots_free(slots, ((const checker *)run)->job.slots);
 }
 
-/* No row of a strip is overwritten, or missing, until it is done with: of any height, with rings of
- * any length, also such that are shorter than two strips with their halos. */
-static void strips_stay_whole(void **state) {
+/* Rows stay valid and unchanged for strips of any height and rings of any length, including rings
+ * shorter than two strips with their halos. */
+static void strips_stay_intact(void **state) {
     (void)state;
-    static const gf_backend backend = {.name = "looker",
-                                       .request = look_request,
-                                       .begin = look_begin,
-                                       .submit = look_submit,
-                                       .wait = look_wait,
-                                       .busy = look_busy,
-                                       .end = look_end};
+    static const gf_backend backend = {.name = "checker",
+                                       .request = checker_request,
+                                       .begin = checker_begin,
+                                       .submit = checker_submit,
+                                       .wait = checker_wait,
+                                       .busy = checker_busy,
+                                       .end = checker_end};
     const gf_filter *filter = gf_filter_find("smooth");
     test_random random = {7};
     for (int i = 0; i < 400; i++) {
@@ -92,15 +93,15 @@ static void strips_stay_whole(void **state) {
                         .inputs = 1,
                         .halo = test_below(&random, 3) ? test_below(&random, 40) : 0};
         plan.out = plan.in;
-        looker all = {.request = {.bytes = 64,
-                                  .halos = (uint32_t)test_below(&random, 9),
-                                  .max = test_below(&random, 1u << 16),
-                                  .slots = 1 + (uint32_t)test_below(&random, 9)},
-                      .pause = test_below(&random, 2) ? 20000 : 0};
+        checker all = {.request = {.bytes = 64,
+                                   .halos = (uint32_t)test_below(&random, 9),
+                                   .max = test_below(&random, 1u << 16),
+                                   .slots = 1 + (uint32_t)test_below(&random, 9)},
+                       .pause = test_below(&random, 2) ? 20000 : 0};
         counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
                                   .fail_at = NEVER};
         counting_sink sink = {
-            .base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER, .knows_rows = true};
+            .base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER, .checks_rows = true};
         gf_report report = {0};
         gf_delivery delivery = {
             .filter = filter, .plan = &plan, .sink = &sink.base, .report = &report};
@@ -127,24 +128,24 @@ static gf_status fail_wait(void *run, gf_slot *slot, gf_error *error) {
     (void)run;
     (void)slot;
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-    return gf_fail(error, GF_NO_BACKEND, "device: gone");
+    return gf_fail(error, GF_NO_BACKEND, "device: lost");
 }
 
-/* While the reader is slow to find out that its file is damaged, the device fails: that there is
- * nothing to go on with is what is told, and nobody goes on. */
-static void a_damaged_file_is_reported_before_a_device(void **state) {
+/* The reader is slow to detect a damaged file, and the device fails first. The damaged file is
+ * reported, and no backend continues. */
+static void damaged_files_are_reported_before_devices(void **state) {
     (void)state;
-    static const gf_backend backend = {.name = "looker",
-                                       .request = look_request,
-                                       .begin = look_begin,
-                                       .submit = look_submit,
+    static const gf_backend backend = {.name = "checker",
+                                       .request = checker_request,
+                                       .begin = checker_begin,
+                                       .submit = checker_submit,
                                        .wait = fail_wait,
-                                       .busy = look_busy,
-                                       .end = look_end};
+                                       .busy = checker_busy,
+                                       .end = checker_end};
     for (uint64_t fail_at = 3; fail_at < 9; fail_at += 3) {
         gf_plan plan = {.in = {5, 9, 1, GF_U8}, .inputs = 1};
         plan.out = plan.in;
-        looker all = {.request = {.slots = 3}};
+        checker all = {.request = {.slots = 3}};
         counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
                                   .fail_at = fail_at,
                                   .pause = 400000000};
@@ -166,17 +167,17 @@ static void a_damaged_file_is_reported_before_a_device(void **state) {
         gf_stream_stop rest;
         gf_error error = {0};
         const gf_status status = gf_stream_run(&job, &source.base, &report, &rest, &error);
-        /* The second strip is being read when the first is waited for, the third is not begun. */
+        /* The second strip is being read while the first is awaited; the third is not started. */
         assert_int_equal(status, fail_at == 3 ? GF_FAILED : GF_NO_BACKEND);
         assert_true(rest.by_backend == (fail_at > 3));
-        assert_non_null(strstr(error.message, fail_at == 3 ? "source: row 3" : "device: gone"));
+        assert_non_null(strstr(error.message, fail_at == 3 ? "source: row 3" : "device: lost"));
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strips_stay_whole),
-        cmocka_unit_test(a_damaged_file_is_reported_before_a_device),
+        cmocka_unit_test(strips_stay_intact),
+        cmocka_unit_test(damaged_files_are_reported_before_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* An engine that is told so starts no threads, and gives the same. */
+/* An engine with the option `unthreaded` starts no threads and produces the same result. */
 #include "io_util.h"
 #include "png_util.h"
 #include "testing.h"
@@ -14,18 +14,18 @@ static int count_threads(void) {
     return count;
 }
 
-typedef struct seen_threads {
+typedef struct thread_counts {
     int before, max;
-} seen_threads;
+} thread_counts;
 
-/* When all is computed and written, the threads of the pool and of the encoder are still there. */
-static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
-    seen_threads *seen = context;
-    const int now = count_threads() - seen->before;
+/* Count threads when all rows are written. The pool and the encoder still hold their threads. */
+static gf_status count_when_ready(void *context, const gf_ready *ready, gf_error *error) {
+    thread_counts *counted = context;
+    const int now = count_threads() - counted->before;
 
     (void)ready;
     (void)error;
-    seen->max = now > seen->max ? now : seen->max;
+    counted->max = now > counted->max ? now : counted->max;
     return GF_OK;
 }
 
@@ -47,8 +47,9 @@ static void unthreaded_engines_start_none(void **state) {
     for (int unthreaded = 0; unthreaded < 2; unthreaded++) {
         const gf_engine_options options = {
             .backend = "cpu", .threads = 4, .unthreaded = unthreaded != 0};
-        seen_threads seen = {.before = count_threads()};
-        const gf_file_options files = {.force = true, .ready = look, .ready_context = &seen};
+        thread_counts counted = {.before = count_threads()};
+        const gf_file_options files = {
+            .force = true, .ready = count_when_ready, .ready_context = &counted};
         gf_engine *engine = NULL;
         gf_report report;
         assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
@@ -57,7 +58,7 @@ static void unthreaded_engines_start_none(void **state) {
                          GF_OK);
         gf_engine_close(engine);
         assert_true(report.strips > 1);
-        assert_true(unthreaded ? seen.max == 0 : seen.max > 1);
+        assert_true(unthreaded ? counted.max == 0 : counted.max > 1);
         for (int i = 0; i < GF_STAGE_COUNT && unthreaded; i++)
             assert_true(report.busy[i].workers <= 1);
     }

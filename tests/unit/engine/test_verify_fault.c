@@ -1,5 +1,5 @@
-/* --verify: a device that lies in one bit is found, wherever the bit is; one that does not is
- * trusted, however the image is cut. */
+/* --verify: one corrupted bit from a device is detected at any position. A correct device passes,
+ * for any cut of the image. */
 #include <inttypes.h>
 
 #include "core/image.h"
@@ -7,8 +7,8 @@
 #include "io/io.h"
 
 typedef struct tally {
-    fault_way way;
-    uint64_t runs, lies, by_lie[LIE_INPUT + 1];
+    fault_input input;
+    uint64_t runs, corruptions, by_kind[CORRUPT_INPUT + 1];
 } tally;
 
 static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t rows_per_strip) {
@@ -22,9 +22,9 @@ static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t ro
     return engine;
 }
 
-/* ---- no false alarm -------------------------------------------------------------------------- */
+/* ---- no false positives ---------------------------------------------------------------------- */
 
-static void trust(fault_job *job, void *context) {
+static void verify_correct(fault_job *job, void *context) {
     static const char *const backends[] = {"cpu", "cuda", "golden", NULL};
     tally *all = context;
     for (uint32_t threads = 1; threads <= 5; threads += 2)
@@ -36,7 +36,7 @@ static void trust(fault_job *job, void *context) {
                          job->filter->info.name, job->text, backends[b], threads, rows);
                 faulty_expect(&(faulty_plan){.rows = 2 + rows});
                 gf_engine *engine = open_engine(backends[b], threads, rows);
-                const fault_outcome done = fault_run(job, engine, all->way, what);
+                const fault_outcome done = fault_run(job, engine, all->input, what);
                 gf_engine_close(engine);
                 if (done.status)
                     fail_msg("%s: %s", what, done.error.message);
@@ -45,94 +45,94 @@ static void trust(fault_job *job, void *context) {
             }
 }
 
-static void trusts(fault_way way) {
-    tally all = {.way = way};
+static void passes(fault_input input) {
+    tally all = {.input = input};
     gf_engine_stand_in(&faulty_backend);
-    fault_for_all(way != FROM_MEMORY, trust, &all);
+    fault_for_all(input != FROM_MEMORY, verify_correct, &all);
     gf_engine_stand_in(NULL);
     print_message("%" PRIu64 " runs verified\n", all.runs);
 }
 
-static void trusts_in_memory(void **state) {
+static void passes_in_memory(void **state) {
     (void)state;
-    trusts(FROM_MEMORY);
+    passes(FROM_MEMORY);
 }
 
-static void trusts_with_files(void **state) {
+static void passes_with_files(void **state) {
     (void)state;
-    trusts(FROM_FILES);
+    passes(FROM_FILES);
 }
 
-/* ---- lies ------------------------------------------------------------------------------------ */
+/* ---- corruption ------------------------------------------------------------------------------ */
 
-static void try_lie(fault_job *job, tally *all, faulty_plan *plan) {
-    static const char *const reported[] = {[LIE_ROW] = "channel",
-                                           [LIE_RECORD] = "measurement of row",
-                                           [LIE_PAYLOAD] = "sample",
-                                           [LIE_STATE] = "measurement of the image",
-                                           [LIE_INPUT] = "changed in memory"};
+static void try_corruption(fault_job *job, tally *all, faulty_plan *plan) {
+    static const char *const reported[] = {[CORRUPT_ROW] = "channel",
+                                           [CORRUPT_RECORD] = "measurement of row",
+                                           [CORRUPT_PAYLOAD] = "sample",
+                                           [CORRUPT_STATE] = "measurement of the image",
+                                           [CORRUPT_INPUT] = "changed in memory"};
     char what[300];
-    snprintf(what, sizeof what, "%s '%s', lie %d in strip %" PRIu64 ", bit %" PRIu64,
-             job->filter->info.name, job->text, plan->lie, plan->strip, plan->bit);
+    snprintf(what, sizeof what, "%s '%s', kind %d in strip %" PRIu64 ", bit %" PRIu64,
+             job->filter->info.name, job->text, plan->corruption, plan->strip, plan->bit);
     faulty_expect(plan);
     gf_engine *engine = open_engine(plan->bit % 2 ? NULL : "cuda", 1 + plan->bit % 4, 0);
-    const fault_outcome done = fault_run(job, engine, all->way, what);
+    const fault_outcome done = fault_run(job, engine, all->input, what);
     all->runs++;
-    if (!faulty_lied()) {
+    if (!faulty_corrupted()) {
         assert_int_equal(done.status, GF_OK);
         gf_engine_close(engine);
         return;
     }
     if (done.status != GF_FAILED)
-        fail_msg("%s: is not found", what);
-    assert_message(&done.error, reported[plan->lie]);
+        fail_msg("%s: is not detected", what);
+    assert_message(&done.error, reported[plan->corruption]);
     assert_message(&done.error, "cuda (faulty ) is unreliable: use --backend cpu");
     assert_false(done.report.verified);
-    /* That was one image: nothing is known of the next one. */
+    /* The failure concerns one image only: the next one passes in the same engine. */
     faulty_expect(&(faulty_plan){.rows = plan->rows});
-    assert_int_equal(fault_run(job, engine, all->way, what).status, GF_OK);
+    assert_int_equal(fault_run(job, engine, all->input, what).status, GF_OK);
     gf_engine_close(engine);
-    all->lies++;
-    all->by_lie[plan->lie]++;
+    all->corruptions++;
+    all->by_kind[plan->corruption]++;
 }
 
-static void find_lies(fault_job *job, void *context) {
+static void try_corruptions(fault_job *job, void *context) {
     tally *all = context;
     test_random random = {77 + all->runs};
-    for (int lie = LIE_ROW; lie <= LIE_INPUT; lie++)
+    for (int kind = CORRUPT_ROW; kind <= CORRUPT_INPUT; kind++)
         for (uint64_t strip = 0; strip < 8; strip++) {
             faulty_plan plan = {.rows = 1 + job->format.height / 8,
-                                .lie = (faulty_lie)lie,
+                                .corruption = (faulty_corruption)kind,
                                 .strip = strip,
                                 .bit = test_below(&random, 1u << 20)};
-            try_lie(job, all, &plan);
-            if (lie == LIE_STATE && strip == 3)
+            try_corruption(job, all, &plan);
+            if (kind == CORRUPT_STATE && strip == 3)
                 break;
         }
 }
 
-static void finds(fault_way way) {
-    tally all = {.way = way};
+static void detects(fault_input input) {
+    tally all = {.input = input};
     gf_engine_stand_in(&faulty_backend);
-    fault_for_all(way != FROM_MEMORY, find_lies, &all);
+    fault_for_all(input != FROM_MEMORY, try_corruptions, &all);
     gf_engine_stand_in(NULL);
-    for (int lie = LIE_ROW; lie <= LIE_INPUT; lie++)
-        assert_true(all.by_lie[lie] > 10);
-    print_message("%" PRIu64 " lies, all found\n", all.lies);
+    for (int kind = CORRUPT_ROW; kind <= CORRUPT_INPUT; kind++)
+        assert_true(all.by_kind[kind] > 10);
+    print_message("%" PRIu64 " corruptions, all detected\n", all.corruptions);
 }
 
-static void finds_in_memory(void **state) {
+static void detects_in_memory(void **state) {
     (void)state;
-    finds(FROM_MEMORY);
+    detects(FROM_MEMORY);
 }
 
-static void finds_with_files(void **state) {
+static void detects_with_files(void **state) {
     (void)state;
-    finds(FROM_FILES);
+    detects(FROM_FILES);
 }
 
-/* Without it nobody looks. */
-static void is_not_on_by_itself(void **state) {
+/* Without --verify, the corruption is not detected. */
+static void is_off_by_default(void **state) {
     (void)state;
     gf_engine *golden, *engine;
     fault_job job;
@@ -143,12 +143,12 @@ static void is_not_on_by_itself(void **state) {
     assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
     assert_true(fault_job_new(&job, gf_filter_find("smooth"), "", 3, false, golden));
     got = test_image_new(job.drawn, 0);
-    faulty_expect(&(faulty_plan){.rows = 3, .lie = LIE_ROW});
+    faulty_expect(&(faulty_plan){.rows = 3, .corruption = CORRUPT_ROW});
     const gf_pixels in = {job.in[0].rows.data, job.in[0].stride};
     assert_int_equal(gf_run_memory(engine, job.filter, job.settings, &job.format, &in,
                                    got.rows.data, got.stride, NULL, &report, NULL),
                      GF_OK);
-    assert_true(faulty_lied());
+    assert_true(faulty_corrupted());
     assert_false(report.verified);
     assert_int_not_equal(memcmp(got.memory, job.want.memory, got.size), 0);
     test_image_free(&got);
@@ -158,10 +158,10 @@ static void is_not_on_by_itself(void **state) {
     gf_engine_stand_in(NULL);
 }
 
-/* ---- what was written ------------------------------------------------------------------------ */
+/* ---- written files --------------------------------------------------------------------------- */
 
-/* Every kind of file that gives its rows back: as it is, and with one row that is not what it was
- * told to be. */
+/* Formats that return the written rows exactly are read back. Unchanged rows pass, and one changed
+ * row is detected as a difference. */
 static void reads_back(void **state) {
     static const struct {
         const char *name;
@@ -201,7 +201,7 @@ static void reads_back(void **state) {
     assert_int_equal(count_files(false), 0);
 }
 
-/* Rows may come in any cut, and their padding does not count. */
+/* The digest does not depend on the cut into strips or on padding. */
 static void digests_rows(void **state) {
     (void)state;
     unsigned char bytes[60];
@@ -218,8 +218,8 @@ static void digests_rows(void **state) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Golden's strips count: where memory is short, strips are lower with it. */
-static void golden_takes_memory(void **state) {
+/* Golden's strips count against the memory limit: --verify reduces the height of strips. */
+static void golden_counts_against_memory(void **state) {
     (void)state;
     const gf_format format = {500, 400, 1, GF_U8};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=y");
@@ -247,10 +247,10 @@ static void golden_takes_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trusts_in_memory),    cmocka_unit_test(trusts_with_files),
-        cmocka_unit_test(finds_in_memory),     cmocka_unit_test(finds_with_files),
-        cmocka_unit_test(is_not_on_by_itself), cmocka_unit_test(reads_back),
-        cmocka_unit_test(digests_rows),        cmocka_unit_test(golden_takes_memory),
+        cmocka_unit_test(passes_in_memory),  cmocka_unit_test(passes_with_files),
+        cmocka_unit_test(detects_in_memory), cmocka_unit_test(detects_with_files),
+        cmocka_unit_test(is_off_by_default), cmocka_unit_test(reads_back),
+        cmocka_unit_test(digests_rows),      cmocka_unit_test(golden_counts_against_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -10,7 +10,7 @@
 
 #include "measuring.h"
 
-/* The matrix 0..23 with 4 rows of 6. */
+/* The matrix 0..23 with 4 rows of 6 samples. */
 static void published_check(void **state) {
     (void)state;
     uint8_t u8[24];
@@ -67,7 +67,7 @@ static void channels_and_alpha(void **state) {
     }
 }
 
-/* 70000 samples of 65535 are more than 2^32. */
+/* The sum of 70000 samples of 65535 exceeds 2^32. */
 static void sums_past_32_bits(void **state) {
     (void)state;
     enum { WIDTH = 70000 };
@@ -87,7 +87,7 @@ static void sums_past_32_bits(void **state) {
     free(white);
 }
 
-/* Columns are counted past 2^32 by merging states. */
+/* Merged sums of columns exceed 2^32. */
 static void states_merge(void **state) {
     (void)state;
     const gf_filter *filter = gf_filter_find("axis-sum");
@@ -108,8 +108,8 @@ static void states_merge(void **state) {
     free(plan);
 }
 
-/* 2^53 takes no 1 but takes a 2: lane 0 holds 2^53 + 1 = 2^53, lane 1 holds 1 + 1 = 2, and the tree
- * adds them last. Any other order gives 2^53. */
+/* 2^53 + 1 rounds to 2^53, but 2^53 + 2 is exact. Lane 0 holds 2^53 + 1 = 2^53, lane 1 holds 1 + 1
+ * = 2, and the tree adds them last. Any other order returns 2^53. */
 static void rows_are_summed_in_lanes(void **state) {
     (void)state;
     float row[258] = {0};
@@ -120,7 +120,7 @@ static void rows_are_summed_in_lanes(void **state) {
             test_measure(*backend, "axis-sum", "", (gf_format){258, 1, 1, GF_F32}, row, NULL, NULL);
         test_column(result, "sums", "grey", "9007199254740994");
         gf_result_free(result);
-        /* The same samples below each other are added one by one. */
+        /* The same samples in a column are added one by one. */
         result = test_measure(*backend, "axis-sum", "axis=y", (gf_format){1, 258, 1, GF_F32}, row,
                               NULL, NULL);
         test_column(result, "sums", "grey", "9007199254740992");
@@ -128,8 +128,8 @@ static void rows_are_summed_in_lanes(void **state) {
     }
 }
 
-/* Within the tree: stride 128 first. Lanes 0 and 128 make 2^53 + 1 = 2^53, lanes 1 and 129 make 2.
- */
+/* The tree starts with stride 128: lanes 0 and 128 yield 2^53 + 1 = 2^53, lanes 1 and 129 yield 1 +
+ * 1 = 2. */
 static void the_tree_halves(void **state) {
     (void)state;
     float row[256] = {0};
@@ -153,7 +153,7 @@ static void special_numbers(void **state) {
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result =
             test_measure(*backend, "axis-sum", "", (gf_format){2, 5, 1, GF_F32}, rows, NULL, NULL);
-        /* Lanes begin at +0, which a -0 does not change. */
+        /* Lanes start at +0, and adding -0 does not change that. */
         assert_true(test_cell(result, "sums", "grey", 0).real == 0);
         test_column(result, "sums", "grey", "0 inf nan nan 2.802596928649634e-45");
         for (uint64_t row = 2; row < 4; row++) {
@@ -170,7 +170,7 @@ static void special_numbers(void **state) {
     }
 }
 
-static void large_results_are_refused(void **state) {
+static void large_results_are_rejected(void **state) {
     (void)state;
     static uint8_t rows[1000];
     gf_error error;
@@ -185,7 +185,7 @@ int main(void) {
         cmocka_unit_test(published_check),          cmocka_unit_test(channels_and_alpha),
         cmocka_unit_test(sums_past_32_bits),        cmocka_unit_test(states_merge),
         cmocka_unit_test(rows_are_summed_in_lanes), cmocka_unit_test(the_tree_halves),
-        cmocka_unit_test(special_numbers),          cmocka_unit_test(large_results_are_refused),
+        cmocka_unit_test(special_numbers),          cmocka_unit_test(large_results_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

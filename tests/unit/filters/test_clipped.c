@@ -1,5 +1,5 @@
-/* Clipped samples are counted exactly where rows are encoded: the same number from every backend,
- * format, strip and batch. */
+/* Encoders count clipped samples exactly: the number is the same for every backend, format, strip
+ * height and batch. */
 #include "io_util.h"
 #include "testing.h"
 
@@ -10,8 +10,8 @@
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Count by every SIMD level that this processor has; all must agree. */
-static uint64_t count_fast(const gf_format *format, const unsigned char *row) {
+/* Count with every available SIMD level. All levels must agree. */
+static uint64_t count_simd(const gf_format *format, const unsigned char *row) {
     const uint64_t count = gf_png_simd_of(GF_ISA_PORTABLE)->count_largest(format, row);
     for (gf_isa isa = GF_ISA_PORTABLE; isa < GF_ISA_COUNT; isa++)
         if (gf_isa_available(isa))
@@ -19,7 +19,7 @@ static uint64_t count_fast(const gf_format *format, const unsigned char *row) {
     return count;
 }
 
-static uint64_t count_plainly(const gf_format *format, const unsigned char *row) {
+static uint64_t count_one_by_one(const gf_format *format, const unsigned char *row) {
     const size_t bytes = gf_type_bytes(format->type);
     uint64_t count = 0;
     for (uint64_t x = 0; x < format->width; x++)
@@ -31,7 +31,7 @@ static uint64_t count_plainly(const gf_format *format, const unsigned char *row)
     return count;
 }
 
-/* Bytes of 255 and others in all mixtures, in front of them and behind them 255. */
+/* Mixtures of 255 and other bytes, with bytes of 255 before and after the row. */
 static void counts_rows_of_any_width(void **state) {
     enum { MAX = 600 * 8 };
     unsigned char row[MAX + 64];
@@ -47,12 +47,12 @@ static void counts_rows_of_any_width(void **state) {
                     for (size_t i = 0; i < gf_row_bytes(&format); i++)
                         if (next_random(&seed) % 4 >= share)
                             row[32 + i] = (unsigned char)next_random(&seed);
-                    assert_int_equal(count_fast(&format, row + 32),
-                                     count_plainly(&format, row + 32));
+                    assert_int_equal(count_simd(&format, row + 32),
+                                     count_one_by_one(&format, row + 32));
                 }
 }
 
-/* More than a lane of 8 or of 16 bits can count. */
+/* The count exceeds a SIMD lane of 8 or of 16 bits. */
 static void counts_long_rows(void **state) {
     const uint64_t bytes = UINT64_C(3) << 20;
     unsigned char *row = malloc(bytes);
@@ -62,9 +62,9 @@ static void counts_long_rows(void **state) {
     memset(row, 255, bytes);
     for (uint32_t channels = 1; channels <= 4; channels++) {
         const uint64_t pixels = bytes / channels, colours = channels - (channels % 2 == 0);
-        assert_int_equal(count_fast(&(gf_format){pixels, 1, channels, GF_U8}, row),
+        assert_int_equal(count_simd(&(gf_format){pixels, 1, channels, GF_U8}, row),
                          pixels * colours);
-        assert_int_equal(count_fast(&(gf_format){pixels / 2, 1, channels, GF_U16}, row),
+        assert_int_equal(count_simd(&(gf_format){pixels / 2, 1, channels, GF_U16}, row),
                          pixels / 2 * colours);
     }
     free(row);
@@ -90,7 +90,7 @@ static uint64_t count_golden(const gf_settings *settings, const test_image *in) 
                                    out.stride, NULL, NULL, NULL),
                      GF_OK);
     for (uint64_t y = 0; y < in->format.height; y++)
-        count += count_plainly(&in->format, gf_row(&out.rows, y));
+        count += count_one_by_one(&in->format, gf_row(&out.rows, y));
     test_image_free(&out);
     gf_engine_close(engine);
     return count;
@@ -109,8 +109,8 @@ static gf_report run(gf_engine *engine, const gf_settings *settings, const char 
 
 static const struct kind {
     const char *name, *compression;
-    uint32_t channels; /* bit c: it holds c channels */
-    bool wide;         /* u16, too */
+    uint32_t channels; /* bit c: the format supports c channels */
+    bool wide;         /* supports u16 */
 } kinds[] = {{"o.png", "fast", 0x1e, true}, {"o.png", "balanced", 0x1e, true},
              {"o.png", "none", 0x1e, true}, {"o.png", "small", 0x1e, true},
              {"o.jpg", NULL, 0x0a, false},  {"o.bmp", NULL, 0x1a, false},
@@ -151,8 +151,8 @@ static void every_encoder_and_backend(void **state) {
     gf_settings_free(settings);
 }
 
-/* Rows that are copied, and real samples, are not looked at. */
-static void not_where_rows_are_copied(void **state) {
+/* Clipped samples are not counted where rows are copied, or in f32 images. */
+static void copied_rows_are_not_counted(void **state) {
     static const char *const outs[] = {"o.ppm", "o.pam", "o.raw", "o.pfm", "o.hdr"};
     test_random random = {9};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "keep-brightness");
@@ -186,8 +186,8 @@ static bool keep_report(void *reports, const gf_batch_done *done) {
     return true;
 }
 
-/* On threads, on devices (cpu stands in), which take small images together, and on GPUs. */
-static void batches(void **state) {
+/* On CPU threads, on devices (replaced by the cpu backend) that batch small images, and on GPUs. */
+static void counts_in_batches(void **state) {
     const gf_filter *smooth = gf_filter_find("smooth");
     gf_settings *settings = test_settings(smooth, "");
     char ins[ITEMS][1200], outs[ITEMS][1200];
@@ -209,16 +209,16 @@ static void batches(void **state) {
         want[i] = count_golden(settings, &image);
         test_image_free(&image);
     }
-    for (uint32_t way = 0; way < (test_has_cuda() ? 4 : 3); way++) {
-        const gf_batch_devices on = {.count = way % 3};
+    for (uint32_t variant = 0; variant < (test_has_cuda() ? 4 : 3); variant++) {
+        const gf_batch_devices on = {.count = variant % 3};
         gf_report reports[ITEMS];
         memset(reports, 0, sizeof reports);
         const gf_batch_options options = {
-            .engine = {.backend = way < 3 ? "cpu" : "cuda", .threads = 2},
+            .engine = {.backend = variant < 3 ? "cpu" : "cuda", .threads = 2},
             .files = {.force = true},
             .done = keep_report,
             .context = reports};
-        assert_int_equal(gf_run_batch_on(way % 3 ? &on : NULL, smooth, settings, items, ITEMS,
+        assert_int_equal(gf_run_batch_on(variant % 3 ? &on : NULL, smooth, settings, items, ITEMS,
                                          &options, NULL, NULL),
                          GF_OK);
         for (int i = 0; i < ITEMS; i++) {
@@ -233,7 +233,7 @@ static void batches(void **state) {
 
 /* ---- brightness ------------------------------------------------------------------------------ */
 
-/* The factor that is reported is what a flat area is multiplied by. */
+/* The reported factor is the gain of a flat area. */
 static void brightness_of_flat_areas(void **state) {
     static const struct {
         const char *text;
@@ -282,12 +282,9 @@ static void brightness_of_flat_areas(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_rows_of_any_width),
-        cmocka_unit_test(counts_long_rows),
-        cmocka_unit_test(every_encoder_and_backend),
-        cmocka_unit_test(not_where_rows_are_copied),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(brightness_of_flat_areas),
+        cmocka_unit_test(counts_rows_of_any_width),  cmocka_unit_test(counts_long_rows),
+        cmocka_unit_test(every_encoder_and_backend), cmocka_unit_test(copied_rows_are_not_counted),
+        cmocka_unit_test(counts_in_batches),         cmocka_unit_test(brightness_of_flat_areas),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,6 +1,4 @@
-/* compare against values computed by hand, on every backend; and cpu against golden, strip by
- * strip.
- */
+/* compare against values computed by hand, on every backend; also with strips of two rows. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,12 +19,12 @@
 
 static const char *const backends[] = {"golden", "cpu", "cuda"};
 
-/* How many of them are here. */
+/* Return how many of them are available. */
 static int backend_count(void) {
     return test_has_cuda() ? 3 : 2;
 }
 
-/* Two images without gaps between rows, in strips of two rows. rgb: for the drawing, or NULL. */
+/* Compare two images without padding, in strips of two rows. rgb: the difference image, or NULL. */
 static gf_result *run(const char *backend, gf_format format, const void *a, const void *b,
                       uint8_t *rgb) {
     const gf_filter *filter = gf_filter_find("compare");
@@ -57,7 +55,7 @@ static void assert_cell(const gf_result *result, size_t column, const char *name
     assert_string_equal(got, want);
 }
 
-static void assert_says(gf_format format, const void *a, const void *b, const char *want) {
+static void assert_summary(gf_format format, const void *a, const void *b, const char *want) {
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run(backends[i], format, a, b, NULL);
         assert_string_equal(gf_result_text(result), want);
@@ -66,9 +64,9 @@ static void assert_says(gf_format format, const void *a, const void *b, const ch
     }
 }
 
-/* Two f32 samples. */
+/* Compare two f32 samples. */
 static void assert_floats(float a, float b, const char *want) {
-    assert_says((gf_format){1, 1, 1, GF_F32}, &a, &b, want);
+    assert_summary((gf_format){1, 1, 1, GF_F32}, &a, &b, want);
 }
 
 static float float_of(uint32_t bits) {
@@ -79,16 +77,16 @@ static float float_of(uint32_t bits) {
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
-static void the_same(void **state) {
+static void equal_images(void **state) {
     (void)state;
     unsigned char image[5 * 3 * 4 * 4];
     for (size_t i = 0; i < sizeof image; i++)
-        image[i] = (unsigned char)(i * 37); /* as f32: NaN, too */
+        image[i] = (unsigned char)(i * 37); /* includes NaN as f32 */
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (int type = GF_U8; type <= GF_F32; type++) {
             char want[48];
             snprintf(want, sizeof want, "same: %u samples\n", 15 * channels);
-            assert_says((gf_format){5, 3, channels, (gf_type)type}, image, image, want);
+            assert_summary((gf_format){5, 3, channels, (gf_type)type}, image, image, want);
         }
     gf_result *result = run("golden", (gf_format){5, 3, 4, GF_U8}, image, image, NULL);
     const gf_table *table = gf_result_table(result, 0);
@@ -106,7 +104,7 @@ static void the_same(void **state) {
     gf_result_free(result);
 }
 
-static void what_the_table_holds(void **state) {
+static void table_contents(void **state) {
     (void)state;
     const uint16_t a[6] = {1, 2, 3, 400, 500, 600}, b[6] = {1, 2, 3, 400, 65535, 0};
     const float fa[4] = {0.25f, 1, 2, 3}, fb[4] = {0.25f, 0.5f, 2, 4.25f};
@@ -133,7 +131,7 @@ static void what_the_table_holds(void **state) {
     }
 }
 
-/* One sample, everywhere in turn, of every type. */
+/* One differing sample, at every position, for every type. */
 static void one_sample_anywhere(void **state) {
     (void)state;
     enum { WIDTH = 3, HEIGHT = 3 };
@@ -155,11 +153,11 @@ static void one_sample_anywhere(void **state) {
                      "different: 1 of 36 samples, largest difference 7; "
                      "first at x %u, y %u, channel %s: 12 and 19\n",
                      i / 4 % WIDTH, i / 4 / WIDTH, names[i % 4]);
-            assert_says((gf_format){WIDTH, HEIGHT, 4, (gf_type)type}, a, b, want);
+            assert_summary((gf_format){WIDTH, HEIGHT, 4, (gf_type)type}, a, b, want);
         }
 }
 
-/* The first in row-major order, wherever it is in a long row; the largest wherever that is. */
+/* The first difference in row-major order, and the largest one, at any position of long rows. */
 static void first_and_largest_of_many(void **state) {
     (void)state;
     enum { WIDTH = 9001 };
@@ -168,32 +166,32 @@ static void first_and_largest_of_many(void **state) {
     assert_non_null(b);
     const gf_format format = {WIDTH, 2, 1, GF_U8};
     b[WIDTH] = 200;
-    assert_says(format, a, b,
-                "different: 1 of 18002 samples, largest difference 200; "
-                "first at x 0, y 1, channel grey: 0 and 200\n");
+    assert_summary(format, a, b,
+                   "different: 1 of 18002 samples, largest difference 200; "
+                   "first at x 0, y 1, channel grey: 0 and 200\n");
     b[9000] = 3;
-    assert_says(format, a, b,
-                "different: 2 of 18002 samples, largest difference 200; "
-                "first at x 9000, y 0, channel grey: 0 and 3\n");
+    assert_summary(format, a, b,
+                   "different: 2 of 18002 samples, largest difference 200; "
+                   "first at x 9000, y 0, channel grey: 0 and 3\n");
     a[8500] = 255;
-    assert_says(format, a, b,
-                "different: 3 of 18002 samples, largest difference 255; "
-                "first at x 8500, y 0, channel grey: 255 and 0\n");
+    assert_summary(format, a, b,
+                   "different: 3 of 18002 samples, largest difference 255; "
+                   "first at x 8500, y 0, channel grey: 255 and 0\n");
     b[8192] = 1;
     b[4097] = 2;
-    assert_says(format, a, b,
-                "different: 5 of 18002 samples, largest difference 255; "
-                "first at x 4097, y 0, channel grey: 0 and 2\n");
+    assert_summary(format, a, b,
+                   "different: 5 of 18002 samples, largest difference 255; "
+                   "first at x 4097, y 0, channel grey: 0 and 2\n");
     memset(a, 1, 2 * WIDTH);
     memset(b, 0, 2 * WIDTH);
-    assert_says(format, a, b,
-                "different: 18002 of 18002 samples, largest difference 1; "
-                "first at x 0, y 0, channel grey: 1 and 0\n");
+    assert_summary(format, a, b,
+                   "different: 18002 of 18002 samples, largest difference 1; "
+                   "first at x 0, y 0, channel grey: 1 and 0\n");
     free(a);
     free(b);
 }
 
-/* Bits decide whether f32 samples are the same, numbers how far they are apart. */
+/* f32 samples are equal if their bits are equal. The difference is numeric. */
 static void special_numbers(void **state) {
     (void)state;
     const float nan = float_of(0x7fc00000), other = float_of(0x7fc00001);
@@ -222,7 +220,7 @@ static void special_numbers(void **state) {
                   "different: 1 of 1 samples, largest difference 6.805646932770577e+38" FIRST
                   "3.4028235e+38 and -3.4028235e+38\n");
 #undef FIRST
-    /* The values of the first are its very bits. */
+    /* The record holds the exact bits of the first differing samples. */
     const gf_filter *filter = gf_filter_find("compare");
     gf_compare_record record;
     const float pair[2] = {float_of(0xffc12345), float_of(0x7f800001)};
@@ -243,7 +241,7 @@ static void special_numbers(void **state) {
     assert_int_equal(record.b, 0);
 }
 
-/* ---- the drawing ----------------------------------------------------------------------------- */
+/* ---- difference image ------------------------------------------------------------------------ */
 
 static void assert_drawing(gf_format format, const void *a, const void *b, const uint8_t *want) {
     const size_t size = (size_t)(format.width * format.height * 3);
@@ -267,7 +265,7 @@ static void draws_grey(void **state) {
     assert_drawing((gf_format){1, 1, 1, GF_U16}, black, white, (uint8_t[]){255, 255, 0});
 }
 
-/* Alpha has no part in the grey, but in the difference. */
+/* Alpha affects the difference, but not the grey. */
 static void draws_alpha(void **state) {
     (void)state;
     const uint8_t a[8] = {80, 0, 80, 255, 80, 255, 80, 100},
@@ -276,27 +274,27 @@ static void draws_alpha(void **state) {
                    (uint8_t[]){20, 20, 20, 255, 255, 0, 255, 5, 0, 20, 20, 20});
 }
 
-/* (13933 * 255 + 32768) >> 16 = 54, green 182, blue 18; a quarter of that. */
+/* (13933 * 255 + 32768) >> 16 = 54, green 182, blue 18; the image shows a quarter of that. */
 static void draws_colour(void **state) {
     (void)state;
     const uint8_t a[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9};
     const uint8_t b[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 8, 6, 11};
     assert_drawing((gf_format){2, 2, 3, GF_U8}, a, b,
                    (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 3, 0});
-    /* The same of 65535: luma 13933, 46871, 4732; a sixteenth of a 64th. */
+    /* The same with 65535: luma 13933, 46871, 4732; the image shows 1 / 1024 of that. */
     const uint16_t wide_a[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 9};
     const uint16_t wide_b[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 2579};
     assert_drawing((gf_format){2, 2, 4, GF_U16}, wide_a, wide_b,
                    (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 10, 0});
-    /* 0.2126 * 255 = 54.2, 182.4 and 18.4, cut off; a quarter of that. */
+    /* 0.2126 * 255 = 54.2, 182.4 and 18.4, truncated; the image shows a quarter of that. */
     const float real_a[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     const float real_b[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0.5f, -0.25f};
     assert_drawing((gf_format){2, 2, 3, GF_F32}, real_a, real_b,
                    (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 127, 0});
 }
 
-/* Pixels right at a step of the drawn grey: any other weight in its last digit, or no rounding,
- * draws one of them differently. 13933 * 38530 + 32768 = 8 * 2^26 + 346, and so on. */
+/* Pixels exactly at a step of the displayed grey. A weight that differs in its last digit, or a
+ * missing rounding, changes one of them. 13933 * 38530 + 32768 = 8 * 2^26 + 346, and so on. */
 static void weighs_colours_exactly(void **state) {
     (void)state;
     const uint16_t wide[18] = {38530, 0, 0, 0, 60134, 0, 0, 0, 42539,
@@ -308,7 +306,7 @@ static void weighs_colours_exactly(void **state) {
                             1.0325f, 0, 0, 0, 0.9869f, 0, 0, 0, 0.8685f};
     assert_drawing((gf_format){3, 2, 3, GF_F32}, real, real,
                    (uint8_t[]){14, 14, 14, 45, 45, 45, 4, 4, 4, 13, 13, 13, 44, 44, 44, 3, 3, 3});
-    /* Green and blue are opposites to the bit, and green so large that red is lost in it. */
+    /* Green and blue cancel exactly, and green is so large that adding red does not change it. */
     const float ordered[3] = {1, 0x1p40f * 0.0722f, -0x1p40f * 0.7152f};
     assert_drawing((gf_format){1, 1, 3, GF_F32}, ordered, ordered, (uint8_t[]){0, 0, 0});
 }
@@ -316,18 +314,19 @@ static void weighs_colours_exactly(void **state) {
 static void draws_special_numbers(void **state) {
     (void)state;
     const float nan = float_of(0x7fc00000), other = float_of(0xffc00001);
-    /* The same: NaN is black, below 0 black, above 1 and inf white. */
+    /* Equal samples: NaN and negative values are black, values above 1 and inf are white. */
     const float same[6] = {nan, -3, -INFINITY, 7, INFINITY, 0.5f};
     assert_drawing((gf_format){6, 1, 1, GF_F32}, same, same,
                    (uint8_t[]){0, 0, 0, 0, 0, 0, 0, 0, 0, 63, 63, 63, 63, 63, 63, 31, 31, 31});
-    /* Two NaNs and two zeros are apart by 0, NaN and a number by inf; above 1 is 1. */
+    /* Two NaNs, and two zeros, differ by 0; NaN and a number differ by inf. Differences above 1
+     * count as 1. */
     const float a[6] = {nan, 0, nan, INFINITY, 5, 0}, b[6] = {other, -0.0f, 1, 0, 3, 0.999f};
     assert_drawing(
         (gf_format){6, 1, 1, GF_F32}, a, b,
         (uint8_t[]){255, 0, 0, 255, 0, 0, 255, 255, 0, 255, 255, 0, 255, 255, 0, 255, 254, 0});
 }
 
-static void draws_only_when_asked(void **state) {
+static void draws_only_with_diff(void **state) {
     (void)state;
     const gf_filter *filter = gf_filter_find("compare");
     const gf_format format = {7, 5, 2, GF_F32};
@@ -343,8 +342,8 @@ static void draws_only_when_asked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same),
-        cmocka_unit_test(what_the_table_holds),
+        cmocka_unit_test(equal_images),
+        cmocka_unit_test(table_contents),
         cmocka_unit_test(one_sample_anywhere),
         cmocka_unit_test(first_and_largest_of_many),
         cmocka_unit_test(special_numbers),
@@ -353,7 +352,7 @@ int main(void) {
         cmocka_unit_test(draws_colour),
         cmocka_unit_test(weighs_colours_exactly),
         cmocka_unit_test(draws_special_numbers),
-        cmocka_unit_test(draws_only_when_asked),
+        cmocka_unit_test(draws_only_with_diff),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,4 @@
-/* dot of integers against values computed by hand, on every backend; and of sums that no 64 bits
- * hold. */
+/* dot on integers against values computed by hand, on every backend. Some sums exceed 64 bits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@ static void assert_text(const gf_result *result, uint64_t row, size_t column, co
     assert_string_equal(got, want);
 }
 
-/* A row of the table, from "a.b" to "psnr", as people read it: digits enough to tell all bits. */
+/* Check the columns "a.b" to "psnr" of a row as text, with enough digits to identify all bits. */
 static void assert_row(const gf_result *result, uint64_t row, const char *const want[7]) {
     for (size_t column = CHANNEL; column <= PSNR; column++)
         assert_text(result, row, column, want[column]);
@@ -46,8 +45,8 @@ static void published_check(void **state) {
         }
 }
 
-/* (3 4).(4 3) = 24; 24/25; (1 + 1)/2. Differences of a fifth of max in a quarter of the pixels: mse
- * is a hundredth of max^2, and that is 20 dB. */
+/* (3 4).(4 3) = 24; 24/25; (1 + 1)/2. Differences of max / 5 in a quarter of the pixels: mse is
+ * max^2 / 100, and psnr is 20 dB. */
 static void cosine_mse_and_psnr(void **state) {
     (void)state;
     const uint8_t p8[4] = {51, 7, 9, 0}, q8[4] = {0, 7, 9, 0};
@@ -76,7 +75,7 @@ static void cosine_mse_and_psnr(void **state) {
     }
 }
 
-static void black_has_no_direction(void **state) {
+static void black_has_no_cosine(void **state) {
     (void)state;
     const uint8_t black[2] = {0, 0}, white[2] = {255, 255};
     for (int i = 0; i < backend_count(); i++) {
@@ -131,7 +130,7 @@ static void channels_and_total(void **state) {
 
 /* ---- large numbers --------------------------------------------------------------------------- */
 
-/* A sum over one row that no 32 bits hold: white in `width` pixels. */
+/* Rows of white pixels: sums that exceed 32 bits. */
 static void white_rows(void **state) {
     (void)state;
     const size_t width8 = 4000001, width16 = 70000;
@@ -155,7 +154,7 @@ static void white_rows(void **state) {
     free(u16);
 }
 
-/* A result from records made by hand, given in two strips; format.height rows, all alike. */
+/* Compute a result from format.height copies of one record, in two strips. */
 static gf_result *measure(gf_format format, const uint64_t *record) {
     const gf_filter *filter = gf_filter_find("dot");
     gf_settings *settings = test_settings(filter, "");
@@ -197,7 +196,7 @@ static void totals_past_64_bits(void **state) {
     assert_text(result, 0, MSE, "0");
     assert_text(result, 0, PSNR, "inf");
     gf_result_free(result);
-    /* Three channels of them against black; the whole against 3 * 2^35 samples. */
+    /* Three such channels against black. The total has 3 * 2^35 samples. */
     result = measure((gf_format){UINT64_C(1) << 31, 16, 3, GF_U16},
                      (const uint64_t[]){0, row, 0, 0, row, 0, 0, row, 0});
     assert_row(result, 2,
@@ -208,8 +207,8 @@ static void totals_past_64_bits(void **state) {
     gf_result_free(result);
 }
 
-/* a and b one apart in one of 2^35 bright pixels: the squares' sums are past the 53 bits of a
- * binary64, and their difference is still 1. */
+/* a and b differ by 1 in one of 2^31 bright pixels per row. The sums of squares exceed the 53 bits
+ * of a binary64, but their difference is exact. */
 static void small_differences_of_large_sums(void **state) {
     (void)state;
     const uint64_t aa = UINT64_C(65534) * 65534 << 31, ab = aa + 65534;
@@ -219,11 +218,11 @@ static void small_differences_of_large_sums(void **state) {
     gf_result_free(result);
 }
 
-static void too_wide_for_64_bits(void **state) {
+static void rejects_rows_too_wide_for_64_bits(void **state) {
     (void)state;
     const gf_filter *filter = gf_filter_find("dot");
     gf_settings *settings = test_settings(filter, "");
-    gf_format format = {4295098371, 1, 1, GF_U16}; /* the last one: 2^64 / 65535^2 */
+    gf_format format = {4295098371, 1, 1, GF_U16}; /* the largest: 2^64 / 65535^2 */
     gf_format out;
     gf_error error = {0};
     assert_int_equal(gf_filter_output(filter, settings, &format, &out, &error), GF_OK);
@@ -243,12 +242,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_check),
         cmocka_unit_test(cosine_mse_and_psnr),
-        cmocka_unit_test(black_has_no_direction),
+        cmocka_unit_test(black_has_no_cosine),
         cmocka_unit_test(channels_and_total),
         cmocka_unit_test(white_rows),
         cmocka_unit_test(totals_past_64_bits),
         cmocka_unit_test(small_differences_of_large_sums),
-        cmocka_unit_test(too_wide_for_64_bits),
+        cmocka_unit_test(rejects_rows_too_wide_for_64_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

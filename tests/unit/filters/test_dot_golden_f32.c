@@ -1,11 +1,11 @@
-/* dot of f32 against values computed by hand, on every backend: special numbers, roundings, and the
+/* dot on f32 against values computed by hand, on every backend: special numbers, rounding, and the
  * order of sums. */
 #include <float.h>
 #include <math.h>
 
 #include "dot_util.h"
 
-/* A binary64 of the first row, to the bit. */
+/* Check the bits of a binary64 cell in the first row. */
 static void assert_bits(const gf_result *result, size_t column, double want) {
     const gf_value value = gf_result_cell(result, 0, 0, column);
     assert_int_equal(value.type, GF_VALUE_DOUBLE);
@@ -49,14 +49,14 @@ static void special_numbers(void **state) {
         assert_bits(result, AA, 0);
         assert_nan(result, COSINE);
         gf_result_free(result);
-        result = run_f32(backends[i], 1, 1, &huge, &tiny); /* exact; no subnormal is lost */
+        result = run_f32(backends[i], 1, 1, &huge, &tiny); /* exact; subnormals are kept */
         assert_bits(result, AB, 0x1.fffffep127 * 0x1p-149);
         assert_bits(result, BB, 0x1p-298);
         gf_result_free(result);
     }
 }
 
-/* Differences and their squares are rounded to binary64, each on its own. */
+/* Differences and their squares are each rounded to binary64. */
 static void squared_differences_round(void **state) {
     (void)state;
     const float one = 1, tiny = 0x1p-60f, small = 0x1p-30f;
@@ -70,19 +70,19 @@ static void squared_differences_round(void **state) {
     }
 }
 
-/* 2^53 + 1 is not a binary64 number, so each product of 1 counts only if it met another before. */
+/* 2^53 + 1 is not a binary64 number: a product of 1 counts only if it was added to another 1. */
 static void sums_along_a_row_in_lanes(void **state) {
     (void)state;
     const struct {
         size_t large, ones[2];
         double want;
     } wants[] = {
-        {0, {1, 2}, 0x1p53},         /* lane 2 comes to 2^53 before lane 1 does */
-        {0, {1, 3}, 0x1p53 + 2},     /* lanes 1 and 3 meet first */
-        {0, {1, 257}, 0x1p53 + 2},   /* in one lane */
-        {128, {0, 256}, 0x1p53 + 2}, /* 1 + 1 in lane 0 before 128 comes to it */
-        {0, {256, 512}, 0x1p53},     /* one after the other to what is there */
-        {512, {0, 256}, 0x1p53 + 2}, /* ascending */
+        {0, {1, 2}, 0x1p53},         /* lane 2 is added to 2^53 before lane 1 */
+        {0, {1, 3}, 0x1p53 + 2},     /* lanes 1 and 3 are added first */
+        {0, {1, 257}, 0x1p53 + 2},   /* in the same lane */
+        {128, {0, 256}, 0x1p53 + 2}, /* lane 0 adds 1 + 1 before lane 128 is added */
+        {0, {256, 512}, 0x1p53},     /* added one by one to 2^53 */
+        {512, {0, 256}, 0x1p53 + 2}, /* ascending order */
         {256, {0, 512}, 0x1p53},
     };
     for (int i = 0; i < backend_count(); i++)

@@ -1,7 +1,6 @@
-/* Every backend against golden, to the bit, for every case of every filter: random sizes, types,
- * channels, contents, strip heights, thread counts, SIMD levels; images, tables, and every cell of
- * them. GF_TEST_ROUNDS and GF_TEST_SEED
- * make it longer or run a failure again. */
+/* Every backend against golden, bit for bit, for every case of every filter. Sizes, types,
+ * channels, contents, strip heights, thread counts and SIMD levels are random. Compares images and
+ * every cell of the tables. GF_TEST_ROUNDS lengthens the test, GF_TEST_SEED repeats a failure. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,9 +25,9 @@ static gf_engine *open_engine(const gf_engine_options *options) {
     return engine;
 }
 
-/* What one backend made of the inputs. */
+/* Result of one backend. */
 typedef struct outcome {
-    test_image image; /* no memory if the filter draws none */
+    test_image image; /* no memory if the filter makes no image */
     gf_result *result;
 } outcome;
 
@@ -44,7 +43,7 @@ static outcome run(gf_engine *engine, const gf_filter *filter, const gf_settings
     if (gf_run_memory(engine, filter, settings, &in->format, pixels, out.image.rows.data,
                       out.image.stride, &out.result, &report, &error))
         fail_msg("%s: %s", backend, error.message);
-    assert_string_equal(report.backend, backend); /* prove what ran */
+    assert_string_equal(report.backend, backend); /* verify which backend ran */
     return out;
 }
 
@@ -67,8 +66,8 @@ static gf_engine *open_backend(const char *backend, const gf_format *format, tes
     return open_engine(options);
 }
 
-/* One random image (or pair) through golden and through `backend` with random ways of cutting it
- * up. False if the case does not suit the image. */
+/* Compare golden and `backend` on one random image (or pair), with random strip heights and
+ * threads. Return false if the case does not apply to the image. */
 static bool compare_once(gf_engine *golden, const char *backend, const gf_filter *filter,
                          const char *text, uint64_t seed) {
     test_random random = {seed * 2 + 1};
@@ -120,7 +119,7 @@ static bool compare_once(gf_engine *golden, const char *backend, const gf_filter
     return true;
 }
 
-/* without_cpu: as if no filter had a CPU function. */
+/* Compare `backend` with golden for all cases. without_cpu: ignore the filters' CPU functions. */
 static void compare_all(const char *backend, bool without_cpu, uint64_t rounds) {
     gf_engine *golden = open_engine(&(gf_engine_options){.backend = "golden"});
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
@@ -149,7 +148,7 @@ static void cpu_equals_golden(void **state) {
     compare_all("cpu", false, test_rounds(12));
 }
 
-/* Strips by golden, for filters that have no CPU function. */
+/* Filters without a CPU function: golden computes strips. */
 static void golden_strips_equal_golden(void **state) {
     (void)state;
     compare_all("cpu", true, test_rounds(12) / 4 + 1);
@@ -161,7 +160,8 @@ static void cuda_equals_golden(void **state) {
     compare_all("cuda", false, test_rounds(12));
 }
 
-/* One strip by every SIMD level, each in a random number of parts. */
+/* Compute one strip at every SIMD level, each in a random number of parts. Return false if the case
+ * does not apply to the image. */
 static bool strip_on_cpu(const gf_filter *filter, const char *text, uint64_t seed) {
     test_random random = {seed};
     gf_format format = test_format(&random);
@@ -179,7 +179,7 @@ static bool strip_on_cpu(const gf_filter *filter, const char *text, uint64_t see
         if (strip.state)
             memcpy(state, strip.state, strip.state_size);
         const uint32_t parts = (uint32_t)(1 + test_below(&random, 5));
-        /* What a part may write, and after it paint. */
+        /* Each part has its capacity, followed by painted bytes. */
         size_t capacity = 0;
         if (strip.plan->has_payload)
             capacity = filter->payload->bytes(strip.plan, (strip.out.rows + parts - 1) / parts);
@@ -206,8 +206,8 @@ static bool strip_on_cpu(const gf_filter *filter, const char *text, uint64_t see
     return true;
 }
 
-/* The CPU functions alone, on rows in painted memory: nothing is written outside the output rows,
- * and a strip in the middle of an image gives what the whole image gives. */
+/* The CPU functions alone, on rows in painted memory. They write only to the output rows, and a
+ * strip from the middle of an image equals the same rows of the whole image. */
 static void cpu_strips_stay_inside(void **state) {
     (void)state;
     const uint64_t rounds = test_rounds(12);

@@ -1,6 +1,6 @@
-/* Results do not depend on the floating-point environment of the caller, and its environment comes
- * back as it was, exception flags included. Every environment is one that a host may set: a
- * rounding mode, flush-to-zero (what -ffast-math sets at the start of a program), or traps. */
+/* Results do not depend on the floating-point environment of the caller. The library restores that
+ * environment, including the exception flags. The environments are those that a host program may
+ * set: a rounding mode, flush-to-zero (set by -ffast-math at program start), or traps. */
 #define _GNU_SOURCE /* feenableexcept */
 
 #include "io_util.h"
@@ -12,8 +12,8 @@
 typedef struct host {
     const char *name;
     int rounding;
-    bool flush; /* subnormal results and operands are zero */
-    bool traps; /* any exception but inexact ends the program */
+    bool flush; /* subnormal results and operands become zero */
+    bool traps; /* exceptions other than inexact end the program */
 } host;
 
 static const host hosts[] = {
@@ -24,7 +24,7 @@ static const host hosts[] = {
 };
 enum { HOSTS = sizeof hosts / sizeof *hosts };
 
-/* Flush-to-zero and denormals-are-zero, where the processor has them under these names. */
+/* Flush-to-zero and denormals-are-zero bits of the control register, on x86-64 only. */
 #ifdef __x86_64__
 #define FLUSH_BITS 0x8040u
 static unsigned control(void) {
@@ -50,8 +50,7 @@ static void enter(const host *h) {
     fesetenv(FE_DFL_ENV);
     fesetround(h->rounding);
     set_control(control() | (h->flush ? FLUSH_BITS : 0));
-    feraiseexcept(
-        FE_INEXACT); /* a flag of the caller's own: neither cleared nor joined by others */
+    feraiseexcept(FE_INEXACT); /* a flag of the caller: neither cleared nor combined with others */
     if (h->traps)
         feenableexcept(FE_ALL_EXCEPT & ~FE_INEXACT);
     entered = control();
@@ -60,13 +59,13 @@ static void enter(const host *h) {
     trapped = fegetexcept();
 }
 
-/* Check that a call left the environment as it was before it. */
+/* Check that a call restored the environment. */
 static void leave(const host *h, const char *what) {
     const unsigned left = control();
     const int rounds = fegetround(), flags = fetestexcept(FE_ALL_EXCEPT), traps = fegetexcept();
     fesetenv(FE_DFL_ENV);
     if (left != entered || rounds != rounding || flags != raised || traps != trapped)
-        fail_msg("%s, %s: leaves control 0x%x rounding %d flags %d traps %d, had 0x%x %d %d %d",
+        fail_msg("%s, %s: control 0x%x rounding %d flags %d traps %d, expected 0x%x %d %d %d",
                  h->name, what, left, rounds, flags, traps, entered, rounding, raised, trapped);
 }
 
@@ -84,8 +83,8 @@ static gf_engine *open_engine(const char *backend, uint32_t threads) {
 typedef struct job {
     const gf_filter *filter;
     gf_settings *settings;
-    test_image in[2], want, got; /* want and got: no memory where the filter draws none */
-    gf_result *result;           /* of the default environment */
+    test_image in[2], want, got; /* want and got: no memory if the filter makes no image */
+    gf_result *result;           /* in the default environment */
     char what[256];
 } job;
 
@@ -130,10 +129,10 @@ static void run_memory(job *j, gf_engine *engine, const host *h, test_image *out
         fail_msg("%s: %s", j->what, error.message);
 }
 
-/* Reading a cell computes it: here some are computed in the host's environment. */
+/* Reading a cell computes its value: read some cells in the host's environment. */
 static void compare_results(const host *h, job *j, gf_result *got) {
     if (!test_same_result(j->result, got, j->what))
-        fail_msg("%s, %s: another result", h->name, j->what);
+        fail_msg("%s, %s: the result differs", h->name, j->what);
     for (size_t t = 0; got && t < gf_result_table_count(got); t++) {
         const gf_table *table = gf_result_table(got, t);
         for (uint64_t cell = 0; cell < table->column_count * table->row_count && cell < 40;
@@ -144,7 +143,7 @@ static void compare_results(const host *h, job *j, gf_result *got) {
             const gf_value value = gf_result_cell(got, t, row, column);
             leave(h, "gf_result_cell");
             if (memcmp(&value.real, &want.real, sizeof want.real) != 0)
-                fail_msg("%s, %s: another %s", h->name, j->what, table->columns[column].name);
+                fail_msg("%s, %s: %s differs", h->name, j->what, table->columns[column].name);
         }
     }
     gf_result_free(got);
@@ -159,7 +158,7 @@ static void free_job(job *j) {
     gf_settings_free(j->settings);
 }
 
-/* By every engine under hosts first, first + step, ... */
+/* Run every engine under the hosts first, first + step, ... */
 static void check_memory(job *j, gf_engine *const *engines, size_t count, size_t first,
                          size_t step) {
     run_memory(j, engines[0], &hosts[0], &j->want, &j->result);
@@ -168,12 +167,12 @@ static void check_memory(job *j, gf_engine *const *engines, size_t count, size_t
             gf_result *got = NULL;
             run_memory(j, engines[e], &hosts[i], &j->got, &got);
             if (j->want.memory && !test_same(&j->want, &j->got, j->what))
-                fail_msg("%s, engine %zu: another image", hosts[i].name, e);
+                fail_msg("%s, engine %zu: the image differs", hosts[i].name, e);
             compare_results(&hosts[i], j, got);
         }
 }
 
-/* The same image twice, as a batch. */
+/* Run a batch with the same image twice. */
 static void check_memory_batch(job *j, gf_engine *engine, const host *h) {
     gf_pixels pixels[4];
     gf_result *results[2] = {NULL, NULL};
@@ -196,14 +195,14 @@ static void check_memory_batch(job *j, gf_engine *engine, const host *h) {
         fail_msg("%s: %s", j->what, error.message);
     if (j->want.memory &&
         (!test_same(&j->want, &j->got, j->what) || !test_same(&j->want, &second, j->what)))
-        fail_msg("%s, batch: another image", h->name);
+        fail_msg("%s, batch: the image differs", h->name);
     for (int i = 0; i < 2; i++)
         compare_results(h, j, results[i]);
     test_image_free(&second);
 }
 
-/* Every case of every filter and type, the first ones under each host; of f32 values with
- * subnormals, infinities and NaN. Threads start when the pool is first used, by whichever host. */
+/* Every case of every filter and type; the first cases under each host. Half of the f32 images
+ * contain subnormals, infinities and NaN. Pool threads start on first use, under any host. */
 static void images_in_memory(void **state) {
     (void)state;
     enter(&hosts[5]);
@@ -228,7 +227,7 @@ static void images_in_memory(void **state) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* From a file to others: rows, samples as text, a batch. Returns the bytes of all, in one piece. */
+/* Write rows, samples as text, and a batch of files. Return the joined bytes of all outputs. */
 static unsigned char *run_files(const host *h, const char *backend, size_t *size) {
     static const char *const outs[] = {"out.pfm", "samples.csv", "batch0.pfm", "batch1.png"};
     const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
@@ -292,7 +291,7 @@ static void images_in_files(void **state) {
         for (int b = 0; b < 2; b++) {
             unsigned char *got = run_files(&hosts[i], backends[b], &other);
             if (size != other || memcmp(want, got, size) != 0)
-                fail_msg("%s, %s: another file", hosts[i].name, backends[b]);
+                fail_msg("%s, %s: the file differs", hosts[i].name, backends[b]);
             free(got);
         }
     free(want);
@@ -300,7 +299,7 @@ static void images_in_files(void **state) {
     test_image_free(&bytes);
 }
 
-/* A format whose decoder computes: samples are mantissas with a common exponent. */
+/* A format whose decoder uses floating point: samples are mantissas with a shared exponent. */
 static void loaded_images(void **state) {
     static const char head[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 7\n";
     unsigned char file[sizeof head - 1 + 28];
@@ -408,9 +407,9 @@ static void callbacks_of_a_batch(void **state) {
     test_image_free(&image);
 }
 
-/* ---- what else computes ---------------------------------------------------------------------- */
+/* ---- other calls ----------------------------------------------------------------------------- */
 
-/* Plans, times and headers: their numbers are the same, and nothing of them is left. */
+/* Plans, settings, sizes and file headers: these calls also restore the environment. */
 static void other_calls(void **state) {
     static const char head[] = "Pf\n1 1\n-0.3\n";
     const gf_filter *smooth = gf_filter_find("smooth");

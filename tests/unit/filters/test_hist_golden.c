@@ -35,7 +35,7 @@ static void published_check(void **state) {
         }
 }
 
-/* v * 8 div 255: 32 is the first in bin 1, 64 in 2, 128 in 4 (1024 / 255 = 4.01), 224 in 7. */
+/* v * 8 div 255: bins 1, 2, 4 and 7 start at 32, 64, 128 (1024 / 255 = 4.01) and 224. */
 static void integer_edges(void **state) {
     (void)state;
     const uint8_t v[] = {0, 31, 32, 63, 64, 127, 128, 223, 224, 255};
@@ -51,7 +51,7 @@ static void integer_edges(void **state) {
                               (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
         assert_non_null(strstr(gf_result_text(result), "Bin 3 [96, 127] count: 1\n"));
         gf_result_free(result);
-        /* More bins than values: edges between them, 255 / 510 apart. */
+        /* More bins than values: bin edges are between values, 255 / 510 apart. */
         result = test_measure(*backend, "hist", "bins=510 extract=3,509 out=-",
                               (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
         test_column(result, "extracted", "from", "1.5 254.5");
@@ -59,7 +59,7 @@ static void integer_edges(void **state) {
         assert_non_null(strstr(gf_result_text(result), "Bin 3 [1.5, 2) count: 0\n"));
         assert_non_null(strstr(gf_result_text(result), "Bin 509 [254.5, 255] count: 1\n"));
         gf_result_free(result);
-        /* One bin for every value, except that 255 counts in the last. */
+        /* One bin per value, except that 255 counts in the last bin. */
         result = test_measure(*backend, "hist", "", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
         assert_int_equal(gf_result_table(result, 0)->row_count, 256);
         for (int i = 0; i < 10; i++)
@@ -73,7 +73,7 @@ static void integer_edges(void **state) {
             test_measure(*backend, "hist", "bins=1", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
         test_column(result, "bins", "grey", "10");
         gf_result_free(result);
-        /* 65534 * 65536 / 65535 = 65534.99..; 65535 * 65536 / 65535 = 65536, in the last one. */
+        /* 65534 * 65536 / 65535 = 65534.99..; 65535 * 65536 / 65535 = 65536: in the last bin. */
         result = test_measure(*backend, "hist", "bins=65536", (gf_format){4, 1, 1, GF_U16}, w, NULL,
                               NULL);
         assert_int_equal(test_cell(result, "bins", "grey", 0).low, 1);
@@ -84,8 +84,8 @@ static void integer_edges(void **state) {
     }
 }
 
-/* fl(0.1) is above 0.1 and the binary32 before it is below; 0.3 * 10 is above 3 in binary32's 0.3;
- * the product is exact and is not rounded up to the next bin. */
+/* fl(0.1) is above 0.1, and the preceding binary32 is below. fl(0.3) * 10 is above 3. The product
+ * is exact and is not rounded up to the next bin. */
 static void float_edges(void **state) {
     (void)state;
     const float inf = 1.0f / 0.0f;
@@ -138,13 +138,13 @@ static void ranges(void **state) {
         assert_non_null(strstr(gf_result_text(result), "Bin 0 [100, 150) count: 2\n"));
         assert_non_null(strstr(gf_result_text(result), "Bin 1 [150, 200] count: 3\n"));
         gf_result_free(result);
-        /* Edges that are whole numbers are printed as such: 3 / 11 * 55 would not be. */
+        /* Integer bin edges are printed as integers; 3 / 11 * 55 would not be. */
         result = test_measure(*backend, "hist", "bins=11 range=0,55", (gf_format){8, 1, 1, GF_U8},
                               u, NULL, NULL);
         test_column(result, "bins", "from", "0 5 10 15 20 25 30 35 40 45 50");
         test_column(result, "bins", "to", "5 10 15 20 25 30 35 40 45 50 55");
         gf_result_free(result);
-        /* Each channel has its own, alpha too, and rows record them as well. */
+        /* Each channel, including alpha, has its own counts, also per row. */
         result = test_measure(*backend, "hist", "bins=1 range=100,200 channel=all per-row",
                               (gf_format){2, 2, 2, GF_U8}, u, NULL, NULL);
         test_column(result, "bins", "grey", "3");
@@ -156,8 +156,8 @@ static void ranges(void **state) {
     }
 }
 
-/* Samples outside by the smallest possible difference, infinities and NaN; -0 is 0. No rounding on
- * the way to a bin takes a sample back into the range. */
+/* Samples outside of the range by the smallest possible difference, infinities and NaN; -0 equals
+ * 0. Rounding never moves a sample back into the range. */
 static void range_ends(void **state) {
     (void)state;
     const uint32_t bits[] = {0x3dcccccc, 0x3dcccccd, 0x3dccccce, /* around fl(0.1) */
@@ -167,7 +167,7 @@ static void range_ends(void **state) {
     float v[12];
     memcpy(v, bits, sizeof bits);
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        /* The lower end is 2^-27 above fl(0.1), less than half of the distance of floats there. */
+        /* The lower end is 2^-27 above fl(0.1), less than half of the distance between floats. */
         gf_result *result =
             test_measure(*backend, "hist", "bins=3 range=0.10000000149011613,1 extract=0,2 out=-",
                          (gf_format){12, 1, 1, GF_F32}, v, NULL, NULL);
@@ -190,7 +190,7 @@ static void range_ends(void **state) {
     }
 }
 
-/* 13933 * 255 + 32768 over 65536 is 54.7, 46871 gives 182.9, 4732 gives 18.9. */
+/* (13933 * 255 + 32768) / 65536 is 54.7; 46871 yields 182.9, and 4732 yields 18.9. */
 static void luma_and_channels(void **state) {
     (void)state;
     const uint8_t rgba[] = {255, 0, 0, 9, 0, 255, 0, 9, 0, 0, 255, 9, 255, 255, 255, 9};
@@ -223,7 +223,7 @@ static void luma_and_channels(void **state) {
                               NULL, NULL);
         test_column(result, "bins", "grey", "1 1");
         gf_result_free(result);
-        /* The weights' roundings cancel: the luma of an even grey is the grey itself. */
+        /* The roundings of the weights cancel: the luma of a neutral grey is the grey itself. */
         const float even[] = {0.5f, 0.5f, 0.5f};
         result = test_measure(*backend, "hist", "bins=4 extract=2 out=-",
                               (gf_format){1, 1, 3, GF_F32}, even, NULL, NULL);
@@ -232,7 +232,7 @@ static void luma_and_channels(void **state) {
     }
 }
 
-/* Bin by bin, and in image order within each: a stable partition. */
+/* Extracted samples are ordered by bin, then by position: a stable partition. */
 static void partition(void **state) {
     (void)state;
     const uint8_t v[] = {200, 3, 100, 255, /* */ 7, 90, 250, 5, /* */ 101, 201, 1, 102};
@@ -251,7 +251,7 @@ static void partition(void **state) {
         test_column(result, "samples", "bin", "0 0 0 0 2 2 2 2");
         test_column(result, "samples", "value", "3 7 5 1 200 255 250 201");
         gf_result_free(result);
-        /* A bin with nothing in it, and one with everything. */
+        /* An empty bin, and a bin with all samples. */
         result = test_measure(*backend, "hist", "bins=256 extract=4 out=-", format, v, NULL, NULL);
         test_column(result, "extracted", "count", "0");
         test_column(result, "samples", "value", "");
@@ -301,7 +301,7 @@ static void masks(void **state) {
     }
 }
 
-/* Counts past 2^32: states merge exactly. */
+/* Counts exceed 2^32: states merge exactly. */
 static void states_merge(void **state) {
     (void)state;
     const gf_filter *filter = gf_filter_find("hist");
@@ -311,7 +311,7 @@ static void states_merge(void **state) {
     plan->in = (gf_format){1, 1, 1, GF_F32};
     plan->inputs = 1;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
-    assert_int_equal(plan->state_bytes, 24); /* two bins and NaN */
+    assert_int_equal(plan->state_bytes, 24); /* two bins and the NaN count */
     uint64_t counts[3] = {UINT64_C(0xffffffff), 5, 0};
     const uint64_t more[3] = {1, UINT64_C(1) << 62, UINT64_C(1) << 33};
     filter->measure->merge(plan, counts, more);
@@ -323,13 +323,13 @@ static void states_merge(void **state) {
     free(plan);
 }
 
-static void bad_settings_are_refused(void **state) {
+static void rejects_invalid_settings(void **state) {
     (void)state;
     static const struct {
         const char *text;
         uint32_t channels;
-        const char *says;
-    } bad[] = {
+        const char *part;
+    } invalid[] = {
         {"bins=8 extract=8", 1, "--extract '8'"},
         {"bins=8 extract=3,3", 1, "--extract '3,3'"},
         {"bins=8 extract=5,3", 1, "--extract '5,3'"},
@@ -343,13 +343,13 @@ static void bad_settings_are_refused(void **state) {
         {"channel=b", 2, "the image is grey"},
     };
     static const uint8_t pixel[4];
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
         gf_error error;
-        assert_int_equal(test_measure_error("hist", bad[i].text,
-                                            (gf_format){1, 1, bad[i].channels, GF_U8}, pixel, 0,
+        assert_int_equal(test_measure_error("hist", invalid[i].text,
+                                            (gf_format){1, 1, invalid[i].channels, GF_U8}, pixel, 0,
                                             &error),
                          GF_USAGE);
-        assert_non_null(strstr(error.message, bad[i].says));
+        assert_non_null(strstr(error.message, invalid[i].part));
     }
     gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     static const char *const ranges[] = {"1",    "1,1", "2,1", "nan,1",          "0,inf",
@@ -362,7 +362,7 @@ static void bad_settings_are_refused(void **state) {
     gf_settings_free(settings);
 }
 
-/* What is kept until the end keeps to --max-memory. */
+/* Samples held until the end count against --max-memory. */
 static void kept_samples_are_bounded(void **state) {
     (void)state;
     static uint8_t pixels[1000000];
@@ -390,7 +390,7 @@ int main(void) {
         cmocka_unit_test(counts_per_row),
         cmocka_unit_test(masks),
         cmocka_unit_test(states_merge),
-        cmocka_unit_test(bad_settings_are_refused),
+        cmocka_unit_test(rejects_invalid_settings),
         cmocka_unit_test(kept_samples_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
-/* The loops of hist alone, at every SIMD level: any number of samples, right up to a page that may
- * not be touched; all values of the integers; as many as a counter holds. */
+/* The loops of hist alone, at every SIMD level: any number of samples, directly before an
+ * inaccessible page; all integer values; the maximum count of a counter. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,17 +31,17 @@ static const gf_hist_simd *level(int isa) {
     return gf_isa_available((gf_isa)isa) ? levels[isa] : NULL;
 }
 
-/* ---- memory that ends at a wall -------------------------------------------------------------- */
+/* ---- memory before a guard page -------------------------------------------------------------- */
 
-typedef struct wall {
+typedef struct guarded {
     unsigned char *pages, *end;
     size_t size;
-} wall;
+} guarded;
 
-static wall wall_new(size_t bytes) {
+static guarded guarded_new(size_t bytes) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t capacity = (bytes + page - 1) / page * page;
-    wall w = {.size = capacity + page};
+    guarded w = {.size = capacity + page};
     w.pages = mmap(NULL, w.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(w.pages != MAP_FAILED);
     assert_int_equal(mprotect(w.pages + capacity, page, PROT_NONE), 0);
@@ -50,7 +50,7 @@ static wall wall_new(size_t bytes) {
     return w;
 }
 
-static void wall_free(wall *w) {
+static void guarded_free(guarded *w) {
     munmap(w->pages, w->size);
 }
 
@@ -71,15 +71,15 @@ static void put_sample(gf_type type, void *values, size_t i, double x) {
         ((float *)values)[i] = (float)x;
 }
 
-/* Few different ones, so that they meet edges; of f32 also what has no order. */
+/* Write random samples of few values, to hit bin edges. f32 includes NaN and infinities. */
 static void put_random(gf_type type, void *values, size_t n, test_random *random) {
-    static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 0, 1e-40, -3e38, 3e38};
+    static const double special[] = {NAN, INFINITY, -INFINITY, -0.0, 0, 1e-40, -3e38, 3e38};
     const double top = type == GF_U8 ? 255 : 65535;
     for (size_t i = 0; i < n; i++) {
         const uint64_t r = test_below(random, 40);
         double x = r == 0 ? top : r == 1 ? top - 1 : (double)test_below(random, 12);
         if (type == GF_F32)
-            x = r < 8 ? odd[r] : x / 8 - 0.25;
+            x = r < 8 ? special[r] : x / 8 - 0.25;
         put_sample(type, values, i, x);
     }
 }
@@ -123,11 +123,11 @@ static uint32_t bin_of(const gf_hist_plan *plan, double x) {
     return x >= plan->bins ? plan->bins - 1 : x > 0 ? (uint32_t)x : 0;
 }
 
-/* Bins of any number of samples: of these and of no more. */
+/* Compute the bins of any number of samples. The loops access nothing before or after them. */
 static void bins_end_with_the_samples(void **state) {
     (void)state;
     test_random random = {77};
-    wall in = wall_new(MAX * sizeof(float)), out = wall_new(MAX * sizeof(uint32_t));
+    guarded in = guarded_new(MAX * sizeof(float)), out = guarded_new(MAX * sizeof(uint32_t));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (int type = GF_U8; level(isa) && type <= GF_F32; type++)
             for (size_t n = 0; n <= MAX; n++) {
@@ -145,14 +145,14 @@ static void bins_end_with_the_samples(void **state) {
                 for (size_t i = 0; i < n; i++)
                     assert_int_equal(bins[i], bin_of(&plan, sample_at((gf_type)type, values, i)));
             }
-    wall_free(&in);
-    wall_free(&out);
+    guarded_free(&in);
+    guarded_free(&out);
 }
 
 /* ---- measured samples ------------------------------------------------------------------------ */
 
-/* Of pixels with so many channels: what is measured of n of them, at the end of the page. */
-static void gather(int isa, uint32_t channels, size_t n, const wall *in, const wall *out,
+/* Gather the measured values of n pixels at the end of the page. */
+static void gather(int isa, uint32_t channels, size_t n, const guarded *in, const guarded *out,
                    test_random *random) {
     gf_hist_plan plan = {.head.in = {.channels = channels, .type = GF_U8},
                          .luma = channels >= 3 && n % 3 > 0,
@@ -175,13 +175,13 @@ static void gather(int isa, uint32_t channels, size_t n, const wall *in, const w
 static void gathering_ends_with_the_pixels(void **state) {
     (void)state;
     test_random random = {78};
-    wall in = wall_new(MAX * 4), out = wall_new(MAX * 4);
+    guarded in = guarded_new(MAX * 4), out = guarded_new(MAX * 4);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (uint32_t channels = 1; level(isa) && channels <= 4; channels++)
             for (size_t n = 0; n <= MAX; n++)
                 gather(isa, channels, n, &in, &out, &random);
-    wall_free(&in);
-    wall_free(&out);
+    guarded_free(&in);
+    guarded_free(&out);
 }
 
 /* ---- above ----------------------------------------------------------------------------------- */
@@ -193,12 +193,12 @@ static void above(int isa, gf_type type, size_t n, uint32_t count, const void *v
     float edges[64];
     for (uint32_t e = 0; e < count; e++)
         put_sample(type, edges, e, (double)test_below(random, 12) / (type == GF_F32 ? 8 : 1));
-    wall out = wall_new(lanes * sizeof(uint32_t));
+    guarded out = guarded_new(lanes * sizeof(uint32_t));
     uint32_t *got = (uint32_t *)(void *)out.end - lanes;
     uint32_t *want = malloc(lanes * sizeof *want + 1);
     assert_non_null(want);
     for (size_t j = 0; j < lanes; j++)
-        want[j] = got[j] = (uint32_t)j; /* they grow */
+        want[j] = got[j] = (uint32_t)j; /* the counters are incremented, not cleared */
     level(isa)->above[type](values, n, edges, count, got);
     for (uint32_t e = 0; e < count; e++)
         for (size_t i = 0; i < n; i++)
@@ -206,13 +206,13 @@ static void above(int isa, gf_type type, size_t n, uint32_t count, const void *v
                 sample_at(type, values, i) >= sample_at(type, edges, e);
     assert_memory_equal(got, want, lanes * sizeof *want);
     free(want);
-    wall_free(&out);
+    guarded_free(&out);
 }
 
 static void counts_above_edges(void **state) {
     (void)state;
     test_random random = {79};
-    wall in = wall_new(1000 * sizeof(float));
+    guarded in = guarded_new(1000 * sizeof(float));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (int type = GF_U8; level(isa) && type <= GF_F32; type++) {
             for (uint32_t count = 0; count <= 33; count++) {
@@ -221,31 +221,31 @@ static void counts_above_edges(void **state) {
                 put_random((gf_type)type, values, n, &random);
                 above(isa, (gf_type)type, n, count, values, &random);
             }
-            /* Each of them, in every lane. */
-            wall all = wall_new(GF_HIST_ABOVE_MAX * gf_type_bytes((gf_type)type));
+            /* The maximum number of samples, with every sample counted in every lane. */
+            guarded all = guarded_new(GF_HIST_ABOVE_MAX * gf_type_bytes((gf_type)type));
             unsigned char *values = all.end - GF_HIST_ABOVE_MAX * gf_type_bytes((gf_type)type);
             for (size_t i = 0; i < GF_HIST_ABOVE_MAX; i++)
                 put_sample((gf_type)type, values, i, 200);
             above(isa, (gf_type)type, GF_HIST_ABOVE_MAX, 3, values, &random);
-            wall_free(&all);
+            guarded_free(&all);
         }
-    wall_free(&in);
+    guarded_free(&in);
 }
 
 /* ---- select ---------------------------------------------------------------------------------- */
 
-static void selects_those_inside(void **state) {
+static void selects_samples_in_range(void **state) {
     (void)state;
     test_random random = {80};
-    wall in = wall_new(MAX * sizeof(float)), out = wall_new(MAX * sizeof(float)),
-         places = wall_new(MAX * sizeof(uint64_t));
+    guarded in = guarded_new(MAX * sizeof(float)), out = guarded_new(MAX * sizeof(float)),
+            position_pages = guarded_new(MAX * sizeof(uint64_t));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (int type = GF_U8; level(isa) && type <= GF_F32; type++)
             for (size_t n = 0; n <= MAX; n++) {
                 const size_t bytes = gf_type_bytes((gf_type)type);
-                const uint64_t position = UINT64_C(0xfffffffe) + n; /* beyond 32 bits */
-                unsigned char *values = in.end - n * bytes, *taken = out.end - n * bytes;
-                uint64_t *positions = (uint64_t *)(void *)places.end - n;
+                const uint64_t position = UINT64_C(0xfffffffe) + n; /* exceeds 32 bits */
+                unsigned char *values = in.end - n * bytes, *selected = out.end - n * bytes;
+                uint64_t *positions = (uint64_t *)(void *)position_pages.end - n;
                 float range[2];
                 const double lo = n % 7 ? (double)test_below(&random, 6) : 0;
                 const double hi = n % 5 ? lo + (double)test_below(&random, 6) : 255;
@@ -253,21 +253,21 @@ static void selects_those_inside(void **state) {
                 put_sample((gf_type)type, range, 1, hi);
                 put_random((gf_type)type, values, n, &random);
                 const size_t many =
-                    level(isa)->select[type](values, n, range, position, positions, taken);
+                    level(isa)->select[type](values, n, range, position, positions, selected);
                 size_t k = 0;
                 for (size_t i = 0; i < n; i++) {
                     const double x = sample_at((gf_type)type, values, i);
                     if (!(x >= lo && x <= hi))
                         continue;
                     assert_true(k < many);
-                    assert_memory_equal(taken + k * bytes, values + i * bytes, bytes);
+                    assert_memory_equal(selected + k * bytes, values + i * bytes, bytes);
                     assert_true(positions[k++] == position + i);
                 }
                 assert_int_equal(k, many);
             }
-    wall_free(&in);
-    wall_free(&out);
-    wall_free(&places);
+    guarded_free(&in);
+    guarded_free(&out);
+    guarded_free(&position_pages);
 }
 
 int main(void) {
@@ -276,7 +276,7 @@ int main(void) {
         cmocka_unit_test(bins_end_with_the_samples),
         cmocka_unit_test(gathering_ends_with_the_pixels),
         cmocka_unit_test(counts_above_edges),
-        cmocka_unit_test(selects_those_inside),
+        cmocka_unit_test(selects_samples_in_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,8 @@
 
 #include "measuring.h"
 
-/* Mean 100: 0, 127.5 to even 128, 255, 127.5. */
-static void the_mean_goes_to_the_middle(void **state) {
+/* The mean is 100: the values become 0, 127.5 (to even: 128), 255 and 127.5. */
+static void maps_the_mean_to_half_of_max(void **state) {
     (void)state;
     const uint8_t in[] = {0, 100, 200, 100};
     const uint16_t in16[] = {0, 100, 200, 100};
@@ -22,13 +22,13 @@ static void the_mean_goes_to_the_middle(void **state) {
             test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_U8}, in, NULL, out));
         assert_memory_equal(out, ((uint8_t[]){0, 128, 255, 128}), 4);
         test_measure(*backend, "normalize", "", (gf_format){4, 1, 1, GF_U16}, in16, NULL, out16);
-        /* 32767.5 to even is 32768. */
+        /* 32767.5 rounds to even: 32768. */
         assert_memory_equal(out16, ((uint16_t[]){0, 32768, 65535, 32768}), 8);
     }
 }
 
-/* A sum of 7 over 3 samples: the mean is 7/3 in binary64 and 40155555 as binary32, a little below;
- * 1 over that rounds to 3edb6db7 and 6 over that to 4024924a. */
+/* The sum of 3 samples is 7. The mean is 7/3 in binary64 and 0x40155555 in binary32, slightly
+ * below. 1 divided by it rounds to 0x3edb6db7, and 6 to 0x4024924a. */
 static void every_step_rounds(void **state) {
     (void)state;
     const float in[] = {1, 6, 0};
@@ -51,7 +51,7 @@ static void clipped_at_white(void **state) {
 }
 
 /* A mean of 0 or less counts as 1. */
-static void no_mean_no_scale(void **state) {
+static void nonpositive_means_count_as_1(void **state) {
     (void)state;
     const uint8_t black[4] = {0};
     const float below[] = {-3, 1, -2, 0}, balanced[] = {-0.5f, 0.5f, 2, -2};
@@ -70,7 +70,7 @@ static void no_mean_no_scale(void **state) {
 
 static void each_channel_its_own_mean(void **state) {
     (void)state;
-    /* r: mean 20; g: mean 40; b: mean 0; alpha carried */
+    /* r: mean 20; g: mean 40; b: mean 0; alpha is copied */
     const uint8_t in[] = {10, 40, 0, 3, 30, 40, 0, 250};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t out[8];
@@ -87,12 +87,12 @@ static void special_numbers(void **state) {
     const float infinite[] = {inf, 4};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint32_t out[2];
-        /* The mean is NaN, and so is all that is divided by it. */
+        /* The mean is NaN, therefore all quotients are NaN. */
         test_measure(*backend, "normalize", "", (gf_format){2, 1, 1, GF_F32}, odd, NULL, out);
         assert_true(out[0] == nan && out[1] == nan);
         test_measure(*backend, "normalize", "", (gf_format){2, 1, 1, GF_F32}, infinite, NULL, out);
         assert_true(out[0] == nan && out[1] == 0);
-        /* Alpha is bits, a NaN too. */
+        /* Alpha is copied bit for bit, including NaN. */
         test_measure(*backend, "normalize", "", (gf_format){1, 1, 2, GF_F32},
                      (uint32_t[]){0x40000000, 0xffc12345}, NULL, out);
         assert_true(out[0] == 0x3f800000 && out[1] == 0xffc12345);
@@ -101,10 +101,10 @@ static void special_numbers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mean_goes_to_the_middle),
+        cmocka_unit_test(maps_the_mean_to_half_of_max),
         cmocka_unit_test(every_step_rounds),
         cmocka_unit_test(clipped_at_white),
-        cmocka_unit_test(no_mean_no_scale),
+        cmocka_unit_test(nonpositive_means_count_as_1),
         cmocka_unit_test(each_channel_its_own_mean),
         cmocka_unit_test(special_numbers),
     };

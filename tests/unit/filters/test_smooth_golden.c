@@ -22,7 +22,7 @@ static void assert_floats(const float *got, const float *want, size_t n) {
     }
 }
 
-/* Powers of two and small integers: every intermediate is exact, so these are schoolbook values. */
+/* Powers of two and small integers: every intermediate value is exact. */
 static void enhance_multiplies(void **state) {
     (void)state;
     const float in[] = {0, 1, 2, -3, 100};
@@ -32,14 +32,14 @@ static void enhance_multiplies(void **state) {
     assert_floats(out, want, 5);
 }
 
-static void blur_takes_the_mean_of_what_is_there(void **state) {
+static void blur_averages_samples_inside_the_row(void **state) {
     (void)state;
     const float in[] = {8, 16, 24, 0, 12, 4};
     /* radius 1: (8+16)/2, (8+16+24)/3, (16+24+0)/3 = 13.333.., (24+0+12)/3, (0+12+4)/3, (12+4)/2 */
     const float want1[] = {12, 16, 40.0f / 3, 12, 16.0f / 3, 8};
     /* radius 2: 48/3, 48/4, 60/5, 56/5, 40/4, 16/3 */
     const float want2[] = {16, 12, 12, 11.2f, 10, 16.0f / 3};
-    /* radius 9: the whole row, 64/6, for everyone */
+    /* radius 9: the whole row, 64/6 for all samples */
     const float want9[] = {64.0f / 6, 64.0f / 6, 64.0f / 6, 64.0f / 6, 64.0f / 6, 64.0f / 6};
     float out[6];
     gf_smooth_golden_blur(in, out, 6, 0);
@@ -52,8 +52,7 @@ static void blur_takes_the_mean_of_what_is_there(void **state) {
     assert_floats(out, want9, 6);
 }
 
-/* 2^24 + 1 is not a binary32 number: added left to right each 1 is lost, right to left it is not.
- */
+/* 2^24 + 1 is not a binary32 number: adding left to right loses each 1, right to left does not. */
 static void blur_adds_left_to_right(void **state) {
     (void)state;
     const float in[] = {16777216, 1, 1};
@@ -71,7 +70,7 @@ static void smooth_adds_previous_then_next(void **state) {
     float out[4];
     gf_smooth_golden_smooth(in, out, 4, 0.5f);
     assert_floats(out, want, 4);
-    gf_smooth_golden_smooth(in, out, 1, 0.5f); /* alone: no neighbour, no weight */
+    gf_smooth_golden_smooth(in, out, 1, 0.5f); /* one sample: no neighbours, no weight */
     assert_floats(out, in, 1);
     const float pair[] = {1.5f, 1.5f};
     gf_smooth_golden_smooth(in + 3, out, 1, 0.5f);
@@ -79,7 +78,7 @@ static void smooth_adds_previous_then_next(void **state) {
     assert_floats(out, pair, 2);
 }
 
-static void keep_scales_ends_apart(void **state) {
+static void keep_scales_ends_separately(void **state) {
     (void)state;
     const float in[] = {2, 4, 6, 8};
     const float want[] = {1, 16, 24, 4};
@@ -131,7 +130,7 @@ static void published_check(void **state) {
     test_image_free(&out);
 }
 
-/* T = 3a+6b+11c+11d+11e+8f+5g, F = 33 T / 1250: the default chain in integers, off the ends. */
+/* T = 3a+6b+11c+11d+11e+8f+5g, F = 33 T / 1250: the default chain in integers, inside the row. */
 static void default_chain_by_hand(void **state) {
     (void)state;
     gf_format format = {.width = 9, .height = 1, .channels = 1, .type = GF_U8};
@@ -170,8 +169,7 @@ static void store_clamps_and_rounds_to_even(void **state) {
     test_image_free(&out);
 }
 
-/* A NaN reaches the outputs whose window holds it (blur 2, smooth 1: three on each side), no more.
- */
+/* A NaN affects only the outputs whose window contains it: 2 (blur) + 1 (smooth) on each side. */
 static void nan_stays_in_its_window(void **state) {
     (void)state;
     gf_format format = {.width = 16, .height = 1, .channels = 1, .type = GF_F32};
@@ -274,10 +272,10 @@ static void tiles_are_rows_of_their_own(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(enhance_multiplies),
-        cmocka_unit_test(blur_takes_the_mean_of_what_is_there),
+        cmocka_unit_test(blur_averages_samples_inside_the_row),
         cmocka_unit_test(blur_adds_left_to_right),
         cmocka_unit_test(smooth_adds_previous_then_next),
-        cmocka_unit_test(keep_scales_ends_apart),
+        cmocka_unit_test(keep_scales_ends_separately),
         cmocka_unit_test(published_check),
         cmocka_unit_test(default_chain_by_hand),
         cmocka_unit_test(store_clamps_and_rounds_to_even),

@@ -1,5 +1,5 @@
-/* What the integer form of smooth's plan claims, against the chain; and the quotient that kernels
- * take for a division. */
+/* The integer form of smooth's plan against the floating-point chain, and the multiplication that
+ * replaces a division in the kernels. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -33,14 +33,14 @@ static void the_default_is_seven_taps(void **state) {
     assert_int_equal(plan.integer.form, GF_SMOOTH_TAPS);
     assert_int_equal(plan.integer.reach, 3);
     assert_memory_equal(plan.integer.tap, taps, sizeof taps);
-    /* 1.1f and 0.6f are not quite 11/10 and 3/5. */
+    /* 1.1f and 0.6f are not exactly 11/10 and 3/5. */
     assert_true(fabs((double)plan.integer.scale * 1250 / 33 - 1) < 1.0 / (1 << 22));
-    /* 33 T / 1250 is a multiple of 1 / 1250: in the middle between two integers, or at least 1 /
-     * 1250 away from there, which is further than the doubt. */
+    /* 33 T / 1250 is a multiple of 1 / 1250: a tie, or at least 1 / 1250 away from one, which is
+     * more than the tie margin. */
     assert_true(plan.integer.tie_margin > 0 && plan.integer.tie_margin < 1.0f / 1250);
 }
 
-static void who_has_a_form(void **state) {
+static void selects_the_form(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -70,7 +70,7 @@ static void who_has_a_form(void **state) {
     }
 }
 
-/* The form's value of position i, in binary64: as good as exact. */
+/* Return the form's value at position i in binary64, which is exact enough. */
 static double value_at(const gf_smooth_integer *by, const uint8_t *signal, uint64_t i) {
     uint64_t taps = 0, sums[3] = {0};
     for (uint32_t k = 0; k <= 2 * by->reach; k++)
@@ -83,7 +83,7 @@ static double value_at(const gf_smooth_integer *by, const uint8_t *signal, uint6
     return (double)by->near * (double)(sums[0] + sums[1]) + (double)by->next * (double)sums[2];
 }
 
-static double largest_error; /* of all that were tried, as a share of what the plan allows */
+static double largest_error; /* largest error so far, divided by the limit of the plan */
 
 static void compare_with_chain(const gf_smooth_plan *plan, const uint8_t *samples, uint64_t n,
                                const char *text) {
@@ -100,9 +100,9 @@ static void compare_with_chain(const gf_smooth_plan *plan, const uint8_t *sample
         if (error / ((double)by->tie_margin / 2) > largest_error)
             largest_error = error / ((double)by->tie_margin / 2);
         if (error > (double)by->tie_margin / 2)
-            fail_msg("'%s': the form gives %.9g, the chain %.9g; doubt %g", text, value, chain,
+            fail_msg("'%s': form %.9g, chain %.9g; tie margin %g", text, value, chain,
                      (double)by->tie_margin);
-        /* So where there is no doubt both round alike; in words of the store: */
+        /* Outside of the tie margin, both values round to the same integer. */
         const double rest = fabs(value - rint(value));
         if (0.5 - rest >= (double)by->tie_margin && rint(value) != rint(chain))
             fail_msg("'%s': %.9g and %.9g are stored differently", text, value, chain);
@@ -155,18 +155,17 @@ static void the_chain_is_within_the_tie(void **state) {
     assert_int_equal(forms[GF_SMOOTH_CHAIN_ONLY], 0);
     assert_true(forms[GF_SMOOTH_TAPS] > 0 && forms[GF_SMOOTH_SUMS] > 0);
     print_message("%" PRIu64 " plans by taps, %" PRIu64
-                  " by sums; largest error %.2f of what is "
-                  "allowed\n",
+                  " by sums; largest error %.2f of the limit\n",
                   forms[GF_SMOOTH_TAPS], forms[GF_SMOOTH_SUMS], largest_error);
 }
 
-/* As the store of a value so large. */
+/* Round a value as the store does. */
 static uint32_t stored(double value) {
     return value >= 255.5 ? 255 : (uint32_t)(value + 0.5);
 }
 
-/* Every sum of a plan, or, of very many, every so many of them: what it is stored as is the same
- * with the doubt on either side. Returns the share of those that are left to the chain. */
+/* Try all sums of a plan, at most 50000 of them. The stored value is the same on both sides of the
+ * tie margin. Return the share of sums that take the exact path. */
 static double try_every_sum(const gf_smooth_integer *by, const char *text) {
     gf_smooth_fixed fixed;
     assert_true(gf_smooth_fixed_of(by, &fixed));
@@ -199,14 +198,14 @@ static void fixed_point_rounds_every_sum(void **state) {
     gf_smooth_plan plan;
     gf_smooth_fixed fixed;
     assert_true(plan_of("", GF_U8, &plan));
-    /* Of 1250 values between two integers, those less than 1/512 from the middle are in doubt: 5;
-     * and of the sums above 9669, which are white, none. */
+    /* Of 1250 values between two integers, 5 are closer than 1/512 to the middle and count as ties.
+     * Sums above 9669 are white and never ties. */
     const double share = try_every_sum(&plan.integer, "");
     assert_true(share > 0.8 * 5 / 1250 * 9669 / 14025 && share < 1.2 * 5 / 1250 * 9669 / 14025);
-    /* Of a small gain, all values are near to each other. */
+    /* With a small gain, all values are close to each other. */
     assert_true(plan_of("stages=enhance,blur radius=1 gain=0.003", GF_U8, &plan));
     try_every_sum(&plan.integer, "gain=0.003");
-    /* Steps of 2 or 3, and means with weights that are no fractions. */
+    /* Not supported: steps of 2 or 3, and weights that are not fractions. */
     assert_true(plan_of("stages=enhance gain=2.5", GF_U8, &plan));
     assert_false(gf_smooth_fixed_of(&plan.integer, &fixed));
     assert_true(plan_of("weight=0.3333", GF_U8, &plan));
@@ -228,8 +227,8 @@ static void fixed_point_rounds_every_sum(void **state) {
     print_message("%" PRIu64 " of %" PRIu64 " plans in fixed point\n", tried, rounds);
 }
 
-/* q = fl(x * fl(1/n)), q + fl(1/n) * (x - n q), each rounded once, is fl(x / n). Both sides scale
- * with powers of two, so one binade shows it for all, where nothing underflows. */
+/* q = fl(x * fl(1/n)), then q + fl(1/n) * (x - n q), each rounded once, equals fl(x / n). Both
+ * sides scale with powers of two: without underflow, one binade proves all. */
 static void a_corrected_quotient_is_the_division(void **state) {
     (void)state;
     for (int n = 1; n <= 2 * GF_SMOOTH_INTEGER_REACH - 1; n++) {
@@ -250,11 +249,10 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* Of the divisors that floats meet, also where something underflows, and up to the largest float:
- * where the quotient is subnormal x - n q is exact, too, and x / n, n being odd, does not lie in
- * the middle between two of them. (All 2^32 floats were tried once. An infinity gives NaN.)
- * Written so that -0 stays -0. */
-static void so_it_is_at_both_ends(void **state) {
+/* The same for the divisors 3, 5 and 7, with underflow and up to the largest float. If the quotient
+ * is subnormal, x - n q is also exact, and x / n is never a tie because n is odd. (All 2^32 floats
+ * were tested once. An infinity yields NaN.) This form preserves -0. */
+static void corrected_quotients_hold_at_extremes(void **state) {
     (void)state;
     const uint32_t normal = 30u << 23, infinity = 255u << 23; /* far from underflow: 2^-97 */
     for (int n = 3; n <= 7; n += 2) {
@@ -273,8 +271,8 @@ static void so_it_is_at_both_ends(void **state) {
     }
 }
 
-/* x * high + fl(x * low), rounded once, is the quotient, if high + low is 1/n but for 2^-48 of it,
- * and nothing underflows. */
+/* x * high + fl(x * low), rounded once, equals fl(x / n) if high + low is 1/n with a relative error
+ * below 2^-48, and nothing underflows. */
 static void a_product_in_two_parts_is_the_division(void **state) {
     (void)state;
     for (int n = 3; n <= 7; n += 2) {
@@ -292,11 +290,11 @@ static void a_product_in_two_parts_is_the_division(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_is_seven_taps),
-        cmocka_unit_test(who_has_a_form),
+        cmocka_unit_test(selects_the_form),
         cmocka_unit_test(the_chain_is_within_the_tie),
         cmocka_unit_test(fixed_point_rounds_every_sum),
         cmocka_unit_test(a_corrected_quotient_is_the_division),
-        cmocka_unit_test(so_it_is_at_both_ends),
+        cmocka_unit_test(corrected_quotients_hold_at_extremes),
         cmocka_unit_test(a_product_in_two_parts_is_the_division),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* The fast CPU code of smooth where random images seldom lead: every sum of the 16-bit way, images
- * full of ties, every quotient; at every SIMD level. */
+/* The SIMD code of smooth on inputs that random images seldom contain, at every SIMD level: every
+ * sum of the 16-bit path, images full of ties, every quotient. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -28,11 +28,11 @@ static gf_plan *plan_of(const char *text, gf_format format) {
     return plan;
 }
 
-/* ---- sixteen bits ---------------------------------------------------------------------------- */
+/* ---- 16-bit path ----------------------------------------------------------------------------- */
 
-/* numerator / denominator: the real number that T is multiplied with, but for the rounding of the
- * parameters. Every T is either in doubt, or further from a middle than the plan's doubt and
- * rounded as that number is. */
+/* Check every sum T of a plan whose exact value is T * numerator / denominator, apart from the
+ * rounding of the parameters. Every T is detected as a tie, or is further than the tie margin from
+ * a tie and rounds like the exact value. */
 static void check_every_sum(const char *text, uint32_t numerator, uint32_t denominator,
                             unsigned ties) {
     gf_plan *head = plan_of(text, (gf_format){100, 1, 1, GF_U8});
@@ -49,25 +49,25 @@ static void check_every_sum(const char *text, uint32_t numerator, uint32_t denom
     assert_true(max < 1u << 14);
     for (uint32_t t = 0; t <= max; t++) {
         const uint32_t value = ((t * by->factor >> 16) + 16) >> 5;
-        const uint32_t right = (2 * numerator * t + denominator) / (2 * denominator);
+        const uint32_t rounded = (2 * numerator * t + denominator) / (2 * denominator);
         const double real = (double)numerator * t / denominator;
         const double off = fabs(real - floor(real) - 0.5);
         if ((int16_t)(uint16_t)(t * by->tie) < by->tie_below) {
             found++;
             continue;
         }
-        if ((value < 255 ? value : 255) != (right < 255 ? right : 255))
-            fail_msg("'%s': T = %u gives %u, not %u", text, t, value, right);
+        if ((value < 255 ? value : 255) != (rounded < 255 ? rounded : 255))
+            fail_msg("'%s': T = %u rounds to %u, expected %u", text, t, value, rounded);
         if (off <= (double)plan->integer.tie_margin && real < 256)
-            fail_msg("'%s': T = %u is a tie and not in doubt", text, t);
+            fail_msg("'%s': T = %u is a tie that is not detected", text, t);
     }
     assert_int_equal(found, ties);
     free(head);
 }
 
-static void every_sum_rounds_right(void **state) {
+static void every_sum_rounds_correctly(void **state) {
     (void)state;
-    check_every_sum("", 33, 1250, 8); /* 625, 1875, ..., 9375; those above are 255 */
+    check_every_sum("", 33, 1250, 8); /* 625, 1875, ..., 9375; larger sums are 255 */
     check_every_sum("keep-brightness", 1, 55, 0);
     gf_plan *other = plan_of("gain=1.2", (gf_format){100, 1, 1, GF_U8});
     assert_null(gf_smooth_exact_of((const gf_smooth_plan *)other));
@@ -76,7 +76,7 @@ static void every_sum_rounds_right(void **state) {
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* One image through the golden function and through the CPU's at every level, in `parts`. */
+/* Compare golden and the CPU function at every level, in `parts` parts. */
 static void compare(const char *text, const test_image *in, uint32_t parts, const char *what) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_plan *plan = plan_of(text, in->format);
@@ -106,7 +106,7 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
     free(plan);
 }
 
-/* Row y of a plane, as bytes, each pixel's channels alike but for their number. */
+/* Fill an image with content of one of five kinds. */
 static void fill(const test_image *image, unsigned kind, test_random *random) {
     for (uint64_t y = 0; y < image->format.height; y++) {
         unsigned char *row = gf_row(&image->rows, y);
@@ -116,13 +116,13 @@ static void fill(const test_image *image, unsigned kind, test_random *random) {
             case 0: /* all ties: T = 55 * 125 = 6875 */
                 row[i] = 125;
                 break;
-            case 1: /* nearly all, at any place of a vector */
+            case 1: /* mostly ties, interrupted at any lane of a vector */
                 row[i] = r % 61 ? 125 : (unsigned char)r;
                 break;
-            case 2: /* a few */
+            case 2: /* a few ties */
                 row[i] = (unsigned char)(124 + r % 3);
                 break;
-            case 3: /* sums up to the largest */
+            case 3: /* sums up to the maximum */
                 row[i] = r & 1 ? 255 : 0;
                 break;
             default:
@@ -132,7 +132,7 @@ static void fill(const test_image *image, unsigned kind, test_random *random) {
     }
 }
 
-/* Around every edge of a vector and of a strip. */
+/* Sizes around every boundary of a vector and of a strip. */
 static void images_full_of_ties(void **state) {
     (void)state;
     static const char *const cases[] = {"",
@@ -169,7 +169,7 @@ static void images_full_of_ties(void **state) {
     }
 }
 
-/* Every case on u8 that add up to all that sums may come to. */
+/* All u8 cases on black and white, which reach the maximum sums. */
 static void every_case_of_black_and_white(void **state) {
     (void)state;
     const gf_filter *filter = gf_filter_find("smooth");
@@ -183,7 +183,7 @@ static void every_case_of_black_and_white(void **state) {
         }
 }
 
-/* Every grey, alone: T = 55 v; and the place of one different sample, at every distance. */
+/* Flat rows of every grey, T = 55 v, with one different sample at any position. */
 static void flat_images(void **state) {
     (void)state;
     for (unsigned value = 0; value < 256; value++) {
@@ -204,7 +204,7 @@ static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
 #endif
 };
 
-/* The doubtful are found, no more than there are, wherever they lie. */
+/* All ties are detected, at any position. Other samples are not. */
 static void ties_are_counted(void **state) {
     (void)state;
     gf_plan *plan = plan_of("", (gf_format){4096, 1, 1, GF_U8});
@@ -217,8 +217,8 @@ static void ties_are_counted(void **state) {
         gf_smooth_u8 by;
         assert_true(gf_smooth_u8_init(&by, (const gf_smooth_plan *)plan, levels[isa], scratch));
         for (size_t n = GF_SMOOTH_U8_MIN; n <= 264; n++) {
-            /* One tie, of one tap: 625 = 5 * 125, at the last sample of the window. Vectors that
-             * overlap find it again. */
+            /* One tie from one tap: 625 = 5 * 125, at the last sample of the window. Overlapping
+             * vectors report it again. */
             for (size_t at = 0; at < n; at++) {
                 memset(in, 0, n + 6);
                 in[at + 6] = 125;
@@ -229,7 +229,7 @@ static void ties_are_counted(void **state) {
                              by.ties->count);
             }
         }
-        /* Too many for one by one. */
+        /* Too many ties for the list. */
         memset(in, 125, 4096 + 6);
         assert_false(gf_smooth_u8_row(&by, in + 3, out, 4096));
     }
@@ -239,7 +239,7 @@ static void ties_are_counted(void **state) {
     free(plan);
 }
 
-/* A part is cut out of a row where there are few rows: all parts have something to do. */
+/* Few wide rows are split, so that every part has work. */
 static void few_wide_rows_are_cut(void **state) {
     (void)state;
     test_random random = {5};
@@ -253,7 +253,7 @@ static void few_wide_rows_are_cut(void **state) {
         void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
         const gf_strip strip = {.in = in.rows, .out = out.rows};
         filter->cpu.run[GF_ISA_PORTABLE](plan, &strip, 5, 7, scratch);
-        /* Part 5 of 7 of two rows: nothing of the first, not all of the second. */
+        /* Part 5 of 7 of two rows: no sample of the first row, some of the second. */
         const size_t bytes = gf_row_bytes(&format), sample = bytes / 70000;
         assert_true(test_painted(gf_row(&out.rows, 0), gf_row(&out.rows, 0) + bytes));
         assert_true(test_painted(gf_row(&out.rows, 1), gf_row(&out.rows, 1) + 20000 * sample));
@@ -268,24 +268,24 @@ static void few_wide_rows_are_cut(void **state) {
 
 /* ---- quotients ------------------------------------------------------------------------------- */
 
-#define SOME 4096
+#define QUOTIENTS 4096
 
-/* Bit patterns first, first + step, ... as x: x / taps as blur makes it of x, -0, -0, ... */
+/* Check x / taps for the bit patterns x = first, first + step, ... The other taps are -0. */
 static void check_quotients(const gf_smooth_simd *simd, unsigned taps, uint32_t first,
                             uint32_t step) {
-    static float in[SOME + 255 * SOME + GF_SMOOTH_PAD], out[SOME + GF_SMOOTH_PAD];
-    static unsigned ready; /* taps after the first that are -0 already */
+    static float in[QUOTIENTS + 255 * QUOTIENTS + GF_SMOOTH_PAD], out[QUOTIENTS + GF_SMOOTH_PAD];
+    static unsigned ready; /* taps after the first that are already set to -0 */
     for (; ready < taps; ready++)
-        for (size_t i = 0; i < SOME; i++)
-            in[(ready + 1) * SOME + i] = -0.0f;
-    for (uint32_t i = 0; i < SOME; i++) {
+        for (size_t i = 0; i < QUOTIENTS; i++)
+            in[(ready + 1) * QUOTIENTS + i] = -0.0f;
+    for (uint32_t i = 0; i < QUOTIENTS; i++) {
         const uint32_t bits = first + i * step;
         memcpy(&in[i], &bits, sizeof bits);
     }
-    simd->blur(out, in, SOME, taps, SOME, (gf_smooth_prefetch){0});
+    simd->blur(out, in, QUOTIENTS, taps, QUOTIENTS, (gf_smooth_prefetch){0});
     const float divisor = (float)taps;
     uint32_t wrong = 0;
-    for (size_t i = 0; i < SOME; i++) {
+    for (size_t i = 0; i < QUOTIENTS; i++) {
         const float want = in[i] / divisor;
         uint32_t a, b;
         memcpy(&a, &want, sizeof a);
@@ -297,8 +297,8 @@ static void check_quotients(const gf_smooth_simd *simd, unsigned taps, uint32_t 
                  first, step);
 }
 
-/* Every binade, signs, zeros, infinities, NaN, subnormals: 2^16 x of each divisor; with
- * GF_TEST_ROUNDS >= 1000 all 2^32 of every divisor of a common radius, and 2^24 of the others. */
+/* All binades, signs, zeros, infinities, NaN and subnormals: 2^16 values per divisor. With
+ * GF_TEST_ROUNDS >= 1000: all 2^32 values for divisors of common radii, 2^24 for other divisors. */
 static void quotients_are_divisions(void **state) {
     (void)state;
     const bool all = test_rounds(12) >= 1000;
@@ -308,22 +308,22 @@ static void quotients_are_divisions(void **state) {
         for (unsigned taps = 1; taps <= 255; taps++) {
             const uint64_t bits = !all ? 16 : taps <= 7 && taps > 1 ? 32 : 24;
             const uint32_t step = (uint32_t)(UINT64_C(1) << (32 - bits));
-            for (uint64_t i = 0; i < UINT64_C(1) << bits; i += SOME)
+            for (uint64_t i = 0; i < UINT64_C(1) << bits; i += QUOTIENTS)
                 check_quotients(levels[isa], taps,
                                 (uint32_t)i * step + (step > 1 ? taps * 77 % step : 0), step);
-            /* The ends of the number line, one by one. */
+            /* All values around zero, infinity and the smallest normal number. */
             check_quotients(levels[isa], taps, 0, 1);
             check_quotients(levels[isa], taps, 0x80000000, 1);
-            check_quotients(levels[isa], taps, 0x7f800000 - SOME / 2, 1);
-            check_quotients(levels[isa], taps, 0xff800000 - SOME / 2, 1);
-            check_quotients(levels[isa], taps, 0x00800000 - SOME / 2, 1);
+            check_quotients(levels[isa], taps, 0x7f800000 - QUOTIENTS / 2, 1);
+            check_quotients(levels[isa], taps, 0xff800000 - QUOTIENTS / 2, 1);
+            check_quotients(levels[isa], taps, 0x00800000 - QUOTIENTS / 2, 1);
         }
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sum_rounds_right),
+        cmocka_unit_test(every_sum_rounds_correctly),
         cmocka_unit_test(images_full_of_ties),
         cmocka_unit_test(every_case_of_black_and_white),
         cmocka_unit_test(flat_images),

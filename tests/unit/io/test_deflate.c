@@ -1,4 +1,4 @@
-/* What our deflate coder writes, by zlib: every block, and the repetitions that it finds. */
+/* Deflate encoder: zlib decodes every block, and the encoder finds the repetitions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static void fill(unsigned char *p, size_t n, int content, test_random *random) {
         case 0: /* noise */
             p[i] = (unsigned char)test_next(random);
             break;
-        case 1: /* residuals: few values, the small ones often */
+        case 1: /* residuals: few values, mostly small */
             p[i] = (unsigned char)(__builtin_popcountll(test_next(random)) - 32);
             break;
         case 2: /* runs of every length around the limits */
@@ -30,13 +30,13 @@ static void fill(unsigned char *p, size_t n, int content, test_random *random) {
         case 3: /* long runs */
             p[i] = i && test_below(random, 900) ? p[i - 1] : (unsigned char)test_below(random, 3);
             break;
-        case 4: /* what was there before */
+        case 4: /* copies of earlier bytes */
             p[i] = i > 40 && test_below(random, 30) ? p[i - 37] : (unsigned char)test_next(random);
             break;
-        case 5: /* far back */
+        case 5: /* copies at the maximum distance */
             p[i] = i > 32768 ? p[i - 32768] : (unsigned char)test_below(random, 200);
             break;
-        case 6: /* noise with a short run now and then */
+        case 6: /* noise with occasional short runs */
             p[i] = i % 97 > 84 + i / 97 % 9 ? p[i - 1] : (unsigned char)test_next(random);
             break;
         default:
@@ -65,7 +65,7 @@ static int close_plan(void **state) {
     return 0;
 }
 
-/* Writes the block between margins, behind some bits that are there already. */
+/* Write one block between margins and check its size in bits. Return its size in bytes. */
 static size_t write_block(gf_isa isa, bool matches, const unsigned char *src, size_t n, int last,
                           unsigned char *out) {
     const gf_deflate_simd *simd = gf_deflate_simd_of(isa);
@@ -110,7 +110,7 @@ static void check_inflates(const unsigned char *coded, size_t size, const unsign
     inflateEnd(&zlib);
 }
 
-static void zlib_reads_every_block(void **state) {
+static void zlib_decodes_every_block(void **state) {
     (void)state;
     test_random random = {test_environment("GF_TEST_SEED", 72)};
     const size_t max = GF_DEFLATE_BLOCK;
@@ -125,7 +125,7 @@ static void zlib_reads_every_block(void **state) {
                          : round % 100 < 5  ? 65530 + test_below(&random, 12)
                                             : 1 + test_below(&random, 5000);
         const int last = round % 2;
-        unsigned char *src = malloc(n); /* for sanitizers to see its end */
+        unsigned char *src = malloc(n); /* exact size for sanitizers */
         assert_non_null(src);
         fill(src, n, round % CONTENTS, &random);
         for (int matches = 0; matches < 2; matches++) {
@@ -144,8 +144,8 @@ static void zlib_reads_every_block(void **state) {
     free(other);
 }
 
-/* Eight bytes that occur once, each of the others twice as often as the one before: codes would be
- * longer than may be, and the longest come one after the other. */
+/* Eight bytes occur once each. Every other byte occurs twice as often as the previous one. An
+ * unlimited code would exceed the maximum length. Symbols with the longest codes are adjacent. */
 static void the_longest_codes_fit(void **state) {
     enum { RARE = 8, LEVELS = 14, N = RARE << LEVELS };
     unsigned char *src = malloc(N), *out = malloc(gf_deflate_bound(N) + TEST_MARGIN);
@@ -154,11 +154,11 @@ static void the_longest_codes_fit(void **state) {
     assert_true(src && out && back);
     for (size_t shift = 0; shift < 40; shift++) {
         size_t n = 0;
-        memset(src, 200, shift); /* bits that are there before */
+        memset(src, 200, shift); /* shifts the codes to other bit offsets */
         n += shift;
         for (unsigned b = 0; b < RARE; b++)
             src[n++] = (unsigned char)b;
-        /* Not all of one kind together: no runs. */
+        /* Mix the values: no runs. */
         for (size_t k = 1; n < N; k++)
             src[n++] = (unsigned char)(RARE + LEVELS - __builtin_ctzll(k | 1 << (LEVELS - 1)));
         for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -172,8 +172,9 @@ static void the_longest_codes_fit(void **state) {
     free(back);
 }
 
-/* What was passed by in long steps is found again a row further, and nothing but it is literal. */
-static void rows_that_repeat_are_found_at_once(void **state) {
+/* Check that repeated rows are found, although the matcher skips through noise in long steps: only
+ * the first row is literal. */
+static void repeated_rows_are_found(void **state) {
     enum { ROW = 12000, ROWS = 8 };
     unsigned char src[ROW * ROWS];
     test_random random = {74};
@@ -185,9 +186,9 @@ static void rows_that_repeat_are_found_at_once(void **state) {
     assert_in_range(plan->literals, ROW, ROW + 64);
 }
 
-/* Squares, in rows that begin with their filter's number: a match that was cut goes on at the same
- * distance, which takes few bits. */
-static void cut_matches_go_on(void **state) {
+/* Squares, in rows that start with the number of their filter. A cut match continues at the same
+ * distance, which costs few bits. */
+static void cut_matches_continue(void **state) {
     enum { ROW = 2001, ROWS = 130 };
     unsigned char *src = malloc(ROW * ROWS);
     (void)state;
@@ -199,9 +200,8 @@ static void cut_matches_go_on(void **state) {
     free(src);
 }
 
-/* A word anywhere, at either end of where it is looked for and just outside; nothing that is nearly
- * it. */
-static void words_are_found(void **state) {
+/* Search for patterns within the range, at both ends and just outside; some differ by one bit. */
+static void patterns_are_found(void **state) {
     enum { ALL = 700, N = ALL - GF_DEFLATE_PATTERN };
     (void)state;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
@@ -210,27 +210,27 @@ static void words_are_found(void **state) {
         const gf_deflate_simd *simd = gf_deflate_simd_of((gf_isa)isa);
         test_random random = {75};
         for (int i = 0; i < 4000; i++) {
-            unsigned char src[ALL], word[GF_DEFLATE_PATTERN];
-            const uint64_t letters = 2 + test_below(&random, 3);
+            unsigned char src[ALL], pattern[GF_DEFLATE_PATTERN];
+            const uint64_t values = 2 + test_below(&random, 3);
             for (int k = 0; k < ALL; k++)
-                src[k] = (unsigned char)test_below(&random, letters);
+                src[k] = (unsigned char)test_below(&random, values);
             const size_t from = test_below(&random, 90), n = test_below(&random, N - from);
             const size_t at = i % 8 == 0   ? from
                               : i % 8 == 1 ? from + n - (n > 0)
                               : i % 8 == 2 ? from + n
                                            : test_below(&random, N);
-            memcpy(word, src + at, sizeof word);
+            memcpy(pattern, src + at, sizeof pattern);
             if (test_below(&random, 2))
-                word[test_below(&random, sizeof word)] ^= 1;
-            bool there = false;
+                pattern[test_below(&random, sizeof pattern)] ^= 1;
+            bool expected = false;
             for (size_t k = 0; k < n; k++)
-                there |= memcmp(src + from + k, word, sizeof word) == 0;
-            assert_int_equal(simd->find_pattern(word, src + from, n), there);
+                expected |= memcmp(src + from + k, pattern, sizeof pattern) == 0;
+            assert_int_equal(simd->find_pattern(pattern, src + from, n), expected);
         }
     }
 }
 
-/* Tiles of noise recur, at any place in a row; noise does not, nor does what is flat. */
+/* Check that tiles of noise recur at any offset within a row; noise and flat areas do not. */
 static void tiles_recur(void **state) {
     enum { N = 1 << 17, TILE = 5000 };
     unsigned char *src = malloc(N);
@@ -252,7 +252,7 @@ static void tiles_recur(void **state) {
         assert_true(gf_deflate_has_repeats(simd, src, 2 * TILE));
         assert_false(gf_deflate_has_repeats(simd, src, TILE));
         assert_false(gf_deflate_has_repeats(simd, src, 1));
-        /* What is further back than matches reach does not count. */
+        /* Repetitions beyond the maximum match distance do not count. */
         fill(src, N, 0, &random);
         memcpy(src + N / 2, src, N / 2);
         assert_false(gf_deflate_has_repeats(simd, src, N));
@@ -260,7 +260,7 @@ static void tiles_recur(void **state) {
     free(src);
 }
 
-/* What each way is for. */
+/* Check the runs planner on runs and the matches planner on matches. */
 static void repetitions_are_found(void **state) {
     (void)state;
     test_random random = {73};
@@ -273,7 +273,7 @@ static void repetitions_are_found(void **state) {
     const uint64_t runs = plan->bits;
     gf_deflate_plan_matches(src, sizeof src, 3, 37, seen, plan);
     assert_true(plan->bits < runs / 2);
-    /* Noise costs what it is. */
+    /* Coded noise is about as large as the noise itself. */
     fill(src, sizeof src, 0, &random);
     gf_deflate_plan_runs(gf_deflate_simd_of(GF_ISA_PORTABLE), src, sizeof src, plan);
     assert_in_range(plan->bits, 8 * sizeof src, 8 * sizeof src + 8 * 400);
@@ -281,12 +281,9 @@ static void repetitions_are_found(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zlib_reads_every_block),
-        cmocka_unit_test(the_longest_codes_fit),
-        cmocka_unit_test(rows_that_repeat_are_found_at_once),
-        cmocka_unit_test(cut_matches_go_on),
-        cmocka_unit_test(words_are_found),
-        cmocka_unit_test(tiles_recur),
+        cmocka_unit_test(zlib_decodes_every_block), cmocka_unit_test(the_longest_codes_fit),
+        cmocka_unit_test(repeated_rows_are_found),  cmocka_unit_test(cut_matches_continue),
+        cmocka_unit_test(patterns_are_found),       cmocka_unit_test(tiles_recur),
         cmocka_unit_test(repetitions_are_found),
     };
     return cmocka_run_group_tests(tests, open_plan, close_plan);

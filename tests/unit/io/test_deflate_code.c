@@ -1,4 +1,5 @@
-/* The codes of our deflate coder, by hand, and what it says of them. */
+/* Huffman codes of the deflate encoder: comparison with codes made by hand, and the description of
+ * codes in a block header. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,25 +24,25 @@ static void check_code(const uint32_t *frequency, unsigned count, unsigned max_b
     }
 }
 
-static void makes_the_code_of_the_frequencies(void **state) {
+static void makes_codes_from_frequencies(void **state) {
     (void)state;
     check_code((const uint32_t[]){4, 1, 0, 2, 1}, 5, 15,
                (const char *const[]){"0", "110", "", "10", "111"});
     /* RFC 1951, 3.2.2: ABCDEFGH with lengths 3 3 3 3 3 2 4 4. */
     check_code((const uint32_t[]){10, 10, 10, 10, 10, 19, 4, 4}, 8, 15,
                (const char *const[]){"010", "011", "100", "101", "110", "00", "1110", "1111"});
-    /* Of two codes of one size, the one that is less deep. */
+    /* If two codes have equal size, the code with the smaller depth is used. */
     check_code((const uint32_t[]){1, 1, 2, 2}, 4, 15,
                (const char *const[]){"00", "01", "10", "11"});
-    /* One symbol, or none: still a complete code. */
+    /* One symbol or no symbol: the code is still complete. */
     check_code((const uint32_t[]){0, 0, 7}, 3, 15, (const char *const[]){"0", "", "1"});
     check_code((const uint32_t[]){0, 0, 0}, 3, 15, (const char *const[]){"0", "1", ""});
-    /* 1 1 2 3 5 8 would go 5 deep; with 3 there is room for 8 leaves, and the rarest go up. */
+    /* 1 1 2 3 5 8 would have depth 5. Depth 3 allows 8 leaves, and the rarest symbols move up. */
     check_code((const uint32_t[]){1, 1, 2, 3, 5, 8}, 6, 3,
                (const char *const[]){"100", "101", "110", "111", "00", "01"});
 }
 
-static void keeps_to_the_limit(void **state) {
+static void limits_the_code_length(void **state) {
     (void)state;
     test_random random = {test_environment("GF_TEST_SEED", 71)};
     for (int round = 0; round < 3000; round++) {
@@ -74,19 +75,20 @@ static void keeps_to_the_limit(void **state) {
     }
 }
 
-/* Steps that a run of one length takes, the first of it sent already if it is not 0. */
-static unsigned steps_of(unsigned run, bool zeros) {
+/* Return the minimum number of symbols for a run of equal lengths. If the length is not 0, its
+ * first occurrence is already sent. */
+static unsigned symbols_of_run(unsigned run, bool zeros) {
     const unsigned max = zeros ? 138 : 6, rest = zeros && run % max > 10 ? 0 : run % max;
     return run / max + (zeros && run % max > 10) + (rest >= 3 ? 1 : rest);
 }
 
-/* What describes a code: its lengths again, in as few steps as there may be; nothing is sent of
- * what is not used at the end. */
+/* Check the description of codes: its symbols produce the lengths, their number is minimal, and
+ * trailing unused lengths are omitted. */
 static void check_description(const gf_deflate_codes *codes) {
     static const uint8_t order[] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                     11, 4,  12, 3, 13, 2, 14, 1, 15}; /* RFC 1951, 3.2.7 */
     uint8_t wanted[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
-    unsigned count = 0, at = 0, steps = 0;
+    unsigned count = 0, at = 0, symbols = 0;
     for (unsigned i = 0; i < codes->literals; i++)
         wanted[count++] = (uint8_t)gf_deflate_bits(codes->literal[i]);
     for (unsigned i = 0; i < codes->distances; i++)
@@ -96,9 +98,9 @@ static void check_description(const gf_deflate_codes *codes) {
     for (unsigned i = 0, run; i < count; i += run) {
         for (run = 1; i + run < count && wanted[i + run] == wanted[i];)
             run++;
-        steps += wanted[i] ? 1 + steps_of(run - 1, false) : steps_of(run, true);
+        symbols += wanted[i] ? 1 + symbols_of_run(run - 1, false) : symbols_of_run(run, true);
     }
-    assert_int_equal(codes->length_symbols, steps);
+    assert_int_equal(codes->length_symbols, symbols);
     for (unsigned i = 0; i < codes->length_symbols; i++) {
         const unsigned symbol = codes->length_symbol[i].symbol,
                        extra = codes->length_symbol[i].extra;
@@ -113,7 +115,7 @@ static void check_description(const gf_deflate_codes *codes) {
         assert_int_equal(codes->length_codeword[order[i]], 0);
 }
 
-/* Gaps of every length between literals that occur, and as many of one length side by side. */
+/* Check gaps of every length between used literals, and runs of equal code lengths. */
 static void descriptions_are_short(void **state) {
     static gf_deflate_codes codes;
     test_random random = {72};
@@ -131,18 +133,18 @@ static void descriptions_are_short(void **state) {
     }
     for (int round = 0; round < 2000; round++) {
         gf_deflate_counts counts = {.literal = {[GF_DEFLATE_END] = 1}};
-        const uint64_t often = 1 + test_below(&random, 30), max = 1 + test_below(&random, 12);
+        const uint64_t period = 1 + test_below(&random, 30), max = 1 + test_below(&random, 12);
         for (unsigned i = 0; i < GF_DEFLATE_LITERALS; i++)
             counts.literal[i] +=
-                test_below(&random, often) == 0 ? UINT32_C(1) << test_below(&random, max) : 0;
+                test_below(&random, period) == 0 ? UINT32_C(1) << test_below(&random, max) : 0;
         for (unsigned i = 0; i < GF_DEFLATE_DISTANCES; i++)
-            counts.distance[i] = test_below(&random, often) == 0;
+            counts.distance[i] = test_below(&random, period) == 0;
         gf_deflate_make_codes(&counts, &codes);
         check_description(&codes);
     }
 }
 
-/* The tables of RFC 1951, 3.2.5. */
+/* Compare with the tables of RFC 1951, 3.2.5. */
 static void splits_lengths_and_distances(void **state) {
     static const uint16_t length_base[] = {3,  4,  5,  6,   7,   8,   9,   10,  11, 13,
                                            15, 17, 19, 23,  27,  31,  35,  43,  51, 59,
@@ -173,8 +175,8 @@ static void splits_lengths_and_distances(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(makes_the_code_of_the_frequencies),
-        cmocka_unit_test(keeps_to_the_limit),
+        cmocka_unit_test(makes_codes_from_frequencies),
+        cmocka_unit_test(limits_the_code_length),
         cmocka_unit_test(descriptions_are_short),
         cmocka_unit_test(splits_lengths_and_distances),
     };

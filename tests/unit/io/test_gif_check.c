@@ -1,4 +1,4 @@
-/* What gf_gif_check lets pass is what stb_image decodes, and nothing else. */
+/* gf_gif_check accepts exactly the files that stb_image decodes. */
 #include "io/stb.h"
 #include "io_util.h"
 #include "testing.h"
@@ -33,18 +33,18 @@ static bool decodes(void) {
 
 static void compare(const char *what, uint64_t n) {
     const gf_stb_outcome state = gf_gif_check(gif, size);
-    const bool right = (state == GF_STB_DECODED) == decodes();
+    const bool agree = (state == GF_STB_DECODED) == decodes();
 
     fits += state == GF_STB_DECODED;
     cut_off += state == GF_STB_TRUNCATED;
     damaged += state == GF_STB_INVALID_HEADER;
     bad_codes += state == GF_STB_INVALID_CODES;
-    if (!right)
+    if (!agree)
         fail_msg("%s %u: the check says %d, stb: %s", what, (unsigned)n, (int)state,
                  state == GF_STB_DECODED ? gf_stb_reason() : "an image");
 }
 
-/* tables: 1 the screen's, 2 the frame's. */
+/* Start a file. Bits of tables: 1 the global colour table, 2 the frame's colour table. */
 static void put_head(unsigned tables) {
     static const unsigned char table[24] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 
@@ -57,7 +57,8 @@ static void put_head(unsigned tables) {
     put(table, (tables & 2) != 0 ? sizeof table : 0);
 }
 
-/* Codes, the lowest bit first, in blocks; how wide each is follows the one before. */
+/* Writer of codes, lowest bit first, in blocks of 255 bytes. The width of a code depends on the
+ * number of codes before it. */
 typedef struct writer {
     unsigned literal, width, next, bits, held;
     bool follows;
@@ -108,8 +109,8 @@ static void end_codes(writer *w) {
     put("\0;", 2);
 }
 
-/* Meaningful codes, but for one in some files. */
-static void says_what_stb_says_of_codes(void **state) {
+/* Compare the results for valid codes. Some files contain one random code. */
+static void agrees_with_stb_on_codes(void **state) {
     test_random random = {1};
 
     (void)state;
@@ -124,8 +125,8 @@ static void says_what_stb_says_of_codes(void **state) {
         if (wrong != 0)
             put_code(&w, clear);
         for (unsigned i = 1; i < codes; i++) {
-            const unsigned known = w.next > clear + 2 || w.follows ? w.next + w.follows : clear;
-            unsigned code = (unsigned)test_below(&random, known);
+            const unsigned limit = w.next > clear + 2 || w.follows ? w.next + w.follows : clear;
+            unsigned code = (unsigned)test_below(&random, limit);
             if (i == wrong)
                 code = (unsigned)test_below(&random, 1U << w.width);
             if (code == clear + 1 && i != wrong)
@@ -139,13 +140,13 @@ static void says_what_stb_says_of_codes(void **state) {
         if (n % 10 == 0) {
             size = (size_t)test_below(&random, size);
             memset(gif + size, 0xee, MAX - size);
-            if (size >= 13) /* what is shorter is sent away before */
+            if (size >= 13) /* shorter files are rejected before the check */
                 compare("cut off", n);
         }
     }
 }
 
-static void says_what_stb_says_of_any_bytes(void **state) {
+static void agrees_with_stb_on_random_bytes(void **state) {
     test_random random = {2};
 
     (void)state;
@@ -162,8 +163,9 @@ static void says_what_stb_says_of_any_bytes(void **state) {
     assert_true(fits > 10000 && bad_codes > 10000 && cut_off > 100 && damaged > 100);
 }
 
-/* Without a clear code in between, more than stb has room for after a literal of 12 bits. */
-static void says_what_stb_says_of_many_codes(void **state) {
+/* Write more codes without a clear code than the table of stb holds. A literal size of 12 is the
+ * largest that it accepts. */
+static void agrees_with_stb_on_many_codes(void **state) {
     (void)state;
     for (unsigned literal = 10; literal <= 13; literal++)
         for (unsigned codes = 3900; codes < 8400; codes += literal == 12 ? 7 : 97) {
@@ -192,9 +194,9 @@ static int free_arena(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_stb_says_of_codes),
-        cmocka_unit_test(says_what_stb_says_of_any_bytes),
-        cmocka_unit_test(says_what_stb_says_of_many_codes),
+        cmocka_unit_test(agrees_with_stb_on_codes),
+        cmocka_unit_test(agrees_with_stb_on_random_bytes),
+        cmocka_unit_test(agrees_with_stb_on_many_codes),
     };
 
     return cmocka_run_group_tests(tests, get_arena, free_arena);

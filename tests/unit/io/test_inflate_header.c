@@ -1,4 +1,4 @@
-/* Headers of deflate blocks: our verdict on each is zlib's. */
+/* Headers of deflate blocks: the result for each header equals that of zlib. */
 #include "io/inflate.h"
 
 #include <zlib.h>
@@ -11,7 +11,7 @@ enum { BYTES = 1000 };
 typedef struct header_bits {
     unsigned char bytes[BYTES];
     size_t count;
-    uint32_t long_codes; /* what the reader must count */
+    uint32_t long_codes; /* expected number of long codes */
 } header_bits;
 
 static void put(header_bits *to, uint32_t value, uint32_t n) {
@@ -21,19 +21,20 @@ static void put(header_bits *to, uint32_t value, uint32_t n) {
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-/* Lengths of a code of n words, complete unless something is added or left out. */
+/* Make the lengths of a code of at most n words. One code in eight has a random length and may be
+ * incomplete or oversubscribed. */
 static void make_code(test_random *random, uint8_t *lengths, uint32_t n, uint32_t max) {
     uint32_t words = 1;
 
     lengths[0] = 0;
-    while (words < n) { /* a word becomes two, which are a bit longer */
+    while (words < n) { /* replace one word by two words that are one bit longer */
         const size_t split = (size_t)test_below(random, words);
         if (lengths[split] == max)
             break;
         lengths[words++] = ++lengths[split];
     }
     memset(lengths + words, 0, n - words);
-    for (uint32_t i = n; i-- > 1;) { /* in any order */
+    for (uint32_t i = n; i-- > 1;) { /* shuffle */
         const size_t other = (size_t)test_below(random, i + 1);
         const uint8_t length = lengths[i];
         lengths[i] = lengths[other];
@@ -43,28 +44,28 @@ static void make_code(test_random *random, uint8_t *lengths, uint32_t n, uint32_
         lengths[test_below(random, n)] = (uint8_t)test_below(random, max + 1);
 }
 
-/* A code of a single word, or of none. */
+/* Make a code with one word or none. */
 static void make_small_code(test_random *random, uint8_t *lengths, uint32_t n, size_t at) {
     memset(lengths, 0, n);
     lengths[at] = (uint8_t)test_below(random, 3);
 }
 
-/* Writes lengths, those that repeat at times as repetitions. */
+/* Write lengths, and write runs of equal lengths at random as repetitions. */
 static void put_lengths(header_bits *to, test_random *random, const uint8_t *lengths, uint32_t n) {
     for (uint32_t i = 0; i < n;) {
         uint32_t run = 1;
         while (i + run < n && lengths[i + run] == lengths[i])
             run++;
-        const uint64_t way = test_below(random, 20);
-        if (way < 12 && lengths[i] == 0 && run >= 11) {
+        const uint64_t choice = test_below(random, 20);
+        if (choice < 12 && lengths[i] == 0 && run >= 11) {
             run = run < 138 ? run : 138;
             put(to, 18, 5);
             put(to, run - 11, 7);
-        } else if (way < 14 && lengths[i] == 0 && run >= 3) {
+        } else if (choice < 14 && lengths[i] == 0 && run >= 3) {
             run = run < 10 ? run : 10;
             put(to, 17, 5);
             put(to, run - 3, 3);
-        } else if (way < 17 && i != 0 && lengths[i] == lengths[i - 1] && run >= 3) {
+        } else if (choice < 17 && i != 0 && lengths[i] == lengths[i - 1] && run >= 3) {
             run = run < 6 ? run : 6;
             put(to, 16, 5);
             put(to, run - 3, 2);
@@ -76,7 +77,7 @@ static void put_lengths(header_bits *to, test_random *random, const uint8_t *len
     }
 }
 
-/* Turns symbols of five bits into words of the code for lengths. */
+/* Replace symbols of five bits by words of the code for lengths. */
 static header_bits with_codes(const header_bits *symbols, size_t first, const uint8_t *lengths) {
     static const uint32_t extra[] = {2, 3, 7};
     header_bits made = {.count = first};
@@ -114,7 +115,7 @@ static uint32_t count_long(const uint8_t *lengths, uint32_t literals) {
 static header_bits make_dynamic(test_random *random, uint32_t bit) {
     static const uint8_t order[] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                     11, 4,  12, 3, 13, 2, 14, 1, 15};
-    /* As many words of 7 bits as there can be: the longest headers. */
+    /* The maximum number of 7-bit words: the longest headers. */
     static const uint8_t longest[19] = {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 3, 2, 1};
     const uint32_t literals = 257 + (uint32_t)test_below(random, 30);
     const uint32_t distances = 1 + (uint32_t)test_below(random, 30);
@@ -160,9 +161,9 @@ static header_bits make_header(test_random *random, uint32_t bit) {
     return made;
 }
 
-/* ---- verdicts -------------------------------------------------------------------------------- */
+/* ---- comparison with zlib -------------------------------------------------------------------- */
 
-/* zlib's, with what it found out in *header. */
+/* Return the result of zlib. Store the bytes read and the last-block flag in *header. */
 static gf_inflate_result by_zlib(const unsigned char *data, size_t size, uint32_t bit,
                                  gf_inflate_header *header) {
     unsigned char out[1];
@@ -187,7 +188,7 @@ static gf_inflate_result by_zlib(const unsigned char *data, size_t size, uint32_
     return complete ? GF_INFLATE_VALID : GF_INFLATE_TRUNCATED;
 }
 
-static void verdicts_are_those_of_zlib(void **state) {
+static void results_equal_those_of_zlib(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 20261122)};
     const uint64_t rounds = test_rounds(100) * 1000;
     uint64_t count[3] = {0};
@@ -203,7 +204,7 @@ static void verdicts_are_those_of_zlib(void **state) {
             made.bytes[test_below(&random, whole)] ^= (unsigned char)(1u << flips);
         const size_t size = test_below(&random, 4) == 0 ? (size_t)test_below(&random, whole + 1)
                                                         : whole + (size_t)test_below(&random, 20);
-        /* A copy, whose end sanitizers know. */
+        /* A copy of the exact size, so that sanitizers detect reads past its end. */
         unsigned char *data = malloc(size + (size == 0));
         assert_non_null(data);
         memcpy(data, made.bytes, size);
@@ -211,8 +212,7 @@ static void verdicts_are_those_of_zlib(void **state) {
         const gf_inflate_result wanted = by_zlib(data, size, bit, &theirs);
         count[got]++;
         if (got != wanted)
-            fail_msg("round %lu: verdict %d, zlib's %d", (unsigned long)round, (int)got,
-                     (int)wanted);
+            fail_msg("round %lu: result %d, zlib: %d", (unsigned long)round, (int)got, (int)wanted);
         if (got == GF_INFLATE_VALID) {
             assert_int_equal(ours.last, theirs.last);
             assert_int_equal(ours.kind, (made.bytes[0] | made.bytes[1] << 8) >> bit >> 1 & 3);
@@ -225,7 +225,7 @@ static void verdicts_are_those_of_zlib(void **state) {
         }
         free(data);
     }
-    print_message("%lu good, %lu short, %lu bad\n", (unsigned long)count[GF_INFLATE_VALID],
+    print_message("%lu valid, %lu truncated, %lu invalid\n", (unsigned long)count[GF_INFLATE_VALID],
                   (unsigned long)count[GF_INFLATE_TRUNCATED],
                   (unsigned long)count[GF_INFLATE_INVALID]);
     for (int i = 0; i < 3; i++)
@@ -234,7 +234,7 @@ static void verdicts_are_those_of_zlib(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verdicts_are_those_of_zlib),
+        cmocka_unit_test(results_equal_those_of_zlib),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

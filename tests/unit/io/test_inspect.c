@@ -1,4 +1,4 @@
-/* Looking at files, devices and the processor without filtering anything. */
+/* Information about files, devices and the processor, without running a filter. */
 #include "io_util.h"
 #include "png_util.h"
 
@@ -30,7 +30,7 @@ static void put_png(const char *name, const png_spec *spec) {
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
-static void reports_how_a_png_holds_its_pixels(void **state) {
+static void reports_how_a_png_stores_pixels(void **state) {
     static const struct {
         png_spec spec;
         const char *stored;
@@ -67,7 +67,7 @@ static void reports_how_a_png_holds_its_pixels(void **state) {
     }
 }
 
-static void names_metadata_once_and_only_before_the_pixels(void **state) {
+static void lists_metadata_before_the_pixels_once(void **state) {
     const png_extra extras[] = {{"gAMA", 0, "\x00\x00\xb1\x8f", 4, false},
                                 {"tEXt", 0, "Title\0one", 9, false},
                                 {"tEXt", 1, "Title\0two", 9, false},
@@ -84,7 +84,7 @@ static void names_metadata_once_and_only_before_the_pixels(void **state) {
     assert_string_equal(inspect("x.png").metadata, "gAMA tEXt eXIf");
 }
 
-/* More names than there is room for: those that fit, whole. */
+/* Metadata chunks with more names than the buffer holds: complete names are kept. */
 static void keeps_metadata_names_whole(void **state) {
     enum { COUNT = 100 };
     png_extra extras[COUNT];
@@ -108,7 +108,7 @@ static void keeps_metadata_names_whole(void **state) {
     assert_string_equal(inspect("x.png").metadata, expected);
 }
 
-static void reports_of_a_damaged_chunk(void **state) {
+static void reports_a_damaged_chunk(void **state) {
     const png_extra extra = {"iCCP", 0, "bad checksum", 12, true};
 
     (void)state;
@@ -119,7 +119,7 @@ static void reports_of_a_damaged_chunk(void **state) {
     assert_string_equal(inspect("x.png").stored, "8-bit grey, damaged iCCP chunk");
 }
 
-/* Of a PNG only what is before the pixels is needed. */
+/* Only the bytes before the pixels of a PNG are read. */
 static void reads_only_the_beginning(void **state) {
     png_bytes file;
     gf_format format;
@@ -136,9 +136,9 @@ static void reads_only_the_beginning(void **state) {
     assert_null(pixels);
 }
 
-/* ---- the other kinds ------------------------------------------------------------------------- */
+/* ---- other formats --------------------------------------------------------------------------- */
 
-static void knows_netpbm_files(void **state) {
+static void identifies_netpbm_files(void **state) {
     static const struct {
         const char *bytes, *kind, *stored;
         uint32_t channels;
@@ -165,7 +165,7 @@ static void knows_netpbm_files(void **state) {
     }
 }
 
-static void knows_the_files_of_stb(void **state) {
+static void identifies_formats_of_stb(void **state) {
     static const struct {
         const char *name, *kind, *stored;
         uint32_t channels;
@@ -184,7 +184,7 @@ static void knows_the_files_of_stb(void **state) {
         unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
         gf_error error = {0};
         assert_non_null(pixels);
-        pixels[3] = 1; /* a BMP whose alpha is 0 everywhere has none */
+        pixels[3] = 1; /* a BMP with alpha 0 everywhere has no alpha channel */
         if (save_image(in_folder(cases[i].name), &format, pixels, NULL, NULL, 1, &error) != GF_OK)
             fail_msg("%s", error.message);
         free(pixels);
@@ -195,9 +195,9 @@ static void knows_the_files_of_stb(void **state) {
     }
 }
 
-/* ---- loading, and what cannot be read -------------------------------------------------------- */
+/* ---- loading, and unreadable files ----------------------------------------------------------- */
 
-static void loads_what_a_file_holds(void **state) {
+static void loads_images(void **state) {
     const gf_format formats[] = {{7, 5, 3, GF_U8}, {3, 9, 4, GF_U16}, {6, 2, 1, GF_F32}};
     static const char *const names[] = {"x.png", "x.pam", "x.pfm"};
 
@@ -220,7 +220,7 @@ static void loads_what_a_file_holds(void **state) {
     }
 }
 
-static void refuses_what_is_no_image(void **state) {
+static void rejects_unreadable_files(void **state) {
     gf_file_info info;
     gf_error error = {0};
 
@@ -232,9 +232,9 @@ static void refuses_what_is_no_image(void **state) {
     assert_message(&error, "unsupported image format");
 }
 
-static void obeys_the_limits(void **state) {
+static void enforces_the_limits(void **state) {
     const gf_file_options few_pixels = {.max_pixels = 14}, enough_pixels = {.max_pixels = 15};
-    const gf_file_options little = {.max_memory = 44}, enough = {.max_memory = 45};
+    const gf_file_options low = {.max_memory = 44}, enough = {.max_memory = 45};
     gf_file_info info;
     gf_format format;
     void *pixels;
@@ -255,18 +255,18 @@ static void obeys_the_limits(void **state) {
     assert_int_equal(gf_load_file(path, &enough, &format, &pixels, &error), GF_OK);
     assert_int_equal(((unsigned char *)pixels)[44], 44);
     free(pixels);
-    assert_int_equal(gf_load_file(path, &little, &format, &pixels, &error), GF_FAILED);
+    assert_int_equal(gf_load_file(path, &low, &format, &pixels, &error), GF_FAILED);
     assert_message(&error, "--max-memory");
     assert_null(pixels);
 }
 
-/* ---- the machine ----------------------------------------------------------------------------- */
+/* ---- devices and processor ------------------------------------------------------------------- */
 
-static void reports_about_the_processor(void **state) {
+static void reports_the_processor(void **state) {
     char text[64], short_text[4];
     unsigned cores = 0;
     char level[16] = "";
-    bool known = false;
+    bool listed = false;
 
     (void)state;
     gf_processor(text, sizeof text);
@@ -274,15 +274,15 @@ static void reports_about_the_processor(void **state) {
         assert_int_equal(sscanf(text, "%u cores, %15s", &cores, level), 2);
     assert_true(cores > 0);
     for (const char *const *name = gf_simd_names() + 1; *name; name++)
-        known |= strcmp(*name, level) == 0;
-    assert_true(known);
+        listed |= strcmp(*name, level) == 0;
+    assert_true(listed);
     gf_processor(short_text, sizeof short_text);
     assert_memory_equal(short_text, text, 3);
     assert_int_equal(short_text[3], 0);
 }
 
-/* Devices are told exactly where an engine can be opened on one. */
-static void reports_about_devices(void **state) {
+/* Check that a device is reported as usable exactly if an engine can be opened on it. */
+static void reports_devices(void **state) {
     gf_device devices[16];
     size_t count = 99, again = 99;
     bool any = false;
@@ -325,18 +325,18 @@ static void reports_about_devices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reports_how_a_png_holds_its_pixels),
-        cmocka_unit_test(names_metadata_once_and_only_before_the_pixels),
+        cmocka_unit_test(reports_how_a_png_stores_pixels),
+        cmocka_unit_test(lists_metadata_before_the_pixels_once),
         cmocka_unit_test(keeps_metadata_names_whole),
-        cmocka_unit_test(reports_of_a_damaged_chunk),
+        cmocka_unit_test(reports_a_damaged_chunk),
         cmocka_unit_test(reads_only_the_beginning),
-        cmocka_unit_test(knows_netpbm_files),
-        cmocka_unit_test(knows_the_files_of_stb),
-        cmocka_unit_test(loads_what_a_file_holds),
-        cmocka_unit_test(refuses_what_is_no_image),
-        cmocka_unit_test(obeys_the_limits),
-        cmocka_unit_test(reports_about_the_processor),
-        cmocka_unit_test(reports_about_devices),
+        cmocka_unit_test(identifies_netpbm_files),
+        cmocka_unit_test(identifies_formats_of_stb),
+        cmocka_unit_test(loads_images),
+        cmocka_unit_test(rejects_unreadable_files),
+        cmocka_unit_test(enforces_the_limits),
+        cmocka_unit_test(reports_the_processor),
+        cmocka_unit_test(reports_devices),
     };
 
     return cmocka_run_group_tests_name("inspect", tests, make_folder, remove_folder);

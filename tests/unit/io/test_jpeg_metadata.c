@@ -1,4 +1,4 @@
-/* Metadata of a JPEG is found, and reported where an output lacks it. */
+/* JPEG metadata: detection, and the report of metadata that the output does not contain. */
 #include "io/stb.h"
 #include "io_util.h"
 #include "testing.h"
@@ -31,7 +31,7 @@ static void put_segment(unsigned marker, const void *data, size_t n) {
     put(data, n);
 }
 
-/* EXIF data in either byte order, with another entry before the orientation. */
+/* Make EXIF data in either byte order, with another entry before the orientation. */
 enum { EXIF_BYTES = 40 };
 
 static void make_exif(unsigned char *exif, bool big, unsigned orientation) {
@@ -47,7 +47,7 @@ static void make_exif(unsigned char *exif, bool big, unsigned orientation) {
     exif[36 + big] = (unsigned char)orientation;
 }
 
-/* Exactly as large as said: ASan sees a read past the end. */
+/* Search a copy of exactly this size, so that ASan detects reads past its end. */
 static uint32_t look(size_t bytes) {
     unsigned char *copy = malloc(bytes ? bytes : 1);
     assert_non_null(copy);
@@ -57,7 +57,7 @@ static uint32_t look(size_t bytes) {
     return found;
 }
 
-/* ---- what is found --------------------------------------------------------------------------- */
+/* ---- detection ------------------------------------------------------------------------------- */
 
 static void finds_profiles(void **state) {
     (void)state;
@@ -91,7 +91,7 @@ static void finds_exif(void **state) {
     assert_int_equal(look(size), GF_DROPPED_EXIF);
 }
 
-static void looks_before_the_pixels_only(void **state) {
+static void ignores_segments_after_the_pixels(void **state) {
     (void)state;
     begin();
     put_segment(0xda, "\1\1\0\0\x3f\0", 6);
@@ -103,7 +103,7 @@ static void looks_before_the_pixels_only(void **state) {
     assert_int_equal(look(size), 0);
 }
 
-/* Any damage may hide metadata; none may make the walk read elsewhere or never end. */
+/* Damage may hide metadata. It must not cause reads out of bounds or an endless loop. */
 static void survives_damage(void **state) {
     unsigned char exif[EXIF_BYTES], whole[256];
     uint32_t seed = 7;
@@ -129,9 +129,9 @@ static void survives_damage(void **state) {
     assert_true(seen[0] && seen[1] && seen[2] && seen[3] && seen[6] && seen[7]);
 }
 
-/* ---- what is reported ------------------------------------------------------------------------ */
+/* ---- reports --------------------------------------------------------------------------------- */
 
-/* A JPEG, with segments behind its first marker where it is to have metadata. */
+/* Write a JPEG file. With metadata, insert segments after the first marker. */
 static void make_file(const char *name, bool metadata) {
     const gf_format format = {8, 8, 3, GF_U8};
     unsigned char pixels[8 * 8 * 3] = {1, 2, 3}, exif[EXIF_BYTES];
@@ -159,7 +159,7 @@ static const struct {
     uint32_t dropped;
 } cases[] = {{"all.jpg", false, 7}, {"all.jpg", true, 0}, {"plain.jpg", false, 0}};
 
-static void reports_what_is_dropped(void **state) {
+static void reports_dropped_metadata(void **state) {
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), "");
     gf_settings *hist = test_settings(gf_filter_find("hist"), "");
     gf_engine *engine = NULL;
@@ -179,7 +179,7 @@ static void reports_what_is_dropped(void **state) {
                                      NULL, &report, NULL),
                          GF_OK);
         assert_int_equal(report.dropped, cases[i].dropped);
-        /* A filter that keeps no image drops nothing of it. */
+        /* A filter without an image output reports no dropped metadata. */
         gf_result *result = NULL;
         assert_int_equal(gf_run_file(engine, gf_filter_find("hist"), hist, ins, NULL, &options,
                                      &result, &report, NULL),
@@ -198,8 +198,9 @@ static bool keep_report(void *reports, const gf_batch_done *done) {
     return true;
 }
 
-/* On threads, and on devices, which take small images together (cpu stands in for them). */
-static void batches_report_it_for_each(void **state) {
+/* Check batches on threads, and on devices, which process small images together. The cpu backend is
+ * used as the device. */
+static void batches_report_each_image(void **state) {
     enum { ITEMS = 5 };
     char ins[2][1200], outs[ITEMS][1200];
     gf_batch_item items[ITEMS];
@@ -238,10 +239,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_profiles),
         cmocka_unit_test(finds_exif),
-        cmocka_unit_test(looks_before_the_pixels_only),
+        cmocka_unit_test(ignores_segments_after_the_pixels),
         cmocka_unit_test(survives_damage),
-        cmocka_unit_test(reports_what_is_dropped),
-        cmocka_unit_test(batches_report_it_for_each),
+        cmocka_unit_test(reports_dropped_metadata),
+        cmocka_unit_test(batches_report_each_image),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

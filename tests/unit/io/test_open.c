@@ -1,5 +1,5 @@
-/* Opening files: what is read is looked at without being used up, what is written is told by its
- * name. */
+/* Opening files: inputs are identified by their first bytes without consuming them, outputs by
+ * their names. */
 #include "io_util.h"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static void peeks_without_consuming(void **state) {
     gf_input_close(&input);
 }
 
-static void refuses_what_it_cannot_read(void **state) {
+static void rejects_unreadable_inputs(void **state) {
     gf_input input;
     gf_source *source;
     gf_error error = {0};
@@ -81,16 +81,16 @@ static void chooses_the_format(void **state) {
     unsigned char *data = get_bytes(in_folder("x.png"), &size);
     assert_memory_equal(data, "P7\n", 3);
     free(data);
-    const gf_file_options bad = {.format = "webp"};
-    assert_int_equal(gf_sink_open(in_folder("y.png"), &format, NULL, &bad, 1, &sink, &error),
+    const gf_file_options unknown = {.format = "webp"};
+    assert_int_equal(gf_sink_open(in_folder("y.png"), &format, NULL, &unknown, 1, &sink, &error),
                      GF_USAGE);
     assert_message(&error, "--format: cannot write 'webp'");
 }
 
-/* In a child whose standard output is a file: PNG is the default there. */
+/* Write to standard output in a child, where it is a file. The default format there is PNG. */
 static void writes_standard_output(void **state) {
     const gf_format format = {1, 1, 1, GF_U8};
-    int how;
+    int status;
     size_t size;
 
     (void)state;
@@ -104,8 +104,8 @@ static void writes_standard_output(void **state) {
                     save_image("-", &format, "a", NULL, NULL, 1, &error) == GF_OK;
         _exit(done ? 0 : 1);
     }
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_int_equal(how, 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
     unsigned char *data = get_bytes(in_folder("out"), &size);
     assert_memory_equal(data, "\x89PNG", 4);
     free(data);
@@ -114,7 +114,7 @@ static void writes_standard_output(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(peeks_without_consuming, empty_folder),
-        cmocka_unit_test_teardown(refuses_what_it_cannot_read, empty_folder),
+        cmocka_unit_test_teardown(rejects_unreadable_inputs, empty_folder),
         cmocka_unit_test_teardown(chooses_the_format, empty_folder),
         cmocka_unit_test_teardown(writes_standard_output, empty_folder),
     };

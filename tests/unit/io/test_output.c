@@ -1,6 +1,5 @@
-/* Outputs: they appear whole or not at all, under the right name, and never over what must stay.
- * Each test is run with files that have no name until they are complete, and with temporary names.
- */
+/* Output files: they appear complete or not at all, under the right name, and replace files only
+ * with --force. Each test runs with unnamed files (O_TMPFILE) and with temporary names. */
 #include "output_util.h"
 #include "testing.h"
 
@@ -8,9 +7,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* Files that are there beside the outputs that are under way: those of so many. */
+/* Return the number of visible files that belong to count unfinished outputs. */
 static int unfinished(int count) {
-    return calls_do.named ? count : 0;
+    return calls_setup.named ? count : 0;
 }
 
 static void appears_only_when_committed(void **state) {
@@ -25,7 +24,7 @@ static void appears_only_when_committed(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void aborting_leaves_no_litter(void **state) {
+static void aborting_leaves_no_temporaries(void **state) {
     (void)state;
     put_bytes(in_folder("a"), "old", 3);
     gf_output *output = open_output(in_folder("a"), true);
@@ -37,7 +36,7 @@ static void aborting_leaves_no_litter(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void keeps_what_exists_without_force(void **state) {
+static void keeps_existing_files_without_force(void **state) {
     (void)state;
     put_bytes(in_folder("a"), "old", 3);
     assert_no_output(in_folder("a"), false, GF_FAILED,
@@ -51,8 +50,8 @@ static void keeps_what_exists_without_force(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-/* While the output was written, or, with late, in the moment before it is renamed. */
-static void keep_what_appeared(bool late) {
+/* Create the target while its output is written or, with late, just before the rename. */
+static void keep_created(bool late) {
     gf_error error = {0};
     gf_output *output = open_output(in_folder("a"), false);
     put_output(output, "ours");
@@ -67,15 +66,15 @@ static void keep_what_appeared(bool late) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void keeps_what_appeared_meanwhile(void **state) {
+static void keeps_files_created_during_the_run(void **state) {
     (void)state;
-    keep_what_appeared(false);
+    keep_created(false);
     empty_folder(NULL);
-    keep_what_appeared(true);
+    keep_created(true);
 }
 
-/* A prepared output is whole, and still has no name. */
-static void prepares_before_it_places(void **state) {
+/* Check that a prepared output is complete and has no name yet. */
+static void prepares_before_it_names(void **state) {
     gf_error error = {0};
 
     (void)state;
@@ -92,8 +91,8 @@ static void prepares_before_it_places(void **state) {
 
 #define TWICE "another option already writes to it; name another file"
 
-/* However the file is called, whether it exists or not. */
-static void refuses_to_write_one_file_twice(void **state) {
+/* Different paths of one file are detected, whether it exists or not. */
+static void rejects_a_second_output_to_a_file(void **state) {
     char dotted[4096];
 
     (void)state;
@@ -104,10 +103,10 @@ static void refuses_to_write_one_file_twice(void **state) {
     assert_no_output(in_folder("sub/a"), true, GF_USAGE, TWICE);
     assert_no_output(in_folder("sub/../sub/./a"), false, GF_USAGE, TWICE);
     assert_no_output(in_folder("other/a"), false, GF_USAGE, TWICE);
-    gf_output *beside = open_output(in_folder("a"), false);
-    gf_output_close(beside);
+    gf_output *sibling = open_output(in_folder("a"), false);
+    gf_output_close(sibling);
     commit(output);
-    /* It is there now, and nobody writes it: the next one may. */
+    /* The file exists now and its output is closed: another output may open it. */
     assert_no_output(in_folder("sub/a"), false, GF_FAILED, "already exists");
     assert_int_equal(symlink("sub/a", in_folder("link")), 0);
     output = open_output(in_folder("link"), true);
@@ -120,8 +119,8 @@ static void refuses_to_write_one_file_twice(void **state) {
     assert_int_equal(rmdir(in_folder("sub")), 0);
 }
 
-/* Two outputs into one pipe would be mixed; /dev/null takes them all. */
-static void refuses_a_pipe_twice(void **state) {
+/* Two outputs to one pipe would be mixed. /dev/null accepts any number of outputs. */
+static void rejects_a_second_output_to_a_pipe(void **state) {
     gf_output *outputs[2];
 
     (void)state;
@@ -143,7 +142,7 @@ static void refuses_a_pipe_twice(void **state) {
     gf_output_close(outputs[0]);
 }
 
-static void finishes_a_file_of_ones_own(void **state) {
+static void commits_a_separate_file(void **state) {
     gf_output_file *file;
     gf_error error = {0};
 
@@ -178,7 +177,7 @@ static void reports_a_full_disk(void **state) {
 
     (void)state;
     if (access("/dev/full", W_OK) != 0)
-        test_skip("/dev/full is not there");
+        test_skip("/dev/full does not exist");
     gf_output *output = open_output("/dev/full", false);
     put_output(output, "buffered");
     assert_int_equal(gf_output_prepare(output, &error), GF_FAILED);
@@ -190,7 +189,7 @@ static void reports_a_full_disk(void **state) {
     gf_output_close(output);
 }
 
-/* Odd pieces around the size of the buffer, and a piece at an offset. */
+/* Write pieces of odd sizes around the size of the buffer, and one piece at an offset. */
 static void writes_every_byte(void **state) {
     static const size_t pieces[] = {1, 65535, 1, 65536, 0, 65537, 7, 200000, 3, 65535, 65535};
     static unsigned char all[700000];
@@ -207,7 +206,7 @@ static void writes_every_byte(void **state) {
         assert_int_equal(gf_output_write(output, all + used, pieces[i], &error), GF_OK);
         used += pieces[i];
     }
-    /* What is in the buffer goes to where it belongs, whatever is written elsewhere. */
+    /* A seek first writes the buffer at its own offset. */
     assert_int_equal(gf_output_seek(output, used + 500, &error), GF_OK);
     assert_int_equal(gf_output_write(output, all + used + 500, 500, &error), GF_OK);
     assert_int_equal(gf_output_seek(output, 5, &error), GF_OK);
@@ -240,7 +239,7 @@ static void removes_temporaries_on_a_signal(void **state) {
     assert_int_equal(count_files(false), 2);
 }
 
-static void gives_slots_back(void **state) {
+static void releases_slots(void **state) {
     (void)state;
     for (int i = 0; i < 200; i++) {
         gf_output *output = open_output(in_folder("a"), true);
@@ -254,24 +253,24 @@ static void gives_slots_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(appears_only_when_committed, empty_folder),
-        cmocka_unit_test_teardown(aborting_leaves_no_litter, empty_folder),
-        cmocka_unit_test_teardown(keeps_what_exists_without_force, empty_folder),
-        cmocka_unit_test_teardown(keeps_what_appeared_meanwhile, empty_folder),
-        cmocka_unit_test_teardown(prepares_before_it_places, empty_folder),
-        cmocka_unit_test_teardown(refuses_to_write_one_file_twice, empty_folder),
-        cmocka_unit_test_teardown(refuses_a_pipe_twice, empty_folder),
-        cmocka_unit_test_teardown(finishes_a_file_of_ones_own, empty_folder),
+        cmocka_unit_test_teardown(aborting_leaves_no_temporaries, empty_folder),
+        cmocka_unit_test_teardown(keeps_existing_files_without_force, empty_folder),
+        cmocka_unit_test_teardown(keeps_files_created_during_the_run, empty_folder),
+        cmocka_unit_test_teardown(prepares_before_it_names, empty_folder),
+        cmocka_unit_test_teardown(rejects_a_second_output_to_a_file, empty_folder),
+        cmocka_unit_test_teardown(rejects_a_second_output_to_a_pipe, empty_folder),
+        cmocka_unit_test_teardown(commits_a_separate_file, empty_folder),
         cmocka_unit_test_teardown(writes_devices_directly, empty_folder),
         cmocka_unit_test_teardown(reports_a_full_disk, empty_folder),
         cmocka_unit_test_teardown(writes_every_byte, empty_folder),
         cmocka_unit_test_teardown(removes_temporaries_on_a_signal, empty_folder),
-        cmocka_unit_test_teardown(gives_slots_back, empty_folder),
+        cmocka_unit_test_teardown(releases_slots, empty_folder),
     };
 
     const int failed =
-        cmocka_run_group_tests_name("without a name", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
 
-    calls_do.named = true;
+    calls_setup.named = true;
     return failed +
-           cmocka_run_group_tests_name("by temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
 }

@@ -1,5 +1,5 @@
-/* Outputs that belong together get their names together, or what was there is there again. Each
- * test is run with files that have no name until then, and with temporary names. */
+/* Commit of several outputs: all get their names, or all replaced files are restored. Each test
+ * runs with unnamed files (O_TMPFILE) and with temporary names. */
 #include "output_util.h"
 
 #include <pthread.h>
@@ -22,9 +22,8 @@ static void appear_together(void **state) {
     assert_int_equal(count_files(false), 4);
 }
 
-/* The last of five fails: new ones are no more, replaced ones are what they were, down to the
- * inode. */
-static void are_taken_back(void **state) {
+/* The last of five outputs fails. New files are removed; replaced files and inodes are restored. */
+static void are_rolled_back(void **state) {
     static const char *const names[] = {"new", "old", "other", "older", "taken"};
     gf_output *outputs[5];
     gf_error error = {0};
@@ -47,8 +46,8 @@ static void are_taken_back(void **state) {
     assert_int_equal(count_files(false), 3);
 }
 
-/* Whichever call fails, of all that are made. */
-static void leave_nothing_whichever_call_fails(void **state) {
+/* Fail each call once, in order. */
+static void leave_nothing_after_any_failed_call(void **state) {
     static const char *const names[] = {"a", "b", "c"};
     char all[sizeof calls];
     unsigned failures = 0;
@@ -65,10 +64,10 @@ static void leave_nothing_whichever_call_fails(void **state) {
             outputs[i] = complete(names[i], true);
         calls[0] = '\0';
         if (call > 0) {
-            calls_do.fails = (char)(all[call - 1] & ~0x20);
+            calls_setup.fails = (char)(all[call - 1] & ~0x20);
             for (unsigned i = 0; i + 1 < call; i++)
-                calls_do.after += (all[i] & ~0x20) == calls_do.fails;
-            calls_do.cause = EIO;
+                calls_setup.after += (all[i] & ~0x20) == calls_setup.fails;
+            calls_setup.cause = EIO;
         }
         const gf_status status = gf_outputs_commit(outputs, 3, &error);
         if (call == 0)
@@ -84,16 +83,16 @@ static void leave_nothing_whichever_call_fails(void **state) {
                            ": cannot rename the output to its final name: Input/output error");
         }
     }
-    /* Some calls are made because another one could not. */
+    /* Some calls are fallbacks for calls that failed. */
     assert_true(failures >= (named ? 1 : 5));
 }
 
-static void say_what_cannot_be_taken_back(void **state) {
+static void report_failed_rollbacks(void **state) {
     gf_output *outputs[3];
     gf_error error = {0};
 
     (void)state;
-    calls_do.no_exchange = true;
+    calls_setup.no_exchange = true;
     put_old("a");
     outputs[0] = complete("a", true);
     outputs[1] = complete("b", true);
@@ -108,8 +107,8 @@ static void say_what_cannot_be_taken_back(void **state) {
     assert_int_equal(count_files(false), 2);
 }
 
-/* Nor is what was there removed, then. */
-static void keep_what_cannot_be_taken_back(void **state) {
+/* A replaced file that cannot be restored is kept under its temporary name. */
+static void keep_files_that_cannot_be_restored(void **state) {
     gf_output *outputs[2];
     gf_error error = {0};
     char bytes[4] = "";
@@ -119,9 +118,9 @@ static void keep_what_cannot_be_taken_back(void **state) {
     outputs[0] = complete("a", true);
     outputs[1] = complete("b", false);
     put_old("b");
-    calls_do.fails = 'X';
-    calls_do.after = 1;
-    calls_do.cause = EIO;
+    calls_setup.fails = 'X';
+    calls_setup.after = 1;
+    calls_setup.cause = EIO;
     assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
     assert_message(&error, "/a was already written; the file that it replaced is now ");
     close_all(outputs, 2);
@@ -134,8 +133,9 @@ static void keep_what_cannot_be_taken_back(void **state) {
     assert_int_equal(count_files(false), 3);
 }
 
-/* What an output was to replace is gone: it is new, and so taken back. */
-static void replace_what_is_gone(void **state) {
+/* The target of a replacement is deleted before the commit. Its output is then new, and a rollback
+ * removes it. */
+static void create_deleted_targets(void **state) {
     (void)state;
     for (int fails = 0; fails < 2; fails++) {
         gf_output *outputs[2];
@@ -155,15 +155,15 @@ static void replace_what_is_gone(void **state) {
     }
 }
 
-/* A folder that took the target's name stays, whether the output is the last or not. */
+/* A folder that now has the name of the target is kept, whether the output is the last or not. */
 static void do_not_move_folders(void **state) {
     (void)state;
-    for (int place = 0; place < 2; place++) {
+    for (int slot = 0; slot < 2; slot++) {
         gf_output *outputs[2];
         gf_error error = {0};
         put_old("a");
-        outputs[place] = complete("a", true);
-        outputs[1 - place] = complete("b", true);
+        outputs[slot] = complete("a", true);
+        outputs[1 - slot] = complete("b", true);
         assert_int_equal(unlink(in_folder("a")), 0);
         assert_int_equal(mkdir(in_folder("a"), 0700), 0);
         put_bytes(in_folder("a/in"), "", 0);
@@ -176,14 +176,14 @@ static void do_not_move_folders(void **state) {
     }
 }
 
-/* A folder where files are made, and neither renamed nor removed (chattr +a). */
-static void need_no_temporary_that_would_stay(void **state) {
+/* In an append-only folder (chattr +a), files can be created but neither renamed nor removed. */
+static void create_no_temporary_that_cannot_be_removed(void **state) {
     gf_output *output;
     gf_error error = {0};
 
     (void)state;
     put_old("a");
-    calls_do.append_only = true;
+    calls_setup.append_only = true;
     assert_no_output(
         in_folder("a"), true, GF_FAILED,
         "/a: its directory is append-only, so files in it cannot be replaced or removed; "
@@ -195,7 +195,7 @@ static void need_no_temporary_that_would_stay(void **state) {
     if (output != NULL)
         commit(output);
     assert_int_equal(count_files(false), named ? 1 : 2);
-    /* It appears while its output is written. */
+    /* The target appears while its output is written. */
     if (!named) {
         output = complete("c", true);
         put_old("c");
@@ -207,14 +207,14 @@ static void need_no_temporary_that_would_stay(void **state) {
     }
 }
 
-/* The folder does not say that it is such a one. */
-static void name_a_temporary_that_stays(void **state) {
+/* The folder does not report that it is append-only. */
+static void report_a_temporary_that_cannot_be_removed(void **state) {
     gf_error error = {0};
 
     (void)state;
     put_old("a");
     gf_output *output = complete("a", true);
-    calls_do.stay = true;
+    calls_setup.keep_names = true;
     assert_int_equal(gf_output_commit(output, &error), GF_FAILED);
     assert_message(
         &error,
@@ -235,8 +235,8 @@ static void replace_both(void) {
     put_bytes(in_folder("b"), "theirs", 6);
 }
 
-/* What somebody has put there since is not taken away. */
-static void keep_what_came_since(void **state) {
+/* A rollback keeps files that another process has created since. */
+static void keep_files_created_during_the_commit(void **state) {
     gf_output *outputs[3];
     gf_error error = {0};
 
@@ -245,10 +245,10 @@ static void keep_what_came_since(void **state) {
     outputs[0] = complete("a", false);
     outputs[1] = complete("b", true);
     outputs[2] = complete("c", false);
-    calls_do.fails = named ? 'N' : 'L';
-    calls_do.after = named ? 1 : 2;
-    calls_do.cause = EEXIST;
-    calls_do.meanwhile = replace_both;
+    calls_setup.fails = named ? 'N' : 'L';
+    calls_setup.after = named ? 1 : 2;
+    calls_setup.cause = EEXIST;
+    calls_setup.hook = replace_both;
     assert_int_equal(gf_outputs_commit(outputs, 3, &error), GF_FAILED);
     assert_message(&error, "/c: already exists");
     close_all(outputs, 3);
@@ -257,50 +257,50 @@ static void keep_what_came_since(void **state) {
     assert_int_equal(count_files(false), 2);
 }
 
-static int held = -1;
+static int blocked = -1;
 
-static void look_at_signals(void) {
+static void count_blocked_signals(void) {
     sigset_t now;
 
     (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
-    held = sigismember(&now, SIGTERM) + sigismember(&now, SIGINT) + !sigismember(&now, SIGSEGV);
+    blocked = sigismember(&now, SIGTERM) + sigismember(&now, SIGINT) + !sigismember(&now, SIGSEGV);
 }
 
-static void are_not_parted_by_a_signal(void **state) {
+static void are_committed_with_signals_blocked(void **state) {
     gf_output *outputs[2];
 
     (void)state;
     outputs[0] = complete("a", false);
     outputs[1] = complete("b", false);
-    calls_do.fails = named ? 'N' : 'L';
-    calls_do.after = 1;
-    calls_do.meanwhile = look_at_signals;
+    calls_setup.fails = named ? 'N' : 'L';
+    calls_setup.after = 1;
+    calls_setup.hook = count_blocked_signals;
     assert_int_equal(gf_outputs_commit(outputs, 2, NULL), GF_OK);
     close_all(outputs, 2);
-    assert_int_equal(held, 3);
-    look_at_signals();
-    assert_int_equal(held, 1);
+    assert_int_equal(blocked, 3);
+    count_blocked_signals();
+    assert_int_equal(blocked, 1);
 }
 
 int main(void) {
 #define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
         BOTH(appear_together),
-        BOTH(are_taken_back),
-        BOTH(leave_nothing_whichever_call_fails),
-        BOTH(say_what_cannot_be_taken_back),
-        BOTH(keep_what_cannot_be_taken_back),
-        BOTH(replace_what_is_gone),
+        BOTH(are_rolled_back),
+        BOTH(leave_nothing_after_any_failed_call),
+        BOTH(report_failed_rollbacks),
+        BOTH(keep_files_that_cannot_be_restored),
+        BOTH(create_deleted_targets),
         BOTH(do_not_move_folders),
-        BOTH(need_no_temporary_that_would_stay),
-        BOTH(name_a_temporary_that_stays),
-        BOTH(keep_what_came_since),
-        BOTH(are_not_parted_by_a_signal),
+        BOTH(create_no_temporary_that_cannot_be_removed),
+        BOTH(report_a_temporary_that_cannot_be_removed),
+        BOTH(keep_files_created_during_the_commit),
+        BOTH(are_committed_with_signals_blocked),
     };
     const int failed =
-        cmocka_run_group_tests_name("without a name", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
 
     named = true;
     return failed +
-           cmocka_run_group_tests_name("by temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
 }

@@ -1,12 +1,12 @@
-/* Outputs without a name until they are complete, and what becomes of them where the system gives
- * them none. Each test is run with such files, and with temporary names. */
+/* Unnamed output files, and the fallback where the system cannot link them. Each test runs with
+ * unnamed files (O_TMPFILE) and with temporary names. */
 #include "output_util.h"
 #include "testing.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
-static void are_reached_until_they_appear(void **state) {
+static void are_reachable_before_the_commit(void **state) {
     struct stat before;
 
     (void)state;
@@ -23,13 +23,13 @@ static void are_reached_until_they_appear(void **state) {
     assert_null(gf_output_pending_path(NULL));
 }
 
-/* Killed at any time, what has no name leaves none. */
+/* An unnamed file disappears when the process is killed. */
 static void leave_nothing_when_killed(void **state) {
     int status = 0;
 
     (void)state;
     if (named)
-        test_skip("the file system has no nameless files");
+        test_skip("the file system does not support unnamed files");
     put_old("a");
     const pid_t child = fork();
     if (child == 0) {
@@ -45,9 +45,9 @@ static void leave_nothing_when_killed(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void have_a_name_without_proc(void **state) {
+static void use_temporary_names_without_proc(void **state) {
     (void)state;
-    calls_do.no_proc = true;
+    calls_setup.no_proc = true;
     gf_output *output = complete("a", false);
     assert_int_equal(count_files(false), 1);
     assert_int_equal(gf_output_commit(output, NULL), GF_OK);
@@ -55,8 +55,8 @@ static void have_a_name_without_proc(void **state) {
     assert_bytes(in_folder("a"), "a", 1);
 }
 
-/* The system made the file, and then gives it no name: AppArmor, FUSE, some file systems. */
-static void get_a_name_where_they_may_not(void **state) {
+/* The system creates an unnamed file but cannot link it: AppArmor, FUSE, some file systems. */
+static void are_copied_if_they_cannot_be_linked(void **state) {
     static const int causes[] = {EPERM, EACCES, EXDEV, EOPNOTSUPP, ENOSYS, EINVAL, ENOENT};
     static const char *const names[] = {"a", "b", "c"};
     struct stat made, info;
@@ -74,7 +74,7 @@ static void get_a_name_where_they_may_not(void **state) {
         assert_int_equal(stat(gf_output_pending_path(outputs[0]), &made), 0);
         if (fails)
             put_old("c");
-        calls_do.stay_nameless = causes[k / 2];
+        calls_setup.link_error = causes[k / 2];
         const gf_status status = gf_outputs_commit(outputs, 3, &error);
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails)
@@ -95,13 +95,13 @@ static void get_a_name_where_they_may_not(void **state) {
     }
 }
 
-/* More than the copy's buffer holds, synced again, and nothing is left where that fails. */
-static void are_copied_whole(void **state) {
+/* The fallback copies more than one buffer and syncs the copy. If that fails, no file is left. */
+static void are_copied_completely(void **state) {
     static const unsigned char bytes[200000] = {[70000] = 7, [199999] = 9};
 
     (void)state;
     if (named)
-        test_skip("the file system has no nameless files");
+        test_skip("the file system does not support unnamed files");
     for (int fails = 0; fails < 2; fails++) {
         gf_error error = {0};
         put_old("a");
@@ -109,9 +109,9 @@ static void are_copied_whole(void **state) {
         assert_int_equal(gf_output_write(output, bytes, sizeof bytes, &error), GF_OK);
         assert_int_equal(gf_output_prepare(output, &error), GF_OK);
         calls[0] = '\0';
-        calls_do.stay_nameless = EPERM;
-        calls_do.fails = fails ? 'D' : 0;
-        calls_do.cause = ENOSPC;
+        calls_setup.link_error = EPERM;
+        calls_setup.fails = fails ? 'D' : 0;
+        calls_setup.cause = ENOSPC;
         assert_int_equal(gf_output_commit(output, &error), fails ? GF_FAILED : GF_OK);
         gf_output_close(output);
         assert_string_equal(calls, fails ? "ld" : "lDR");
@@ -130,16 +130,16 @@ static void are_copied_whole(void **state) {
 int main(void) {
 #define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
-        BOTH(are_reached_until_they_appear),
+        BOTH(are_reachable_before_the_commit),
         BOTH(leave_nothing_when_killed),
-        BOTH(have_a_name_without_proc),
-        BOTH(get_a_name_where_they_may_not),
-        BOTH(are_copied_whole),
+        BOTH(use_temporary_names_without_proc),
+        BOTH(are_copied_if_they_cannot_be_linked),
+        BOTH(are_copied_completely),
     };
     const int failed =
-        cmocka_run_group_tests_name("without a name", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
 
     named = true;
     return failed +
-           cmocka_run_group_tests_name("by temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
 }

@@ -1,8 +1,8 @@
-/* What is to be on the disk is, before it has its name. Each test is run with files that have no
- * name until then, and with temporary names. */
+/* Order of syncs: data is synced before an output gets its name, its folder after. Each test runs
+ * with unnamed files (O_TMPFILE) and with temporary names. */
 #include "output_util.h"
 
-/* What is called for an output of this name, opened like this. */
+/* Check the system calls that prepare and commit one output. */
 static void assert_calls(const char *name, bool force, gf_sync sync, const char *nameless,
                          const char *temporary) {
     gf_error error = {0};
@@ -26,8 +26,8 @@ static void sync_before_they_appear(void **state) {
     assert_calls("d", false, GF_SYNC_NEVER, "L", "N");
 }
 
-/* It came while the output was written, and just before it was to have its name. */
-static void sync_before_they_replace_what_appeared(void **state) {
+/* The target appears while the output is written or, with late, between prepare and commit. */
+static void sync_before_they_replace_new_targets(void **state) {
     gf_error error = {0};
 
     (void)state;
@@ -50,7 +50,7 @@ static void sync_before_they_replace_what_appeared(void **state) {
     }
 }
 
-static void report_that_the_disk_fails(void **state) {
+static void report_disk_errors(void **state) {
     static const char fails[] = {'D', 'F', 'F'};
     static const char *const messages[] = {"/a: cannot write: Input/output error",
                                            "/a: cannot write: Input/output error",
@@ -63,9 +63,9 @@ static void report_that_the_disk_fails(void **state) {
         put_old("a");
         gf_output *output = open_as("a", true, i == 0 ? GF_SYNC_REPLACING : GF_SYNC_ALWAYS);
         calls[0] = '\0';
-        calls_do.fails = fails[i];
-        calls_do.after = i / 2;
-        calls_do.cause = EIO;
+        calls_setup.fails = fails[i];
+        calls_setup.after = i / 2;
+        calls_setup.cause = EIO;
         gf_status status = gf_output_prepare(output, &error);
         assert_int_equal(status, i < 2 ? GF_FAILED : GF_OK);
         if (status == GF_OK)
@@ -78,8 +78,8 @@ static void report_that_the_disk_fails(void **state) {
     }
 }
 
-/* A pipe has no disk. */
-static void sync_no_pipe(void **state) {
+/* Pipes are not synced. */
+static void do_not_sync_pipes(void **state) {
     gf_error error = {0};
 
     (void)state;
@@ -98,14 +98,14 @@ int main(void) {
 #define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
     const struct CMUnitTest tests[] = {
         BOTH(sync_before_they_appear),
-        BOTH(sync_before_they_replace_what_appeared),
-        BOTH(report_that_the_disk_fails),
-        BOTH(sync_no_pipe),
+        BOTH(sync_before_they_replace_new_targets),
+        BOTH(report_disk_errors),
+        BOTH(do_not_sync_pipes),
     };
     const int failed =
-        cmocka_run_group_tests_name("without a name", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
 
     named = true;
     return failed +
-           cmocka_run_group_tests_name("by temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
 }

@@ -1,6 +1,5 @@
-/* Where an output goes, and who may do what with it there: links, folders, long names, modes and
- * lists. Each test is run with files that have no name until they are complete, and with temporary
- * names. */
+/* Location and permissions of outputs: links, folders, long names, modes and access control lists.
+ * Each test runs with unnamed files (O_TMPFILE) and with temporary names. */
 #include "output_util.h"
 #include "testing.h"
 
@@ -22,11 +21,10 @@ static void keeps_permissions(void **state) {
     umask(mask);
 }
 
-#define LIST "system.posix_acl_access"
+#define ACL "system.posix_acl_access"
 
-/* An access control list as the system has it: what the owner, a user, the group, anybody of those
- * two at most, and others may do. */
-static void put_list(const char *path, const char *name, unsigned user) {
+/* Set an access control list in the format of the kernel: owner, user, group, mask and others. */
+static void put_acl(const char *path, const char *name, unsigned user) {
     static const unsigned tags[] = {1, 2, 4, 0x10, 0x20};
     const unsigned may[] = {6, user, 4, 6, 0};
     unsigned char list[4 + 5 * 8] = {2};
@@ -39,12 +37,12 @@ static void put_list(const char *path, const char *name, unsigned user) {
         entry[1] = entry[3] = 0;
     }
     if (setxattr(path, name, list, sizeof list, 0) != 0)
-        test_skip("the file system has no access lists");
+        test_skip("the file system has no access control lists");
 }
 
-/* Who is on the list of a folder for new files may not do anything with one that replaces a file
- * without a list; that of the file is kept. */
-static void keeps_lists_of_who_may(void **state) {
+/* A replaced file without a list gets none from the default list of its folder. An existing list of
+ * a replaced file is kept. */
+static void keeps_access_control_lists(void **state) {
     unsigned char before[256], after[256];
     struct stat info;
 
@@ -52,18 +50,18 @@ static void keeps_lists_of_who_may(void **state) {
     put_bytes(in_folder("a"), "old", 3);
     assert_int_equal(chmod(in_folder("a"), 0640), 0);
     put_bytes(in_folder("b"), "old", 3);
-    put_list(in_folder("b"), LIST, 4);
-    put_list(in_folder(""), "system.posix_acl_default", 6);
+    put_acl(in_folder("b"), ACL, 4);
+    put_acl(in_folder(""), "system.posix_acl_default", 6);
     commit(open_output(in_folder("a"), true));
     commit(open_output(in_folder("b"), true));
     assert_int_equal(removexattr(in_folder(""), "system.posix_acl_default"), 0);
     assert_int_equal(stat(in_folder("a"), &info), 0);
     assert_int_equal(info.st_mode & 07777, 0640);
-    assert_int_equal(getxattr(in_folder("a"), LIST, after, sizeof after), -1);
+    assert_int_equal(getxattr(in_folder("a"), ACL, after, sizeof after), -1);
     put_bytes(in_folder("c"), "old", 3);
-    put_list(in_folder("c"), LIST, 4);
-    assert_int_equal(getxattr(in_folder("c"), LIST, before, sizeof before), 44);
-    assert_int_equal(getxattr(in_folder("b"), LIST, after, sizeof after), 44);
+    put_acl(in_folder("c"), ACL, 4);
+    assert_int_equal(getxattr(in_folder("c"), ACL, before, sizeof before), 44);
+    assert_int_equal(getxattr(in_folder("b"), ACL, after, sizeof after), 44);
     assert_memory_equal(before, after, 44);
 }
 
@@ -85,7 +83,7 @@ static void follows_links(void **state) {
     assert_int_equal(count_files(false), 3);
 }
 
-static void refuses_folders_and_bad_places(void **state) {
+static void rejects_folders_and_invalid_paths(void **state) {
     (void)state;
     put_bytes(in_folder("file"), "x", 1);
     assert_no_output(test_folder, true, GF_FAILED, "is a directory");
@@ -101,7 +99,7 @@ static void refuses_folders_and_bad_places(void **state) {
     }
 }
 
-static void takes_the_longest_names(void **state) {
+static void accepts_the_longest_names(void **state) {
     char name[256];
 
     (void)state;
@@ -113,9 +111,9 @@ static void takes_the_longest_names(void **state) {
     assert_bytes(in_folder(name), "x", 1);
 }
 
-/* File systems that encrypt names take 143 bytes, some take only UTF-8. */
-static void calls_temporaries_by_whole_characters(void **state) {
-    const bool before = calls_do.named;
+/* Some file systems limit encrypted names to 143 bytes, and some accept only valid UTF-8. */
+static void temporary_names_have_whole_characters(void **state) {
+    const bool before = calls_setup.named;
     char name[161];
 
     (void)state;
@@ -124,11 +122,11 @@ static void calls_temporaries_by_whole_characters(void **state) {
         for (int i = shift; i + 3 < (int)sizeof name; i += 3)
             memcpy(name + i, "\xe2\x82\xac", 3);
         name[sizeof name - 1] = '\0';
-        calls_do.named = true;
+        calls_setup.named = true;
         gf_output *output = open_output(in_folder(name), false);
         const char *last = strrchr(gf_output_pending_path(output), '/') + 2;
         const char *end = strstr(last, ".gpufilter-");
-        calls_do.named = before;
+        calls_setup.named = before;
         assert_non_null(end);
         assert_true(strlen(last) < 143);
         assert_true(end - last > 60);
@@ -140,17 +138,17 @@ static void calls_temporaries_by_whole_characters(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(keeps_permissions, empty_folder),
-        cmocka_unit_test_teardown(keeps_lists_of_who_may, empty_folder),
+        cmocka_unit_test_teardown(keeps_access_control_lists, empty_folder),
         cmocka_unit_test_teardown(follows_links, empty_folder),
-        cmocka_unit_test_teardown(refuses_folders_and_bad_places, empty_folder),
-        cmocka_unit_test_teardown(takes_the_longest_names, empty_folder),
-        cmocka_unit_test_teardown(calls_temporaries_by_whole_characters, empty_folder),
+        cmocka_unit_test_teardown(rejects_folders_and_invalid_paths, empty_folder),
+        cmocka_unit_test_teardown(accepts_the_longest_names, empty_folder),
+        cmocka_unit_test_teardown(temporary_names_have_whole_characters, empty_folder),
     };
 
     const int failed =
-        cmocka_run_group_tests_name("without a name", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
 
-    calls_do.named = true;
+    calls_setup.named = true;
     return failed +
-           cmocka_run_group_tests_name("by temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
 }

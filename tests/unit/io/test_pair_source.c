@@ -1,11 +1,11 @@
-/* Two images as one source: where their rows lie, and what is refused. */
+/* Two images as one source: layout of their rows, rejected pairs and errors. */
 #include "io_util.h"
 
 #include "core/error.h"
 
 enum { WIDTH = 5, HEIGHT = 7 };
 
-/* A source that fails where it is told to, and counts what is asked of it. */
+/* Source that fails on request and counts the calls. */
 typedef struct fake_source {
     gf_source base;
     bool fail_read, fail_finish;
@@ -60,7 +60,7 @@ static gf_source *new_pair(gf_source *a, gf_source *b) {
     return pair;
 }
 
-static void lays_rows_side_by_side(void **state) {
+static void interleaves_the_rows(void **state) {
     static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
 
     (void)state;
@@ -76,7 +76,7 @@ static void lays_rows_side_by_side(void **state) {
             assert_non_null(rows);
             assert_true(gf_format_equal(&pair->format, &format));
             memset(rows, PAINT, stride * HEIGHT);
-            /* 7 rows as 1, 4 and 2. */
+            /* Read 7 rows as 1 + 4 + 2. */
             assert_int_equal(pair->ops->read(pair, rows, stride, 1, &error), GF_OK);
             assert_int_equal(pair->ops->read(pair, rows + stride, stride, 4, &error), GF_OK);
             assert_int_equal(pair->ops->read(pair, rows + 5 * stride, stride, 2, &error), GF_OK);
@@ -106,11 +106,11 @@ static void assert_differ(gf_format a_format, gf_format b_format, const char *me
     assert_null(pair);
     assert_int_equal(error.status, GF_FAILED);
     assert_string_equal(error.message, message);
-    /* They are still the caller's. */
+    /* The caller still owns the sources. */
     assert_int_equal(a.closes + b.closes, 0);
 }
 
-static void refuses_two_formats(void **state) {
+static void rejects_different_formats(void **state) {
     const gf_format format = {768, 512, 3, GF_U8};
 
     (void)state;
@@ -128,7 +128,7 @@ static void refuses_two_formats(void **state) {
                   "both must have the same size, channels and type");
 }
 
-static void asks_both(void **state) {
+static void calls_both_sources(void **state) {
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
     fake_source a = new_fake(format), b = new_fake(format);
     gf_source *pair = new_pair(&a.base, &b.base);
@@ -148,8 +148,8 @@ static void asks_both(void **state) {
     assert_int_equal(b.closes, 1);
 }
 
-/* Either half's failure is the pair's; what comes behind the first failure is not asked for. */
-static void fails_with_either(void **state) {
+/* An error of either source is an error of the pair. After it, the other source is not called. */
+static void returns_the_errors_of_both(void **state) {
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
 
     (void)state;
@@ -175,10 +175,10 @@ static void fails_with_either(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lays_rows_side_by_side),
-        cmocka_unit_test(refuses_two_formats),
-        cmocka_unit_test(asks_both),
-        cmocka_unit_test(fails_with_either),
+        cmocka_unit_test(interleaves_the_rows),
+        cmocka_unit_test(rejects_different_formats),
+        cmocka_unit_test(calls_both_sources),
+        cmocka_unit_test(returns_the_errors_of_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

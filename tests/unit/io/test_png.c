@@ -1,4 +1,4 @@
-/* PNGs of every kind, read and written; and the metadata that they carry. */
+/* PNG files of every colour type and depth, read and written, and their metadata. */
 #include "png_file.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ static void check_read(const png_spec *spec) {
     free(pixels);
 }
 
-static void reads_every_kind(void **state) {
+static void reads_all_types_and_depths(void **state) {
     static const int kinds[][2] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {2, 8}, {2, 16}, {3, 1},
                                    {3, 2}, {3, 4}, {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
     static const uint32_t sizes[][2] = {{1, 1}, {1, 7}, {7, 1}, {5, 3}, {33, 17}};
@@ -66,10 +66,8 @@ static void reads_indices_past_the_palette_as_black(void **state) {
     }
 }
 
-/* A tRNS chunk that is intact, but not where it belongs, or that follows another one: libpng drops
- * it.
- */
-static void drops_a_transparent_colour_out_of_place(void **state) {
+/* An intact tRNS chunk in the wrong position, or after another tRNS chunk. libpng drops it. */
+static void drops_misplaced_transparent_colours(void **state) {
     static const png_extra key = {"tRNS", 0, "\0\1\0\2\0\3", 6, false};
     static const png_extra colors = {"PLTE", 1, "\1\2\3", 3, false};
     static const struct {
@@ -109,7 +107,7 @@ static void drops_a_transparent_colour_out_of_place(void **state) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void writes_what_it_reads(void **state) {
+static void writes_all_formats(void **state) {
     static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {37, 11}, {700, 120}};
 
     (void)state;
@@ -145,18 +143,18 @@ static void writes_every_level(void **state) {
     free(pixels);
 }
 
-static void refuses_floats(void **state) {
+static void rejects_floats_and_oversized_images(void **state) {
     (void)state;
-    assert_refused("y.png", &(gf_format){3, 3, 1, GF_F32}, ".pfm");
-    assert_refused("y.png", &(gf_format){UINT64_C(1) << 31, 1, 1, GF_U8}, "2147483647");
+    assert_rejected("y.png", &(gf_format){3, 3, 1, GF_F32}, ".pfm");
+    assert_rejected("y.png", &(gf_format){UINT64_C(1) << 31, 1, 1, GF_U8}, "2147483647");
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
-/* Where the chunk number n of the carried ones must be found, and its bytes. */
+/* Check chunk n of the carried chunks. */
 static void assert_chunk(const gf_chunk *chunk, size_t n) {
     assert_string_equal(chunk->name, carried[n].name);
-    assert_int_equal(chunk->late, carried[n].place == 2);
+    assert_int_equal(chunk->late, carried[n].position == 2);
     assert_int_equal(chunk->size, carried[n].size);
     assert_memory_equal(chunk->data, carried[n].data, carried[n].size);
 }
@@ -175,7 +173,7 @@ static void make_with_extras(int color, png_bytes *file) {
     png_make(&spec, file, NULL, NULL);
 }
 
-/* The chunk names of a PNG, one after another. */
+/* List the names of all chunks of a PNG, separated by spaces. */
 static void chunk_names(const char *name, char *names, size_t capacity) {
     size_t size;
     unsigned char *data = get_bytes(name, &size);
@@ -237,12 +235,12 @@ static void carries_metadata(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reads_every_kind, empty_folder),
+        cmocka_unit_test_teardown(reads_all_types_and_depths, empty_folder),
         cmocka_unit_test_teardown(reads_indices_past_the_palette_as_black, empty_folder),
-        cmocka_unit_test_teardown(drops_a_transparent_colour_out_of_place, empty_folder),
-        cmocka_unit_test_teardown(writes_what_it_reads, empty_folder),
+        cmocka_unit_test_teardown(drops_misplaced_transparent_colours, empty_folder),
+        cmocka_unit_test_teardown(writes_all_formats, empty_folder),
         cmocka_unit_test_teardown(writes_every_level, empty_folder),
-        cmocka_unit_test_teardown(refuses_floats, empty_folder),
+        cmocka_unit_test_teardown(rejects_floats_and_oversized_images, empty_folder),
         cmocka_unit_test_teardown(carries_metadata, empty_folder),
     };
 

@@ -1,8 +1,8 @@
-/* Broken PNGs, whatever is in their chunks: the reader refuses what libpng refuses, and makes the
- * same image of what it accepts. */
+/* Broken PNG files: the reader and libpng reject the same files, except for the "Differences from
+ * libpng" in docs/design-files.md, and decode the others to the same image. */
 #include "png_broken.h"
 
-static void truncated_files_are_refused_alike(void **state) {
+static void truncated_files_are_rejected(void **state) {
     static const png_extra late = {"tEXt", 2, "Title\0after", 11, false};
     uint32_t seed = 4;
 
@@ -33,15 +33,15 @@ static void check_flips(const png_spec *spec, int step, tally *count) {
         broken.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
         check_same(&broken, "bit", bit, count);
         repair_checksums(&broken);
-        check_same(&broken, "bit, checksum right,", bit, count);
+        check_same(&broken, "bit, valid checksum,", bit, count);
         free(broken.data);
     }
     free(file.data);
 }
 
-/* Every bit of small files; more files, and bits further apart, with GF_PNG_FLIPS in the
- * environment. */
-static void flipped_bits_are_met_alike(void **state) {
+/* Flip the bits of small files, and every seventh bit of random files. The environment variable
+ * GF_PNG_FLIPS sets the number of random files (default: 4). */
+static void flipped_bits_have_equal_results(void **state) {
     const char *more = getenv("GF_PNG_FLIPS");
     tally count = {0};
     uint32_t seed = 21;
@@ -63,9 +63,9 @@ static void flipped_bits_are_met_alike(void **state) {
     assert_true(count.accepted > 0 && count.accepted < count.files);
 }
 
-/* ---- what is wrong with whole chunks --------------------------------------------------------- */
+/* ---- broken chunks --------------------------------------------------------------------------- */
 
-static void chunks_in_the_wrong_place(void **state) {
+static void misplaced_chunks(void **state) {
     static const struct {
         const char *name;
         const char *data;
@@ -93,26 +93,25 @@ static void chunks_in_the_wrong_place(void **state) {
     set_up(&s);
     unsigned char *stream = stream_of(s.raw, RAW, &size);
     for (size_t i = 0; i <= sizeof others / sizeof *others; i++)
-        for (int bad = 0; bad < 2; bad++) {
+        for (int damaged = 0; damaged < 2; damaged++) {
             const bool is_long = i == sizeof others / sizeof *others;
             const char *name = is_long ? "IDAT" : others[i].name;
             const void *data = is_long ? long_data : others[i].data;
             const size_t bytes = is_long ? sizeof long_data : others[i].size;
             png_bytes middle = {0};
-            /* Before, at every place within, and behind the image's data; there also after others.
-             */
+            /* Insert the chunk before, within and after the image data, and after other chunks. */
             for (size_t at = 0; at <= size; at += at < 4 || at + 6 > size ? 1 : 5) {
                 png_put_chunk(&middle, "IDAT", stream, at, false);
-                png_put_chunk(&middle, name, data, bytes, bad);
+                png_put_chunk(&middle, name, data, bytes, damaged);
                 png_put_chunk(&middle, "IDAT", stream + at, size - at, false);
                 (void)try_middle(&s, &middle, name);
             }
             png_put_chunk(&middle, "IDAT", stream, size, false);
             png_put_chunk(&middle, "gAMA", "\0\0\1\1", 4, false);
-            png_put_chunk(&middle, name, data, bytes, bad);
+            png_put_chunk(&middle, name, data, bytes, damaged);
             png_put_chunk(&middle, name, data, bytes, false);
             (void)try_middle(&s, &middle, name);
-            /* Data put into the stream may be behind the rows. */
+            /* Inserted IDAT data may follow the rows. A difference is allowed there. */
             if (memcmp(name, "IDAT", 4) != 0)
                 assert_int_equal(s.count.by[END_IS_DAMAGED], 0);
             s.count.by[END_IS_DAMAGED] = 0;
@@ -122,7 +121,7 @@ static void chunks_in_the_wrong_place(void **state) {
     tear_down(&s);
 }
 
-static void lengths_that_no_chunk_has(void **state) {
+static void invalid_chunk_lengths(void **state) {
     setting s;
 
     (void)state;
@@ -140,10 +139,10 @@ static void lengths_that_no_chunk_has(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncated_files_are_refused_alike),
-        cmocka_unit_test(flipped_bits_are_met_alike),
-        cmocka_unit_test(chunks_in_the_wrong_place),
-        cmocka_unit_test(lengths_that_no_chunk_has),
+        cmocka_unit_test(truncated_files_are_rejected),
+        cmocka_unit_test(flipped_bits_have_equal_results),
+        cmocka_unit_test(misplaced_chunks),
+        cmocka_unit_test(invalid_chunk_lengths),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

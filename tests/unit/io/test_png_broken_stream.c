@@ -1,15 +1,15 @@
-/* Intact PNG chunks with a zlib stream that is broken: the fast way of reading and libpng refuse
- * the same, but for the exceptions that io/png_inflate.h names. */
+/* Intact PNG chunks with a broken zlib stream: the reader and libpng reject the same files, except
+ * for the "Differences from libpng" in docs/design-files.md. */
 #include "png_broken.h"
 
-/* One IDAT chunk. */
+/* Try a stream in one IDAT chunk. */
 static bool try_stream(setting *s, const unsigned char *stream, size_t size, const char *what) {
     png_bytes middle = {0};
     png_put_chunk(&middle, "IDAT", stream, size, false);
     return try_middle(s, &middle, what);
 }
 
-/* ---- what is wrong with the stream as a whole ------------------------------------------------ */
+/* ---- broken streams -------------------------------------------------------------------------- */
 
 static void streams_of_the_wrong_length(void **state) {
     setting s;
@@ -21,7 +21,7 @@ static void streams_of_the_wrong_length(void **state) {
         for (size_t odd = 0; odd < 3; odd++) {
             const size_t bytes = rows * (WIDTH + 1) - (rows == 0 ? 0 : odd);
             unsigned char *stream = stream_of(s.raw, bytes, &size);
-            /* Too much is passed over, too little is not. */
+            /* Extra data is skipped; missing data is an error. */
             assert_int_equal(try_stream(&s, stream, size, "rows"), bytes >= RAW);
             assert_int_equal(try_stream(&s, stream, size + 20, "rows and more"), bytes >= RAW);
             for (size_t less = 1; less <= 6; less++)
@@ -59,7 +59,7 @@ static void every_zlib_header(void **state) {
     set_up(&s);
     unsigned char *stream = stream_of(s.raw, RAW, &size);
     for (unsigned head = 0; head < 65536; head++) {
-        if (head % 31 != 0 && head % 37 != 0) /* the former are right */
+        if (head % 31 != 0 && head % 37 != 0) /* multiples of 31 are valid */
             continue;
         stream[0] = (unsigned char)(head >> 8);
         stream[1] = (unsigned char)head;
@@ -70,8 +70,8 @@ static void every_zlib_header(void **state) {
     tear_down(&s);
 }
 
-/* libpng overlooks what is wrong behind the rows where a chunk ends before it. */
-static void damaged_ends_are_refused(void **state) {
+/* libpng ignores damage after the rows if a chunk ends before the damage. The reader rejects it. */
+static void damage_after_the_rows_is_rejected(void **state) {
     setting s;
     size_t size;
     png_bytes middle = {0};
@@ -90,22 +90,22 @@ static void damaged_ends_are_refused(void **state) {
     tear_down(&s);
 }
 
-/* ---- what is wrong in its blocks ------------------------------------------------------------- */
+/* ---- broken blocks --------------------------------------------------------------------------- */
 
-/* Matches that reach further back than the stream, at several places. */
-static void distances_before_the_beginning(void **state) {
+/* Matches with distances before the start of the stream, at several offsets. */
+static void distances_before_the_start(void **state) {
     setting s;
     int accepted = 0;
 
     (void)state;
     set_up(&s);
-    for (size_t known = 0; known < RAW; known += 7) {
+    for (size_t offset = 0; offset < RAW; offset += 7) {
         unsigned char stream[4 * RAW] = {0x78, 0x01}, before[RAW];
         z_stream zlib = {0};
         for (size_t i = 0; i < RAW; i++)
             before[i] = s.raw[i];
         assert_int_equal(deflateInit2(&zlib, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
-        assert_int_equal(deflateSetDictionary(&zlib, before + known, (uInt)(RAW - known)), Z_OK);
+        assert_int_equal(deflateSetDictionary(&zlib, before + offset, (uInt)(RAW - offset)), Z_OK);
         zlib.next_in = s.raw;
         zlib.avail_in = RAW;
         zlib.next_out = stream + 2;
@@ -122,10 +122,9 @@ static void distances_before_the_beginning(void **state) {
     tear_down(&s);
 }
 
-/* Matches that reach back as far as they can, which no encoder of zlib's makes, in blocks that end
- * anywhere. */
+/* Matches at the maximum distance, which zlib never encodes, in blocks that end at any bit. */
 static void distances_of_the_whole_window(void **state) {
-    /* Rows so many that whole matches fill them. */
+    /* ROWS: whole matches fill the rows exactly. */
     enum { ROW = 1 << 10, WINDOW = 1 << 15, MATCH = 258, ROWS = WINDOW / ROW + 7 * (MATCH / 2) };
     const png_spec image = {.width = ROW - 1, .height = ROWS, .depth = 8};
     static unsigned char stream[7 + WINDOW + sizeof(((bits *)0)->bytes)] = {0x78, 1,    0,   0,
@@ -142,7 +141,7 @@ static void distances_of_the_whole_window(void **state) {
     for (size_t at = WINDOW; at < (size_t)ROW * ROWS; at += MATCH, left--) {
         if (left == 0) {
             if (at != WINDOW)
-                put_bits(&blocks, 0, 7); /* the end */
+                put_bits(&blocks, 0, 7); /* end of block */
             put_bits(&blocks, 2, 3);     /* fixed codes */
             left = 1 + next_random(&seed) % 400;
         }
@@ -151,7 +150,7 @@ static void distances_of_the_whole_window(void **state) {
         put_bits(&blocks, 0x1fff, 13); /* 32768 */
     }
     put_bits(&blocks, 0, 7);
-    put_bits(&blocks, 3, 10); /* the last block has nothing */
+    put_bits(&blocks, 3, 10); /* the last block is empty */
     blocks.count = (blocks.count + 7) / 8 * 8;
     for (size_t i = 0; i < (size_t)ROW * ROWS; i++)
         sum = (uint32_t)adler32(sum, stream + 7 + i % WINDOW, 1);
@@ -173,8 +172,8 @@ static void distances_of_the_whole_window(void **state) {
     free(file.data);
 }
 
-/* A pixel of 0 in a block whose code has four words of two bits and uses two of them. ISA-L accepts
- * it, zlib does not. */
+/* One zero pixel in a block with an incomplete code: two of its four 2-bit words are used. ISA-L
+ * accepts the code, zlib rejects it. */
 static void unused_words_of_codes(void **state) {
     const png_spec pixel = {.width = 1, .height = 1, .depth = 8};
     const unsigned char stored[] = {0, 0};
@@ -184,25 +183,25 @@ static void unused_words_of_codes(void **state) {
 
     (void)state;
     png_make(&pixel, &file, NULL, NULL);
-    put_bits(&stream, 5, 3);  /* the last block, with codes of its own: */
-    put_bits(&stream, 0, 10); /* 257 for literals, one for distances, */
-    put_bits(&stream, 14, 4); /* in a code of which 18 lengths are told: */
-    put_bits(&stream, 0, 6);  /* 16 and 17: none */
+    put_bits(&stream, 5, 3);  /* last block, dynamic codes: */
+    put_bits(&stream, 0, 10); /* 257 literals, 1 distance */
+    put_bits(&stream, 14, 4); /* 18 lengths of the code for lengths: */
+    put_bits(&stream, 0, 6);  /* 16 and 17: unused */
     put_bits(&stream, 1, 3);  /* 18: word 0 */
     put_bits(&stream, 0, 18); /* 0, 8, 7, ... */
-    put_bits(&stream, 0, 18); /* ..., 13: none */
+    put_bits(&stream, 0, 18); /* ..., 13: unused */
     put_bits(&stream, 2, 3);  /* 2: word 11 */
-    put_bits(&stream, 0, 3);  /* 14: none */
+    put_bits(&stream, 0, 3);  /* 14: unused */
     put_bits(&stream, 2, 3);  /* 1: word 10 */
-    put_bits(&stream, 3, 2);  /* literal 0 has two bits: 00; */
-    put_bits(&stream, 0, 1);  /* 138 have none */
+    put_bits(&stream, 3, 2);  /* literal 0: 2 bits, word 00 */
+    put_bits(&stream, 0, 1);  /* 138 unused literals */
     put_bits(&stream, 127, 7);
-    put_bits(&stream, 0, 1); /* and 117 */
+    put_bits(&stream, 0, 1); /* 117 unused literals */
     put_bits(&stream, 106, 7);
-    put_bits(&stream, 3, 2); /* the end has two bits: 01; */
-    put_bits(&stream, 1, 2); /* distance 0 has one */
-    put_bits(&stream, 0, 4); /* 0 0 */
-    put_bits(&stream, 2, 2); /* end */
+    put_bits(&stream, 3, 2); /* end of block: 2 bits, word 01 */
+    put_bits(&stream, 1, 2); /* distance 0: 1 bit */
+    put_bits(&stream, 0, 4); /* literals 0 and 0 */
+    put_bits(&stream, 2, 2); /* end of block */
     stream.count = (stream.count + 7) / 8 * 8;
     const uint32_t sum = (uint32_t)adler32(adler32(0, NULL, 0), stored, 2);
     for (unsigned i = 0; i < 4; i++)
@@ -216,12 +215,12 @@ static void unused_words_of_codes(void **state) {
     free(file.data);
 }
 
-/* Blocks that zlib decodes, because enough empty ones were in front of them. */
-static void damage_behind_many_blocks(void **state) {
+/* Blocks after many empty blocks, for which the reader passes the stream to zlib. */
+static void damage_after_many_blocks(void **state) {
     static const struct {
         const char *bytes;
         size_t size;
-        const char *message; /* NULL: it is right */
+        const char *message; /* NULL: the stream is valid */
     } ends[] = {
         {"\1\2\0\xfd\xff\0\0\0\2\0\1", 11, NULL},
         {"\1\2\0\xfd\xff\0\0\0\2\0\2", 11, "(IDAT: incorrect data check)"},
@@ -237,7 +236,7 @@ static void damage_behind_many_blocks(void **state) {
 
     (void)state;
     for (int i = 0; i < 8 * 100; i++)
-        put_bits(&blocks, 2, 10); /* fixed codes, and the end */
+        put_bits(&blocks, 2, 10); /* an empty block with fixed codes */
     png_make(&pixel, &file, NULL, NULL);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         unsigned char stream[2 + sizeof blocks.bytes + 16] = {0x78, 0x01};
@@ -247,7 +246,7 @@ static void damage_behind_many_blocks(void **state) {
         memcpy(stream + 2 + blocks.count / 8, ends[i].bytes, ends[i].size);
         png_put_chunk(&middle, "IDAT", stream, 2 + blocks.count / 8 + ends[i].size, false);
         png_bytes made = with_middle(&file, &middle);
-        check_same(&made, "behind many blocks", i, &count);
+        check_same(&made, "after many blocks", i, &count);
         outcome ours = load(&made, made.size, NULL, gf_png_source_open, 1);
         if (ends[i].message == NULL)
             assert_int_equal(ours.error.status, GF_OK);
@@ -260,8 +259,8 @@ static void damage_behind_many_blocks(void **state) {
     free(file.data);
 }
 
-/* A mebibyte behind the rows is passed over, and what is behind the stream, however it is cut. */
-static void much_behind_the_rows(void **state) {
+/* One MiB of data after the rows is skipped, and all data after the stream, for any chunk size. */
+static void much_data_after_the_rows(void **state) {
     enum { MUCH = 1 << 20, TAIL = 200000 };
     static unsigned char raw[RAW + MUCH + 1];
     setting s;
@@ -282,11 +281,11 @@ static void much_behind_the_rows(void **state) {
             for (size_t at = 10; at < all; at += piece)
                 png_put_chunk(&middle, "IDAT", stream + at, all - at < piece ? all - at : piece,
                               false);
-            assert_true(try_middle(&s, &middle, "much behind the rows"));
+            assert_true(try_middle(&s, &middle, "much data after the rows"));
             assert_int_equal(differences(&s.count), more);
-            assert_int_equal(s.count.by[TOO_MUCH_BEHIND], more);
+            assert_int_equal(s.count.by[TOO_MUCH_DATA], more);
             s.count = (tally){0};
-            /* As far as is read, the checksum counts. */
+            /* The checksum is verified if all data is read. */
             stream[size - 1] ^= 1;
             png_put_chunk(&middle, "IDAT", stream, size, false);
             png_bytes made = with_middle(&s.file, &middle);
@@ -301,8 +300,8 @@ static void much_behind_the_rows(void **state) {
     tear_down(&s);
 }
 
-/* Anything at all, from some place on. */
-static void streams_of_nonsense(void **state) {
+/* Random bytes at random offsets. */
+static void random_bytes_in_streams(void **state) {
     const char *more = getenv("GF_PNG_FLIPS");
     uint32_t seed = 77;
     setting s;
@@ -315,7 +314,7 @@ static void streams_of_nonsense(void **state) {
         size_t from = 2 + next_random(&seed) % (size - 2), n = 1 + next_random(&seed) % 40;
         for (size_t at = from; at < size && at < from + n; at++)
             stream[at] = (unsigned char)next_random(&seed);
-        (void)try_stream(&s, stream, size, "nonsense");
+        (void)try_stream(&s, stream, size, "random bytes");
         free(stream);
     }
     tear_down(&s);
@@ -326,13 +325,13 @@ int main(void) {
         cmocka_unit_test(streams_of_the_wrong_length),
         cmocka_unit_test(wrong_filters),
         cmocka_unit_test(every_zlib_header),
-        cmocka_unit_test(damaged_ends_are_refused),
-        cmocka_unit_test(distances_before_the_beginning),
+        cmocka_unit_test(damage_after_the_rows_is_rejected),
+        cmocka_unit_test(distances_before_the_start),
         cmocka_unit_test(distances_of_the_whole_window),
         cmocka_unit_test(unused_words_of_codes),
-        cmocka_unit_test(damage_behind_many_blocks),
-        cmocka_unit_test(much_behind_the_rows),
-        cmocka_unit_test(streams_of_nonsense),
+        cmocka_unit_test(damage_after_many_blocks),
+        cmocka_unit_test(much_data_after_the_rows),
+        cmocka_unit_test(random_bytes_in_streams),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

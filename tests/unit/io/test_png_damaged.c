@@ -1,4 +1,4 @@
-/* PNGs that are cut, flipped, damaged in their metadata or beyond a limit: refused, and why. */
+/* PNG files that are truncated, damaged or over a limit: each is rejected with the reason. */
 #include "png_file.h"
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static void reports_truncation_everywhere(void **state) {
     }
 }
 
-static void reports_or_survives_every_flipped_byte(void **state) {
+static void reports_flipped_bytes(void **state) {
     const png_spec spec = {
         .width = 9, .height = 9, .color = 0, .depth = 2, .transparent = true, .idat_bytes = 30};
     png_bytes file;
@@ -57,8 +57,8 @@ static void reports_or_survives_every_flipped_byte(void **state) {
         }
         file.data[i] ^= 0x15;
     }
-    /* Every byte is under a checksum, and no chunk here may be dropped, except that another name
-     * for tRNS makes it a damaged unknown chunk. */
+    /* A checksum covers every byte, and no chunk here may be dropped. Exception: with another name,
+     * tRNS is a damaged unknown chunk. */
     assert_true(failures >= (int)file.size - 8 - 4);
     free(file.data);
 }
@@ -72,7 +72,7 @@ static size_t find(const png_bytes *file, const char *name) {
     return 0;
 }
 
-static void names_what_is_damaged(void **state) {
+static void reports_the_damaged_chunk(void **state) {
     const png_spec spec = {.width = 9, .height = 9, .color = 0, .depth = 8, .transparent = true};
     png_bytes file;
     gf_error error = {0};
@@ -93,8 +93,7 @@ static void names_what_is_damaged(void **state) {
     assert_message(&error, "x.png: unsupported image format");
 }
 
-/* Metadata that is damaged must not be lost in silence: the whole command fails, wherever the chunk
- * stands, unless metadata is not wanted. */
+/* Damaged metadata in any position is an error, unless --strip drops the metadata. */
 static void damaged_metadata_is_reported(void **state) {
     static const struct {
         png_extra extra;
@@ -103,7 +102,7 @@ static void damaged_metadata_is_reported(void **state) {
         {{"iCCP", 0, "x\0\0profile", 10, true}, true},
         {{"tEXt", 2, "late\0text", 9, true}, true},
         {{"gAMA", 0, "\0\0\xb1\x8f", 4, false}, true}, /* not damaged: no failure */
-        {{"bKGD", 1, "\0\0", 2, true}, false}, /* about the old pixels: not carried anyway */
+        {{"bKGD", 1, "\0\0", 2, true}, false},         /* describes the old pixels: never copied */
     };
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_filter_info *info = gf_filter_describe(filter);
@@ -115,7 +114,7 @@ static void damaged_metadata_is_reported(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const png_spec spec = {
             .width = 5, .height = 5, .depth = 8, .extras = &cases[i].extra, .extra_count = 1};
-        bool fails = cases[i].carried && cases[i].extra.bad_checksum;
+        bool fails = cases[i].carried && cases[i].extra.wrong_checksum;
         gf_file_options options = {.force = true};
         png_bytes file;
         gf_error error = {0};
@@ -130,7 +129,7 @@ static void damaged_metadata_is_reported(void **state) {
         if (fails) {
             assert_message(&error, cases[i].extra.name);
             assert_message(&error, "--strip");
-            assert_int_equal(count_files(false), 1); /* no output, no litter */
+            assert_int_equal(count_files(false), 1); /* no output, no temporary file */
         }
         options.strip = true;
         status = gf_run_file(engine, filter, settings, &in, in_folder("y.png"), &options, NULL,
@@ -142,7 +141,7 @@ static void damaged_metadata_is_reported(void **state) {
     gf_settings_free(settings);
 }
 
-static void refuses_unknown_critical_chunks(void **state) {
+static void rejects_unknown_critical_chunks(void **state) {
     const png_extra extra = {"ABCD", 1, "x", 1, false};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8, .extras = &extra, .extra_count = 1};
     png_bytes file;
@@ -155,8 +154,8 @@ static void refuses_unknown_critical_chunks(void **state) {
     free(file.data);
 }
 
-/* The format puts IHDR first, before any other chunk. */
-static void refuses_chunks_before_the_header(void **state) {
+/* The format requires IHDR as the first chunk. */
+static void rejects_chunks_before_the_header(void **state) {
     static const char *const names[] = {"gAMA", "tEXt", "tRNS", "bKGD", "cICP", "abCd", "abcd"};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8};
     png_bytes file;
@@ -164,12 +163,12 @@ static void refuses_chunks_before_the_header(void **state) {
     (void)state;
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (int bad = 0; bad < 2; bad++) {
+        for (int damaged = 0; damaged < 2; damaged++) {
             png_bytes made = {0};
             char wanted[64];
             gf_error error = {0};
             png_put_signature(&made);
-            png_put_chunk(&made, names[i], "\0\0\1\1", 4, bad != 0);
+            png_put_chunk(&made, names[i], "\0\0\1\1", 4, damaged != 0);
             made.data = realloc(made.data, made.size + file.size);
             assert_non_null(made.data);
             memcpy(made.data + made.size, file.data + 8, file.size - 8);
@@ -185,7 +184,7 @@ static void refuses_chunks_before_the_header(void **state) {
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static void limits_name_their_option(void **state) {
+static void limit_errors_name_the_option(void **state) {
     char text[2000];
     const png_extra extra = {"tEXt", 1, text, sizeof text, false};
     png_spec spec = {.width = 30,
@@ -233,12 +232,12 @@ static void limits_name_their_option(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(reports_truncation_everywhere, empty_folder),
-        cmocka_unit_test_teardown(reports_or_survives_every_flipped_byte, empty_folder),
-        cmocka_unit_test_teardown(names_what_is_damaged, empty_folder),
+        cmocka_unit_test_teardown(reports_flipped_bytes, empty_folder),
+        cmocka_unit_test_teardown(reports_the_damaged_chunk, empty_folder),
         cmocka_unit_test_teardown(damaged_metadata_is_reported, empty_folder),
-        cmocka_unit_test_teardown(refuses_unknown_critical_chunks, empty_folder),
-        cmocka_unit_test_teardown(refuses_chunks_before_the_header, empty_folder),
-        cmocka_unit_test_teardown(limits_name_their_option, empty_folder),
+        cmocka_unit_test_teardown(rejects_unknown_critical_chunks, empty_folder),
+        cmocka_unit_test_teardown(rejects_chunks_before_the_header, empty_folder),
+        cmocka_unit_test_teardown(limit_errors_name_the_option, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,4 +1,4 @@
-/* Intact PNGs: the reader, libpng (png_oracle.h), and the samples that the file was made of. */
+/* Intact PNG files: comparison of the reader, libpng (png_oracle.h) and the original samples. */
 #include "png_oracle.h"
 
 static void check_intact(const png_spec *spec, uint64_t strip) {
@@ -22,12 +22,12 @@ static void check_intact(const png_spec *spec, uint64_t strip) {
     free(file.data);
 }
 
-static void reads_what_libpng_reads(void **state) {
+static void equals_libpng(void **state) {
     uint32_t seed = 11;
 
     (void)state;
     for (size_t k = 0; k < KINDS; k++)
-        for (int filter = PNG_ROWS_IN_TURN; filter <= PNG_ROWS_RANDOM; filter++)
+        for (int filter = PNG_ROWS_CYCLE; filter <= PNG_ROWS_RANDOM; filter++)
             check_intact(&(png_spec){.width = 61 + next_random(&seed) % 20,
                                      .height = 40,
                                      .color = kinds[k][0],
@@ -41,7 +41,7 @@ static void reads_what_libpng_reads(void **state) {
     }
 }
 
-/* Rows longer than every buffer, and buffers that end anywhere in a row. */
+/* Rows longer than every buffer, and buffers that end at any byte of a row. */
 static void reads_rows_of_every_length(void **state) {
     static const uint32_t widths[] = {32766,  32767,  32768,  65535, 65536,
                                       131070, 131071, 131072, 200000};
@@ -63,8 +63,9 @@ static void reads_rows_of_every_length(void **state) {
     check_intact(&(png_spec){.width = 3, .height = 100000, .color = 2, .depth = 8}, 777);
 }
 
-/* Streams of every kind of block, small and large, that end anywhere in a byte or in a buffer;
- * those of many small ones are handed to zlib on the way. The window is full by then, or not. */
+/* Streams with every type of block, small and large, that end at any bit and at any byte of a
+ * buffer. The reader passes streams with many small blocks to zlib, with full and partial
+ * windows. */
 static void reads_blocks_of_every_size(void **state) {
     static const int flushes[] = {Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_BLOCK};
     static const size_t steps[] = {1, 7, 60, 300, 1100, 1300, 5000, 40000, 300000};
@@ -101,7 +102,7 @@ static void reads_blocks_of_every_size(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_libpng_reads),
+        cmocka_unit_test(equals_libpng),
         cmocka_unit_test(reads_rows_of_every_length),
         cmocka_unit_test(reads_blocks_of_every_size),
     };

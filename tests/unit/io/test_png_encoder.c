@@ -1,5 +1,4 @@
-/* The PNG encoder: files read back by a reader that knows nothing of it, the same bytes from any
- * number of threads. */
+/* PNG encoder: an independent reader decodes its files, which do not depend on the threads. */
 #include "io_util.h"
 
 #include <png.h>
@@ -15,7 +14,8 @@ static uint32_t big32(const unsigned char *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* The filtered rows of a file: checks the order of its chunks, their checksums, and the stream. */
+/* Return the filtered rows of a file. Check the order and the checksums of its chunks, and the
+ * stream. */
 static unsigned char *read_filtered(const unsigned char *file, size_t size, size_t wanted) {
     unsigned char *stream = malloc(size), *filtered = malloc(wanted + 1);
     size_t at = 8, coded = 0;
@@ -48,7 +48,7 @@ static int predict(int filter, int a, int b, int c) {
     return (const int[]){0, a, b, (a + b) / 2, paeth}[filter];
 }
 
-/* Are these the pixels? The file's samples are big-endian. */
+/* Decode a file and compare its pixels. Samples in the file are big-endian. */
 static void check_pixels(const gf_format *format, const unsigned char *pixels,
                          const unsigned char *file, size_t size) {
     const size_t row = gf_row_bytes(format), sample = gf_type_bytes(format->type);
@@ -105,14 +105,14 @@ static void check_image(gf_format format, const char *compression, int content, 
     static const struct {
         uint32_t threads;
         uint64_t max_memory, rows;
-    } ways[] = {{2, 0, 7}, {7, 0, 1000000}, {16, 0, 1}, {3, 8 << 20, 3}};
+    } variants[] = {{2, 0, 7}, {7, 0, 1000000}, {16, 0, 1}, {3, 8 << 20, 3}};
     unsigned char *pixels = draw(&format, content, seed);
     size_t size, other_size;
     unsigned char *file = encode(&format, pixels, compression, 1, 0, format.height, &size);
     check_pixels(&format, pixels, file, size);
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-        unsigned char *other = encode(&format, pixels, compression, ways[w].threads,
-                                      ways[w].max_memory, ways[w].rows, &other_size);
+    for (size_t w = 0; w < sizeof variants / sizeof *variants; w++) {
+        unsigned char *other = encode(&format, pixels, compression, variants[w].threads,
+                                      variants[w].max_memory, variants[w].rows, &other_size);
         assert_int_equal(other_size, size);
         assert_memory_equal(other, file, size);
         free(other);
@@ -134,7 +134,7 @@ static void any_threads_write_the_same_bytes(void **state) {
     }
 }
 
-/* Rows of more than a block, of more than a strip, of few bytes; strips without end. */
+/* Rows longer than a block, longer than a strip, and of few bytes; images with many strips. */
 static void every_shape(void **state) {
     static const gf_format shapes[] = {{300000, 5, 3, GF_U8}, {140000, 9, 1, GF_U16},
                                        {262143, 4, 1, GF_U8}, {262144, 4, 1, GF_U8},
@@ -149,8 +149,8 @@ static void every_shape(void **state) {
     check_image((gf_format){300000, 3, 3, GF_U8}, "fast", TWO_PARTS, 1);
 }
 
-/* The encoder is told which SIMD level to use; they all write the same. */
-static void every_level_of_simd_writes_the_same(void **state) {
+/* Every SIMD level writes the same bytes. */
+static void simd_levels_write_the_same_bytes(void **state) {
     const gf_format format = {701, 400, 3, GF_U8};
     gf_error error = {0};
     (void)state;
@@ -203,7 +203,7 @@ static void count_bytes(png_structp png, png_bytep data, size_t size) {
     *(size_t *)png_get_io_ptr(png) += size;
 }
 
-/* The size of the file that libpng writes; level 1 with the Sub filter, other levels with all. */
+/* Return the size of libpng's file: level 1 with the Sub filter, other levels with all filters. */
 static size_t size_by_libpng(const gf_format *format, const unsigned char *pixels, int level) {
     static const int colors[] = {0, 0, 4, 2, 6};
     const size_t row = gf_row_bytes(format);
@@ -239,7 +239,7 @@ static void more_effort_makes_smaller_files(void **state) {
         if (getenv("GF_TEST_SHOW"))
             print_message("%d: %zu %zu %zu, 6: %zu, 1: %zu\n", content, fast, balanced, small, six,
                           one);
-        /* A strip and a code's description more or less. */
+        /* Tolerance: one strip and one code description. */
         assert_true(balanced <= fast + fast / 100);
         assert_true(small <= balanced + 100);
         assert_true(small <= six + six / 200 + 100);
@@ -249,8 +249,8 @@ static void more_effort_makes_smaller_files(void **state) {
     }
 }
 
-/* "none": rows as they are and their filter bytes, in stored blocks of up to 65535 bytes. A strip
- * has at most 256 KiB, and at least one row. */
+/* "none" stores unfiltered rows with their filter bytes, in stored blocks of up to 65535 bytes. A
+ * strip has at most 256 KiB, or one row. */
 static void none_stores_rows(void **state) {
     static const gf_format shapes[] = {
         {1, 1, 1, GF_U8},      {65533, 1, 1, GF_U8},  {65534, 1, 1, GF_U8},  {65535, 1, 1, GF_U8},
@@ -273,7 +273,7 @@ static void none_stores_rows(void **state) {
     }
 }
 
-/* 8 x 8 ordered dithering of a slope. */
+/* Return 8 x 8 ordered dithering of a gradient. */
 static size_t dither(size_t x, size_t y) {
     size_t threshold = 0;
     for (unsigned bit = 0; bit < 3; bit++)
@@ -281,7 +281,7 @@ static size_t dither(size_t x, size_t y) {
     return x / 32 % 64 > threshold ? 255 : 0;
 }
 
-/* Noise in tiles. */
+/* Return noise that repeats in tiles. */
 static size_t tiles(size_t x, size_t y, size_t c, size_t width, size_t height) {
     enum { ALL = 1 << 21 };
     static unsigned char noise[ALL];
@@ -291,9 +291,8 @@ static size_t tiles(size_t x, size_t y, size_t c, size_t width, size_t height) {
     return noise[((y % height * width + x % width) * 3 + c) % ALL];
 }
 
-/* What repeats, but not next to itself, takes few bits even without matches; with them far fewer.
- */
-static void patterns_are_found_even_if_fast(void **state) {
+/* Repeating patterns without runs: they need few bits without matches, and far fewer with them. */
+static void patterns_are_found_by_fast(void **state) {
     (void)state;
     for (int kind = 0; kind < 10; kind++) {
         gf_format format = {2000, 700, 1, GF_U8};
@@ -322,7 +321,7 @@ static void patterns_are_found_even_if_fast(void **state) {
         const size_t one = size_by_libpng(&format, pixels, 1);
         if (getenv("GF_TEST_SHOW"))
             print_message("%d: %zu, 1: %zu\n", kind, fast, one);
-        /* What a strip has seen, the next one does not know; libpng's is one stream. */
+        /* "fast" compresses each strip independently; libpng writes one stream. */
         assert_true(fast <= one + one / 10 || (kind == 7 && fast < row * format.height / 16));
         free(pixels);
     }
@@ -330,13 +329,13 @@ static void patterns_are_found_even_if_fast(void **state) {
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-/* Bytes that do not fit into one chunk, cut at every place. */
-static void chunks_hold_all_bytes(void **state) {
+/* Write more bytes than fit into one chunk, of every size. */
+static void chunks_contain_all_bytes(void **state) {
     enum { MAX = 50 };
     (void)state;
     for (size_t size = 1; size < 4 * MAX; size++) {
-        unsigned char capacity[GF_PNG_IDAT_HEAD + 4 * MAX + GF_PNG_IDAT_TAIL];
-        unsigned char *data = capacity + GF_PNG_IDAT_HEAD, *file;
+        unsigned char buffer[GF_PNG_IDAT_HEAD + 4 * MAX + GF_PNG_IDAT_TAIL];
+        unsigned char *data = buffer + GF_PNG_IDAT_HEAD, *file;
         gf_output *output;
         gf_error error = {0};
         size_t got, at = 0;
@@ -363,10 +362,10 @@ static void chunks_hold_all_bytes(void **state) {
     }
 }
 
-/* ---- failures -------------------------------------------------------------------------------- */
+/* ---- strips and options ---------------------------------------------------------------------- */
 
-/* Strips begin with what is in reach of matches above them. */
-static void strips_remember_those_above(void **state) {
+/* Strips with "small" start with the preceding data that matches can reach. */
+static void strips_match_those_above(void **state) {
     const gf_format format = {10000, 100, 1, GF_U8};
     unsigned char *pixels = draw(&format, 0, 6);
     (void)state;
@@ -376,7 +375,7 @@ static void strips_remember_those_above(void **state) {
     free(pixels);
 }
 
-static void refuses_other_efforts(void **state) {
+static void rejects_unknown_compressions(void **state) {
     const gf_format format = {3, 3, 1, GF_U8};
     static const char *const wrong[] = {"0", "9", "-1", "", "Fast", "small ", "None"};
     (void)state;
@@ -395,13 +394,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_threads_write_the_same_bytes),
         cmocka_unit_test(every_shape),
-        cmocka_unit_test(every_level_of_simd_writes_the_same),
+        cmocka_unit_test(simd_levels_write_the_same_bytes),
         cmocka_unit_test(more_effort_makes_smaller_files),
         cmocka_unit_test(none_stores_rows),
-        cmocka_unit_test(patterns_are_found_even_if_fast),
-        cmocka_unit_test(chunks_hold_all_bytes),
-        cmocka_unit_test(strips_remember_those_above),
-        cmocka_unit_test(refuses_other_efforts),
+        cmocka_unit_test(patterns_are_found_by_fast),
+        cmocka_unit_test(chunks_contain_all_bytes),
+        cmocka_unit_test(strips_match_those_above),
+        cmocka_unit_test(rejects_unknown_compressions),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

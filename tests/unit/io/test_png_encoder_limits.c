@@ -1,12 +1,11 @@
-/* The PNG encoder where it cannot go on, or must do with little: full disks, memory, callers that
- * leave. */
+/* PNG encoder at its limits: full disk, little memory, early close. */
 #include "io_util.h"
 
 #include "io/png.h"
 
 #include "png_encoder_util.h"
 
-/* Sanitizers, too, are to answer NULL where there is no memory. */
+/* Under sanitizers, failed allocations return NULL. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "allocator_may_return_null=1";
@@ -18,7 +17,7 @@ const char *__tsan_default_options(void) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-static void failures_of_the_disk_are_reported(void **state) {
+static void disk_errors_are_reported(void **state) {
     const gf_format format = {3000, 700, 3, GF_U8};
     const gf_file_options options = {.force = true, .format = "png"};
     unsigned char *pixels = draw(&format, 0, 3);
@@ -40,7 +39,7 @@ static void failures_of_the_disk_are_reported(void **state) {
     free(pixels);
 }
 
-static void may_be_left_at_any_row(void **state) {
+static void may_be_closed_at_any_row(void **state) {
     const gf_format format = {2000, 900, 3, GF_U8};
     unsigned char *pixels = draw(&format, 1, 4);
     (void)state;
@@ -58,8 +57,8 @@ static void may_be_left_at_any_row(void **state) {
     free(pixels);
 }
 
-/* As many threads as the memory is enough for, and no fewer than one. */
-static void keeps_to_the_memory(void **state) {
+/* The number of worker threads increases with the memory limit, from 0 to 8. */
+static void limits_the_threads_by_memory(void **state) {
     const gf_format format = {3000, 9000, 3, GF_U8};
     uint32_t before = 0;
     gf_error error = {0};
@@ -82,10 +81,11 @@ static void keeps_to_the_memory(void **state) {
     assert_int_equal(before, 8);
 }
 
-/* What one thread needs for rows of 30 MB is more than is free, and `small` needs more of them. */
+/* Rows of 30 MB: with exactly the memory of one thread, the encoder starts no workers. With one
+ * byte less it fails. "small" needs more memory than "fast". */
 static void wide_rows_are_counted(void **state) {
     const gf_format format = {10000000, 4, 3, GF_U8};
-    uint64_t held[2];
+    uint64_t used[2];
     gf_error error = {0};
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -97,13 +97,13 @@ static void wide_rows_are_counted(void **state) {
         assert_int_equal(open_encoder(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32,
                                       output, &sink, &error),
                          GF_OK);
-        held[i] = sink->memory;
+        used[i] = sink->memory;
         sink->ops->close(sink);
         sink = NULL;
         assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(
-            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, held[i], output, &sink, &error),
+            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i], output, &sink, &error),
             GF_OK);
         assert_int_equal(sink->threads, 0);
         sink->ops->close(sink);
@@ -111,19 +111,19 @@ static void wide_rows_are_counted(void **state) {
         assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(
-            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, held[i] - 1, output, &sink, &error),
+            open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i] - 1, output, &sink, &error),
             GF_FAILED);
         assert_null(sink);
         assert_non_null(strstr(error.message, "for the encoder"));
         assert_non_null(strstr(error.message, "--max-memory"));
     }
-    /* A row as it came, the one above, filtered and coded. */
-    assert_in_range(held[0], 80000000, 150000000);
-    assert_in_range(held[1], held[0] + 150000000, held[0] + 300000000);
+    /* Raw row, row above, filtered row and coded row. */
+    assert_in_range(used[0], 80000000, 150000000);
+    assert_in_range(used[1], used[0] + 150000000, used[0] + 300000000);
 }
 
-/* Rows so long that nothing can hold one. */
-static void memory_that_is_not_there_is_reported(void **state) {
+/* Rows too long for any memory. */
+static void failed_allocations_are_reported(void **state) {
     const gf_format format = {UINT64_C(1) << 45, 3, 4, GF_U8};
     (void)state;
     for (uint32_t threads = 1; threads < 3; threads++) {
@@ -143,10 +143,10 @@ static void memory_that_is_not_there_is_reported(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_of_the_disk_are_reported),
-        cmocka_unit_test(may_be_left_at_any_row),
-        cmocka_unit_test(memory_that_is_not_there_is_reported),
-        cmocka_unit_test(keeps_to_the_memory),
+        cmocka_unit_test(disk_errors_are_reported),
+        cmocka_unit_test(may_be_closed_at_any_row),
+        cmocka_unit_test(failed_allocations_are_reported),
+        cmocka_unit_test(limits_the_threads_by_memory),
         cmocka_unit_test(wide_rows_are_counted),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,4 +1,4 @@
-/* The row filters: the plain ones by hand, the fast ones against them. */
+/* PNG row filters: golden against values computed by hand, SIMD against golden. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "io/png_filter.h"
 #include "testing.h"
 
-/* As the specification has it, a byte at a time. */
+/* Filter a row byte by byte, as in the specification. */
 static void golden(unsigned filter, unsigned char *dst, const unsigned char *row,
                    const unsigned char *above, size_t n, size_t pixel) {
     for (size_t i = 0; i < n; i++) {
@@ -22,8 +22,8 @@ static void golden(unsigned filter, unsigned char *dst, const unsigned char *row
     }
 }
 
-static void predicts_as_the_format_says(void **state) {
-    /* Two bytes in front of each row: the pixel to the left of the first, zero. */
+static void golden_equals_values_by_hand(void **state) {
+    /* Two zero bytes precede each row: the pixel to the left of the first. */
     static const unsigned char above[] = {0, 0, 10, 200, 30, 250, 90, 0};
     static const unsigned char row[] = {0, 0, 11, 100, 35, 255, 80, 7};
     static const unsigned char wanted[GF_PNG_FILTERS][6] = {
@@ -31,8 +31,8 @@ static void predicts_as_the_format_says(void **state) {
         {11, 100, 35 - 11, 255 - 100, 80 - 35, 256 + 7 - 255},
         {11 - 10, 256 + 100 - 200, 35 - 30, 255 - 250, 256 + 80 - 90, 7},
         {11 - 5, 100 - 100, 35 - 20, 255 - 175, 80 - 62, 256 + 7 - 127},
-        /* Paeth: p = a + b - c with (a, b, c) = (0 10 0) b, (0 200 0) b, (11 30 10): 31, b;
-         * (100 250 200): 150, |50 100 50|: a; (35 90 30): 95, b; (255 0 250): 5, b. */
+        /* Paeth: p = a + b - c with (a, b, c) = (0 10 0) b, (0 200 0) b, (11 30 10): 31, b; (100
+         * 250 200): 150, |50 100 50|: a; (35 90 30): 95, b; (255 0 250): 5, b. */
         {11 - 10, 256 + 100 - 200, 35 - 30, 255 - 100, 256 + 80 - 90, 7},
     };
     (void)state;
@@ -43,8 +43,9 @@ static void predicts_as_the_format_says(void **state) {
     }
 }
 
-/* Every (left, above, above left) that matters to Paeth, on a grid of differences. */
-static void every_level_gives_the_same(void **state) {
+/* Compare all SIMD levels with golden. Values on coarse grids produce every order of (left, above,
+ * above left) for Paeth. */
+static void simd_levels_equal_golden(void **state) {
     enum { MAX = 700, FRONT = 64 };
     test_random random = {test_environment("GF_TEST_SEED", 81)};
     unsigned char row[FRONT + MAX], above[FRONT + MAX], plain[MAX], fast[MAX + 2 * TEST_MARGIN];
@@ -80,7 +81,7 @@ static void every_level_gives_the_same(void **state) {
 }
 
 static void magnitudes_add_up_over_long_rows(void **state) {
-    enum { LONG = 34000001 }; /* more than 32 bits can hold */
+    enum { LONG = 34000001 }; /* the sum exceeds 32 bits */
     unsigned char *residuals = malloc(LONG);
     (void)state;
     assert_non_null(residuals);
@@ -117,8 +118,8 @@ static void swaps_samples(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(predicts_as_the_format_says),
-        cmocka_unit_test(every_level_gives_the_same),
+        cmocka_unit_test(golden_equals_values_by_hand),
+        cmocka_unit_test(simd_levels_equal_golden),
         cmocka_unit_test(magnitudes_add_up_over_long_rows),
         cmocka_unit_test(swaps_samples),
     };

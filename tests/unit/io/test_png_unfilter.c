@@ -1,5 +1,4 @@
-/* The unfiltering of PNG rows: golden against rows worked out by hand, every SIMD level against
- * golden. */
+/* Unfiltering of PNG rows: golden against rows computed by hand, SIMD levels against golden. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +17,7 @@ enum { UNITS = sizeof units / sizeof *units };
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
-static void golden_is_the_specification(void **state) {
+static void golden_equals_values_by_hand(void **state) {
     static const struct {
         uint32_t filter, unit;
         unsigned char above[6], in[6], out[6];
@@ -39,16 +38,16 @@ static void golden_is_the_specification(void **state) {
          {10, 21, 32, 255, 255, 0},
          {1, 1, 1, 1, 0, 2},
          {6, 11, 17, 131, 133, 10}},
-        /* The first is up. Then left 15, up 20, corner 10: guess 25, up is nearest. Left 22, up 20,
-         * corner 20: guess 22, left. Left 25, up 100, corner 20: 105, up. Left 100, up 90, corner
-         * 100: 90, up. Left 90, up 94, corner 90: 94, up. */
+        /* The first byte is predicted by Up. Then (left, up, corner): (15, 20, 10): p = 25, up;
+         * (22, 20, 20): p = 22, left; (25, 100, 20): p = 105, up; (100, 90, 100): p = 90, up; (90,
+         * 94, 90): p = 94, up. */
         {GF_PNG_PAETH,
          1,
          {10, 20, 20, 100, 90, 94},
          {5, 2, 3, 0, 0, 255},
          {15, 22, 25, 100, 90, 93}},
-        /* Left 8, up 12, corner 10: guess 10, the corner. Left 10, up 10, corner 10: left. Left 12,
-         * up 20, corner 16: all the same for left and up: 16, the corner. */
+        /* (left, up, corner): (8, 12, 10): p = 10, corner; (10, 10, 10): left; (12, 20, 16): p =
+         * 16, corner. */
         {GF_PNG_PAETH,
          3,
          {10, 10, 16, 12, 10, 20},
@@ -66,9 +65,9 @@ static void golden_is_the_specification(void **state) {
     }
 }
 
-/* ---- every level ----------------------------------------------------------------------------- */
+/* ---- SIMD levels ----------------------------------------------------------------------------- */
 
-/* A row in painted memory, so far from aligned. */
+/* Row in painted memory, shifted from its alignment. */
 typedef struct test_row {
     unsigned char *memory, *bytes;
 } test_row;
@@ -90,7 +89,7 @@ static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, tes
     test_row out = new_row(bytes, test_below(random, 64), NULL);
     unsigned char *wanted = malloc(bytes);
     assert_non_null(wanted);
-    /* Also rows like those of images: little to add, and neighbours alike. */
+    /* Half of the rows resemble images: small residuals and similar neighbours. */
     if (test_below(random, 2) == 0)
         for (size_t i = 0; i < bytes; i++) {
             in.bytes[i] = (unsigned char)(in.bytes[i] % 5 - 2);
@@ -123,13 +122,13 @@ static void levels_equal_golden(void **state) {
             }
 }
 
-/* As the specification has it. */
-static int nearest(int a, int b, int c) {
+/* Return the Paeth predictor as the specification defines it. */
+static int paeth(int a, int b, int c) {
     const int p = a + b - c, pa = abs(p - a), pb = abs(p - b), pc = abs(p - c);
     return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
-/* Two pixels of eight bytes: the first is made to be `left`, the second then is the prediction. */
+/* Decode two pixels of eight bytes. The first decodes to `left`, the second to the prediction. */
 static void paeth_of_every_neighbourhood(void **state) {
     (void)state;
     for (int isa = -1; isa < GF_ISA_COUNT; isa++) {
@@ -149,7 +148,7 @@ static void paeth_of_every_neighbourhood(void **state) {
                     }
                     row(out, in, above, 16, 8, GF_PNG_PAETH);
                     for (int i = 0; i < 8; i++)
-                        if (out[i] != left + i || out[8 + i] != nearest(left + i, up, corner))
+                        if (out[i] != left + i || out[8 + i] != paeth(left + i, up, corner))
                             fail_msg("level %d: left %d, up %d, corner %d", isa, left + i, up,
                                      corner);
                 }
@@ -181,7 +180,7 @@ static void big_endian_becomes_native(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_is_the_specification),
+        cmocka_unit_test(golden_equals_values_by_hand),
         cmocka_unit_test(levels_equal_golden),
         cmocka_unit_test(paeth_of_every_neighbourhood),
         cmocka_unit_test(big_endian_becomes_native),

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* A literal with its size, zeros inside included. */
+/* A literal and its size, inner zero bytes included. */
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
 static gf_status load_text(const char *name, const void *data, size_t size, gf_format *format,
@@ -72,8 +72,7 @@ static void reads_plain_formats(void **state) {
     (void)state;
     assert_reads(TEXT("P2\n3 2\n255\n0 1 2\n# between\n003 254 255"), 3, 2, 1, GF_U8,
                  "\x00\x01\x02\x03\xfe\xff");
-    assert_reads(TEXT("P2 1 #\r1 255 7"), 1, 1, 1, GF_U8,
-                 "\x07"); /* a comment of an old Macintosh */
+    assert_reads(TEXT("P2 1 #\r1 255 7"), 1, 1, 1, GF_U8, "\x07"); /* a comment that ends with CR */
     assert_reads(TEXT("P3 1 2 255 1 2 3\n\n4 5 6\n"), 1, 2, 3, GF_U8, "\1\2\3\4\5\6");
     assert_reads(TEXT("P2 2 2 65535 0 65535 300 7 "), 2, 2, 1, GF_U16, deep);
     assert_fails(TEXT("P2 2 1 255 0 256"), "sample is greater than 255");
@@ -82,7 +81,7 @@ static void reads_plain_formats(void **state) {
     assert_fails(TEXT("P2 2 1 255 0"), "ends too early");
 }
 
-static void refuses_what_it_cannot_keep(void **state) {
+static void rejects_formats_that_lose_values(void **state) {
     (void)state;
     assert_fails(TEXT("P5 1 1 4095 ab"),
                  "x.pnm: maxval 4095 is not supported, only 255 and 65535; convert it first, "
@@ -143,7 +142,7 @@ static void reports_damage(void **state) {
     memset(line, 'W', sizeof line - 1);
     memcpy(line, "P7\n", 3);
     assert_fails(line, sizeof line - 1, "a header line is too long");
-    line[3] = '#'; /* a comment may be as long */
+    line[3] = '#'; /* a comment may have this length */
     assert_fails(line, sizeof line - 1, "ends too early");
     for (size_t size = 3; size < sizeof pgm - 1; size++)
         assert_fails(pgm, size, "ends too early");
@@ -183,7 +182,7 @@ static void writes_exact_bytes(void **state) {
     assert_bytes(path, TEXT("Pf\n1 1\n-0.1\n\x00\x00\x80\x3f"));
 }
 
-static void writes_what_it_reads(void **state) {
+static void reads_all_formats_that_it_writes(void **state) {
     static const char *const names[] = {"x.pgm", "x.ppm", "x.pnm", "x.pnm", "x.pam",
                                         "x.pam", "x.pam", "x.pam", "x.pfm", "x.pfm"};
     static const uint32_t channels[] = {1, 3, 1, 3, 1, 2, 3, 4, 1, 3};
@@ -204,21 +203,21 @@ static void writes_what_it_reads(void **state) {
     }
 }
 
-static void refuses_what_a_format_cannot_hold(void **state) {
+static void rejects_formats_by_extension(void **state) {
     (void)state;
-    assert_refused("y.pgm", &(gf_format){1, 1, 3, GF_U8}, "write .ppm");
-    assert_refused("y.ppm", &(gf_format){1, 1, 1, GF_U8}, "write .pgm");
-    assert_refused("y.pgm", &(gf_format){1, 1, 2, GF_U8}, "does not support an alpha channel");
-    assert_refused("y.pnm", &(gf_format){1, 1, 4, GF_U16}, "write .png or .pam");
-    assert_refused("y.ppm", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
-    assert_refused("y.pam", &(gf_format){1, 1, 4, GF_F32}, "write .pfm");
-    assert_refused("y.pfm", &(gf_format){1, 1, 1, GF_U16}, "only f32");
-    assert_refused("y.pfm", &(gf_format){1, 1, 4, GF_F32}, "does not support an alpha channel");
+    assert_rejected("y.pgm", &(gf_format){1, 1, 3, GF_U8}, "write .ppm");
+    assert_rejected("y.ppm", &(gf_format){1, 1, 1, GF_U8}, "write .pgm");
+    assert_rejected("y.pgm", &(gf_format){1, 1, 2, GF_U8}, "does not support an alpha channel");
+    assert_rejected("y.pnm", &(gf_format){1, 1, 4, GF_U16}, "write .png or .pam");
+    assert_rejected("y.ppm", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
+    assert_rejected("y.pam", &(gf_format){1, 1, 4, GF_F32}, "write .pfm");
+    assert_rejected("y.pfm", &(gf_format){1, 1, 1, GF_U16}, "only f32");
+    assert_rejected("y.pfm", &(gf_format){1, 1, 4, GF_F32}, "does not support an alpha channel");
 }
 
 /* ---- PFM ------------------------------------------------------------------------------------- */
 
-/* Two rows; the first float of the upper one is a NaN with a payload. */
+/* Two rows. The first float of the upper row is a NaN with a payload. */
 static const uint32_t pfm_pixels[] = {0x7fc12345, 0x3f800000, 0x00000001, 0x80000000};
 static const unsigned char pfm_little[] =
     "Pf\n2 2\n-2.5\n\x01\x00\x00\x00\x00\x00\x00\x80"
@@ -251,7 +250,7 @@ static void reads_pfm_of_both_orders(void **state) {
     assert_is_pfm(in_folder("b.pfm"));
 }
 
-/* Writes bytes into a new FIFO from a child process. */
+/* Write bytes to a new FIFO from a child process. */
 static pid_t feed(const char *path, const void *data, size_t size) {
     assert_int_equal(mkfifo(path, 0600), 0);
     pid_t child = fork();
@@ -265,13 +264,13 @@ static pid_t feed(const char *path, const void *data, size_t size) {
 }
 
 static void wait_for(pid_t child) {
-    int how;
+    int status;
 
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_int_equal(how, 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
-static void reads_pipes_as_files(void **state) {
+static void reads_pipes(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
@@ -339,8 +338,8 @@ static void writes_pfm_to_a_pipe(void **state) {
     assert_memory_equal(got, "Pf\n2 2\n-1.0\n", 12);
 }
 
-/* A file with a hole takes no room, and for ever to read: texts have an end. */
-static void leaves_text_without_end(void **state) {
+/* The length of text is limited: a sparse file uses no disk space, but takes very long to read. */
+static void limits_the_length_of_text(void **state) {
     static const struct {
         const char *start;
         char fill;
@@ -358,7 +357,7 @@ static void leaves_text_without_end(void **state) {
         const size_t length = strlen(files[i].start);
         memset(text, files[i].fill, size);
         memcpy(text, files[i].start, length);
-        /* What follows too late would be right. */
+        /* Valid text after the limit is not read. */
         memcpy(text + max + 100, "\n1 1 255\n1\n1\n", 14);
         put_bytes(in_folder("x.pgm"), text, size);
         assert_int_equal(load_image(in_folder("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
@@ -369,7 +368,7 @@ static void leaves_text_without_end(void **state) {
             strstr(error.message, "a line of its own") == NULL)
             fail_msg("%zu: %s", i, error.message);
     }
-    /* But much may be said. */
+    /* A comment of almost 1 MiB is valid. */
     gf_error error = {0};
     gf_format format;
     unsigned char *pixels;
@@ -386,16 +385,16 @@ static void leaves_text_without_end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(leaves_text_without_end, empty_folder),
+        cmocka_unit_test_teardown(limits_the_length_of_text, empty_folder),
         cmocka_unit_test_teardown(reads_headers, empty_folder),
         cmocka_unit_test_teardown(reads_plain_formats, empty_folder),
-        cmocka_unit_test_teardown(refuses_what_it_cannot_keep, empty_folder),
+        cmocka_unit_test_teardown(rejects_formats_that_lose_values, empty_folder),
         cmocka_unit_test_teardown(reports_damage, empty_folder),
         cmocka_unit_test_teardown(writes_exact_bytes, empty_folder),
-        cmocka_unit_test_teardown(writes_what_it_reads, empty_folder),
-        cmocka_unit_test_teardown(refuses_what_a_format_cannot_hold, empty_folder),
+        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_folder),
+        cmocka_unit_test_teardown(rejects_formats_by_extension, empty_folder),
         cmocka_unit_test_teardown(reads_pfm_of_both_orders, empty_folder),
-        cmocka_unit_test_teardown(reads_pipes_as_files, empty_folder),
+        cmocka_unit_test_teardown(reads_pipes, empty_folder),
         cmocka_unit_test_teardown(reads_standard_input, empty_folder),
         cmocka_unit_test_teardown(writes_pfm_to_a_pipe, empty_folder),
     };

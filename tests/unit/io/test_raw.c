@@ -1,4 +1,4 @@
-/* Rows without a header: what is read and written by their shape. */
+/* Raw rows without a header, read and written with a given shape. */
 #define _GNU_SOURCE /* mkfifo */
 
 #include "io_util.h"
@@ -36,7 +36,7 @@ static gf_status load_raw(const char *path, const char *text, uint64_t strip,
     return status;
 }
 
-/* Writes bytes into a new FIFO from a child process; a reader that ends before is no failure. */
+/* Write bytes to a new FIFO from a child process. The reader may close the FIFO early. */
 static pid_t feed(const char *path, const void *data, size_t size) {
     assert_int_equal(mkfifo(path, 0600), 0);
     pid_t child = fork();
@@ -61,7 +61,7 @@ static gf_status load_piped(const void *data, size_t size, const char *text, uin
     return status;
 }
 
-/* The same from a file and from a pipe, in one strip and row by row. */
+/* Read the same pixels from a file and from a pipe, with strips of every height. */
 static void assert_reads(const void *file, size_t size, const char *text, const void *expected) {
     const gf_raw raw = shape(text);
     const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
@@ -83,7 +83,7 @@ static void assert_reads(const void *file, size_t size, const char *text, const 
 
 static void reads_every_type_and_order(void **state) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3, 0xa55a};
-    const uint32_t bits[] = {0x3f800000, 0x7fc12345, 0x80000000, 1}; /* f32, one of them a NaN */
+    const uint32_t bits[] = {0x3f800000, 0x7fc12345, 0x80000000, 1}; /* f32, including a NaN */
 
     (void)state;
     assert_reads(TEXT("abcdef"), "3x2:u8", "abcdef");
@@ -99,7 +99,7 @@ static void reads_every_type_and_order(void **state) {
                  "2x2:f32be", bits);
 }
 
-static void reads_channels_behind_an_offset(void **state) {
+static void reads_channels_after_an_offset(void **state) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3, 0xa55a};
     static unsigned char far[10003];
 
@@ -110,12 +110,12 @@ static void reads_channels_behind_an_offset(void **state) {
     assert_reads(TEXT("header\x01\x02\xff\xfe\x00\x03\xa5\x5a"), "1x1x4:u16be+6", deep);
     memcpy(far + 9999, "rows", 4);
     assert_reads(far, sizeof far, "2x2:u8+9999", "rows");
-    /* More than what is looked at to tell other files. */
+    /* The offset is larger than the head that identifies other formats. */
     assert_reads("P5 1 1 255\nxxxxxxxxxabc", 23, "3x1:u8+20", "abc");
 }
 
-/* What would tell another kind of file is pixels here. */
-static void takes_no_notice_of_contents(void **state) {
+/* Bytes that identify other formats are pixels here. */
+static void ignores_the_contents(void **state) {
     (void)state;
     assert_reads(TEXT("\x89PNG\r\n\x1a\n"), "4x2:u8", "\x89PNG\r\n\x1a\n");
     assert_reads(TEXT("P5 1 1 255\r\nz"), "13x1:u8", "P5 1 1 255\r\nz");
@@ -138,7 +138,7 @@ static void assert_fails(const void *file, size_t size, const char *text, const 
     }
 }
 
-static void refuses_a_wrong_shape(void **state) {
+static void rejects_a_wrong_shape(void **state) {
     (void)state;
     assert_fails(TEXT("abcde"), "3x2:u8", "has 5 bytes, but --raw specifies 6; correct its shape",
                  "the file ends too early, in row 2 of 2");
@@ -148,7 +148,7 @@ static void refuses_a_wrong_shape(void **state) {
                  "the file ends too early, in row 2 of 2");
     assert_fails(TEXT("abcdef"), "1x2x3:u16be+100", "has 6 bytes, but --raw specifies 112",
                  "the file ends too early, in row 1 of 2");
-    /* What could be the line end of a header is none. */
+    /* CR LF is data, not the end of a header line. */
     assert_fails(TEXT("\r\nabc"), "3x1:u8+1", "has 5 bytes, but --raw specifies 4",
                  "contains more than the 4 bytes");
     assert_fails(TEXT(""), "1x1:u8", "the file is empty", "the file is empty");
@@ -156,7 +156,7 @@ static void refuses_a_wrong_shape(void **state) {
     assert_fails(TEXT("a"), "1x1:u8+9223372036854775807", "more bytes than any file", NULL);
 }
 
-static void keeps_to_its_limits(void **state) {
+static void enforces_the_limits(void **state) {
     const gf_raw raw = shape("3x2:u16"), none = {{0, 1, 1, GF_U8}, 0, false};
     const gf_raw odd = {{1, 1, 5, GF_U8}, 0, false}, far = {{1, 1, 1, GF_U8}, UINT64_MAX, false};
     gf_source *source;
@@ -182,7 +182,7 @@ static void keeps_to_its_limits(void **state) {
     assert_message(&error, "--raw specifies more bytes than any file can have");
 }
 
-static void reports_what_it_holds(void **state) {
+static void reports_the_format(void **state) {
     static const struct {
         const char *text, *stored;
     } cases[] = {{"4x2:u8", "8-bit raw"},
@@ -222,16 +222,16 @@ static void reads_standard_input(void **state) {
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
     assert_int_equal(fgetc(stdin), EOF);
-    /* Where something was read before, its size tells nothing. */
+    /* If standard input was partly read before, the size of the file is not checked. */
     assert_int_equal(fseek(stdin, 2, SEEK_SET), 0);
     assert_int_equal(load_raw("-", "3x2:u8", 1, &pixels, &error), GF_OK);
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
 }
 
-/* ---- by several threads ---------------------------------------------------------------------- */
+/* ---- several threads ------------------------------------------------------------------------- */
 
-static void reads_the_same_with_any_threads(void **state) {
+static void reads_the_same_pixels_with_any_threads(void **state) {
     static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
 
     (void)state;
@@ -297,8 +297,8 @@ static void writes_exact_bytes(void **state) {
     assert_bytes(in_folder("a.raw"), TEXT("abcd"));
 }
 
-/* Small, and large enough for several threads; of every type and number of channels. */
-static void writes_what_it_reads(void **state) {
+/* Every type and number of channels; small images, and one large enough for several threads. */
+static void reads_all_formats_that_it_writes(void **state) {
     static const uint64_t sizes[][2] = {{1, 1}, {13, 1}, {31, 22}, {1500, 500}};
 
     (void)state;
@@ -327,15 +327,15 @@ static void writes_what_it_reads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(reads_every_type_and_order, empty_folder),
-        cmocka_unit_test_teardown(reads_channels_behind_an_offset, empty_folder),
-        cmocka_unit_test_teardown(takes_no_notice_of_contents, empty_folder),
-        cmocka_unit_test_teardown(refuses_a_wrong_shape, empty_folder),
-        cmocka_unit_test_teardown(keeps_to_its_limits, empty_folder),
-        cmocka_unit_test_teardown(reports_what_it_holds, empty_folder),
+        cmocka_unit_test_teardown(reads_channels_after_an_offset, empty_folder),
+        cmocka_unit_test_teardown(ignores_the_contents, empty_folder),
+        cmocka_unit_test_teardown(rejects_a_wrong_shape, empty_folder),
+        cmocka_unit_test_teardown(enforces_the_limits, empty_folder),
+        cmocka_unit_test_teardown(reports_the_format, empty_folder),
         cmocka_unit_test_teardown(reads_standard_input, empty_folder),
-        cmocka_unit_test_teardown(reads_the_same_with_any_threads, empty_folder),
+        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_folder),
         cmocka_unit_test_teardown(writes_exact_bytes, empty_folder),
-        cmocka_unit_test_teardown(writes_what_it_reads, empty_folder),
+        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,11 +1,11 @@
-/* The shape of rows without a header, as text. */
+/* Parsing of --raw: the shape of rows without a header. */
 #include "io_util.h"
 
 static void parses_shapes(void **state) {
     static const struct {
         const char *text;
         gf_raw raw;
-    } good[] = {
+    } valid[] = {
         {"4x3:u8", {{4, 3, 1, GF_U8}, 0, false}},
         {"4x3:u16", {{4, 3, 1, GF_U16}, 0, false}},
         {"4x3:u16le", {{4, 3, 1, GF_U16}, 0, false}},
@@ -23,19 +23,19 @@ static void parses_shapes(void **state) {
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
         gf_raw raw = {{9, 9, 9, GF_F32}, 9, true};
         gf_error error = {0};
-        if (gf_raw_parse(good[i].text, &raw, &error) != GF_OK)
+        if (gf_raw_parse(valid[i].text, &raw, &error) != GF_OK)
             fail_msg("%s", error.message);
-        assert_true(gf_format_equal(&raw.format, &good[i].raw.format));
-        assert_int_equal(raw.offset, good[i].raw.offset);
-        assert_int_equal(raw.big_endian, good[i].raw.big_endian);
+        assert_true(gf_format_equal(&raw.format, &valid[i].raw.format));
+        assert_int_equal(raw.offset, valid[i].raw.offset);
+        assert_int_equal(raw.big_endian, valid[i].raw.big_endian);
     }
 }
 
-static void refuses_other_text(void **state) {
-    static const char *const bad[] = {
+static void rejects_other_text(void **state) {
+    static const char *const invalid[] = {
         "",
         "4",
         "4x3",
@@ -97,22 +97,22 @@ static void refuses_other_text(void **state) {
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         gf_raw raw = {{9, 8, 7, GF_F32}, 6, true};
         gf_error error = {0};
-        if (gf_raw_parse(bad[i], &raw, &error) != GF_USAGE)
-            fail_msg("'%s' is taken", bad[i]);
+        if (gf_raw_parse(invalid[i], &raw, &error) != GF_USAGE)
+            fail_msg("'%s' was accepted", invalid[i]);
         assert_message(&error, "': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as ");
         assert_true(raw.format.width == 9 && raw.format.height == 8 && raw.format.channels == 7);
         assert_true(raw.format.type == GF_F32 && raw.offset == 6 && raw.big_endian);
-        assert_int_equal(gf_raw_parse(bad[i], &raw, NULL), GF_USAGE);
+        assert_int_equal(gf_raw_parse(invalid[i], &raw, NULL), GF_USAGE);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses_shapes),
-        cmocka_unit_test(refuses_other_text),
+        cmocka_unit_test(rejects_other_text),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,5 +1,5 @@
-/* Rows of plain files, read and written by any number of threads: the same bytes, and the same
- * failures. */
+/* Rows of uncompressed files: any number of threads reads and writes equal bytes and returns equal
+ * errors. */
 #define _GNU_SOURCE /* unshare */
 
 #include "io_util.h"
@@ -17,7 +17,7 @@
 
 /* ---- byte order ------------------------------------------------------------------------------ */
 
-static void swaps_bytes_of_any_number(void **state) {
+static void swaps_any_number_of_bytes(void **state) {
     unsigned char in[700], out[700], expected[700];
     uint32_t seed = 1;
 
@@ -58,7 +58,7 @@ static void swaps_bytes_of_any_number(void **state) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Small ones; rows shorter and longer than what is copied; rows larger than a thread's part. */
+/* Small images; rows shorter and longer than one copy; rows larger than the part of one thread. */
 static const gf_format formats[] = {
     {1, 1, 1, GF_U8},      {3, 100000, 1, GF_U8},  {511, 3000, 1, GF_U8}, {301, 700, 3, GF_U8},
     {64, 9000, 4, GF_U8},  {5, 70000, 2, GF_U16},  {700, 900, 1, GF_U16}, {400000, 3, 1, GF_U16},
@@ -70,7 +70,7 @@ static const char *name_of(const gf_format *format) {
     return format->type == GF_F32 ? "x.pfm" : "x.pam";
 }
 
-/* The file as the formats define it, made sample by sample. */
+/* Make the file sample by sample, as the format defines it. */
 static unsigned char *make_file(const gf_format *format, const unsigned char *pixels,
                                 size_t *size) {
     const size_t row = gf_row_bytes(format), bytes = gf_type_bytes(format->type);
@@ -97,7 +97,7 @@ static unsigned char *make_file(const gf_format *format, const unsigned char *pi
     return file;
 }
 
-static void reads_the_same_with_any_threads(void **state) {
+static void reads_the_same_pixels_with_any_threads(void **state) {
     const uint32_t threads[] = {1, 2, 7, 16};
 
     (void)state;
@@ -126,8 +126,8 @@ static void reads_the_same_with_any_threads(void **state) {
     }
 }
 
-/* Without a stride between rows, too: then many of them are one piece. */
-static void reads_rows_that_lie_together(void **state) {
+/* Contiguous rows: one read call transfers many of them. */
+static void reads_contiguous_rows(void **state) {
     const gf_format format = {1000, 1500, 1, GF_U16};
     unsigned char *pixels = random_pixels(&format, 5);
     const size_t bytes = gf_row_bytes(&format) * format.height;
@@ -158,8 +158,9 @@ static void reads_rows_that_lie_together(void **state) {
     free(pixels);
 }
 
-/* A file that is cut after it was opened: the first row that is missing is told, whoever met it. */
-static void reports_where_a_file_was_cut(void **state) {
+/* A file is truncated after it was opened. The error names the first missing row, whichever thread
+ * detects the end. */
+static void reports_the_first_missing_row(void **state) {
     const gf_format format = {1000, 3000, 1, GF_U8};
     unsigned char *pixels = random_pixels(&format, 6), *got = malloc(1100 * 3000);
     size_t size;
@@ -185,7 +186,7 @@ static void reports_where_a_file_was_cut(void **state) {
     free(pixels);
 }
 
-/* What follows an image on standard input is the next reader's. */
+/* Data after an image on standard input remains for the next reader. */
 static void leaves_the_rest_of_standard_input(void **state) {
     gf_format format;
     unsigned char *pixels;
@@ -204,7 +205,7 @@ static void leaves_the_rest_of_standard_input(void **state) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Writes packed pixels in three strips from rows with gaps. */
+/* Write packed pixels in three strips from rows with gaps. */
 static gf_status write_image(const char *path, const gf_format *format, const unsigned char *pixels,
                              uint32_t threads, uint32_t *used, gf_error *error) {
     const size_t row = gf_row_bytes(format), stride = row + MARGIN;
@@ -255,13 +256,13 @@ static void write_all_formats(void) {
     }
 }
 
-static void writes_the_same_with_any_threads(void **state) {
+static void writes_the_same_bytes_with_any_threads(void **state) {
     (void)state;
     write_all_formats();
 }
 
-/* A pipe that is full takes a part of what it is given, and then nothing for a while. */
-static void writes_to_a_pipe_that_does_not_wait(void **state) {
+/* A full pipe accepts a part of the data, and then no data for a while. */
+static void writes_to_a_nonblocking_pipe(void **state) {
     const gf_format format = {5001, 100, 1, GF_U8};
     unsigned char *pixels = random_pixels(&format, 3);
     size_t size, got = 0;
@@ -279,13 +280,13 @@ static void writes_to_a_pipe_that_does_not_wait(void **state) {
         const size_t stride = 5001 + MARGIN;
         unsigned char *rows = calloc(100, stride);
         gf_sink *sink;
-        bool good = rows && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && dup2(ends[1], 1) == 1;
-        for (size_t y = 0; good && y < 100; y++)
+        bool ok = rows && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && dup2(ends[1], 1) == 1;
+        for (size_t y = 0; ok && y < 100; y++)
             memcpy(rows + y * stride, pixels + y * 5001, 5001);
-        good = good && !gf_sink_open("-", &format, NULL, &options, 1, &sink, NULL) &&
-               !sink->ops->write(sink, rows, stride, 100, NULL) &&
-               !sink->ops->finish(sink, NULL, NULL) && !gf_output_commit(sink->output, NULL);
-        _exit(good ? 0 : 1);
+        ok = ok && !gf_sink_open("-", &format, NULL, &options, 1, &sink, NULL) &&
+             !sink->ops->write(sink, rows, stride, 100, NULL) &&
+             !sink->ops->finish(sink, NULL, NULL) && !gf_output_commit(sink->output, NULL);
+        _exit(ok ? 0 : 1);
     }
     close(ends[1]);
     for (ssize_t more = 1; more > 0; got += (size_t)more) {
@@ -303,10 +304,9 @@ static void writes_to_a_pipe_that_does_not_wait(void **state) {
     free(pixels);
 }
 
-/* ---- in memory, where several threads write -------------------------------------------------- */
+/* ---- several threads that write to a tmpfs --------------------------------------------------- */
 
-/* Runs a test in a process of its own on a file system in memory of so many bytes; skips where that
- * is not allowed. */
+/* Run a test in a child on a tmpfs with these options. Skip it if mounting is not allowed. */
 static void run_in_memory(const char *options, void (*run)(void)) {
     enum { CANNOT = 77 };
     int code = 0;
@@ -323,14 +323,14 @@ static void run_in_memory(const char *options, void (*run)(void)) {
     }
     assert_int_equal(waitpid(child, &code, 0), child);
     if (WIFEXITED(code) && WEXITSTATUS(code) == CANNOT)
-        test_skip("no file system may be mounted");
+        test_skip("mounting a file system is not permitted");
     assert_true(WIFEXITED(code));
     assert_int_equal(WEXITSTATUS(code), 0);
 }
 
-/* In the child, where cmocka's failures would jump out of it. */
-static void must(bool good, const char *what) {
-    if (!good) {
+/* Exit with a message if a condition fails: in the child, cmocka's assertions would jump out. */
+static void must(bool ok, const char *what) {
+    if (!ok) {
         fprintf(stderr, "%s\n", what);
         _exit(1);
     }
@@ -342,16 +342,17 @@ static void write_by_several(void) {
     uint32_t used;
 
     must(write_image(in_folder("x.pam"), &format, pixels, 4, &used, NULL) == GF_OK, "cannot write");
-    must(used == 4, "not by 4 threads");
-    must(unlink(in_folder("x.pam")) == 0, "not there");
+    must(used == 4, "not written by 4 threads");
+    must(unlink(in_folder("x.pam")) == 0, "no output");
     must(write_image(in_folder("x.pam"), &format, pixels, 2, &used, NULL) == GF_OK, "cannot write");
     must(used == 0, "2 threads would be slower than 1");
-    must(unlink(in_folder("x.pam")) == 0, "not there");
+    must(unlink(in_folder("x.pam")) == 0, "no output");
     free(pixels);
     write_all_formats();
 }
 
-/* No signal, nothing left, the same message, wherever the room ends. */
+/* Check that a full file system causes no signal, leaves no file, and returns the same error at
+ * every size. */
 static void fill_the_disk(void) {
     for (uint64_t height = 100; height < 8000; height += 700) {
         for (uint32_t threads = 1; threads <= 16; threads += 5) {
@@ -365,10 +366,10 @@ static void fill_the_disk(void) {
                 must(status == GF_FAILED, "written to a full disk");
                 must(strstr(error.message, "x.pam: cannot write: No space left on device") != NULL,
                      error.message);
-                must(count_files(false) == 0, "something was left behind");
+                must(count_files(false) == 0, "a file was left");
             } else {
                 must(status == GF_OK, error.message);
-                must(count_files(true) == 1, "not there, or not alone");
+                must(count_files(true) == 1, "no output, or another file was left");
             }
             free(pixels);
         }
@@ -387,13 +388,13 @@ static void survives_a_full_disk(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(swaps_bytes_of_any_number),
-        cmocka_unit_test_teardown(reads_the_same_with_any_threads, empty_folder),
-        cmocka_unit_test_teardown(reads_rows_that_lie_together, empty_folder),
-        cmocka_unit_test_teardown(reports_where_a_file_was_cut, empty_folder),
+        cmocka_unit_test(swaps_any_number_of_bytes),
+        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_folder),
+        cmocka_unit_test_teardown(reads_contiguous_rows, empty_folder),
+        cmocka_unit_test_teardown(reports_the_first_missing_row, empty_folder),
         cmocka_unit_test_teardown(leaves_the_rest_of_standard_input, empty_folder),
-        cmocka_unit_test_teardown(writes_the_same_with_any_threads, empty_folder),
-        cmocka_unit_test(writes_to_a_pipe_that_does_not_wait),
+        cmocka_unit_test_teardown(writes_the_same_bytes_with_any_threads, empty_folder),
+        cmocka_unit_test(writes_to_a_nonblocking_pipe),
         cmocka_unit_test_teardown(writes_by_several_threads_in_memory, empty_folder),
         cmocka_unit_test_teardown(survives_a_full_disk, empty_folder),
     };

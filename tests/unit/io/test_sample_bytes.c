@@ -1,4 +1,4 @@
-/* The bytes of files of extracted samples, worked out by hand or by other means. */
+/* Bytes of files of extracted samples, compared with bytes made by hand and by independent code. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "sample_util.h"
@@ -11,13 +11,13 @@
 
 static const gf_sample_layout luma32 = {
     .type = GF_F32, .width = 2, .channels = 1, .names = {"luma"}, .indices = {GF_SAMPLE_LUMA}};
-/* Blue alone, and alpha: the file has the place in the pixel. */
+/* Only blue and alpha: the file contains the index of the channel in the pixel. */
 static const gf_sample_layout blue_alpha8 = {
     .type = GF_U8, .width = 3, .channels = 2, .names = {"b", "a"}, .indices = {2, 3}};
 
 /* ---- bytes, by hand -------------------------------------------------------------------------- */
 
-/* Bin 5: red of (0, 0), blue of (3, 0). Bin 65535: green of (1, 1): (1 * 4 + 1) * 3 + 1 = 16. The
+/* Bin 5: red of (0, 0), blue of (3, 0). Bin 65535: green of (1, 1) at (1 * 4 + 1) * 3 + 1 = 16. The
  * values are not aligned. */
 static void put_rgb16(gf_sample_sink *sink) {
     const uint16_t low[] = {0, 1234}, high = 65535;
@@ -36,7 +36,7 @@ static void put_luma32(gf_sample_sink *sink) {
     put(sink, 0, (const uint64_t[]){0, 1, 2, 3, 4, 5, 1000001}, values, 7);
 }
 
-/* 3 pixels a row, 2 channels: position 7 is alpha of (0, 1). */
+/* 3 pixels per row, 2 channels: position 7 is alpha of (0, 1). */
 static void put_blue_alpha8(gf_sample_sink *sink) {
     put(sink, 0, (const uint64_t[]){2, 7}, "\x01\x02", 2);
 }
@@ -153,7 +153,7 @@ static const struct example {
     },
 };
 
-/* The file of an example of a kind, as it must be: malloc'ed. */
+/* Return the expected file of an example, allocated with malloc. */
 static char *expect(const struct example *example, const char *kind, size_t *size) {
     const size_t records = example->count * example->npy_size;
     char *all = calloc(1, 1024);
@@ -164,7 +164,7 @@ static char *expect(const struct example *example, const char *kind, size_t *siz
         *size = strlen(all);
         return all;
     }
-    /* 0xb6 = 182: with the ten bytes before it the text ends at 192, three times 64. */
+    /* 0xb6 = 182: with the ten bytes before it, the text ends at 192 = 3 * 64. */
     memset(all, ' ', 191);
     memcpy(all, "\x93NUMPY\x01\x00\xb6\x00", 10);
     memcpy(all + 10, example->npy_text, strlen(example->npy_text));
@@ -174,7 +174,7 @@ static char *expect(const struct example *example, const char *kind, size_t *siz
     return all;
 }
 
-static void writes_these_bytes(void **state) {
+static void writes_the_expected_bytes(void **state) {
     (void)state;
     for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {
         for (size_t k = 0; k < 3; k++) {
@@ -213,7 +213,7 @@ static void writes_no_samples(void **state) {
     free(npy);
 }
 
-/* Positions have 64 bits, and JSON numbers 53. */
+/* Positions have 64 bits. JSON numbers are exact up to 53 bits. */
 static void writes_large_positions(void **state) {
     const gf_sample_layout layout = {
         .type = GF_U8, .width = UINT64_C(1) << 60, .channels = 2, .names = {"grey", "a"}};
@@ -243,10 +243,9 @@ static void writes_large_positions(void **state) {
     assert_bytes(in_folder("a.json"), json, sizeof json - 1);
 }
 
-/* ---- by other means ----------------------------------------------------------------------------
- */
+/* ---- independent code ------------------------------------------------------------------------ */
 
-/* The file of put_many. */
+/* Return the expected file of put_many. */
 static char *expect_many(const char *kind, size_t *size) {
     char *all = NULL;
     FILE *file = open_memstream(&all, size);
@@ -306,13 +305,13 @@ static void writes_many_in_several_calls(void **state) {
     }
 }
 
-/* NumPy's own reading of the first two examples, where it is installed. */
-static void numpy_loads_it(void **state) {
+/* Load the first two examples with NumPy, if it is installed. */
+static void numpy_loads_the_files(void **state) {
     char command[6000];
 
     (void)state;
     if (system("python3 -c 'import numpy' 2>/dev/null") != 0) {
-        test_skip("there is no NumPy");
+        test_skip("NumPy is not installed");
     }
     for (size_t e = 0; e < 2; e++) {
         gf_sample_sink *sink =
@@ -335,11 +334,11 @@ static void numpy_loads_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(writes_these_bytes, empty_folder),
+        cmocka_unit_test_teardown(writes_the_expected_bytes, empty_folder),
         cmocka_unit_test_teardown(writes_no_samples, empty_folder),
         cmocka_unit_test_teardown(writes_large_positions, empty_folder),
         cmocka_unit_test_teardown(writes_many_in_several_calls, empty_folder),
-        cmocka_unit_test_teardown(numpy_loads_it, empty_folder),
+        cmocka_unit_test_teardown(numpy_loads_the_files, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,4 +1,4 @@
-/* Files of extracted samples: which kind, where to, and what happens when they fail. */
+/* Files of extracted samples: formats, destinations and failures. */
 #define _GNU_SOURCE
 
 #include "sample_util.h"
@@ -26,17 +26,17 @@ static void assert_no_sink(const char *path, const char *format, gf_status statu
     assert_message(&error, part);
 }
 
-/* Runs in a child, where standard output and limits may be changed. It must not assert: that would
- * go on with the next test there. */
+/* Run a function in a child process, where standard output and limits may be changed. The function
+ * must not assert: a failed assertion would start the next test in the child. */
 static void in_child(bool (*run)(void)) {
-    int how;
+    int status;
     pid_t child = fork();
 
     assert_int_not_equal(child, -1);
     if (child == 0)
         _exit(run() ? 0 : 1);
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_int_equal(how, 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static gf_status try_file(const char *path, const char *format, const gf_sample_layout *layout,
@@ -60,7 +60,7 @@ static gf_status try_file(const char *path, const char *format, const gf_sample_
 
 /* ---- outputs that cannot seek ---------------------------------------------------------------- */
 
-/* Opens a pipe in the folder at both ends. */
+/* Open both ends of a pipe in the folder. */
 static gf_sample_sink *open_pipe(const char *format, int *reader) {
     assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
     *reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
@@ -68,7 +68,7 @@ static gf_sample_sink *open_pipe(const char *format, int *reader) {
     return open_sink(in_folder("pipe"), format, &grey8);
 }
 
-/* What goes into a pipe is what goes into a file. */
+/* A pipe receives the same bytes as a file. */
 static void writes_into_a_pipe(void **state) {
     (void)state;
     for (size_t k = 0; k < 3; k++) {
@@ -134,7 +134,7 @@ static bool to_a_terminal(void) {
 
     if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0 ||
         dup2(open(ptsname(terminal), O_RDWR | O_NOCTTY), STDOUT_FILENO) < 0)
-        return true; /* there are no terminals here */
+        return true; /* no terminals available */
     return try_file("-", "npy", &grey8, write_grey8, 4, &error) == GF_USAGE &&
            strstr(error.message, "standard output is a terminal") != NULL &&
            try_file("-", "csv", &grey8, write_grey8, 4, &error) == GF_OK &&
@@ -146,7 +146,7 @@ static void writes_only_text_to_a_terminal(void **state) {
     in_child(to_a_terminal);
 }
 
-static void wants_the_count_first(void **state) {
+static void requires_the_count_first(void **state) {
     int reader;
     gf_error error = {0};
 
@@ -169,18 +169,18 @@ static void wants_the_count_first(void **state) {
     close(reader);
 }
 
-static void refuses_a_wrong_count(void **state) {
+static void rejects_a_wrong_count(void **state) {
     (void)state;
     for (size_t k = 0; k < 3; k++) {
-        for (uint64_t reported = 3; reported <= 5; reported += 2) {
+        for (uint64_t announced = 3; announced <= 5; announced += 2) {
             char part[64];
             gf_error error = {0};
             gf_sample_sink *sink = open_sink(in_folder("a"), kinds[k], &grey8);
 
-            assert_int_equal(gf_sample_sink_count(sink, reported, &error), GF_OK);
+            assert_int_equal(gf_sample_sink_count(sink, announced, &error), GF_OK);
             put_grey8(sink);
             assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
-            snprintf(part, sizeof part, "/a: expected %" PRIu64 " samples, got 4", reported);
+            snprintf(part, sizeof part, "/a: expected %" PRIu64 " samples, got 4", announced);
             assert_message(&error, part);
             gf_sample_sink_close(sink);
             assert_int_equal(count_files(false), 0);
@@ -193,9 +193,9 @@ static void refuses_a_wrong_count(void **state) {
     gf_sample_sink_close(sink);
 }
 
-/* ---- complete or not at all ------------------------------------------------------------------ */
+/* ---- complete or absent ---------------------------------------------------------------------- */
 
-static void leaves_nothing_unless_in_place(void **state) {
+static void leaves_nothing_without_a_commit(void **state) {
     gf_error error = {0};
 
     (void)state;
@@ -211,7 +211,7 @@ static void leaves_nothing_unless_in_place(void **state) {
     }
 }
 
-static void keeps_what_exists_without_force(void **state) {
+static void keeps_existing_files_without_force(void **state) {
     gf_sample_sink *sink;
     gf_error error = {0};
 
@@ -229,11 +229,11 @@ static void keeps_what_exists_without_force(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-/* A few samples fail in the end, many where they are written. */
+/* A few samples fail in finish, many in write. */
 static void reports_a_full_device(void **state) {
     (void)state;
     if (access("/dev/full", W_OK) != 0)
-        test_skip("/dev/full is not there");
+        test_skip("/dev/full does not exist");
     for (size_t k = 0; k < 3; k++) {
         static const uint64_t positions[20000];
         static const uint16_t values[20000];
@@ -255,17 +255,17 @@ static void reports_a_full_device(void **state) {
     }
 }
 
-/* No file may grow past 60 bytes, as on a full disk. */
+/* Limit the size of files to 60 bytes, as on a full disk. */
 static bool past_a_limit(void) {
     const struct rlimit limit = {60, 60};
-    bool good = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+    bool ok = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
 
-    for (size_t k = 0; k < 3 && good; k++) {
+    for (size_t k = 0; k < 3 && ok; k++) {
         gf_error error = {0};
-        good = try_file(in_folder("a"), kinds[k], &grey8, write_grey8, 4, &error) == GF_FAILED &&
-               strstr(error.message, "/a: cannot write: File too large") != NULL;
+        ok = try_file(in_folder("a"), kinds[k], &grey8, write_grey8, 4, &error) == GF_FAILED &&
+             strstr(error.message, "/a: cannot write: File too large") != NULL;
     }
-    return good;
+    return ok;
 }
 
 static void leaves_nothing_after_a_failure(void **state) {
@@ -274,9 +274,9 @@ static void leaves_nothing_after_a_failure(void **state) {
     assert_int_equal(count_files(false), 0);
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- formats by name ------------------------------------------------------------------------- */
 
-static void chooses_the_kind(void **state) {
+static void chooses_the_format(void **state) {
     (void)state;
     assert_no_sink(in_folder("a.png"), NULL, GF_USAGE,
                    "/a.png: unknown sample format; use the extension .csv, .npy or .json");
@@ -306,13 +306,13 @@ int main(void) {
         cmocka_unit_test_teardown(writes_into_a_pipe, empty_folder),
         cmocka_unit_test_teardown(writes_standard_output, empty_folder),
         cmocka_unit_test_teardown(writes_only_text_to_a_terminal, empty_folder),
-        cmocka_unit_test_teardown(wants_the_count_first, empty_folder),
-        cmocka_unit_test_teardown(refuses_a_wrong_count, empty_folder),
-        cmocka_unit_test_teardown(leaves_nothing_unless_in_place, empty_folder),
-        cmocka_unit_test_teardown(keeps_what_exists_without_force, empty_folder),
+        cmocka_unit_test_teardown(requires_the_count_first, empty_folder),
+        cmocka_unit_test_teardown(rejects_a_wrong_count, empty_folder),
+        cmocka_unit_test_teardown(leaves_nothing_without_a_commit, empty_folder),
+        cmocka_unit_test_teardown(keeps_existing_files_without_force, empty_folder),
         cmocka_unit_test_teardown(reports_a_full_device, empty_folder),
         cmocka_unit_test_teardown(leaves_nothing_after_a_failure, empty_folder),
-        cmocka_unit_test_teardown(chooses_the_kind, empty_folder),
+        cmocka_unit_test_teardown(chooses_the_format, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

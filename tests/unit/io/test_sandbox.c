@@ -1,4 +1,4 @@
-/* What runs in the sandbox does its work and no harm; where there is no sandbox, nothing runs. */
+/* The sandbox: allowed work runs, other work is stopped; without a sandbox, no decoder runs. */
 #define _GNU_SOURCE /* syscall */
 
 #include <errno.h>
@@ -18,12 +18,12 @@
 
 #include "sandbox_util.h"
 
-static char victim[2048]; /* a file that nobody may make */
+static char victim[2048]; /* path of a file that a child tries to create */
 
-/* ---- works ----------------------------------------------------------------------------------- */
+/* ---- work functions -------------------------------------------------------------------------- */
 
 static void leaves_early(void *context) {
-    does_its_work(context);
+    succeeds(context);
     gf_sandbox_exit(0);
     shared->survived = 1;
 }
@@ -104,7 +104,7 @@ static void waits(void *context) {
     shared->survived = 1;
 }
 
-/* As the sanitizers have it, too. */
+/* Write to an unmapped address, also under sanitizers. */
 __attribute__((no_sanitize("address", "undefined"))) static void writes_nowhere(void *context) {
     volatile uintptr_t nowhere = 8;
     (void)context;
@@ -113,7 +113,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void writes_nowhere(
     shared->survived = 1;
 }
 
-/* Another image's pixels, or an output. */
+/* Write to the memory of another image or of an output. */
 __attribute__((no_sanitize("address", "undefined"))) static void writes_a_byte(void *context) {
     shared->reached = 1;
     *(volatile unsigned char *)context = 1;
@@ -125,7 +125,7 @@ __attribute__((no_sanitize("address", "undefined"))) static void reads_a_byte(vo
     shared->survived = *(volatile unsigned char *)context + 1;
 }
 
-/* The page behind what is shared is not there. */
+/* Write past the shared memory: the next page is not mapped. */
 __attribute__((no_sanitize("address"))) static void writes_past_its_memory(void *context) {
     volatile unsigned char *bytes = context;
     shared->reached = 1;
@@ -147,27 +147,27 @@ static void calls_itself_without_end(void *context) {
     shared->survived = deep(&first) + 1;
 }
 
-static void says_that_there_is_no_sandbox(void *context) {
+static void reports_no_sandbox(void *context) {
     (void)context;
     shared->reached = 1;
     gf_sandbox_exit(EINVAL);
     shared->survived = 1;
 }
 
-/* ---- what becomes of them -------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-static void lets_work_be_done(void **state) {
+static void runs_allowed_work(void **state) {
     int mine = 5;
 
     (void)state;
-    assert_int_equal(run(does_its_work, &mine, 60), GF_SANDBOX_DONE);
+    assert_int_equal(run(succeeds, &mine, 60), GF_SANDBOX_DONE);
     assert_int_equal(shared->counter, 42);
     assert_int_equal(mine, 5);
     assert_int_equal(run(leaves_early, &mine, 60), GF_SANDBOX_DONE);
     assert_int_equal(shared->counter, 42);
 }
 
-static void stops_what_does_harm(void **state) {
+static void stops_forbidden_work(void **state) {
     static gf_sandbox_work *const works[] = {opens_a_file,
                                              reads_a_file,
                                              prints,
@@ -181,7 +181,7 @@ static void stops_what_does_harm(void **state) {
                                              aborts,
                                              writes_nowhere,
                                              calls_itself_without_end,
-                                             says_that_there_is_no_sandbox};
+                                             reports_no_sandbox};
     pid_t self = getpid();
 
     (void)state;
@@ -193,13 +193,13 @@ static void stops_what_does_harm(void **state) {
     assert_int_equal(count_files(false), 0);
 }
 
-static void stops_what_writes_past_its_memory(void **state) {
+static void stops_writes_past_the_memory(void **state) {
     (void)state;
     assert_int_equal(run(writes_past_its_memory, memory.base, 60), GF_SANDBOX_STOPPED);
     assert_int_equal(memory.base[memory.bytes - 1], 1);
 }
 
-/* What others share is not there: neither a decoder's memory nor a file, first page or last. */
+/* Check that the child cannot access other shared memory, of decoders or files. */
 static void has_no_other_shared_memory(void **state) {
     const size_t bytes = 16 * (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *maps[12];
@@ -223,7 +223,7 @@ static void has_no_other_shared_memory(void **state) {
     (void)close(file);
 }
 
-static void stops_what_never_ends(void **state) {
+static void stops_endless_work(void **state) {
     struct timespec begin, end;
 
     (void)state;
@@ -233,10 +233,10 @@ static void stops_what_never_ends(void **state) {
     assert_in_range(end.tv_sec - begin.tv_sec, 0, 60);
 }
 
-/* ---- where there is no sandbox --------------------------------------------------------------- */
+/* ---- systems without a sandbox --------------------------------------------------------------- */
 
-/* From now on a system call, with this first argument, fails. */
-static int refuse(uint32_t number, uint32_t argument, uint32_t cause) {
+/* Install a filter: a system call with this first argument fails from now on. */
+static int make_call_fail(uint32_t number, uint32_t argument, uint32_t cause) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
@@ -251,9 +251,9 @@ static int refuse(uint32_t number, uint32_t argument, uint32_t cause) {
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0;
 }
 
-/* In a process of its own: 0 if an image is refused with this in the message, and decoded without a
- * sandbox; a number that says what else happened. */
-static int without(uint32_t number, uint32_t argument, uint32_t cause, const char *part) {
+/* In a child process, check that an image is rejected with `part` in the message, and is decoded
+ * with no_sandbox. Return 0, or the number of the failed step. */
+static int open_without(uint32_t number, uint32_t argument, uint32_t cause, const char *part) {
     const gf_limits trusting = {.no_sandbox = true};
     gf_error error = {0};
     gf_source *source;
@@ -261,7 +261,7 @@ static int without(uint32_t number, uint32_t argument, uint32_t cause, const cha
 
     const pid_t child = fork();
     if (child == 0) {
-        if (refuse(number, argument, cause) != 0)
+        if (make_call_fail(number, argument, cause) != 0)
             _exit(10);
         if (gf_source_open(in_folder("x.bmp"), NULL, &source, &error) != GF_FAILED)
             _exit(11);
@@ -277,7 +277,7 @@ static int without(uint32_t number, uint32_t argument, uint32_t cause, const cha
     return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
 
-static void refuses_where_there_is_none(void **state) {
+static void rejects_images_without_a_sandbox(void **state) {
     const gf_format format = {5, 3, 3, GF_U8};
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
@@ -285,27 +285,28 @@ static void refuses_where_there_is_none(void **state) {
     (void)state;
     assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, NULL, 1, &error), GF_OK);
     free(pixels);
-    assert_int_equal(without(SYS_prctl, PR_SET_SECCOMP, EINVAL,
-                             "no sandbox available (Invalid argument); convert it to PNG, or use "
-                             "--no-sandbox if you trust the file"),
+    assert_int_equal(
+        open_without(SYS_prctl, PR_SET_SECCOMP, EINVAL,
+                     "no sandbox available (Invalid argument); convert it to PNG, or use "
+                     "--no-sandbox if you trust the file"),
+        0);
+    assert_int_equal(open_without(SYS_prctl, PR_SET_NO_NEW_PRIVS, EPERM, "--no-sandbox"), 0);
+    assert_int_equal(open_without(SYS_clone, 0, EAGAIN,
+                                  "cannot create a child process: Resource temporarily "
+                                  "unavailable"),
                      0);
-    assert_int_equal(without(SYS_prctl, PR_SET_NO_NEW_PRIVS, EPERM, "--no-sandbox"), 0);
-    assert_int_equal(without(SYS_clone, 0, EAGAIN,
-                             "cannot create a child process: Resource temporarily "
-                             "unavailable"),
-                     0);
-    /* Older systems: files are closed one by one. */
-    assert_int_equal(without(SYS_close_range, 0, ENOSYS, ""), 11);
+    /* Older systems have no close_range: files are closed one by one. */
+    assert_int_equal(open_without(SYS_close_range, 0, ENOSYS, ""), 11);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lets_work_be_done),
-        cmocka_unit_test(stops_what_does_harm),
-        cmocka_unit_test(stops_what_writes_past_its_memory),
+        cmocka_unit_test(runs_allowed_work),
+        cmocka_unit_test(stops_forbidden_work),
+        cmocka_unit_test(stops_writes_past_the_memory),
         cmocka_unit_test_teardown(has_no_other_shared_memory, empty_folder),
-        cmocka_unit_test(stops_what_never_ends),
-        cmocka_unit_test_teardown(refuses_where_there_is_none, empty_folder),
+        cmocka_unit_test(stops_endless_work),
+        cmocka_unit_test_teardown(rejects_images_without_a_sandbox, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, map_shared, unmap_shared);

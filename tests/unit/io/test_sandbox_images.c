@@ -1,5 +1,4 @@
-/* Images that are decoded in the sandbox: the same pixels as without it, and no more memory than
- * they may take. */
+/* Images decoded in the sandbox: pixels equal to those without it, and memory within the limits. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -28,8 +27,8 @@ static const char deep_psd[] =
     "\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
     "\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x0c";
 
-/* Both ways must give the same image, or the same refusal. Returns whether there is one. */
-static bool same_both_ways(const char *name) {
+/* Decode a file with and without the sandbox. Compare images or errors. Return true if decoded. */
+static bool equals_unsandboxed(const char *name) {
     const gf_limits inside = {.max_memory = (uint64_t)64 << 20, .max_seconds = 20};
     gf_limits outside = inside;
     gf_format format[2];
@@ -55,13 +54,13 @@ static bool same_both_ways(const char *name) {
     return first == GF_OK;
 }
 
-/* A file of each kind, and what is left of it when some of its bytes are others. */
+/* Compare files of every format, intact and with some random bytes. */
 static void decodes_as_in_process(void **state) {
     static const struct {
         const char *name;
         uint32_t channels;
         gf_type type;
-        const char *bytes; /* NULL: written by ourselves */
+        const char *bytes; /* NULL: written by this test */
         size_t size;
     } files[] = {
         {"a.jpg", 3, GF_U8, NULL, 0},
@@ -78,7 +77,7 @@ static void decodes_as_in_process(void **state) {
         {"deep.psd", 0, GF_U16, deep_psd, sizeof deep_psd - 1},
     };
     uint32_t seed = 1;
-    int kept = 0, refused = 0;
+    int decoded = 0, rejected = 0;
 
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -96,35 +95,35 @@ static void decodes_as_in_process(void **state) {
                              GF_OK);
             free(pixels);
         }
-        if (!same_both_ways(name))
-            fail_msg("%s: is refused", name);
+        if (!equals_unsandboxed(name))
+            fail_msg("%s: is rejected", name);
         unsigned char *file = get_bytes(in_folder(name), &size);
         for (int round = 0; round < 40; round++) {
             unsigned char *damaged = malloc(size);
             memcpy(damaged, file, size);
-            /* Most of them in the headers. */
+            /* Damage two files in three in the first 200 bytes. */
             const size_t max = round % 3 == 0 || size < 200 ? size : 200;
             for (uint32_t n = 1 + next_random(&seed) % 3; n > 0; n--)
                 damaged[4 + next_random(&seed) % (max - 4)] = (unsigned char)next_random(&seed);
             put_bytes(in_folder(name), damaged, size);
-            *(same_both_ways(name) ? &kept : &refused) += 1;
+            *(equals_unsandboxed(name) ? &decoded : &rejected) += 1;
             free(damaged);
         }
         free(file);
     }
-    assert_in_range(kept, 50, 10000);
-    assert_in_range(refused, 50, 10000);
+    assert_in_range(decoded, 50, 10000);
+    assert_in_range(rejected, 50, 10000);
 }
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* So many zeros behind such a beginning. */
+/* Write a file of `head` and this number of zero bytes. */
 static void put_head(const char *name, const void *head, size_t size, size_t bytes) {
     put_bytes(in_folder(name), head, size);
     assert_int_equal(truncate(in_folder(name), (off_t)(size + bytes)), 0);
 }
 
-/* A JPEG of 65500x65500 pixels as far as its header says, with so many bytes behind it. */
+/* Write a JPEG whose header declares side x side pixels, followed by this number of zero bytes. */
 static void put_large_claim(const char *name, uint16_t side, size_t bytes) {
     static const unsigned char head[] = {0xff, 0xd8, 0xff, 0xc0, 0, 17,   8, 0, 0,    0, 0,
                                          3,    1,    0x11, 0,    2, 0x11, 0, 3, 0x11, 0};
@@ -136,7 +135,8 @@ static void put_large_claim(const char *name, uint16_t side, size_t bytes) {
     put_head(name, claim, sizeof claim, bytes);
 }
 
-/* In less than so many MiB. part: of the message; NULL: it is read. */
+/* Open a file in a child with a peak memory below this number of MiB. part: expected in the
+ * message; NULL: the file opens. */
 static void open_in(const char *name, const gf_limits *limits, long mebibytes, const char *part) {
     const pid_t child = fork();
     int status;
@@ -159,41 +159,41 @@ static void open_in(const char *name, const gf_limits *limits, long mebibytes, c
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void refuse_claim(const char *part) {
+static void reject_claim(const char *part) {
     open_in("x.jpg", NULL, 64, part);
 }
 
-static void refuses_large_claims_in_little_memory(void **state) {
+static void rejects_large_claims_in_little_memory(void **state) {
     (void)state;
     put_large_claim("x.jpg", 65500, 2000);
-    refuse_claim("ends too early");
-    /* Of a large file only the beginning is read. */
+    reject_claim("ends too early");
+    /* Only the beginning of a large file is read. */
     put_large_claim("x.jpg", 65500, (size_t)100 << 20);
-    refuse_claim("the file and its image are over the limit");
-    /* Within the limits, but there is nothing behind it. */
+    reject_claim("the file and its image are over the limit");
+    /* Within the limits, but without data. */
     put_large_claim("x.jpg", 30000, 2000);
-    refuse_claim("x.jpg: ");
-    /* What is not there is not filled in: 8000x8000 pixels. */
+    reject_claim("x.jpg: ");
+    /* Missing data is not filled in: 8000x8000 pixels. */
     put_bytes(in_folder("x.jpg"),
               "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x18\0\0\0"
               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4",
               61);
-    refuse_claim("ends too early");
-    /* stb clears all of a GIF before it looks at what follows. */
+    reject_claim("ends too early");
+    /* stb clears all pixels of a GIF before it reads the data. */
     put_bytes(in_folder("x.jpg"),
               "GIF89a\x20\x4e\x20\x4e\x80\0\0\x0a\x14\x1e\xff\xff\xff"
               ",\0\0\0\0\x20\x4e\x20\x4e\0\2\2D\1\0;",
               35);
-    refuse_claim("ends too early");
+    reject_claim("ends too early");
     put_bytes(in_folder("x.jpg"),
               "GIF89a\xd0\x07\xd0\x07\x80\0\0\x0a\x14\x1e\xff\xff\xff"
               ",\1\0\0\0\xd0\x07\x01\0\0\2\2D\1\0;",
               35);
-    refuse_claim("its header is damaged");
+    reject_claim("its header is damaged");
 }
 
-/* Of what can never become an image not all is read. */
-static void reads_the_beginning_of_what_is_none(void **state) {
+/* A file that cannot be an image is not read completely. */
+static void reads_the_beginning_of_invalid_files(void **state) {
     const size_t large = (size_t)100 << 20;
 
     (void)state;
@@ -207,8 +207,8 @@ static void reads_the_beginning_of_what_is_none(void **state) {
     open_in("x.hdr", NULL, 64, "cannot decode");
 }
 
-/* What is behind the pixels counts, but not twice. */
-static void holds_a_large_file_once(void **state) {
+/* A large file is in memory once, including the data after its pixels. */
+static void loads_a_large_file_once(void **state) {
     const char head[] =
         "BM\0\0\0\0\0\0\0\0\x36\4\0\0\x28\0\0\0\4\0\0\0\4\0\0\0\1\0\x08\0"
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -218,7 +218,7 @@ static void holds_a_large_file_once(void **state) {
     open_in("x.bmp", NULL, 130, NULL);
 }
 
-/* A pipe that does not end is left as soon as it gave too much. */
+/* Reading from an endless pipe stops at the limit. */
 static void stops_at_the_limit_of_a_pipe(void **state) {
     const gf_limits limits = {.max_memory = ((uint64_t)32 << 20) + 1000};
     static unsigned char zeros[1 << 16];
@@ -243,9 +243,9 @@ static void stops_at_the_limit_of_a_pipe(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(decodes_as_in_process, empty_folder),
-        cmocka_unit_test_teardown(refuses_large_claims_in_little_memory, empty_folder),
-        cmocka_unit_test_teardown(reads_the_beginning_of_what_is_none, empty_folder),
-        cmocka_unit_test_teardown(holds_a_large_file_once, empty_folder),
+        cmocka_unit_test_teardown(rejects_large_claims_in_little_memory, empty_folder),
+        cmocka_unit_test_teardown(reads_the_beginning_of_invalid_files, empty_folder),
+        cmocka_unit_test_teardown(loads_a_large_file_once, empty_folder),
         cmocka_unit_test_teardown(stops_at_the_limit_of_a_pipe, empty_folder),
     };
 

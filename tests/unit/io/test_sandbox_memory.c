@@ -1,5 +1,5 @@
-/* The private memory that a child in the sandbox can use. Each work counts what it has written to,
- * until that ends it. */
+/* Private memory that a child in the sandbox can write. Each work function counts the bytes that it
+ * writes until it is stopped. */
 
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
@@ -15,26 +15,26 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* The parent's memory of each kind. */
+/* Size of each kind of memory of the parent. */
 #define LARGE (64 * MIB)
-/* A child's stack: 1 MiB on both sides of where it began. */
+/* Limit of a child's stack: 1 MiB on both sides of its start, and a margin. */
 #define STACK_MAX (2 * MIB + MIB / 4)
-/* All of a child's: stack, thread-local variables, and this program's .data and .bss. */
+/* Limit of a child's private memory: stack, thread-local variables, .data and .bss. */
 #define PRIVATE_MAX (16 * MIB)
 
-/* A sanitizer has its own private memory, which the child may write to. */
-static void is_sanitized(void **state) {
+/* Skip a test: a sanitizer has private memory that the child may write. */
+static void skip_sanitized(void **state) {
     (void)state;
     test_skip("a sanitizer has its own memory");
 }
 
-/* ---- works ----------------------------------------------------------------------------------- */
+/* ---- work functions -------------------------------------------------------------------------- */
 
 typedef struct range {
     uintptr_t begin, end;
 } range;
 
-/* One byte of each page, from the first to the last; leaves there what was there. */
+/* Write one byte of each page from begin to end, and keep the values. */
 static void writes_pages(void *context) {
     const range pages = *(const range *)context;
 
@@ -63,7 +63,7 @@ static void recurses_deeply(void *context) {
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static void limits_a_stack_that_grows(void **state) {
+static void limits_a_growing_stack(void **state) {
     struct rlimit before, large;
 
     (void)state;
@@ -99,15 +99,15 @@ static void limits_the_stack_of_a_thread(void **state) {
     assert_in_range(shared->counter, MIB / 2, STACK_MAX);
 }
 
-/* A GIF of one colour: each code stands for one pixel more than the one before, up to the end of
- * the table. stb recurses once for each pixel of a code. */
+/* Write a GIF of one colour. Each code represents one pixel more than the previous code, up to the
+ * end of the table. stb recurses once per pixel of a code. */
 static void put_deep_gif(const char *path) {
     enum { COLOURS = 3 * 256, CLEAR = 256, END = 257, LAST = 4095 };
     static const char head[] = "GIF89a\xff\x0e\x80\x07\xf7\0\0";
     static const char image[] = ",\0\0\0\0\xff\x0e\x80\x07\0\x08";
     static unsigned char file[8192];
     size_t at = sizeof head - 1, block;
-    uint32_t bits = CLEAR, count = 18, width = 9; /* and colour 0, of 9 bits */
+    uint32_t bits = CLEAR, count = 18, width = 9; /* CLEAR and colour 0, 9 bits each */
 
     memcpy(file, head, at);
     memset(file + at, 7, COLOURS);
@@ -130,7 +130,7 @@ static void put_deep_gif(const char *path) {
     put_bytes(path, file, at + 2);
 }
 
-/* Returns the path, or NULL if the image is refused. */
+/* Return the path, or NULL if the image is rejected. */
 static void *open_image(void *path) {
     gf_source *source;
 
@@ -155,10 +155,10 @@ static void has_the_stack_that_stb_needs(void **state) {
     (void)count_files(true);
 }
 
-/* ---- the parent's memory --------------------------------------------------------------------- */
+/* ---- memory of the parent -------------------------------------------------------------------- */
 
-/* Touched or not, in one piece or in many: what lies far from the stack is only read. */
-static void writes_to_no_block(void **state) {
+/* Memory far from the stack is read-only, touched or not, in one block or in many. */
+static void does_not_write_to_blocks(void **state) {
     enum { PIECES = 512 };
     static unsigned char *pieces[PIECES];
     unsigned char *block = malloc(LARGE), *untouched = malloc(LARGE);
@@ -171,7 +171,7 @@ static void writes_to_no_block(void **state) {
         assert_non_null(pieces[i]);
         memset(pieces[i], 7, LARGE / PIECES - 64);
     }
-    /* Private memory right behind shared memory is no .bss. */
+    /* Private memory directly after shared memory is not .bss. */
     unsigned char *joined =
         mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(joined != MAP_FAILED &&
@@ -191,7 +191,7 @@ static void writes_to_no_block(void **state) {
     assert_int_equal(munmap(joined, LARGE), 0);
 }
 
-/* Private mappings that may be written, in /proc/self/maps. Returns how many. */
+/* Find the writable private mappings in /proc/self/maps. Return their number. */
 static size_t find_private(range *found, size_t max) {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[4500], rights[5];
@@ -219,7 +219,8 @@ static void *wait_for_end(void *context) {
     return context;
 }
 
-/* A child goes from page to page until one ends it; the next begins 1 MiB behind that. */
+/* Start children that write page after page until they are stopped. Each one starts 1 MiB after the
+ * page that stopped its predecessor. */
 static void uses_little_private_memory(void **state) {
     static range found[1000];
     uint64_t all = 0, used = 0;
@@ -247,19 +248,19 @@ static void uses_little_private_memory(void **state) {
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(pthread_attr_destroy(&large), 0);
     free(block);
-    printf("of %" PRIu64 " bytes of private memory a child wrote to %" PRIu64 "\n", all, used);
+    printf("private memory: %" PRIu64 " bytes, written by children: %" PRIu64 "\n", all, used);
     assert_true(all > 2 * LARGE);
     assert_in_range(used, 1, PRIVATE_MAX);
 }
 
 int main(void) {
 #define UNLESS_SANITIZED(test)                                                                     \
-    { .name = #test, .test_func = GF_SANITIZED ? is_sanitized : (test) }
+    { .name = #test, .test_func = GF_SANITIZED ? skip_sanitized : (test) }
     const struct CMUnitTest tests[] = {
-        UNLESS_SANITIZED(limits_a_stack_that_grows),
+        UNLESS_SANITIZED(limits_a_growing_stack),
         UNLESS_SANITIZED(limits_the_stack_of_a_thread),
         cmocka_unit_test(has_the_stack_that_stb_needs),
-        UNLESS_SANITIZED(writes_to_no_block),
+        UNLESS_SANITIZED(does_not_write_to_blocks),
         UNLESS_SANITIZED(uses_little_private_memory),
     };
 

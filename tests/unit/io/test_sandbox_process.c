@@ -1,5 +1,4 @@
-/* The sandbox in a process that does other things meanwhile: signals, children, threads, its end.
- */
+/* The sandbox with the signals, children, threads and death of its parent process. */
 #define _GNU_SOURCE /* usleep */
 
 #include <limits.h>
@@ -15,7 +14,7 @@
 
 #include "sandbox_util.h"
 
-/* ---- works ----------------------------------------------------------------------------------- */
+/* ---- work functions -------------------------------------------------------------------------- */
 
 static void computes_for_a_while(void *context) {
     (void)context;
@@ -24,7 +23,7 @@ static void computes_for_a_while(void *context) {
         shared->counter = i;
 }
 
-/* ---- who else is there ----------------------------------------------------------------------- */
+/* ---- signals, children and threads ----------------------------------------------------------- */
 
 static volatile sig_atomic_t handled;
 
@@ -40,26 +39,26 @@ static void reap_all(int number) {
     }
 }
 
-/* What a program does with SIGCHLD is its own business. */
-static void heeds_nobodys_sigchld(void **state) {
-    void (*const ways[])(int) = {SIG_IGN, SIG_DFL, on_signal, reap_all};
+/* The handling of SIGCHLD in the program has no effect, and its handler is not called. */
+static void ignores_sigchld_handlers(void **state) {
+    void (*const handlers[])(int) = {SIG_IGN, SIG_DFL, on_signal, reap_all};
     int context = 0;
 
     (void)state;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        const struct sigaction action = {.sa_handler = ways[i]};
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
+        const struct sigaction action = {.sa_handler = handlers[i]};
         struct sigaction before;
         handled = 0;
         assert_int_equal(sigaction(SIGCHLD, &action, &before), 0);
-        assert_int_equal(run(does_its_work, &context, 60), GF_SANDBOX_DONE);
+        assert_int_equal(run(succeeds, &context, 60), GF_SANDBOX_DONE);
         assert_int_equal(run(aborts, &context, 60), GF_SANDBOX_STOPPED);
         assert_int_equal(handled, 0);
         assert_int_equal(sigaction(SIGCHLD, &before, NULL), 0);
     }
 }
 
-/* A handler that interrupts system calls: it runs here, not in the child, where it would end it. */
-static void waits_on_through_signals(void **state) {
+/* A handler that interrupts system calls runs in the parent only. It would end the child. */
+static void waits_during_signals(void **state) {
     const struct sigaction action = {.sa_handler = on_signal};
     const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
     struct sigaction before;
@@ -74,19 +73,19 @@ static void waits_on_through_signals(void **state) {
     assert_in_range(handled, 5, 100000);
 }
 
-static void signal_everybody(int number) {
+static void signal_the_group(int number) {
     (void)number;
     (void)kill(0, SIGUSR1);
 }
 
-/* As a terminal does, to the process and its children. */
-static void hides_from_signals_to_all(void **state) {
+/* Signal the process group, as a terminal does. */
+static void ignores_signals_to_the_group(void **state) {
     int status;
 
     (void)state;
     const pid_t group = fork();
     if (group == 0) {
-        const struct sigaction often = {.sa_handler = signal_everybody};
+        const struct sigaction often = {.sa_handler = signal_the_group};
         const struct sigaction received = {.sa_handler = on_signal};
         const struct itimerval time = {{0, 5000}, {0, 5000}};
         gf_sandbox_end end;
@@ -102,14 +101,14 @@ static void hides_from_signals_to_all(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Who is killed leaves nobody behind. */
+/* A killed parent leaves no child. */
 static void dies_with_its_parent(void **state) {
     gf_sandbox_end end;
     int status;
 
     (void)state;
     memset((void *)shared, 0, sizeof *shared);
-    /* Orphans become our children. */
+    /* Orphans become children of this process. */
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
     const pid_t parent = fork();
     if (parent == 0) {
@@ -149,11 +148,11 @@ static void *run_many(void *context) {
     volatile int *done = context;
 
     for (int i = 0; i < ROUNDS; i++) {
-        const bool bad = i % 4 == 3;
+        const bool fails = i % 4 == 3;
         pid_t self = getpid();
-        gf_sandbox_work *work = bad ? aborts : does_its_work;
+        gf_sandbox_work *work = fails ? aborts : succeeds;
         if (gf_sandbox_run(work, &self, &memory, 60, "x", &end, NULL) == GF_OK &&
-            end == (bad ? GF_SANDBOX_STOPPED : GF_SANDBOX_DONE))
+            end == (fails ? GF_SANDBOX_STOPPED : GF_SANDBOX_DONE))
             ++*done;
     }
     return NULL;
@@ -181,8 +180,8 @@ static void runs_in_many_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heeds_nobodys_sigchld),     cmocka_unit_test(waits_on_through_signals),
-        cmocka_unit_test(hides_from_signals_to_all), cmocka_unit_test(dies_with_its_parent),
+        cmocka_unit_test(ignores_sigchld_handlers),     cmocka_unit_test(waits_during_signals),
+        cmocka_unit_test(ignores_signals_to_the_group), cmocka_unit_test(dies_with_its_parent),
         cmocka_unit_test(runs_in_many_threads),
     };
 

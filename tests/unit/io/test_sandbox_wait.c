@@ -1,4 +1,4 @@
-/* Waiting for a child that fails: no result is read before the child has ended. */
+/* Errors of waiting for a child: no result is read before the child has ended. */
 #define _GNU_SOURCE /* syscall */
 
 #include <sys/resource.h>
@@ -15,10 +15,10 @@ static void computes_for_a_while(void *context) {
         shared->counter = i;
 }
 
-/* How often wait4 fails, and with which errno; ECHILD: the child is reaped first. */
+/* Number of failures of wait4, and their errno. ECHILD: the child is reaped first. */
 static struct { int times, cause; } wait_fails;
 
-/* Replaces the system's. */
+/* Replace the function of the C library. */
 pid_t wait4(pid_t child, int *status, int options, struct rusage *usage) {
     if (wait_fails.times == 0 || wait_fails.cause == ECHILD) {
         const long got = syscall(SYS_wait4, child, status, options, usage);
@@ -30,8 +30,8 @@ pid_t wait4(pid_t child, int *status, int options, struct rusage *usage) {
     return -1;
 }
 
-/* Fails the image, and leaves no child that still writes to the memory. */
-static void kills_a_child_that_it_cannot_wait_for(void **state) {
+/* Check that the image fails and that no child still writes to the memory. */
+static void kills_a_child_if_waiting_fails(void **state) {
     static const int causes[] = {EIO, EINVAL, EPERM, ENOSYS};
     static const int times[] = {1, 1000};
 
@@ -56,9 +56,8 @@ static void kills_a_child_that_it_cannot_wait_for(void **state) {
     }
 }
 
-/* Interrupted often, it has the result in the end; so it has if another part of the program has
- * reaped the child. */
-static void has_the_result_whoever_waits(void **state) {
+/* Check the result after many interrupted waits, and after other code has reaped the child. */
+static void returns_the_result_after_failed_waits(void **state) {
     int context = 0;
 
     (void)state;
@@ -75,8 +74,8 @@ static void has_the_result_whoever_waits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kills_a_child_that_it_cannot_wait_for),
-        cmocka_unit_test(has_the_result_whoever_waits),
+        cmocka_unit_test(kills_a_child_if_waiting_fails),
+        cmocka_unit_test(returns_the_result_after_failed_waits),
     };
 
     return cmocka_run_group_tests(tests, map_shared, unmap_shared);

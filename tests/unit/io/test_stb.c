@@ -19,14 +19,14 @@ static gf_status load_bytes(const char *name, const void *data, size_t size,
 
 static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {33, 17}, {300, 40}};
 
-static void keeps_tga_exactly(void **state) {
+static void round_trips_tga(void **state) {
     (void)state;
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
             unsigned char *pixels = random_pixels(&format, channels);
             assert_round_trip(in_folder("x.TGA"), &format, pixels);
-            /* Runs, too. */
+            /* A long run. */
             memset(pixels, 7, gf_row_bytes(&format) * format.height / 2);
             assert_round_trip(in_folder("x.TGA"), &format, pixels);
             free(pixels);
@@ -34,7 +34,7 @@ static void keeps_tga_exactly(void **state) {
     }
 }
 
-/* A text of its own may be in it, whose length is its first byte: any. */
+/* A TGA may contain a text of 0 to 255 bytes. The first byte of the file is its length. */
 static void reads_tga_with_any_text(void **state) {
     static const unsigned char head[18] = {0, 0, 2, [12] = 4, [14] = 4, [16] = 24, [17] = 0x20};
     unsigned char file[18 + 255 + 48];
@@ -47,7 +47,7 @@ static void reads_tga_with_any_text(void **state) {
         gf_file_info info;
         memcpy(file, head, sizeof head);
         file[0] = (unsigned char)length;
-        /* What would be a table of a JPEG, with too many codes. */
+        /* The text resembles a JPEG table with too many codes. */
         memset(file + 18, 0xff, length);
         memcpy(file + 18, "\xff\xc4\1\0", length < 5 ? length : 5);
         for (size_t i = 0; i < 48; i++)
@@ -65,13 +65,13 @@ static void reads_tga_with_any_text(void **state) {
     }
 }
 
-static void keeps_bmp_exactly(void **state) {
+static void round_trips_bmp(void **state) {
     (void)state;
     for (uint32_t channels = 3; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
             unsigned char *pixels = random_pixels(&format, channels);
-            pixels[channels - 1] |= 1; /* an alpha that is 0 everywhere counts as none in BMP */
+            pixels[channels - 1] |= 1; /* a BMP with alpha 0 everywhere has no alpha channel */
             assert_round_trip(in_folder("x.bmp"), &format, pixels);
             free(pixels);
         }
@@ -95,7 +95,7 @@ static void writes_grey_bmp_as_equal_channels(void **state) {
     free(back);
 }
 
-static void writes_jpeg_close_to_it(void **state) {
+static void writes_jpeg_with_small_errors(void **state) {
     const gf_format format = {64, 48, 3, GF_U8};
     unsigned char *pixels = random_pixels(&format, 1);
     unsigned char *back;
@@ -118,7 +118,7 @@ static void writes_jpeg_close_to_it(void **state) {
     free(back);
 }
 
-/* Multiples of the shared exponent's step are exact in HDR. */
+/* HDR stores multiples of the shared exponent's step exactly. */
 static void writes_hdr_of_floats(void **state) {
     static const uint32_t widths[] = {3, 40};
 
@@ -135,31 +135,32 @@ static void writes_hdr_of_floats(void **state) {
     }
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- rejections ------------------------------------------------------------------------------ */
 
-static void refuses_what_a_format_cannot_hold(void **state) {
+static void rejects_unsupported_formats(void **state) {
     (void)state;
-    assert_refused("y.jpg", &(gf_format){1, 1, 4, GF_U8},
-                   "y.jpg: JPEG does not support an alpha channel; write .png or .pam");
-    assert_refused("y.jpg", &(gf_format){1, 1, 2, GF_U8}, "alpha");
-    assert_refused("y.jpg", &(gf_format){1, 1, 3, GF_U16}, "only u8 samples, and this image is u16");
-    assert_refused("y.bmp", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
-    assert_refused("y.tga", &(gf_format){1, 1, 1, GF_U16}, "write .png or .pam");
-    assert_refused("y.bmp", &(gf_format){1, 1, 2, GF_U8}, "grey BMP");
-    assert_refused("y.hdr", &(gf_format){1, 1, 3, GF_U8}, "only f32");
-    assert_refused("y.hdr", &(gf_format){1, 1, 4, GF_F32}, "alpha");
-    assert_refused("y.tga", &(gf_format){65536, 1, 1, GF_U8}, "65535");
-    assert_refused("y.jpg", &(gf_format){1, 65536, 3, GF_U8}, "65535");
-    assert_refused("y.bmp", &(gf_format){50000, 50000, 4, GF_U8}, "2 GiB");
+    assert_rejected("y.jpg", &(gf_format){1, 1, 4, GF_U8},
+                    "y.jpg: JPEG does not support an alpha channel; write .png or .pam");
+    assert_rejected("y.jpg", &(gf_format){1, 1, 2, GF_U8}, "alpha");
+    assert_rejected("y.jpg", &(gf_format){1, 1, 3, GF_U16},
+                    "only u8 samples, and this image is u16");
+    assert_rejected("y.bmp", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
+    assert_rejected("y.tga", &(gf_format){1, 1, 1, GF_U16}, "write .png or .pam");
+    assert_rejected("y.bmp", &(gf_format){1, 1, 2, GF_U8}, "grey BMP");
+    assert_rejected("y.hdr", &(gf_format){1, 1, 3, GF_U8}, "only f32");
+    assert_rejected("y.hdr", &(gf_format){1, 1, 4, GF_F32}, "alpha");
+    assert_rejected("y.tga", &(gf_format){65536, 1, 1, GF_U8}, "65535");
+    assert_rejected("y.jpg", &(gf_format){1, 65536, 3, GF_U8}, "65535");
+    assert_rejected("y.bmp", &(gf_format){50000, 50000, 4, GF_U8}, "2 GiB");
 }
 
-static void refuses_samples_that_hdr_cannot_hold(void **state) {
-    static const float bad[] = {-1.0f, INFINITY, NAN, 0x1p127f};
+static void rejects_samples_outside_the_range_of_hdr(void **state) {
+    static const float invalid[] = {-1.0f, INFINITY, NAN, 0x1p127f};
     gf_error error = {0};
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(save_image(in_folder("y.hdr"), &(gf_format){1, 1, 1, GF_F32}, &bad[i],
+        assert_int_equal(save_image(in_folder("y.hdr"), &(gf_format){1, 1, 1, GF_F32}, &invalid[i],
                                     NULL, NULL, 1, &error),
                          GF_FAILED);
         assert_message(&error, "write .pfm");
@@ -167,7 +168,7 @@ static void refuses_samples_that_hdr_cannot_hold(void **state) {
     }
 }
 
-static void limits_name_their_option(void **state) {
+static void limit_errors_name_the_option(void **state) {
     const gf_format format = {30, 20, 3, GF_U8};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.max_memory = 1799};
@@ -214,10 +215,10 @@ static void reports_truncation(void **state) {
                          GF_OK);
         unsigned char *file = get_bytes(in_folder(names[i]), &size);
         for (size_t cut = 0; cut < size; cut++) {
-            /* BMP: the padding of the last row carries nothing. */
+            /* BMP: the padding of the last row contains no pixels. */
             gf_status status = load_bytes(names[i], file, cut, NULL, &error);
             if (status == GF_OK && (i != 1 || cut + 4 <= size))
-                fail_msg("%s: cut to %zu of %zu bytes", names[i], cut, size);
+                fail_msg("%s: truncated to %zu of %zu bytes", names[i], cut, size);
             if (status != GF_OK)
                 assert_message(&error, names[i]);
         }
@@ -228,8 +229,8 @@ static void reports_truncation(void **state) {
     }
 }
 
-/* More codes than the decoder has room for. */
-static void refuses_overfull_huffman_tables(void **state) {
+/* A table with more codes than the capacity of the decoder. */
+static void rejects_overfull_huffman_tables(void **state) {
     const gf_format format = {8, 8, 1, GF_U8};
     const unsigned char pixels[64] = {0};
     gf_error error = {0};
@@ -246,8 +247,8 @@ static void refuses_overfull_huffman_tables(void **state) {
     free(file);
 }
 
-/* What no colour of the palette stands for is black, never what was in memory; the palette behind
- * the oldest header counts to its end. */
+/* A pixel without a palette entry is black, not uninitialized memory. The palette of the oldest
+ * header ends at the pixels. */
 static void fills_the_palettes_of_bmps(void **state) {
     static const char few[] =
         "BM\0\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\3\0\0\0\1\0\0\0\1\0\4\0\0\0\0\0\0\0\0\0"
@@ -280,8 +281,7 @@ static void fills_the_palettes_of_bmps(void **state) {
     assert_message(&error, "x.bmp: the BMP is damaged (no palette)");
 }
 
-/* ---- PSD and GIF, which are only read ---------------------------------------------------------
- */
+/* ---- PSD and GIF (read only) ----------------------------------------------------------------- */
 
 static void reads_psd(void **state) {
     static const char deep[] =
@@ -310,7 +310,7 @@ static void reads_psd(void **state) {
     assert_message(&error, "compressed 16-bit PSD");
     assert_int_equal(load_bytes("x.psd", deep, sizeof deep - 2, NULL, &error), GF_FAILED);
     assert_message(&error, "ends too early");
-    /* A fourth channel: stb would divide the colours by it. */
+    /* With a fourth channel, stb would divide the colours by it. */
     memcpy(packed, deep, sizeof deep);
     packed[13] = 4;
     assert_int_equal(load_bytes("x.psd", packed, sizeof packed - 1, NULL, &error), GF_FAILED);
@@ -335,7 +335,7 @@ static void reads_gif(void **state) {
     free(pixels);
 }
 
-/* A BMP with a negative height has its top row first. */
+/* A BMP with a negative height stores its top row first. */
 static void reads_bmp_top_down(void **state) {
     static const char bmp[] =
         "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\1\0\0\0\xfe\xff\xff\xff\1\0\x18\0\0\0\0\0\0\0\0\0"
@@ -353,7 +353,7 @@ static void reads_bmp_top_down(void **state) {
     free(pixels);
 }
 
-static void goes_by_content_not_by_name(void **state) {
+static void detects_formats_by_content(void **state) {
     const gf_format format = {4, 4, 3, GF_U8};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options bmp = {.format = "bmp"};
@@ -377,22 +377,22 @@ static void goes_by_content_not_by_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(keeps_tga_exactly, empty_folder),
+        cmocka_unit_test_teardown(round_trips_tga, empty_folder),
         cmocka_unit_test_teardown(reads_tga_with_any_text, empty_folder),
-        cmocka_unit_test_teardown(keeps_bmp_exactly, empty_folder),
+        cmocka_unit_test_teardown(round_trips_bmp, empty_folder),
         cmocka_unit_test_teardown(writes_grey_bmp_as_equal_channels, empty_folder),
-        cmocka_unit_test_teardown(writes_jpeg_close_to_it, empty_folder),
+        cmocka_unit_test_teardown(writes_jpeg_with_small_errors, empty_folder),
         cmocka_unit_test_teardown(writes_hdr_of_floats, empty_folder),
-        cmocka_unit_test_teardown(refuses_what_a_format_cannot_hold, empty_folder),
-        cmocka_unit_test_teardown(refuses_samples_that_hdr_cannot_hold, empty_folder),
-        cmocka_unit_test_teardown(limits_name_their_option, empty_folder),
+        cmocka_unit_test_teardown(rejects_unsupported_formats, empty_folder),
+        cmocka_unit_test_teardown(rejects_samples_outside_the_range_of_hdr, empty_folder),
+        cmocka_unit_test_teardown(limit_errors_name_the_option, empty_folder),
         cmocka_unit_test_teardown(reports_truncation, empty_folder),
-        cmocka_unit_test_teardown(refuses_overfull_huffman_tables, empty_folder),
+        cmocka_unit_test_teardown(rejects_overfull_huffman_tables, empty_folder),
         cmocka_unit_test_teardown(fills_the_palettes_of_bmps, empty_folder),
         cmocka_unit_test_teardown(reads_psd, empty_folder),
         cmocka_unit_test_teardown(reads_gif, empty_folder),
         cmocka_unit_test_teardown(reads_bmp_top_down, empty_folder),
-        cmocka_unit_test_teardown(goes_by_content_not_by_name, empty_folder),
+        cmocka_unit_test_teardown(detects_formats_by_content, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,22 +1,22 @@
-/* A decoder that was taken over: it is this file's gf_stb_decode that runs in the sandbox, and
- * writes into its result what it likes. */
+/* A compromised decoder: this file replaces gf_stb_decode, which runs in the sandbox, by a function
+ * that returns forged results. */
 
 #include <sys/wait.h>
 
 #include "io/stb.h"
 #include "io_util.h"
 
-/* What it writes; the child has a copy. */
-static gf_stb_result lie;
+/* Result to return. The child has a copy. */
+static gf_stb_result forged;
 
 void gf_stb_decode(const gf_stb_task *task) {
-    *task->result = lie;
-    /* Somewhere in the memory that it has. */
+    *task->result = forged;
+    /* Pixels in the arena. */
     memset(task->arena->base + 64, 7, 4096);
 }
 
-static gf_status open_lie(const gf_limits *limits, gf_format *format, unsigned char **pixels,
-                          gf_error *error) {
+static gf_status open_forged(const gf_limits *limits, gf_format *format, unsigned char **pixels,
+                             gf_error *error) {
     memset(error, 0, sizeof *error);
     return load_image(in_folder("x.bmp"), limits, 5, format, pixels, NULL, error);
 }
@@ -31,20 +31,20 @@ static int make_file(void **state) {
     return 0;
 }
 
-static const gf_stb_result truth = {.outcome = GF_STB_DECODED,
+static const gf_stb_result valid = {.outcome = GF_STB_DECODED,
                                     .channels = 3,
                                     .type = GF_U8,
                                     .width = 10,
                                     .height = 20,
                                     .offset = 64};
 
-/* Each of these changes one thing in it. */
-static void believes_none_of_it(void **state) {
+/* Each case changes one field. */
+static void rejects_forged_results(void **state) {
     const gf_limits limits = {.max_memory = (uint64_t)1 << 20};
     const struct {
-        gf_stb_result lie;
-        const char *part; /* of the message; NULL: accepted */
-    } lies[] = {
+        gf_stb_result forged;
+        const char *part; /* expected in the message; NULL: accepted */
+    } cases[] = {
         {{GF_STB_DECODED, 3, GF_U8, 10, 20, 64, ""}, NULL},
         {{GF_STB_NONE, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
         {{12345, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
@@ -59,13 +59,13 @@ static void believes_none_of_it(void **state) {
         {{GF_STB_DECODED, 3, GF_U8, UINT64_MAX, UINT64_MAX, 64, ""}, "--max-pixels"},
         {{GF_STB_DECODED, 3, GF_U8, UINT64_C(1) << 32, UINT64_C(1) << 32, 64, ""}, "--max-pixels"},
         {{GF_STB_DECODED, 3, GF_U8, 1 << 20, 1, 64, ""}, "--max-memory"},
-        /* Within the limits, but not within the arena. */
+        /* Within the limits, but outside the arena. */
         {{GF_STB_DECODED, 3, GF_U8, 10, 20, UINT64_MAX, ""}, "stopped"},
         {{GF_STB_DECODED, 3, GF_U8, 10, 20, UINT64_MAX - 595, ""}, "stopped"},
         {{GF_STB_DECODED, 3, GF_U8, 10, 20, (2 << 20) - 596, ""}, "stopped"},
         {{GF_STB_DECODED, 3, GF_U8, 10, 20, 2 << 20, ""}, "stopped"},
         {{GF_STB_DECODED, 3, GF_F32, 10, 20, 65, ""}, "stopped"},
-        /* Refusals that are none. */
+        /* Rejections without a valid reason. */
         {{GF_STB_OVER_LIMIT, 3, GF_U8, 10, 20, 64, ""}, "stopped"},
         {{GF_STB_OVER_LIMIT, 3, GF_U8, 1 << 20, 1, 64, ""}, "--max-memory"},
         {{GF_STB_REJECTED, 3, GF_U8, 10, 20, 64, "say \x1b[2J\n\x80"}, "cannot decode (say ?[2J?"},
@@ -76,49 +76,49 @@ static void believes_none_of_it(void **state) {
     gf_error error;
 
     (void)state;
-    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
-        lie = lies[i].lie;
-        const gf_status status = open_lie(&limits, &format, &pixels, &error);
-        if (lies[i].part != NULL && status == GF_OK)
-            fail_msg("lie %zu was believed", i);
-        if (lies[i].part != NULL)
-            assert_message(&error, lies[i].part);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        forged = cases[i].forged;
+        const gf_status status = open_forged(&limits, &format, &pixels, &error);
+        if (cases[i].part != NULL && status == GF_OK)
+            fail_msg("result %zu was accepted", i);
+        if (cases[i].part != NULL)
+            assert_message(&error, cases[i].part);
         else if (status != GF_OK)
             fail_msg("%s", error.message);
         free(pixels);
     }
 }
 
-static void cuts_a_reason_off(void **state) {
+static void truncates_a_long_reason(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error;
 
     (void)state;
-    lie = truth;
-    lie.outcome = GF_STB_REJECTED;
-    memset(lie.reason, 'x', sizeof lie.reason); /* and no end */
-    assert_int_equal(open_lie(NULL, &format, &pixels, &error), GF_FAILED);
+    forged = valid;
+    forged.outcome = GF_STB_REJECTED;
+    memset(forged.reason, 'x', sizeof forged.reason); /* not terminated */
+    assert_int_equal(open_forged(NULL, &format, &pixels, &error), GF_FAILED);
     assert_message(&error, "xxx); get an intact copy");
-    assert_int_equal(strspn(strchr(error.message, '(') + 1, "x"), sizeof lie.reason - 1);
+    assert_int_equal(strspn(strchr(error.message, '(') + 1, "x"), sizeof forged.reason - 1);
 }
 
-/* The pixels that come are those in the shared memory, and stay when the rest of it is gone. */
-static void takes_the_pixels_where_they_are(void **state) {
+/* The pixels are those in the shared memory. They remain valid when the rest of it is unmapped. */
+static void uses_the_pixels_in_shared_memory(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error;
 
     (void)state;
-    lie = truth;
-    assert_int_equal(open_lie(NULL, &format, &pixels, &error), GF_OK);
+    forged = valid;
+    assert_int_equal(open_forged(NULL, &format, &pixels, &error), GF_OK);
     for (size_t i = 0; i < 600; i++)
         assert_int_equal(pixels[i], 7);
     free(pixels);
 }
 
-/* Any numbers: refused with a line, or rows that can all be read. */
-static void survives_any_numbers(void **state) {
+/* Random numbers either fail with a message or produce rows that can all be read. */
+static void survives_random_numbers(void **state) {
     const gf_limits limits = {.max_memory = (uint64_t)1 << 20, .no_sandbox = true};
     static const uint64_t odd[] = {0,
                                    1,
@@ -145,7 +145,7 @@ static void survives_any_numbers(void **state) {
         gf_format format;
         unsigned char *pixels;
         gf_error error;
-        lie = (gf_stb_result){
+        forged = (gf_stb_result){
             .outcome =
                 next_random(&seed) % 3 != 0 ? (uint32_t)GF_STB_DECODED : next_random(&seed) % 12,
             .channels = next_random(&seed) % 6,
@@ -154,7 +154,7 @@ static void survives_any_numbers(void **state) {
             .height = odd[next_random(&seed) % ODD] - next_random(&seed) % 3,
             .offset = odd[next_random(&seed) % ODD] & ~(uint64_t)(next_random(&seed) % 4),
         };
-        if (open_lie(&limits, &format, &pixels, &error) == GF_OK)
+        if (open_forged(&limits, &format, &pixels, &error) == GF_OK)
             accepted++;
         else
             assert_message(&error, "x.bmp: ");
@@ -163,13 +163,13 @@ static void survives_any_numbers(void **state) {
     assert_in_range(accepted, 50, 4000);
 }
 
-/* What is told of a file is in it, though the decoder says that so few bytes are an image. */
-static void describes_no_more_than_there_is(void **state) {
+/* The description uses only bytes of the file, even if the decoder accepts very few bytes. */
+static void describes_bytes_of_the_file(void **state) {
     gf_error error = {0};
     gf_source *source;
 
     (void)state;
-    lie = truth;
+    forged = valid;
     for (size_t size = GF_STB_MIN_BYTES; size < 40; size++) {
         put_bytes(in_folder("short.bmp"),
                   "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\1\0"
@@ -184,11 +184,11 @@ static void describes_no_more_than_there_is(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(believes_none_of_it),
-        cmocka_unit_test(cuts_a_reason_off),
-        cmocka_unit_test(takes_the_pixels_where_they_are),
-        cmocka_unit_test(survives_any_numbers),
-        cmocka_unit_test(describes_no_more_than_there_is),
+        cmocka_unit_test(rejects_forged_results),
+        cmocka_unit_test(truncates_a_long_reason),
+        cmocka_unit_test(uses_the_pixels_in_shared_memory),
+        cmocka_unit_test(survives_random_numbers),
+        cmocka_unit_test(describes_bytes_of_the_file),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_folder);

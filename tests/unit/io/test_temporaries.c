@@ -1,5 +1,5 @@
-/* Signal handlers of several threads, in the middle of what these are doing. Each test is a process
- * of its own: a thread that comes second never goes on. */
+/* Signal handlers of several threads while the threads create temporary files. Each test runs in a
+ * child process, because a second thread never returns from the handler. */
 #define _GNU_SOURCE
 
 #include "io_util.h"
@@ -15,17 +15,17 @@
 #include "io/output.h"
 #include "testing.h"
 
-enum { PATIENCE = 10000 };                                /* rests of a millisecond */
-enum { WAITED = 1, CAME_BACK = 2, STAYED = 4, FULL = 8 }; /* what may go wrong */
+enum { MAX_POLLS = 10000 };                              /* maximum number of polls of 1 ms */
+enum { WAITED = 1, RETURNED = 2, STAYED = 4, FULL = 8 }; /* failures, as bits of an exit code */
 
-/* What is to happen instead of waiting, and how often this thread has waited. */
+/* Function called instead of waiting, and number of polls of this thread. */
 static void (*instead)(void);
-static _Thread_local int rests;
+static _Thread_local int polls;
 
-/* Takes the place of the system's. */
+/* Replace the function of the C library. */
 int poll(struct pollfd *fds, nfds_t count, int milliseconds) {
     (void)fds, (void)count;
-    rests++;
+    polls++;
     if (instead != NULL)
         instead();
     else
@@ -37,7 +37,7 @@ static void after(long microseconds) {
     (void)nanosleep(&(struct timespec){.tv_nsec = microseconds * 1000}, NULL);
 }
 
-/* What `run` returns in a process of its own. */
+/* Run a function in a child process and return its result. */
 static int in_process(int (*run)(uint64_t), uint64_t argument) {
     int status = 0;
     const pid_t child = fork();
@@ -49,13 +49,13 @@ static int in_process(int (*run)(uint64_t), uint64_t argument) {
     return WEXITSTATUS(status);
 }
 
-/* ---- a thread that takes long ---------------------------------------------------------------- */
+/* ---- slow threads ---------------------------------------------------------------------------- */
 
 static void *add(void *path) {
     return (void *)(intptr_t)gf_temporary_add(path);
 }
 
-/* The slot of a path that another thread is about to create. */
+/* Add a path in another thread, as if it were about to create the file. Return the slot. */
 static int add_elsewhere(const char *name) {
     pthread_t thread;
     void *slot;
@@ -68,53 +68,53 @@ static int add_elsewhere(const char *name) {
 
 static void no_time(void) {}
 
-static int remove_beside_slow(uint64_t unused) {
+static int remove_during_slow_creation(uint64_t unused) {
     (void)unused;
     for (int i = 0; i < 3; i++)
         (void)add_elsewhere("never");
     instead = no_time;
     gf_remove_temporaries();
-    return rests == PATIENCE ? 0 : WAITED;
+    return polls == MAX_POLLS ? 0 : WAITED;
 }
 
-static void shares_one_patience(void **state) {
+static void shares_one_timeout(void **state) {
     (void)state;
-    assert_int_equal(in_process(remove_beside_slow, 0), 0);
+    assert_int_equal(in_process(remove_during_slow_creation, 0), 0);
 }
 
 static int slow;
 
-static void rename_meanwhile(void) {
+static void rename_while_waiting(void) {
     (void)rename(in_folder("last"), in_folder("first"));
     gf_temporary_made(slow);
 }
 
-static int remove_beside_renaming(uint64_t unused) {
+static int remove_during_rename(uint64_t unused) {
     (void)unused;
     gf_temporary_made(gf_temporary_add(in_folder("first")));
     slow = add_elsewhere("slow");
     gf_temporary_made(gf_temporary_add(in_folder("last")));
     put_bytes(in_folder("last"), "", 0);
-    instead = rename_meanwhile;
+    instead = rename_while_waiting;
     gf_remove_temporaries();
-    return rests == 1 ? 0 : WAITED;
+    return polls == 1 ? 0 : WAITED;
 }
 
-static void removes_what_was_renamed(void **state) {
+static void removes_renamed_files(void **state) {
     (void)state;
-    assert_int_equal(in_process(remove_beside_renaming, 0), 0);
+    assert_int_equal(in_process(remove_during_rename, 0), 0);
     assert_int_equal(count_files(true), 0);
 }
 
-/* ---- a second thread's signal ---------------------------------------------------------------- */
+/* ---- signals in two threads ------------------------------------------------------------------ */
 
-static atomic_int ready, came_back;
+static atomic_int ready, returned;
 static pthread_t second;
 
 static void on_second(int number) {
     (void)number;
     gf_remove_temporaries();
-    atomic_store(&came_back, 1);
+    atomic_store(&returned, 1);
 }
 
 static void *is_interrupted(void *unused) {
@@ -122,19 +122,19 @@ static void *is_interrupted(void *unused) {
 
     put_bytes(in_folder("half"), "", 0);
     atomic_store(&ready, 1);
-    while (!atomic_load(&came_back))
+    while (!atomic_load(&returned))
         after(100);
     gf_temporary_made(slot);
     return unused;
 }
 
 static void signal_second(void) {
-    if (rests == 1)
+    if (polls == 1)
         (void)pthread_kill(second, SIGUSR1);
     after(100);
 }
 
-static int remove_beside_interrupted(uint64_t unused) {
+static int remove_during_interrupt(uint64_t unused) {
     struct sigaction action = {.sa_handler = on_second};
 
     (void)unused;
@@ -145,31 +145,31 @@ static int remove_beside_interrupted(uint64_t unused) {
         after(100);
     instead = signal_second;
     gf_remove_temporaries();
-    const int waited = rests < PATIENCE ? 0 : WAITED;
+    const int waited = polls < MAX_POLLS ? 0 : WAITED;
     after(20000);
-    return waited | (atomic_load(&came_back) ? CAME_BACK : 0) |
+    return waited | (atomic_load(&returned) ? RETURNED : 0) |
            (access(in_folder("half"), F_OK) == 0 ? STAYED : 0);
 }
 
-static void holds_a_second_thread(void **state) {
+static void blocks_a_second_thread(void **state) {
     (void)state;
-    assert_int_equal(in_process(remove_beside_interrupted, 0), 0);
+    assert_int_equal(in_process(remove_during_interrupt, 0), 0);
 }
 
-/* ---- a signal at any moment ------------------------------------------------------------------ */
+/* ---- signals at random times ----------------------------------------------------------------- */
 
 static void on_first(int number) {
     (void)number;
     gf_remove_temporaries();
-    const int waited = rests < PATIENCE ? 0 : WAITED;
-    after(500); /* for whoever would go on */
+    const int waited = polls < MAX_POLLS ? 0 : WAITED;
+    after(500); /* time for other threads, if they still run */
     _exit(waited);
 }
 
-/* Only notes that there would be files: then it is nearly always in the middle of that. */
-static bool only_noted;
+/* Only add and drop paths, so that nearly every signal interrupts these calls. */
+static bool only_adds;
 
-static void note_all(const char *path) {
+static void add_and_drop(const char *path) {
     for (;;) {
         const int slot = gf_temporary_add(path);
         gf_temporary_made(slot);
@@ -177,15 +177,15 @@ static void note_all(const char *path) {
     }
 }
 
-/* Makes files without end, and keeps some. */
-static void create_all(char who) {
+/* Create files endlessly, and keep one in 16. */
+static void create_all(char prefix) {
     char path[2048] = "noted";
 
-    if (only_noted)
-        note_all(path);
+    if (only_adds)
+        add_and_drop(path);
 
     for (int i = 0;; i++) {
-        snprintf(path, sizeof path, "%s/%c%d", test_folder, who, i);
+        snprintf(path, sizeof path, "%s/%c%d", test_folder, prefix, i);
         const int slot = gf_temporary_add(path);
         if (slot < 0)
             _exit(FULL);
@@ -199,7 +199,7 @@ static void create_all(char who) {
     }
 }
 
-static void *create_beside(void *unused) {
+static void *create_in_thread(void *unused) {
     create_all('b');
     return unused;
 }
@@ -218,12 +218,12 @@ static int create_until_signalled(uint64_t microseconds) {
     sigset_t usr1;
     pthread_t threads[2];
 
-    only_noted = microseconds % 2 != 0;
+    only_adds = microseconds % 2 != 0;
     (void)sigaction(SIGUSR1, &action, NULL);
     sigemptyset(&usr1);
     sigaddset(&usr1, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-    if (pthread_create(&threads[0], NULL, create_beside, NULL) != 0 ||
+    if (pthread_create(&threads[0], NULL, create_in_thread, NULL) != 0 ||
         pthread_create(&threads[1], NULL, send_later, &when) != 0 ||
         pthread_detach(threads[1]) != 0)
         return FULL;
@@ -232,7 +232,7 @@ static int create_until_signalled(uint64_t microseconds) {
     return 0;
 }
 
-static void leaves_none_whenever(void **state) {
+static void leaves_no_files_at_any_time(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 1)};
 
     (void)state;
@@ -244,10 +244,10 @@ static void leaves_none_whenever(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(shares_one_patience, empty_folder),
-        cmocka_unit_test_teardown(removes_what_was_renamed, empty_folder),
-        cmocka_unit_test_teardown(holds_a_second_thread, empty_folder),
-        cmocka_unit_test_teardown(leaves_none_whenever, empty_folder),
+        cmocka_unit_test_teardown(shares_one_timeout, empty_folder),
+        cmocka_unit_test_teardown(removes_renamed_files, empty_folder),
+        cmocka_unit_test_teardown(blocks_a_second_thread, empty_folder),
+        cmocka_unit_test_teardown(leaves_no_files_at_any_time, empty_folder),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,4 +1,4 @@
-"""axis-sum: the sum of every row or of every column of each channel."""
+"""axis-sum: the sum of every row or column of each channel."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""compare: whether two images are the same, and where they differ."""
+"""compare: whether two images are equal, and where they differ."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ CASES = 100
 
 
 def compare(a, b):
-    """The result, and the map of differences."""
+    """Return the result and the difference image."""
     if a.dtype == F32:
         p, q = a.astype(F64), b.astype(F64)
         same = a.view(np.uint32) == b.view(np.uint32)

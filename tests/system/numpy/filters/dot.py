@@ -1,4 +1,4 @@
-"""dot: products of two images, and how alike they are."""
+"""dot: products of two images, and measures of their similarity."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from images import random_summands, two_images
 CASES = 200
 
 
-def likeness(ab, aa, bb, dd, count, peak):
-    """cosine, MSE and PSNR from the sums of products."""
+def similarity(ab, aa, bb, dd, count, peak):
+    """Return cosine, MSE and PSNR from the sums of products."""
     with np.errstate(all="ignore"):
         cosine = F64(ab) / np.sqrt(F64(aa) * F64(bb))
         mse = F64(dd) / F64(count)
@@ -20,7 +20,7 @@ def likeness(ab, aa, bb, dd, count, peak):
 
 def dot(a, b, alpha):
     shown = NAMES[a.shape[2]][: None if alpha else colours(a)]
-    sums = []  # of each channel: a.b, a.a, b.b and the squared differences
+    sums = []  # per channel: a.b, a.a, b.b and the squared differences
     for c in range(len(shown)):
         p, q = (v[:, :, c].astype(F64 if a.dtype == F32 else np.uint64) for v in (a, b))
         ab, aa, bb = (ascending(row_sums(v)) for v in (p * q, p * p, q * q))
@@ -30,7 +30,7 @@ def dot(a, b, alpha):
     if len(sums) > 1:
         sums.append(tuple(ascending(column) for column in zip(*sums)))
         counts.append(sum(counts))
-    found = [likeness(*s, n, top(a)) for s, n in zip(sums, counts)]
+    found = [similarity(*s, n, top(a)) for s, n in zip(sums, counts)]
     keys = ["a.b", "a.a", "b.b", "cosine", "mse", "psnr"]
     rows = [s[:3] + f for s, f in zip(sums, found)]
     table = {"channel": (shown + ["total"])[: len(sums)]}

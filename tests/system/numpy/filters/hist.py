@@ -1,4 +1,4 @@
-"""hist: counts of samples in bins, the samples of some bins, and where they are."""
+"""hist: counts of samples per bin, and the samples of selected bins with their positions."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ CASES = 120
 
 
 def measured(image, channel):
-    """The channels that hist measures: names, and an H x W x C array."""
+    """Return the channels that hist measures: names, and an H x W x C array."""
     names = NAMES[image.shape[2]]
     if channel == "all":
         return names, image
@@ -23,7 +23,7 @@ NAN, BELOW, ABOVE = -1, -2, -3
 
 
 def bin_of(values, count, span):
-    """The bin of every sample; NAN, BELOW or ABOVE for those in none."""
+    """Return the bin of every sample; NAN, BELOW or ABOVE for samples outside of all bins."""
     if values.dtype != F32 and span is None:
         return np.minimum(count - 1, values.astype(np.int64) * count // top(values))
     v = x = values.astype(F64)
@@ -37,16 +37,16 @@ def bin_of(values, count, span):
 
 
 def hist(image, count, span, channel, extract, per_row):
-    """The tables, the extracted samples in order, and the mask."""
+    """Return the tables, the extracted samples in order, and the mask."""
     names, values = measured(image, channel)
     bins = bin_of(values, count, span)
-    most = 1 if image.dtype == F32 else top(image)
+    maximum = 1 if image.dtype == F32 else top(image)
     if span is not None:
         edges = [span[0] + k * (span[1] - span[0]) / count for k in range(count)] + [span[1]]
-    elif image.dtype == F32 or count > most + 1:  # some bins hold no integer value
-        edges = [k * most / count for k in range(count + 1)]
+    elif image.dtype == F32 or count > maximum + 1:  # some bins contain no integer value
+        edges = [k * maximum / count for k in range(count + 1)]
     else:
-        every = np.arange(most + 1, dtype=image.dtype)
+        every = np.arange(maximum + 1, dtype=image.dtype)
         edges = [int(v) for v in np.searchsorted(bin_of(every, count, None), np.arange(count + 1))]
     table = {"bin": list(range(count)), "from": edges[:-1], "to": edges[1:]}
     if isinstance(edges[0], int):
@@ -75,20 +75,20 @@ def hist(image, count, span, channel, extract, per_row):
     order = np.argsort(bins[chosen], kind="stable")
     columns = {"bin": bins[chosen], "x": x, "y": y, "channel": c, "value": values[chosen]}
     kinds = [("bin", "u4"), ("x", "u8"), ("y", "u8"), ("channel", "u1"), ("value", values.dtype)]
-    kinds = kinds[len(wanted) == 1 :]  # the file has the bin where there are several
+    kinds = kinds[len(wanted) == 1 :]  # the file contains the bin if several are extracted
     samples = np.empty(len(order), kinds)
     for name, _ in kinds:
         samples[name] = columns[name][order]
-    # The file has a channel's place in the pixel.
-    places = [255 if name == "luma" else NAMES[image.shape[2]].index(name) for name in names]
-    samples["channel"] = np.array(places)[samples["channel"]]
+    # The file stores the index of the channel in the pixel.
+    indices = [255 if name == "luma" else NAMES[image.shape[2]].index(name) for name in names]
+    samples["channel"] = np.array(indices)[samples["channel"]]
     result["extracted"] = {
         "bin": wanted,
         "from": [table["from"][k] for k in wanted],
         "to": [table["to"][k] for k in wanted],
         "count": [sum(table[name][k] for name in names) for k in wanted],
     }
-    # The first ten of each bin are among the tables, unless there are too many bins to list.
+    # The tables contain the first ten samples of each bin, unless more than 64 bins are extracted.
     heads = [np.flatnonzero(bins[chosen] == k)[:10] for k in (wanted if len(wanted) <= 64 else [])]
     heads = [i for head in heads for i in head]
     result["samples"] = {name: [int(v) for v in columns[name][heads]] for name in ("bin", "x", "y")}
@@ -114,9 +114,9 @@ def random_case(rng):
     counts = [1, 2, 3, 8, 10, 100, 255, 256, 257, 1000, *rng.integers(1, 400, 20), 65535, 65536]
     count = int(rng.choice(counts))
     kind = str(rng.choice(["u1", "u2", "f4"]))
-    most = {"u1": 255, "u2": 65535, "f4": 1}[kind]
-    texts = [decimal(rng, -0.5 * most, 0.4 * most), decimal(rng, 0.5 * most, 1.5 * most)]
-    if rng.random() < 0.5:  # edges that are samples, so that every rounding on the way to a bin counts
+    maximum = {"u1": 255, "u2": 65535, "f4": 1}[kind]
+    texts = [decimal(rng, -0.5 * maximum, 0.4 * maximum), decimal(rng, 0.5 * maximum, 1.5 * maximum)]
+    if rng.random() < 0.5:  # edges equal to samples, so that every rounding in the computation of a bin matters
         low = int(rng.integers(-20, 20))
         texts = [str(low), str(low + count * int(rng.integers(1, 4)))]
     texts = texts if rng.random() < 0.5 else None

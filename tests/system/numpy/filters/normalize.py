@@ -1,4 +1,4 @@
-"""normalize: every sample divided by the mean of its channel."""
+"""normalize: divide every sample by the mean of its channel."""
 
 import numpy as np
 

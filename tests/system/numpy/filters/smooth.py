@@ -10,7 +10,7 @@ CASES = 150
 
 
 def smooth_signals(p, gain, radius, weight, stages, keep):
-    """The chain along axis 1 of a binary32 array."""
+    """Apply the stages along axis 1 of a binary32 array."""
     width = p.shape[1]
     if "enhance" in stages:
         p = p * gain
