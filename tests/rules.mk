@@ -4,13 +4,13 @@ TEST_C := $(sort $(wildcard tests/unit/*/test_*.c tests/long/test_*.c))
 TEST_UTIL_O := $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard tests/support/*.c)))
 TESTS := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(TEST_C)))
 $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/*/*.c tests/*/*/*.c)): INCLUDES += -Itests/support
-# Fuzzing harnesses and what they share. Each is linked with replay.c, and for `make fuzz` with libFuzzer.
+# Fuzzing harnesses. Each is linked with replay.c, and for `make fuzz` with libFuzzer.
 FUZZ_C := $(sort $(wildcard tests/long/fuzz/fuzz_*.c))
 FUZZ_UTIL_O := $(patsubst %,$(OBJ)/tests/long/fuzz/%.o,fuzz cli_main)
 FUZZERS := $(FUZZ_C:tests/long/fuzz/%.c=$(BUILD)/fuzz/%)
 LIBFUZZERS := $(FUZZ_C:tests/long/fuzz/%.c=$(BUILD)/libfuzzer/%)
 
-# The only C files that call CUDA by themselves. (/usr/include may not be named again: its place matters.)
+# The only C files that call the CUDA runtime. -isystem /usr/include would change the order of the system's folders.
 ifneq ($(NVCC),)
 $(OBJ)/tests/support/strip_cuda.o $(OBJ)/tests/unit/cuda/test_cuda_fault.o $(OBJ)/tests/support/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
@@ -19,7 +19,7 @@ $(BUILD)/gpufilter-mpi: $(CLI_O) $(MPI_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(MPI_LIBS)
 
-# The same program on the shared library: links only if it uses nothing but what is exported.
+# The program on the shared library: the link fails if it uses a symbol that is not exported.
 $(BUILD)/gpufilter-shared: $(CLI_O) $(BUILD)/libgpufilter.so
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
@@ -32,7 +32,7 @@ $(BUILD)/tests/$(notdir $(1)): $(OBJ)/$(1).o $(TEST_UTIL_O) $(BUILD)/libgpufilte
 endef
 $(foreach test,$(TEST_C:.c=),$(eval $(call TEST_RULE,$(test))))
 
-# Harnesses see the program from inside, too.
+# Harnesses call functions of the program, too.
 FUZZ_O = $(FUZZ_UTIL_O) $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter.a
 FUZZ_LIBS = -lcmocka $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 $(OBJ)/tests/long/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
@@ -66,21 +66,21 @@ $(BUILD)/tests/hold_memory: $(OBJ)/tests/support/tools/hold_memory.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
 
-# The program, but that what backends give is changed on its way.
+# The program with wrapped library calls that alter the results of backends.
 LIES := filter_describe run_memory result_table_count result_table result_cell result_text result_passed
 $(BUILD)/tests/liar: $(OBJ)/tests/support/tools/liar.o $(CLI_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 
-# The program with a layer between it and every call that may fail (tests/long/faults/layer.h). libpng and zlib
-# are linked from their archives: so their calls are met, too.
+# The program with a layer around every call that may fail (tests/long/faults/layer.h). libpng and zlib are linked
+# from archives, therefore the layer wraps their calls, too.
 FAULT_DEFS := tests/long/faults/calls.def $(if $(NVCC),tests/long/faults/calls_cuda.def)
 FAULT_WRAPS = $(shell sed -nE 's/^(CALL|CLOSING|SPECIAL).(\w+),.*/-Wl,--wrap=\2/p' $(FAULT_DEFS))
 FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/long/faults/*.c))
 FAULT_LIBS := $(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS)))
 LAYER_O := $(filter $(OBJ)/tests/long/faults/layer%,$(FAULT_O))
-# The CUDA runtime is not: what its own allocations do when they fail is NVIDIA's. So it is the shared one here.
+# The CUDA runtime is shared: the layer must not fail the runtime's own allocations.
 CUDART_SO := $(firstword $(wildcard $(patsubst %_static.a,%.so,$(filter %/libcudart_static.a,$(CUDA_LIBS)))))
 FAULT_CUDA_LIBS := $(if $(CUDART_SO),$(CUDART_SO) -Wl$(comma)-rpath$(comma)$(dir $(CUDART_SO)) $(filter-out %/libcudart_static.a,$(CUDA_LIBS)),$(CUDA_LIBS))
 ifneq ($(NVCC),)
@@ -95,16 +95,16 @@ $(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/long/fau
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lz
 
-# ---- using ----------------------------------------------------------------------------------------
-
 # ---- steps of make test-long -----------------------------------------------------------------------
 
 sweeps: all tests ## Run every test in its longest form
-	@tests/run -t long $(BUILD)
+	@GF_TEST_TIMEOUT=7200 tests/run -t long $(TEST_JOBS) $(BUILD)
 
 asan tsan: ## Run the tests of `make test` with AddressSanitizer and UBSan, or with ThreadSanitizer
 	@$(MAKE) --no-print-directory SAN=$(if $(filter asan,$@),address$(comma)undefined,thread) all tests
-	@tests/run build/san-$(if $(filter asan,$@),address-undefined,thread)
+	@GF_TEST_TIMEOUT=3600 tests/run $(TEST_JOBS) build/san-$(if $(filter asan,$@),address-undefined,thread)
+
+# ---- targets ---------------------------------------------------------------------------------------
 
 fuzzers: $(FUZZERS) $(BUILD)/fuzz/corpus
 libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
@@ -113,38 +113,38 @@ FAULTS := $(BUILD)/gpufilter-faults $(BUILD)/tests/faults
 TEST_TOOLS := $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/draw
 tests: $(TESTS) $(FAULTS) fuzzers $(TEST_TOOLS) $(BUILD)/gpufilter-shared $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
-faults: ## Fail whole commands at every call that may fail (with sanitizers), and kill them there: 36 minutes on 2 cores
+faults: ## Fail commands at every call that may fail (with sanitizers), and kill them there: 36 minutes on 2 cores
 	@$(MAKE) --no-print-directory CUDA=0 SAN=address,undefined faults-built
 	@$(MAKE) --no-print-directory CUDA=0 faults-built
 	build/tests/faults build/gpufilter-faults --faults 0
 	build/san-address-undefined/tests/faults build/san-address-undefined/gpufilter-faults --kills 0
 
-faults-cuda: faults-built ## Fail every call of the CUDA runtime, where a GPU is
+faults-cuda: faults-built ## Fail every call of the CUDA runtime; needs a GPU
 	$(BUILD)/tests/faults $(BUILD)/gpufilter-faults --cuda --jobs 4
 
 faults-built: $(FAULTS)
 .PHONY: faults faults-cuda faults-built
 
-check-cuda: ## Run the tests where a GPU must be: no device is a failure
+check-cuda: ## Run the tests; without a GPU they fail
 	@$(MAKE) --no-print-directory all tests
 	@GF_REQUIRE_CUDA=1 tests/run $(BUILD)
 
-# Hardly optimised: a branch is then one that is in the source.
-coverage: ## Run the tests on a build that counts branches, and report with gcovr how many of ours were taken
+# Without optimisation, branches of the binary correspond to branches of the source.
+coverage: ## Measure branch coverage of the tests with gcovr
 	@command -v gcovr >/dev/null || { echo "make coverage needs gcovr 6 or newer: pip install gcovr" >&2; exit 1; }
 	@$(MAKE) --no-print-directory BUILD=build/coverage CUDA=0 OPT=-O0 SIMD_OPT=-O1 \
 	  CFLAGS='--coverage -fprofile-update=atomic -DGF_COVERAGE' LDFLAGS=--coverage all tests
 	@find build/coverage -name '*.gcda' -delete && mkdir -p build/coverage/report
 	@GCOV_ERROR_FILE=/dev/null tests/run build/coverage || \
-	  echo "Tests of messages may fail here: where counters cannot be written, the compiler's library prints that"
+	  echo "Tests of messages may fail here: the compiler's library reports counters that it cannot write"
 	@GCOV_ERROR_FILE=/dev/null build/coverage/tests/faults build/coverage/gpufilter-faults --kills 0 --faults 8000
 	@gcovr --filter src/ --filter filters/ --merge-mode-functions=separate --gcov-ignore-parse-errors --print-summary \
 	  --txt-metric branch --txt --html-details build/coverage/report/index.html --fail-under-branch 88 build/coverage/obj
 
-valgrind: all tests ## Run the tests under valgrind's memcheck, in a short form
+valgrind: all tests ## Run a short form of the tests under valgrind's memcheck
 	@tests/long/valgrind.sh $(BUILD)
 
-mutants: ## Break the fast code on purpose, a constant or a comparison at a time, and see whether tests notice (MUTANTS="--every 10")
+mutants: ## Change one constant or comparison of the fast code at a time, and check that a test fails (MUTANTS="--every 10")
 	@tests/long/mutate.py $(MUTANTS)
 
 # libFuzzer needs clang and its runtime (Debian: clang, libclang-rt-dev).
@@ -154,19 +154,19 @@ fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitize
 	@tests/long/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
 
 HOSTILE := png png_cost png_generated rows program
-hostile: all $(HOSTILE:%=$(BUILD)/tests/test_hostile_%) ## Hostile files: more than 600,000 of them, generated
+hostile: all $(HOSTILE:%=$(BUILD)/tests/test_hostile_%) ## Read more than 600,000 generated hostile files
 	@for test in $(HOSTILE); do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
 
-hostile-batch: all ## Run one batch of 10000 files, 100 of them hostile (SAN=address,undefined, BATCH="10000 100")
+hostile-batch: all ## Run a batch of 10000 files, 100 of them hostile (SAN=address,undefined, BATCH="10000 100")
 	@tests/long/hostile_batch.sh $(BUILD) $(or $(BATCH),10000 100)
 
-kill: all $(BUILD)/draw ## End three kinds of runs by four signals 150 times each, and look at what is left (KILL=1000)
+kill: all $(BUILD)/draw ## Kill three kinds of runs 150 times by each of four signals, and check their outputs (KILL=1000)
 	@tests/long/kill.sh $(BUILD) $(or $(KILL),150)
 
-golden: all tests ## Write the golden digests and pictures anew (by the golden backend only)
+golden: all tests ## Rewrite the golden digests and pictures with the golden backend
 	@tests/system/golden.sh $(BUILD) write
 
-abi: all ## Write tests/system/abi.txt anew: what programs are compiled against
+abi: all ## Rewrite tests/system/abi.txt, the record of the ABI
 	@tests/system/abi.sh $(BUILD) write
 
 .PHONY: tests sweeps asan tsan fuzzers libfuzzers check-cuda coverage valgrind mutants fuzz hostile hostile-batch kill golden abi

@@ -2,14 +2,6 @@
 #ifndef DOT_UTIL_H
 #define DOT_UTIL_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/filter.h"
 #include "core/result.h"
 #include "dot/dot.h"

@@ -2,21 +2,13 @@
 #ifndef IO_UTIL_H
 #define IO_UTIL_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "gpufilter_tools.h"
 #include "io/io.h"
 #include "io/output.h"
+#include "testing.h"
 
 enum { MARGIN = 13, PAINT = 0xa5 };
 

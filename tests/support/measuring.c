@@ -1,15 +1,5 @@
 #include "measuring.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 static gf_status run(const gf_engine_options *options, const char *name, const char *text,
                      gf_format format, const void *a, const void *b, void *drawn,
                      gf_result **result, gf_error *error) {

@@ -1,16 +1,5 @@
 #include "strip.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "core/error.h"
 #include "core/result.h"
 

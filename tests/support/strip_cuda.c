@@ -1,14 +1,5 @@
 #include "strip_cuda.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "strip.h"
 
 #ifdef GF_WITH_CUDA

@@ -1,16 +1,6 @@
 #include "testing.h"
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "io/io.h"
 #include "io/output.h"
@@ -404,6 +394,14 @@ bool test_same_result(const gf_result *golden, const gf_result *other, const cha
     for (size_t t = 0; same && t < gf_result_table_count(golden); t++)
         same = same_table(golden, other, t, what);
     return same;
+}
+
+gf_engine *test_engine(const gf_engine_options *options) {
+    gf_engine *engine = NULL;
+    gf_error error = {0};
+    if (gf_engine_open(options, &engine, &error))
+        fail_msg("%s", error.message);
+    return engine;
 }
 
 bool test_has_cuda(void) {

@@ -2,6 +2,18 @@
 #ifndef TESTING_H
 #define TESTING_H
 
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
 #include "core/filter.h"
 
 /* Random numbers by xorshift64*, equal on all machines. */
@@ -73,6 +85,9 @@ const char *test_case(const gf_filter *filter, size_t i);
 
 /* Return the settings of a filter's case. A case that does not parse fails the test. */
 gf_settings *test_settings(const gf_filter *filter, const char *text);
+
+/* Open an engine; an error fails the test. */
+gf_engine *test_engine(const gf_engine_options *options);
 
 /* Return true if there is a CUDA device. If not, print the reason once, or fail the test if
  * GF_REQUIRE_CUDA is set. */

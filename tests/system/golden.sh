@@ -121,13 +121,13 @@ check() { # WHAT WANT GOT
 check "cases in $manifest" "$(cases)" "$(cut -d ' ' -f 3- $manifest)"
 
 backends=(golden cpu)
-if "$gpufilter" smooth --backend cuda --format pfm samples/ramp.pfm - >/dev/null 2>"$build/cuda-reason"; then
+if "$gpufilter" smooth --backend cuda --format pfm samples/ramp.pfm - >/dev/null 2>"$work/cuda-reason"; then
     backends+=(cuda)
 elif [ -n "${GF_REQUIRE_CUDA:-}" ]; then
-    check "a CUDA device" "present" "$(cat "$build/cuda-reason")"
+    check "a CUDA device" "present" "$(cat "$work/cuda-reason")"
 else
     skipped=$(wc -l <$manifest)
-    echo "SKIP $skipped: no GPU ($(cat "$build/cuda-reason"))"
+    echo "SKIP $skipped: no GPU ($(cat "$work/cuda-reason"))"
 fi
 for backend in "${backends[@]}"; do
     while read -r want line; do

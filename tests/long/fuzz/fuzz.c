@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <ftw.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 

@@ -63,51 +63,17 @@ $ CUDA_VISIBLE_DEVICES= gpufilter bench --backend cuda 2>&1 | sed -E 's/(cuda: )
 $ CUDA_VISIBLE_DEVICES= gpufilter bench --device 0 2>&1 | sed -E 's/(cuda: ).*/\1#/'; exit ${PIPESTATUS[0]}
 > gpufilter: cuda: #
 [3]
-$ gpufilter bench --help
-> Usage: gpufilter bench [OPTION]... [FILTER]...
-> Time filters on this machine.
-> 
-> Generates an image and filters it from memory to memory on each backend. Prints
-> the run with the median time: its time in ms, its throughput in MP/s, and the
-> busy time of each stage in ms. Stages overlap. Each CUDA device, or each device
-> in --device, is timed separately.
-> If a result differs from golden in any bit, its times are not printed and the
-> exit status is 1. FILTER is a filter name, or a name and settings in one
-> argument; without FILTER, all filters are timed with their defaults.
-> 
-> Options:
->       --size MP           image size in megapixels (range: 1..10000; default:
->                           24)
->       --channels N        channels: 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA (range:
->                           1..4; default: 3)
->       --type TYPE         sample type (u8, u16, f32; default: u8)
->       --seconds S         minimum time per filter and target; at least 3 runs
->                           (range: 0..1000; default: 0.2)
->   -b, --backend NAME      backends to time; golden is always timed (all, cpu,
->                           cuda; default: all)
->       --json              print JSON; one line
->   -d, --device LIST       CUDA devices: 0 or 0,2 or all; a filter then runs on
->                           the cuda backend
->   -j, --threads N         CPU threads, 0: one per core; in a batch, images
->                           processed at once (range: 0..1024; default: 0)
->       --simd LEVEL        SIMD level of the cpu backend (auto, portable, avx2,
->                           avx512; default: auto)
->       --max-memory SIZE   memory limit per image; covers strips, results,
->                           extracted samples and buffered images (default: 4G)
->       --color WHEN        colour the text output; auto: on a terminal, unless
->                           NO_COLOR is set (auto, always, never; default: auto)
->   -h, --help              print all options; -h: print the most used options
->   -V, --version           print the version
-> 
-> Exit status:
->   0        success
->   1        an input, an output, memory or the system failed
->   2        invalid option or operand
->   3        the requested backend or device is not available
->   128 + n  terminated by signal n
-> 
-> Examples:
->   gpufilter bench
->   gpufilter bench smooth 'smooth radius=8 axis=xy'
->   gpufilter bench 'hist bins=8 extract=3' --type u16 --channels 1
->   gpufilter bench --size 4 --json
+$ gpufilter bench --help | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+)?(.*?)(?=^ +(?:-., )? *--|^\S|\z)/gms) { my ($short, $name, $value, $text) = ($1, $2, $3, $4); print $name, $value // "", $short ? " $short" : "", $text =~ /default:?\s+([^);\s]+)/ ? " $1" : "", "\n" }'
+> --size MP 24
+> --channels N 3
+> --type TYPE u8
+> --seconds S 0.2
+> --backend NAME -b all
+> --json
+> --device LIST -d
+> --threads N -j 0
+> --simd LEVEL auto
+> --max-memory SIZE 4G
+> --color WHEN auto
+> --help -h
+> --version -V

@@ -45,9 +45,6 @@ $ gpufilter devices extra
 ! gpufilter: devices: expected no operands, got 1; see 'gpufilter devices --help'
 [2]
 # The options of verify; its results: tests/system/verify.sh.
-$ gpufilter verify --help | sed -n '/--seed N/,/default/p'
->   -s, --seed N            seed of the generated images (range: 0..999999999999;
->                           default: 1)
 $ gpufilter verify --seed -1
 ! gpufilter: --seed '-1': must be an integer from 0 to 999999999999
 [2]

@@ -1,4 +1,4 @@
-# One image; no output on success.
+# A picture in, a picture out; silent when it went well.
 $ gpufilter smooth samples/scene.png out.png
 $ head -c 8 out.png | od -An -c
 >  211   P   N   G  \r  \n 032  \n
@@ -6,7 +6,7 @@ $ gpufilter smooth samples/scene.png out.png
 ! gpufilter: out.png: exists already; use --force to replace it
 [1]
 $ gpufilter smooth --force samples/scene.png out.png
-# Options in any order, short and long, with or without =, before and after the files.
+# Options in any order, short and long, = or not, before and after the files.
 $ gpufilter smooth samples/cutout.png -r3 -a xy --weight=0.5 a.pam -k
 $ gpufilter smooth --keep-brightness --axis=xy --radius 3 -w 0.5 samples/cutout.png b.pam
 $ cmp a.pam b.pam
@@ -21,17 +21,15 @@ $ for backend in golden cpu; do gpufilter smooth --backend $backend --tile 256 -
 >  3fd54fe1 40155184 40599409
 $ cat samples/ramp.pfm | gpufilter smooth --tile 256 --format pfm - - | tail -c 4096 | od -An -tx4 -N 12
 >  3fd54fe1 40155184 40599409
-# The response to one sample, and its shift of the image, as the help describes them.
+# The response to one sample, and how far it moves the picture: what the help says.
 $ python3 -c 'import struct, sys; sys.stdout.buffer.write(b"Pf\n15 1\n-1\n" + struct.pack("<15f", *[float(i == 7) for i in range(15)]))' >impulse.pfm
 $ for weight in 0.6 1; do gpufilter smooth -k -w $weight impulse.pfm - --format pfm | tail -c 60 | python3 -c 'import struct, sys; h = struct.unpack("<15f", sys.stdin.buffer.read()); print(*("%.3g" % x for x in h[4:11]), "moves by %.2f" % sum((i - 7) * x for i, x in enumerate(h)))'; done
 > 0.0909 0.145 0.2 0.2 0.2 0.109 0.0545 moves by -0.18
 > 0.0667 0.133 0.2 0.2 0.2 0.133 0.0667 moves by 0.00
-$ gpufilter smooth --help | sed -n '/not symmetric/,/no shift/p'
-> The chain is not symmetric: F[i] weighs I[i-3] to I[i+3] by 0.055 0.109 0.2 0.2
-> 0.2 0.145 0.091 (times 1.452), so each pass moves the picture by
-> (1 - W) / (1 + 2 W) = 0.18 pixels to the left, with --axis y up. W = 1 does not
-> move it.
-# The same bytes for every backend, number of threads, SIMD level and strip height.
+$ gpufilter smooth --help | tr -s ' \n' ' ' | grep -oE '0\.055 0\.109 0\.2 0\.2 0\.2 0\.145 0\.091|= 0\.18 pixels'
+> 0.055 0.109 0.2 0.2 0.2 0.145 0.091
+> = 0.18 pixels
+# Every backend, thread count, SIMD level and strip height: the same bytes.
 $ for backend in golden cpu auto; do gpufilter smooth --backend $backend samples/scene.png - | cmp - out.png; done
 $ for threads in 1 2 7; do gpufilter smooth --threads $threads samples/scene.png - | cmp - out.png; done
 $ for rows in 1 2 3 100 511 512 9999; do gpufilter smooth --rows-per-strip $rows samples/scene.png - | cmp - out.png; done
@@ -40,10 +38,10 @@ $ gpufilter smooth --axis y samples/scene.png y.png; for rows in 1 2 3 100 511; 
 $ for size in 18K 24K 48K 60K 100K 300K 2M; do gpufilter smooth --axis y --max-memory $size samples/scene.png - | cmp - y.png; done; gpufilter smooth --axis y --max-memory 12K samples/scene.png -
 ! gpufilter: samples/scene.png: strips of 7 rows need more than 12288 bytes; raise --max-memory
 [1]
-# Lossless conversions; the pixels are the same in every format.
+# Conversions that lose nothing are made; the pixels are the same in every format.
 $ for kind in ppm pam bmp tga; do gpufilter smooth samples/scene.png out.$kind; gpufilter smooth --stages enhance --gain 1 out.$kind - | cmp - out.png; done
 $ gpufilter smooth samples/gradient16.png g.pgm; gpufilter smooth samples/gradient16.png g.png; gpufilter smooth --stages enhance --gain 1 g.pgm - | cmp - g.png
-# Clipped samples are counted while rows are encoded, the same for every backend; a terminal shows the count.
+# Clipped samples are counted where rows are encoded, the same by every backend; a terminal shows them.
 $ for backend in golden cpu; do gpufilter smooth --json --backend $backend samples/scene.png bright.png --force | grep -o '"brightness.*"bytes_in'; done; gpufilter hist --bins 256 --channel all -x 255 --json bright.png | grep -o '"count": .[0-9]*'
 > "brightness": 1.4520001, "clipped": 295077, "bytes_in
 > "brightness": 1.4520001, "clipped": 295077, "bytes_in
@@ -62,11 +60,11 @@ $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter smooth samples
 >   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
 $ gpufilter smooth samples/scene.png out.jpg; head -c 3 out.jpg | od -An -tx1; gpufilter smooth --format jpeg samples/scene.png - | cmp - out.jpg
 >  ff d8 ff
-# Formats decoded by another library, with and without the sandbox.
+# What another library decodes, in a sandbox or without.
 $ gpufilter smooth out.bmp a.png; gpufilter smooth --no-sandbox out.bmp - | cmp - a.png; gpufilter smooth out.jpg b.png; gpufilter smooth --no-sandbox --max-seconds 9 out.jpg - | cmp - b.png; head -c 700 out.jpg | gpufilter smooth - c.png
 ! gpufilter: standard input: the file ends too early; get a complete copy
 [1]
-# The metadata of a JPEG is not copied; a note says so.
+# Metadata of a JPEG is not carried, and that is said.
 $ { head -c 2 out.jpg; printf '\xff\xe2\0\x10ICC_PROFILE\0\1\1'; printf '\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0'; tail -c +3 out.jpg; } >meta.jpg; gpufilter smooth meta.jpg meta.png; gpufilter smooth --strip meta.jpg bare.png; gpufilter smooth -q meta.jpg - | cmp - bare.png
 ! gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
 $ gpufilter smooth --json meta.jpg meta.ppm 2>/dev/null | grep -o '"dropped": [^]]*]'; gpufilter smooth --json --strip meta.jpg bare.ppm | grep -c dropped; gpufilter hist -q meta.jpg
@@ -74,7 +72,7 @@ $ gpufilter smooth --json meta.jpg meta.ppm 2>/dev/null | grep -o '"dropped": [^
 $ cp meta.jpg turned.jpg; gpufilter smooth -O meta meta.jpg bare.png 2>&1 | tail -n 1; gpufilter smooth -O meta -f meta.jpg bare.png turned.jpg 2>&1 | tail -n 1; gpufilter smooth -q -O meta -f meta.jpg turned.jpg
 > gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
 > gpufilter: 2 files: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
-# A header with Windows line ends: the line feed is not a sample. A comment may be long.
+# A header with Windows line ends: its line feed is no sample. A comment may be long.
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' >crlf.pgm; gpufilter smooth --stages enhance --gain 1 --format pgm crlf.pgm - | tail -c 4; echo
 > ABCD
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' | gpufilter smooth --stages enhance --gain 1 --format pgm - -
@@ -82,7 +80,7 @@ $ printf 'P5\r\n2 2\r\n255\r\nABCD' | gpufilter smooth --stages enhance --gain 1
 [1]
 $ printf 'P5\n2 2\n255\r\nABC' | gpufilter smooth --stages enhance --gain 1 --format pgm - - | tail -c 3; echo
 > ABC
-# --max-memory includes memory held for the output.
+# What is held for the output is of --max-memory, too.
 $ { printf 'Pf\n1000 100\n-1\n'; head -c 400000 /dev/zero; } >z.pfm; gpufilter smooth --max-memory 410K z.pfm - --format pfm | wc -c
 > 400017
 $ gpufilter smooth -b cpu --max-memory 392K z.pfm - --format pfm
@@ -90,18 +88,18 @@ $ gpufilter smooth -b cpu --max-memory 392K z.pfm - --format pfm
 [1]
 $ { printf 'P7\n  #%0300d\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nENDHDR\nZ' 0; } | gpufilter smooth --stages enhance --gain 1 --format pgm - - | tail -c 1; echo
 > Z
-# One strip suffices for an image of one row.
+# One strip is enough for an image of one row.
 $ { printf 'P5\n1000000 1\n255\n'; head -c 1000000 /dev/zero; } | gpufilter smooth --format pgm --max-memory 2100000 - - | wc -c
 > 1000017
-# Input and output may be the same file with --force; a link stays a link.
+# Input and output may be the same file, with --force; a link stays a link.
 $ cp samples/scene.png same.png; gpufilter smooth --force same.png same.png; cmp same.png out.png
 $ cp samples/scene.png real.png; ln -s real.png link.png; gpufilter smooth --force link.png link.png; cmp real.png out.png; readlink link.png
 > real.png
-# The program waits for data on a non-blocking pipe.
+# A pipe that does not block is waited for.
 $ (sleep 0.2; cat samples/scene.png) | perl -e 'use Fcntl; fcntl(STDIN, F_SETFL, fcntl(STDIN, F_GETFL, 0) | O_NONBLOCK); exec @ARGV' gpufilter smooth - slow.png; cmp slow.png out.png
-# Devices are written to, not replaced.
+# Devices are written to, never replaced.
 $ gpufilter smooth samples/scene.png /dev/null --format png; test -c /dev/null
-# --verbose prints the backend that ran.
+# What ran is told to whoever asks.
 $ gpufilter smooth -v --threads 2 --simd portable samples/scene.png v.png 2>&1 | sed -E '/auto: expected/d; s/[0-9.]+ (s|MP)\b/# \1/g; /busy/s/[0-9.]+ %/# %/g; s/starting # %, //; s/: [a-z]+ is the bottleneck//'
 > v.png: # s, # MP/s by cpu (2 threads, portable), 909 kB in, 560 kB out
 >   brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
@@ -114,22 +112,22 @@ $ gpufilter smooth -v --backend golden samples/scene.png w.png 2>&1 | sed -E 's/
 >   parameters: gain=1.1 radius=2 weight=0.6 stages=enhance,blur,smooth axis=x tile=0
 >   768x512 RGB u8 in 1 strip of 512 rows
 >   busy: decoding # %, computing # %, encoding # % of # s
-# One part takes most of the time of a sequential job: here the filter, by far.
+# Something takes most of the time of a job whose parts come one after the other: here the filter, by far.
 $ gpufilter smooth -v --backend golden --radius 100 --axis xy samples/page.png busy.pgm 2>&1 | grep -o 'computing is.*'
 > computing is the bottleneck
 $ gpufilter smooth --json --threads 2 samples/scene.png j.png | grep -o '"busy_seconds".*"parameters"' | sed -E 's/[0-9]+\.[0-9]+/#/g'
 > "busy_seconds": {"starting": #, "decoding": #, "computing": #, "encoding": #}, "workers": {"starting": 1, "decoding": 1, "computing": 2, "encoding": 2}, "parameters"
-# Without a device, no other backend is used: exit code 3 and the reason.
+# No device, no silent substitute: exit 3 and a reason.
 $ CUDA_VISIBLE_DEVICES= gpufilter smooth --backend cuda samples/scene.png z.png 2>&1 | sed -E 's/(cuda: ).*/\1reason/'; exit ${PIPESTATUS[0]}
 > gpufilter: cuda: reason
 [3]
 $ ls -A | grep -E 'tmp|z.png'
 [1]
-# Threads that write a PNG do not use memory that the strips need.
+# Threads that write a PNG take no memory that the strips need.
 $ { printf 'P6\n20000 300\n255\n'; head -c 18000000 /dev/zero; } >wide.ppm; for threads in 1 2 8; do gpufilter smooth -f -q -b cpu -j $threads -a y -r 100 --max-memory 12M wide.ppm wide-$threads.png; done; cmp wide-1.png wide-8.png; gpufilter smooth -f -b cpu -j 8 -a y -r 100 --max-memory 11M wide.ppm wide.png
 ! gpufilter: wide.ppm: strips of 203 rows need more than 11534336 bytes; raise --max-memory
 [1]
-# --sync: the data is on the disk before the output appears.
+# What is on the disk before it appears.
 $ for when in auto always never; do gpufilter smooth samples/page.png sync.png --force --sync $when && gpufilter smooth samples/page.png - | cmp - sync.png; gpufilter smooth samples/page.png -O sync/$when --sync $when -q; ls -A sync/$when; done
 > page.png
 > page.png
@@ -137,7 +135,7 @@ $ for when in auto always never; do gpufilter smooth samples/page.png sync.png -
 $ gpufilter smooth samples/page.png sometimes.png --sync sometimes
 ! gpufilter: --sync 'sometimes': must be auto, always or never
 [2]
-# --verify: the same file, and the verification is reported.
+# Golden beside it: the same file, and it is told.
 $ gpufilter smooth -q -a xy samples/scene.png plain.png; gpufilter smooth -v --verify -a xy samples/scene.png checked.png 2>&1 | grep verified; cmp plain.png checked.png
 >   verified: identical to golden
 $ gpufilter smooth --json --verify samples/scene.png checked.pam --force | grep -o '"verified": [a-z]*'

@@ -1,15 +1,6 @@
 /* Counters of limited capacity in the CPU loops. Images of the largest sample value are so wide or
  * high that every counter is flushed midway. Every SIMD level is compared with golden. */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 
 #include "testing.h"
 

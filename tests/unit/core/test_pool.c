@@ -3,16 +3,8 @@
 #define _GNU_SOURCE
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "core/thread.h"
 #include "testing.h"

@@ -1,11 +1,5 @@
 /* Parsing of settings: accepted text, rejected text and error messages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
 
 #include "testing.h"
 

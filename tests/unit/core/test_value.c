@@ -1,15 +1,7 @@
 /* Numbers as text: the fewest digits that read back as the same number, in a buffer of any size. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "testing.h"
 

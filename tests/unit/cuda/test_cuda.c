@@ -1,15 +1,6 @@
 /* The CUDA functions alone, on painted device memory. Strips from the middle of an image are exact
  * with only the rows of their halo, and nothing is written outside the output rows. */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 
 #include "strip_cuda.h"
 

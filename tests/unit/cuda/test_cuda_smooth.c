@@ -1,12 +1,6 @@
 /* smooth's CUDA row kernels on inputs that exercise the special cases of each. Results equal
  * golden, and nothing is written outside the output rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
-#include <cmocka.h>
 
 #include "strip_cuda.h"
 

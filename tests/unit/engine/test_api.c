@@ -10,12 +10,7 @@ static const gf_pixels in[2] = {{pixels, 8}, {pixels, 8}};
 
 static gf_engine *open_engine(void) {
     const gf_engine_options options = {.backend = "cpu", .threads = 2};
-    gf_engine *engine;
-    gf_error error = {0};
-
-    if (gf_engine_open(&options, &engine, &error))
-        fail_msg("%s", error.message);
-    return engine;
+    return test_engine(&options);
 }
 
 /* ---- filters and settings -------------------------------------------------------------------- */

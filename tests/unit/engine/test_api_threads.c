@@ -21,10 +21,7 @@ static int fill(void **state) {
 
 static gf_engine *open_engine(void) {
     const gf_engine_options options = {.backend = "cpu", .threads = 2, .rows_per_strip = 5};
-    gf_engine *engine = NULL;
-
-    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    return engine;
+    return test_engine(&options);
 }
 
 static gf_status run(gf_engine *engine, const char *filter, const gf_settings *settings, void *out,

@@ -1,15 +1,6 @@
 /* A batch of images in memory returns the same results as single runs: every case of every filter,
  * on every backend, with random counts, sizes and strides. */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 
 #include "core/filter.h"
 #include "testing.h"
@@ -17,14 +8,6 @@
 #define MAX 40
 
 static uint64_t batches, images, together;
-
-static gf_engine *open_engine(const gf_engine_options *options) {
-    gf_engine *engine = NULL;
-    gf_error error = {0};
-    if (gf_engine_open(options, &engine, &error))
-        fail_msg("%s", error.message);
-    return engine;
-}
 
 /* Return a small format, as is typical in batches. */
 static gf_format small_format(test_random *random) {
@@ -119,7 +102,7 @@ static bool run_once(gf_engine *golden, const char *backend, const gf_filter *fi
     const gf_engine_options options = {.backend = backend,
                                        .threads = (uint32_t)(1 + test_below(&random, 4)),
                                        .rows_per_strip = strips[test_below(&random, 6)]};
-    gf_engine *engine = open_engine(&options);
+    gf_engine *engine = test_engine(&options);
     gf_report report;
     gf_error error = {0};
     char what[512];
@@ -147,7 +130,7 @@ static bool run_once(gf_engine *golden, const char *backend, const gf_filter *fi
 }
 
 static void run_all(const char *backend) {
-    gf_engine *golden = open_engine(&(gf_engine_options){.backend = "golden"});
+    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
     const uint64_t rounds = test_rounds(4);
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     batches = images = together = 0;
@@ -225,7 +208,7 @@ static void refuses_what_does_not_fit(void **state) {
     unsigned char drawn[3][32];
     const gf_out_pixels out[3] = {{drawn[0], 8}, {drawn[1], 8}, {drawn[2], 8}};
     const gf_out_pixels none[3] = {{drawn[0], 8}, {drawn[1], 8}, {NULL, 8}};
-    gf_engine *engine = open_engine(&(gf_engine_options){.backend = "cpu", .threads = 2});
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 2});
     gf_error error = {0};
 
     (void)state;

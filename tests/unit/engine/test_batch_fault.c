@@ -2,7 +2,6 @@
  * bits. If no permitted device remains, unprocessed files leave no output. */
 #include "batch_util.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>

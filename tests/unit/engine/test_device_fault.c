@@ -1,7 +1,6 @@
 /* A device that fails at any call, once or permanently. Under auto, another backend completes the
  * image with golden's bits, and the report says so. If the device was requested, the run fails and
  * leaves no output. */
-#include <inttypes.h>
 #include <signal.h>
 
 #include "core/error.h"

@@ -1,12 +1,5 @@
 /* Geometry of strips: heights requested by backends, and their reduction when memory is short. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 
 #include "core/error.h"
 #include "core/filter.h"

@@ -7,7 +7,6 @@
 #include "faulty_backend.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sys/stat.h>
 
 enum { MAX_RANGES = 5 };

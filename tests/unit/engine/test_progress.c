@@ -14,12 +14,7 @@
 static gf_engine *open_engine(const char *backend, bool unthreaded) {
     const gf_engine_options options = {
         .backend = backend, .threads = 2, .rows_per_strip = STRIP, .unthreaded = unthreaded};
-    gf_engine *engine;
-    gf_error error = {0};
-
-    if (gf_engine_open(&options, &engine, &error))
-        fail_msg("%s", error.message);
-    return engine;
+    return test_engine(&options);
 }
 
 /* Write a colour picture in the format of the name's extension. */

@@ -14,12 +14,7 @@
 
 static gf_engine *open_engine(uint64_t max_memory) {
     const gf_engine_options options = {.backend = "cpu", .threads = 2, .max_memory = max_memory};
-    gf_engine *engine;
-    gf_error error = {0};
-
-    if (gf_engine_open(&options, &engine, &error))
-        fail_msg("%s", error.message);
-    return engine;
+    return test_engine(&options);
 }
 
 /* Write a grey picture. Each value depends on its position. */

@@ -1,7 +1,5 @@
 /* The stream between a source and a sink: order, halo, failures on either side, memory, threads. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/error.h"
 #include "engine/engine.h"

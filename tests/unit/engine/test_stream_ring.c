@@ -1,7 +1,5 @@
 /* The ring between a source and a sink: the rows of a strip stay valid and unchanged until the
  * strip is finished. Also the error that is reported if reading and computing fail together. */
-#include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 #include "core/error.h"

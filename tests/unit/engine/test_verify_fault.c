@@ -1,6 +1,5 @@
 /* --verify: one corrupted bit from a device is detected at any position. A correct device passes,
  * for any cut of the image. */
-#include <inttypes.h>
 
 #include "core/image.h"
 #include "fault_job.h"
@@ -17,9 +16,7 @@ static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t ro
                                        .unthreaded = threads == 1,
                                        .rows_per_strip = rows_per_strip,
                                        .verify = true};
-    gf_engine *engine = NULL;
-    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    return engine;
+    return test_engine(&options);
 }
 
 /* ---- no false positives ---------------------------------------------------------------------- */

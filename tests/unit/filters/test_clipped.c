@@ -75,9 +75,7 @@ static void counts_long_rows(void **state) {
 static gf_engine *open_engine(const char *backend, uint32_t threads, uint64_t rows_per_strip) {
     const gf_engine_options options = {
         .backend = backend, .threads = threads, .rows_per_strip = rows_per_strip};
-    gf_engine *engine = NULL;
-    assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    return engine;
+    return test_engine(&options);
 }
 
 /* Count the clipped samples of golden's result in memory, one by one. */

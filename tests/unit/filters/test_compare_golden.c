@@ -1,16 +1,6 @@
 /* compare against values computed by hand, on every backend; also with strips of two rows. */
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "compare/compare.h"
 #include "core/filter.h"

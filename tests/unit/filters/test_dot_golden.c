@@ -1,6 +1,4 @@
 /* dot on integers against values computed by hand, on every backend. Some sums exceed 64 bits. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "dot_util.h"
 

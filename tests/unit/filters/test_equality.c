@@ -1,29 +1,12 @@
 /* Every backend against golden, bit for bit, for every case of every filter. Sizes, types,
  * channels, contents, strip heights, thread counts and SIMD levels are random. Compares images and
  * every cell of the tables. GF_TEST_ROUNDS lengthens the test, GF_TEST_SEED repeats a failure. */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 
 #include "engine/backend.h"
 #include "strip.h"
 
 static uint64_t compared, runs;
-
-static gf_engine *open_engine(const gf_engine_options *options) {
-    gf_engine *engine = NULL;
-    gf_error error = {0};
-    if (gf_engine_open(options, &engine, &error))
-        fail_msg("%s", error.message);
-    return engine;
-}
 
 /* Result of one backend. */
 typedef struct outcome {
@@ -63,7 +46,7 @@ static gf_engine *open_backend(const char *backend, const gf_format *format, tes
         isa = (gf_isa)test_below(random, GF_ISA_COUNT);
     while (!gf_isa_available(isa));
     options->simd = gf_simd_names()[1 + isa];
-    return open_engine(options);
+    return test_engine(options);
 }
 
 /* Compare golden and `backend` on one random image (or pair), with random strip heights and
@@ -121,7 +104,7 @@ static bool compare_once(gf_engine *golden, const char *backend, const gf_filter
 
 /* Compare `backend` with golden for all cases. without_cpu: ignore the filters' CPU functions. */
 static void compare_all(const char *backend, bool without_cpu, uint64_t rounds) {
-    gf_engine *golden = open_engine(&(gf_engine_options){.backend = "golden"});
+    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     compared = runs = 0;
     for (size_t f = 0; f < gf_filter_count(); f++) {

@@ -7,7 +7,6 @@
 #include "testing.h"
 
 #include <fenv.h>
-#include <inttypes.h>
 
 typedef struct host {
     const char *name;
@@ -71,11 +70,7 @@ static void leave(const host *h, const char *what) {
 
 static gf_engine *open_engine(const char *backend, uint32_t threads) {
     const gf_engine_options options = {.backend = backend, .threads = threads, .rows_per_strip = 5};
-    gf_engine *engine = NULL;
-    gf_error error = {0};
-    if (gf_engine_open(&options, &engine, &error))
-        fail_msg("%s", error.message);
-    return engine;
+    return test_engine(&options);
 }
 
 /* ---- images in memory ------------------------------------------------------------------------ */

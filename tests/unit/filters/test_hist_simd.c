@@ -3,16 +3,8 @@
 /* The loops of hist alone, at every SIMD level: any number of samples, directly before an
  * inaccessible page; all integer values; the maximum count of a counter. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "hist/hist_simd.h"
 #include "testing.h"

@@ -1,12 +1,4 @@
 /* normalize against values computed by hand, on every backend of this machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "measuring.h"
 

@@ -1,12 +1,4 @@
 /* The golden stages of smooth against values computed by hand, and the published check. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "smooth/smooth.h"
 #include "testing.h"

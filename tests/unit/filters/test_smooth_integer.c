@@ -1,15 +1,6 @@
 /* The integer form of smooth's plan against the floating-point chain, and the multiplication that
  * replaces a division in the kernels. */
-#include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "smooth/smooth.h"
 #include "testing.h"

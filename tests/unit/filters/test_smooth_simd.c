@@ -1,16 +1,6 @@
 /* The SIMD code of smooth on inputs that random images seldom contain, at every SIMD level: every
  * sum of the 16-bit path, images full of ties, every quotient. */
-#include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/filter.h"
 #include "smooth/smooth.h"

@@ -1,11 +1,5 @@
 /* Deflate encoder: zlib decodes every block, and the encoder finds the repetitions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 #include "io/deflate.h"

@@ -1,11 +1,6 @@
 /* Huffman codes of the deflate encoder: comparison with codes made by hand, and the description of
  * codes in a block header. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 
 #include "io/deflate.h"
 #include "testing.h"

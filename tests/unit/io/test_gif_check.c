@@ -3,9 +3,6 @@
 #include "io_util.h"
 #include "testing.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { MAX = 1 << 15, ARENA = 1 << 20 };
 
 static unsigned char gif[MAX], *arena_memory;

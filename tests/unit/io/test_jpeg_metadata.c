@@ -3,9 +3,6 @@
 #include "io_util.h"
 #include "testing.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "engine/batch.h"
 
 enum { MAX = 1 << 12 };

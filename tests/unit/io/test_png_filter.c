@@ -1,12 +1,5 @@
 /* PNG row filters: golden against values computed by hand, SIMD against golden. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "io/png_filter.h"
 #include "testing.h"

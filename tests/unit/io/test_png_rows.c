@@ -1,12 +1,5 @@
 /* Probes of a PNG strip before its compression, and the choice of row filters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "io/png.h"
 #include "testing.h"

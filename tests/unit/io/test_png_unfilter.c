@@ -1,13 +1,5 @@
 /* Unfiltering of PNG rows: golden against rows computed by hand, SIMD levels against golden. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 
 #include "io/png_filter.h"
 #include "testing.h"

@@ -4,7 +4,6 @@
 #include "sample_util.h"
 #include "testing.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "io/bytes.h"

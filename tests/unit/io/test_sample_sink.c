@@ -5,7 +5,6 @@
 #include "testing.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

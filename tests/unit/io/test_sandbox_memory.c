@@ -3,7 +3,6 @@
 
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
