@@ -4,10 +4,10 @@
 ##   CUDA=auto|0|1        auto builds the CUDA backend if nvcc is found (PATH or CUDA_HOME)
 ##   CAIRO=auto|0|1       auto builds --plot if cairo's header is found; cairo is loaded at run time
 ##   MPI=0|1              1 builds the program with MPI, using mpicc (package libopenmpi-dev)
-##   SAN=LIST             build with sanitizers in a folder of its own: address,undefined or thread
-##   BUILD=DIR            build folder (build/)
+##   SAN=LIST             build with sanitizers in a directory of its own: address,undefined or thread
+##   BUILD=DIR            build directory (build/)
 ##   V=1                  show the commands
-##   PREFIX, DESTDIR      installation folders (/usr/local)
+##   PREFIX, DESTDIR      installation directories (/usr/local)
 CUDA ?= auto
 CAIRO ?= auto
 MPI ?= 0
@@ -103,7 +103,7 @@ LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/core/*.c src/io/*.c src/en
 MPI_C := $(sort $(wildcard src/mpi/*.c))
 CLI_C := $(sort $(filter-out $(if $(CAIRO_DIR),,src/cli/plot.c),$(wildcard src/cli/*.c)))
 HEADERS := $(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h
-# The program may include the public headers and its own folder only.
+# The program may include the public headers and its own directory only.
 CLI_INCLUDES = -I$(BUILD)/include $(if $(CAIRO_DIR),-isystem $(CAIRO_DIR))
 CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
 CU := $(if $(NVCC),$(sort $(wildcard cuda/*.cu)))
@@ -179,7 +179,7 @@ $(BUILD)/draw: $(OBJ)/samples/draw.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-# ---- rules of the subfolders ----------------------------------------------------------------------
+# ---- rules of the subdirectories ----------------------------------------------------------------------
 
 RULES := src/pages/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk
 include $(RULES)

@@ -38,30 +38,30 @@ class Bench:
     def __init__(self, args):
         self.args = args
         self.build = args.build
-        self.folder = f"{args.build}/bench-e2e"
-        self.mask = f"{self.folder}/mask.mat"
-        os.makedirs(self.folder, exist_ok=True)
+        self.directory = f"{args.build}/bench-e2e"
+        self.mask = f"{self.directory}/mask.mat"
+        os.makedirs(self.directory, exist_ok=True)
         with open(self.mask, "w", encoding="ascii") as mask:
             mask.write(f"{len(work.TAPS)} 1 {sum(work.TAPS)}\n{' '.join(map(str, work.TAPS))}\n")
         self.programs = work.Programs(args.build)
-        self.output = {name: f"{self.folder}/out-{name}" for name in self.programs.path}
+        self.output = {name: f"{self.directory}/out-{name}" for name in self.programs.path}
 
     # ---- images ----------------------------------------------------------------------------------------------
 
     def path(self, picture):
-        return f"{self.folder}/{picture.name}.png"
+        return f"{self.directory}/{picture.name}.png"
 
     def draw(self, pictures):
         """Draw missing images, one process per core, large images first."""
         todo = sorted((p for p in pictures if not os.path.exists(self.path(p))), key=lambda p: -p.pixels)
         if todo:
             megapixels = sum(p.pixels for p in todo) / 1e6
-            print(f"drawing {len(todo)} images, {megapixels:.0f} MP, into {self.folder}", flush=True)
+            print(f"drawing {len(todo)} images, {megapixels:.0f} MP, into {self.directory}", flush=True)
         running = []
         while todo or running:
             while todo and len(running) < len(os.sched_getaffinity(0)):
                 picture = todo.pop(0)
-                half = f"{self.folder}/half-{picture.name}.png"  # renamed when complete
+                half = f"{self.directory}/half-{picture.name}.png"  # renamed when complete
                 running.append((picture, half, subprocess.Popen([f"{self.build}/draw", *picture.draw, half])))
             picture, half, process = running.pop(0)
             if process.wait() != 0:
@@ -70,18 +70,18 @@ class Bench:
                 raise Failure(f"{self.build}/draw could not draw {picture.name}")
             os.replace(half, self.path(picture))
 
-    def batch_folder(self):
+    def batch_directory(self):
         """Create 500 hard links to 20 images. With a warm page cache, they read like separate files."""
         self.draw(work.BATCH)
-        folder = f"{self.folder}/batch"
-        shutil.rmtree(folder, ignore_errors=True)
-        os.mkdir(folder)
+        directory = f"{self.directory}/batch"
+        shutil.rmtree(directory, ignore_errors=True)
+        os.mkdir(directory)
         names = [f"{i:03d}.png" for i in range(work.BATCH_FILES)]
         for i, name in enumerate(names):
-            os.link(self.path(work.BATCH[i % len(work.BATCH)]), f"{folder}/{name}")
-        with open(folder + ".txt", "w", encoding="ascii") as listing:
+            os.link(self.path(work.BATCH[i % len(work.BATCH)]), f"{directory}/{name}")
+        with open(directory + ".txt", "w", encoding="ascii") as listing:
             listing.write("\n".join(names) + "\n")
-        return folder
+        return directory
 
     # ---- one run ---------------------------------------------------------------------------------------------
 
@@ -89,15 +89,15 @@ class Bench:
         """Remove old outputs: no program has to replace a file."""
         shutil.rmtree(self.output[name], ignore_errors=True)
         base = os.path.basename(self.output[name])
-        for entry in os.listdir(self.folder):
+        for entry in os.listdir(self.directory):
             if entry.startswith((base + ".", base + "-")):
-                os.unlink(f"{self.folder}/{entry}")
+                os.unlink(f"{self.directory}/{entry}")
 
     def measure(self, name, operation, command):
         self.clear(name)
         if operation == "batch":
             os.mkdir(self.output[name])
-        log = f"{self.folder}/log-{name}"
+        log = f"{self.directory}/log-{name}"
         usage = json.loads(run_quietly([f"{self.build}/timed", log, *command]).stdout)
         if usage["exit"] != 0:
             with open(log, encoding="utf-8", errors="replace") as output:
@@ -141,11 +141,11 @@ class Bench:
 
     def check_ours(self, operation, source):
         program = self.programs.path[OURS]
-        golden = f"{self.folder}/golden.png"
+        golden = f"{self.directory}/golden.png"
         if operation in ("hist", "axis-sum"):
             command = work.measure(operation, OURS, program, source, None)
             command[command.index("cpu")] = "golden"
-            with open(f"{self.folder}/log-{OURS}", encoding="utf-8") as ours:
+            with open(f"{self.directory}/log-{OURS}", encoding="utf-8") as ours:
                 if run_quietly(command).stdout != ours.read():
                     raise Failure(f"{OURS} {operation}: the cpu backend and golden print different results")
         if operation == "smooth":
@@ -175,7 +175,7 @@ class Bench:
 
     def case(self, label, operation, picture):
         if operation == "batch":
-            source = self.batch_folder()
+            source = self.batch_directory()
         elif picture:
             self.draw([picture])
             source = self.path(picture)

@@ -137,23 +137,23 @@ def measure(operation, name, path, source, output):
     return None
 
 
-def batch(programs, name, folder, out, mask):
-    """Return the command that filters all images of a folder, 000.png and so on. Programs without a batch mode run one
+def batch(programs, name, directory, out, mask):
+    """Return the command that filters all images of a directory, 000.png and so on. Programs without a batch mode run one
     process per file, one at a time per core."""
     path = programs.path[name]
     cores = len(os.sched_getaffinity(0))
     names = [f"{i:03d}.png" for i in range(BATCH_FILES)]
     if name == OURS and programs.has_batch:
         options = smooth(OURS, path, BATCH[0], "", "", mask)[:-2]
-        return options + programs.name_option + ["--out-dir", out] + [f"{folder}/{n}" for n in names]
+        return options + programs.name_option + ["--out-dir", out] + [f"{directory}/{n}" for n in names]
     if name == "ffmpeg":
-        return smooth(name, path, BATCH[0], f"{folder}/%03d.png", f"{out}/%03d.png", mask)[:-1] + [
+        return smooth(name, path, BATCH[0], f"{directory}/%03d.png", f"{out}/%03d.png", mask)[:-1] + [
             "-start_number", "0", f"{out}/%03d.png"]
-    single = smooth(name, path, BATCH[0], folder + "/{}", out + "/{}", mask)
+    single = smooth(name, path, BATCH[0], directory + "/{}", out + "/{}", mask)
     alone = {"vips": "VIPS_CONCURRENCY=1", "ImageMagick": "MAGICK_THREAD_LIMIT=1"}.get(name)
     if name == OURS:
         single += ["--threads", "1"]
-    return ["xargs", "-a", f"{folder}.txt", "-P", str(cores), "-I", "{}", *(["env", alone] if alone else []), *single]
+    return ["xargs", "-a", f"{directory}.txt", "-P", str(cores), "-I", "{}", *(["env", alone] if alone else []), *single]
 
 
 def commands(programs, operation, picture, source, output, mask):

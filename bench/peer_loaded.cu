@@ -14,9 +14,9 @@ namespace {
 
 // Load a library by its name in CUDA 13, 12 or 11. Returns NULL if none is found.
 void *load(const char *name, std::string *missing) {
-    for (const char *folder : {"", "/usr/local/cuda/lib64/"})
+    for (const char *directory : {"", "/usr/local/cuda/lib64/"})
         for (const char *version : {".13", ".12", ".11", ""}) {
-            const std::string file = std::string(folder) + name + ".so" + version;
+            const std::string file = std::string(directory) + name + ".so" + version;
             if (void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
                 return library;
         }

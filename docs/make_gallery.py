@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generate the gallery: make_gallery.py [--numbers] GPUFILTER FOLDER README
+"""Generate the gallery: make_gallery.py [--numbers] GPUFILTER DIRECTORY README
 
 Input: filters/NAME/gallery.txt, one for each filter. Its lines:
 
@@ -10,11 +10,11 @@ Input: filters/NAME/gallery.txt, one for each filter. Its lines:
     = sample file, instead of commands
     $ command without a caption: shown with its output
 
-The commands of each picture and each block run in an empty folder that contains samples/; therefore they work as printed.
-Output: FOLDER/gallery.md, FOLDER/pictures/, and the table of filters in README.
+The commands of each picture and each block run in an empty directory that contains samples/; therefore they work as printed.
+Output: DIRECTORY/gallery.md, DIRECTORY/pictures/, and the table of filters in README.
 
 --numbers is for tests. It draws no plots, because their pixels depend on the version of cairo. It writes the plotted numbers
-to NAME.svg.csv instead, and lists pictures and their commands in FOLDER/commands.
+to NAME.svg.csv instead, and lists pictures and their commands in DIRECTORY/commands.
 """
 import argparse
 import os
@@ -33,7 +33,7 @@ HEAD = """# Gallery
 
 For users: the effect of each filter and its options, as pictures. `make docs` generates this page from
 `filters/*/gallery.txt`. It runs the commands shown here and stores their pictures in [pictures/](pictures). The commands work
-as printed in a folder that contains [samples/](../samples).
+as printed in a directory that contains [samples/](../samples).
 """
 EXPECTED = {"compare": (0, 1)}  # valid exit codes; 1: the images differ
 
@@ -89,9 +89,9 @@ def parse(path):
 # ---- running --------------------------------------------------------------------------------------
 
 
-def run(command, folder):
+def run(command, directory):
     """Run a command and return its standard output and error."""
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, stdin=subprocess.DEVNULL,
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=directory, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
     if done.returncode not in EXPECTED.get(shlex.split(command)[1], (0,)):
         fail("%s: exit code %d\n%s" % (command, done.returncode, done.stdout))
@@ -107,7 +107,7 @@ def plotted(command):
 
 
 class Workspace:
-    """A temporary folder that contains samples/."""
+    """A temporary directory that contains samples/."""
 
     def __enter__(self):
         self.path = tempfile.mkdtemp()
@@ -118,8 +118,8 @@ class Workspace:
         shutil.rmtree(self.path)
 
 
-def draw(picture, folder, numbers):
-    """Run the commands of a picture, copy the picture into the folder and return its name."""
+def draw(picture, directory, numbers):
+    """Run the commands of a picture, copy the picture into the directory and return its name."""
     with Workspace() as space:
         created = []
         for command in picture.commands:
@@ -131,10 +131,10 @@ def draw(picture, folder, numbers):
             created = sorted(set(os.listdir(space.path)) - before)
         if len(created) != 1 or not created[0].endswith((".png", ".svg")):
             fail("%s: the last command must write exactly one .png or .svg" % picture.caption)
-        target = os.path.join(folder, created[0] + (".csv" if plot and numbers else ""))
+        target = os.path.join(directory, created[0] + (".csv" if plot and numbers else ""))
         if os.path.exists(target):
             fail("%s: %s exists already" % (picture.caption, created[0]))
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(directory, exist_ok=True)
         shutil.copyfile(os.path.join(space.path, created[0]), target)
     return created[0]
 
@@ -228,7 +228,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0].split(": ")[1])
     parser.add_argument("--numbers", action="store_true")
     parser.add_argument("gpufilter")
-    parser.add_argument("folder")
+    parser.add_argument("directory")
     parser.add_argument("readme")
     args = parser.parse_args()
     os.environ["PATH"] = os.path.dirname(os.path.abspath(args.gpufilter)) + ":" + os.environ["PATH"]
@@ -237,9 +237,9 @@ def main():
     with tempfile.TemporaryDirectory() as new:  # replace files only after all are generated
         write_gallery(new, known, args.numbers)
         write_table(args.readme, known)
-        shutil.rmtree(os.path.join(args.folder, "pictures"), ignore_errors=True)
-        os.chmod(new, os.stat(args.folder).st_mode)  # copytree copies the mode of the source folder
-        shutil.copytree(new, args.folder, dirs_exist_ok=True)
+        shutil.rmtree(os.path.join(args.directory, "pictures"), ignore_errors=True)
+        os.chmod(new, os.stat(args.directory).st_mode)  # copytree copies the mode of the source directory
+        shutil.copytree(new, args.directory, dirs_exist_ok=True)
 
 
 main()

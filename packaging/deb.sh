@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Build the Debian packages of a release: deb.sh VERSION TARBALL FOLDER. Unpack the tarball in FOLDER, copy packaging/debian
-# to debian/, and run dpkg-buildpackage; it writes the packages to FOLDER. Reads CUDA, CUDA_HOME, SMS, MAINTAINER and
+# Build the Debian packages of a release: deb.sh VERSION TARBALL DIRECTORY. Unpack the tarball in DIRECTORY, copy packaging/debian
+# to debian/, and run dpkg-buildpackage; it writes the packages to DIRECTORY. Reads CUDA, CUDA_HOME, SMS, MAINTAINER and
 # DEB_REVISION from the environment.
 set -euo pipefail
 umask 022
-version=$1 tarball=$2 folder=$3
+version=$1 tarball=$2 directory=$3
 export LC_ALL=C.UTF-8 TZ=UTC
 unset MAKEFLAGS MFLAGS MAKELEVEL BUILD PREFIX DESTDIR SAN MPI CAIRO V
 SOURCE_DATE_EPOCH=$("${0%/*}/source.sh" date)
 export SOURCE_DATE_EPOCH
 
-rm -rf "$folder"
-mkdir -p "$folder"
-cp "$tarball" "$folder/gpufilter_$version.orig.tar.gz"
-tar xzf "$tarball" -C "$folder"
-cd "$folder/gpufilter-$version"
+rm -rf "$directory"
+mkdir -p "$directory"
+cp "$tarball" "$directory/gpufilter_$version.orig.tar.gz"
+tar xzf "$tarball" -C "$directory"
+cd "$directory/gpufilter-$version"
 cp -r packaging/debian debian
 control=$(<debian/control.in)
 printf '%s\n' "${control//@MAINTAINER@/"$MAINTAINER"}" >debian/control
@@ -38,5 +38,5 @@ done | sed '$d' >debian/changelog # without the blank line after the last entry
 
 dpkg-buildpackage -b -us -uc
 cd ..
-echo "built in $folder:"
+echo "built in $directory:"
 ls -- *.deb

@@ -1,31 +1,31 @@
 #!/usr/bin/env bash
-# Check the Debian packages in FOLDER: debcheck.sh VERSION TARBALL FOLDER. Build the tarball again in another folder and
+# Check the Debian packages in DIRECTORY: debcheck.sh VERSION TARBALL DIRECTORY. Build the tarball again in another directory and
 # environment, without git, and compare the packages byte for byte. Then run lintian if it is installed.
 set -euo pipefail
 version=$1
-tarball=$(realpath "$2") folder=$(realpath "$3")
+tarball=$(realpath "$2") directory=$(realpath "$3")
 unset MAKEFLAGS MFLAGS MAKELEVEL SOURCE_DATE_EPOCH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin" && printf '#!/bin/sh\nexit 127\n' >"$work/bin/git" && chmod 755 "$work/bin/git"
 
-# With CUDA, build in the same folder: nvcc derives names of functions from the path of their source.
+# With CUDA, build in the same directory: nvcc derives names of functions from the path of their source.
 again=$work/again
 if [ "$CUDA" = 1 ]; then
-    again=$folder
-    rm -rf "$folder.first"
-    mv "$folder" "$folder.first"
-    folder=$folder.first
+    again=$directory
+    rm -rf "$directory.first"
+    mv "$directory" "$directory.first"
+    directory=$directory.first
 fi
 tar xzf "$tarball" -C "$work"
 (
     umask 077
     PATH=$work/bin:$PATH TZ=Asia/Tokyo LC_ALL=C HOME=$work "$work/gpufilter-$version/packaging/deb.sh" "$version" "$tarball" "$again"
-) >"$folder/again.log" 2>&1 || {
-    tail -n 30 "$folder/again.log"
+) >"$directory/again.log" 2>&1 || {
+    tail -n 30 "$directory/again.log"
     exit 1
 }
-for package in "$folder"/*.deb "$folder"/*.ddeb; do
+for package in "$directory"/*.deb "$directory"/*.ddeb; do
     [ -e "$package" ] || continue
     cmp "$package" "$again/${package##*/}"
     echo "${package##*/}: reproduced byte for byte"

@@ -1,5 +1,5 @@
 ## Packaging
-##   BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BASHDIR, ZSHDIR, FISHDIR   folder of each kind of file, under DESTDIR
+##   BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BASHDIR, ZSHDIR, FISHDIR   directory of each kind of file, under DESTDIR
 ##   MAINTAINER, DEB_REVISION    maintainer and revision of the Debian packages (1, or 1+cuda)
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
@@ -15,14 +15,14 @@ DEB_REVISION ?= 1$(if $(NVCC),+cuda)
 # ---- install --------------------------------------------------------------------------------------
 
 at = '$(DESTDIR)$(1)'
-# Install a page (FILE,FOLDER[,NAME]) if it exists.
+# Install a page (FILE,DIRECTORY[,NAME]) if it exists.
 page = { [ ! -f $(1) ] || { mkdir -p $(2) && install -m 644 $(1) $(2)/$(3); }; }
 # Read how the library was built: root's PATH may lack nvcc.
 CUDA_PRIVATE = $$(sed -n 's/.* -DGF_WITH_CUDA.*/ -lcudart_static -lstdc++ -ldl -lrt/p' $(BUILD)/config)
 # Update the linker cache if installing as root without DESTDIR.
 LDCONFIG = [ -n '$(DESTDIR)' ] || [ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/usr/sbin:/sbin" ldconfig || :
 
-# Install the existing build for the same reason. Create missing folders readable for all, whatever the umask; leave existing
+# Install the existing build for the same reason. Create missing directories readable for all, whatever the umask; leave existing
 # ones unchanged (install -d would change their mode).
 install: $(if $(wildcard $(BUILD)/gpufilter),,all) $(if $(wildcard $(BUILD)/man/gpufilter.1),,$(PAGES)) ## Install program, library, header, manual pages and completions under DESTDIR/PREFIX
 	$(Q)umask 022 && mkdir -p $(call at,$(BINDIR)) $(call at,$(LIBDIR)/pkgconfig) $(call at,$(INCLUDEDIR))
@@ -44,7 +44,7 @@ install: $(if $(wildcard $(BUILD)/gpufilter),,all) $(if $(wildcard $(BUILD)/man/
 	@$(LDCONFIG)
 	@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf) 'installed %s, library, header, manual pages and completions\n' $(call at,$(BINDIR)/gpufilter)
 
-# The build folder may be missing: remove pages by name.
+# The build directory may be missing: remove pages by name.
 uninstall: ## Remove the installed files
 	$(Q)rm -f $(call at,$(BINDIR)/gpufilter) $(call at,$(INCLUDEDIR)/gpufilter.h) $(call at,$(LIBDIR)/libgpufilter.a) \
 	  $(call at,$(LIBDIR)/libgpufilter.so) $(call at,$(LIBDIR)/$(SONAME)) $(call at,$(LIBDIR)/libgpufilter.so.$(VERSION)) \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Test Debian packages on a fresh system: try-deb.sh [--suite bookworm|noble] ROOT DEB...
 #
-# ROOT is a folder with a fresh system; debootstrap creates it if it is missing. Installs the dependencies, then, without a
+# ROOT is a directory with a fresh system; debootstrap creates it if it is missing. Installs the dependencies, then, without a
 # network, the packages, runs the program, removes the packages and checks that no file remains. Requires root; mounts
 # /proc and /dev while it runs. ROOT is modified: the dependencies stay installed.
 set -euo pipefail

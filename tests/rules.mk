@@ -10,7 +10,7 @@ FUZZ_UTIL_O := $(patsubst %,$(OBJ)/tests/long/fuzz/%.o,fuzz cli_main)
 FUZZERS := $(FUZZ_C:tests/long/fuzz/%.c=$(BUILD)/fuzz/%)
 LIBFUZZERS := $(FUZZ_C:tests/long/fuzz/%.c=$(BUILD)/libfuzzer/%)
 
-# The only C files that call the CUDA runtime. -isystem /usr/include would change the order of the system's folders.
+# The only C files that call the CUDA runtime. -isystem /usr/include would change the order of the system's directories.
 ifneq ($(NVCC),)
 $(OBJ)/tests/support/strip_cuda.o $(OBJ)/tests/unit/cuda/test_cuda_fault.o $(OBJ)/tests/support/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif

@@ -25,13 +25,13 @@ typedef struct batch_run {
     const gf_cli_options *options; /* of the line */
     const gf_cli_peers *peers;
     batch_shard shard;
-    gf_cli_inputs inputs;       /* of all shards */
-    gf_cli_output *outputs;     /* one per input; NULL for a filter that measures */
-    uint64_t files;             /* inputs of the shard, plus names that could not be read */
-    gf_batch_item *items;       /* `count` items to run */
-    size_t *input_index, count; /* index of the input of each item */
-    gf_cli_folders folders;     /* created for the outputs */
-    gf_cli_screen screen;       /* for reports */
+    gf_cli_inputs inputs;           /* of all shards */
+    gf_cli_output *outputs;         /* one per input; NULL for a filter that measures */
+    uint64_t files;                 /* inputs of the shard, plus names that could not be read */
+    gf_batch_item *items;           /* `count` items to run */
+    size_t *input_index, count;     /* index of the input of each item */
+    gf_cli_directories directories; /* created for the outputs */
+    gf_cli_screen screen;           /* for reports */
 
     pthread_mutex_t lock; /* protects the members below, and printing while images run */
     bool begun;           /* an item was reported, or the whole batch succeeded */
@@ -100,7 +100,7 @@ static gf_status batch_check_standard_input(const batch_run *run, gf_error *erro
 }
 
 static gf_status batch_check(batch_run *run, gf_error *error) {
-    const char *folder = run->options->out_dir;
+    const char *directory = run->options->out_dir;
     gf_status status = batch_parse_shard(run->options->shard, &run->shard, error);
     if (!status && run->options->plot)
         status = gf_set_error(error, GF_USAGE,
@@ -108,9 +108,9 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
                               "input");
     if (!status)
         status = batch_check_standard_input(run, error);
-    if (!status && folder && !folder[0])
+    if (!status && directory && !directory[0])
         status = gf_set_error(error, GF_USAGE,
-                              "--out-dir '': must not be empty; . is the current folder");
+                              "--out-dir '': must not be empty; . is the current directory");
     /* Run no items: this rejects settings that are invalid for all images or for batches. */
     return status ? status : gf_run_batch(run->filter, run->line->filter, NULL, 0, NULL, error);
 }
@@ -121,7 +121,7 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
 static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
     if (cause == ENOSPC || cause == EDQUOT || cause == EROFS)
         return true;
-    /* Subfolders of --out-dir may be writable when --out-dir is not. */
+    /* Subdirectories of --out-dir may be writable when --out-dir is not. */
     const gf_cli_input *input = &run->inputs.list[i];
     return cause && run->outputs && !strchr(input->path + input->relative, '/') &&
            access(run->options->out_dir, W_OK | X_OK) != 0;
@@ -150,7 +150,7 @@ static gf_status batch_check_item(const char *in, const gf_cli_output *output, g
         return gf_set_error(error, GF_FAILED, "%s: cannot open: %s", in, strerror(errno));
     if (stat(output->path, &info) == 0)
         return S_ISDIR(info.st_mode)
-                   ? gf_set_error(error, GF_FAILED, "%s: is a folder", output->path)
+                   ? gf_set_error(error, GF_FAILED, "%s: is a directory", output->path)
                    : GF_OK;
     return lstat(output->path, &info) == 0
                ? gf_set_error(error, GF_FAILED, "%s: is a dangling symbolic link", output->path)
@@ -181,7 +181,8 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
                             "finished outputs",
                             output->path);
     const char *slash = strrchr(output->path, '/');
-    return gf_cli_folders_make(&run->folders, output->path, (size_t)(slash - output->path), error);
+    return gf_cli_directories_make(&run->directories, output->path, (size_t)(slash - output->path),
+                                   error);
 }
 
 /* Fill in the items. Print errors of inputs that cannot run, and count skipped ones. */
@@ -216,17 +217,17 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
 
 /* Collect inputs, name outputs, and select items. Rank 0 only. */
 static gf_status batch_prepare(batch_run *run, gf_error *error) {
-    const char *folder = run->options->out_dir;
+    const char *directory = run->options->out_dir;
     gf_status status = batch_check(run, error);
     if (!status)
         status = gf_cli_gather(run->info->name, run->line, &run->inputs, error);
     run->progress.failed = run->inputs.failed;
-    if (!status && folder)
+    if (!status && directory)
         status = gf_cli_outputs_name(run->line, &run->inputs, &run->outputs, error);
-    run->folders.sync = run->options->files.sync == GF_SYNC_ALWAYS;
-    run->folders.dry_run = run->options->files.dry_run;
-    if (!status && folder && !run->folders.dry_run)
-        status = gf_cli_folders_make(&run->folders, folder, strlen(folder), error);
+    run->directories.sync = run->options->files.sync == GF_SYNC_ALWAYS;
+    run->directories.dry_run = run->options->files.dry_run;
+    if (!status && directory && !run->directories.dry_run)
+        status = gf_cli_directories_make(&run->directories, directory, strlen(directory), error);
     return status ? status : batch_choose(run, error);
 }
 
@@ -596,8 +597,8 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
         status = dry_run ? batch_list(&run) : batch_compute(&run, error);
     else if (!dry_run && peers->count > 1)
         status = batch_run_items(&run, status, error);
-    /* Other shards may use the created folders, so keep them. */
-    gf_cli_folders_close(&run.folders, !run.begun && !run.shard.count);
+    /* Other shards may use the created directories, so keep them. */
+    gf_cli_directories_close(&run.directories, !run.begun && !run.shard.count);
     gf_cli_outputs_free(run.outputs, run.inputs.count);
     gf_cli_inputs_free(&run.inputs);
     free(run.items);

@@ -65,17 +65,17 @@ static gf_status filter_check_inputs(const gf_filter_info *info, const gf_cli_li
     return GF_OK;
 }
 
-/* Reject a folder as input, and suggest the options that process its images. */
-static gf_status check_folder(const gf_filter_info *info, const gf_cli_line *line,
-                              gf_error *error) {
+/* Reject a directory as input, and suggest the options that process its images. */
+static gf_status check_directory(const gf_filter_info *info, const gf_cli_line *line,
+                                 gf_error *error) {
     struct stat what;
     const char *name = line->operand_count ? line->operands[0] : "-";
     if (info->inputs != 1 || info->is_test || filter_is_standard(name) || stat(name, &what) != 0 ||
         !S_ISDIR(what.st_mode))
         return GF_OK;
     return gf_set_error(error, GF_FAILED,
-                        "%s: is a folder; to process its images use 'gpufilter %s -R %s%s'", name,
-                        info->name, name, info->makes_image ? " --out-dir OUT" : "");
+                        "%s: is a directory; to process its images use 'gpufilter %s -R %s%s'",
+                        name, info->name, name, info->makes_image ? " --out-dir OUT" : "");
 }
 
 /* Reject contradictory arguments. Set job->run.output and job->data_out. */
@@ -83,7 +83,7 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
     const gf_cli_line *line = job->line;
     const gf_filter_info *info = job->run.info;
     const size_t operands = info->inputs + (info->makes_image ? 1u : 0u);
-    const gf_status status = check_folder(info, line, error);
+    const gf_status status = check_directory(info, line, error);
     if (status)
         return status;
     if (line->operand_count != operands)

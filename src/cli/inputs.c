@@ -74,7 +74,8 @@ static gf_status inputs_add(inputs_gather *gather, char *path, size_t relative,
     return GF_OK;
 }
 
-/* ---- folders --------------------------------------------------------------------------------- */
+/* ---- directories
+ * --------------------------------------------------------------------------------- */
 
 const char *gf_cli_extension(const char *base) {
     const char *dot = strrchr(base, '.');
@@ -108,7 +109,8 @@ static int inputs_by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Return whether a folder is --out-dir. Call stat each time, because another shard may have created
+/* Return whether a directory is --out-dir. Call stat each time, because another shard may have
+ * created
  * --out-dir since. */
 static bool inputs_is_out(const inputs_gather *gather, const struct stat *info) {
     const char *path = gather->options->out_dir;
@@ -135,16 +137,17 @@ static void inputs_skip(gf_cli_inputs *inputs, const char *name) {
                  used ? ", " : "", extension);
 }
 
-static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t relative,
+static gf_status inputs_walk(inputs_gather *gather, const char *directory, size_t relative,
                              gf_error *error);
 
-/* Process one entry of a folder. Do not follow symbolic links to folders, which may form cycles. */
-static gf_status inputs_visit(inputs_gather *gather, const char *folder, const char *name,
+/* Process one entry of a directory. Do not follow symbolic links to directories, which may form
+ * cycles. */
+static gf_status inputs_visit(inputs_gather *gather, const char *directory, const char *name,
                               size_t relative, gf_error *error) {
-    const bool root = strcmp(folder, "/") == 0;
+    const bool root = strcmp(directory, "/") == 0;
     char *path;
     struct stat info;
-    if (asprintf(&path, "%s%s%s", folder, root ? "" : "/", name) < 0)
+    if (asprintf(&path, "%s%s%s", directory, root ? "" : "/", name) < 0)
         return inputs_out_of_memory(error);
     if (!relative)
         relative = strlen(path) - strlen(name);
@@ -162,7 +165,7 @@ static gf_status inputs_visit(inputs_gather *gather, const char *folder, const c
     } else if (exists && S_ISREG(info.st_mode)) {
         inputs_skip(gather->inputs, name);
     } else if (cause && cause != ENOENT) {
-        /* It may be a folder that contains images. */
+        /* It may be a directory that contains images. */
         gf_set_error(error, GF_FAILED, "%s: cannot stat: %s", path, strerror(cause));
         status = inputs_print_error(gather, error);
     }
@@ -170,30 +173,31 @@ static gf_status inputs_visit(inputs_gather *gather, const char *folder, const c
     return status;
 }
 
-/* Process all entries of a folder. scandir closes the folder before a subfolder is opened, so that
- * one descriptor suffices for any depth. */
-static gf_status inputs_walk(inputs_gather *gather, const char *folder, size_t relative,
+/* Process all entries of a directory. scandir closes the directory before a subdirectory is opened,
+ * so that one descriptor suffices for any depth. */
+static gf_status inputs_walk(inputs_gather *gather, const char *directory, size_t relative,
                              gf_error *error) {
     struct dirent **entries;
     gf_status status = GF_OK;
-    const int count = scandir(folder, &entries, inputs_is_shown, inputs_by_name);
+    const int count = scandir(directory, &entries, inputs_is_shown, inputs_by_name);
     if (count < 0) {
-        gf_set_error(error, GF_FAILED, "%s: cannot read the folder: %s", folder, strerror(errno));
+        gf_set_error(error, GF_FAILED, "%s: cannot read the directory: %s", directory,
+                     strerror(errno));
         return inputs_print_error(gather, error);
     }
     for (int i = 0; i < count; i++) {
         if (!status)
-            status = inputs_visit(gather, folder, entries[i]->d_name, relative, error);
+            status = inputs_visit(gather, directory, entries[i]->d_name, relative, error);
         free(entries[i]);
     }
     free(entries);
     return status;
 }
 
-static gf_status inputs_take_folder(inputs_gather *gather, const char *path,
-                                    const struct stat *info, gf_error *error) {
+static gf_status inputs_take_directory(inputs_gather *gather, const char *path,
+                                       const struct stat *info, gf_error *error) {
     if (!gather->options->recursive) {
-        gf_set_error(error, GF_FAILED, "%s: is a folder; use --recursive to process its images",
+        gf_set_error(error, GF_FAILED, "%s: is a directory; use --recursive to process its images",
                      path);
         return inputs_print_error(gather, error);
     }
@@ -206,11 +210,11 @@ static gf_status inputs_take_folder(inputs_gather *gather, const char *path,
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
-    char *folder = strndup(path, length);
-    if (!folder)
+    char *directory = strndup(path, length);
+    if (!directory)
         return inputs_out_of_memory(error);
-    gf_status status = inputs_walk(gather, folder, 0, error);
-    free(folder);
+    gf_status status = inputs_walk(gather, directory, 0, error);
+    free(directory);
     return status;
 }
 
@@ -220,7 +224,7 @@ static gf_status inputs_take_name(inputs_gather *gather, const char *path, gf_er
     struct stat info;
     const bool exists = stat(path, &info) == 0;
     if (exists && S_ISDIR(info.st_mode))
-        return inputs_take_folder(gather, path, &info, error);
+        return inputs_take_directory(gather, path, &info, error);
     const char *slash = strrchr(path, '/');
     return inputs_add(gather, strdup(path), slash ? (size_t)(slash + 1 - path) : 0,
                       exists ? &info : NULL, error);

@@ -1,4 +1,4 @@
-/* The inputs of a command: operands, names from --files-from, and files in folders. */
+/* The inputs of a command: operands, names from --files-from, and files in directories. */
 #ifndef GF_CLI_INPUTS_H
 #define GF_CLI_INPUTS_H
 
@@ -10,7 +10,7 @@
 typedef struct gf_cli_input {
     char *path;
     size_t relative; /* offset in path of the part that is appended to --out-dir: the base name,
-                      * or the path relative to the folder given as input */
+                      * or the path relative to the directory given as input */
     uint64_t bytes;  /* file size; 0: unknown */
     struct timespec time; /* last modification; 0: unknown */
 } gf_cli_input;
@@ -18,10 +18,10 @@ typedef struct gf_cli_input {
 typedef struct gf_cli_inputs {
     gf_cli_input *list;
     size_t count;
-    uint64_t failed;     /* folders and names that could not be read; their errors are printed */
-    uint64_t skipped;    /* files in folders without the extension of an image */
+    uint64_t failed;  /* directories and names that could not be read; their errors are printed */
+    uint64_t skipped; /* files in directories without the extension of an image */
     char extensions[64]; /* some extensions of skipped files: ".tif, .webp" */
-    bool raw;            /* --raw: only .raw files of folders are inputs */
+    bool raw;            /* --raw: only .raw files of directories are inputs */
 } gf_cli_inputs;
 
 /* A file format. */
@@ -41,9 +41,9 @@ const char *gf_cli_extension(const char *base);
 /* Return the format of the extension of a name, or NULL. */
 const gf_help_format *gf_cli_named_format(const char *name);
 
-/* Collect the inputs of a command in the order of the command line, and the files of a folder in
- * alphabetical order. Skip --out-dir if an input folder contains it. Print the error of an
- * unreadable folder; with --fail-fast, return it. GF_FAILED if there are no inputs. The caller
+/* Collect the inputs of a command in the order of the command line, and the files of a directory in
+ * alphabetical order. Skip --out-dir if an input directory contains it. Print the error of an
+ * unreadable directory; with --fail-fast, return it. GF_FAILED if there are no inputs. The caller
  * frees *inputs, also after a failure. */
 gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inputs *inputs,
                         gf_error *error);

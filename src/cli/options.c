@@ -11,15 +11,15 @@
  * option of a feature that another option enables is rejected without that other option. */
 typedef enum gf_feature {
     FEATURE_ANY = 1,
-    FEATURE_IMAGE = 2,    /* an output image: the result, or an image drawn in addition */
-    FEATURE_SAMPLES = 4,  /* a file of extracted samples */
-    FEATURE_MEASURES = 8, /* a result that is not an image */
-    FEATURE_CHART = 16,   /* a result that can be plotted */
-    FEATURE_PLOT = 32,    /* the plot itself */
-    FEATURE_MANY = 64,    /* several inputs */
-    FEATURE_LIST = 128,   /* a list of input names */
-    FEATURE_FOLDER = 256, /* the output folder */
-    FEATURE_NAMES = 512,  /* the names of the files in the output folder */
+    FEATURE_IMAGE = 2,       /* an output image: the result, or an image drawn in addition */
+    FEATURE_SAMPLES = 4,     /* a file of extracted samples */
+    FEATURE_MEASURES = 8,    /* a result that is not an image */
+    FEATURE_CHART = 16,      /* a result that can be plotted */
+    FEATURE_PLOT = 32,       /* the plot itself */
+    FEATURE_MANY = 64,       /* several inputs */
+    FEATURE_LIST = 128,      /* a list of input names */
+    FEATURE_DIRECTORY = 256, /* the output directory */
+    FEATURE_NAMES = 512,     /* the names of the files in the output directory */
     FEATURE_OUTPUT = FEATURE_IMAGE | FEATURE_SAMPLES | FEATURE_CHART, /* any output file */
     FEATURE_BRIEF = 1024 /* not a feature: one of the most used options, which -h lists */
 } gf_feature;
@@ -73,10 +73,11 @@ static const struct gf_common {
            "format of extracted samples; without it, the extension selects the format", NULL,
            sample_formats),
     {.param = {.group = "Multiple files"}},
-    TEXT(FOLDER | FEATURE_BRIEF, out_dir, "out-dir", 'O', "DIR",
-         "write the outputs to this folder; all operands are inputs; the folder is created if "
-         "needed",
-         NULL),
+    TEXT(
+        DIRECTORY | FEATURE_BRIEF, out_dir, "out-dir", 'O', "DIR",
+        "write the outputs to this directory; all operands are inputs; the directory is created if "
+        "needed",
+        NULL),
     TEXT(NAMES, name, "name", 0, "TEMPLATE",
          "template of output names; replaces {stem}, {ext}, {name}, {index} and {index:DIGITS}",
          "{stem}{ext}"),
@@ -84,8 +85,8 @@ static const struct gf_common {
          "read input names from a file, one per line; -: standard input", NULL),
     FLAG(LIST, null, "null", '0', "--files-from: names are NUL-terminated"),
     FLAG(MANY, recursive, "recursive", 'R',
-         "process folders and their subfolders; every file with the extension of an image is an "
-         "input, with --raw every .raw file"),
+         "process directories and subdirectories; inputs are files with an image extension; with "
+         "--raw, .raw files"),
     TEXT(MANY, shard, "shard", 0, "K/N",
          "process only part K of N; the part consists of inputs K, K+N, K+2N, ...", NULL),
     FLAG(NAMES, resume, "resume", 0, "skip outputs that are newer than their input"),
@@ -159,7 +160,7 @@ static unsigned options_features(const gf_filter_info *info) {
     if (info->inputs == 1 && !info->is_test)
         features |= FEATURE_MANY | FEATURE_LIST;
     if (info->inputs == 1 && info->makes_image)
-        features |= FEATURE_FOLDER | FEATURE_NAMES;
+        features |= FEATURE_DIRECTORY | FEATURE_NAMES;
     return features;
 }
 

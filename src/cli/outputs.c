@@ -1,4 +1,4 @@
-/* Names and folders of the outputs of a batch. */
+/* Names and directories of the outputs of a batch. */
 #define _GNU_SOURCE /* asprintf */
 #include "outputs.h"
 
@@ -74,8 +74,8 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
     *name = NULL;
     if (strchr(template, '/')) {
         gf_set_error(error, GF_USAGE,
-                     "--name '%s': must not contain a folder; use --out-dir for the folder; "
-                     "--recursive keeps subfolders",
+                     "--name '%s': must not contain a directory; use --out-dir for the directory; "
+                     "--recursive keeps subdirectories",
                      template);
         return GF_USAGE;
     }
@@ -121,11 +121,11 @@ static char *outputs_real(const char *path) {
     return real;
 }
 
-/* Name the output of one input: OUT-DIR/SUBFOLDERS/NAME, with the subfolders of the input relative
- * to the folder given as input. */
+/* Name the output of one input: OUT-DIR/SUBFOLDERS/NAME, with the subdirectories of the input
+ * relative to the directory given as input. */
 static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *input,
                                   uint64_t index, gf_cli_output *output, gf_error *error) {
-    const char *folder = line->options.out_dir;
+    const char *directory = line->options.out_dir;
     const char *format = line->options.files.format;
     const char *kept = input->path + input->relative, *slash = strrchr(kept, '/');
     const char *base = slash ? slash + 1 : kept;
@@ -144,11 +144,11 @@ static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *i
         free(name);
         return GF_USAGE;
     }
-    size_t length = strlen(folder);
-    while (length > 1 && folder[length - 1] == '/')
+    size_t length = strlen(directory);
+    while (length > 1 && directory[length - 1] == '/')
         length--;
-    const bool root = length == 1 && folder[0] == '/';
-    if (asprintf(&output->path, "%.*s%s%.*s%s", (int)length, folder, root ? "" : "/",
+    const bool root = length == 1 && directory[0] == '/';
+    if (asprintf(&output->path, "%.*s%s%.*s%s", (int)length, directory, root ? "" : "/",
                  (int)(base - kept), kept, name) < 0)
         output->path = NULL;
     free(name);
@@ -275,60 +275,61 @@ void gf_cli_outputs_free(gf_cli_output *outputs, size_t count) {
     free(outputs);
 }
 
-/* ---- folders --------------------------------------------------------------------------------- */
+/* ---- directories
+ * --------------------------------------------------------------------------------- */
 
-/* fsync the parent folder of a path. Return 0 or an errno. */
-static int folders_sync(const char *path) {
-    char *folder = strdup(path);
-    const int fd = folder ? open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+/* fsync the parent directory of a path. Return 0 or an errno. */
+static int directories_sync(const char *path) {
+    char *directory = strdup(path);
+    const int fd = directory ? open(dirname(directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     int failed = fd;
     if (fd >= 0)
         do
             failed = fsync(fd);
         while (failed < 0 && errno == EINTR);
-    /* EINVAL: the file system does not support fsync of folders. */
+    /* EINVAL: the file system does not support fsync of directories. */
     const int cause = failed < 0 && errno != EINVAL ? errno : 0;
     if (fd >= 0)
         close(fd);
-    free(folder);
+    free(directory);
     return cause;
 }
 
-struct gf_cli_folder {
-    struct gf_cli_folder *previous; /* created before this one */
+struct gf_cli_directory {
+    struct gf_cli_directory *previous; /* created before this one */
     char path[];
 };
 
-/* Create one folder, unless it exists. Return 0 or an errno. */
-static int folders_make_one(gf_cli_folders *made, const char *path) {
+/* Create one directory, unless it exists. Return 0 or an errno. */
+static int directories_make_one(gf_cli_directories *made, const char *path) {
     struct stat info;
     const size_t size = strlen(path) + 1;
-    struct gf_cli_folder *folder = malloc(sizeof *folder + size);
-    if (!folder)
+    struct gf_cli_directory *directory = malloc(sizeof *directory + size);
+    if (!directory)
         return ENOMEM;
     if (mkdir(path, 0777) == 0) {
-        memcpy(folder->path, path, size);
-        folder->previous = made->last;
-        made->last = folder;
-        return made->sync ? folders_sync(path) : 0;
+        memcpy(directory->path, path, size);
+        directory->previous = made->last;
+        made->last = directory;
+        return made->sync ? directories_sync(path) : 0;
     }
     const int cause = errno;
-    free(folder);
-    /* The folder may exist nevertheless: mkdir may report EROFS or EACCES instead of EEXIST. */
+    free(directory);
+    /* The directory may exist nevertheless: mkdir may report EROFS or EACCES instead of EEXIST. */
     if (stat(path, &info) == 0)
         return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
     return cause;
 }
 
-/* Create a folder and its parents. Return 0 or an errno. */
-static int folders_make_all(gf_cli_folders *made, char *path) {
+/* Create a directory and its parents. Return 0 or an errno. */
+static int directories_make_all(gf_cli_directories *made, char *path) {
     int cause = 0;
     for (char *at = path + 1; !cause; at++) {
         if (*at && *at != '/')
             continue;
         const char end = *at;
         *at = 0;
-        cause = folders_make_one(made, path);
+        cause = directories_make_one(made, path);
         *at = end;
         if (!end)
             break;
@@ -336,9 +337,9 @@ static int folders_make_all(gf_cli_folders *made, char *path) {
     return cause;
 }
 
-/* Check whether folders_make_all would succeed and files could be created in the folder. Return 0
- * or an errno. *what: the operation that would fail. */
-static int folders_try(char *path, const char **what) {
+/* Check whether directories_make_all would succeed and files could be created in the directory.
+ * Return 0 or an errno. *what: the operation that would fail. */
+static int directories_try(char *path, const char **what) {
     struct stat info;
     const size_t length = strlen(path);
     const char *part = outputs_cut(path);
@@ -350,18 +351,18 @@ static int folders_try(char *path, const char **what) {
     return access(part, W_OK | X_OK) == 0 ? 0 : errno;
 }
 
-gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, size_t length,
-                              gf_error *error) {
+gf_status gf_cli_directories_make(gf_cli_directories *made, const char *path, size_t length,
+                                  gf_error *error) {
     if (made->ready && made->length == length && memcmp(made->ready, path, length) == 0)
         return GF_OK;
     const char *what = "create";
-    char *folder = length ? strndup(path, length) : strdup("/");
-    const int cause = !folder         ? ENOMEM
-                      : made->dry_run ? folders_try(folder, &what)
-                                      : folders_make_all(made, folder);
-    free(folder);
+    char *directory = length ? strndup(path, length) : strdup("/");
+    const int cause = !directory      ? ENOMEM
+                      : made->dry_run ? directories_try(directory, &what)
+                                      : directories_make_all(made, directory);
+    free(directory);
     if (cause) {
-        gf_set_error(error, GF_FAILED, "%.*s: cannot %s the folder: %s", (int)length, path, what,
+        gf_set_error(error, GF_FAILED, "%.*s: cannot %s the directory: %s", (int)length, path, what,
                      strerror(cause));
         error->cause = cause;
         return GF_FAILED;
@@ -371,11 +372,12 @@ gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, size_t len
     return GF_OK;
 }
 
-void gf_cli_folders_close(gf_cli_folders *made, bool remove) {
-    for (struct gf_cli_folder *folder = made->last, *previous; folder; folder = previous) {
-        previous = folder->previous;
+void gf_cli_directories_close(gf_cli_directories *made, bool remove) {
+    for (struct gf_cli_directory *directory = made->last, *previous; directory;
+         directory = previous) {
+        previous = directory->previous;
         if (remove)
-            (void)rmdir(folder->path);
-        free(folder);
+            (void)rmdir(directory->path);
+        free(directory);
     }
 }

@@ -1,4 +1,4 @@
-/* The outputs of a batch: names and folders, and checks that no output replaces an input of the
+/* The outputs of a batch: names and directories, and checks that no output replaces an input of the
  * batch. */
 #ifndef GF_CLI_OUTPUTS_H
 #define GF_CLI_OUTPUTS_H
@@ -38,22 +38,23 @@ gf_cli_state gf_cli_file_state(const char *path);
  * empty file. */
 bool gf_cli_is_finished(const gf_cli_state *output, const gf_cli_input *input);
 
-/* ---- folders --------------------------------------------------------------------------------- */
+/* ---- directories
+ * --------------------------------------------------------------------------------- */
 
-/* Folders created for outputs. All zero: none. */
-typedef struct gf_cli_folders {
-    struct gf_cli_folder *last; /* list of created folders, the last one first */
-    bool sync;                  /* fsync the parent of each created folder */
-    bool dry_run;               /* only check permissions to create folders and files */
-    const char *ready; /* path whose first `length` bytes are an existing folder; caches the */
+/* Directories created for outputs. All zero: none. */
+typedef struct gf_cli_directories {
+    struct gf_cli_directory *last; /* list of created directories, the last one first */
+    bool sync;                     /* fsync the parent of each created directory */
+    bool dry_run;                  /* only check permissions to create directories and files */
+    const char *ready; /* path whose first `length` bytes are an existing directory; caches the */
     size_t length;     /* last call */
-} gf_cli_folders;
+} gf_cli_directories;
 
-/* Create a folder and its parents. Its name is the first `length` bytes of path, which must outlive
- * *made. */
-gf_status gf_cli_folders_make(gf_cli_folders *made, const char *path, size_t length,
-                              gf_error *error);
-/* Free the list. remove: also remove the created folders that are empty. */
-void gf_cli_folders_close(gf_cli_folders *made, bool remove);
+/* Create a directory and its parents. Its name is the first `length` bytes of path, which must
+ * outlive *made. */
+gf_status gf_cli_directories_make(gf_cli_directories *made, const char *path, size_t length,
+                                  gf_error *error);
+/* Free the list. remove: also remove the created directories that are empty. */
+void gf_cli_directories_close(gf_cli_directories *made, bool remove);
 
 #endif

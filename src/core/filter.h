@@ -5,8 +5,8 @@
  * consecutive image rows that are processed together. Command-line parsing, help, golden digests
  * and equality tests use the descriptor. The golden function is mandatory. Without a CPU function,
  * the cpu backend runs the golden function; without CUDA functions, the cuda backend does not
- * support the filter. To add a filter, add a folder to filters/, a .cu file to cuda/ and a line to
- * filters/registry.def.
+ * support the filter. To add a filter, add a directory to filters/, a .cu file to cuda/ and a line
+ * to filters/registry.def.
  *
  * A filter computes from each strip any combination of:
  *   rows     one output image row, one record (values measured in that row), or both, per row

@@ -184,7 +184,7 @@ static gf_status sink_choose_kind(const char *path, const char *format,
     struct stat info;
     *kind = sink_find_kind(strcmp(path, "-") == 0 ? "png" : gf_path_extension(path));
     if (!*kind && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return gf_fail(error, GF_FAILED, "%s: is a folder; name a file in it", path);
+        return gf_fail(error, GF_FAILED, "%s: is a directory; name a file in it", path);
     const char *known = sink_unsupported(gf_path_extension(path));
     if (!*kind && known)
         return gf_fail(

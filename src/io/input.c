@@ -63,7 +63,7 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
         goto failed;
     }
     if (S_ISDIR(info.st_mode)) {
-        gf_fail(error, GF_FAILED, "%s: is a folder; name an image file", name);
+        gf_fail(error, GF_FAILED, "%s: is a directory; name an image file", name);
         goto failed;
     }
     if (!standard) {

@@ -173,9 +173,10 @@ static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
 void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error);
 
 /* Open an output file, or standard output for "-". Fail before the first byte is written if the
- * file format does not support the image, if the file exists and force is not set, or if the folder
- * is not writable. metadata: read by the source before its pixels; NULL for none. threads: maximum
- * number of encoding threads; 0: one. The bytes of the file do not depend on it. */
+ * file format does not support the image, if the file exists and force is not set, or if the
+ * directory is not writable. metadata: read by the source before its pixels; NULL for none.
+ * threads: maximum number of encoding threads; 0: one. The bytes of the file do not depend on it.
+ */
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                        const gf_file_options *options, uint32_t threads, gf_sink **sink,
                        gf_error *error);

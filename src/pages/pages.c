@@ -299,7 +299,7 @@ static void put_files(const gf_command *command, bool many, FILE *page) {
         fprintf(
             page, "\n%s\nA failed input does not stop the others; the exit status is then 1.\n",
             image ? "With --out-dir, all operands are inputs, and all outputs are written to that "
-                    "folder."
+                    "directory."
                   : "The filter measures each of several inputs separately. A CSV table then has "
                     "the file name in its first column.");
 }
@@ -346,7 +346,7 @@ static const char *kind_of(const gf_param *param, const char *metavar) {
     if (param->type == GF_PARAM_TEXT)
         kind = strcmp(param->name, "device") == 0 ? "words"
                : strcmp(metavar, "FILE") == 0     ? "files"
-               : strcmp(metavar, "DIR") == 0      ? "folders"
+               : strcmp(metavar, "DIR") == 0      ? "directories"
                                                   : NULL;
     return kind ? kind : "unknown";
 }

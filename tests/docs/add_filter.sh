@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Add a filter as CONTRIBUTING.md describes: tests/docs/add_filter.sh BUILD. A copy of the project gets the example
-# filter: a folder, a .cu file and one line. Program, pages and tests must then include it. `tests/docs/add_filter.sh
+# filter: a directory, a .cu file and one line. Program, pages and tests must then include it. `tests/docs/add_filter.sh
 # BUILD list` prints the commands of the page.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -13,8 +13,8 @@ fi
 build=${1:-build}
 root=$PWD
 if [ "$build" != build ]; then
-    skip 9 "the example filter: only for the build folder build/"
-    check_sum
+    skip 9 "the example filter: only for the build directory build/"
+    check_summary
     exit
 fi
 copy=$work/project
@@ -36,7 +36,7 @@ Only in cuda: mine.cu
 Only in filters: mine" ] && [ "$(diff "$root/filters/registry.def" filters/registry.def)" = "$(wc -l <"$root/filters/registry.def")a$(wc -l <filters/registry.def)
 > GF_FILTER(mine)" ]
 }
-check "only its folder, its .cu file and one line are new" only_additions
+check "only its directory, its .cu file and one line are new" only_additions
 # Build with the same configuration; otherwise make rebuilds everything.
 as_before=(CC="$(awk '{print $1; exit}' build/config)" CUDA="$(grep -q -- -DGF_WITH_CUDA build/config && echo 1 || echo 0)"
     SMS="$(grep -o 'code=sm_[0-9]*' build/config | sed 's/.*_//' | tr '\n' ' ')")
@@ -64,4 +64,4 @@ wrong() { # a row that depends on its strip must be detected
 }
 [ "$(by_tier no no yes)" = no ] || check "verify finds no difference" gpufilter verify --samples 1M
 check "a bug in the filter is detected" wrong
-check_sum
+check_summary

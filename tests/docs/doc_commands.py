@@ -9,7 +9,7 @@ In Markdown, these are command lines:
     the filter: `gpufilter smooth` is a name). In a table column headed "command", all `code` is a command.
 In the help, the lines that begin with "  gpufilter " are command lines.
 
-The lines of a block run in order in one bash, in a folder with the files of FIXTURES and of TREE, a copy of the project.
+The lines of a block run in order in one bash, in a directory with the files of FIXTURES and of TREE, a copy of the project.
 Each must end with exit code 0. tests/docs/doc_commands.txt lists the lines that cannot run unchanged:
 
     PATTERN => ACTION       the first match applies; * matches any text; "FILE: PATTERN" applies to one document
@@ -44,11 +44,11 @@ TABLE = "tests/docs/doc_commands.txt"
 BLOCK_TIMEOUT = 600 # seconds per block
 MIN_LINES = 200 # fewer command lines mean that the search is broken
 
-# First words of command lines; every path that begins with one of FOLDERS also counts.
+# First words of command lines; every path that begins with one of DIRECTORIES also counts.
 PROGRAMS = set("""gpufilter gpufilter-mpi make sudo apt apt-get dpkg dpkg-deb dpkg-buildpackage docker podman lintian
     mpirun mpiexec srun sbatch salloc parallel seq numactl cc gcc clang c++ nvcc pkg-config cmake python3 pip bash
     compute-sanitizer ncu nsys valgrind perf cat echo printf cp ln mkdir cd export find ls git tar curl wget ldd""".split())
-FOLDERS = ("./", "build/", "tests/", "bench/", "samples/", "packaging/", ".ci/")
+DIRECTORIES = ("./", "build/", "tests/", "bench/", "samples/", "packaging/", ".ci/")
 
 Command = collections.namedtuple("Command", "path line text")
 
@@ -60,7 +60,7 @@ def program_of(text):
     words = text.split()
     while words and (words[0] == "sudo" or re.match(r"[A-Za-z_]\w*=", words[0])):
         words = words[1:]
-    known = words and (words[0] in PROGRAMS or words[0].startswith(FOLDERS))
+    known = words and (words[0] in PROGRAMS or words[0].startswith(DIRECTORIES))
     return (words[0], words[1:]) if known else ("", [])
 
 
@@ -161,12 +161,12 @@ def in_help(program):
 
 def find_blocks(program):
     blocks = list(in_help(program))
-    for folder, folders, names in os.walk(ROOT):
-        folders[:] = sorted(name for name in folders if name != "build" and not name.startswith("."))
+    for directory, directories, names in os.walk(ROOT):
+        directories[:] = sorted(name for name in directories if name != "build" and not name.startswith("."))
         for name in sorted(names):
             if name.endswith(".md") and name != "CHANGELOG.md": # the change log names removed options
-                with open(os.path.join(folder, name), encoding="utf-8") as file:
-                    blocks += in_markdown(os.path.relpath(os.path.join(folder, name), ROOT), file.read())
+                with open(os.path.join(directory, name), encoding="utf-8") as file:
+                    blocks += in_markdown(os.path.relpath(os.path.join(directory, name), ROOT), file.read())
     return [block for block in blocks if block]
 
 

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
 if ! command -v python3 >/dev/null; then
     skip 1 "the command lines of the documents: no python3 (Debian package python3)"
-    check_sum
+    check_summary
     exit
 fi
 export PATH=$build:$PATH LC_ALL=C
@@ -27,7 +27,7 @@ make_fixtures() {
 }
 mkdir "$work/fixtures" && cd "$work/fixtures" || exit
 check "make the files that the documents name" make_fixtures
-[ "$failed" -eq 0 ] || { check_sum; exit; }
+[ "$failed" -eq 0 ] || { check_summary; exit; }
 cd "$OLDPWD" || exit
 # A copy of the project without build products; the commands run in this copy.
 mkdir "$work/tree"
@@ -40,4 +40,4 @@ sed '$d' "$work/printed"
 read -r p f s < <(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$work/printed")
 [ $code -eq 0 ] || [ "${f:-0}" -gt 0 ] || { f=1 && tail -n 1 "$work/printed"; }
 passed=$((passed + ${p:-0})) failed=$((failed + ${f:-0})) skipped=$((skipped + ${s:-0}))
-check_sum
+check_summary

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit
 gpufilter=$(cd "${1:-build}" && pwd)/gpufilter
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
     skip 1 "docs: no python3 of version 3.8 or later"
-    check_sum
+    check_summary
     exit
 fi
 
@@ -22,7 +22,7 @@ mkdir "$work/docs"
 cp README.md "$work/README.md"
 check "every command of the gallery runs" python3 docs/make_gallery.py --numbers "$gpufilter" "$work/docs" "$work/README.md"
 if [ ! -e "$work/docs/gallery.md" ]; then
-    check_sum
+    check_summary
     exit
 fi
 check "README.md: the filters, see make docs" diff -u README.md "$work/README.md"
@@ -48,4 +48,4 @@ check "all pictures have less than 1.5 MB" [ "$(find docs/pictures -type f -prin
 python3 tests/docs/docs_links.py --pictures "${pages[@]}" | LC_ALL=C sort -u >"$work/shown"
 check "every picture is used" diff <(grep '^docs/pictures/' "$work/shown") <(find docs/pictures -type f | LC_ALL=C sort)
 
-check_sum
+check_summary

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Dependencies between folders: tests/docs/layers.sh BUILD. Calls and includes between folders must follow the arrows
+# Dependencies between directories: tests/docs/layers.sh BUILD. Calls and includes between directories must follow the arrows
 # in docs/design.md, and must not be circular; tests/docs/circles.txt lists exceptions. Calls are read from the
 # objects.
 set -uo pipefail
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
 build=${1:-build}
 
-# FROM -> TO TO...: folders, and files without extension; `filters` also stands for each of its subfolders.
+# FROM -> TO TO...: directories, and files without extension; `filters` also stands for each of its subdirectories.
 sed -nE 's/^    ([a-z_/]+) +->  *([a-z_/ ]+)$/\1 \2/p' docs/design.md >"$work/allowed"
 
 find src filters cuda -name '*.c' -o -name '*.cu' | sort >"$work/sources"
@@ -36,7 +36,7 @@ find "$build/obj" -name '*.o' | sed "s|^$build/obj/||" | awk '
             for (i = 1; i <= n; i++) if (files[i] != use[1]) print use[1], files[i], use[2]
         }
     }' "$work/objects" - | sort -u >"$work/calls"
-# FROM TO HEADER. Headers outside of these folders belong to the system.
+# FROM TO HEADER. Headers outside of these directories belong to the system.
 find src filters cuda -type f | sort >"$work/files"
 grep -rE '^#include "' src filters cuda --include='*.[ch]' --include='*.cu' --include='*.cuh' | awk '
     NR == FNR {there[$0]; next}
@@ -45,10 +45,10 @@ grep -rE '^#include "' src filters cuda --include='*.[ch]' --include='*.cu' --in
         file = from = parts[1]
         sub(/:.*/, "", file)
         sub(/\/[^\/]*$/, "", from)
-        n = split(from " src filters cuda", folders)
+        n = split(from " src filters cuda", directories)
         for (i = 1; i <= n; i++)
-            if ((folders[i] "/" parts[2]) in there) {
-                print file, folders[i] "/" parts[2], parts[2]
+            if ((directories[i] "/" parts[2]) in there) {
+                print file, directories[i] "/" parts[2], parts[2]
                 break
             }
     }' "$work/files" - | awk '$1 != $2' >"$work/included"
@@ -64,12 +64,12 @@ is_built() { # except files that need nvcc, MPI or cairo
 has_rules() { [ "$(wc -l <"$work/allowed")" -ge 6 ]; }
 
 only_allowed() { # CALLS-OR-INCLUDES
-    awk 'function folder(file) {sub(/\/[^\/]*$/, "", file); return file}
+    awk 'function directory(file) {sub(/\/[^\/]*$/, "", file); return file}
         function is(file, what) {
-            return file == what || folder(file) == what || (what == "filters" && folder(file) ~ /^filters\//)
+            return file == what || directory(file) == what || (what == "filters" && directory(file) ~ /^filters\//)
         }
         NR == FNR {n++; split($0, words); from[n] = $1; $1 = ""; to[n] = $0; next}
-        folder($1) == folder($2) || folder($1) == "src/cli" || folder($1) == "src/mpi" {next}
+        directory($1) == directory($2) || directory($1) == "src/cli" || directory($1) == "src/mpi" {next}
         {
             for (i = 1; i <= n; i++) {
                 m = split(to[i], words)
@@ -98,7 +98,7 @@ still_there() { # each exception must close a circle
     done
 }
 
-# Print the missing files that a page names, with or without a folder.
+# Print the missing files that a page names, with or without a directory.
 named_files() { # PAGE
     { grep -oE '`[A-Za-z0-9_./*]+\.(c|h|cu|cuh|sh|py|t|def|txt|mk)`' "$1" || :; } | tr -d '`' | sed '/NAME\|mine/d' | sort -u | {
         missing=0
@@ -124,4 +124,4 @@ check "tests/docs/circles.txt has no stale lines" still_there
 for page in README.md CONTRIBUTING.md docs/*.md; do
     check "the files that $page names exist" named_files "$page"
 done
-check_sum
+check_summary

@@ -143,4 +143,4 @@ fi
 # Programs that load the library at run time (Python) have little space for static thread-local variables.
 no_static_tls() { readelf -d "$build/libgpufilter.so" >"$work/dynamic" && grep -q SONAME "$work/dynamic" && ! grep STATIC_TLS "$work/dynamic"; }
 check "no static thread-local storage" no_static_tls
-check_sum
+check_summary

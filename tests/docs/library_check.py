@@ -1,4 +1,4 @@
-"""Compare docs/library.py with the header, the program and NumPy: tests/docs/library_check.py BUILD FOLDER
+"""Compare docs/library.py with the header, the program and NumPy: tests/docs/library_check.py BUILD DIRECTORY
 
 Its structures must have the layout of the C compiler. Its results must equal those of the program for the same
 pixels in a file, and those of tests/system/numpy/. The loader must find libgpufilter.so.0 (LD_LIBRARY_PATH). One
@@ -38,7 +38,7 @@ def load(path):
 # ---- structures ------------------------------------------------------------------------------------------
 
 
-def layouts_in_c(structures, folder):
+def layouts_in_c(structures, directory):
     """Return {structure: [bytes, {member: (offset, bytes)}]}; the compiler rejects unknown members."""
     lines = ["#include <stdio.h>", '#include "gpufilter.h"', "int main(void) {", 'printf("{\\"\\": 0");']
     for s in structures:
@@ -49,17 +49,17 @@ def layouts_in_c(structures, folder):
                          % (", " if i else "", member, name, member, name, member))
         lines.append('printf("}]");')
     lines += ['printf("}\\n");', "return 0;", "}"]
-    source = os.path.join(folder, "layout.c")
+    source = os.path.join(directory, "layout.c")
     with open(source, "w") as file:
         file.write("\n".join(lines) + "\n")
     subprocess.run(["cc", "-std=c11", "-Isrc", source, "-o", source[:-2]], check=True)
     return json.loads(subprocess.run([source[:-2]], stdout=subprocess.PIPE, check=True).stdout)
 
 
-def check_layouts(library, folder):
+def check_layouts(library, directory):
     structures = [s for s in vars(library).values()
                   if isinstance(s, type) and issubclass(s, ctypes.Structure)]
-    in_c = layouts_in_c(structures, folder)
+    in_c = layouts_in_c(structures, directory)
     check("docs/library.py has structures", len(structures) >= 5)
     for s in structures:
         here = [ctypes.sizeof(s), {name: [getattr(s, name).offset, getattr(s, name).size] for name, _ in s._fields_}]
@@ -84,18 +84,18 @@ def images(rng):
             yield whole[4:5, 1:]
 
 
-def check_images(library, program, folder):
+def check_images(library, program, directory):
     rng = np.random.default_rng(int(os.environ.get("GF_TEST_SEED", "1")))
     with library.Engine() as engine:
         for number, image in enumerate(images(rng)):
             what = "%s of strides %s" % (image.shape, image.strides)
-            path = write_image(os.path.join(folder, "in%d" % number), np.ascontiguousarray(image))
+            path = write_image(os.path.join(directory, "in%d" % number), np.ascontiguousarray(image))
             check("read: " + what, np.array_equal(library.read(path), image))
 
             made, tables = engine.run("smooth", image, axis="xy", radius=3, keep_brightness=True)
             want = smooth.smooth(image, np.float32(1), 3, np.float32(0.6), "enhance,blur,smooth", "xy", 0, True)
             check("smooth equals NumPy: " + what, made.tobytes() == want.tobytes() and tables == {})
-            out = os.path.join(folder, "out%d%s" % (number, os.path.splitext(path)[1]))
+            out = os.path.join(directory, "out%d%s" % (number, os.path.splitext(path)[1]))
             command = [program, "smooth", "--axis", "xy", "--radius", "3", "-k", path, out]
             subprocess.run(command, check=True)
             check("smooth equals the program: " + what, made.tobytes() == library.read(out).tobytes())
@@ -106,9 +106,9 @@ def check_images(library, program, folder):
             check("hist equals the program: " + what, made is None and tables == record["result"])
 
 
-def check_file(library, program, folder):
+def check_file(library, program, directory):
     """Compare the library and the program on the image of the example."""
-    out = os.path.join(folder, "scene.pam")
+    out = os.path.join(directory, "scene.pam")
     subprocess.run([program, "smooth", "--axis", "xy", "samples/scene.png", out], check=True)
     with library.Engine() as engine:
         made, _ = engine.run("smooth", library.read("samples/scene.png"), axis="xy")
@@ -134,12 +134,12 @@ def check_rejections(library):
         check("messages of the library", rejects(RuntimeError, "--bins '0': must be", "hist", image, bins=0))
 
 
-def main(build, folder):
+def main(build, directory):
     program = os.path.join(build, "gpufilter")
     library = load("docs/library.py")
-    check_layouts(library, folder)
-    check_images(library, program, folder)
-    check_file(library, program, folder)
+    check_layouts(library, directory)
+    check_images(library, program, directory)
+    check_file(library, program, directory)
     check_rejections(library)
     print("%d passed, %d failed, 0 skipped" % (passed, failed))
     return 1 if failed else 0

@@ -7,7 +7,7 @@ build=${1:-build}
 
 if grep -q -- -fsanitize "$build/config"; then
     skip 1 "Python cannot load a library with sanitizers"
-    check_sum
+    check_summary
     exit
 fi
 for python in python3 /usr/bin/python3; do # the first python3 in PATH may have no numpy
@@ -16,4 +16,4 @@ for python in python3 /usr/bin/python3; do # the first python3 in PATH may have 
     exit
 done
 skip 1 "no python3-numpy"
-check_sum
+check_summary

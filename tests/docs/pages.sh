@@ -125,4 +125,4 @@ else
     skip 1 "contents of pages: no mandoc"
 fi
 
-check_sum
+check_summary

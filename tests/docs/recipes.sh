@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands in docs/scaling.md: tests/docs/recipes.sh BUILD [list]. Each block runs unchanged in a folder with
+# The commands in docs/scaling.md: tests/docs/recipes.sh BUILD [list]. Each block runs unchanged in a directory with
 # photos/, and again after some of its outputs are deleted; the results must equal those of one plain run. A comment
 # before a block (<!-- recipe: WORD, WORD -->) lists its requirements: parallel, slurm, gpu, mpi, hosts; measures: it
 # prints results; image: it processes one image.
@@ -30,8 +30,8 @@ check "all blocks are found" found
 
 mkdir -p photos/a/deep photos/b
 for i in $(seq -w 40); do
-    folder=$(echo a b a/deep . | cut -d ' ' -f $((10#$i % 4 + 1)))
-    draw --photo $((40 + 10#$i % 5)) 30 "$((10#$i))" "photos/$folder/$i.png" || exit
+    directory=$(echo a b a/deep . | cut -d ' ' -f $((10#$i % 4 + 1)))
+    draw --photo $((40 + 10#$i % 5)) 30 "$((10#$i))" "photos/$directory/$i.png" || exit
 done
 gpufilter smooth -R photos --out-dir want -q || exit
 timeless() { sed 's/"backend.*"parameters/"parameters/' "$1"; }
@@ -41,7 +41,7 @@ gpufilter hist -R photos --json -q >want.json || exit
 
 run() { timeout -k 5 120 sh -e "$1"; }
 whole() { diff -r -x '.*' "$work/want" out; }
-block() { # RECIPE: in a separate folder
+block() { # RECIPE: in a separate directory
     rm -rf "$work/here" && mkdir "$work/here" && cd "$work/here" && cp -r "$work/photos" . && run "$1" && whole
 }
 look() { find out -name '*.png' -printf '%i %T@ %p\n' | sort; }
@@ -178,4 +178,4 @@ fi
 slurm_stop
 left() { ! ps -eo args | grep -F "$work/slurm" | grep -v grep; }
 [ -z "${SLURM_CONF:-}" ] || check "no Slurm process is left" left
-check_sum
+check_summary

@@ -40,4 +40,4 @@ grep -v ' passed, ' "$work/faults"
 read -r p f s < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$work/faults")
 passed=$((passed + ${p:-0})) failed=$((failed + ${f:-0})) skipped=$((skipped + ${s:-0}))
 [ $code -eq 0 ] || [ "${f:-0}" -gt 0 ] || failed=$((failed + 1))
-check_sum
+check_summary

@@ -10,4 +10,4 @@ for source in tests/long/fuzz/fuzz_*.c; do
     [ ! -d "tests/long/fuzz/found/$name" ] || inputs+=("tests/long/fuzz/found/$name")
     check "$name" "$build/fuzz/$name" "${inputs[@]}"
 done
-check_sum
+check_summary

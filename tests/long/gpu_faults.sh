@@ -84,7 +84,7 @@ check "no device: auto with --verify" hidden silent gpufilter smooth -f --verify
 check "no device: cuda" hidden one_line 3 gpufilter smooth -b cuda photo.png none.png
 check "no device: --device" hidden one_line 3 gpufilter smooth --device 0 photo.png none.png
 check "no device: a batch on cuda" hidden one_line 3 gpufilter smooth -b cuda many/*.ppm --out-dir none
-check "no device: its folder" test ! -e none
+check "no device: its directory" test ! -e none
 
 if ! gpufilter smooth -q -f -b cuda photo.png out.png 2>/dev/null; then
     if [ -n "${GF_REQUIRE_CUDA:-}" ]; then
@@ -92,7 +92,7 @@ if ! gpufilter smooth -q -f -b cuda photo.png out.png 2>/dev/null; then
     else
         skip 13 "no GPU"
     fi
-    check_sum
+    check_summary
     exit
 fi
 
@@ -169,4 +169,4 @@ if [ -x "$sanitizer" ]; then
 else
     skip 2 "gpu_faults: no compute-sanitizer"
 fi
-check_sum
+check_summary

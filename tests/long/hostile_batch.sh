@@ -62,7 +62,7 @@ png_claim() { head -c 16 seeds/1.png && be 4 "$1" && be 4 "$2" && tail -c +25 se
 cut() { head -c $(($(stat -c %s "$2") * $1 / 100)) "$2"; }
 kinds_of_damage=(
     "empty png" "empty jpg" "empty xyz" "text jpg" "text tga" "text png"
-    "folder png" "folder jpg" "loop png" "gone bmp" "closed png" "noise hdr"
+    "directory png" "directory jpg" "loop png" "gone bmp" "closed png" "noise hdr"
     "noise png" "noise jpg" "noise tga" "noise gif" "noise bmp" "noise psd"
     "cut png" "cut jpg" "cut bmp" "cut tga" "cut hdr" "cut psd" "cut ppm" "cut gif"
     "claim png" "claim jpg" "claim bmp" "claim tga" "claim gif" "claim psd" "claim hdr" "claim ppm"
@@ -73,7 +73,7 @@ make_hostile() { # KIND EXTENSION PATH
     case $1 in
     empty) : >"$3" ;;
     text) echo "this is a text and no picture at all" >"$3" ;;
-    folder) mkdir "$3" ;;
+    directory) mkdir "$3" ;;
     loop) ln -s "$(basename "$3")" "$3" ;;
     gone) ln -s nowhere.bmp "$3" ;;
     closed) [ "$(id -u)" -eq 0 ] && ln -s /proc/self/mem "$3" || { cp "$seed" "$3" && chmod 000 "$3"; } ;;
@@ -101,9 +101,9 @@ make_hostile() { # KIND EXTENSION PATH
 RANDOM=5
 for ((i = 0; i < hostile; i++)); do
     read -r kind extension <<<"${kinds_of_damage[i % ${#kinds_of_damage[@]}]}"
-    folder=$(printf 'mixed/%03d' $((i % 40)))
-    mkdir -p "$folder"
-    make_hostile $kind $extension "$folder/hostile$(printf %05d $i)-$kind.$extension"
+    directory=$(printf 'mixed/%03d' $((i % 40)))
+    mkdir -p "$directory"
+    make_hostile $kind $extension "$directory/hostile$(printf %05d $i)-$kind.$extension"
 done
 
 # ---- the batch ------------------------------------------------------------------------------------------------------
@@ -157,4 +157,4 @@ each_alone() {
 }
 check "each alone: one line, exit code 1, below 64 MiB" each_alone
 [ $failed -eq 0 ] || head -n 60 stderr
-check_sum
+check_summary

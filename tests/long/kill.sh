@@ -53,8 +53,8 @@ kill_at() { # SIGNAL MICROSECONDS COMMAND...: set code to the exit code
 }
 # Count temporary files: none may exist, except after KILL between the two calls with which a file replaces another.
 # That file is complete.
-left_in() { # FOLDER SIGNAL NEW...
-    local file folder=$1 signal=$2 whole candidate
+left_in() { # DIRECTORY SIGNAL NEW...
+    local file directory=$1 signal=$2 whole candidate
     shift 2
     while IFS= read -r -d '' file; do
         whole=no
@@ -66,7 +66,7 @@ left_in() { # FOLDER SIGNAL NEW...
             echo "left after $signal: $file"
         fi
         rm "$file"
-    done < <(find "$folder" -name '.*.tmp' -print0)
+    done < <(find "$directory" -name '.*.tmp' -print0)
 }
 
 one_image() { # SIGNAL
@@ -136,4 +136,4 @@ none_wrong() { [ $((incomplete + missing + mixed + leftover + wrong)) -eq 0 ]; }
 are_enough() { [ $hit -ge $((rounds * 9)) ]; }
 check "nothing incomplete, missing, mixed or left" none_wrong
 check "enough runs were ended by a signal" are_enough
-check_sum
+check_summary

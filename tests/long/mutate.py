@@ -155,12 +155,12 @@ def read_equivalent():
 class Tree:
     """A copy of the tree with its own build."""
 
-    def __init__(self, folder, make):
-        self.folder, self.make = folder, make
+    def __init__(self, directory, make):
+        self.directory, self.make = directory, make
 
     def run(self, command, limit):
         try:
-            return subprocess.run(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            return subprocess.run(command, cwd=self.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   timeout=limit, check=False).returncode == 0
         except subprocess.TimeoutExpired:
             return False
@@ -170,7 +170,7 @@ class Tree:
 
     def caught_by(self, mutant):
         """Return the name of the test that caught the mutant; None if it survived."""
-        path = os.path.join(self.folder, mutant.path)
+        path = os.path.join(self.directory, mutant.path)
         with open(path, encoding="utf-8") as file:
             original = file.read()
         with open(path, "w", encoding="utf-8") as file:
@@ -187,13 +187,13 @@ class Tree:
                 file.write(original)
 
 
-def copy_tree(folder, first=None):
+def copy_tree(directory, first=None):
     if first:
-        subprocess.run(["cp", "-a", first + "/.", folder], check=True)
+        subprocess.run(["cp", "-a", first + "/.", directory], check=True)
         return
     for path in listed():
-        os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
-        shutil.copy2(os.path.join(HERE, path), os.path.join(folder, path))
+        os.makedirs(os.path.join(directory, os.path.dirname(path)), exist_ok=True)
+        shutil.copy2(os.path.join(HERE, path), os.path.join(directory, path))
 
 
 def prepare(arguments, files, where):
@@ -202,8 +202,8 @@ def prepare(arguments, files, where):
     needed = sorted({test for path in files for test in tests_of(path)})
     trees = [Tree(os.path.join(where, str(i)), make) for i in range(arguments.jobs)]
     for i, tree in enumerate(trees):
-        os.mkdir(tree.folder)
-        copy_tree(tree.folder, trees[0].folder if i else None)
+        os.mkdir(tree.directory)
+        copy_tree(tree.directory, trees[0].directory if i else None)
         if i == 0 and not tree.build(needed):
             sys.exit("the unchanged code does not build")
     for test in needed:

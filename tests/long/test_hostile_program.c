@@ -44,9 +44,9 @@ static void check_rejected(const char *name, png_bytes *file, const char *words,
     size_t length;
     char in[2048], out[2048], messages[2048];
 
-    (void)snprintf(in, sizeof in, "%s", in_folder(name));
-    (void)snprintf(out, sizeof out, "%s", in_folder("out.png"));
-    (void)snprintf(messages, sizeof messages, "%s", in_folder("messages"));
+    (void)snprintf(in, sizeof in, "%s", in_directory(name));
+    (void)snprintf(out, sizeof out, "%s", in_directory("out.png"));
+    (void)snprintf(messages, sizeof messages, "%s", in_directory("messages"));
     const size_t size = file->size;
     put_bytes(in, file->data, size);
     free(file->data);
@@ -314,5 +314,5 @@ int main(int argc, char **argv) {
 
     (void)snprintf(program, sizeof program, "%.*s../gpufilter",
                    slash != NULL ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -57,12 +57,12 @@ static inline void put_input(int n, const char *path) {
 }
 
 static inline int make_inputs(void **state) {
-    if (make_folder(state))
+    if (make_directory(state))
         return 1;
     for (int i = 0; i < ITEMS; i++) {
-        snprintf(in_paths[i], sizeof in_paths[i], "%s/in%02d.png", test_folder, i);
-        snprintf(out_paths[i], sizeof out_paths[i], "%s/out%02d.png", test_folder, i);
-        snprintf(want_paths[i], sizeof want_paths[i], "%s/want%02d.png", test_folder, i);
+        snprintf(in_paths[i], sizeof in_paths[i], "%s/in%02d.png", test_directory, i);
+        snprintf(out_paths[i], sizeof out_paths[i], "%s/out%02d.png", test_directory, i);
+        snprintf(want_paths[i], sizeof want_paths[i], "%s/want%02d.png", test_directory, i);
         put_input(i, in_paths[i]);
     }
     return 0;

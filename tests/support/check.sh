@@ -1,4 +1,4 @@
-# To be sourced by shell tests: a temporary folder, $work, and counted checks. A test ends with check_sum, which prints
+# To be sourced by shell tests: a temporary directory, $work, and counted checks. A test ends with check_summary, which prints
 # the line that tests/run reads.
 # shellcheck shell=bash
 passed=0 failed=0 skipped=0
@@ -31,7 +31,7 @@ skip() { # COUNT REASON: the reason contains "GPU" if a GPU is needed
     echo "SKIP $1: $2"
 }
 
-check_sum() { # print the summary; fails if a check failed
+check_summary() { # print the summary; fails if a check failed
     echo "$passed passed, $failed failed, $skipped skipped"
     [ $failed -eq 0 ]
 }

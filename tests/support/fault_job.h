@@ -80,12 +80,12 @@ static inline bool fault_job_new(fault_job *job, const gf_filter *filter, const 
     const char *extension = job->format.type == GF_F32 ? "pfm" : "png";
     const char *drawn = job->drawn.type == GF_F32 ? "pfm" : "png";
     for (int i = 0; i < 2; i++)
-        snprintf(job->in_paths[i], sizeof job->in_paths[i], "%s/in%d.%s", test_folder, i,
+        snprintf(job->in_paths[i], sizeof job->in_paths[i], "%s/in%d.%s", test_directory, i,
                  extension);
-    snprintf(job->out_path, sizeof job->out_path, "%s/out.%s", test_folder, drawn);
+    snprintf(job->out_path, sizeof job->out_path, "%s/out.%s", test_directory, drawn);
     const char *name = fault_param(job, GF_PARAM_SAMPLES);
     if (name)
-        snprintf(job->samples_path, sizeof job->samples_path, "%s/samples.%s", test_folder,
+        snprintf(job->samples_path, sizeof job->samples_path, "%s/samples.%s", test_directory,
                  seed % 2 ? "csv" : "npy");
     return true;
 }
@@ -198,7 +198,7 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
         const char *in[2] = {job->in_paths[0], job->in_paths[1]};
         const gf_file_options options = {.force = true};
         const int files_before = count_files(false);
-        fault_feeder feeder = {job->in_paths[0], in_folder("pipe")};
+        fault_feeder feeder = {job->in_paths[0], in_directory("pipe")};
         pthread_t thread;
         if (input == FROM_PIPE) {
             in[0] = feeder.to;

@@ -1,4 +1,4 @@
-/* Shared by the tests of src/io: a folder for files; functions for bytes and images in files. */
+/* Shared by the tests of src/io: a directory for files; functions for bytes and images in files. */
 #ifndef IO_UTIL_H
 #define IO_UTIL_H
 
@@ -12,55 +12,55 @@
 
 enum { MARGIN = 13, PAINT = 0xa5 };
 
-static char test_folder[1024];
+static char test_directory[1024];
 
-static inline int make_folder(void **state) {
+static inline int make_directory(void **state) {
     const char *base = getenv("TMPDIR");
 
     (void)state;
-    snprintf(test_folder, sizeof test_folder, "%s/gpufilter-test-XXXXXX",
+    snprintf(test_directory, sizeof test_directory, "%s/gpufilter-test-XXXXXX",
              base != NULL && *base != '\0' ? base : "/tmp");
-    return mkdtemp(test_folder) == NULL;
+    return mkdtemp(test_directory) == NULL;
 }
 
-/* Return the path of a file in the folder. The memory is reused by every fourth call. */
-static inline const char *in_folder(const char *name) {
+/* Return the path of a file in the directory. The memory is reused by every fourth call. */
+static inline const char *in_directory(const char *name) {
     static char paths[4][2048];
     static int next;
     char *path = paths[next++ % 4];
 
-    snprintf(path, sizeof paths[0], "%s/%s", test_folder, name);
+    snprintf(path, sizeof paths[0], "%s/%s", test_directory, name);
     return path;
 }
 
-/* Count the files in the folder. remove: also delete them. */
+/* Count the files in the directory. remove: also delete them. */
 static inline int count_files(bool remove) {
-    DIR *folder = opendir(test_folder);
+    DIR *directory = opendir(test_directory);
     struct dirent *entry;
     int count = 0;
 
-    assert_non_null(folder);
-    while ((entry = readdir(folder)) != NULL) {
+    assert_non_null(directory);
+    while ((entry = readdir(directory)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         count++;
         if (remove)
-            unlink(in_folder(entry->d_name));
+            unlink(in_directory(entry->d_name));
     }
-    closedir(folder);
+    closedir(directory);
     return count;
 }
 
-static inline int empty_folder(void **state) {
+static inline int empty_directory(void **state) {
     (void)state;
     count_files(true);
     return 0;
 }
 
-static inline int remove_folder(void **state) {
+static inline int remove_directory(void **state) {
     (void)state;
     count_files(true);
-    return rmdir(test_folder);
+    return rmdir(test_directory);
 }
 
 static inline void put_bytes(const char *path, const void *data, size_t size) {
@@ -223,7 +223,7 @@ static inline void assert_rejected(const char *name, const gf_format *format, co
     gf_sink *sink;
     int before = count_files(false);
 
-    assert_int_equal(gf_sink_open(in_folder(name), format, NULL, NULL, 1, &sink, &error),
+    assert_int_equal(gf_sink_open(in_directory(name), format, NULL, NULL, 1, &sink, &error),
                      GF_FAILED);
     assert_null(sink);
     assert_message(&error, part);

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# To be sourced by tests of batches by several ranks: a folder with programs and images, and checks of a run. `build` must
+# To be sourced by tests of batches by several ranks: a directory with programs and images, and checks of a run. `build` must
 # be set. Without MPI, the test ends here.
 . tests/support/check.sh
 . tests/support/mpi_run.sh
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 if why=$(mpi_missing "$build"); then
     skip 1 "several ranks: $why"
-    check_sum
+    check_summary
     exit
 fi
 ulimit -c 0
@@ -28,7 +28,7 @@ litter() { find "$1" -name '.*.tmp' | wc -l; }
 same() { diff -r -x '.*' "$1" "$2"; }
 untimed() { sed -E 's/"backend".*("parameters")/\1/'; } # remove backend and times from the output of --json
 
-# Write 60 images in folders: grey and colour, u8, u16 and f32. Some of them are broken.
+# Write 60 images in directories: grey and colour, u8, u16 and f32. Some of them are broken.
 make_pictures() {
     local i n file
     for i in $(seq -w 60); do

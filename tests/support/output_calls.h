@@ -26,7 +26,7 @@ static struct {
     bool no_exchange;   /* no RENAME_EXCHANGE */
     int link_error;     /* errno for linking unnamed files; 0: linking works */
     bool keep_names;    /* files cannot be renamed or removed */
-    bool append_only;   /* the same, and the folder is marked as append-only */
+    bool append_only;   /* the same, and the directory is marked as append-only */
     char fails;         /* letter of the call that fails */
     unsigned after;     /* number of such calls before it */
     int cause;          /* errno of the call; 0: it does not fail */
@@ -86,8 +86,8 @@ int stat(const char *path, struct stat *info) {
     return fstatat(AT_FDCWD, path, info, 0);
 }
 
-int statx(int folder, const char *path, int flags, unsigned mask, struct statx *info) {
-    const long result = syscall(SYS_statx, folder, path, flags, mask, info);
+int statx(int directory, const char *path, int flags, unsigned mask, struct statx *info) {
+    const long result = syscall(SYS_statx, directory, path, flags, mask, info);
 
     if (result == 0 && calls_setup.append_only)
         info->stx_attributes |= STATX_ATTR_APPEND;

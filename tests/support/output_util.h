@@ -21,7 +21,7 @@ static inline int begin(void **state) {
 
 static inline int end(void **state) {
     calls_reset();
-    return empty_folder(state);
+    return empty_directory(state);
 }
 
 static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
@@ -29,7 +29,7 @@ static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
     gf_error error = {0};
 
     const gf_file_options options = {.force = force, .sync = sync};
-    if (gf_output_open(in_folder(name), &options, false, &output, &error) != GF_OK)
+    if (gf_output_open(in_directory(name), &options, false, &output, &error) != GF_OK)
         fail_msg("%s", error.message);
     return output;
 }
@@ -51,13 +51,13 @@ static inline void close_all(gf_output **outputs, size_t count) {
 }
 
 static inline void put_old(const char *name) {
-    put_bytes(in_folder(name), "old", 3);
+    put_bytes(in_directory(name), "old", 3);
 }
 
 static inline ino_t inode_of(const char *name) {
     struct stat info;
 
-    assert_int_equal(lstat(in_folder(name), &info), 0);
+    assert_int_equal(lstat(in_directory(name), &info), 0);
     return info.st_ino;
 }
 

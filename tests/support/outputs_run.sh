@@ -18,7 +18,7 @@ input_of() { # KIND: print an input that can be written in this format
     case $1 in pgm) echo in.pgm ;; pfm) echo --raw 40x40:f32 in.raw ;; hdr) echo --raw 400x300x3:f32 in3.raw ;; *) echo in.ppm ;; esac
 }
 
-# Check the exit code, that stderr is one line with TEXT, and that the folder `here` contains no new files.
+# Check the exit code, that stderr is one line with TEXT, and that the directory `here` contains no new files.
 one_line() { # CODE TEXT COMMAND...
     local want=$1 text=$2 code before
     shift 2

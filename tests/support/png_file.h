@@ -6,7 +6,7 @@
 #include "png_util.h"
 
 static inline const char *path(void) {
-    return in_folder("x.png");
+    return in_directory("x.png");
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */

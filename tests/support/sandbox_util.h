@@ -24,13 +24,13 @@ static inline int map_shared(void **state) {
     memory.bytes = 2 * page;
     memory.base = gf_sandbox_map(memory.bytes + page);
     shared = (struct shared *)(void *)memory.base;
-    return make_folder(state) != 0 || shared == NULL ||
+    return make_directory(state) != 0 || shared == NULL ||
            mprotect(memory.base + memory.bytes, page, PROT_NONE) != 0;
 }
 
 static inline int unmap_shared(void **state) {
     gf_sandbox_unmap(memory.base, memory.bytes + (size_t)sysconf(_SC_PAGESIZE));
-    return remove_folder(state);
+    return remove_directory(state);
 }
 
 /* ---- work functions -------------------------------------------------------------------------- */

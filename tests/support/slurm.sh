@@ -1,5 +1,5 @@
-# To be sourced: a Slurm cluster of one node on this machine, with slurm_start FOLDER and slurm_stop. Its configuration,
-# ports and keys are in that folder. Other machines cannot reach it.
+# To be sourced: a Slurm cluster of one node on this machine, with slurm_start DIRECTORY and slurm_stop. Its configuration,
+# ports and keys are in that directory. Other machines cannot reach it.
 # shellcheck shell=bash
 slurm_jobs=()
 
@@ -29,15 +29,15 @@ free_port() { # print a port without a listener
 
 slurm_state() { timeout 2 sinfo --noheader --format %T 2>/dev/null; }
 
-slurm_start() { # FOLDER
-    local folder=$1 host controller
+slurm_start() { # DIRECTORY
+    local directory=$1 host controller
     host=$(hostname -s)
     PATH=$PATH:/usr/sbin:/sbin
-    mkdir -p "$folder/state" "$folder/spool" && chmod 755 "$folder" || return
-    (umask 077 && head -c 1024 /dev/urandom >"$folder/key")
+    mkdir -p "$directory/state" "$directory/spool" && chmod 755 "$directory" || return
+    (umask 077 && head -c 1024 /dev/urandom >"$directory/key")
     controller=$(free_port)
     unset "${!SLURM@}" "${!SBATCH@}" # the test itself may be a Slurm job
-    export SLURM_CONF=$folder/slurm.conf
+    export SLURM_CONF=$directory/slurm.conf
     cat >"$SLURM_CONF" <<END
 ClusterName=test
 SlurmctldHost=$host(127.0.0.1)
@@ -45,12 +45,12 @@ SlurmctldPort=$controller
 SlurmdPort=$(free_port)
 SlurmUser=root
 AuthType=auth/munge
-AuthInfo=socket=$folder/munge.socket
+AuthInfo=socket=$directory/munge.socket
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
-StateSaveLocation=$folder/state
-SlurmdSpoolDir=$folder/spool
-SlurmctldPidFile=$folder/slurmctld.pid
-SlurmdPidFile=$folder/slurmd.pid
+StateSaveLocation=$directory/state
+SlurmdSpoolDir=$directory/spool
+SlurmctldPidFile=$directory/slurmctld.pid
+SlurmdPidFile=$directory/slurmd.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -60,18 +60,18 @@ SlurmdParameters=config_overrides
 NodeName=$host NodeAddr=127.0.0.1 CPUs=8
 PartitionName=all Nodes=$host Default=YES State=UP
 END
-    munged --foreground --key-file="$folder/key" --socket="$folder/munge.socket" --pid-file="$folder/munged.pid" \
-        --log-file="$folder/munged.log" --seed-file="$folder/seed" >"$folder/munged.out" 2>&1 &
+    munged --foreground --key-file="$directory/key" --socket="$directory/munge.socket" --pid-file="$directory/munged.pid" \
+        --log-file="$directory/munged.log" --seed-file="$directory/seed" >"$directory/munged.out" 2>&1 &
     slurm_jobs=($!)
-    slurmctld -D -f "$SLURM_CONF" >"$folder/slurmctld.out" 2>&1 &
+    slurmctld -D -f "$SLURM_CONF" >"$directory/slurmctld.out" 2>&1 &
     slurm_jobs=($! "${slurm_jobs[@]}")
-    slurmd -D -f "$SLURM_CONF" >"$folder/slurmd.out" 2>&1 &
+    slurmd -D -f "$SLURM_CONF" >"$directory/slurmd.out" 2>&1 &
     slurm_jobs=($! "${slurm_jobs[@]}")
     for _ in $(seq 100); do
         [ "$(slurm_state)" != idle ] || return 0
         sleep 0.1
     done
-    tail -n 5 "$folder"/*.out
+    tail -n 5 "$directory"/*.out
     return 1
 }
 

@@ -183,8 +183,8 @@ void test_disturb(const test_image *image, test_random *random) {
 /* Write a grey PGM with one pixel per sample, white where the samples differ. */
 static void write_difference(const test_image *a, const test_image *b) {
     char path[512];
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/gpufilter-difference-%ld.pgm", folder ? folder : "/tmp",
+    const char *directory = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/gpufilter-difference-%ld.pgm", directory ? directory : "/tmp",
              (long)getpid());
     FILE *file = fopen(path, "wb");
     if (!file)

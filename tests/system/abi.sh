@@ -81,7 +81,7 @@ interface() {
 
 if [ "$(getconf LONG_BIT)" != 64 ]; then
     skip 1 "tests/system/abi.txt applies to 64-bit machines only"
-    check_sum
+    check_summary
     exit
 fi
 interface >"$work/now" || exit
@@ -105,4 +105,4 @@ If the change is not intended, revert it. Otherwise:
 Then run `make abi` to regenerate tests/system/abi.txt, and commit it with the change.
 END
 fi
-check_sum
+check_summary

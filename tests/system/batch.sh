@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Batches of many files: tests/system/batch.sh BUILD. Corrupt inputs, two concurrent runs, few file descriptors, and
-# folders without write permission.
+# directories without write permission.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
@@ -24,7 +24,7 @@ for threads in 1 3 16; do
     check "same outputs with $threads threads" same threads$threads
 done
 
-# Two concurrent runs into one folder.
+# Two concurrent runs into one directory.
 together() {
     gpufilter smooth -R in/1 -O both --threads 2 -q 2>/dev/null &
     gpufilter smooth -R in/2 -O both --threads 2 -q 2>/dev/null
@@ -51,7 +51,7 @@ low_descriptor_limit() {
 }
 check "a low limit of open files" low_descriptor_limit
 
-# Folders without read or write permission. Root ignores permissions, so these tests run as another user.
+# Directories without read or write permission. Root ignores permissions, so these tests run as another user.
 if [ "$(id -u)" -ne 0 ]; then
     other() { "$@"; }
 elif setpriv --reuid=65534 --clear-groups gpufilter --version >/dev/null 2>&1; then
@@ -68,30 +68,30 @@ if other true; then
         [ $? -eq 1 ] && grep -q '^0 done, [12] failed, 0 skipped' stderr && [ -z "$(ls -A closed)" ] &&
             [ "$(grep -c 'cannot create a file in its directory: Permission denied; no more files are started' stderr)" -eq 1 ]; }
     below() { other gpufilter smooth in/1/001.pgm -O closed/new 2>stderr
-        [ $? -eq 1 ] && grep -q '^gpufilter: closed/new: cannot create the folder: Permission denied$' stderr; }
+        [ $? -eq 1 ] && grep -q '^gpufilter: closed/new: cannot create the directory: Permission denied$' stderr; }
     unreadable() { other gpufilter smooth -R part -O open 2>stderr
-        [ $? -eq 1 ] && grep -q '^gpufilter: part/unreadable: cannot read the folder: ' stderr && summary 1 1 0 stderr; }
+        [ $? -eq 1 ] && grep -q '^gpufilter: part/unreadable: cannot read the directory: ' stderr && summary 1 1 0 stderr; }
     partly() { other gpufilter smooth -R part in/1/001.pgm -O half 2>stderr
         [ $? -eq 1 ] && summary 1 2 0 stderr; }
     above() { mkdir -p two/no two/ok && cp in/1/001.pgm two/no && cp in/1/001.pgm two/ok
         mkdir -m 755 over && mkdir -m 777 over/ok && other gpufilter smooth -R two -O over 2>stderr
         [ $? -eq 1 ] && summary 1 1 0 stderr; }
     dry() { other gpufilter smooth in/1/001.pgm in/1/008.pgm -O closed --dry-run 2>stderr
-        [ $? -eq 1 ] && grep -q '^gpufilter: closed: cannot write to the folder: Permission denied$' stderr &&
+        [ $? -eq 1 ] && grep -q '^gpufilter: closed: cannot write to the directory: Permission denied$' stderr &&
             grep -q '^dry run: 0 to do, 1 failed, 0 skipped$' stderr; }
     unsearched() { mkdir -p blind/d/sub && cp in/1/001.pgm blind/d/sub && cp in/1/008.pgm blind && chmod 644 blind/d
         mkdir -m 777 seen && other gpufilter smooth -R blind -O seen 2>stderr
         [ $? -eq 1 ] && grep -q '^gpufilter: blind/d/sub: cannot stat: Permission denied$' stderr && summary 1 1 0 stderr; }
-    check "an output folder without write permission" closed
-    check "a new folder below it" below
-    check "an input folder without read permission" unreadable
-    check "a subfolder without write permission" partly
-    check "a new subfolder in a folder without write permission" above
-    check "a dry run into a folder without write permission" dry
-    check "an input folder with read but without search permission" unsearched
+    check "an output directory without write permission" closed
+    check "a new directory below it" below
+    check "an input directory without read permission" unreadable
+    check "a subdirectory without write permission" partly
+    check "a new subdirectory in a directory without write permission" above
+    check "a dry run into a directory without write permission" dry
+    check "an input directory with read but without search permission" unsearched
     chmod 755 part/unreadable blind/d
 else
-    skip 1 "folders without permission: cannot switch to another user"
+    skip 1 "directories without permission: cannot switch to another user"
 fi
 
-check_sum
+check_summary

@@ -56,4 +56,4 @@ else
     skip 4 "progress bar: no python3 or no pseudo-terminal"
 fi
 
-check_sum
+check_summary

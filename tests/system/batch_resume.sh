@@ -169,8 +169,8 @@ check "only newer outputs are skipped" compared
 # --resume rejects an input that replaces itself: it would be filtered again on each run.
 itself() {
     mkdir itself && cp in/1/001.pgm itself && ln -s itself linked
-    for folder in itself ./itself/. linked; do
-        gpufilter smooth itself/001.pgm -O $folder --resume --force 2>stderr
+    for directory in itself ./itself/. linked; do
+        gpufilter smooth itself/001.pgm -O $directory --resume --force 2>stderr
         [ $? -eq 2 ] && grep -q '^gpufilter: itself/001.pgm: its output replaces it, which --resume does not support' stderr && cmp itself/001.pgm in/1/001.pgm || return 1
     done
 }
@@ -210,4 +210,4 @@ check "a concurrent run finishes first" outrun
 check "a concurrent run finishes first, with --resume" outrun_resumed
 check "a file appears during the run; --force replaces it" appeared
 
-check_sum
+check_summary

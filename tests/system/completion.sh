@@ -64,7 +64,7 @@ offers_values() { # NAME
     return $failed_value
 }
 check_answers() { # HOW
-    local shell=$2 images=('a:b.png' 'in put.png' 'in.png' "it's.pgm" 'x=y.PNG') folders=('my dir/' 'photos/')
+    local shell=$2 images=('a:b.png' 'in put.png' 'in.png' "it's.pgm" 'x=y.PNG') directories=('my dir/' 'photos/')
     local how=$1 name
     check "$how: names" offers 'gpufilter ' "${names[@]}" help version
     check "$how: help" offers 'gpufilter help ' "${names[@]}"
@@ -80,16 +80,16 @@ check_answers() { # HOW
     check "$how: next entries of a list" offers 'gpufilter smooth --stages enhance,' "${lists[@]:1:3}"
     check "$how: the last entry of a list" offers 'gpufilter smooth --stages blur,' blur,smooth
     check "$how: nothing after a complete list" offers_nothing 'gpufilter smooth --stages smooth,'
-    check "$how: operands" offers 'gpufilter smooth ' "${images[@]}" "${folders[@]}"
-    check "$how: operands after options" offers 'gpufilter smooth -r 3 -fk --axis x -O out ' "${images[@]}" "${folders[@]}"
-    check "$how: operands of a command" offers 'gpufilter info in.png ' "${images[@]}" "${folders[@]}"
+    check "$how: operands" offers 'gpufilter smooth ' "${images[@]}" "${directories[@]}"
+    check "$how: operands after options" offers 'gpufilter smooth -r 3 -fk --axis x -O out ' "${images[@]}" "${directories[@]}"
+    check "$how: operands of a command" offers 'gpufilter info in.png ' "${images[@]}" "${directories[@]}"
     check "$how: a file without an image extension" offers 'gpufilter smooth sc' scan.data
-    check "$how: images for an option" offers 'gpufilter hist --mask ' "${images[@]}" "${folders[@]}"
-    check "$how: files for an option" offers 'gpufilter hist -o ' "${images[@]}" "${folders[@]}" notes.txt scan.data
-    check "$how: folders for an option" offers 'gpufilter smooth --out-dir ' "${folders[@]}"
+    check "$how: images for an option" offers 'gpufilter hist --mask ' "${images[@]}" "${directories[@]}"
+    check "$how: files for an option" offers 'gpufilter hist -o ' "${images[@]}" "${directories[@]}" notes.txt scan.data
+    check "$how: directories for an option" offers 'gpufilter smooth --out-dir ' "${directories[@]}"
     check "$how: a short option in a group" offers 'gpufilter smooth -fka ' x y xy
     check "$how: no options after --" offers_nothing 'gpufilter smooth -- --'
-    check "$how: files after --" offers 'gpufilter smooth -- ' "${images[@]}" "${folders[@]}"
+    check "$how: files after --" offers 'gpufilter smooth -- ' "${images[@]}" "${directories[@]}"
     check "$how: names of filters" offers 'gpufilter bench ' "${filters[@]}"
     if [ "$how" = fish ]; then # which offers options only after a hyphen
         check "$how: no operands" offers_nothing 'gpufilter devices '
@@ -177,7 +177,7 @@ while IFS= read -r line; do
     COMP_LINE=$line COMP_POINT=${#line} COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=()
     "$function" gpufilter "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
     for word in "${COMPREPLY[@]}"; do
-        [[ $line == *\  && -d $word ]] && word=$word/ # bash appends a slash to folders
+        [[ $line == *\  && -d $word ]] && word=$word/ # bash appends a slash to directories
         printf '%s\037%s\n' "$line" "$word"
     done
 done
@@ -276,4 +276,4 @@ else
     skip 1 "completion: no fish"
 fi
 
-check_sum
+check_summary

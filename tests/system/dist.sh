@@ -8,7 +8,7 @@ unset SOURCE_DATE_EPOCH MAKEFLAGS MFLAGS MAKELEVEL
 version=$(awk '/define GF_VERSION_(MAJOR|MINOR|PATCH)/ {v = v sep $3; sep = "."} END {print v}' src/gpufilter.h)
 name=gpufilter-$version
 
-dist() { # FOLDER INTO: run make dist in FOLDER, with INTO as its build folder
+dist() { # DIRECTORY INTO: run make dist in DIRECTORY, with INTO as its build directory
     make --no-print-directory -C "$1" CUDA=0 BUILD="$2" dist
 }
 check "make dist" dist . "$work/a"
@@ -21,8 +21,8 @@ if [ -n "$(git ls-files Makefile 2>/dev/null)" ]; then
 else
     skip 2 "tracked files: no git or no repository"
 fi
-one_folder() { ! tar tzf "$tarball" | grep -v "^$name/"; }
-check "all files in one folder" one_folder
+one_directory() { ! tar tzf "$tarball" | grep -v "^$name/"; }
+check "all files in one directory" one_directory
 plain() { # only regular files, owned by root, readable by all, with one date
     [ "$(tar tzvf "$tarball" --full-time | awk '{print $2, $4, $5}' | sort -u)" = "0/0 $(date -d "@$(packaging/source.sh date)" '+%F %T')" ] &&
         ! tar tzvf "$tarball" | grep -vE '^-rw(-r--r--|xr-xr-x) '
@@ -58,4 +58,4 @@ check "a missing file is detected" missing
 newest() { [ "$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)" = "$version" ]; }
 check "the change log starts with this version" newest
 
-check_sum
+check_summary

@@ -33,7 +33,7 @@ expected() { # LIB ZSH: print the expected files under /usr, in the format of fi
     [ ! -e "$page/_gpufilter" ] || echo "-rw-r--r-- $2/_gpufilter"
     [ ! -e "$page/gpufilter.fish" ] || echo "-rw-r--r-- share/fish/vendor_completions.d/gpufilter.fish"
 }
-list_files() { # FOLDER: list all files, and the folders whose mode is not 755
+list_files() { # DIRECTORY: list all files, and the directories whose mode is not 755
     find "$1" -type l -printf '%M %P -> %l\n' -o ! -type d -printf '%M %P\n' -o ! -perm 755 -printf '%M %P/\n' | sort
 }
 same_as_expected() { diff <(expected "${2:-lib}" "${3:-share/zsh/site-functions}" | sort) <(list_files "$1"); }
@@ -45,19 +45,19 @@ check "the installed files" same_as_expected "$root"
 check "the installed program prints its version" "$root/bin/gpufilter" --version
 check "the installed program filters an image" "$root/bin/gpufilter" smooth samples/cutout.png "$work/out.png"
 
-# A strict umask, a folder name with a space, other target folders, and an existing folder, which keeps its mode.
+# A strict umask, a directory name with a space, other target directories, and an existing directory, which keeps its mode.
 strict() {
     (umask 077 && make_install "$1" PREFIX=/usr DESTDIR="$work/r 2" LIBDIR=/usr/lib/multi ZSHDIR=/usr/share/zsh/other)
 }
 mkdir -p "$work/r 2/usr/include" && chmod 700 "$work/r 2/usr/include"
 check "a strict umask" strict install
 kept_mode() { [ "$(stat -c %a "$work/r 2/usr/include")" = 700 ] && chmod 755 "$work/r 2/usr/include"; }
-check "an existing folder keeps its mode" kept_mode
-check "files in other target folders" same_as_expected "$work/r 2/usr" lib/multi share/zsh/other
+check "an existing directory keeps its mode" kept_mode
+check "files in other target directories" same_as_expected "$work/r 2/usr" lib/multi share/zsh/other
 # shellcheck disable=SC2016
 check "pkg-config file with another libdir" grep -qx 'libdir=${prefix}/lib/multi' "$work/r 2/usr/lib/multi/pkgconfig/gpufilter.pc"
-check "uninstall from other target folders" strict uninstall
-check "uninstall leaves nothing in other target folders" diff <(list_files "$work/r 2/usr") /dev/null
+check "uninstall from other target directories" strict uninstall
+check "uninstall leaves nothing in other target directories" diff <(list_files "$work/r 2/usr") /dev/null
 
 # Without DESTDIR, root runs ldconfig; other users may not.
 mkdir "$work/bin"
@@ -71,7 +71,7 @@ runs_ldconfig() {
 check "root runs ldconfig without DESTDIR" runs_ldconfig
 check "files installed without DESTDIR" same_as_expected "$work/own"
 
-# Built by root, installed by another user into a folder of that user.
+# Built by root, installed by another user into a directory of that user.
 if [ "$(id -u)" -eq 0 ] && chmod 755 "$work" && other() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; } &&
     other test -r "$build/gpufilter" -a -r Makefile 2>/dev/null; then
     mkdir "$work/theirs" && chown 65534:65534 "$work/theirs"
@@ -96,7 +96,7 @@ if command -v pkg-config >/dev/null 2>&1; then
     }
     check "pkg-config: version" flags_equal "$version" --modversion
     header_found() { [[ " $(flags --cflags) " == *" -I$root/include "* ]]; } # the flags of libpng follow
-    check "pkg-config: include folder" header_found
+    check "pkg-config: include directory" header_found
     check "pkg-config: libs" flags_equal "-L$root/lib -lgpufilter" --libs
     static_libs() { # the further libraries that a static link needs
         local all flag
@@ -123,4 +123,4 @@ fi
 check "make uninstall" make_install uninstall PREFIX=/usr DESTDIR="$work/root"
 check "uninstall removes all files" diff <(list_files "$root") /dev/null
 
-check_sum
+check_summary

@@ -87,9 +87,9 @@ interrupted() {
     [ $code -eq 130 ] && ! kill -0 "$(cat pid)" 2>/dev/null
 }
 check "an interrupt ends the tests that run" interrupted
-own_folder() { # each test has its own TMPDIR, which is removed
-    printf '#!/bin/sh\ntouch "$TMPDIR/x" && echo "$TMPDIR" >folder && echo "1 passed, 0 failed, 0 skipped"\n' >tests/system/slow.sh
-    tests/run built slow >out && grep -q '/slow.sh$' folder && [ ! -e "$(cat folder)" ]
+own_directory() { # each test has its own TMPDIR, which is removed
+    printf '#!/bin/sh\ntouch "$TMPDIR/x" && echo "$TMPDIR" >directory && echo "1 passed, 0 failed, 0 skipped"\n' >tests/system/slow.sh
+    tests/run built slow >out && grep -q '/slow.sh$' directory && [ ! -e "$(cat directory)" ]
 }
-check "a test has a folder for temporary files" own_folder
-check_sum
+check "a test has a directory for temporary files" own_directory
+check_summary

@@ -192,4 +192,4 @@ test_batches() {
 }
 
 test_batches
-check_sum
+check_summary

@@ -10,7 +10,7 @@ build=$(cd "${1:-build}" && pwd)
 export PATH=$build:$PATH LC_ALL=C
 if why=$(mpi_missing "$build"); then
     skip 1 "ranks of MPI: $why"
-    check_sum
+    check_summary
     exit
 fi
 export shared=$work/shared
@@ -49,7 +49,7 @@ done
 tail -c $((41 * 31 * 3 * 2)) a16.ppm >a.raw
 tail -c $((41 * 31 * 3 * 2)) b16.ppm >b.raw
 
-same() { # RANKS ARGUMENTS...: run in a separate folder; the inputs are in its parent
+same() { # RANKS ARGUMENTS...: run in a separate directory; the inputs are in its parent
     local ranks=$1
     shift
     rm -rf one many && mkdir one many
@@ -250,4 +250,4 @@ done
 check "TERM to 0" dies 0 TERM
 check "TERM to mpirun" dies mpirun TERM
 check "INT to mpirun" dies mpirun INT
-check_sum
+check_summary

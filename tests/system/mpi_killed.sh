@@ -65,7 +65,7 @@ held_bytes() {
 
 # ---- a stopped rank --------------------------------------------------------------------------------
 
-made_at_least() { # COUNT FOLDER: wait up to 30 s
+made_at_least() { # COUNT DIRECTORY: wait up to 30 s
     for _ in $(seq 1500); do
         [ "$(ls "$2" 2>/dev/null | wc -l)" -lt "$1" ] || return 0
         sleep 0.02
@@ -205,4 +205,4 @@ test_killed() {
 }
 
 test_killed
-check_sum
+check_summary

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Outputs under adverse conditions: tests/system/outputs.sh BUILD. Limits, closed descriptors, one file in two roles,
-# folders without write permission. Each failure prints one line, returns the right exit code, keeps existing files
+# directories without write permission. Each failure prints one line, returns the right exit code, keeps existing files
 # and leaves no others.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -131,12 +131,12 @@ else
 fi
 chmod 755 . && chmod 644 in.*
 if other true; then
-    # No shell in between: only setpriv itself can execute a program in root's private folder.
+    # No shell in between: only setpriv itself can execute a program in root's private directory.
     limited_user() { (ulimit -u "$1" && other gpufilter smooth in.ppm here/o.png --threads 8); }
     few_threads() { for n in 1 2 3 5; do done_or_reported limited_user $n || return 1; done; }
     # A sanitizer has one more thread, which looks for leaks.
     [ "$(id -u)" -ne 0 ] || [ -n "$sanitized" ] || check "few threads" few_threads
-    read_only() { # FOLDER'S MODE TEXT
+    read_only() { # DIRECTORY'S MODE TEXT
         fresh
         mkdir here/f && echo old >here/f/o.png && chmod 666 here/f/o.png && chmod "$1" here/f
         one_line 1 "$2" other gpufilter smooth in.ppm here/f/o.png --force -q && [ "$(cat here/f/o.png)" = old ] &&
@@ -145,24 +145,24 @@ if other true; then
         chmod 755 here/f
         [ $code -eq 0 ] && [ "$(ls -A here/f)" = o.png ]
     }
-    check "a folder without write permission" read_only 555 'cannot create a file in its directory: Permission denied' \
+    check "a directory without write permission" read_only 555 'cannot create a file in its directory: Permission denied' \
         'cannot create a file in its directory: Permission denied'
-    check "a folder without search permission" read_only 644 'Permission denied' 'Permission denied'
+    check "a directory without search permission" read_only 644 'Permission denied' 'Permission denied'
     # Write and search permission suffice.
     unread() { fresh; mkdir here/f; chmod 333 here/f; other gpufilter smooth in.ppm here/f/o.png -q && cmp here/f/o.png want.png; }
-    [ "$(id -u)" -ne 0 ] || check "a folder without read permission" unread
+    [ "$(id -u)" -ne 0 ] || check "a directory without read permission" unread
     # If the user may not give the new file to the old file's group, the group of the new file gets no permissions.
     no_group() { fresh; echo old >here/o.png; chown 0:54321 here/o.png && chmod 664 here/o.png
         other gpufilter smooth in.ppm here/o.png --force -q && [ "$(stat -c %a:%u here/o.png)" = 604:64321 ]; }
     [ "$(id -u)" -ne 0 ] || check "a group that the user is not in" no_group
     unsynced() { fresh; mkdir here/f; chmod 333 here/f; one_line 1 'cannot open its directory for fsync: Permission denied' \
         other gpufilter smooth in.ppm here/f/o.png -q --sync always && [ -z "$(ls -A here/f)" ]; }
-    [ "$(id -u)" -ne 0 ] || check "syncing a folder without read permission" unsynced
+    [ "$(id -u)" -ne 0 ] || check "syncing a directory without read permission" unsynced
 else
-    skip 5 "folders without permission: cannot switch to another user"
+    skip 5 "directories without permission: cannot switch to another user"
 fi
 
-# ---- append-only folders -----------------------------------------------------------------------------------------------
+# ---- append-only directories -----------------------------------------------------------------------------------------------
 append_only() { # new files can be made, and none replaced; no temporary file is left
     gpufilter smooth in.ppm here/f/new.png -q && cmp here/f/new.png want.png &&
         one_line 1 'o.png: its directory is append-only, so files in it cannot be replaced or removed; write to another directory' \
@@ -172,10 +172,10 @@ append_only() { # new files can be made, and none replaced; no temporary file is
 fresh
 mkdir here/f && echo old >here/f/o.png
 if chattr +a here/f 2>/dev/null; then
-    check "an append-only folder" append_only
+    check "an append-only directory" append_only
     chattr -a here/f
 else
-    skip 1 "an append-only folder: only root may make one, on some file systems"
+    skip 1 "an append-only directory: only root may make one, on some file systems"
 fi
 
 # ---- names -------------------------------------------------------------------------------------------------------------
@@ -186,12 +186,12 @@ longest() { gpufilter smooth in.ppm "here/$name" -q && gpufilter smooth in.ppm "
 check "a name of 255 bytes" longest
 check "a name of 256 bytes" one_line 1 'File name too long' gpufilter smooth in.ppm "here/n$name"
 deep() { # paths from 3900 bytes to beyond the system's limit: all or nothing, also when replacing
-    local folder=here n path
+    local directory=here n path
     fresh
-    for n in {1..15}; do folder=$folder/$(printf 'd%.0s' {1..250}); done
-    mkdir -p $folder
+    for n in {1..15}; do directory=$directory/$(printf 'd%.0s' {1..250}); done
+    mkdir -p $directory
     for ((n = 60; n < 260; n += 20)); do
-        path=$folder/$(printf 'f%.0s' $(seq $n)).png
+        path=$directory/$(printf 'f%.0s' $(seq $n)).png
         for force in '' --force; do
             gpufilter smooth in.ppm "$path" -q $force 2>err
             case $? in
@@ -202,24 +202,24 @@ deep() { # paths from 3900 bytes to beyond the system's limit: all or nothing, a
         done
         rm -f "$path" 2>/dev/null
     done
-    one_line 1 'File name too long' gpufilter smooth in.ppm "$folder/$(printf 'x%.0s' {1..250})/$(printf 'x%.0s' {1..250})/o.png" &&
-        [ -z "$(find $folder -type f)" ]
+    one_line 1 'File name too long' gpufilter smooth in.ppm "$directory/$(printf 'x%.0s' {1..250})/$(printf 'x%.0s' {1..250})/o.png" &&
+        [ -z "$(find $directory -type f)" ]
 }
 check "long paths" deep
 too_deep() { # a path that leaves space for the output's name, but not for a temporary name
-    local folder=here name=o.png
+    local directory=here name=o.png
     fresh
-    for n in {1..15}; do folder=$folder/$(printf 'd%.0s' {1..250}); done
-    folder=$folder/$(printf 'e%.0s' {1..230})/$(printf 'e%.0s' {1..69})
-    mkdir -p $folder && echo old >$folder/$name || return 1
+    for n in {1..15}; do directory=$directory/$(printf 'd%.0s' {1..250}); done
+    directory=$directory/$(printf 'e%.0s' {1..230})/$(printf 'e%.0s' {1..69})
+    mkdir -p $directory && echo old >$directory/$name || return 1
     one_line 1 'its path is too long for a temporary file in its directory; change to that directory and use a relative path' \
-        gpufilter smooth in.ppm $folder/$name --force && [ "$(cat $folder/$name)" = old ] && [ "$(ls -A $folder)" = $name ] &&
-        (cd -P $folder && gpufilter smooth "$work/in.ppm" $name --force -q) && cmp $folder/$name want.png && [ "$(ls -A $folder)" = $name ]
+        gpufilter smooth in.ppm $directory/$name --force && [ "$(cat $directory/$name)" = old ] && [ "$(ls -A $directory)" = $name ] &&
+        (cd -P $directory && gpufilter smooth "$work/in.ppm" $name --force -q) && cmp $directory/$name want.png && [ "$(ls -A $directory)" = $name ]
 }
 check "a path too long for a temporary name" too_deep
 fresh
-mkdir here/folder && ln -s nothing here/dangling.png && mkfifo here/pipe.png
-check "a folder" one_line 1 'is a directory' gpufilter smooth in.ppm here/folder --force --format png
+mkdir here/directory && ln -s nothing here/dangling.png && mkfifo here/pipe.png
+check "a directory" one_line 1 'is a directory' gpufilter smooth in.ppm here/directory --force --format png
 check "a link to nothing" one_line 1 'dangling symbolic link' gpufilter smooth in.ppm here/dangling.png --force
 into_pipe() { cat here/pipe.png >got & gpufilter smooth in.ppm here/pipe.png && wait $! && cmp got want.png && [ -p here/pipe.png ]; }
 check "a named pipe" into_pipe
@@ -263,13 +263,13 @@ for redirection in '>>' '1<>'; do
         check "stdout is also the input: $what $redirection" printed "${redirection}in.ppm" "$what"
     done
 done
-same_folder() { start; one_line 1 'use --force to replace it' gpufilter smooth here/in.ppm -O here -q && cmp here/in.ppm in.ppm &&
+same_directory() { start; one_line 1 'use --force to replace it' gpufilter smooth here/in.ppm -O here -q && cmp here/in.ppm in.ppm &&
     gpufilter smooth here/in.ppm -O here -q --force && cmp here/in.ppm want.ppm; }
-check "outputs and inputs have the same folder" same_folder
+check "outputs and inputs have the same directory" same_directory
 
 # ---- all outputs or none -----------------------------------------------------------------------------------------------
-# A target becomes a folder during the run: the outputs named before it get their previous files back.
-becomes_folder() { # OLD-OR-NEW WHICH
+# A target becomes a directory during the run: the outputs named before it get their previous files back.
+becomes_directory() { # OLD-OR-NEW WHICH
     local program name
     fresh
     rm -f pipe && mkfifo pipe
@@ -293,7 +293,7 @@ becomes_folder() { # OLD-OR-NEW WHICH
 }
 has_cairo || skip 9 "several outputs, one of them a plot: no cairo"
 for state in $(has_cairo && echo new old); do
-    for which in v.csv m.png p.svg; do check "$which becomes a folder, the other outputs are $state" becomes_folder $state $which; done
+    for which in v.csv m.png p.svg; do check "$which becomes a directory, the other outputs are $state" becomes_directory $state $which; done
 done
 
 # ---- sync --------------------------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ in_order() { # LETTERS ARGUMENTS...: the successful calls in order: Mkdir, Fsync
 }
 on_disk() {
     fresh
-    # The new folder and its parent; the output; the name; its folder.
+    # The new directory and its parent; the output; the name; its directory.
     in_order MFMFFLF -O here/a/b --sync always && in_order FLAF -O here/a/b --sync always --force &&
         in_order L here/o.png && in_order DLA here/o.png --force && in_order LA here/o.png --force --sync never &&
         in_order ML -O here/c --sync auto
@@ -319,4 +319,4 @@ else
     skip 1 "order of syncs and renames: no strace, or a sanitizer is on"
 fi
 
-check_sum
+check_summary

@@ -80,7 +80,7 @@ stopped() { # REASON: printed once; the remaining images are not started
     grep -q "^gpufilter: disk/.*: $1; no more files are started, --resume continues$" err && [ "$(grep -c '^gpufilter: ' err)" -eq 1 ] &&
         [ "$(sed -n 's/.* \([0-9]*\) failed, .*/\1/p' err)" -le 3 ] && grep -q ' skipped, [0-9]* not started in ' err || { cat err; return 1; }
 }
-no_folder() { # REASON COMMAND: run COMMAND on the output folder during the first image of a batch
+no_directory() { # REASON COMMAND: run COMMAND on the output directory during the first image of a batch
     rm -rf disk/out pipe && mkfifo pipe
     gpufilter smooth pipe many/*.ppm -O disk/out --threads 1 --raw 60x40x3:u8 2>err &
     exec 9>pipe
@@ -90,7 +90,7 @@ no_folder() { # REASON COMMAND: run COMMAND on the output folder during the firs
     wait $!
     [ $? -eq 1 ] && stopped "$1"
 }
-folders_full() { # the folders of a tree cannot be created
+directories_full() { # the directories of a tree cannot be created
     rm -rf tree disk/* && mkdir -p disk/out && for i in {1..9}; do mkdir -p tree/$i && cp in.ppm tree/$i; done
     mount -o remount,nr_inodes=5 disk
     gpufilter smooth -R tree -O disk/out 2>err
@@ -114,10 +114,10 @@ if [ "$(id -u)" -eq 0 ] && mounted -t tmpfs -o size=300k,mode=777 none; then
         --mask disk/m.png
     mount -o remount,size=6000k disk
     check "a disk in memory is full: a batch" fill_batch 2500000
-    check "a batch whose output folder is removed" no_folder "its directory does not exist.*" "rm -r disk/out"
-    check "a batch whose output folder becomes read-only" no_folder ".*Read-only file system" "mount -o remount,ro disk"
+    check "a batch whose output directory is removed" no_directory "its directory does not exist.*" "rm -r disk/out"
+    check "a batch whose output directory becomes read-only" no_directory ".*Read-only file system" "mount -o remount,ro disk"
     mount -o remount,rw disk
-    check "no inodes for folders" folders_full
+    check "no inodes for directories" directories_full
     rm -rf disk/*
     check "no inode for a file" one_line 1 "$full" sh -c 'mount -o remount,nr_inodes=1 disk && exec gpufilter smooth in.ppm disk/o.png'
     check "a read-only file system" one_line 1 'Read-only file system' sh -c \
@@ -141,4 +141,4 @@ else
     skip 5 "a full disk: no loop device or no mkfs.ext4"
 fi
 
-check_sum
+check_summary

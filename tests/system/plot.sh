@@ -14,7 +14,7 @@ if ! "$gpufilter" hist -q --plot try.png "$samples/page.png" 2>reason; then
         check "one line" [ "$(wc -l <reason)" -eq 1 ]
         check "no plot is left" [ ! -e try.png ]
         skip 1 "plots: $(cat reason)"
-        check_sum
+        check_summary
         exit
     fi
 fi
@@ -134,4 +134,4 @@ check "all files are unchanged" [ "$(cat kept.png kept.csv | grep -c precious)" 
 check "a failed run leaves no plot" [ -z "$("$gpufilter" hist -q --plot none.png absent.png 2>/dev/null; ls none.png 2>/dev/null)" ]
 check "no temporary files" [ -z "$(find . -name '*.tmp')" ]
 
-check_sum
+check_summary

@@ -141,4 +141,4 @@ plain() { # neither in a pipe nor in a file
 }
 check "colours and a bar only on terminals" plain
 
-check_sum
+check_summary

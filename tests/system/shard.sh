@@ -11,10 +11,10 @@ cd "$work" || exit
 ulimit -c 0
 
 for i in $(seq -w 100); do
-    folder=in/$((10#$i % 3))
-    mkdir -p $folder
+    directory=in/$((10#$i % 3))
+    mkdir -p $directory
     n=$((8 + 10#$i % 5))
-    { printf 'P5\n%d 9\n255\n' $n && head -c $((9 * n)) <(printf "picture %d of a hundred. " {1..20}"$i"); } >$folder/$i.pgm
+    { printf 'P5\n%d 9\n255\n' $n && head -c $((9 * n)) <(printf "picture %d of a hundred. " {1..20}"$i"); } >$directory/$i.pgm
 done
 gpufilter smooth -R in -O want -q
 gpufilter smooth in/?/*.pgm -O flat -q
@@ -78,7 +78,7 @@ check "three shards in sequence" after
 check "three shards in parallel" at_once 3
 check "forty shards in parallel with two threads each" at_once 40 --threads 2
 check "more shards than inputs" at_once 120 --threads 1
-check "an output folder in the input folder" inside
+check "an output directory in the input directory" inside
 check "inputs replaced in parallel" in_place
 
 numbered() { # {index} counts all inputs, not those of the shard
@@ -194,4 +194,4 @@ sums() { # in JSON
 check "hist in shards" measured
 check "axis-sum in shards" sums
 
-check_sum
+check_summary

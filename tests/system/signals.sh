@@ -56,4 +56,4 @@ if "${container[@]}" true 2>/dev/null; then
 else
     skip 2 "the first process of a container: no permission for unshare"
 fi
-check_sum
+check_summary

@@ -3,7 +3,7 @@
 #
 # The lines of a transcript (tests/system/cli/*.t):
 #   # a comment
-#   $ a command; bash runs it in an empty folder that contains samples/, with gpufilter on PATH
+#   $ a command; bash runs it in an empty directory that contains samples/, with gpufilter on PATH
 #   > its standard output
 #   ! its standard error
 #   [its exit code, if not 0]

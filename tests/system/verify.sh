@@ -83,4 +83,4 @@ if command -v python3 >/dev/null 2>&1; then
 else
     skip 1 "findings as JSON: no python3"
 fi
-check_sum
+check_summary

@@ -103,7 +103,7 @@ const gf_case fault_cases[] = {
      "list0 grey.pgm>a.pgm grey.png>b.png", CASE_BATCH | CASE_LONG, NULL, "--resume"},
     {"batch of a shard", "smooth -j 1 -O out --shard 1/2 a.pgm b.png c.pfm",
      "grey.pgm>a.pgm grey.png>b.png rgb.pfm>c.pfm", CASE_BATCH | CASE_LONG, NULL, "--resume"},
-    {"batch of folders", "smooth -j 1 -O out -R .", "grey.pgm>a.pgm rgb.ppm>b.ppm",
+    {"batch of directories", "smooth -j 1 -O out -R .", "grey.pgm>a.pgm rgb.ppm>b.ppm",
      CASE_BATCH | CASE_LONG, NULL, "--resume"},
     {"batch of measures", "hist -j 1 -n 2 --csv a.pgm b.png", "grey.pgm>a.pgm grey.png>b.png",
      CASE_BATCH, NULL, NULL},

@@ -34,7 +34,7 @@ gf_totals *fault_totals;
 gf_job *fault_jobs;
 size_t fault_job_count;
 
-static char root[2048]; /* parent of the workers' folders */
+static char root[2048]; /* parent of the workers' directories */
 
 static void clean_up(void) {
     tree_remove(root);
@@ -50,9 +50,9 @@ void *shared(size_t size) {
 
 static void stage_open(gf_stage_set *set, unsigned worker) {
     *set = (gf_stage_set){.program = fault_options.program, .inputs = &fault_inputs};
-    snprintf(set->folder, sizeof set->folder, "%s/%u", root, worker);
-    if (mkdir(set->folder, 0755) != 0)
-        fatal(set->folder);
+    snprintf(set->directory, sizeof set->directory, "%s/%u", root, worker);
+    if (mkdir(set->directory, 0755) != 0)
+        fatal(set->directory);
     set->faults_fd = memfd_create("faults", MFD_CLOEXEC);
     if (set->faults_fd < 0 || ftruncate(set->faults_fd, sizeof(gf_faults)) != 0)
         fatal("memfd");
@@ -63,8 +63,8 @@ static void stage_open(gf_stage_set *set, unsigned worker) {
 }
 
 static void stage_close(gf_stage_set *set) {
-    tree_remove(set->folder);
-    rmdir(set->folder);
+    tree_remove(set->directory);
+    rmdir(set->directory);
     munmap(set->faults, sizeof(gf_faults));
     close(set->faults_fd);
 }
@@ -114,7 +114,7 @@ static void parse(int argc, char **argv) {
 static void add_written(const gf_stage_set *set, const char *name, const char *arguments) {
     const gf_case what = {.name = name, .arguments = arguments, .files = "rgb.ppm rgb.pfm"};
     gf_tree files = case_files(&what, &fault_inputs);
-    tree_write(&files, set->folder);
+    tree_write(&files, set->directory);
     gf_outcome outcome = run_program(set, &what, NULL, FAULT_NONE, 0, 0);
     const gf_entry *made = tree_find(&outcome.after, name);
     if (!made) {

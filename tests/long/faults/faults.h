@@ -11,13 +11,13 @@
 /* ---- files in memory ------------------------------------------------------------------------- */
 
 typedef struct gf_entry {
-    char *path; /* relative to the folder */
+    char *path; /* relative to the directory */
     mode_t mode;
     size_t size;
-    unsigned char *data; /* NULL for a folder */
+    unsigned char *data; /* NULL for a directory */
 } gf_entry;
 
-/* The contents of a folder, by path. */
+/* The contents of a directory, by path. */
 typedef struct gf_tree {
     gf_entry *list;
     size_t count;
@@ -25,11 +25,11 @@ typedef struct gf_tree {
 
 void tree_add(gf_tree *tree, const char *path, mode_t mode, const void *data, size_t size);
 const gf_entry *tree_find(const gf_tree *tree, const char *path);
-/* Read a folder and its subfolders. */
-gf_tree tree_read(const char *folder);
-/* Replace the contents of the folder by the tree. */
-void tree_write(const gf_tree *tree, const char *folder);
-void tree_remove(const char *folder);
+/* Read a directory and its subdirectories. */
+gf_tree tree_read(const char *directory);
+/* Replace the contents of the directory by the tree. */
+void tree_write(const gf_tree *tree, const char *directory);
+void tree_remove(const char *directory);
 void tree_free(gf_tree *tree);
 bool entry_same(const gf_entry *a, const gf_entry *b);
 
@@ -77,10 +77,10 @@ typedef struct gf_outcome {
     gf_tree after;
 } gf_outcome;
 
-/* The program and a worker's folder. */
+/* The program and a worker's directory. */
 typedef struct gf_stage_set {
     const char *program;
-    char folder[4096]; /* of this worker */
+    char directory[4096]; /* of this worker */
     gf_faults *faults;
     int faults_fd;
     const gf_tree *inputs;
@@ -94,7 +94,7 @@ typedef struct gf_reference {
 } gf_reference;
 
 gf_tree case_files(const gf_case *what, const gf_tree *inputs);
-/* Run the program in the worker's folder, whose contents stay. more: additional arguments, or
+/* Run the program in the worker's directory, whose contents stay. more: additional arguments, or
  * NULL. */
 gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char *more,
                        gf_fault_mode mode, uint64_t at, uint32_t lacking);

@@ -22,13 +22,13 @@ void make_reference(const gf_stage_set *set, size_t which) {
     const gf_case *what = &fault_cases[which];
     gf_reference *reference = &fault_references[which];
     reference->before = case_files(what, &fault_inputs);
-    tree_write(&reference->before, set->folder);
+    tree_write(&reference->before, set->directory);
     reference->clean = run_program(set, what, NULL, FAULT_NONE, 0, 0);
     const size_t traced =
         reference->clean.calls < FAULT_TRACE ? (size_t)reference->clean.calls : FAULT_TRACE;
     reference->trace = need(calloc(traced + 1, sizeof *reference->trace));
     memcpy(reference->trace, set->faults->trace, traced * sizeof *reference->trace);
-    tree_write(&reference->before, set->folder);
+    tree_write(&reference->before, set->directory);
     gf_outcome second = run_program(set, what, NULL, FAULT_NONE, 0, 0);
     const gf_outcome *clean = &reference->clean;
     reference->has_times =

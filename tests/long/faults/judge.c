@@ -162,7 +162,7 @@ static void judge_lines(gf_verdict *verdict, const gf_case *what, const gf_refer
                          : lines.summary_failed + lines.out != lines.errors))
         find(verdict, FINDING_MESSAGE, "%u messages, but %u failures in the summary: %.200s",
              lines.errors, lines.summary_failed, outcome->err);
-    /* A folder that cannot be read may contain many inputs. */
+    /* A directory that cannot be read may contain many inputs. */
     else if ((what->flags & CASE_BATCH) && !strstr(what->arguments, " -R ") && lines.summary &&
              lines.summary_failed + lines.not_started < missing)
         find(verdict, FINDING_MESSAGE, "%zu outputs are missing, but %u are reported: %.200s",

@@ -213,8 +213,8 @@ int __wrap___open_2(const char *path, int flags) {
     return fd;
 }
 
-int __wrap_openat(int folder, const char *path, int flags, ...);
-int __wrap_openat(int folder, const char *path, int flags, ...) {
+int __wrap_openat(int directory, const char *path, int flags, ...);
+int __wrap_openat(int directory, const char *path, int flags, ...) {
     mode_t mode = 0;
     if (has_mode(flags)) {
         va_list args;
@@ -228,7 +228,7 @@ int __wrap_openat(int folder, const char *path, int flags, ...) {
         errno = decision.cause;
         return -1;
     }
-    const int fd = __real_openat(folder, path, flags, mode);
+    const int fd = __real_openat(directory, path, flags, mode);
     if (decision.action == FAULT_DIE)
         gf_fault_die();
     return fd;

@@ -64,7 +64,7 @@ _Noreturn static void exec_program(const gf_stage_set *set, char **arguments, co
             _exit(126);
     snprintf(number, sizeof number, "%d", high[3]);
     setenv(FAULT_DESCRIPTOR, number, 1);
-    if (chdir(set->folder) != 0)
+    if (chdir(set->directory) != 0)
         _exit(126);
     execv(set->program, arguments);
     _exit(127);
@@ -163,7 +163,7 @@ gf_outcome run_program(const gf_stage_set *set, const gf_case *what, const char 
     outcome.site = atomic_load(&faults->site);
     outcome.cause = atomic_load(&faults->cause);
     outcome.reported = atomic_load(&faults->reported);
-    outcome.after = tree_read(set->folder);
+    outcome.after = tree_read(set->directory);
     free(arguments);
     free(added);
     return outcome;

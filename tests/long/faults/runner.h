@@ -49,7 +49,7 @@ bool is_wanted(const gf_case *what);
 void make_reference(const gf_stage_set *set, size_t which);
 /* Add jobs: faults or kills; all of them, or `max`. */
 void choose_jobs(bool kills, uint64_t max);
-/* Run jobs in a separate folder until none is left. */
+/* Run jobs in a separate directory until none is left. */
 void work(const gf_stage_set *set);
 /* Return the exit code. */
 int print_summary(double seconds);

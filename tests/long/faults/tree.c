@@ -1,4 +1,4 @@
-/* Read and write the contents of folders. */
+/* Read and write the contents of directories. */
 #define _GNU_SOURCE
 
 #include "faults.h"
@@ -68,16 +68,16 @@ static void add_file(gf_tree *tree, const char *path, const char *name, const st
     free(data);
 }
 
-static void read_folder(gf_tree *tree, const char *folder, const char *below) {
-    DIR *open_folder = opendir(folder);
-    if (!open_folder)
-        fatal(folder);
-    for (struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
+static void read_directory(gf_tree *tree, const char *directory, const char *below) {
+    DIR *open_directory = opendir(directory);
+    if (!open_directory)
+        fatal(directory);
+    for (struct dirent *entry; (entry = readdir(open_directory)) != NULL;) {
         char path[8192], name[4096];
         struct stat info;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
         snprintf(name, sizeof name, "%s%s%s", below, *below ? "/" : "", entry->d_name);
         if (lstat(path, &info) != 0)
             fatal(path);
@@ -86,43 +86,43 @@ static void read_folder(gf_tree *tree, const char *folder, const char *below) {
         } else {
             tree_add(tree, name, S_IFDIR | (info.st_mode & 07777), NULL, 0);
             if (S_ISDIR(info.st_mode))
-                read_folder(tree, path, name);
+                read_directory(tree, path, name);
         }
     }
-    closedir(open_folder);
+    closedir(open_directory);
 }
 
-gf_tree tree_read(const char *folder) {
+gf_tree tree_read(const char *directory) {
     gf_tree tree = {0};
-    read_folder(&tree, folder, "");
+    read_directory(&tree, directory, "");
     return tree;
 }
 
-void tree_remove(const char *folder) {
-    DIR *open_folder = opendir(folder);
-    if (!open_folder)
+void tree_remove(const char *directory) {
+    DIR *open_directory = opendir(directory);
+    if (!open_directory)
         return;
-    for (struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
+    for (struct dirent *entry; (entry = readdir(open_directory)) != NULL;) {
         char path[8192];
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
         if (unlink(path) != 0 && (errno == EISDIR || errno == EPERM)) {
             tree_remove(path);
             rmdir(path);
         }
     }
-    closedir(open_folder);
+    closedir(open_directory);
 }
 
-void tree_write(const gf_tree *tree, const char *folder) {
+void tree_write(const gf_tree *tree, const char *directory) {
     /* An old time, so that outputs are newer even if the clock of the file system is coarse. */
     const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
-    tree_remove(folder);
+    tree_remove(directory);
     for (size_t i = 0; i < tree->count; i++) {
         const gf_entry *entry = &tree->list[i];
         char path[8192];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->path);
+        snprintf(path, sizeof path, "%s/%s", directory, entry->path);
         if (!entry->data) {
             if (mkdir(path, entry->mode & 07777) != 0)
                 fatal(path);

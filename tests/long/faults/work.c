@@ -101,7 +101,7 @@ static void do_fault(const gf_stage_set *set, const gf_job *job, const gf_outcom
 
 static void do_job(const gf_stage_set *set, const gf_job *job) {
     const gf_case *what = &fault_cases[job->which];
-    tree_write(&fault_references[job->which].before, set->folder);
+    tree_write(&fault_references[job->which].before, set->directory);
     gf_outcome outcome = run_program(set, what, NULL, (gf_fault_mode)job->mode, job->at,
                                      fault_references[job->which].trace[job->at - 1].symbol);
     const bool kill = job->mode == FAULT_BEFORE || job->mode == FAULT_AFTER;

@@ -41,8 +41,8 @@ char *fuzz_text(const fuzz_bytes *bytes) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static char folder[64];
-static pid_t folder_owner;
+static char directory[64];
+static pid_t directory_owner;
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
     (void)info;
@@ -51,26 +51,26 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return remove(path);
 }
 
-static void remove_own_folder(void) {
-    if (folder_owner == getpid())
-        (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+static void remove_own_directory(void) {
+    if (directory_owner == getpid())
+        (void)nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 const char *fuzz_path(const char *name) {
     static char paths[4][512];
     static int next;
 
-    if (folder_owner == 0) {
+    if (directory_owner == 0) {
         const bool memory = access("/dev/shm", W_OK) == 0;
-        (void)snprintf(folder, sizeof folder, "%s/gpufilter-fuzz-XXXXXX",
+        (void)snprintf(directory, sizeof directory, "%s/gpufilter-fuzz-XXXXXX",
                        memory ? "/dev/shm" : "/tmp");
-        if (mkdtemp(folder) == NULL)
+        if (mkdtemp(directory) == NULL)
             abort();
-        folder_owner = getpid();
-        (void)atexit(remove_own_folder);
+        directory_owner = getpid();
+        (void)atexit(remove_own_directory);
     }
     char *path = paths[next++ % 4];
-    (void)snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    (void)snprintf(path, sizeof paths[0], "%s/%s", directory, name);
     return path;
 }
 

@@ -56,8 +56,8 @@ char *fuzz_text(const fuzz_bytes *bytes);
 static const gf_limits fuzz_limits = {
     .max_pixels = 20000, .max_memory = 1 << 20, .max_chunk = 1 << 12, .no_sandbox = true};
 
-/* Return the path of a file in this process's folder. The folder is in memory if possible, and
- * is removed at exit. The result is valid until the fourth call after this one. */
+/* Return the path of a file in this process's directory. The directory is in memory if possible,
+ * and is removed at exit. The result is valid until the fourth call after this one. */
 const char *fuzz_path(const char *name);
 /* Read the bytes as an image, from a regular file or from a pipe. */
 outcome fuzz_load_file(const void *data, size_t size, const gf_limits *given, gf_open_source *open,

@@ -4,7 +4,7 @@
  * An input consists of arguments, each ended by a NUL byte (an empty one ends the list),
  * followed by the contents of a.x and of standard input. b.png and c.ppm are valid images.
  * Slashes are removed from arguments, so that the program cannot write outside of the harness's
- * folder. */
+ * directory. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ extern void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 enum { MAX_ARGUMENTS = 24 };
 
 static char home[256];
-static int stderr_file, stderr_kept, folder_before;
+static int stderr_file, stderr_kept, directory_before;
 
 static void put_pictures(void) {
     static const png_spec picture = {.width = 19, .height = 11, .color = 2, .depth = 8};
@@ -31,11 +31,11 @@ static void put_pictures(void) {
     put_bytes("c.ppm", "P6\n2 2\n255\n0123456789ab", 23);
 }
 
-/* Make the working folder, and files for the standard streams outside of it. */
+/* Make the working directory, and files for the standard streams outside of it. */
 static void set_up(void) {
     (void)snprintf(home, sizeof home, "%s", fuzz_path("home"));
-    folder_before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder_before < 0 || mkdir(home, 0777) != 0)
+    directory_before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory_before < 0 || mkdir(home, 0777) != 0)
         abort();
     stderr_kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     stderr_file = open(fuzz_path("stderr"), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666);
@@ -94,15 +94,15 @@ static void check_stderr(int code, const char *command) {
         FUZZ_CHECK(failures >= 1, "no message for an invalid command: %s", text);
 }
 
-/* Empty a folder; fail if it contains a temporary file. */
+/* Empty a directory; fail if it contains a temporary file. */
 static void clean(const char *path) {
-    DIR *folder = opendir(path);
+    DIR *directory = opendir(path);
     struct dirent *entry;
     char below[1024];
 
-    if (folder == NULL)
+    if (directory == NULL)
         return;
-    while ((entry = readdir(folder)) != NULL) {
+    while ((entry = readdir(directory)) != NULL) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
@@ -114,7 +114,7 @@ static void clean(const char *path) {
             (void)rmdir(below);
         }
     }
-    (void)closedir(folder);
+    (void)closedir(directory);
 }
 
 /* Skip commands that take long or whose output depends on this machine. */
@@ -157,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         put_stdin(rest.data, rest.size);
         check_stderr(run(argc, argv), argv[1]);
         clean(".");
-        if (fchdir(folder_before) != 0) /* the driver's paths are relative to it */
+        if (fchdir(directory_before) != 0) /* the driver's paths are relative to it */
             abort();
     }
     free(text);

@@ -1,4 +1,4 @@
-/* Write the seeds of the fuzzing corpus: make_seeds FOLDER creates one folder per harness. */
+/* Write the seeds of the fuzzing corpus: make_seeds DIRECTORY creates one directory per harness. */
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -376,7 +376,7 @@ static void seed_pixels(void) {
 
 int main(int argc, char **argv) {
     if (argc != 2 || (mkdir(argv[1], 0777) != 0 && access(argv[1], W_OK) != 0)) {
-        fprintf(stderr, "usage: make_seeds FOLDER\n");
+        fprintf(stderr, "usage: make_seeds DIRECTORY\n");
         return 2;
     }
     root = argv[1];

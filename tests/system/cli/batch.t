@@ -1,4 +1,4 @@
-# Many inputs into a new folder; the outputs equal those of single runs.
+# Many inputs into a new directory; the outputs equal those of single runs.
 $ gpufilter smooth samples/page.png samples/cutout.png --out-dir a/b -k 2>&1 | sed 's/in .*/in #/'
 > 2 done, 0 failed, 0 skipped in #
 $ ls -A a/b
@@ -17,7 +17,7 @@ $ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume
 > 1 done, 0 failed, 3 skipped in #
 $ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume --threads 7 --backend golden --rows-per-strip 3 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 4 skipped in #
-# Outputs made with other settings also count as finished: use another folder or --force.
+# Outputs made with other settings also count as finished: use another directory or --force.
 $ gpufilter normalize samples/{page,cutout}.png -O a/b --resume 2>&1 | sed 's/in .*/in #/'; gpufilter normalize samples/{page,cutout}.png -O a/b --force -q; gpufilter normalize samples/page.png - | cmp - a/b/page.png
 > 0 done, 0 failed, 2 skipped in #
 # A changed input is processed again; an output that is not newer is replaced.
@@ -34,19 +34,19 @@ $ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -
 $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png; : >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cmp c/page.png e/page.png
 > mine
 $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/skipped in .*/skipped in #/'; gpufilter smooth ok.png - | cmp - c/page.png
-> gpufilter: in/page.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
+> gpufilter: in/page.png: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > 0 done, 1 failed, 1 skipped in #
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
-# Inputs and outputs in the same folder, with --force; --resume cannot detect finished outputs there.
+# Inputs and outputs in the same directory, with --force; --resume cannot detect finished outputs there.
 $ cp -r in self; gpufilter smooth self/*.png --out-dir self --force -q; gpufilter smooth in/page.png - | cmp - self/page.png
 $ gpufilter smooth self/*.png --out-dir self --force --resume; gpufilter smooth self/*.png --out-dir self --resume; gpufilter smooth in/page.png - | cmp - self/page.png
 ! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
 ! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
 # A corrupt file does not stop the batch; each failure is reported.
 $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/skipped in .*/skipped in #/'; ls f
-> gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
+> gpufilter: in/bad.png: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > gpufilter: in/empty.png: the file is empty
 > gpufilter: absent.png: cannot open: No such file or directory
 > 2 done, 3 failed, 0 skipped in #
@@ -55,13 +55,13 @@ $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -
 > page.png
 $ gpufilter smooth in/*.png absent.png -O g --quiet 2>/dev/null; echo $?; gpufilter smooth in/bad.png -O g --keep-going -q
 > 1
-! gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
+! gpufilter: in/bad.png: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/started in .*/started in #/'; ls h
-> gpufilter: in/bad.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
+> gpufilter: in/bad.png: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > 0 done, 1 failed, 0 skipped, 2 not started in #
 $ gpufilter smooth . in/page.png -O h --fail-fast; ls h
-! gpufilter: .: is a folder; use --recursive to process its images
+! gpufilter: .: is a directory; use --recursive to process its images
 # One JSON line for each output.
 $ gpufilter smooth in/page.png in/bad.png in/cutout.png -O i --json --threads 1 2>/dev/null | grep -o '"files.*"image'
 > "files": ["in/page.png"], "output": "i/page.png", "image
@@ -86,7 +86,7 @@ $ for template in '{stem' 'stem}' '{}' '{Stem}{ext}' '{index:}' '{index:0}' '{in
 ! gpufilter: --name '{index:21}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
 ! gpufilter: --name '{index:999}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
 ! gpufilter: --name '{stem}}': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
-! gpufilter: --name 'a/{stem}{ext}': must not contain a folder; use --out-dir for the folder; --recursive keeps subfolders
+! gpufilter: --name 'a/{stem}{ext}': must not contain a directory; use --out-dir for the directory; --recursive keeps subdirectories
 ! gpufilter: --name '': invalid template; use {stem}, {ext}, {name}, {index} or {index:DIGITS}, and {{ and }} for braces
 [2]
 $ gpufilter smooth ok.png -O n --name '{stem}'; gpufilter smooth ok.png -O n --name '{stem}.gif'; gpufilter smooth ok.png -O n -q --name '{stem}' --format png; gpufilter smooth ok.png - | cmp - n/ok
@@ -104,7 +104,7 @@ $ mkdir m; cp ok.png m/1.png; cp in/cutout.png m/2.png; gpufilter smooth m/2.png
 ! gpufilter: m/2.png: is an input that the output of m/1.png would replace; use another --out-dir or --name
 $ ln -s 1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force; cmp ok.png m/1.png; rm m/3.png; ln m/1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force -q; cmp m/1.png m/3.png; gpufilter smooth ok.png - | cmp - m/1.png
 ! gpufilter: m/3.png: is the output of both m/1.png and m/3.png; use a --name with {index}, such as '{index}-{stem}{ext}'
-# Also rejected: two outputs that a link to a folder makes the same, even if the folder does not exist yet.
+# Also rejected: two outputs that a link to a directory makes the same, even if the directory does not exist yet.
 $ mkdir -p w/a w/b w/out/a; cp ok.png w/a/x.png; cp in/cutout.png w/b/x.png; ln -s a w/out/b; gpufilter smooth -R w/a w/b/x.png -O w/out -q --name '{index}{ext}'; gpufilter smooth -R w -O w/out --force; ls -A w/out w/out/a
 > w/out:
 > 1.png
@@ -121,11 +121,11 @@ $ mkdir w/a/deep w/b/deep; mv w/a/x.png w/a/deep; mv w/b/x.png w/b/deep; gpufilt
 > w/out/b:
 > deep
 ! gpufilter: w/out/b/deep/x.png: is the output of both w/a/deep/x.png and w/b/deep/x.png; use a --name with {index}, such as '{index}-{stem}{ext}'
-# Folders are read only with -R. The tree is kept; hidden files, links to folders and the outputs are skipped.
+# Directories are read only with -R. The tree is kept; hidden files, links to directories and the outputs are skipped.
 $ mkdir -p t/a/deep t/.hidden t/b; cp ok.png t/1.png; cp ok.png t/a/2.PGM; cp ok.png t/a/deep/3.jpeg; cp ok.png t/.hidden/4.png; cp ok.png t/.5.png; echo no >t/notes.txt; ln -s .. t/b/loop; ln -s ../1.png t/b/6.png; mkfifo t/7.png
 $ gpufilter smooth t ok.png -O tree -q; ls tree
 > ok.png
-! gpufilter: t: is a folder; use --recursive to process its images
+! gpufilter: t: is a directory; use --recursive to process its images
 $ gpufilter smooth -R t -O tree --json --threads 1 2>/dev/null | grep -o '"files.*"image'
 > "files": ["t/1.png"], "output": "tree/1.png", "image
 > "files": ["t/a/2.PGM"], "output": "tree/a/2.PGM", "image
@@ -141,8 +141,8 @@ $ gpufilter smooth -R t/ -O t/out -q; (cd t/out; find . -type f | sort); gpufilt
 # A dry run lists the outputs and writes no files.
 $ gpufilter smooth --dry-run samples/card.png dry.png; gpufilter smooth --dry-run samples/card.png samples/page.png; gpufilter smooth --dry-run samples/card.png dry.tif; gpufilter smooth --dry-run absent.png dry.png; gpufilter smooth --dry-run --json samples/card.png dry.png; ls dry.png
 > dry.png
-! gpufilter: samples/page.png: exists already; use --force to replace it
-! gpufilter: dry.tif: cannot write TIFF; use an ending such as .png, .pam or .pfm, or --format
+! gpufilter: samples/page.png: already exists; use --force to replace it
+! gpufilter: dry.tif: cannot write TIFF; use an extension such as .png, .pam or .pfm, or --format
 ! gpufilter: absent.png: cannot open: No such file or directory
 ! gpufilter: --dry-run: cannot be combined with --json
 ! ls: cannot access 'dry.png': No such file or directory
@@ -151,7 +151,7 @@ $ gpufilter hist --dry-run -x 3 samples/card.png --out v.csv --mask m.png; gpufi
 > v.csv
 > m.png
 > d.png
-! gpufilter: dry.jpg: JPEG holds only u8 samples and this image is u16; write .png or .pam
+! gpufilter: dry.jpg: JPEG supports only u8 samples, and this image is u16; write .png or .pam
 ! ls: cannot access 'v.csv': No such file or directory
 ! ls: cannot access 'm.png': No such file or directory
 ! ls: cannot access 'd.png': No such file or directory
@@ -177,11 +177,11 @@ $ echo text >plain; mkdir -p dry/card.png; ln -s nowhere dry/page.png; for out i
 > new/deep/page.png
 > 0
 > 0
-! gpufilter: plain: cannot create the folder: Not a directory
+! gpufilter: plain: cannot create the directory: Not a directory
 ! dry run: 0 to do, 1 failed, 0 skipped
-! gpufilter: plain/in: cannot create the folder: Not a directory
+! gpufilter: plain/in: cannot create the directory: Not a directory
 ! dry run: 0 to do, 1 failed, 0 skipped
-! gpufilter: dry/card.png: is a folder
+! gpufilter: dry/card.png: is a directory
 ! gpufilter: dry/page.png: is a dangling symbolic link
 ! dry run: 0 to do, 2 failed, 0 skipped
 ! dry run: 2 to do, 0 failed, 0 skipped
@@ -196,7 +196,7 @@ $ for name in '{stem}.tif' '{stem}'; do gpufilter smooth -k samples/card.png -O 
 # Clipped samples are counted for PNG, not for PPM.
 $ mkdir mix; cp samples/card.png mix; gpufilter smooth -q samples/scene.png mix/scene.ppm; gpufilter smooth -R mix -O mixed 2>&1 | tail -n 1; rm -r mix mixed
 >   brightness x1.452, 17.6 % of samples clipped (not counted in all images); --keep-brightness avoids it
-# Files without an image extension are counted; if no image is found, the run fails and creates no folder.
+# Files without an image extension are counted; if no image is found, the run fails and creates no directory.
 $ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,README,.hidden.xyz} odd/$'\x9bq.\x9bq'; for line in "-R odd -O none" "-R odd -O none -q" "-R odd -O none --raw 3x3:u8" "-O none --files-from /dev/null" "-O none -R odd odd/in --shard 2/2"; do gpufilter smooth $line; echo $?; done; gpufilter hist -R odd/in; ls none
 > 1
 > 1
@@ -279,7 +279,7 @@ $ head -c 100000000 /dev/zero | tr '\0' a | gpufilter smooth --files-from - -O n
 $ printf 't\n' | gpufilter smooth --files-from - -O l -q; printf 't\n' | gpufilter hist -R --files-from - --csv -q -n 2 | head -n 2
 > file,bin,from,to,grey
 > t/1.png,0,0,127,44398
-! gpufilter: t: is a folder; use --recursive to process its images
+! gpufilter: t: is a directory; use --recursive to process its images
 ! gpufilter: t/out/a/deep/3-3.jpeg: its columns differ from those of the first file, and a CSV table has one header; run it separately, or use --json
 ! gpufilter: t/out/a/deep/3.jpeg: its columns differ from those of the first file, and a CSV table has one header; run it separately, or use --json
 # Usage.
@@ -288,7 +288,7 @@ $ gpufilter smooth -O x; gpufilter smooth - -O x; gpufilter smooth ok.png -O x -
 ! gpufilter: --out-dir: standard input has no file name for its output; filter it in a separate run
 ! gpufilter: --null: requires --files-from
 ! gpufilter: --fail-fast: cannot be combined with --keep-going
-! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger one
+! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger weight
 [2]
 $ gpufilter smooth ok.png out.png --name a{ext}; gpufilter smooth ok.png out.png --resume; gpufilter smooth --files-from list ok.png; gpufilter smooth -R t out.png; ls x out.png
 ! gpufilter: --name: requires --out-dir
@@ -311,23 +311,23 @@ $ gpufilter hist ok.png in/page.png --extract 0 --out v.csv; gpufilter hist ok.p
 ! gpufilter: hist: standard input can be read only once; name one of the files
 [2]
 $ gpufilter smooth ok.png -O ok.png/x; gpufilter smooth ok.png -O /dev/null; gpufilter smooth ok.png -O x --backend cpu --device 0; ls -A x
-! gpufilter: ok.png/x: cannot create the folder: Not a directory
-! gpufilter: /dev/null: cannot create the folder: Not a directory
-! gpufilter: --device: the cpu backend has none; use --backend cuda
+! gpufilter: ok.png/x: cannot create the directory: Not a directory
+! gpufilter: /dev/null: cannot create the directory: Not a directory
+! gpufilter: --device: not supported by the cpu backend; use --backend cuda
 ! ls: cannot access 'x': No such file or directory
 [2]
 $ gpufilter smooth ok.png -O ''; gpufilter hist ok.png --null; gpufilter hist ok.png --keep-going --fail-fast
-! gpufilter: --out-dir '': must not be empty; . is the current folder
+! gpufilter: --out-dir '': must not be empty; . is the current directory
 ! gpufilter: --null: requires --files-from
 ! gpufilter: --fail-fast: cannot be combined with --keep-going
 [2]
-# A batch that cannot start removes the folders that it created, but no others.
+# A batch that cannot start removes the directories that it created, but no others.
 $ mkdir -p y/z; gpufilter smooth -R t -O y/z/x/w --backend cpu --device 0; gpufilter smooth ok.png -O y/u/v --backend cpu --device 0; gpufilter smooth none ok.png -O y/v --fail-fast; find y | sort
 > y
 > y/z
-! gpufilter: --device: the cpu backend has none; use --backend cuda
-! gpufilter: --device: the cpu backend has none; use --backend cuda
-! gpufilter: none: is a folder; use --recursive to process its images
+! gpufilter: --device: not supported by the cpu backend; use --backend cuda
+! gpufilter: --device: not supported by the cpu backend; use --backend cuda
+! gpufilter: none: is a directory; use --recursive to process its images
 # A message is one line with the reason, for any length of the path.
 $ deep=$(printf 'deep%.0s/' {1..300}); gpufilter smooth ok.png -O $deep -q; gpufilter smooth ok.png -O $deep 2>&1 | head -n 1 | sed 's/deep.*deep/DEEP/'
 > gpufilter: DEEP/ok.png: exists already; use --force to replace it, or --resume to skip finished outputs

@@ -40,7 +40,7 @@ $ gpufilter bench 'smooth radius=1000'
 ! gpufilter: --radius '1000': must be an integer from 0 to 127
 [2]
 $ gpufilter bench 'hist channel=r' --channels 1
-! gpufilter: --channel r: the image is grey; leave --channel out to count its grey
+! gpufilter: --channel r: the image is grey; omit --channel to count the grey channel
 [2]
 $ gpufilter bench --size 1000
 ! gpufilter: bench: 8 images of 2999909610 bytes exceed --max-memory; use a smaller --size, or raise --max-memory

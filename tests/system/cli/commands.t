@@ -13,7 +13,7 @@ $ gpufilter info --json samples/page.png
 $ gpufilter info - <samples/page.png
 > standard input: PNG, 850x1100 grey u8 (8-bit grey), 935 kB of pixels
 $ echo text >text.txt; gpufilter info text.txt
-! gpufilter: text.txt: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
+! gpufilter: text.txt: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ gpufilter info
 ! gpufilter: info: expected input files; see 'gpufilter info --help'
@@ -29,7 +29,7 @@ $ mkdir -p tree/deep none; cp samples/card.png tree/deep/b.png; cp samples/ramp.
 ! gpufilter: none: no images found
 ! gpufilter: tree/notes.txt: the file is empty
 ! gpufilter: tree: no images found; 2 files skipped: unsupported format (.txt)
-! gpufilter: tree: is a folder; use --recursive to process its images
+! gpufilter: tree: is a directory; use --recursive to process its images
 ! gpufilter: --files-from 'standard input': contains a NUL byte; use --null for NUL-terminated names
 ! gpufilter: --null: requires --files-from
 $ gpufilter info --bins 3 samples/page.png
@@ -52,7 +52,7 @@ $ CUDA_VISIBLE_DEVICES= gpufilter verify --samples 1 --backend cuda 2>&1 | sed -
 > gpufilter: cuda: #
 [3]
 $ gpufilter verify --samples none
-! gpufilter: --samples 'none': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
+! gpufilter: --samples 'none': must be an integer from 1 to 1000000000000000000; suffixes K, M, G and T are powers of 1024
 [2]
 # Every command and every filter prints the same version.
 $ for command in --version version "smooth -V" "hist --version" "verify -V" "info --version" "devices -V"; do gpufilter $command; done | sed -E 's/^(no CUDA|CUDA for sm [^,]+), (no )?cairo, no MPI; SIMD: [a-z0-9]+$/built in #/' | sort -u

@@ -48,7 +48,7 @@ $ gpufilter smooth --stages smooth,blur samples/scene.png out.png
 ! gpufilter: --stages 'smooth,blur': must be a comma-separated list of enhance, blur or smooth, each once, in this order
 [2]
 $ gpufilter smooth --keep-brightness --weight 0 samples/scene.png out.png
-! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger one
+! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger weight
 [2]
 $ gpufilter smooth --backend gpu samples/scene.png out.png
 ! gpufilter: --backend 'gpu': must be auto, golden, cpu or cuda
@@ -57,22 +57,22 @@ $ gpufilter smooth --format jpeg2000 samples/scene.png out.png
 ! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, jpg, jpeg, bmp, tga, hdr or raw
 [2]
 $ gpufilter smooth --max-memory lots samples/scene.png out.png
-! gpufilter: --max-memory 'lots': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
+! gpufilter: --max-memory 'lots': must be an integer from 1 to 1000000000000000000; suffixes K, M, G and T are powers of 1024
 [2]
 $ gpufilter smooth --max-pixels 0 samples/scene.png out.png
-! gpufilter: --max-pixels '0': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
+! gpufilter: --max-pixels '0': must be an integer from 1 to 1000000000000000000; suffixes K, M, G and T are powers of 1024
 [2]
 $ gpufilter smooth --max-chunk 4G samples/scene.png out.png
-! gpufilter: --max-chunk '4G': must be a whole number from 1024 to 2147483647; K, M, G and T stand for powers of 1024
+! gpufilter: --max-chunk '4G': must be an integer from 1024 to 2147483647; suffixes K, M, G and T are powers of 1024
 [2]
 $ gpufilter smooth --keep-brightness --weight 1e-39 samples/scene.png out.png
-! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger one
+! gpufilter: --keep-brightness: cannot undo a --weight below 1e-30; use a larger weight
 [2]
 $ gpufilter smooth --backend cpu --device 0 samples/scene.png out.png
-! gpufilter: --device: the cpu backend has none; use --backend cuda
+! gpufilter: --device: not supported by the cpu backend; use --backend cuda
 [2]
 $ gpufilter smooth samples/scene.png samples
-! gpufilter: samples: is a folder; name a file in it
+! gpufilter: samples: is a directory; name a file in it
 [1]
 $ ls
 > samples
@@ -81,7 +81,7 @@ $ gpufilter smooth absent.png out.png
 ! gpufilter: absent.png: cannot open: No such file or directory
 [1]
 $ gpufilter smooth samples out.png
-! gpufilter: samples: is a folder; to process its images use 'gpufilter smooth -R samples --out-dir OUT'
+! gpufilter: samples: is a directory; to process its images use 'gpufilter smooth -R samples --out-dir OUT'
 [1]
 $ head -c 20000 samples/scene.png >short.png; gpufilter smooth short.png out.png
 ! gpufilter: short.png: the PNG ends too early; get a complete copy
@@ -90,7 +90,7 @@ $ head -c 20 samples/scene.png >shorter.png; gpufilter smooth shorter.png out.pn
 ! gpufilter: shorter.png: the PNG ends too early; get a complete copy
 [1]
 $ echo 'this is text' >text.png; gpufilter smooth text.png out.png
-! gpufilter: text.png: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
+! gpufilter: text.png: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ : >empty.png; gpufilter smooth empty.png out.png
 ! gpufilter: empty.png: the file is empty
@@ -98,17 +98,17 @@ $ : >empty.png; gpufilter smooth empty.png out.png
 $ { head -c 3000 samples/page.png; printf 'xxxx'; tail -c +3005 samples/page.png; } >broken.png; gpufilter smooth broken.png out.png
 ! gpufilter: broken.png: the PNG is damaged (IDAT: CRC error); get an intact copy
 [1]
-$ gpufilter smooth samples/scene.png no/such/folder/out.png
-! gpufilter: no/such/folder/out.png: its folder does not exist; create it first
+$ gpufilter smooth samples/scene.png no/such/directory/out.png
+! gpufilter: no/such/directory/out.png: its directory does not exist; create it first
 [1]
 $ gpufilter smooth samples/scene.png text.png/out.png
 ! gpufilter: text.png/out.png: cannot open: Not a directory
 [1]
 $ gpufilter smooth samples/scene.png .
-! gpufilter: .: is a folder; name a file in it
+! gpufilter: .: is a directory; name a file in it
 [1]
 $ echo precious >kept.png; gpufilter smooth samples/scene.png kept.png
-! gpufilter: kept.png: exists already; use --force to replace it
+! gpufilter: kept.png: already exists; use --force to replace it
 [1]
 $ cat kept.png
 > precious
@@ -118,31 +118,31 @@ $ gpufilter smooth --force short.png kept.png
 $ cat kept.png
 > precious
 $ gpufilter smooth samples/scene.png out.xyz
-! gpufilter: out.xyz: cannot tell the format from this name; use a known ending such as .png, or --format
+! gpufilter: out.xyz: cannot infer the format from this name; use a known extension such as .png, or --format
 [2]
 $ gpufilter smooth samples/scene.png out
-! gpufilter: out: cannot tell the format from this name; use a known ending such as .png, or --format
+! gpufilter: out: cannot infer the format from this name; use a known extension such as .png, or --format
 [2]
 $ for name in out.tif out.TIFF out.webp out.gif; do gpufilter smooth samples/scene.png $name; done
-! gpufilter: out.tif: cannot write TIFF; use an ending such as .png, .pam or .pfm, or --format
-! gpufilter: out.TIFF: cannot write TIFF; use an ending such as .png, .pam or .pfm, or --format
-! gpufilter: out.webp: cannot write WebP; use an ending such as .png, .pam or .pfm, or --format
-! gpufilter: out.gif: cannot write GIF; use an ending such as .png, .pam or .pfm, or --format
+! gpufilter: out.tif: cannot write TIFF; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.TIFF: cannot write TIFF; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.webp: cannot write WebP; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.gif: cannot write GIF; use an extension such as .png, .pam or .pfm, or --format
 [2]
 $ gpufilter smooth samples/gradient16.png out.jpg
-! gpufilter: out.jpg: JPEG holds only u8 samples and this image is u16; write .png or .pam
+! gpufilter: out.jpg: JPEG supports only u8 samples, and this image is u16; write .png or .pam
 [1]
 $ gpufilter smooth samples/cutout.png out.jpg
-! gpufilter: out.jpg: JPEG holds no alpha channel and the image to write has one; write .png or .pam
+! gpufilter: out.jpg: JPEG does not support an alpha channel; write .png or .pam
 [1]
 $ gpufilter smooth samples/cutout.png out.ppm
-! gpufilter: out.ppm: PPM holds no alpha channel and the image to write has one; write .png or .pam
+! gpufilter: out.ppm: PPM does not support an alpha channel; write .png or .pam
 [1]
 $ gpufilter smooth samples/ramp.pfm out.png
-! gpufilter: out.png: PNG holds no f32 samples and this image has them; write .pfm
+! gpufilter: out.png: PNG does not support f32 samples; write .pfm
 [1]
 $ gpufilter smooth samples/scene.png out.pgm
-! gpufilter: out.pgm: PGM is for grey and this image is in colour; write .ppm, .pnm or .png
+! gpufilter: out.pgm: PGM does not support colour images; write .ppm, .pnm or .png
 [1]
 $ gpufilter smooth samples/scene.png /dev/full --format png
 ! gpufilter: /dev/full: cannot write: No space left on device
@@ -196,7 +196,7 @@ $ gpufilter samples/page.png out.png
 ! gpufilter: samples/page.png: is a file, not a filter or command; name one before the file, as in 'gpufilter info samples/page.png'
 [2]
 $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 2"; do for filter in smooth hist dot info; do gpufilter $filter $option samples/card.png; done; done 2>&1 >/dev/null | sort | uniq -c | sed 's/^ *//'
-> 1 gpufilter: --out: which bins? Name them with --extract
+> 1 gpufilter: --out: no bins to extract; name them with --extract
 > 1 gpufilter: --output: unknown option of dot; results go to standard output; redirect it with > FILE
 > 1 gpufilter: --output: unknown option of hist; results go to standard output; --out is the file of extracted samples
 > 1 gpufilter: --output: unknown option of info; results go to standard output; redirect it with > FILE
@@ -223,10 +223,10 @@ $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 
 > 1 gpufilter: -y: unknown option of info; see 'gpufilter info --help'
 > 2 gpufilter: -y: unknown option of smooth; use --force to overwrite outputs
 $ mkdir pictures; gpufilter smooth pictures out; gpufilter smooth pictures; gpufilter hist pictures; gpufilter dot pictures pictures; rmdir pictures
-! gpufilter: pictures: is a folder; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'
-! gpufilter: pictures: is a folder; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'
-! gpufilter: pictures: is a folder; to process its images use 'gpufilter hist -R pictures'
-! gpufilter: pictures: is a folder; name an image file
+! gpufilter: pictures: is a directory; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'
+! gpufilter: pictures: is a directory; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'
+! gpufilter: pictures: is a directory; to process its images use 'gpufilter hist -R pictures'
+! gpufilter: pictures: is a directory; name an image file
 $ gpufilter smooth --gian 2 samples/page.png out.png
 ! gpufilter: --gian: unknown option of smooth; did you mean --gain?
 [2]

@@ -109,7 +109,7 @@ $ gpufilter smooth -h
 >   -k, --keep-brightness  undo the gain
 > 
 >   -f, --force            overwrite existing outputs
->   -O, --out-dir DIR      write the outputs to this folder
+>   -O, --out-dir DIR      write the outputs to this directory
 >   -b, --backend NAME     backend (auto, golden, cpu, cuda; default: auto)
 >   -j, --threads N        CPU threads, 0: one per core (default: 0)
 >       --json             print reports as JSON

@@ -107,7 +107,7 @@ $ gpufilter hist -q --bins 8 --extract 3 --out v.npy samples/scene.png; head -c 
 >  93 4e 55 4d 50 59 01 00 b6 00
 > {'descr': [('x', '<u8'), ('y', '<u8'), ('channel', '|u1'), ('value', '|u1')], 'fortran_order': False, 'shape': (68146,), }
 > 1226820
-$ gpufilter hist -q --bins 8 --extract 7 --out v.json samples/page.png; head -c 100 v.json
+$ gpufilter hist -q --bins 8 --extract 7 --out v.json samples/page.png; head -c 107 v.json
 > {"schema":"gpufilter-samples","schema_version":1,"fields":["x","y","channel","value"],"samples":[
 > [32,0,"gr
 $ gpufilter hist --bins 8 --extract 3 --out - samples/scene.png 2>text | cmp - v.csv; tail -n 2 text
@@ -153,19 +153,19 @@ $ gpufilter hist --per-row --bins 2 --csv samples/ramp.pfm
 > 3,grey,1,1019
 # Invalid requests: one line, exit code 2, no output.
 $ gpufilter hist --bins 8 --extract 8 samples/scene.png
-! gpufilter: --extract '8': must be bins from 0 to 7, ascending, at most 64 of them, such as 3 or 3,5; or all
+! gpufilter: --extract '8': expected bins from 0 to 7 in ascending order, at most 64, such as 3 or 3,5; or all
 [2]
 $ gpufilter hist --bins 8 --extract 5,3 samples/scene.png
-! gpufilter: --extract '5,3': must be bins from 0 to 7, ascending, at most 64 of them, such as 3 or 3,5; or all
+! gpufilter: --extract '5,3': expected bins from 0 to 7 in ascending order, at most 64, such as 3 or 3,5; or all
 [2]
 $ gpufilter hist --out v2.csv samples/scene.png
-! gpufilter: --out: which bins? Name them with --extract
+! gpufilter: --out: no bins to extract; name them with --extract
 [2]
 $ gpufilter hist --mask m2.png samples/scene.png
-! gpufilter: --mask: which bins? Name them with --extract
+! gpufilter: --mask: no bins to extract; name them with --extract
 [2]
 $ gpufilter hist --channel r samples/page.png
-! gpufilter: --channel r: the image is grey; leave --channel out to count its grey
+! gpufilter: --channel r: the image is grey; omit --channel to count the grey channel
 [2]
 $ gpufilter hist --channel a samples/scene.png
 ! gpufilter: --channel a: the image has no alpha channel
@@ -183,10 +183,10 @@ $ gpufilter hist --bins 8 --extract 3 --json --out - samples/scene.png
 ! gpufilter: --json: standard output is already used for data; write the data to a file
 [2]
 $ gpufilter hist --bins 8 --extract 3 --mask - --out - samples/scene.png
-! gpufilter: standard output: is written already by another option; name another file
+! gpufilter: standard output: another option already writes to it; name another file
 [2]
 $ gpufilter hist --bins 8 --extract 3 --out v.txt samples/scene.png
-! gpufilter: v.txt: cannot tell the format of samples from this name; use the ending .csv, .npy or .json
+! gpufilter: v.txt: unknown sample format; use the extension .csv, .npy or .json
 [2]
 $ gpufilter hist
 ! gpufilter: hist: expected IN, got 0 operands; see 'gpufilter hist --help'
@@ -236,21 +236,21 @@ $ for command in axis-sum hist dot compare normalize; do echo $command: $(gpufil
 > normalize: --format --compression --strip --force
 # Existing files are kept, and a failed run leaves no files.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png
-! gpufilter: v.csv: exists already; use --force to replace it
+! gpufilter: v.csv: already exists; use --force to replace it
 [1]
 $ gpufilter hist -q --bins 8 --extract 3 --mask s.csv --out s.csv --format png samples/scene.png
-! gpufilter: s.csv: is written already by another option; name another file
+! gpufilter: s.csv: another option already writes to it; name another file
 [2]
 $ gpufilter hist -q --bins 8 --extract 3 --mask ./s.csv --out ../here/s.csv --format png --force samples/scene.png
-! gpufilter: ../here/s.csv: is written already by another option; name another file
+! gpufilter: ../here/s.csv: another option already writes to it; name another file
 [2]
 $ gpufilter hist -q --bins 8 --extract 3 --mask ./v.csv --out v.csv --format png --force samples/scene.png
-! gpufilter: v.csv: is written already by another option; name another file
+! gpufilter: v.csv: another option already writes to it; name another file
 [2]
 $ head -n 1 v.csv
 > x,y,channel,value
 $ gpufilter hist -q --bins 8 --extract 3 --mask mask.png --out new.csv samples/scene.png; ls new.csv
-! gpufilter: mask.png: exists already; use --force to replace it
+! gpufilter: mask.png: already exists; use --force to replace it
 ! ls: cannot access 'new.csv': No such file or directory
 [2]
 $ head -c 20000 samples/scene.png >short.png; gpufilter hist -q --bins 8 --extract 3 --mask m3.png --out m3.csv short.png
@@ -260,7 +260,7 @@ $ gpufilter hist -q --bins 8 --extract 3 --out - samples/scene.png >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
 [1]
 $ gpufilter hist --bins 8 --extract all --max-memory 2M --out m3.csv samples/scene.png
-! gpufilter: samples/scene.png: extracted samples of several bins, and .npy to a pipe, are held until the end, and need more than 1048540 bytes; raise --max-memory, or extract one bin into a file
+! gpufilter: samples/scene.png: extracted samples of several bins, and .npy to a pipe, are kept in memory until the end and need more than 1048540 bytes; raise --max-memory, or extract one bin to a file
 [1]
 $ gpufilter hist --per-row --bins 65536 --max-memory 100M samples/scene.png
 ! gpufilter: samples/scene.png: 268963848 bytes for the result are over the limit of 104857600; raise it with --max-memory

@@ -120,7 +120,7 @@ $ gpufilter compare samples/scene.png samples/scene.png
 $ gpufilter compare samples/scene.png s.png
 > samples/scene.png, s.png: 768x512 RGB u8, by cpu
 > 
-> different: 1113212 of 1179648 samples, by at most 171; the first at x 0, y 0, channel r: 132 and 130
+> different: 1113212 of 1179648 samples, largest difference 171; first at x 0, y 0, channel r: 132 and 130
 [1]
 $ gpufilter compare -q samples/scene.png s.png
 [1]
@@ -135,7 +135,7 @@ $ gpufilter compare --csv samples/scene.png s.png
 > 1179648,1113212,171,0,0,r,132,130
 [1]
 $ gpufilter compare samples/scene.png samples/page.png
-! gpufilter: samples/page.png: is 850x1100 grey u8, and samples/scene.png is 768x512 RGB u8; give two images of one kind
+! gpufilter: samples/page.png: is 850x1100 grey u8, but samples/scene.png is 768x512 RGB u8; both must have the same size, channels and type
 [2]
 $ gpufilter compare samples/scene.png absent.png
 ! gpufilter: absent.png: cannot open: No such file or directory
@@ -153,10 +153,10 @@ $ gpufilter compare samples/scene.png samples/scene.png >/dev/full
 $ { printf 'P5\n3 1\n255\n'; printf '\100\100\100'; } >a.pgm; { printf 'P5\n3 1\n255\n'; printf '\100\101\377'; } >b.pgm; gpufilter compare --diff d.ppm a.pgm b.pgm; tail -c 9 d.ppm | od -An -tu1
 > a.pgm, b.pgm: 3x1 grey u8, by cpu
 > 
-> different: 2 of 3 samples, by at most 191; the first at x 1, y 0, channel grey: 64 and 65
+> different: 2 of 3 samples, largest difference 191; first at x 1, y 0, channel grey: 64 and 65
 >   16  16  16 255   1   0 255 191   0
 $ gpufilter compare --diff d.ppm a.pgm b.pgm
-! gpufilter: d.ppm: exists already; use --force to replace it
+! gpufilter: d.ppm: already exists; use --force to replace it
 [2]
 # normalize reads a file twice and buffers a pipe; the pixels are the same.
 $ gpufilter normalize samples/scene.png n.png; cat samples/scene.png | gpufilter normalize - - | cmp - n.png; gpufilter normalize - - <samples/scene.png | cmp - n.png
@@ -166,7 +166,7 @@ $ gpufilter axis-sum --csv n.png >/dev/null; gpufilter axis-sum n.png | tail -n 
 > g        50133544  127.49619547526042
 > b        50114895  127.44876861572266
 $ cat samples/scene.png | gpufilter normalize --max-memory 100K - n2.png
-! gpufilter: standard input: 1179648 bytes for an image that is read twice and comes from a pipe are over the limit of 102400; raise it with --max-memory
+! gpufilter: standard input: 1179648 bytes for an image from a pipe that is read twice are over the limit of 102400; raise it with --max-memory
 [1]
 $ gpufilter normalize samples/ramp.pfm n.pfm; gpufilter axis-sum --json n.pfm | sed 's/.*"totals"//'
 > : {"channel": ["grey"], "sum": [4096.00009797886], "mean": [1.0000000239206202]}}}

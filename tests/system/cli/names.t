@@ -16,7 +16,7 @@ $ gpufilter verify --backend cpu --device 0
 ! gpufilter: --device: requires --backend cuda or all
 [2]
 $ gpufilter verify --samples 0
-! gpufilter: --samples '0': must be a whole number from 1 to 1000000000000000000; K, M, G and T stand for powers of 1024
+! gpufilter: --samples '0': must be an integer from 1 to 1000000000000000000; suffixes K, M, G and T are powers of 1024
 [2]
 $ gpufilter verify --backend golden
 ! gpufilter: --backend 'golden': must be all, cpu or cuda

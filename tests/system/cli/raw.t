@@ -2,7 +2,7 @@
 $ gpufilter smooth -q samples/scene.png a.ppm; head -n 3 a.ppm | wc -c
 > 15
 $ gpufilter info --raw 768x512x3:u8+15 a.ppm
-> a.ppm: RAW, 768x512 RGB u8 (8-bit raw, from byte 15), 1.2 MB of pixels
+> a.ppm: RAW, 768x512 RGB u8 (8-bit raw, offset 15), 1.2 MB of pixels
 $ gpufilter smooth -q a.ppm want.png; gpufilter smooth -q --raw 768x512x3:u8+15 a.ppm got.png; cmp want.png got.png
 $ for filter in axis-sum "hist --bins 4" "hist --bins 9 --channel g"; do gpufilter $filter --csv a.ppm >want.csv; gpufilter $filter --csv --raw 768x512x3:u8+15 a.ppm | cmp - want.csv; done
 $ gpufilter normalize -q a.ppm mean.ppm; gpufilter normalize -q --raw 768x512x3:u8+15 a.ppm got.ppm; cmp mean.ppm got.ppm
@@ -28,19 +28,19 @@ $ gpufilter smooth -q --stages enhance --gain 1 --raw 480x480x4:u8 rgba.raw rgba
 $ gpufilter hist --raw 1024x4:f32 --bins 2 --csv ramp.raw >got.csv; gpufilter smooth samples/ramp.pfm - --format pfm | gpufilter hist --bins 2 --csv - | cmp - got.csv
 # --raw applies to every input, even if it has a header.
 $ gpufilter info --raw 4x2:u8 samples/page.png
-! gpufilter: samples/page.png: holds 517277 bytes, and --raw says 8; give its real shape
+! gpufilter: samples/page.png: has 517277 bytes, but --raw specifies 8; correct its shape
 [1]
 $ printf 'P5 1 1 255\n.' | gpufilter info --json --raw 2x3:u16be -
 > {"schema": "gpufilter-info", "schema_version": 2, "file": "-", "kind": "raw", "image": {"width": 2, "height": 3, "channels": 1, "type": "u16"}, "stored": "16-bit raw, big-endian", "metadata": []}
 # A wrong shape is rejected, because the pixels would be wrong.
 $ gpufilter smooth --raw 640x481:u16 c.raw out.png
-! gpufilter: c.raw: holds 614400 bytes, and --raw says 615680; give its real shape
+! gpufilter: c.raw: has 614400 bytes, but --raw specifies 615680; correct its shape
 [1]
 $ gpufilter smooth --raw 640x480:u8 c.raw out.png
-! gpufilter: c.raw: holds 614400 bytes, and --raw says 307200; give its real shape
+! gpufilter: c.raw: has 614400 bytes, but --raw specifies 307200; correct its shape
 [1]
 $ cat c.raw | gpufilter smooth --raw 640x479:u16 - out.png
-! gpufilter: standard input: holds more than the 613120 bytes that --raw says; give its real shape
+! gpufilter: standard input: contains more than the 613120 bytes that --raw specifies; correct its shape
 [1]
 $ cat c.raw | gpufilter smooth --raw 640x481:u16 - out.png
 ! gpufilter: standard input: the file ends too early, in row 481 of 481; get a complete copy
@@ -55,15 +55,15 @@ $ gpufilter smooth --raw 1000000x1000000:u8 c.raw out.png
 ! gpufilter: c.raw: 1000000x1000000 pixels are over the limit of 8589934592; raise it with --max-pixels
 [1]
 $ gpufilter compare --raw 640x480:u16 c.raw rgba.raw
-! gpufilter: rgba.raw: holds 921600 bytes, and --raw says 614400; give its real shape
+! gpufilter: rgba.raw: has 921600 bytes, but --raw specifies 614400; correct its shape
 [2]
 $ gpufilter smooth c.raw out.png
-! gpufilter: c.raw: not an image that gpufilter reads (PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA by its name, PSD, GIF, HDR; rows without a header with --raw)
+! gpufilter: c.raw: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ ls out.png
 ! ls: cannot access 'out.png': No such file or directory
 [2]
-# Batches: folders contribute only .raw files, and none without --raw, because raw camera files have the same extension.
+# Batches: directories contribute only .raw files, and none without --raw, because raw camera files have the same extension.
 $ mkdir in in/deep; cp c.raw in/one.raw; cp c.raw in/deep/two.RAW; cp c.raw in/three.dat; cp samples/page.png in
 $ gpufilter smooth -R in --raw 640x480:u16 -O out -q; (cd out; find . -name '*[a-z0-9A-Z]' -type f | sort | grep -v done); gpufilter smooth --raw 640x480:u16 c.raw - --format raw | tee want.raw | cmp - out/one.raw; cmp want.raw out/deep/two.RAW
 > ./deep/two.RAW
@@ -75,7 +75,7 @@ $ gpufilter smooth in/three.dat in/one.raw c.raw --raw 640x480:u16 -O many -q; l
 > one.raw
 > three.png
 $ gpufilter smooth in/one.raw samples/page.png --raw 640x480:u16 -O mixed 2>&1 | sed 's/ in .*/ in #/'
-> gpufilter: samples/page.png: holds 517277 bytes, and --raw says 614400; give its real shape
+> gpufilter: samples/page.png: has 517277 bytes, but --raw specifies 614400; correct its shape
 > 1 done, 1 failed, 0 skipped in #
 >   brightness x1.452, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter hist -R in --raw 640x480:u16 --bins 1 --csv -q

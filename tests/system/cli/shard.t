@@ -21,9 +21,9 @@ $ mkdir in; cp a.png in; gpufilter smooth a.png b.png in/a.png -O x --shard 2/3;
 ! gpufilter: x/a.png: is the output of both a.png and in/a.png; use a --name with {index}, such as '{index}-{stem}{ext}'
 ! ls: cannot access 'x': No such file or directory
 [2]
-# Every shard reports problems with the list of inputs; folders, and lists on standard input.
+# Every shard reports problems with the list of inputs; directories, and lists on standard input.
 $ gpufilter smooth a.png in b.png absent.png -O x --shard 2/2 2>&1 | sed 's/skipped in .*/skipped in #/'; ls x
-> gpufilter: in: is a folder; use --recursive to process its images
+> gpufilter: in: is a directory; use --recursive to process its images
 > 1 done, 1 failed, 0 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 > b.png
@@ -96,7 +96,7 @@ $ gpufilter hist a.png --shard 1/1 --plot p.png; gpufilter hist --shard 1/1
 ! gpufilter: --plot: not supported for several inputs; run the filter once per input
 ! gpufilter: hist: expected input files; see 'gpufilter hist --help'
 [2]
-# A failed shard keeps the folders that it created, because other shards use them.
-$ gpufilter smooth a.png -O new/folder --shard 1/2 --backend cpu --device 0; ls -d new/folder
-> new/folder
-! gpufilter: --device: the cpu backend has none; use --backend cuda
+# A failed shard keeps the directories that it created, because other shards use them.
+$ gpufilter smooth a.png -O new/directory --shard 1/2 --backend cpu --device 0; ls -d new/directory
+> new/directory
+! gpufilter: --device: not supported by the cpu backend; use --backend cuda

@@ -3,7 +3,7 @@ $ gpufilter smooth samples/scene.png out.png
 $ head -c 8 out.png | od -An -c
 >  211   P   N   G  \r  \n 032  \n
 $ gpufilter smooth samples/scene.png out.png
-! gpufilter: out.png: exists already; use --force to replace it
+! gpufilter: out.png: already exists; use --force to replace it
 [1]
 $ gpufilter smooth --force samples/scene.png out.png
 # Options in any order, short and long, = or not, before and after the files.
@@ -76,7 +76,7 @@ $ cp meta.jpg turned.jpg; gpufilter smooth -O meta meta.jpg bare.png 2>&1 | tail
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' >crlf.pgm; gpufilter smooth --stages enhance --gain 1 --format pgm crlf.pgm - | tail -c 4; echo
 > ABCD
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' | gpufilter smooth --stages enhance --gain 1 --format pgm - -
-! gpufilter: standard input: its header ends in CR LF, which may be part of the image; give it as a file, not by a pipe
+! gpufilter: standard input: its header ends in CR LF, and the LF may be part of the image; read it from a file, not from a pipe
 [1]
 $ printf 'P5\n2 2\n255\r\nABC' | gpufilter smooth --stages enhance --gain 1 --format pgm - - | tail -c 3; echo
 > ABC

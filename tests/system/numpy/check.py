@@ -44,11 +44,11 @@ def case_count(filter_):
     return published_cases(filter_) + filter_.CASES * (4 if os.environ.get("GF_TEST_TIER") == "long" else 1)
 
 
-def run(program, folder, case, inputs, backend, spread):
+def run(program, directory, case, inputs, backend, spread):
     """Run a case on one backend; return the command line, and the first difference or None."""
     image = case.made is not None and os.path.join(
-        folder, "out-%s.%s" % (backend, "pfm" if case.made.dtype == F32 else "pam"))
-    samples = case.samples is not None and os.path.join(folder, "out-%s.npy" % backend)
+        directory, "out-%s.%s" % (backend, "pfm" if case.made.dtype == F32 else "pam"))
+    samples = case.samples is not None and os.path.join(directory, "out-%s.npy" % backend)
     command = [program, case.name] + spread + case.options
     if backend != "default":
         command += ["--backend", backend]
@@ -85,21 +85,21 @@ def run(program, folder, case, inputs, backend, spread):
 def check(job):
     """Make a case from its own random numbers and run it on every backend; return the number of passed runs and
     the failures."""
-    program, folder, backends, seed, name, number = job
+    program, directory, backends, seed, name, number = job
     filter_ = load(name)
     published = number < published_cases(filter_)
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
     with np.errstate(all="ignore"):
         case = filter_.published(rng) if published else filter_.random_case(rng)
-    folder = os.path.join(folder, "%s-%d" % (case.name, number))
-    os.mkdir(folder)
-    inputs = [write_image(os.path.join(folder, "in%d" % i), image) for i, image in enumerate(case.images)]
+    directory = os.path.join(directory, "%s-%d" % (case.name, number))
+    os.mkdir(directory)
+    inputs = [write_image(os.path.join(directory, "in%d" % i), image) for i, image in enumerate(case.images)]
     spread = ["--threads", str(rng.integers(1, 4))]
     spread += ["--rows-per-strip", str(rng.integers(1, 20))] if rng.random() < 0.5 else []
-    runs = [run(program, folder, case, inputs, backend, spread) for backend in backends]
+    runs = [run(program, directory, case, inputs, backend, spread) for backend in backends]
     failures = [" ".join(command) + "\n  " + wrong for command, wrong in runs if wrong]
     if not failures:
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
     return len(runs) - len(failures), failures
 
 
@@ -109,18 +109,18 @@ BACKENDS = ["golden", "cpu", "default"]
 def main(build, *wanted):
     program = os.path.join(build, "gpufilter")
     seed = int(os.environ.get("GF_TEST_SEED", "1"))
-    folder = tempfile.mkdtemp(prefix="gpufilter-numpy-")
+    directory = tempfile.mkdtemp(prefix="gpufilter-numpy-")
     cases = [(name, number) for name in wanted or all_filters() for number in range(case_count(load(name)))]
     print("seed %d, %d cases, NumPy %s" % (seed, len(cases), np.__version__))
 
-    jobs = [(program, folder, BACKENDS, seed, name, number) for name, number in cases]
+    jobs = [(program, directory, BACKENDS, seed, name, number) for name, number in cases]
     # CUDA takes long to start: it runs every third case, which includes one published check per filter.
     passed, skipped, failures = 0, 0, []
-    probe = write_image(os.path.join(folder, "probe"), np.zeros((1, 1, 1), np.uint8))
-    command = [program, "smooth", "--backend", "cuda", probe, os.path.join(folder, "probe.pam")]
+    probe = write_image(os.path.join(directory, "probe"), np.zeros((1, 1, 1), np.uint8))
+    command = [program, "smooth", "--backend", "cuda", probe, os.path.join(directory, "probe.pam")]
     cuda = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
     if cuda.returncode == 0:
-        jobs[::3] = [(program, folder, BACKENDS + ["cuda"], *job[3:]) for job in jobs[::3]]
+        jobs[::3] = [(program, directory, BACKENDS + ["cuda"], *job[3:]) for job in jobs[::3]]
     elif os.environ.get("GF_REQUIRE_CUDA"):
         failures.append(" ".join(command) + "\n  " + cuda.stderr.decode().strip())
     else:
@@ -134,7 +134,7 @@ def main(build, *wanted):
     for failure in failures:
         print("FAIL", failure)
     if not failures:
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
     print("%d passed, %d failed, %d skipped" % (passed, len(failures), skipped))
     return 1 if failures else 0
 

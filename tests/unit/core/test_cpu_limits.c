@@ -1,7 +1,6 @@
 /* Counters of limited capacity in the CPU loops. Images of the largest sample value are so wide or
  * high that every counter is flushed midway. Every SIMD level is compared with golden. */
 
-
 #include "testing.h"
 
 typedef struct limit {

@@ -49,13 +49,13 @@ static gf_pool *open_pool(uint32_t threads) {
 
 /* Return the number of threads of this process, or -1 if /proc is unavailable. */
 static int count_threads(void) {
-    DIR *folder = opendir("/proc/self/task");
+    DIR *directory = opendir("/proc/self/task");
     int count = 0;
-    if (!folder)
+    if (!directory)
         return -1;
-    for (const struct dirent *entry; (entry = readdir(folder));)
+    for (const struct dirent *entry; (entry = readdir(directory));)
         count += entry->d_name[0] != '.';
-    closedir(folder);
+    closedir(directory);
     return count;
 }
 

@@ -1,6 +1,5 @@
 /* Parsing of settings: accepted text, rejected text and error messages. */
 
-
 #include "testing.h"
 
 static const char *const colours[] = {"red", "green", "blue", NULL};

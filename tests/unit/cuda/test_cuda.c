@@ -1,7 +1,6 @@
 /* The CUDA functions alone, on painted device memory. Strips from the middle of an image are exact
  * with only the rows of their halo, and nothing is written outside the output rows. */
 
-
 #include "strip_cuda.h"
 
 static bool strip_on_device(const gf_filter *filter, const char *text, uint64_t seed) {

@@ -63,8 +63,8 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     const gf_file_options files = {
         .force = true, .progress = poison_at_half, .progress_context = &poisoned};
     gf_settings *settings = test_settings(filter, text);
-    const char *in = in_folder("in.ppm");
-    const char *out = filter->info.makes_image ? in_folder("out.ppm") : NULL;
+    const char *in = in_directory("in.ppm");
+    const char *out = filter->info.makes_image ? in_directory("out.ppm") : NULL;
     gf_engine *engine;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
     engine->may_fall_back = replaceable; /* as under auto, which might select the cpu backend */
@@ -72,8 +72,8 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
         gf_run_file(engine, filter, settings, &in, out, &files, NULL, report, error);
     assert_true(poisoned);
     gf_report unread;
-    *again = gf_run_file(engine, filter, settings, &in, out ? in_folder("again.ppm") : NULL, &files,
-                         NULL, &unread, NULL);
+    *again = gf_run_file(engine, filter, settings, &in, out ? in_directory("again.ppm") : NULL,
+                         &files, NULL, &unread, NULL);
     gf_engine_close(engine);
     gf_settings_free(settings);
     return status;
@@ -92,14 +92,15 @@ static void image_goes_on(void) {
     gf_engine *golden;
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=xy");
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
-    const char *in = in_folder("in.ppm"); /* valid for few calls: in_folder reuses 4 buffers */
+    const char *in =
+        in_directory("in.ppm"); /* valid for few calls: in_directory reuses 4 buffers */
     assert_int_equal(gf_run_file(golden, gf_filter_find("smooth"), settings, &in,
-                                 in_folder("want.ppm"), NULL, NULL, NULL, NULL),
+                                 in_directory("want.ppm"), NULL, NULL, NULL, NULL),
                      GF_OK);
     size_t sizes[3];
-    unsigned char *want = get_bytes(in_folder("want.ppm"), &sizes[0]);
-    unsigned char *got = get_bytes(in_folder("out.ppm"), &sizes[1]);
-    unsigned char *next = get_bytes(in_folder("again.ppm"), &sizes[2]);
+    unsigned char *want = get_bytes(in_directory("want.ppm"), &sizes[0]);
+    unsigned char *got = get_bytes(in_directory("out.ppm"), &sizes[1]);
+    unsigned char *next = get_bytes(in_directory("again.ppm"), &sizes[2]);
     assert_true(sizes[0] == sizes[1] && sizes[0] == sizes[2]);
     assert_memory_equal(want, got, sizes[0]);
     assert_memory_equal(want, next, sizes[0]);
@@ -126,7 +127,7 @@ static void named_ends(void) {
     gf_status again;
     assert_int_equal(run_poisoned("smooth", "", false, &report, &error, &again), GF_NO_BACKEND);
     assert_message(&error, "cuda: ");
-    assert_int_equal(access(in_folder("out.ppm"), F_OK), -1);
+    assert_int_equal(access(in_directory("out.ppm"), F_OK), -1);
     assert_int_equal(again, GF_NO_BACKEND);
     gf_engine *engine;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, &error),
@@ -178,7 +179,7 @@ static void try_apart(void (*what)(void)) {
     test_random random = {5};
     test_image image = test_image_new(poisoned_format, 0);
     test_fill(&image, TEST_UNIFORM, &random);
-    test_put(in_folder("in.ppm"), &image);
+    test_put(in_directory("in.ppm"), &image);
     test_image_free(&image);
     assert_true(run_apart(what));
     count_files(true);
@@ -215,5 +216,5 @@ int main(void) {
         cmocka_unit_test(what_was_measured_is_measured_again),
         cmocka_unit_test(a_named_device_ends_it),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -1,7 +1,6 @@
 /* smooth's CUDA row kernels on inputs that exercise the special cases of each. Results equal
  * golden, and nothing is written outside the output rows. */
 
-
 #include "strip_cuda.h"
 
 /* The integer path of u8: scales that skip values up to white, and random parameters. */

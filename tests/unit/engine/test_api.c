@@ -18,7 +18,7 @@ static gf_engine *open_engine(void) {
 /* Check every function that accepts a filter and settings. */
 static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
                                const gf_settings *settings, const char *part) {
-    const char *const paths[2] = {in_folder("in.pgm"), in_folder("in.pgm")};
+    const char *const paths[2] = {in_directory("in.pgm"), in_directory("in.pgm")};
     unsigned char out[32];
     gf_format format;
     uint64_t bytes;
@@ -46,7 +46,7 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
     assert_int_equal(report.strips, 0);
     result = (gf_result *)out;
     report.strips = 1;
-    assert_int_equal(gf_run_file(engine, filter, settings, paths, in_folder("out.pgm"), NULL,
+    assert_int_equal(gf_run_file(engine, filter, settings, paths, in_directory("out.pgm"), NULL,
                                  &result, &report, &error),
                      GF_USAGE);
     assert_message(&error, part);
@@ -59,7 +59,7 @@ static void rejects_other_settings(void **state) {
     gf_engine *engine = open_engine();
 
     (void)state;
-    put_bytes(in_folder("in.pgm"), "P5 1 1 255\n.", 12);
+    put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
         gf_settings *settings = gf_settings_new(info->params, info->param_count);
@@ -110,16 +110,16 @@ static gf_status run_file(gf_engine *engine, const char *name, const char *const
 }
 
 static void rejects_invalid_paths(void **state) {
-    const char *const file[2] = {in_folder("in.pgm"), NULL};
+    const char *const file[2] = {in_directory("in.pgm"), NULL};
     const char *const stdin_twice[2] = {"-", "-"};
     gf_engine *engine = open_engine();
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("in.pgm"), "P5 1 1 255\n.", 12);
+    put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     assert_int_equal(run_file(engine, "smooth", file, NULL, &error), GF_USAGE);
     assert_message(&error, "smooth: produces an image; give an output path");
-    assert_int_equal(run_file(engine, "hist", file, in_folder("out.png"), &error), GF_USAGE);
+    assert_int_equal(run_file(engine, "hist", file, in_directory("out.png"), &error), GF_USAGE);
     assert_message(&error, "hist: produces no image");
     assert_int_equal(run_file(engine, "hist", NULL, NULL, &error), GF_USAGE);
     assert_int_equal(run_file(engine, "hist", file + 1, NULL, &error), GF_USAGE);
@@ -172,13 +172,13 @@ static void rejects_invalid_memory(void **state) {
 }
 
 static void returns_null_on_failure(void **state) {
-    const char *const none[1] = {in_folder("none.png")};
-    gf_engine *engine = (gf_engine *)test_folder;
-    gf_result *result = (gf_result *)test_folder;
+    const char *const none[1] = {in_directory("none.png")};
+    gf_engine *engine = (gf_engine *)test_directory;
+    gf_result *result = (gf_result *)test_directory;
     gf_settings *settings = test_settings(gf_filter_find("hist"), "");
     gf_format format;
     gf_error error = {0};
-    void *rows = test_folder;
+    void *rows = test_directory;
 
     (void)state;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "abacus"}, &engine, NULL),
@@ -337,9 +337,9 @@ static void returns_empty_cells_outside_tables(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(rejects_other_settings, empty_folder),
+        cmocka_unit_test_teardown(rejects_other_settings, empty_directory),
         cmocka_unit_test(returns_zero_for_unknown_names),
-        cmocka_unit_test_teardown(rejects_invalid_paths, empty_folder),
+        cmocka_unit_test_teardown(rejects_invalid_paths, empty_directory),
         cmocka_unit_test(rejects_invalid_memory),
         cmocka_unit_test(accepts_rows_at_any_address),
         cmocka_unit_test(returns_null_on_failure),
@@ -347,5 +347,5 @@ int main(void) {
         cmocka_unit_test(returns_empty_cells_outside_tables),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -1,7 +1,6 @@
 /* A batch of images in memory returns the same results as single runs: every case of every filter,
  * on every backend, with random counts, sizes and strides. */
 
-
 #include "core/filter.h"
 #include "testing.h"
 

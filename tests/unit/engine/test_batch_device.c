@@ -74,7 +74,7 @@ static void runs_large_ones_at_once(void **state) {
 /* Images that exceed the memory of an engine. Engines other than the first return the image to the
  * queue, the first one reports the error, and all other images complete. */
 static void reports_of_no_capacity(void **state) {
-    const char *wide = in_folder("wide.png");
+    const char *wide = in_directory("wide.png");
     char path[2048];
 
     snprintf(path, sizeof path, "%s", wide);
@@ -133,5 +133,5 @@ int main(void) {
         cmocka_unit_test(falls_back),
     };
 
-    return cmocka_run_group_tests(tests, make_inputs, remove_folder);
+    return cmocka_run_group_tests(tests, make_inputs, remove_directory);
 }

@@ -342,5 +342,5 @@ int main(void) {
         cmocka_unit_test(lies_fail_files),       cmocka_unit_test(one_lie_is_reported),
     };
     (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, make_all, remove_folder);
+    return cmocka_run_group_tests(tests, make_all, remove_directory);
 }

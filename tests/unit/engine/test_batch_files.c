@@ -166,7 +166,7 @@ static void reads_pipes(void **state) {
             .context = &all};
         pthread_t feeder;
         char path[2048];
-        snprintf(path, sizeof path, "%s", in_folder("pipe.png"));
+        snprintf(path, sizeof path, "%s", in_directory("pipe.png"));
         make_items(items, true);
         unlink(path);
         assert_int_equal(mkfifo(path, 0600), 0);
@@ -258,7 +258,7 @@ static void stops_before_it_is_reported(void **state) {
     char path[2048];
 
     (void)state;
-    snprintf(path, sizeof path, "%s", in_folder("slow.png"));
+    snprintf(path, sizeof path, "%s", in_directory("slow.png"));
     for (int fast = 0; fast < 2; fast++) {
         int calls = 0;
         gf_batch_item items[ITEMS];
@@ -294,5 +294,5 @@ int main(void) {
         cmocka_unit_test(stops_before_it_is_reported),
     };
 
-    return cmocka_run_group_tests(tests, make_inputs, remove_folder);
+    return cmocka_run_group_tests(tests, make_inputs, remove_directory);
 }

@@ -44,7 +44,7 @@ static void refuses_all(void **state) {
     settings = test_settings(hist, "bins=4");
     items[0].out = NULL;
     assert_int_equal(gf_run_batch(hist, settings, items, 2, &options, &error), GF_USAGE);
-    assert_int_equal(gf_settings_set(settings, "mask", in_folder("mask.png"), NULL), GF_OK);
+    assert_int_equal(gf_settings_set(settings, "mask", in_directory("mask.png"), NULL), GF_OK);
     assert_int_equal(gf_run_batch(hist, settings, items, 1, &options, &error), GF_USAGE);
     assert_message(&error, "--mask");
     gf_settings_free(settings);
@@ -143,5 +143,5 @@ int main(void) {
         cmocka_unit_test(judges_batches),
     };
 
-    return cmocka_run_group_tests(tests, make_inputs, remove_folder);
+    return cmocka_run_group_tests(tests, make_inputs, remove_directory);
 }

@@ -300,5 +300,5 @@ int main(void) {
         cmocka_unit_test(refuses),
     };
 
-    return cmocka_run_group_tests(tests, make_inputs, remove_folder);
+    return cmocka_run_group_tests(tests, make_inputs, remove_directory);
 }

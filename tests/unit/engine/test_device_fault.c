@@ -242,7 +242,7 @@ static void does_not_restart_after_reading(void **state) {
     gf_settings *settings = test_settings(&broken, "");
     test_image image = test_image_new(format, 0);
     test_random random = {4};
-    const char *in = in_folder("in.ppm"), *out = in_folder("out.png");
+    const char *in = in_directory("in.ppm"), *out = in_directory("out.png");
     gf_engine *engine;
     gf_error error = {0};
     broken.golden = fail_once;
@@ -270,5 +270,5 @@ int main(void) {
         cmocka_unit_test(does_not_restart_after_reading),
     };
     (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -1,6 +1,5 @@
 /* Geometry of strips: heights requested by backends, and their reduction when memory is short. */
 
-
 #include "core/error.h"
 #include "core/filter.h"
 #include "engine/pipeline.h"

@@ -20,7 +20,7 @@ typedef struct work {
 } work;
 
 static void path_of(char path[1200], const char *stem, const char *extension) {
-    snprintf(path, 1200, "%s/%s.%s", test_folder, stem, extension);
+    snprintf(path, 1200, "%s/%s.%s", test_directory, stem, extension);
 }
 
 /* Replace the file names "-" of a case by real ones. */
@@ -373,22 +373,22 @@ static void reports_images_without_ranges(void **state) {
     test_image image = test_image_new(format, 0);
     const int before = dup(STDIN_FILENO);
     (void)state;
-    test_put(in_folder("in.pgm"), &image);
-    test_put(in_folder("in.png"), &image);
+    test_put(in_directory("in.pgm"), &image);
+    test_put(in_directory("in.png"), &image);
     for (size_t i = 0; i < sizeof setups / sizeof setups[0]; i++) {
         const bool standard = strcmp(setups[i][0], "-") == 0;
-        const char *in[1] = {standard ? "-" : in_folder(setups[i][0])};
+        const char *in[1] = {standard ? "-" : in_directory(setups[i][0])};
         const gf_engine_options engine_options = {.backend = setups[i][2]};
         gf_engine *engine;
         gf_format found;
         bool possible = false;
-        const int fd = open(in_folder("in.pgm"), O_RDONLY);
+        const int fd = open(in_directory("in.pgm"), O_RDONLY);
         assert_true(fd >= 0 && dup2(fd, STDIN_FILENO) == STDIN_FILENO);
         close(fd);
         assert_int_equal(gf_engine_open(&engine_options, &engine, NULL), GF_OK);
         assert_int_equal(
             gf_rows_possible(engine, gf_filter_find("smooth"), settings, in,
-                             *setups[i][1] == '/' ? setups[i][1] : in_folder(setups[i][1]),
+                             *setups[i][1] == '/' ? setups[i][1] : in_directory(setups[i][1]),
                              &(gf_file_options){0}, &found, &possible, NULL),
             GF_OK);
         assert_true(possible == (i == 5));
@@ -417,7 +417,7 @@ static void device_failures_fall_back(void **state) {
         faulty_expect(&(faulty_plan){.rows = 3});
         assert_int_equal(run_cut(&job, 1, engines, &want, &report, &error), GF_OK);
         if (exists(job.image))
-            assert_int_equal(rename(job.image, in_folder("want")), 0);
+            assert_int_equal(rename(job.image, in_directory("want")), 0);
         for (uint64_t n = 1;; n++) {
             faulty_expect(&(faulty_plan){
                 .fail_at = n, .status = n % 2 ? GF_NO_BACKEND : GF_FAILED, .rows = 3});
@@ -426,7 +426,7 @@ static void device_failures_fall_back(void **state) {
                          error.message);
             assert_true(test_same_result(want, got, cases[c][0]));
             if (exists(job.image))
-                assert_same_file(in_folder("want"), job.image, cases[c][0]);
+                assert_same_file(in_directory("want"), job.image, cases[c][0]);
             gf_result_free(got);
             if (!faulty_failed())
                 break;
@@ -440,13 +440,13 @@ static void device_failures_fall_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(ranges_equal_one_run, empty_folder),
-        cmocka_unit_test_teardown(ranges_on_devices_equal_one_run, empty_folder),
-        cmocka_unit_test_teardown(rejects_other_work, empty_folder),
-        cmocka_unit_test_teardown(rejects_changed_files, empty_folder),
-        cmocka_unit_test_teardown(rejects_damaged_bytes, empty_folder),
-        cmocka_unit_test_teardown(reports_images_without_ranges, empty_folder),
-        cmocka_unit_test_teardown(device_failures_fall_back, empty_folder),
+        cmocka_unit_test_teardown(ranges_equal_one_run, empty_directory),
+        cmocka_unit_test_teardown(ranges_on_devices_equal_one_run, empty_directory),
+        cmocka_unit_test_teardown(rejects_other_work, empty_directory),
+        cmocka_unit_test_teardown(rejects_changed_files, empty_directory),
+        cmocka_unit_test_teardown(rejects_damaged_bytes, empty_directory),
+        cmocka_unit_test_teardown(reports_images_without_ranges, empty_directory),
+        cmocka_unit_test_teardown(device_failures_fall_back, empty_directory),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -24,7 +24,7 @@ static void put_picture(const char *name) {
     const gf_file_options options = {.force = true};
     gf_error error = {0};
 
-    if (save_image(in_folder(name), &format, pixels, NULL, &options, 1, &error))
+    if (save_image(in_directory(name), &format, pixels, NULL, &options, 1, &error))
         fail_msg("%s", error.message);
     free(pixels);
 }
@@ -32,7 +32,7 @@ static void put_picture(const char *name) {
 static uint64_t file_size(const char *name) {
     struct stat info;
 
-    assert_int_equal(stat(in_folder(name), &info), 0);
+    assert_int_equal(stat(in_directory(name), &info), 0);
     return (uint64_t)info.st_size;
 }
 
@@ -69,10 +69,10 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
     gf_result *result = NULL;
     gf_error error = {0};
 
-    (void)snprintf(path, sizeof path, "%s", in_folder(in));
-    (void)snprintf(second, sizeof second, "%s", in_folder(in));
-    if (gf_run_file(engine, filter, settings, paths, image ? in_folder("out.ppm") : NULL, &options,
-                    &result, NULL, &error))
+    (void)snprintf(path, sizeof path, "%s", in_directory(in));
+    (void)snprintf(second, sizeof second, "%s", in_directory(in));
+    if (gf_run_file(engine, filter, settings, paths, image ? in_directory("out.ppm") : NULL,
+                    &options, &result, NULL, &error))
         fail_msg("%s", error.message);
     gf_result_free(result);
     gf_engine_close(engine);
@@ -138,11 +138,11 @@ static void reports_the_item(void **state) {
 
     (void)state;
     put_picture("in.ppm");
-    (void)snprintf(in, sizeof in, "%s", in_folder("in.ppm"));
+    (void)snprintf(in, sizeof in, "%s", in_directory("in.ppm"));
     for (size_t i = 0; i < ITEMS; i++) {
         char name[32];
         (void)snprintf(name, sizeof name, "%zu.ppm", i);
-        (void)snprintf(out[i], sizeof out[i], "%s", in_folder(name));
+        (void)snprintf(out[i], sizeof out[i], "%s", in_directory(name));
         items[i] = (gf_batch_item){.in = in, .out = out[i]};
     }
     if (gf_run_batch(filter, settings, items, ITEMS, &options, &error))
@@ -169,11 +169,11 @@ static gf_report run_bytes(const char *filter_name, const char *in, const char *
     gf_report report;
     gf_error error = {0};
 
-    (void)snprintf(paths[0], sizeof paths[0], "%s", in_folder(in));
-    (void)snprintf(paths[1], sizeof paths[1], "%s", in_folder(second ? second : in));
-    (void)snprintf(to, sizeof to, "%s", in_folder(out ? out : ""));
+    (void)snprintf(paths[0], sizeof paths[0], "%s", in_directory(in));
+    (void)snprintf(paths[1], sizeof paths[1], "%s", in_directory(second ? second : in));
+    (void)snprintf(to, sizeof to, "%s", in_directory(out ? out : ""));
     if (samples)
-        assert_int_equal(gf_settings_set(settings, "out", in_folder(samples), NULL), GF_OK);
+        assert_int_equal(gf_settings_set(settings, "out", in_directory(samples), NULL), GF_OK);
     if (gf_run_file(engine, filter, settings, names, out ? to : NULL, &options, &result, &report,
                     &error))
         fail_msg("%s", error.message);
@@ -220,19 +220,19 @@ static void counts_the_bytes_of_a_pipe(void **state) {
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < 3; k++) {
             put_picture(kinds[k]);
-            assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+            assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
             const pid_t feeder = fork();
             if (feeder == 0) {
                 char from[1200], to[1200];
-                (void)snprintf(from, sizeof from, "%s", in_folder(kinds[k]));
-                (void)snprintf(to, sizeof to, "%s", in_folder("pipe"));
+                (void)snprintf(from, sizeof from, "%s", in_directory(kinds[k]));
+                (void)snprintf(to, sizeof to, "%s", in_directory("pipe"));
                 execlp("cp", "cp", from, to, (char *)NULL);
                 _exit(127);
             }
             const gf_report report = run_bytes(names[i], "pipe", NULL, "o.ppm", NULL);
             assert_int_equal(report.in_bytes, file_size(kinds[k]));
             assert_int_equal(waitpid(feeder, NULL, 0), feeder);
-            assert_int_equal(unlink(in_folder("pipe")), 0);
+            assert_int_equal(unlink(in_directory("pipe")), 0);
         }
 }
 
@@ -258,14 +258,14 @@ static void counts_no_bytes_in_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reports_every_strip, empty_folder),
-        cmocka_unit_test_teardown(reports_a_whole_image, empty_folder),
-        cmocka_unit_test_teardown(reports_the_item, empty_folder),
-        cmocka_unit_test_teardown(counts_the_bytes_of_files, empty_folder),
-        cmocka_unit_test_teardown(counts_all_inputs_and_samples, empty_folder),
-        cmocka_unit_test_teardown(counts_the_bytes_of_a_pipe, empty_folder),
-        cmocka_unit_test_teardown(counts_no_bytes_in_memory, empty_folder),
+        cmocka_unit_test_teardown(reports_every_strip, empty_directory),
+        cmocka_unit_test_teardown(reports_a_whole_image, empty_directory),
+        cmocka_unit_test_teardown(reports_the_item, empty_directory),
+        cmocka_unit_test_teardown(counts_the_bytes_of_files, empty_directory),
+        cmocka_unit_test_teardown(counts_all_inputs_and_samples, empty_directory),
+        cmocka_unit_test_teardown(counts_the_bytes_of_a_pipe, empty_directory),
+        cmocka_unit_test_teardown(counts_no_bytes_in_memory, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -24,24 +24,24 @@ static void put_picture(const char *name, unsigned width, unsigned height) {
     const size_t head = (size_t)sprintf((char *)file, "P5 %u %u 255\n", width, height);
     for (size_t i = 0; i < (size_t)width * height; i++)
         file[head + i] = (unsigned char)(i * 7 + i / width);
-    put_bytes(in_folder(name), file, head + (size_t)width * height);
+    put_bytes(in_directory(name), file, head + (size_t)width * height);
     free(file);
 }
 
-/* Create settings of hist with these files in the test folder; NULL: not set. */
+/* Create settings of hist with these files in the test directory; NULL: not set. */
 static gf_settings *hist_settings(const char *text, const char *samples, const char *mask) {
     gf_settings *settings = test_settings(gf_filter_find("hist"), text);
 
     if (samples)
-        assert_int_equal(gf_settings_set(settings, "out", in_folder(samples), NULL), GF_OK);
+        assert_int_equal(gf_settings_set(settings, "out", in_directory(samples), NULL), GF_OK);
     if (mask)
-        assert_int_equal(gf_settings_set(settings, "mask", in_folder(mask), NULL), GF_OK);
+        assert_int_equal(gf_settings_set(settings, "mask", in_directory(mask), NULL), GF_OK);
     return settings;
 }
 
 static gf_status run_hist(const gf_settings *settings, uint64_t max_memory,
                           const gf_file_options *options, gf_result **result, gf_error *error) {
-    const char *const paths[1] = {in_folder("in.pgm")};
+    const char *const paths[1] = {in_directory("in.pgm")};
     gf_engine *engine = open_engine(max_memory);
     gf_status status = gf_run_file(engine, gf_filter_find("hist"), settings, paths, NULL, options,
                                    result, NULL, error);
@@ -67,8 +67,8 @@ static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error)
     record->has_result = result != NULL;
     if (result)
         assert_int_equal(gf_result_cell(result, 0, 0, 0).low, 0);
-    assert_int_equal(access(in_folder("new.csv"), F_OK), -1);
-    assert_bytes(in_folder("old.png"), "old", 3);
+    assert_int_equal(access(in_directory("new.csv"), F_OK), -1);
+    assert_bytes(in_directory("old.png"), "old", 3);
     if (record->returned) {
         error->status = record->returned;
         (void)strcpy(error->message, "ready: not now");
@@ -84,21 +84,21 @@ static void commits_outputs_after_ready(void **state) {
 
     (void)state;
     put_picture("in.pgm", 20, 10);
-    put_bytes(in_folder("old.png"), "old", 3);
+    put_bytes(in_directory("old.png"), "old", 3);
     gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
     assert_message(&error, "ready: not now");
     assert_null(result);
     assert_true(record.calls == 1 && record.has_result);
-    assert_int_equal(access(in_folder("new.csv"), F_OK), -1);
-    assert_bytes(in_folder("old.png"), "old", 3);
+    assert_int_equal(access(in_directory("new.csv"), F_OK), -1);
+    assert_bytes(in_directory("old.png"), "old", 3);
     assert_int_equal(count_files(false), 2);
     record = (ready_record){.returned = GF_OK};
     assert_int_equal(run_hist(settings, 0, &options, NULL, &error), GF_OK);
     assert_true(record.calls == 1 && record.has_result);
-    assert_int_equal(access(in_folder("new.csv"), F_OK), 0);
+    assert_int_equal(access(in_directory("new.csv"), F_OK), 0);
     size_t size;
-    char *png = (char *)get_bytes(in_folder("old.png"), &size);
+    char *png = (char *)get_bytes(in_directory("old.png"), &size);
     assert_memory_equal(png, "\x89PNG", 4);
     free(png);
     assert_int_equal(count_files(false), 3);
@@ -109,18 +109,18 @@ static void ready_has_no_result_for_images(void **state) {
     ready_record record = {.returned = GF_OK};
     const gf_file_options options = {.ready = on_ready, .ready_context = &record};
     const gf_filter *smooth = gf_filter_find("smooth");
-    const char *const paths[1] = {in_folder("in.pgm")};
+    const char *const paths[1] = {in_directory("in.pgm")};
     gf_settings *settings = test_settings(smooth, "");
     gf_engine *engine = open_engine(0);
 
     (void)state;
     put_picture("in.pgm", 20, 10);
-    put_bytes(in_folder("old.png"), "old", 3);
-    assert_int_equal(gf_run_file(engine, smooth, settings, paths, in_folder("out.png"), &options,
+    put_bytes(in_directory("old.png"), "old", 3);
+    assert_int_equal(gf_run_file(engine, smooth, settings, paths, in_directory("out.png"), &options,
                                  NULL, NULL, NULL),
                      GF_OK);
     assert_true(record.calls == 1 && !record.has_result);
-    assert_int_equal(access(in_folder("out.png"), F_OK), 0);
+    assert_int_equal(access(in_directory("out.png"), F_OK), 0);
     gf_engine_close(engine);
     gf_settings_free(settings);
 }
@@ -129,8 +129,8 @@ static void ready_has_no_result_for_images(void **state) {
 static void run_limited(const char *text) {
     int how;
 
-    put_bytes(in_folder("s.csv"), "old", 3);
-    put_bytes(in_folder("m.pam"), "old", 3);
+    put_bytes(in_directory("s.csv"), "old", 3);
+    put_bytes(in_directory("m.pam"), "old", 3);
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -146,8 +146,8 @@ static void run_limited(const char *text) {
     }
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_int_equal(how, 0);
-    assert_bytes(in_folder("s.csv"), "old", 3);
-    assert_bytes(in_folder("m.pam"), "old", 3);
+    assert_bytes(in_directory("s.csv"), "old", 3);
+    assert_bytes(in_directory("m.pam"), "old", 3);
     assert_int_equal(count_files(false), 3);
 }
 
@@ -184,23 +184,23 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
     gf_engine *engine = open_engine(max_memory);
     pid_t child = -1;
 
-    (void)snprintf(path, sizeof path, "%s", in_folder(piped ? "pipe" : "in.pgm"));
+    (void)snprintf(path, sizeof path, "%s", in_directory(piped ? "pipe" : "in.pgm"));
     if (piped) {
         fflush(NULL);
-        assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+        assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
         child = fork();
         assert_true(child >= 0);
         if (child == 0) {
-            execlp("cp", "cp", in_folder("in.pgm"), in_folder("pipe"), (char *)NULL);
+            execlp("cp", "cp", in_directory("in.pgm"), in_directory("pipe"), (char *)NULL);
             _exit(1);
         }
     }
-    gf_status status = gf_run_file(engine, filter, settings, paths, in_folder("out.pgm"), &options,
-                                   NULL, NULL, error);
+    gf_status status = gf_run_file(engine, filter, settings, paths, in_directory("out.pgm"),
+                                   &options, NULL, NULL, error);
     if (piped) {
         (void)kill(child, SIGKILL);
         (void)waitpid(child, NULL, 0);
-        assert_int_equal(unlink(in_folder("pipe")), 0);
+        assert_int_equal(unlink(in_directory("pipe")), 0);
     }
     gf_engine_close(engine);
     gf_settings_free(settings);
@@ -277,7 +277,7 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     gf_settings *settings = test_settings(filter, "");
     gf_report report;
 
-    (void)snprintf(path, sizeof path, "%s", in_folder("in.pgm"));
+    (void)snprintf(path, sizeof path, "%s", in_directory("in.pgm"));
     gf_task task = gf_task_begin(engine, filter, &report);
     const gf_file_options options = {0};
     const char *const paths[] = {path};
@@ -296,36 +296,36 @@ static void keep(void) {}
 
 static void replace(void) {
     struct stat info;
-    assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
+    assert_int_equal(stat(in_directory("in.pgm"), &info), 0);
     put_picture("other.pgm", 20, 10);
     const struct timespec times[2] = {info.st_atim, info.st_mtim};
-    assert_int_equal(utimensat(AT_FDCWD, in_folder("other.pgm"), times, 0), 0);
-    assert_int_equal(rename(in_folder("other.pgm"), in_folder("in.pgm")), 0);
+    assert_int_equal(utimensat(AT_FDCWD, in_directory("other.pgm"), times, 0), 0);
+    assert_int_equal(rename(in_directory("other.pgm"), in_directory("in.pgm")), 0);
 }
 
 static void touch(void) {
     const struct timespec times[2] = {{1, 5}, {1, 5}};
-    assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, in_directory("in.pgm"), times, 0), 0);
 }
 
 /* Change the time within the same second. */
 static void touch_within_a_second(void) {
     struct stat info;
-    assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
+    assert_int_equal(stat(in_directory("in.pgm"), &info), 0);
     const long other = info.st_mtim.tv_nsec == 0 ? 1 : info.st_mtim.tv_nsec - 1;
     const struct timespec times[2] = {info.st_atim, {info.st_mtim.tv_sec, other}};
-    assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, in_directory("in.pgm"), times, 0), 0);
 }
 
 static void append_byte(void) {
     struct stat info;
-    assert_int_equal(stat(in_folder("in.pgm"), &info), 0);
-    FILE *file = fopen(in_folder("in.pgm"), "ab");
+    assert_int_equal(stat(in_directory("in.pgm"), &info), 0);
+    FILE *file = fopen(in_directory("in.pgm"), "ab");
     assert_non_null(file);
     fputc(0, file);
     fclose(file);
     const struct timespec times[2] = {info.st_atim, info.st_mtim};
-    assert_int_equal(utimensat(AT_FDCWD, in_folder("in.pgm"), times, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, in_directory("in.pgm"), times, 0), 0);
 }
 
 static void detects_changed_files(void **state) {
@@ -349,14 +349,14 @@ static void checks_the_output_before_measuring(void **state) {
     (void)state;
     /* A truncated PNG: opening it does not detect the damage. */
     const gf_file_options png = {.format = "png"};
-    assert_int_equal(save_image(in_folder("in.pgm"), &format, pixels, NULL, &png, 1, &error),
+    assert_int_equal(save_image(in_directory("in.pgm"), &format, pixels, NULL, &png, 1, &error),
                      GF_OK);
-    assert_int_equal(truncate(in_folder("in.pgm"), 100), 0);
+    assert_int_equal(truncate(in_directory("in.pgm"), 100), 0);
     free(pixels);
-    assert_int_equal(mkdir(in_folder("out.pgm"), 0700), 0);
+    assert_int_equal(mkdir(in_directory("out.pgm"), 0700), 0);
     assert_int_equal(normalize(false, 0, &error), GF_FAILED);
     assert_message(&error, "/out.pgm: is a directory");
-    assert_int_equal(rmdir(in_folder("out.pgm")), 0);
+    assert_int_equal(rmdir(in_directory("out.pgm")), 0);
     assert_int_equal(normalize(false, 0, &error), GF_FAILED);
     assert_message(&error, "/in.pgm: ");
     assert_int_equal(count_files(false), 1);
@@ -373,7 +373,7 @@ static void dry_run_writes_nothing(void **state) {
 
     (void)state;
     put_picture("in.pgm", 20, 10);
-    put_bytes(in_folder("old.png"), "old", 3);
+    put_bytes(in_directory("old.png"), "old", 3);
     gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
     assert_message(&error, "old.png: already exists");
@@ -381,14 +381,14 @@ static void dry_run_writes_nothing(void **state) {
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_OK);
     assert_null(result);
     assert_int_equal(record.calls, 0);
-    assert_bytes(in_folder("old.png"), "old", 3);
+    assert_bytes(in_directory("old.png"), "old", 3);
     assert_int_equal(count_files(false), 2);
     gf_settings_free(settings);
     settings = hist_settings("bins=4 extract=1", "none/new.csv", "old.png");
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
     assert_message(&error, "its directory does not exist");
     gf_settings_free(settings);
-    assert_int_equal(truncate(in_folder("in.pgm"), 4), 0);
+    assert_int_equal(truncate(in_directory("in.pgm"), 4), 0);
     settings = hist_settings("bins=4", NULL, NULL);
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
     assert_message(&error, "in.pgm");
@@ -402,17 +402,17 @@ static void dry_run_writes_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(commits_outputs_after_ready, empty_folder),
-        cmocka_unit_test_teardown(ready_has_no_result_for_images, empty_folder),
-        cmocka_unit_test_teardown(keeps_all_files_if_one_output_fails, empty_folder),
-        cmocka_unit_test_teardown(rejects_one_file_for_two_outputs, empty_folder),
-        cmocka_unit_test_teardown(held_images_count_against_memory, empty_folder),
-        cmocka_unit_test_teardown(held_samples_get_half_of_the_rest, empty_folder),
-        cmocka_unit_test_teardown(holds_samples_of_images_in_memory, empty_folder),
-        cmocka_unit_test_teardown(detects_changed_files, empty_folder),
-        cmocka_unit_test_teardown(checks_the_output_before_measuring, empty_folder),
-        cmocka_unit_test_teardown(dry_run_writes_nothing, empty_folder),
+        cmocka_unit_test_teardown(commits_outputs_after_ready, empty_directory),
+        cmocka_unit_test_teardown(ready_has_no_result_for_images, empty_directory),
+        cmocka_unit_test_teardown(keeps_all_files_if_one_output_fails, empty_directory),
+        cmocka_unit_test_teardown(rejects_one_file_for_two_outputs, empty_directory),
+        cmocka_unit_test_teardown(held_images_count_against_memory, empty_directory),
+        cmocka_unit_test_teardown(held_samples_get_half_of_the_rest, empty_directory),
+        cmocka_unit_test_teardown(holds_samples_of_images_in_memory, empty_directory),
+        cmocka_unit_test_teardown(detects_changed_files, empty_directory),
+        cmocka_unit_test_teardown(checks_the_output_before_measuring, empty_directory),
+        cmocka_unit_test_teardown(dry_run_writes_nothing, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

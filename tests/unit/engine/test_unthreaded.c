@@ -4,13 +4,13 @@
 #include "testing.h"
 
 static int count_threads(void) {
-    DIR *folder = opendir("/proc/self/task");
+    DIR *directory = opendir("/proc/self/task");
     int count = 0;
 
-    assert_non_null(folder);
-    while (readdir(folder))
+    assert_non_null(directory);
+    while (readdir(directory))
         count++;
-    closedir(folder);
+    closedir(directory);
     return count;
 }
 
@@ -34,15 +34,15 @@ static void unthreaded_engines_start_none(void **state) {
     const gf_filter *filter = gf_filter_find("smooth");
     const png_spec spec = {.width = 1500, .height = 1503, .color = 2, .depth = 8, .seed = 46500};
     png_bytes file = {0};
-    const char *in = in_folder("large.png");
+    const char *in = in_directory("large.png");
     char out[2048], other[2048];
 
     (void)state;
     png_make(&spec, &file, NULL, NULL);
     put_bytes(in, file.data, file.size);
     free(file.data);
-    snprintf(out, sizeof out, "%s", in_folder("large-out.png"));
-    snprintf(other, sizeof other, "%s", in_folder("large-other.png"));
+    snprintf(out, sizeof out, "%s", in_directory("large-out.png"));
+    snprintf(other, sizeof other, "%s", in_directory("large-other.png"));
     gf_settings *settings = test_settings(filter, "");
     for (int unthreaded = 0; unthreaded < 2; unthreaded++) {
         const gf_engine_options options = {
@@ -74,5 +74,5 @@ int main(void) {
         cmocka_unit_test(unthreaded_engines_start_none),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -181,7 +181,8 @@ static void reads_back(void **state) {
         test_fill(&image, TEST_UNIFORM, &random);
         uint64_t digest = gf_digest_rows(0, &image.rows, gf_row_bytes(&format));
         assert_int_equal(
-            gf_sink_open(in_folder(kinds[k].name), &format, NULL, &options, 1, &sink, NULL), GF_OK);
+            gf_sink_open(in_directory(kinds[k].name), &format, NULL, &options, 1, &sink, NULL),
+            GF_OK);
         assert_int_equal(sink->ops->write(sink, image.rows.data, image.stride, format.height, NULL),
                          GF_OK);
         assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
@@ -249,5 +250,5 @@ int main(void) {
         cmocka_unit_test(is_off_by_default), cmocka_unit_test(reads_back),
         cmocka_unit_test(digests_rows),      cmocka_unit_test(golden_counts_against_memory),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -124,7 +124,7 @@ static void every_encoder_and_backend(void **state) {
     char in[1200], out[1200];
 
     (void)state;
-    snprintf(in, sizeof in, "%s", in_folder("in.png"));
+    snprintf(in, sizeof in, "%s", in_directory("in.png"));
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (int type = GF_U8; type <= GF_U16; type++) {
             test_image image = test_image_new((gf_format){333, 257, channels, (gf_type)type}, 0);
@@ -136,7 +136,7 @@ static void every_encoder_and_backend(void **state) {
                 for (int e = 0; e < count; e++) {
                     if (!(kinds[k].channels >> channels & 1) || (type == GF_U16 && !kinds[k].wide))
                         continue;
-                    snprintf(out, sizeof out, "%s", in_folder(kinds[k].name));
+                    snprintf(out, sizeof out, "%s", in_directory(kinds[k].name));
                     const gf_report report =
                         run(engines[e], settings, in, out, kinds[k].compression);
                     assert_true(report.counts_clipped);
@@ -162,8 +162,8 @@ static void copied_rows_are_not_counted(void **state) {
         const gf_type type = i < 3 ? GF_U8 : GF_F32;
         test_image image = test_image_new((gf_format){20, 10, 3, type}, 0);
         test_fill(&image, TEST_SMOOTH, &random);
-        snprintf(in, sizeof in, "%s", in_folder(i < 3 ? "in.ppm" : "in.pfm"));
-        snprintf(out, sizeof out, "%s", in_folder(outs[i]));
+        snprintf(in, sizeof in, "%s", in_directory(i < 3 ? "in.ppm" : "in.pfm"));
+        snprintf(out, sizeof out, "%s", in_directory(outs[i]));
         test_put(in, &image);
         const gf_report report = run(engine, settings, in, out, NULL);
         assert_false(report.counts_clipped);
@@ -199,9 +199,9 @@ static void counts_in_batches(void **state) {
         test_image image = test_image_new((gf_format){50, 40, i % 2 ? 3 : 4, GF_U8}, 0);
         test_fill(&image, i % 3 ? TEST_UNIFORM : TEST_SMOOTH, &random);
         snprintf(name, sizeof name, "in%d.png", i);
-        snprintf(ins[i], sizeof ins[i], "%s", in_folder(name));
+        snprintf(ins[i], sizeof ins[i], "%s", in_directory(name));
         snprintf(name, sizeof name, "out%d.png", i);
-        snprintf(outs[i], sizeof outs[i], "%s", in_folder(name));
+        snprintf(outs[i], sizeof outs[i], "%s", in_directory(name));
         items[i] = (gf_batch_item){.in = ins[i], .out = outs[i]};
         test_put(ins[i], &image);
         want[i] = count_golden(settings, &image);
@@ -285,5 +285,5 @@ int main(void) {
         cmocka_unit_test(counts_in_batches),         cmocka_unit_test(brightness_of_flat_areas),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -231,10 +231,10 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     unsigned char *all = NULL;
     gf_error error = {0};
 
-    snprintf(float_path, sizeof float_path, "%s", in_folder("in.pfm"));
-    snprintf(byte_path, sizeof byte_path, "%s", in_folder("in.png"));
+    snprintf(float_path, sizeof float_path, "%s", in_directory("in.pfm"));
+    snprintf(byte_path, sizeof byte_path, "%s", in_directory("in.png"));
     for (int i = 0; i < 4; i++)
-        snprintf(out_paths[i], sizeof out_paths[i], "%s", in_folder(outs[i]));
+        snprintf(out_paths[i], sizeof out_paths[i], "%s", in_directory(outs[i]));
     const char *in = float_path;
     const gf_batch_item items[2] = {{.in = float_path, .out = out_paths[2]},
                                     {.in = byte_path, .out = out_paths[3]}};
@@ -279,8 +279,8 @@ static void images_in_files(void **state) {
     (void)state;
     test_fill(&floats, TEST_EXTREMES, &random);
     test_fill(&bytes, TEST_SMOOTH, &random);
-    test_put(in_folder("in.pfm"), &floats);
-    test_put(in_folder("in.png"), &bytes);
+    test_put(in_directory("in.pfm"), &floats);
+    test_put(in_directory("in.png"), &bytes);
     unsigned char *want = run_files(&hosts[0], "golden", &size);
     for (size_t i = 1; i < HOSTS; i++)
         for (int b = 0; b < 2; b++) {
@@ -305,9 +305,9 @@ static void loaded_images(void **state) {
     memcpy(file, head, sizeof head - 1);
     for (size_t i = 0; i < 28; i++)
         file[sizeof head - 1 + i] = (unsigned char)(i % 4 < 3 ? 37 * i + 1 : 1 + 40 * (i / 4));
-    put_bytes(in_folder("in.hdr"), file, sizeof file);
+    put_bytes(in_directory("in.hdr"), file, sizeof file);
     for (size_t i = 0; i < HOSTS; i++) {
-        const char *path = in_folder("in.hdr");
+        const char *path = in_directory("in.hdr");
         enter(&hosts[i]);
         const gf_status status = gf_load_file(path, NULL, &format, &got, NULL);
         leave(&hosts[i], "gf_load_file");
@@ -377,12 +377,12 @@ static void callbacks_of_a_batch(void **state) {
 
     (void)state;
     test_fill(&image, TEST_UNIFORM, &random);
-    snprintf(in, sizeof in, "%s", in_folder("small.pgm"));
+    snprintf(in, sizeof in, "%s", in_directory("small.pgm"));
     test_put(in, &image);
     for (int i = 0; i < 6; i++) {
         char name[16];
         snprintf(name, sizeof name, "small%d.pgm", i);
-        snprintf(outs[i], sizeof outs[i], "%s", in_folder(name));
+        snprintf(outs[i], sizeof outs[i], "%s", in_directory(name));
         items[i] = (gf_batch_item){.in = in, .out = outs[i]};
     }
     for (size_t i = 0; i < HOSTS; i++) {
@@ -413,9 +413,9 @@ static void other_calls(void **state) {
 
     (void)state;
     memcpy(file, head, sizeof head - 1);
-    put_bytes(in_folder("one.pfm"), file, sizeof file);
+    put_bytes(in_directory("one.pfm"), file, sizeof file);
     for (size_t i = 0; i < HOSTS; i++) {
-        const char *path = in_folder("one.pfm");
+        const char *path = in_directory("one.pfm");
         gf_settings *settings = test_settings(smooth, "weight=0.7 keep-brightness");
         gf_settings *effective;
         gf_file_info info;
@@ -446,5 +446,5 @@ int main(void) {
         cmocka_unit_test(callbacks_of_a_batch), cmocka_unit_test(other_calls),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -1,7 +1,6 @@
 /* Huffman codes of the deflate encoder: comparison with codes made by hand, and the description of
  * codes in a block header. */
 
-
 #include "io/deflate.h"
 #include "testing.h"
 

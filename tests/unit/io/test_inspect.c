@@ -7,7 +7,7 @@ static gf_file_info inspect(const char *name) {
     gf_error error = {0};
 
     memset(&info, 0xa5, sizeof info);
-    if (gf_inspect_file(in_folder(name), NULL, &info, &error) != GF_OK)
+    if (gf_inspect_file(in_directory(name), NULL, &info, &error) != GF_OK)
         fail_msg("%s", error.message);
     return info;
 }
@@ -24,7 +24,7 @@ static void put_png(const char *name, const png_spec *spec) {
     png_bytes file;
 
     png_make(spec, &file, NULL, NULL);
-    put_bytes(in_folder(name), file.data, file.size);
+    put_bytes(in_directory(name), file.data, file.size);
     free(file.data);
 }
 
@@ -128,10 +128,11 @@ static void reads_only_the_beginning(void **state) {
 
     (void)state;
     png_make(&(png_spec){.width = 300, .height = 200, .color = 2, .depth = 8}, &file, NULL, NULL);
-    put_bytes(in_folder("x.png"), file.data, file.size / 2);
+    put_bytes(in_directory("x.png"), file.data, file.size / 2);
     free(file.data);
     assert_int_equal(inspect("x.png").format.width, 300);
-    assert_int_equal(gf_load_file(in_folder("x.png"), NULL, &format, &pixels, &error), GF_FAILED);
+    assert_int_equal(gf_load_file(in_directory("x.png"), NULL, &format, &pixels, &error),
+                     GF_FAILED);
     assert_message(&error, "ends too early");
     assert_null(pixels);
 }
@@ -157,7 +158,7 @@ static void identifies_netpbm_files(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        put_bytes(in_folder("x"), cases[i].bytes, strlen(cases[i].bytes));
+        put_bytes(in_directory("x"), cases[i].bytes, strlen(cases[i].bytes));
         const gf_file_info info = inspect("x");
         assert_string_equal(info.kind, cases[i].kind);
         assert_string_equal(info.stored, cases[i].stored);
@@ -185,7 +186,8 @@ static void identifies_formats_of_stb(void **state) {
         gf_error error = {0};
         assert_non_null(pixels);
         pixels[3] = 1; /* a BMP with alpha 0 everywhere has no alpha channel */
-        if (save_image(in_folder(cases[i].name), &format, pixels, NULL, NULL, 1, &error) != GF_OK)
+        if (save_image(in_directory(cases[i].name), &format, pixels, NULL, NULL, 1, &error) !=
+            GF_OK)
             fail_msg("%s", error.message);
         free(pixels);
         const gf_file_info info = inspect(cases[i].name);
@@ -210,8 +212,8 @@ static void loads_images(void **state) {
         gf_error error = {0};
         const gf_file_options options = {.force = true};
         assert_int_equal(
-            save_image(in_folder(names[i]), format, expected, NULL, &options, 2, &error), GF_OK);
-        if (gf_load_file(in_folder(names[i]), NULL, &got, &pixels, &error) != GF_OK)
+            save_image(in_directory(names[i]), format, expected, NULL, &options, 2, &error), GF_OK);
+        if (gf_load_file(in_directory(names[i]), NULL, &got, &pixels, &error) != GF_OK)
             fail_msg("%s", error.message);
         assert_format(&got, format->width, format->height, format->channels, format->type);
         assert_memory_equal(pixels, expected, gf_row_bytes(format) * format->height);
@@ -225,10 +227,10 @@ static void rejects_unreadable_files(void **state) {
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(gf_inspect_file(in_folder("absent.png"), NULL, &info, &error), GF_FAILED);
+    assert_int_equal(gf_inspect_file(in_directory("absent.png"), NULL, &info, &error), GF_FAILED);
     assert_message(&error, "absent.png");
-    put_bytes(in_folder("text.png"), "this is text, and more than 16 bytes", 36);
-    assert_int_equal(gf_inspect_file(in_folder("text.png"), NULL, &info, &error), GF_FAILED);
+    put_bytes(in_directory("text.png"), "this is text, and more than 16 bytes", 36);
+    assert_int_equal(gf_inspect_file(in_directory("text.png"), NULL, &info, &error), GF_FAILED);
     assert_message(&error, "unsupported image format");
 }
 
@@ -241,14 +243,14 @@ static void enforces_the_limits(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("x.ppm"), "P6 5 3 255\n", 11);
-    FILE *file = fopen(in_folder("x.ppm"), "ab");
+    put_bytes(in_directory("x.ppm"), "P6 5 3 255\n", 11);
+    FILE *file = fopen(in_directory("x.ppm"), "ab");
     assert_non_null(file);
     for (int i = 0; i < 45; i++)
         fputc(i, file);
     assert_int_equal(fclose(file), 0);
 
-    const char *path = in_folder("x.ppm");
+    const char *path = in_directory("x.ppm");
     assert_int_equal(gf_inspect_file(path, &enough_pixels, &info, &error), GF_OK);
     assert_int_equal(gf_inspect_file(path, &few_pixels, &info, &error), GF_FAILED);
     assert_message(&error, "--max-pixels");
@@ -339,5 +341,5 @@ int main(void) {
         cmocka_unit_test(reports_devices),
     };
 
-    return cmocka_run_group_tests_name("inspect", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("inspect", tests, make_directory, remove_directory);
 }

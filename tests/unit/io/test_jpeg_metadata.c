@@ -135,10 +135,10 @@ static void make_file(const char *name, bool metadata) {
     gf_error error;
     size_t bytes;
 
-    assert_int_equal(save_image(in_folder(name), &format, pixels, NULL,
+    assert_int_equal(save_image(in_directory(name), &format, pixels, NULL,
                                 &(gf_file_options){.force = true}, 8, &error),
                      GF_OK);
-    unsigned char *plain = get_bytes(in_folder(name), &bytes);
+    unsigned char *plain = get_bytes(in_directory(name), &bytes);
     begin();
     make_exif(exif, false, 3);
     if (metadata) {
@@ -147,7 +147,7 @@ static void make_file(const char *name, bool metadata) {
     }
     put(plain + 2, bytes - 2);
     free(plain);
-    put_bytes(in_folder(name), jpeg, size);
+    put_bytes(in_directory(name), jpeg, size);
 }
 
 static const struct {
@@ -169,8 +169,8 @@ static void reports_dropped_metadata(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_file_options options = {.force = true, .strip = cases[i].strip};
         char in[1200], out[1200];
-        snprintf(in, sizeof in, "%s", in_folder(cases[i].in));
-        snprintf(out, sizeof out, "%s", in_folder("out.png"));
+        snprintf(in, sizeof in, "%s", in_directory(cases[i].in));
+        snprintf(out, sizeof out, "%s", in_directory("out.png"));
         const char *const ins[] = {in};
         assert_int_equal(gf_run_file(engine, gf_filter_find("smooth"), smooth, ins, out, &options,
                                      NULL, &report, NULL),
@@ -205,13 +205,13 @@ static void batches_report_each_image(void **state) {
 
     (void)state;
     for (int i = 0; i < 2; i++)
-        snprintf(ins[i], sizeof ins[i], "%s", in_folder(i ? "all.jpg" : "plain.jpg"));
+        snprintf(ins[i], sizeof ins[i], "%s", in_directory(i ? "all.jpg" : "plain.jpg"));
     make_file("all.jpg", true);
     make_file("plain.jpg", false);
     for (int i = 0; i < ITEMS; i++) {
         char name[32];
         snprintf(name, sizeof name, "out%d.png", i);
-        snprintf(outs[i], sizeof outs[i], "%s", in_folder(name));
+        snprintf(outs[i], sizeof outs[i], "%s", in_directory(name));
         items[i] = (gf_batch_item){.in = ins[i % 2], .out = outs[i]};
     }
     for (uint32_t devices = 0; devices < 3; devices++)
@@ -242,5 +242,5 @@ int main(void) {
         cmocka_unit_test(batches_report_each_image),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

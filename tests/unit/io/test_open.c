@@ -17,8 +17,8 @@ static void peeks_without_consuming(void **state) {
     size_t count;
 
     (void)state;
-    put_bytes(in_folder("a"), text, 36);
-    assert_int_equal(gf_input_open(&input, in_folder("a"), &error), GF_OK);
+    put_bytes(in_directory("a"), text, 36);
+    assert_int_equal(gf_input_open(&input, in_directory("a"), &error), GF_OK);
     assert_true(input.regular);
     assert_int_equal(input.size, 36);
     assert_int_equal(input.head_size, GF_PEEK);
@@ -47,13 +47,13 @@ static void rejects_unreadable_inputs(void **state) {
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(gf_input_open(&input, test_folder, &error), GF_FAILED);
-    assert_message(&error, "is a folder");
-    assert_int_equal(gf_source_open(in_folder("none.png"), NULL, &source, &error), GF_FAILED);
+    assert_int_equal(gf_input_open(&input, test_directory, &error), GF_FAILED);
+    assert_message(&error, "is a directory");
+    assert_int_equal(gf_source_open(in_directory("none.png"), NULL, &source, &error), GF_FAILED);
     assert_message(&error, "none.png: cannot open: No such file or directory");
     assert_null(source);
-    put_bytes(in_folder("a\nb.png"), "", 0);
-    assert_int_equal(gf_source_open(in_folder("a\nb.png"), NULL, &source, &error), GF_FAILED);
+    put_bytes(in_directory("a\nb.png"), "", 0);
+    assert_int_equal(gf_source_open(in_directory("a\nb.png"), NULL, &source, &error), GF_FAILED);
     assert_message(&error, "b.png: the file is empty");
 }
 
@@ -68,21 +68,21 @@ static void chooses_the_format(void **state) {
     (void)state;
     for (size_t i = 0; gf_output_formats()[i] != NULL; i++)
         assert_string_not_equal(gf_output_formats()[i], "");
-    assert_int_equal(gf_sink_open(in_folder("out.xyz"), &format, NULL, NULL, 1, &sink, &error),
+    assert_int_equal(gf_sink_open(in_directory("out.xyz"), &format, NULL, NULL, 1, &sink, &error),
                      GF_USAGE);
     assert_message(&error,
                    "out.xyz: cannot infer the format from this name; use a known extension "
                    "such as .png, or --format");
-    assert_int_equal(gf_sink_open(in_folder("png"), &format, NULL, NULL, 1, &sink, &error),
+    assert_int_equal(gf_sink_open(in_directory("png"), &format, NULL, NULL, 1, &sink, &error),
                      GF_USAGE);
     assert_int_equal(count_files(false), 0);
     const gf_file_options pam = {.format = "pam"};
-    assert_int_equal(save_image(in_folder("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
-    unsigned char *data = get_bytes(in_folder("x.png"), &size);
+    assert_int_equal(save_image(in_directory("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
+    unsigned char *data = get_bytes(in_directory("x.png"), &size);
     assert_memory_equal(data, "P7\n", 3);
     free(data);
     const gf_file_options unknown = {.format = "webp"};
-    assert_int_equal(gf_sink_open(in_folder("y.png"), &format, NULL, &unknown, 1, &sink, &error),
+    assert_int_equal(gf_sink_open(in_directory("y.png"), &format, NULL, &unknown, 1, &sink, &error),
                      GF_USAGE);
     assert_message(&error, "--format: cannot write 'webp'");
 }
@@ -99,25 +99,25 @@ static void writes_standard_output(void **state) {
     assert_true(child >= 0);
     if (child == 0) {
         gf_error error = {0};
-        int fd = open(in_folder("out"), O_WRONLY | O_CREAT, 0600);
+        int fd = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
         bool done = dup2(fd, STDOUT_FILENO) == STDOUT_FILENO &&
                     save_image("-", &format, "a", NULL, NULL, 1, &error) == GF_OK;
         _exit(done ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    unsigned char *data = get_bytes(in_folder("out"), &size);
+    unsigned char *data = get_bytes(in_directory("out"), &size);
     assert_memory_equal(data, "\x89PNG", 4);
     free(data);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(peeks_without_consuming, empty_folder),
-        cmocka_unit_test_teardown(rejects_unreadable_inputs, empty_folder),
-        cmocka_unit_test_teardown(chooses_the_format, empty_folder),
-        cmocka_unit_test_teardown(writes_standard_output, empty_folder),
+        cmocka_unit_test_teardown(peeks_without_consuming, empty_directory),
+        cmocka_unit_test_teardown(rejects_unreadable_inputs, empty_directory),
+        cmocka_unit_test_teardown(chooses_the_format, empty_directory),
+        cmocka_unit_test_teardown(writes_standard_output, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -14,62 +14,62 @@ static int unfinished(int count) {
 
 static void appears_only_when_committed(void **state) {
     (void)state;
-    gf_output *output = open_output(in_folder("a"), false);
-    assert_string_equal(gf_output_name(output), in_folder("a"));
+    gf_output *output = open_output(in_directory("a"), false);
+    assert_string_equal(gf_output_name(output), in_directory("a"));
     put_output(output, "hello");
-    assert_int_equal(access(in_folder("a"), F_OK), -1);
+    assert_int_equal(access(in_directory("a"), F_OK), -1);
     assert_int_equal(count_files(false), unfinished(1));
     commit(output);
-    assert_bytes(in_folder("a"), "hello", 5);
+    assert_bytes(in_directory("a"), "hello", 5);
     assert_int_equal(count_files(false), 1);
 }
 
 static void aborting_leaves_no_temporaries(void **state) {
     (void)state;
-    put_bytes(in_folder("a"), "old", 3);
-    gf_output *output = open_output(in_folder("a"), true);
+    put_bytes(in_directory("a"), "old", 3);
+    gf_output *output = open_output(in_directory("a"), true);
     put_output(output, "new");
     gf_output_close(output);
-    assert_bytes(in_folder("a"), "old", 3);
-    output = open_output(in_folder("b"), false);
+    assert_bytes(in_directory("a"), "old", 3);
+    output = open_output(in_directory("b"), false);
     gf_output_close(output);
     assert_int_equal(count_files(false), 1);
 }
 
 static void keeps_existing_files_without_force(void **state) {
     (void)state;
-    put_bytes(in_folder("a"), "old", 3);
-    assert_no_output(in_folder("a"), false, GF_FAILED,
+    put_bytes(in_directory("a"), "old", 3);
+    assert_no_output(in_directory("a"), false, GF_FAILED,
                      "/a: already exists; use --force to replace it");
     assert_int_equal(count_files(false), 1);
-    gf_output *output = open_output(in_folder("a"), true);
+    gf_output *output = open_output(in_directory("a"), true);
     put_output(output, "new!");
-    assert_bytes(in_folder("a"), "old", 3);
+    assert_bytes(in_directory("a"), "old", 3);
     commit(output);
-    assert_bytes(in_folder("a"), "new!", 4);
+    assert_bytes(in_directory("a"), "new!", 4);
     assert_int_equal(count_files(false), 1);
 }
 
 /* Create the target while its output is written or, with late, just before the rename. */
 static void keep_created(bool late) {
     gf_error error = {0};
-    gf_output *output = open_output(in_folder("a"), false);
+    gf_output *output = open_output(in_directory("a"), false);
     put_output(output, "ours");
     if (late)
         assert_int_equal(gf_output_prepare(output, &error), GF_OK);
-    put_bytes(in_folder("a"), "theirs", 6);
+    put_bytes(in_directory("a"), "theirs", 6);
     assert_int_equal(late ? gf_output_commit(output, &error) : gf_output_prepare(output, &error),
                      GF_FAILED);
     assert_message(&error, "/a: already exists; use --force to replace it");
     gf_output_close(output);
-    assert_bytes(in_folder("a"), "theirs", 6);
+    assert_bytes(in_directory("a"), "theirs", 6);
     assert_int_equal(count_files(false), 1);
 }
 
 static void keeps_files_created_during_the_run(void **state) {
     (void)state;
     keep_created(false);
-    empty_folder(NULL);
+    empty_directory(NULL);
     keep_created(true);
 }
 
@@ -78,14 +78,14 @@ static void prepares_before_it_names(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("a"), "old", 3);
-    gf_output *output = open_output(in_folder("a"), true);
+    put_bytes(in_directory("a"), "old", 3);
+    gf_output *output = open_output(in_directory("a"), true);
     put_output(output, "new");
     assert_int_equal(gf_output_prepare(output, &error), GF_OK);
-    assert_bytes(in_folder("a"), "old", 3);
+    assert_bytes(in_directory("a"), "old", 3);
     assert_int_equal(count_files(false), 1 + unfinished(1));
     gf_output_close(output);
-    assert_bytes(in_folder("a"), "old", 3);
+    assert_bytes(in_directory("a"), "old", 3);
     assert_int_equal(count_files(false), 1);
 }
 
@@ -96,27 +96,27 @@ static void rejects_a_second_output_to_a_file(void **state) {
     char dotted[4096];
 
     (void)state;
-    assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
-    assert_int_equal(symlink("sub", in_folder("other")), 0);
-    gf_output *output = open_output(in_folder("sub/a"), false);
-    assert_no_output(in_folder("sub/a"), false, GF_USAGE, "/sub/a: " TWICE);
-    assert_no_output(in_folder("sub/a"), true, GF_USAGE, TWICE);
-    assert_no_output(in_folder("sub/../sub/./a"), false, GF_USAGE, TWICE);
-    assert_no_output(in_folder("other/a"), false, GF_USAGE, TWICE);
-    gf_output *sibling = open_output(in_folder("a"), false);
+    assert_int_equal(mkdir(in_directory("sub"), 0700), 0);
+    assert_int_equal(symlink("sub", in_directory("other")), 0);
+    gf_output *output = open_output(in_directory("sub/a"), false);
+    assert_no_output(in_directory("sub/a"), false, GF_USAGE, "/sub/a: " TWICE);
+    assert_no_output(in_directory("sub/a"), true, GF_USAGE, TWICE);
+    assert_no_output(in_directory("sub/../sub/./a"), false, GF_USAGE, TWICE);
+    assert_no_output(in_directory("other/a"), false, GF_USAGE, TWICE);
+    gf_output *sibling = open_output(in_directory("a"), false);
     gf_output_close(sibling);
     commit(output);
     /* The file exists now and its output is closed: another output may open it. */
-    assert_no_output(in_folder("sub/a"), false, GF_FAILED, "already exists");
-    assert_int_equal(symlink("sub/a", in_folder("link")), 0);
-    output = open_output(in_folder("link"), true);
-    (void)snprintf(dotted, sizeof dotted, "%s/./sub//a", test_folder);
+    assert_no_output(in_directory("sub/a"), false, GF_FAILED, "already exists");
+    assert_int_equal(symlink("sub/a", in_directory("link")), 0);
+    output = open_output(in_directory("link"), true);
+    (void)snprintf(dotted, sizeof dotted, "%s/./sub//a", test_directory);
     assert_no_output(dotted, true, GF_USAGE, TWICE);
-    assert_no_output(in_folder("link"), true, GF_USAGE, TWICE);
+    assert_no_output(in_directory("link"), true, GF_USAGE, TWICE);
     gf_output_close(output);
-    commit(open_output(in_folder("sub/a"), true));
-    assert_int_equal(unlink(in_folder("sub/a")), 0);
-    assert_int_equal(rmdir(in_folder("sub")), 0);
+    commit(open_output(in_directory("sub/a"), true));
+    assert_int_equal(unlink(in_directory("sub/a")), 0);
+    assert_int_equal(rmdir(in_directory("sub")), 0);
 }
 
 /* Two outputs to one pipe would be mixed. /dev/null accepts any number of outputs. */
@@ -124,11 +124,11 @@ static void rejects_a_second_output_to_a_pipe(void **state) {
     gf_output *outputs[2];
 
     (void)state;
-    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
-    int reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
+    int reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);
-    gf_output *pipe = open_output(in_folder("pipe"), false);
-    assert_no_output(in_folder("pipe"), false, GF_USAGE, TWICE);
+    gf_output *pipe = open_output(in_directory("pipe"), false);
+    assert_no_output(in_directory("pipe"), false, GF_USAGE, TWICE);
     gf_output_close(pipe);
     close(reader);
     for (int i = 0; i < 2; i++)
@@ -147,13 +147,13 @@ static void commits_a_separate_file(void **state) {
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(gf_output_file_open(in_folder("a"), NULL, &file, &error), GF_OK);
-    assert_int_equal(access(in_folder("a"), F_OK), -1);
+    assert_int_equal(gf_output_file_open(in_directory("a"), NULL, &file, &error), GF_OK);
+    assert_int_equal(access(in_directory("a"), F_OK), -1);
     assert_int_equal(gf_output_file_write(file, "text", 4, &error), GF_OK);
     assert_int_equal(gf_output_commit(file, &error), GF_OK);
     gf_output_file_close(file);
-    assert_bytes(in_folder("a"), "text", 4);
-    assert_int_equal(gf_output_file_open(in_folder("a"), NULL, &file, &error), GF_FAILED);
+    assert_bytes(in_directory("a"), "text", 4);
+    assert_int_equal(gf_output_file_open(in_directory("a"), NULL, &file, &error), GF_FAILED);
     assert_null(file);
     gf_output_file_close(file);
     assert_int_equal(count_files(false), 1);
@@ -200,7 +200,7 @@ static void writes_every_byte(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof all; i++)
         all[i] = (unsigned char)next_random(&seed);
-    gf_output *output = open_output(in_folder("a"), false);
+    gf_output *output = open_output(in_directory("a"), false);
     assert_true(gf_output_seekable(output));
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         assert_int_equal(gf_output_write(output, all + used, pieces[i], &error), GF_OK);
@@ -215,15 +215,15 @@ static void writes_every_byte(void **state) {
     assert_int_equal(gf_output_seek(output, used, &error), GF_OK);
     assert_int_equal(gf_output_write(output, all + used, 500, &error), GF_OK);
     commit(output);
-    assert_bytes(in_folder("a"), all, used + 1000);
+    assert_bytes(in_directory("a"), all, used + 1000);
 }
 
 static void removes_temporaries_on_a_signal(void **state) {
     (void)state;
-    put_bytes(in_folder("old"), "old", 3);
-    gf_output *one = open_output(in_folder("a"), false);
-    gf_output *two = open_output(in_folder("old"), true);
-    gf_output *done = open_output(in_folder("done"), false);
+    put_bytes(in_directory("old"), "old", 3);
+    gf_output *one = open_output(in_directory("a"), false);
+    gf_output *two = open_output(in_directory("old"), true);
+    gf_output *done = open_output(in_directory("done"), false);
     put_output(one, "a");
     put_output(two, "b");
     commit(done);
@@ -232,7 +232,7 @@ static void removes_temporaries_on_a_signal(void **state) {
     gf_remove_temporaries();
     assert_int_equal(errno, 42);
     assert_int_equal(count_files(false), 2);
-    assert_bytes(in_folder("old"), "old", 3);
+    assert_bytes(in_directory("old"), "old", 3);
     gf_output_close(one);
     gf_output_close(two);
     gf_remove_temporaries();
@@ -242,7 +242,7 @@ static void removes_temporaries_on_a_signal(void **state) {
 static void releases_slots(void **state) {
     (void)state;
     for (int i = 0; i < 200; i++) {
-        gf_output *output = open_output(in_folder("a"), true);
+        gf_output *output = open_output(in_directory("a"), true);
         if (i % 2 == 0)
             commit(output);
         else
@@ -252,25 +252,25 @@ static void releases_slots(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(appears_only_when_committed, empty_folder),
-        cmocka_unit_test_teardown(aborting_leaves_no_temporaries, empty_folder),
-        cmocka_unit_test_teardown(keeps_existing_files_without_force, empty_folder),
-        cmocka_unit_test_teardown(keeps_files_created_during_the_run, empty_folder),
-        cmocka_unit_test_teardown(prepares_before_it_names, empty_folder),
-        cmocka_unit_test_teardown(rejects_a_second_output_to_a_file, empty_folder),
-        cmocka_unit_test_teardown(rejects_a_second_output_to_a_pipe, empty_folder),
-        cmocka_unit_test_teardown(commits_a_separate_file, empty_folder),
-        cmocka_unit_test_teardown(writes_devices_directly, empty_folder),
-        cmocka_unit_test_teardown(reports_a_full_disk, empty_folder),
-        cmocka_unit_test_teardown(writes_every_byte, empty_folder),
-        cmocka_unit_test_teardown(removes_temporaries_on_a_signal, empty_folder),
-        cmocka_unit_test_teardown(releases_slots, empty_folder),
+        cmocka_unit_test_teardown(appears_only_when_committed, empty_directory),
+        cmocka_unit_test_teardown(aborting_leaves_no_temporaries, empty_directory),
+        cmocka_unit_test_teardown(keeps_existing_files_without_force, empty_directory),
+        cmocka_unit_test_teardown(keeps_files_created_during_the_run, empty_directory),
+        cmocka_unit_test_teardown(prepares_before_it_names, empty_directory),
+        cmocka_unit_test_teardown(rejects_a_second_output_to_a_file, empty_directory),
+        cmocka_unit_test_teardown(rejects_a_second_output_to_a_pipe, empty_directory),
+        cmocka_unit_test_teardown(commits_a_separate_file, empty_directory),
+        cmocka_unit_test_teardown(writes_devices_directly, empty_directory),
+        cmocka_unit_test_teardown(reports_a_full_disk, empty_directory),
+        cmocka_unit_test_teardown(writes_every_byte, empty_directory),
+        cmocka_unit_test_teardown(removes_temporaries_on_a_signal, empty_directory),
+        cmocka_unit_test_teardown(releases_slots, empty_directory),
     };
 
     const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
 
     calls_setup.named = true;
     return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
 }

@@ -18,7 +18,7 @@ static void appear_together(void **state) {
     assert_int_equal(gf_outputs_commit(outputs, 4, &error), GF_OK);
     close_all(outputs, 4);
     for (int i = 0; i < 4; i++)
-        assert_bytes(in_folder(names[i]), names[i], 1);
+        assert_bytes(in_directory(names[i]), names[i], 1);
     assert_int_equal(count_files(false), 4);
 }
 
@@ -34,15 +34,15 @@ static void are_rolled_back(void **state) {
     const ino_t before = inode_of("old");
     for (int i = 0; i < 5; i++)
         outputs[i] = complete(names[i], i < 4);
-    put_bytes(in_folder("taken"), "theirs", 6);
+    put_bytes(in_directory("taken"), "theirs", 6);
     assert_int_equal(gf_outputs_commit(outputs, 5, &error), GF_FAILED);
     assert_message(&error, "/taken: already exists; use --force to replace it");
     assert_null(strstr(error.message, "before that"));
     close_all(outputs, 5);
     assert_int_equal(inode_of("old"), before);
-    assert_bytes(in_folder("old"), "old", 3);
-    assert_bytes(in_folder("older"), "old", 3);
-    assert_bytes(in_folder("taken"), "theirs", 6);
+    assert_bytes(in_directory("old"), "old", 3);
+    assert_bytes(in_directory("older"), "old", 3);
+    assert_bytes(in_directory("taken"), "theirs", 6);
     assert_int_equal(count_files(false), 3);
 }
 
@@ -75,7 +75,7 @@ static void leave_nothing_after_any_failed_call(void **state) {
         close_all(outputs, 3);
         assert_int_equal(count_files(false), status == GF_OK ? 3 : 2);
         for (int i = 1; i < 3; i++)
-            assert_bytes(in_folder(names[i]), status == GF_OK ? names[i] : "old",
+            assert_bytes(in_directory(names[i]), status == GF_OK ? names[i] : "old",
                          status == GF_OK ? 1 : 3);
         if (status != GF_OK) {
             failures++;
@@ -103,7 +103,7 @@ static void report_failed_rollbacks(void **state) {
     assert_message(&error, "/a was already written");
     assert_null(strstr(error.message, "/b was"));
     close_all(outputs, 3);
-    assert_bytes(in_folder("a"), "a", 1);
+    assert_bytes(in_directory("a"), "a", 1);
     assert_int_equal(count_files(false), 2);
 }
 
@@ -124,7 +124,7 @@ static void keep_files_that_cannot_be_restored(void **state) {
     assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
     assert_message(&error, "/a was already written; the file that it replaced is now ");
     close_all(outputs, 2);
-    assert_bytes(in_folder("a"), "a", 1);
+    assert_bytes(in_directory("a"), "a", 1);
     FILE *kept = fopen(strrchr(error.message, ' ') + 1, "rb");
     assert_non_null(kept);
     assert_int_equal(fread(bytes, 1, sizeof bytes, kept), 3);
@@ -143,20 +143,21 @@ static void create_deleted_targets(void **state) {
         put_old("a");
         outputs[0] = complete("a", true);
         outputs[1] = complete("b", false);
-        assert_int_equal(unlink(in_folder("a")), 0);
+        assert_int_equal(unlink(in_directory("a")), 0);
         if (fails)
             put_old("b");
         assert_int_equal(gf_outputs_commit(outputs, 2, &error), fails ? GF_FAILED : GF_OK);
         assert_null(strstr(error.message, "before that"));
         close_all(outputs, 2);
         assert_int_equal(count_files(false), fails ? 1 : 2);
-        assert_bytes(in_folder(fails ? "b" : "a"), fails ? "old" : "a", fails ? 3 : 1);
+        assert_bytes(in_directory(fails ? "b" : "a"), fails ? "old" : "a", fails ? 3 : 1);
         (void)count_files(true);
     }
 }
 
-/* A folder that now has the name of the target is kept, whether the output is the last or not. */
-static void do_not_move_folders(void **state) {
+/* A directory that now has the name of the target is kept, whether the output is the last or not.
+ */
+static void do_not_move_directories(void **state) {
     (void)state;
     for (int slot = 0; slot < 2; slot++) {
         gf_output *outputs[2];
@@ -164,19 +165,19 @@ static void do_not_move_folders(void **state) {
         put_old("a");
         outputs[slot] = complete("a", true);
         outputs[1 - slot] = complete("b", true);
-        assert_int_equal(unlink(in_folder("a")), 0);
-        assert_int_equal(mkdir(in_folder("a"), 0700), 0);
-        put_bytes(in_folder("a/in"), "", 0);
+        assert_int_equal(unlink(in_directory("a")), 0);
+        assert_int_equal(mkdir(in_directory("a"), 0700), 0);
+        put_bytes(in_directory("a/in"), "", 0);
         assert_int_equal(gf_outputs_commit(outputs, 2, &error), GF_FAILED);
         assert_message(&error, "/a: cannot rename the output to its final name: Is a directory");
         close_all(outputs, 2);
         assert_int_equal(count_files(false), 1);
-        assert_int_equal(unlink(in_folder("a/in")), 0);
-        assert_int_equal(rmdir(in_folder("a")), 0);
+        assert_int_equal(unlink(in_directory("a/in")), 0);
+        assert_int_equal(rmdir(in_directory("a")), 0);
     }
 }
 
-/* In an append-only folder (chattr +a), files can be created but neither renamed nor removed. */
+/* In an append-only directory (chattr +a), files can be created but neither renamed nor removed. */
 static void create_no_temporary_that_cannot_be_removed(void **state) {
     gf_output *output;
     gf_error error = {0};
@@ -185,12 +186,12 @@ static void create_no_temporary_that_cannot_be_removed(void **state) {
     put_old("a");
     calls_setup.append_only = true;
     assert_no_output(
-        in_folder("a"), true, GF_FAILED,
+        in_directory("a"), true, GF_FAILED,
         "/a: its directory is append-only, so files in it cannot be replaced or removed; "
         "write to another directory");
-    assert_bytes(in_folder("a"), "old", 3);
+    assert_bytes(in_directory("a"), "old", 3);
     assert_int_equal(count_files(false), 1);
-    assert_int_equal(gf_output_open(in_folder("b"), NULL, false, &output, &error),
+    assert_int_equal(gf_output_open(in_directory("b"), NULL, false, &output, &error),
                      named ? GF_FAILED : GF_OK);
     if (output != NULL)
         commit(output);
@@ -207,7 +208,7 @@ static void create_no_temporary_that_cannot_be_removed(void **state) {
     }
 }
 
-/* The folder does not report that it is append-only. */
+/* The directory does not report that it is append-only. */
 static void report_a_temporary_that_cannot_be_removed(void **state) {
     gf_error error = {0};
 
@@ -223,16 +224,16 @@ static void report_a_temporary_that_cannot_be_removed(void **state) {
     const char *last = strrchr(error.message, '/');
     assert_non_null(last);
     assert_int_equal(strncmp(last, "/.a.gpufilter-", 14), 0);
-    assert_int_equal(access(in_folder(last + 1), F_OK), 0);
+    assert_int_equal(access(in_directory(last + 1), F_OK), 0);
     gf_output_close(output);
-    assert_bytes(in_folder("a"), "old", 3);
+    assert_bytes(in_directory("a"), "old", 3);
 }
 
 static void replace_both(void) {
-    assert_int_equal(unlink(in_folder("a")), 0);
-    put_bytes(in_folder("a"), "theirs", 6);
-    assert_int_equal(unlink(in_folder("b")), 0);
-    put_bytes(in_folder("b"), "theirs", 6);
+    assert_int_equal(unlink(in_directory("a")), 0);
+    put_bytes(in_directory("a"), "theirs", 6);
+    assert_int_equal(unlink(in_directory("b")), 0);
+    put_bytes(in_directory("b"), "theirs", 6);
 }
 
 /* A rollback keeps files that another process has created since. */
@@ -252,8 +253,8 @@ static void keep_files_created_during_the_commit(void **state) {
     assert_int_equal(gf_outputs_commit(outputs, 3, &error), GF_FAILED);
     assert_message(&error, "/c: already exists");
     close_all(outputs, 3);
-    assert_bytes(in_folder("a"), "theirs", 6);
-    assert_bytes(in_folder("b"), "theirs", 6);
+    assert_bytes(in_directory("a"), "theirs", 6);
+    assert_bytes(in_directory("b"), "theirs", 6);
     assert_int_equal(count_files(false), 2);
 }
 
@@ -291,16 +292,16 @@ int main(void) {
         BOTH(report_failed_rollbacks),
         BOTH(keep_files_that_cannot_be_restored),
         BOTH(create_deleted_targets),
-        BOTH(do_not_move_folders),
+        BOTH(do_not_move_directories),
         BOTH(create_no_temporary_that_cannot_be_removed),
         BOTH(report_a_temporary_that_cannot_be_removed),
         BOTH(keep_files_created_during_the_commit),
         BOTH(are_committed_with_signals_blocked),
     };
     const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
 
     named = true;
     return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
 }

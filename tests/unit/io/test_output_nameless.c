@@ -17,7 +17,7 @@ static void are_reachable_before_the_commit(void **state) {
     assert_int_equal(gf_output_commit(output, NULL), GF_OK);
     gf_output_close(output);
     struct stat after;
-    assert_int_equal(stat(in_folder("a"), &after), 0);
+    assert_int_equal(stat(in_directory("a"), &after), 0);
     assert_int_equal(after.st_ino, before.st_ino);
     assert_memory_equal(&after.st_mtim, &before.st_mtim, sizeof after.st_mtim);
     assert_null(gf_output_pending_path(NULL));
@@ -41,7 +41,7 @@ static void leave_nothing_when_killed(void **state) {
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
-    assert_bytes(in_folder("a"), "old", 3);
+    assert_bytes(in_directory("a"), "old", 3);
     assert_int_equal(count_files(false), 1);
 }
 
@@ -52,7 +52,7 @@ static void use_temporary_names_without_proc(void **state) {
     assert_int_equal(count_files(false), 1);
     assert_int_equal(gf_output_commit(output, NULL), GF_OK);
     gf_output_close(output);
-    assert_bytes(in_folder("a"), "a", 1);
+    assert_bytes(in_directory("a"), "a", 1);
 }
 
 /* The system creates an unnamed file but cannot link it: AppArmor, FUSE, some file systems. */
@@ -67,7 +67,7 @@ static void are_copied_if_they_cannot_be_linked(void **state) {
         gf_output *outputs[3];
         gf_error error = {0};
         put_old("a");
-        assert_int_equal(chmod(in_folder("a"), 0604), 0);
+        assert_int_equal(chmod(in_directory("a"), 0604), 0);
         const ino_t before = inode_of("a");
         for (int i = 0; i < 3; i++)
             outputs[i] = complete(names[i], i < 2);
@@ -82,14 +82,14 @@ static void are_copied_if_they_cannot_be_linked(void **state) {
         assert_null(strstr(error.message, "before that"));
         close_all(outputs, 3);
         assert_int_equal(count_files(false), fails ? 2 : 3);
-        assert_int_equal(stat(in_folder("a"), &info), 0);
+        assert_int_equal(stat(in_directory("a"), &info), 0);
         assert_int_equal(info.st_mode & 07777, 0604);
         assert_int_equal(info.st_ino == before, fails);
         if (!fails)
             assert_memory_equal(&info.st_mtim, &made.st_mtim, sizeof info.st_mtim);
         for (int i = 0; i < 3; i++)
             if (!fails || i != 1)
-                assert_bytes(in_folder(names[i]), fails ? "old" : names[i], fails ? 3 : 1);
+                assert_bytes(in_directory(names[i]), fails ? "old" : names[i], fails ? 3 : 1);
         (void)count_files(true);
         (void)begin(state);
     }
@@ -118,9 +118,9 @@ static void are_copied_completely(void **state) {
         if (fails) {
             assert_message(
                 &error, "/a: cannot rename the output to its final name: No space left on device");
-            assert_bytes(in_folder("a"), "old", 3);
+            assert_bytes(in_directory("a"), "old", 3);
         } else {
-            assert_bytes(in_folder("a"), bytes, sizeof bytes);
+            assert_bytes(in_directory("a"), bytes, sizeof bytes);
         }
         assert_int_equal(count_files(true), 1);
         (void)begin(state);
@@ -137,9 +137,9 @@ int main(void) {
         BOTH(are_copied_completely),
     };
     const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
 
     named = true;
     return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
 }

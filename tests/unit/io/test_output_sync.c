@@ -1,5 +1,5 @@
-/* Order of syncs: data is synced before an output gets its name, its folder after. Each test runs
- * with unnamed files (O_TMPFILE) and with temporary names. */
+/* Order of syncs: data is synced before an output gets its name, its directory after. Each test
+ * runs with unnamed files (O_TMPFILE) and with temporary names. */
 #include "output_util.h"
 
 /* Check the system calls that prepare and commit one output. */
@@ -41,12 +41,12 @@ static void sync_before_they_replace_new_targets(void **state) {
             assert_int_equal(gf_output_prepare(output, &error), GF_OK);
         assert_int_equal(gf_output_commit(output, &error), GF_OK);
         gf_output_close(output);
-        assert_bytes(in_folder("a"), "", 0);
+        assert_bytes(in_directory("a"), "", 0);
         if (late && !named)
             assert_string_equal(calls, "lDLR");
         else if (!late)
             assert_string_equal(calls, named ? "DnR" : "DlLR");
-        assert_int_equal(unlink(in_folder("a")), 0);
+        assert_int_equal(unlink(in_directory("a")), 0);
     }
 }
 
@@ -73,7 +73,7 @@ static void report_disk_errors(void **state) {
         assert_int_equal(status, GF_FAILED);
         assert_message(&error, messages[i]);
         gf_output_close(output);
-        assert_bytes(in_folder("a"), "old", i < 2 ? 3 : 0);
+        assert_bytes(in_directory("a"), "old", i < 2 ? 3 : 0);
         assert_int_equal(count_files(false), 1);
     }
 }
@@ -83,8 +83,8 @@ static void do_not_sync_pipes(void **state) {
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
-    const int reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
+    const int reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);
     gf_output *output = open_as("pipe", false, GF_SYNC_ALWAYS);
     assert_int_equal(gf_output_prepare(output, &error), GF_OK);
@@ -103,9 +103,9 @@ int main(void) {
         BOTH(do_not_sync_pipes),
     };
     const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
 
     named = true;
     return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
 }

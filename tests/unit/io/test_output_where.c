@@ -1,5 +1,5 @@
-/* Location and permissions of outputs: links, folders, long names, modes and access control lists.
- * Each test runs with unnamed files (O_TMPFILE) and with temporary names. */
+/* Location and permissions of outputs: links, directories, long names, modes and access control
+ * lists. Each test runs with unnamed files (O_TMPFILE) and with temporary names. */
 #include "output_util.h"
 #include "testing.h"
 
@@ -11,12 +11,12 @@ static void keeps_permissions(void **state) {
 
     (void)state;
     mode_t mask = umask(022);
-    commit(open_output(in_folder("a"), false));
-    assert_int_equal(stat(in_folder("a"), &info), 0);
+    commit(open_output(in_directory("a"), false));
+    assert_int_equal(stat(in_directory("a"), &info), 0);
     assert_int_equal(info.st_mode & 07777, 0644);
-    assert_int_equal(chmod(in_folder("a"), 0606), 0);
-    commit(open_output(in_folder("a"), true));
-    assert_int_equal(stat(in_folder("a"), &info), 0);
+    assert_int_equal(chmod(in_directory("a"), 0606), 0);
+    commit(open_output(in_directory("a"), true));
+    assert_int_equal(stat(in_directory("a"), &info), 0);
     assert_int_equal(info.st_mode & 07777, 0606);
     umask(mask);
 }
@@ -40,28 +40,28 @@ static void put_acl(const char *path, const char *name, unsigned user) {
         test_skip("the file system has no access control lists");
 }
 
-/* A replaced file without a list gets none from the default list of its folder. An existing list of
- * a replaced file is kept. */
+/* A replaced file without a list gets none from the default list of its directory. An existing list
+ * of a replaced file is kept. */
 static void keeps_access_control_lists(void **state) {
     unsigned char before[256], after[256];
     struct stat info;
 
     (void)state;
-    put_bytes(in_folder("a"), "old", 3);
-    assert_int_equal(chmod(in_folder("a"), 0640), 0);
-    put_bytes(in_folder("b"), "old", 3);
-    put_acl(in_folder("b"), ACL, 4);
-    put_acl(in_folder(""), "system.posix_acl_default", 6);
-    commit(open_output(in_folder("a"), true));
-    commit(open_output(in_folder("b"), true));
-    assert_int_equal(removexattr(in_folder(""), "system.posix_acl_default"), 0);
-    assert_int_equal(stat(in_folder("a"), &info), 0);
+    put_bytes(in_directory("a"), "old", 3);
+    assert_int_equal(chmod(in_directory("a"), 0640), 0);
+    put_bytes(in_directory("b"), "old", 3);
+    put_acl(in_directory("b"), ACL, 4);
+    put_acl(in_directory(""), "system.posix_acl_default", 6);
+    commit(open_output(in_directory("a"), true));
+    commit(open_output(in_directory("b"), true));
+    assert_int_equal(removexattr(in_directory(""), "system.posix_acl_default"), 0);
+    assert_int_equal(stat(in_directory("a"), &info), 0);
     assert_int_equal(info.st_mode & 07777, 0640);
-    assert_int_equal(getxattr(in_folder("a"), ACL, after, sizeof after), -1);
-    put_bytes(in_folder("c"), "old", 3);
-    put_acl(in_folder("c"), ACL, 4);
-    assert_int_equal(getxattr(in_folder("c"), ACL, before, sizeof before), 44);
-    assert_int_equal(getxattr(in_folder("b"), ACL, after, sizeof after), 44);
+    assert_int_equal(getxattr(in_directory("a"), ACL, after, sizeof after), -1);
+    put_bytes(in_directory("c"), "old", 3);
+    put_acl(in_directory("c"), ACL, 4);
+    assert_int_equal(getxattr(in_directory("c"), ACL, before, sizeof before), 44);
+    assert_int_equal(getxattr(in_directory("b"), ACL, after, sizeof after), 44);
     assert_memory_equal(before, after, 44);
 }
 
@@ -69,33 +69,33 @@ static void follows_links(void **state) {
     struct stat info;
 
     (void)state;
-    put_bytes(in_folder("real"), "old", 3);
-    assert_int_equal(symlink("real", in_folder("link")), 0);
-    assert_no_output(in_folder("link"), false, GF_FAILED, "already exists");
-    gf_output *output = open_output(in_folder("link"), true);
+    put_bytes(in_directory("real"), "old", 3);
+    assert_int_equal(symlink("real", in_directory("link")), 0);
+    assert_no_output(in_directory("link"), false, GF_FAILED, "already exists");
+    gf_output *output = open_output(in_directory("link"), true);
     put_output(output, "new");
     commit(output);
-    assert_int_equal(lstat(in_folder("link"), &info), 0);
+    assert_int_equal(lstat(in_directory("link"), &info), 0);
     assert_true(S_ISLNK(info.st_mode));
-    assert_bytes(in_folder("real"), "new", 3);
-    assert_int_equal(symlink("nowhere", in_folder("dangling")), 0);
-    assert_no_output(in_folder("dangling"), true, GF_FAILED, "dangling symbolic link");
+    assert_bytes(in_directory("real"), "new", 3);
+    assert_int_equal(symlink("nowhere", in_directory("dangling")), 0);
+    assert_no_output(in_directory("dangling"), true, GF_FAILED, "dangling symbolic link");
     assert_int_equal(count_files(false), 3);
 }
 
-static void rejects_folders_and_invalid_paths(void **state) {
+static void rejects_directories_and_invalid_paths(void **state) {
     (void)state;
-    put_bytes(in_folder("file"), "x", 1);
-    assert_no_output(test_folder, true, GF_FAILED, "is a directory");
-    assert_no_output(in_folder("none/a.png"), false, GF_FAILED, "directory does not exist");
-    assert_no_output(in_folder("none/"), false, GF_FAILED, "is not a file name");
-    assert_no_output(in_folder("file/a.png"), false, GF_FAILED, "Not a directory");
+    put_bytes(in_directory("file"), "x", 1);
+    assert_no_output(test_directory, true, GF_FAILED, "is a directory");
+    assert_no_output(in_directory("none/a.png"), false, GF_FAILED, "directory does not exist");
+    assert_no_output(in_directory("none/"), false, GF_FAILED, "is not a file name");
+    assert_no_output(in_directory("file/a.png"), false, GF_FAILED, "Not a directory");
     assert_no_output("", false, GF_FAILED, "is not a file name");
     assert_int_equal(count_files(false), 1);
     if (geteuid() != 0) {
-        assert_int_equal(chmod(test_folder, 0500), 0);
-        assert_no_output(in_folder("a"), false, GF_FAILED, "Permission denied");
-        assert_int_equal(chmod(test_folder, 0700), 0);
+        assert_int_equal(chmod(test_directory, 0500), 0);
+        assert_no_output(in_directory("a"), false, GF_FAILED, "Permission denied");
+        assert_int_equal(chmod(test_directory, 0700), 0);
     }
 }
 
@@ -105,10 +105,10 @@ static void accepts_the_longest_names(void **state) {
     (void)state;
     memset(name, 'n', 255);
     name[255] = '\0';
-    gf_output *output = open_output(in_folder(name), false);
+    gf_output *output = open_output(in_directory(name), false);
     put_output(output, "x");
     commit(output);
-    assert_bytes(in_folder(name), "x", 1);
+    assert_bytes(in_directory(name), "x", 1);
 }
 
 /* Some file systems limit encrypted names to 143 bytes, and some accept only valid UTF-8. */
@@ -123,7 +123,7 @@ static void temporary_names_have_whole_characters(void **state) {
             memcpy(name + i, "\xe2\x82\xac", 3);
         name[sizeof name - 1] = '\0';
         calls_setup.named = true;
-        gf_output *output = open_output(in_folder(name), false);
+        gf_output *output = open_output(in_directory(name), false);
         const char *last = strrchr(gf_output_pending_path(output), '/') + 2;
         const char *end = strstr(last, ".gpufilter-");
         calls_setup.named = before;
@@ -137,18 +137,18 @@ static void temporary_names_have_whole_characters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(keeps_permissions, empty_folder),
-        cmocka_unit_test_teardown(keeps_access_control_lists, empty_folder),
-        cmocka_unit_test_teardown(follows_links, empty_folder),
-        cmocka_unit_test_teardown(rejects_folders_and_invalid_paths, empty_folder),
-        cmocka_unit_test_teardown(accepts_the_longest_names, empty_folder),
-        cmocka_unit_test_teardown(temporary_names_have_whole_characters, empty_folder),
+        cmocka_unit_test_teardown(keeps_permissions, empty_directory),
+        cmocka_unit_test_teardown(keeps_access_control_lists, empty_directory),
+        cmocka_unit_test_teardown(follows_links, empty_directory),
+        cmocka_unit_test_teardown(rejects_directories_and_invalid_paths, empty_directory),
+        cmocka_unit_test_teardown(accepts_the_longest_names, empty_directory),
+        cmocka_unit_test_teardown(temporary_names_have_whole_characters, empty_directory),
     };
 
     const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_folder, remove_folder);
+        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
 
     calls_setup.named = true;
     return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_folder, remove_folder);
+           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
 }

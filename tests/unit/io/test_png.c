@@ -210,7 +210,7 @@ static void carries_metadata(void **state) {
         for (size_t n = 0; n < CARRIED; n++)
             assert_chunk(&metadata.chunks[n], n);
 
-        const char *copy = in_folder("copy.png");
+        const char *copy = in_directory("copy.png");
         assert_int_equal(save_image(copy, &format, pixels, &metadata, &options, 2, &error), GF_OK);
         chunk_names(copy, names, sizeof names);
         assert_string_equal(names,
@@ -235,14 +235,14 @@ static void carries_metadata(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reads_all_types_and_depths, empty_folder),
-        cmocka_unit_test_teardown(reads_indices_past_the_palette_as_black, empty_folder),
-        cmocka_unit_test_teardown(drops_misplaced_transparent_colours, empty_folder),
-        cmocka_unit_test_teardown(writes_all_formats, empty_folder),
-        cmocka_unit_test_teardown(writes_every_level, empty_folder),
-        cmocka_unit_test_teardown(rejects_floats_and_oversized_images, empty_folder),
-        cmocka_unit_test_teardown(carries_metadata, empty_folder),
+        cmocka_unit_test_teardown(reads_all_types_and_depths, empty_directory),
+        cmocka_unit_test_teardown(reads_indices_past_the_palette_as_black, empty_directory),
+        cmocka_unit_test_teardown(drops_misplaced_transparent_colours, empty_directory),
+        cmocka_unit_test_teardown(writes_all_formats, empty_directory),
+        cmocka_unit_test_teardown(writes_every_level, empty_directory),
+        cmocka_unit_test_teardown(rejects_floats_and_oversized_images, empty_directory),
+        cmocka_unit_test_teardown(carries_metadata, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -120,11 +120,11 @@ static void damaged_metadata_is_reported(void **state) {
         gf_error error = {0};
 
         png_make(&spec, &file, NULL, NULL);
-        put_bytes(in_folder("x.png"), file.data, file.size);
+        put_bytes(in_directory("x.png"), file.data, file.size);
         free(file.data);
-        const char *const in = in_folder("x.png");
-        gf_status status = gf_run_file(engine, filter, settings, &in, in_folder("y.png"), &options,
-                                       NULL, NULL, &error);
+        const char *const in = in_directory("x.png");
+        gf_status status = gf_run_file(engine, filter, settings, &in, in_directory("y.png"),
+                                       &options, NULL, NULL, &error);
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails) {
             assert_message(&error, cases[i].extra.name);
@@ -132,10 +132,10 @@ static void damaged_metadata_is_reported(void **state) {
             assert_int_equal(count_files(false), 1); /* no output, no temporary file */
         }
         options.strip = true;
-        status = gf_run_file(engine, filter, settings, &in, in_folder("y.png"), &options, NULL,
+        status = gf_run_file(engine, filter, settings, &in, in_directory("y.png"), &options, NULL,
                              NULL, &error);
         assert_int_equal(status, GF_OK);
-        unlink(in_folder("y.png"));
+        unlink(in_directory("y.png"));
     }
     gf_engine_close(engine);
     gf_settings_free(settings);
@@ -231,14 +231,14 @@ static void limit_errors_name_the_option(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reports_truncation_everywhere, empty_folder),
-        cmocka_unit_test_teardown(reports_flipped_bytes, empty_folder),
-        cmocka_unit_test_teardown(reports_the_damaged_chunk, empty_folder),
-        cmocka_unit_test_teardown(damaged_metadata_is_reported, empty_folder),
-        cmocka_unit_test_teardown(rejects_unknown_critical_chunks, empty_folder),
-        cmocka_unit_test_teardown(rejects_chunks_before_the_header, empty_folder),
-        cmocka_unit_test_teardown(limit_errors_name_the_option, empty_folder),
+        cmocka_unit_test_teardown(reports_truncation_everywhere, empty_directory),
+        cmocka_unit_test_teardown(reports_flipped_bytes, empty_directory),
+        cmocka_unit_test_teardown(reports_the_damaged_chunk, empty_directory),
+        cmocka_unit_test_teardown(damaged_metadata_is_reported, empty_directory),
+        cmocka_unit_test_teardown(rejects_unknown_critical_chunks, empty_directory),
+        cmocka_unit_test_teardown(rejects_chunks_before_the_header, empty_directory),
+        cmocka_unit_test_teardown(limit_errors_name_the_option, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -88,7 +88,7 @@ static unsigned char *encode(const gf_format *format, const unsigned char *pixel
     const size_t row = gf_row_bytes(format);
     gf_sink *sink;
     gf_error error = {0};
-    if (gf_sink_open(in_folder("x.png"), format, NULL, &options, threads, &sink, &error))
+    if (gf_sink_open(in_directory("x.png"), format, NULL, &options, threads, &sink, &error))
         fail_msg("%s", error.message);
     for (uint64_t y = 0; y < format->height; y += rows) {
         const uint64_t n = format->height - y < rows ? format->height - y : rows;
@@ -98,7 +98,7 @@ static unsigned char *encode(const gf_format *format, const unsigned char *pixel
     assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
     assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
     sink->ops->close(sink);
-    return get_bytes(in_folder("x.png"), size);
+    return get_bytes(in_directory("x.png"), size);
 }
 
 static void check_image(gf_format format, const char *compression, int content, uint64_t seed) {
@@ -163,8 +163,8 @@ static void simd_levels_write_the_same_bytes(void **state) {
             size_t size;
             if (isa && !gf_isa_available((gf_isa)isa))
                 continue;
-            assert_int_equal(gf_output_open(in_folder("part"), &replacing, false, &output, &error),
-                             GF_OK);
+            assert_int_equal(
+                gf_output_open(in_directory("part"), &replacing, false, &output, &error), GF_OK);
             assert_int_equal(
                 open_encoder(&format, "balanced", (gf_isa)isa, 2, 1 << 28, output, &sink, &error),
                 GF_OK);
@@ -174,7 +174,7 @@ static void simd_levels_write_the_same_bytes(void **state) {
             assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
             assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
             sink->ops->close(sink);
-            unsigned char *bytes = get_bytes(in_folder("part"), &size);
+            unsigned char *bytes = get_bytes(in_directory("part"), &size);
             if (first) {
                 assert_int_equal(size, first_size);
                 assert_memory_equal(bytes, first, size);
@@ -341,13 +341,13 @@ static void chunks_contain_all_bytes(void **state) {
         size_t got, at = 0;
         for (size_t i = 0; i < size; i++)
             data[i] = (unsigned char)(i + 1);
-        assert_int_equal(gf_output_open(in_folder("chunks"), &replacing, false, &output, &error),
+        assert_int_equal(gf_output_open(in_directory("chunks"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(gf_png_idat_write_parts(output, data, size, MAX, &error), GF_OK);
         assert_int_equal(gf_output_prepare(output, &error), GF_OK);
         assert_int_equal(gf_output_commit(output, &error), GF_OK);
         gf_output_close(output);
-        file = get_bytes(in_folder("chunks"), &got);
+        file = get_bytes(in_directory("chunks"), &got);
         assert_int_equal(got, size + (size + MAX - 1) / MAX * 12);
         for (size_t done = 0, length; done < size; done += length, at += length + 12) {
             length = size - done < MAX ? size - done : MAX;
@@ -384,7 +384,8 @@ static void rejects_unknown_compressions(void **state) {
         gf_sink *sink;
         gf_error error = {0};
         assert_int_equal(
-            gf_sink_open(in_folder("y.png"), &format, NULL, &options, 1, &sink, &error), GF_USAGE);
+            gf_sink_open(in_directory("y.png"), &format, NULL, &options, 1, &sink, &error),
+            GF_USAGE);
         assert_non_null(strstr(error.message, "compression"));
         assert_null(sink);
     }
@@ -402,5 +403,5 @@ int main(void) {
         cmocka_unit_test(strips_match_those_above),
         cmocka_unit_test(rejects_unknown_compressions),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -46,13 +46,13 @@ static void may_be_closed_at_any_row(void **state) {
     for (uint64_t rows = 0; rows < format.height; rows += 83) {
         gf_sink *sink;
         gf_error error = {0};
-        assert_int_equal(gf_sink_open(in_folder("left.png"), &format, NULL, NULL, 4, &sink, &error),
-                         GF_OK);
+        assert_int_equal(
+            gf_sink_open(in_directory("left.png"), &format, NULL, NULL, 4, &sink, &error), GF_OK);
         if (rows)
             assert_int_equal(sink->ops->write(sink, pixels, gf_row_bytes(&format), rows, &error),
                              GF_OK);
         sink->ops->close(sink);
-        assert_int_equal(access(in_folder("left.png"), F_OK), -1);
+        assert_int_equal(access(in_directory("left.png"), F_OK), -1);
     }
     free(pixels);
 }
@@ -67,7 +67,7 @@ static void limits_the_threads_by_memory(void **state) {
         gf_output *output;
         gf_sink *sink = NULL;
         uint32_t threads;
-        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(
             open_encoder(&format, "fast", GF_ISA_PORTABLE, 8, max, output, &sink, &error), GF_OK);
@@ -92,7 +92,7 @@ static void wide_rows_are_counted(void **state) {
         const char *const effort = i ? "small" : "fast";
         gf_output *output;
         gf_sink *sink = NULL;
-        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(open_encoder(&format, effort, GF_ISA_PORTABLE, 1, UINT64_C(1) << 32,
                                       output, &sink, &error),
@@ -100,7 +100,7 @@ static void wide_rows_are_counted(void **state) {
         used[i] = sink->memory;
         sink->ops->close(sink);
         sink = NULL;
-        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(
             open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i], output, &sink, &error),
@@ -108,7 +108,7 @@ static void wide_rows_are_counted(void **state) {
         assert_int_equal(sink->threads, 0);
         sink->ops->close(sink);
         sink = NULL;
-        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(
             open_encoder(&format, effort, GF_ISA_PORTABLE, 4, used[i] - 1, output, &sink, &error),
@@ -130,7 +130,7 @@ static void failed_allocations_are_reported(void **state) {
         gf_output *output;
         gf_sink *sink = NULL;
         gf_error error = {0};
-        assert_int_equal(gf_output_open(in_folder("never"), &replacing, false, &output, &error),
+        assert_int_equal(gf_output_open(in_directory("never"), &replacing, false, &output, &error),
                          GF_OK);
         assert_int_equal(open_encoder(&format, "fast", GF_ISA_PORTABLE, threads, UINT64_MAX, output,
                                       &sink, &error),
@@ -149,5 +149,5 @@ int main(void) {
         cmocka_unit_test(limits_the_threads_by_memory),
         cmocka_unit_test(wide_rows_are_counted),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

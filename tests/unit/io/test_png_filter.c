@@ -1,6 +1,5 @@
 /* PNG row filters: golden against values computed by hand, SIMD against golden. */
 
-
 #include "io/png_filter.h"
 #include "testing.h"
 

@@ -1,6 +1,5 @@
 /* Probes of a PNG strip before its compression, and the choice of row filters. */
 
-
 #include "io/png.h"
 #include "testing.h"
 

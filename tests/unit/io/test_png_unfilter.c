@@ -1,6 +1,5 @@
 /* Unfiltering of PNG rows: golden against rows computed by hand, SIMD levels against golden. */
 
-
 #include "io/png_filter.h"
 #include "testing.h"
 

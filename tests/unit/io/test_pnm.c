@@ -10,8 +10,8 @@
 
 static gf_status load_text(const char *name, const void *data, size_t size, gf_format *format,
                            unsigned char **pixels, gf_error *error) {
-    put_bytes(in_folder(name), data, size);
-    return load_image(in_folder(name), NULL, 2, format, pixels, NULL, error);
+    put_bytes(in_directory(name), data, size);
+    return load_image(in_directory(name), NULL, 2, format, pixels, NULL, error);
 }
 
 static void assert_reads(const void *file, size_t size, uint64_t width, uint64_t height,
@@ -160,20 +160,20 @@ static void writes_exact_bytes(void **state) {
     gf_error error = {0};
 
     (void)state;
-    const char *path = in_folder("x.pgm");
+    const char *path = in_directory("x.pgm");
     assert_int_equal(save_image(path, &(gf_format){2, 1, 1, GF_U8}, "ab", NULL, NULL, 1, &error),
                      GF_OK);
     assert_bytes(path, TEXT("P5\n2 1\n255\nab"));
-    path = in_folder("x.PPM");
+    path = in_directory("x.PPM");
     assert_int_equal(save_image(path, &(gf_format){1, 1, 3, GF_U16}, deep, NULL, NULL, 1, &error),
                      GF_OK);
     assert_bytes(path, TEXT("P6\n1 1\n65535\n\x01\x02\xff\xfe\x00\x03"));
-    path = in_folder("x.pam");
+    path = in_directory("x.pam");
     assert_int_equal(save_image(path, &(gf_format){1, 1, 4, GF_U8}, "rgba", NULL, NULL, 1, &error),
                      GF_OK);
     assert_bytes(path, TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\n"
                             "ENDHDR\nrgba"));
-    path = in_folder("x.pfm");
+    path = in_directory("x.pfm");
     assert_int_equal(save_image(path, &(gf_format){1, 2, 1, GF_F32}, floats, NULL, NULL, 1, &error),
                      GF_OK);
     assert_bytes(path, TEXT("Pf\n1 2\n-1.0\n\x00\x00\x00\xc0\x00\x00\x80\x3f"));
@@ -196,7 +196,7 @@ static void reads_all_formats_that_it_writes(void **state) {
                     continue;
                 const gf_format format = {sizes[s][0], sizes[s][1], channels[i], (gf_type)type};
                 unsigned char *pixels = random_pixels(&format, (uint32_t)(i + s));
-                assert_round_trip(in_folder(names[i]), &format, pixels);
+                assert_round_trip(in_directory(names[i]), &format, pixels);
                 free(pixels);
             }
         }
@@ -244,10 +244,10 @@ static void assert_is_pfm(const char *path) {
 
 static void reads_pfm_of_both_orders(void **state) {
     (void)state;
-    put_bytes(in_folder("l.pfm"), pfm_little, sizeof pfm_little - 1);
-    assert_is_pfm(in_folder("l.pfm"));
-    put_bytes(in_folder("b.pfm"), pfm_big, sizeof pfm_big - 1);
-    assert_is_pfm(in_folder("b.pfm"));
+    put_bytes(in_directory("l.pfm"), pfm_little, sizeof pfm_little - 1);
+    assert_is_pfm(in_directory("l.pfm"));
+    put_bytes(in_directory("b.pfm"), pfm_big, sizeof pfm_big - 1);
+    assert_is_pfm(in_directory("b.pfm"));
 }
 
 /* Write bytes to a new FIFO from a child process. */
@@ -276,25 +276,26 @@ static void reads_pipes(void **state) {
     gf_error error = {0};
 
     (void)state;
-    pid_t child = feed(in_folder("fifo"), pfm_big, sizeof pfm_big - 1);
-    assert_is_pfm(in_folder("fifo"));
+    pid_t child = feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 1);
+    assert_is_pfm(in_directory("fifo"));
     wait_for(child);
-    unlink(in_folder("fifo"));
-    child = feed(in_folder("fifo"), TEXT("P5 3 2 255\nabcdef"));
-    assert_int_equal(load_image(in_folder("fifo"), NULL, 1, &format, &pixels, NULL, &error), GF_OK);
+    unlink(in_directory("fifo"));
+    child = feed(in_directory("fifo"), TEXT("P5 3 2 255\nabcdef"));
+    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
+                     GF_OK);
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
     wait_for(child);
-    unlink(in_folder("fifo"));
-    child = feed(in_folder("fifo"), pfm_big, sizeof pfm_big - 1);
-    assert_int_equal(load_image(in_folder("fifo"), &(gf_limits){.max_memory = 15}, 1, &format,
+    unlink(in_directory("fifo"));
+    child = feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 1);
+    assert_int_equal(load_image(in_directory("fifo"), &(gf_limits){.max_memory = 15}, 1, &format,
                                 &pixels, NULL, &error),
                      GF_FAILED);
     assert_message(&error, "--max-memory");
     wait_for(child);
-    unlink(in_folder("fifo"));
-    child = feed(in_folder("fifo"), pfm_big, sizeof pfm_big - 2);
-    assert_int_equal(load_image(in_folder("fifo"), NULL, 1, &format, &pixels, NULL, &error),
+    unlink(in_directory("fifo"));
+    child = feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 2);
+    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
                      GF_FAILED);
     assert_message(&error, "ends too early, in row 2 of 2");
     wait_for(child);
@@ -306,8 +307,8 @@ static void reads_standard_input(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("x.pgm"), TEXT("P5 3 2 255\nabcdef"));
-    assert_non_null(freopen(in_folder("x.pgm"), "rb", stdin));
+    put_bytes(in_directory("x.pgm"), TEXT("P5 3 2 255\nabcdef"));
+    assert_non_null(freopen(in_directory("x.pgm"), "rb", stdin));
     assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_OK);
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
@@ -320,15 +321,15 @@ static void writes_pfm_to_a_pipe(void **state) {
     unsigned char got[64];
 
     (void)state;
-    assert_int_equal(mkfifo(in_folder("out.pfm"), 0600), 0);
+    assert_int_equal(mkfifo(in_directory("out.pfm"), 0600), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        gf_status status = save_image(in_folder("out.pfm"), &(gf_format){2, 2, 1, GF_F32},
+        gf_status status = save_image(in_directory("out.pfm"), &(gf_format){2, 2, 1, GF_F32},
                                       pfm_pixels, NULL, NULL, 1, &error);
         _exit(status == GF_OK ? 0 : 1);
     }
-    FILE *file = fopen(in_folder("out.pfm"), "rb");
+    FILE *file = fopen(in_directory("out.pfm"), "rb");
     assert_non_null(file);
     size_t size = fread(got, 1, sizeof got, file);
     fclose(file);
@@ -359,8 +360,8 @@ static void limits_the_length_of_text(void **state) {
         memcpy(text, files[i].start, length);
         /* Valid text after the limit is not read. */
         memcpy(text + max + 100, "\n1 1 255\n1\n1\n", 14);
-        put_bytes(in_folder("x.pgm"), text, size);
-        assert_int_equal(load_image(in_folder("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
+        put_bytes(in_directory("x.pgm"), text, size);
+        assert_int_equal(load_image(in_directory("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
                          GF_FAILED);
         if (strstr(error.message, "too much text") == NULL &&
             strstr(error.message, "too long") == NULL &&
@@ -375,8 +376,8 @@ static void limits_the_length_of_text(void **state) {
     memset(text, 'x', size);
     memcpy(text, "P2 1 1 #", 8);
     memcpy(text + max - 100, "\n255\n7\n", 8);
-    put_bytes(in_folder("x.pgm"), text, max - 92);
-    assert_int_equal(load_image(in_folder("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
+    put_bytes(in_directory("x.pgm"), text, max - 92);
+    assert_int_equal(load_image(in_directory("x.pgm"), NULL, 1, &format, &pixels, NULL, &error),
                      GF_OK);
     assert_int_equal(pixels[0], 7);
     free(pixels);
@@ -385,19 +386,19 @@ static void limits_the_length_of_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(limits_the_length_of_text, empty_folder),
-        cmocka_unit_test_teardown(reads_headers, empty_folder),
-        cmocka_unit_test_teardown(reads_plain_formats, empty_folder),
-        cmocka_unit_test_teardown(rejects_formats_that_lose_values, empty_folder),
-        cmocka_unit_test_teardown(reports_damage, empty_folder),
-        cmocka_unit_test_teardown(writes_exact_bytes, empty_folder),
-        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_folder),
-        cmocka_unit_test_teardown(rejects_formats_by_extension, empty_folder),
-        cmocka_unit_test_teardown(reads_pfm_of_both_orders, empty_folder),
-        cmocka_unit_test_teardown(reads_pipes, empty_folder),
-        cmocka_unit_test_teardown(reads_standard_input, empty_folder),
-        cmocka_unit_test_teardown(writes_pfm_to_a_pipe, empty_folder),
+        cmocka_unit_test_teardown(limits_the_length_of_text, empty_directory),
+        cmocka_unit_test_teardown(reads_headers, empty_directory),
+        cmocka_unit_test_teardown(reads_plain_formats, empty_directory),
+        cmocka_unit_test_teardown(rejects_formats_that_lose_values, empty_directory),
+        cmocka_unit_test_teardown(reports_damage, empty_directory),
+        cmocka_unit_test_teardown(writes_exact_bytes, empty_directory),
+        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_directory),
+        cmocka_unit_test_teardown(rejects_formats_by_extension, empty_directory),
+        cmocka_unit_test_teardown(reads_pfm_of_both_orders, empty_directory),
+        cmocka_unit_test_teardown(reads_pipes, empty_directory),
+        cmocka_unit_test_teardown(reads_standard_input, empty_directory),
+        cmocka_unit_test_teardown(writes_pfm_to_a_pipe, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

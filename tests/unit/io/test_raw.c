@@ -52,7 +52,7 @@ static pid_t feed(const char *path, const void *data, size_t size) {
 
 static gf_status load_piped(const void *data, size_t size, const char *text, uint64_t strip,
                             unsigned char **pixels, gf_error *error) {
-    const char *path = in_folder("fifo");
+    const char *path = in_directory("fifo");
     const pid_t child = feed(path, data, size);
     const gf_status status = load_raw(path, text, strip, pixels, error);
 
@@ -66,11 +66,11 @@ static void assert_reads(const void *file, size_t size, const char *text, const 
     const gf_raw raw = shape(text);
     const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
 
-    put_bytes(in_folder("x.png"), file, size);
+    put_bytes(in_directory("x.png"), file, size);
     for (uint64_t strip = 1; strip <= raw.format.height; strip++) {
         unsigned char *pixels;
         gf_error error = {0};
-        if (load_raw(in_folder("x.png"), text, strip, &pixels, &error) != GF_OK)
+        if (load_raw(in_directory("x.png"), text, strip, &pixels, &error) != GF_OK)
             fail_msg("%s", error.message);
         assert_memory_equal(pixels, expected, bytes);
         free(pixels);
@@ -127,8 +127,8 @@ static void assert_fails(const void *file, size_t size, const char *text, const 
     unsigned char *pixels;
     gf_error error = {0};
 
-    put_bytes(in_folder("x.raw"), file, size);
-    assert_int_equal(load_raw(in_folder("x.raw"), text, 1, &pixels, &error), GF_FAILED);
+    put_bytes(in_directory("x.raw"), file, size);
+    assert_int_equal(load_raw(in_directory("x.raw"), text, 1, &pixels, &error), GF_FAILED);
     assert_message(&error, "x.raw: ");
     assert_message(&error, part);
     if (piped != NULL) {
@@ -163,8 +163,8 @@ static void enforces_the_limits(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("x.raw"), "abcdefghijkl", 12);
-    const char *path = in_folder("x.raw");
+    put_bytes(in_directory("x.raw"), "abcdefghijkl", 12);
+    const char *path = in_directory("x.raw");
     gf_limits limits = {.raw = &raw, .max_pixels = 5};
     assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
     assert_message(&error, "3x2 pixels are over the limit of 5; raise it with --max-pixels");
@@ -191,7 +191,7 @@ static void reports_the_format(void **state) {
                  {"1x1:f32be+4", "32-bit float raw, big-endian, offset 4"}};
 
     (void)state;
-    put_bytes(in_folder("x.raw"), "abcdefgh", 8);
+    put_bytes(in_directory("x.raw"), "abcdefgh", 8);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_raw raw = shape(cases[i].text);
         const gf_file_options options = {.raw = &raw};
@@ -199,12 +199,12 @@ static void reports_the_format(void **state) {
         gf_format format;
         void *pixels;
         gf_error error = {0};
-        assert_int_equal(gf_inspect_file(in_folder("x.raw"), &options, &info, &error), GF_OK);
+        assert_int_equal(gf_inspect_file(in_directory("x.raw"), &options, &info, &error), GF_OK);
         assert_string_equal(info.kind, "raw");
         assert_string_equal(info.stored, cases[i].stored);
         assert_string_equal(info.metadata, "");
         assert_true(gf_format_equal(&info.format, &raw.format));
-        assert_int_equal(gf_load_file(in_folder("x.raw"), &options, &format, &pixels, &error),
+        assert_int_equal(gf_load_file(in_directory("x.raw"), &options, &format, &pixels, &error),
                          GF_OK);
         assert_true(gf_format_equal(&format, &raw.format));
         free(pixels);
@@ -216,8 +216,8 @@ static void reads_standard_input(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("x"), "..abcdef", 8);
-    assert_non_null(freopen(in_folder("x"), "rb", stdin));
+    put_bytes(in_directory("x"), "..abcdef", 8);
+    assert_non_null(freopen(in_directory("x"), "rb", stdin));
     assert_int_equal(load_raw("-", "3x2:u8+2", 1, &pixels, &error), GF_OK);
     assert_memory_equal(pixels, "abcdef", 6);
     free(pixels);
@@ -246,18 +246,18 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
             memset(file, PAINT, raw.offset);
             for (size_t i = 0; i < bytes; i++)
                 file[raw.offset + i] = pixels[big ? i / size * size + size - 1 - i % size : i];
-            put_bytes(in_folder("x.raw"), file, raw.offset + bytes);
+            put_bytes(in_directory("x.raw"), file, raw.offset + bytes);
             for (uint32_t threads = 1; threads <= 16; threads += 5) {
                 const gf_limits limits = {.raw = &raw, .threads = threads};
                 gf_format format;
                 unsigned char *back;
                 gf_error error = {0};
                 gf_source *source;
-                assert_int_equal(gf_source_open(in_folder("x.raw"), &limits, &source, &error),
+                assert_int_equal(gf_source_open(in_directory("x.raw"), &limits, &source, &error),
                                  GF_OK);
                 assert_true(threads == 1 ? source->threads == 0 : source->threads > 1);
                 source->ops->close(source);
-                if (load_image(in_folder("x.raw"), &limits, 400, &format, &back, NULL, &error) !=
+                if (load_image(in_directory("x.raw"), &limits, 400, &format, &back, NULL, &error) !=
                     GF_OK)
                     fail_msg("%s", error.message);
                 assert_memory_equal(back, pixels, bytes);
@@ -278,23 +278,23 @@ static void writes_exact_bytes(void **state) {
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(
-        save_image(in_folder("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "abcd", NULL, NULL, 1, &error),
-        GF_OK);
-    assert_bytes(in_folder("a.raw"), TEXT("abcd"));
-    assert_int_equal(
-        save_image(in_folder("b.RAW"), &(gf_format){1, 1, 3, GF_U16}, deep, NULL, NULL, 1, &error),
-        GF_OK);
-    assert_bytes(in_folder("b.RAW"), TEXT("\x02\x01\xfe\xff\x03\x00"));
-    assert_int_equal(save_image(in_folder("c.dat"), &(gf_format){1, 2, 1, GF_F32}, floats, NULL,
+    assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "abcd", NULL,
+                                NULL, 1, &error),
+                     GF_OK);
+    assert_bytes(in_directory("a.raw"), TEXT("abcd"));
+    assert_int_equal(save_image(in_directory("b.RAW"), &(gf_format){1, 1, 3, GF_U16}, deep, NULL,
+                                NULL, 1, &error),
+                     GF_OK);
+    assert_bytes(in_directory("b.RAW"), TEXT("\x02\x01\xfe\xff\x03\x00"));
+    assert_int_equal(save_image(in_directory("c.dat"), &(gf_format){1, 2, 1, GF_F32}, floats, NULL,
                                 &raw, 1, &error),
                      GF_OK);
-    assert_bytes(in_folder("c.dat"), TEXT("\x00\x00\x80\x3f\x00\x00\x00\xc0"));
-    assert_int_equal(
-        save_image(in_folder("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "efgh", NULL, NULL, 1, &error),
-        GF_FAILED);
+    assert_bytes(in_directory("c.dat"), TEXT("\x00\x00\x80\x3f\x00\x00\x00\xc0"));
+    assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "efgh", NULL,
+                                NULL, 1, &error),
+                     GF_FAILED);
     assert_message(&error, "a.raw: already exists");
-    assert_bytes(in_folder("a.raw"), TEXT("abcd"));
+    assert_bytes(in_directory("a.raw"), TEXT("abcd"));
 }
 
 /* Every type and number of channels; small images, and one large enough for several threads. */
@@ -311,9 +311,9 @@ static void reads_all_formats_that_it_writes(void **state) {
                 unsigned char *pixels = random_pixels(&raw.format, channels), *back;
                 gf_format format;
                 gf_error error = {0};
-                if (save_image(in_folder("x.raw"), &raw.format, pixels, NULL, &options, 300,
+                if (save_image(in_directory("x.raw"), &raw.format, pixels, NULL, &options, 300,
                                &error) != GF_OK ||
-                    load_image(in_folder("x.raw"), &limits, 300, &format, &back, NULL, &error) !=
+                    load_image(in_directory("x.raw"), &limits, 300, &format, &back, NULL, &error) !=
                         GF_OK)
                     fail_msg("%s", error.message);
                 assert_memory_equal(back, pixels, gf_row_bytes(&raw.format) * raw.format.height);
@@ -326,17 +326,17 @@ static void reads_all_formats_that_it_writes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reads_every_type_and_order, empty_folder),
-        cmocka_unit_test_teardown(reads_channels_after_an_offset, empty_folder),
-        cmocka_unit_test_teardown(ignores_the_contents, empty_folder),
-        cmocka_unit_test_teardown(rejects_a_wrong_shape, empty_folder),
-        cmocka_unit_test_teardown(enforces_the_limits, empty_folder),
-        cmocka_unit_test_teardown(reports_the_format, empty_folder),
-        cmocka_unit_test_teardown(reads_standard_input, empty_folder),
-        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_folder),
-        cmocka_unit_test_teardown(writes_exact_bytes, empty_folder),
-        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_folder),
+        cmocka_unit_test_teardown(reads_every_type_and_order, empty_directory),
+        cmocka_unit_test_teardown(reads_channels_after_an_offset, empty_directory),
+        cmocka_unit_test_teardown(ignores_the_contents, empty_directory),
+        cmocka_unit_test_teardown(rejects_a_wrong_shape, empty_directory),
+        cmocka_unit_test_teardown(enforces_the_limits, empty_directory),
+        cmocka_unit_test_teardown(reports_the_format, empty_directory),
+        cmocka_unit_test_teardown(reads_standard_input, empty_directory),
+        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_directory),
+        cmocka_unit_test_teardown(writes_exact_bytes, empty_directory),
+        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

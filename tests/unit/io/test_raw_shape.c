@@ -115,5 +115,5 @@ int main(void) {
         cmocka_unit_test(rejects_other_text),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -106,14 +106,14 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
         unsigned char *pixels = random_pixels(format, (uint32_t)f);
         size_t size;
         unsigned char *file = make_file(format, pixels, &size);
-        put_bytes(in_folder(name_of(format)), file, size);
+        put_bytes(in_directory(name_of(format)), file, size);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             for (uint64_t strips = 1; strips <= 3; strips += 2) {
                 const gf_limits limits = {.threads = threads[t]};
                 gf_format got;
                 unsigned char *back;
                 gf_error error = {0};
-                if (load_image(in_folder(name_of(format)), &limits, format->height / strips + 1,
+                if (load_image(in_directory(name_of(format)), &limits, format->height / strips + 1,
                                &got, &back, NULL, &error) != GF_OK)
                     fail_msg("%s", error.message);
                 assert_true(gf_format_equal(&got, format));
@@ -138,10 +138,10 @@ static void reads_contiguous_rows(void **state) {
 
     (void)state;
     assert_non_null(got);
-    put_bytes(in_folder("x.pam"), file, size);
+    put_bytes(in_directory("x.pam"), file, size);
     for (uint32_t threads = 1; threads < 5; threads++) {
         const gf_limits limits = {.threads = threads};
-        assert_int_equal(gf_source_open(in_folder("x.pam"), &limits, &source, NULL), GF_OK);
+        assert_int_equal(gf_source_open(in_directory("x.pam"), &limits, &source, NULL), GF_OK);
         assert_int_equal(source->threads, threads > 1 ? threads : 0);
         memset(got, PAINT, bytes);
         assert_int_equal(source->ops->read(source, got, gf_row_bytes(&format), 1499, NULL), GF_OK);
@@ -173,9 +173,9 @@ static void reports_the_first_missing_row(void **state) {
             const gf_limits limits = {.threads = threads};
             gf_error error = {0};
             gf_source *source;
-            put_bytes(in_folder("x.pam"), file, size);
-            assert_int_equal(gf_source_open(in_folder("x.pam"), &limits, &source, NULL), GF_OK);
-            assert_int_equal(truncate(in_folder("x.pam"), (off_t)(size - 1234567)), 0);
+            put_bytes(in_directory("x.pam"), file, size);
+            assert_int_equal(gf_source_open(in_directory("x.pam"), &limits, &source, NULL), GF_OK);
+            assert_int_equal(truncate(in_directory("x.pam"), (off_t)(size - 1234567)), 0);
             assert_int_equal(source->ops->read(source, got, stride, 3000, &error), GF_FAILED);
             assert_message(&error, "x.pam: the file ends too early, in row 1766 of 3000");
             source->ops->close(source);
@@ -194,8 +194,8 @@ static void leaves_the_rest_of_standard_input(void **state) {
     char rest[8] = "";
 
     (void)state;
-    put_bytes(in_folder("two.pgm"), "P5 3 2 255\nabcdefP5 1", 21);
-    assert_non_null(freopen(in_folder("two.pgm"), "rb", stdin));
+    put_bytes(in_directory("two.pgm"), "P5 3 2 255\nabcdefP5 1", 21);
+    assert_non_null(freopen(in_directory("two.pgm"), "rb", stdin));
     assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_OK);
     assert_memory_equal(pixels, "abcdef", 6);
     assert_int_equal(fread(rest, 1, sizeof rest, stdin), 4);
@@ -245,10 +245,10 @@ static void write_all_formats(void) {
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             gf_error error = {0};
             uint32_t used;
-            if (write_image(in_folder(name_of(format)), format, pixels, threads[t], &used,
+            if (write_image(in_directory(name_of(format)), format, pixels, threads[t], &used,
                             &error) != GF_OK)
                 fail_msg("%s", error.message);
-            assert_bytes(in_folder(name_of(format)), file, size);
+            assert_bytes(in_directory(name_of(format)), file, size);
             assert_int_equal(count_files(true), 1);
         }
         free(file);
@@ -316,7 +316,7 @@ static void run_in_memory(const char *options, void (*run)(void)) {
     if (child == 0) {
         const int spaces = CLONE_NEWNS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
         if (unshare(spaces) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0 ||
-            mount("gpufilter-test", test_folder, "tmpfs", 0, options) != 0)
+            mount("gpufilter-test", test_directory, "tmpfs", 0, options) != 0)
             _exit(CANNOT);
         run();
         _exit(0);
@@ -341,12 +341,14 @@ static void write_by_several(void) {
     unsigned char *pixels = random_pixels(&format, 9);
     uint32_t used;
 
-    must(write_image(in_folder("x.pam"), &format, pixels, 4, &used, NULL) == GF_OK, "cannot write");
+    must(write_image(in_directory("x.pam"), &format, pixels, 4, &used, NULL) == GF_OK,
+         "cannot write");
     must(used == 4, "not written by 4 threads");
-    must(unlink(in_folder("x.pam")) == 0, "no output");
-    must(write_image(in_folder("x.pam"), &format, pixels, 2, &used, NULL) == GF_OK, "cannot write");
+    must(unlink(in_directory("x.pam")) == 0, "no output");
+    must(write_image(in_directory("x.pam"), &format, pixels, 2, &used, NULL) == GF_OK,
+         "cannot write");
     must(used == 0, "2 threads would be slower than 1");
-    must(unlink(in_folder("x.pam")) == 0, "no output");
+    must(unlink(in_directory("x.pam")) == 0, "no output");
     free(pixels);
     write_all_formats();
 }
@@ -361,7 +363,7 @@ static void fill_the_disk(void) {
             gf_error error = {0};
             uint32_t used;
             const gf_status status =
-                write_image(in_folder("x.pam"), &format, pixels, threads, &used, &error);
+                write_image(in_directory("x.pam"), &format, pixels, threads, &used, &error);
             if (height * 1000 > 2 << 20) {
                 must(status == GF_FAILED, "written to a full disk");
                 must(strstr(error.message, "x.pam: cannot write: No space left on device") != NULL,
@@ -389,15 +391,15 @@ static void survives_a_full_disk(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(swaps_any_number_of_bytes),
-        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_folder),
-        cmocka_unit_test_teardown(reads_contiguous_rows, empty_folder),
-        cmocka_unit_test_teardown(reports_the_first_missing_row, empty_folder),
-        cmocka_unit_test_teardown(leaves_the_rest_of_standard_input, empty_folder),
-        cmocka_unit_test_teardown(writes_the_same_bytes_with_any_threads, empty_folder),
+        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_directory),
+        cmocka_unit_test_teardown(reads_contiguous_rows, empty_directory),
+        cmocka_unit_test_teardown(reports_the_first_missing_row, empty_directory),
+        cmocka_unit_test_teardown(leaves_the_rest_of_standard_input, empty_directory),
+        cmocka_unit_test_teardown(writes_the_same_bytes_with_any_threads, empty_directory),
         cmocka_unit_test(writes_to_a_nonblocking_pipe),
-        cmocka_unit_test_teardown(writes_by_several_threads_in_memory, empty_folder),
-        cmocka_unit_test_teardown(survives_a_full_disk, empty_folder),
+        cmocka_unit_test_teardown(writes_by_several_threads_in_memory, empty_directory),
+        cmocka_unit_test_teardown(survives_a_full_disk, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -183,13 +183,13 @@ static void writes_the_expected_bytes(void **state) {
             if (strcmp(kinds[k], "npy") == 0 && !gf_host_is_little())
                 continue;
             snprintf(name, sizeof name, "%s.%s", examples[e].name, kinds[k]);
-            gf_sample_sink *sink = open_sink(in_folder(name), NULL, examples[e].layout);
+            gf_sample_sink *sink = open_sink(in_directory(name), NULL, examples[e].layout);
             assert_false(gf_sample_sink_wants_count(sink));
             examples[e].put(sink);
-            assert_int_equal(access(in_folder(name), F_OK), -1);
+            assert_int_equal(access(in_directory(name), F_OK), -1);
             finish(sink);
             char *want = expect(&examples[e], kinds[k], &size);
-            assert_bytes(in_folder(name), want, size);
+            assert_bytes(in_directory(name), want, size);
             free(want);
         }
     }
@@ -198,14 +198,14 @@ static void writes_the_expected_bytes(void **state) {
 static void writes_no_samples(void **state) {
     (void)state;
     for (size_t k = 0; k < 3; k++)
-        finish(open_sink(in_folder(kinds[k]), kinds[k], &rgb16));
-    assert_bytes(in_folder("csv"), "bin,x,y,channel,value\n", 22);
+        finish(open_sink(in_directory(kinds[k]), kinds[k], &rgb16));
+    assert_bytes(in_directory("csv"), "bin,x,y,channel,value\n", 22);
     static const char json[] =
         "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,"
         "\"fields\":[\"bin\",\"x\",\"y\",\"channel\",\"value\"],\"samples\":[]}\n";
-    assert_bytes(in_folder("json"), json, sizeof json - 1);
+    assert_bytes(in_directory("json"), json, sizeof json - 1);
     size_t size;
-    unsigned char *npy = get_bytes(in_folder("npy"), &size);
+    unsigned char *npy = get_bytes(in_directory("npy"), &size);
     assert_int_equal(size, 192);
     assert_non_null(strstr((char *)npy + 10, "'shape': (0,), }"));
     assert_int_equal(npy[191], '\n');
@@ -232,14 +232,14 @@ static void writes_large_positions(void **state) {
         "]}\n";
 
     (void)state;
-    gf_sample_sink *sink = open_sink(in_folder("a.csv"), NULL, &layout);
+    gf_sample_sink *sink = open_sink(in_directory("a.csv"), NULL, &layout);
     put(sink, 0, positions, "\1\2\3", 3);
     finish(sink);
-    assert_bytes(in_folder("a.csv"), csv, sizeof csv - 1);
-    sink = open_sink(in_folder("a.json"), NULL, &layout);
+    assert_bytes(in_directory("a.csv"), csv, sizeof csv - 1);
+    sink = open_sink(in_directory("a.json"), NULL, &layout);
     put(sink, 0, positions, "\1\2\3", 3);
     finish(sink);
-    assert_bytes(in_folder("a.json"), json, sizeof json - 1);
+    assert_bytes(in_directory("a.json"), json, sizeof json - 1);
 }
 
 /* ---- independent code ------------------------------------------------------------------------ */
@@ -294,13 +294,13 @@ static void writes_many_in_several_calls(void **state) {
     (void)state;
     for (size_t k = 0; k < 3; k++) {
         size_t size;
-        gf_sample_sink *sink = open_sink(in_folder("many"), kinds[k], &rgb16);
+        gf_sample_sink *sink = open_sink(in_directory("many"), kinds[k], &rgb16);
         put_many(sink);
         finish(sink);
         char *want = expect_many(kinds[k], &size);
-        assert_bytes(in_folder("many"), want, size);
+        assert_bytes(in_directory("many"), want, size);
         free(want);
-        empty_folder(NULL);
+        empty_directory(NULL);
     }
 }
 
@@ -314,7 +314,7 @@ static void numpy_loads_the_files(void **state) {
     }
     for (size_t e = 0; e < 2; e++) {
         gf_sample_sink *sink =
-            open_sink(in_folder(e == 0 ? "0.npy" : "1.npy"), NULL, examples[e].layout);
+            open_sink(in_directory(e == 0 ? "0.npy" : "1.npy"), NULL, examples[e].layout);
         examples[e].put(sink);
         finish(sink);
     }
@@ -327,17 +327,17 @@ static void numpy_loads_the_files(void **state) {
              "assert b.dtype.names == (\"bin\", \"x\", \"y\", \"channel\", \"value\")\n"
              "assert b.tolist() == [(5,0,0,0,0), (5,3,0,2,1234), (65535,1,1,1,65535)]\n"
              "assert b[\"value\"].dtype == np.uint16'",
-             in_folder("0.npy"), in_folder("1.npy"));
+             in_directory("0.npy"), in_directory("1.npy"));
     assert_int_equal(system(command), 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(writes_the_expected_bytes, empty_folder),
-        cmocka_unit_test_teardown(writes_no_samples, empty_folder),
-        cmocka_unit_test_teardown(writes_large_positions, empty_folder),
-        cmocka_unit_test_teardown(writes_many_in_several_calls, empty_folder),
-        cmocka_unit_test_teardown(numpy_loads_the_files, empty_folder),
+        cmocka_unit_test_teardown(writes_the_expected_bytes, empty_directory),
+        cmocka_unit_test_teardown(writes_no_samples, empty_directory),
+        cmocka_unit_test_teardown(writes_large_positions, empty_directory),
+        cmocka_unit_test_teardown(writes_many_in_several_calls, empty_directory),
+        cmocka_unit_test_teardown(numpy_loads_the_files, empty_directory),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

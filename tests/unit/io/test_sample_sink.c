@@ -59,12 +59,12 @@ static gf_status try_file(const char *path, const char *format, const gf_sample_
 
 /* ---- outputs that cannot seek ---------------------------------------------------------------- */
 
-/* Open both ends of a pipe in the folder. */
+/* Open both ends of a pipe in the directory. */
 static gf_sample_sink *open_pipe(const char *format, int *reader) {
-    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
-    *reader = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
+    *reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
     assert_int_not_equal(*reader, -1);
-    return open_sink(in_folder("pipe"), format, &grey8);
+    return open_sink(in_directory("pipe"), format, &grey8);
 }
 
 /* A pipe receives the same bytes as a file. */
@@ -76,7 +76,7 @@ static void writes_into_a_pipe(void **state) {
         int reader;
         gf_error error = {0};
 
-        gf_sample_sink *sink = open_sink(in_folder("file"), kinds[k], &grey8);
+        gf_sample_sink *sink = open_sink(in_directory("file"), kinds[k], &grey8);
         assert_false(gf_sample_sink_wants_count(sink));
         put_grey8(sink);
         finish(sink);
@@ -86,17 +86,17 @@ static void writes_into_a_pipe(void **state) {
             assert_int_equal(gf_sample_sink_count(sink, 4, &error), GF_OK);
         put_grey8(sink);
         finish(sink);
-        unsigned char *want = get_bytes(in_folder("file"), &size);
+        unsigned char *want = get_bytes(in_directory("file"), &size);
         assert_int_equal(read(reader, got, sizeof got), size);
         assert_memory_equal(got, want, size);
         free(want);
         close(reader);
-        empty_folder(NULL);
+        empty_directory(NULL);
     }
 }
 
 static bool many_to_standard_output(void) {
-    const int file = open(in_folder("out"), O_WRONLY | O_CREAT, 0600);
+    const int file = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
     gf_error error = {0};
 
     return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
@@ -104,7 +104,7 @@ static bool many_to_standard_output(void) {
 }
 
 static bool few_to_standard_output(void) {
-    const int file = open(in_folder("out"), O_WRONLY | O_CREAT, 0600);
+    const int file = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
     gf_error error = {0};
 
     return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
@@ -116,15 +116,15 @@ static void writes_standard_output(void **state) {
 
     (void)state;
     in_child(many_to_standard_output);
-    gf_sample_sink *sink = open_sink(in_folder("file"), "npy", &rgb16);
+    gf_sample_sink *sink = open_sink(in_directory("file"), "npy", &rgb16);
     put_many(sink);
     finish(sink);
-    unsigned char *want = get_bytes(in_folder("file"), &size);
-    assert_bytes(in_folder("out"), want, size);
+    unsigned char *want = get_bytes(in_directory("file"), &size);
+    assert_bytes(in_directory("out"), want, size);
     free(want);
-    empty_folder(NULL);
+    empty_directory(NULL);
     in_child(few_to_standard_output);
-    assert_bytes(in_folder("out"), grey8_csv, sizeof grey8_csv - 1);
+    assert_bytes(in_directory("out"), grey8_csv, sizeof grey8_csv - 1);
 }
 
 static bool to_a_terminal(void) {
@@ -174,7 +174,7 @@ static void rejects_a_wrong_count(void **state) {
         for (uint64_t announced = 3; announced <= 5; announced += 2) {
             char part[64];
             gf_error error = {0};
-            gf_sample_sink *sink = open_sink(in_folder("a"), kinds[k], &grey8);
+            gf_sample_sink *sink = open_sink(in_directory("a"), kinds[k], &grey8);
 
             assert_int_equal(gf_sample_sink_count(sink, announced, &error), GF_OK);
             put_grey8(sink);
@@ -186,7 +186,7 @@ static void rejects_a_wrong_count(void **state) {
         }
     }
     gf_error error = {0};
-    gf_sample_sink *sink = open_sink(in_folder("late"), "csv", &grey8);
+    gf_sample_sink *sink = open_sink(in_directory("late"), "csv", &grey8);
     put_grey8(sink);
     assert_int_equal(gf_sample_sink_count(sink, 4, &error), GF_FAILED);
     gf_sample_sink_close(sink);
@@ -200,11 +200,11 @@ static void leaves_nothing_without_a_commit(void **state) {
     (void)state;
     gf_sample_sink_close(NULL);
     for (size_t k = 0; k < 6; k++) {
-        gf_sample_sink *sink = open_sink(in_folder("a"), kinds[k / 2], &rgb16);
+        gf_sample_sink *sink = open_sink(in_directory("a"), kinds[k / 2], &rgb16);
         put_many(sink);
         if (k % 2 != 0)
             assert_int_equal(gf_sample_sink_finish(sink, &error), GF_OK);
-        assert_int_equal(access(in_folder("a"), F_OK), -1);
+        assert_int_equal(access(in_directory("a"), F_OK), -1);
         gf_sample_sink_close(sink);
         assert_int_equal(count_files(false), 0);
     }
@@ -215,16 +215,16 @@ static void keeps_existing_files_without_force(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("a.csv"), "old", 3);
-    assert_no_sink(in_folder("a.csv"), NULL, GF_FAILED, "/a.csv: already exists");
-    assert_bytes(in_folder("a.csv"), "old", 3);
-    assert_int_equal(gf_sample_sink_open(in_folder("a.csv"), &(gf_file_options){.force = true},
+    put_bytes(in_directory("a.csv"), "old", 3);
+    assert_no_sink(in_directory("a.csv"), NULL, GF_FAILED, "/a.csv: already exists");
+    assert_bytes(in_directory("a.csv"), "old", 3);
+    assert_int_equal(gf_sample_sink_open(in_directory("a.csv"), &(gf_file_options){.force = true},
                                          &grey8, &sink, &error),
                      GF_OK);
     put_grey8(sink);
-    assert_bytes(in_folder("a.csv"), "old", 3);
+    assert_bytes(in_directory("a.csv"), "old", 3);
     finish(sink);
-    assert_bytes(in_folder("a.csv"), grey8_csv, sizeof grey8_csv - 1);
+    assert_bytes(in_directory("a.csv"), grey8_csv, sizeof grey8_csv - 1);
     assert_int_equal(count_files(false), 1);
 }
 
@@ -261,7 +261,7 @@ static bool past_a_limit(void) {
 
     for (size_t k = 0; k < 3 && ok; k++) {
         gf_error error = {0};
-        ok = try_file(in_folder("a"), kinds[k], &grey8, write_grey8, 4, &error) == GF_FAILED &&
+        ok = try_file(in_directory("a"), kinds[k], &grey8, write_grey8, 4, &error) == GF_FAILED &&
              strstr(error.message, "/a: cannot write: File too large") != NULL;
     }
     return ok;
@@ -277,41 +277,41 @@ static void leaves_nothing_after_a_failure(void **state) {
 
 static void chooses_the_format(void **state) {
     (void)state;
-    assert_no_sink(in_folder("a.png"), NULL, GF_USAGE,
+    assert_no_sink(in_directory("a.png"), NULL, GF_USAGE,
                    "/a.png: unknown sample format; use the extension .csv, .npy or .json");
-    assert_no_sink(in_folder("csv"), NULL, GF_USAGE, "/csv: unknown sample format");
-    assert_no_sink(in_folder("a.csv/b"), NULL, GF_USAGE, "/b: unknown sample format");
-    assert_no_sink(in_folder("a.csv"), "xml", GF_USAGE,
+    assert_no_sink(in_directory("csv"), NULL, GF_USAGE, "/csv: unknown sample format");
+    assert_no_sink(in_directory("a.csv/b"), NULL, GF_USAGE, "/b: unknown sample format");
+    assert_no_sink(in_directory("a.csv"), "xml", GF_USAGE,
                    "/a.csv: unknown sample format 'xml'; use csv, npy or json");
     assert_no_sink("-", "png", GF_USAGE, "standard output: unknown sample format 'png'");
-    assert_no_sink(test_folder, NULL, GF_FAILED, "is a directory; name a file in it");
-    assert_no_sink(in_folder("none/a.csv"), NULL, GF_FAILED, "its directory does not exist");
+    assert_no_sink(test_directory, NULL, GF_FAILED, "is a directory; name a file in it");
+    assert_no_sink(in_directory("none/a.csv"), NULL, GF_FAILED, "its directory does not exist");
     assert_int_equal(count_files(false), 0);
-    gf_sample_sink *sink = open_sink(in_folder("A.CSV"), NULL, &grey8);
+    gf_sample_sink *sink = open_sink(in_directory("A.CSV"), NULL, &grey8);
     put_grey8(sink);
     finish(sink);
-    assert_bytes(in_folder("A.CSV"), grey8_csv, sizeof grey8_csv - 1);
-    sink = open_sink(in_folder("b.csv"), "json", &grey8);
+    assert_bytes(in_directory("A.CSV"), grey8_csv, sizeof grey8_csv - 1);
+    sink = open_sink(in_directory("b.csv"), "json", &grey8);
     put_grey8(sink);
     finish(sink);
     size_t size;
-    unsigned char *json = get_bytes(in_folder("b.csv"), &size);
+    unsigned char *json = get_bytes(in_directory("b.csv"), &size);
     assert_memory_equal(json, "{\"schema\":", 10);
     free(json);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(writes_into_a_pipe, empty_folder),
-        cmocka_unit_test_teardown(writes_standard_output, empty_folder),
-        cmocka_unit_test_teardown(writes_only_text_to_a_terminal, empty_folder),
-        cmocka_unit_test_teardown(requires_the_count_first, empty_folder),
-        cmocka_unit_test_teardown(rejects_a_wrong_count, empty_folder),
-        cmocka_unit_test_teardown(leaves_nothing_without_a_commit, empty_folder),
-        cmocka_unit_test_teardown(keeps_existing_files_without_force, empty_folder),
-        cmocka_unit_test_teardown(reports_a_full_device, empty_folder),
-        cmocka_unit_test_teardown(leaves_nothing_after_a_failure, empty_folder),
-        cmocka_unit_test_teardown(chooses_the_format, empty_folder),
+        cmocka_unit_test_teardown(writes_into_a_pipe, empty_directory),
+        cmocka_unit_test_teardown(writes_standard_output, empty_directory),
+        cmocka_unit_test_teardown(writes_only_text_to_a_terminal, empty_directory),
+        cmocka_unit_test_teardown(requires_the_count_first, empty_directory),
+        cmocka_unit_test_teardown(rejects_a_wrong_count, empty_directory),
+        cmocka_unit_test_teardown(leaves_nothing_without_a_commit, empty_directory),
+        cmocka_unit_test_teardown(keeps_existing_files_without_force, empty_directory),
+        cmocka_unit_test_teardown(reports_a_full_device, empty_directory),
+        cmocka_unit_test_teardown(leaves_nothing_after_a_failure, empty_directory),
+        cmocka_unit_test_teardown(chooses_the_format, empty_directory),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -185,7 +185,7 @@ static void stops_forbidden_work(void **state) {
     pid_t self = getpid();
 
     (void)state;
-    snprintf(victim, sizeof victim, "%s", in_folder("victim"));
+    snprintf(victim, sizeof victim, "%s", in_directory("victim"));
     for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
         if (run(works[i], &self, 60) != GF_SANDBOX_STOPPED)
             fail_msg("work %zu was not stopped", i);
@@ -203,7 +203,7 @@ static void stops_writes_past_the_memory(void **state) {
 static void has_no_other_shared_memory(void **state) {
     const size_t bytes = 16 * (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *maps[12];
-    const int file = open(in_folder("mapped"), O_CREAT | O_RDWR, 0600);
+    const int file = open(in_directory("mapped"), O_CREAT | O_RDWR, 0600);
 
     (void)state;
     assert_int_equal(ftruncate(file, (off_t)bytes), 0);
@@ -263,13 +263,13 @@ static int open_without(uint32_t number, uint32_t argument, uint32_t cause, cons
     if (child == 0) {
         if (make_call_fail(number, argument, cause) != 0)
             _exit(10);
-        if (gf_source_open(in_folder("x.bmp"), NULL, &source, &error) != GF_FAILED)
+        if (gf_source_open(in_directory("x.bmp"), NULL, &source, &error) != GF_FAILED)
             _exit(11);
         if (strstr(error.message, part) == NULL || strstr(error.message, "x.bmp: ") == NULL)
             _exit(12);
         if (children_left())
             _exit(13);
-        if (gf_source_open(in_folder("x.bmp"), &trusting, &source, &error) != GF_OK)
+        if (gf_source_open(in_directory("x.bmp"), &trusting, &source, &error) != GF_OK)
             _exit(14);
         _exit(0);
     }
@@ -283,7 +283,8 @@ static void rejects_images_without_a_sandbox(void **state) {
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, NULL, 1, &error), GF_OK);
+    assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &error),
+                     GF_OK);
     free(pixels);
     assert_int_equal(
         open_without(SYS_prctl, PR_SET_SECCOMP, EINVAL,
@@ -304,9 +305,9 @@ int main(void) {
         cmocka_unit_test(runs_allowed_work),
         cmocka_unit_test(stops_forbidden_work),
         cmocka_unit_test(stops_writes_past_the_memory),
-        cmocka_unit_test_teardown(has_no_other_shared_memory, empty_folder),
+        cmocka_unit_test_teardown(has_no_other_shared_memory, empty_directory),
         cmocka_unit_test(stops_endless_work),
-        cmocka_unit_test_teardown(rejects_images_without_a_sandbox, empty_folder),
+        cmocka_unit_test_teardown(rejects_images_without_a_sandbox, empty_directory),
     };
 
     return cmocka_run_group_tests(tests, map_shared, unmap_shared);

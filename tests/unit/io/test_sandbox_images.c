@@ -37,9 +37,9 @@ static bool equals_unsandboxed(const char *name) {
 
     outside.no_sandbox = true;
     const gf_status first =
-        load_image(in_folder(name), &inside, 3, &format[0], &pixels[0], NULL, &error[0]);
+        load_image(in_directory(name), &inside, 3, &format[0], &pixels[0], NULL, &error[0]);
     const gf_status second =
-        load_image(in_folder(name), &outside, 3, &format[1], &pixels[1], NULL, &error[1]);
+        load_image(in_directory(name), &outside, 3, &format[1], &pixels[1], NULL, &error[1]);
     if (first != second || strcmp(error[0].message, error[1].message) != 0)
         fail_msg("%s: '%s' and '%s'", name, error[0].message, error[1].message);
     if (first == GF_OK) {
@@ -85,19 +85,19 @@ static void decodes_as_in_process(void **state) {
         gf_error error = {0};
         size_t size;
         if (files[i].bytes != NULL) {
-            put_bytes(in_folder(name), files[i].bytes, files[i].size);
+            put_bytes(in_directory(name), files[i].bytes, files[i].size);
         } else {
             const gf_format format = {61, 37, files[i].channels, files[i].type};
             unsigned char *pixels = random_pixels(&format, (uint32_t)i);
             if (format.type == GF_F32)
                 memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);
-            assert_int_equal(save_image(in_folder(name), &format, pixels, NULL, NULL, 5, &error),
+            assert_int_equal(save_image(in_directory(name), &format, pixels, NULL, NULL, 5, &error),
                              GF_OK);
             free(pixels);
         }
         if (!equals_unsandboxed(name))
             fail_msg("%s: is rejected", name);
-        unsigned char *file = get_bytes(in_folder(name), &size);
+        unsigned char *file = get_bytes(in_directory(name), &size);
         for (int round = 0; round < 40; round++) {
             unsigned char *damaged = malloc(size);
             memcpy(damaged, file, size);
@@ -105,7 +105,7 @@ static void decodes_as_in_process(void **state) {
             const size_t max = round % 3 == 0 || size < 200 ? size : 200;
             for (uint32_t n = 1 + next_random(&seed) % 3; n > 0; n--)
                 damaged[4 + next_random(&seed) % (max - 4)] = (unsigned char)next_random(&seed);
-            put_bytes(in_folder(name), damaged, size);
+            put_bytes(in_directory(name), damaged, size);
             *(equals_unsandboxed(name) ? &decoded : &rejected) += 1;
             free(damaged);
         }
@@ -119,8 +119,8 @@ static void decodes_as_in_process(void **state) {
 
 /* Write a file of `head` and this number of zero bytes. */
 static void put_head(const char *name, const void *head, size_t size, size_t bytes) {
-    put_bytes(in_folder(name), head, size);
-    assert_int_equal(truncate(in_folder(name), (off_t)(size + bytes)), 0);
+    put_bytes(in_directory(name), head, size);
+    assert_int_equal(truncate(in_directory(name), (off_t)(size + bytes)), 0);
 }
 
 /* Write a JPEG whose header declares side x side pixels, followed by this number of zero bytes. */
@@ -145,7 +145,7 @@ static void open_in(const char *name, const gf_limits *limits, long mebibytes, c
         struct rusage self, below;
         gf_error error = {0};
         gf_source *source;
-        const gf_status opened = gf_source_open(in_folder(name), limits, &source, &error);
+        const gf_status opened = gf_source_open(in_directory(name), limits, &source, &error);
         if (opened != (part != NULL ? GF_FAILED : GF_OK) ||
             (part != NULL && strstr(error.message, part) == NULL))
             _exit(1);
@@ -174,18 +174,18 @@ static void rejects_large_claims_in_little_memory(void **state) {
     put_large_claim("x.jpg", 30000, 2000);
     reject_claim("x.jpg: ");
     /* Missing data is not filled in: 8000x8000 pixels. */
-    put_bytes(in_folder("x.jpg"),
+    put_bytes(in_directory("x.jpg"),
               "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x18\0\0\0"
               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4",
               61);
     reject_claim("ends too early");
     /* stb clears all pixels of a GIF before it reads the data. */
-    put_bytes(in_folder("x.jpg"),
+    put_bytes(in_directory("x.jpg"),
               "GIF89a\x20\x4e\x20\x4e\x80\0\0\x0a\x14\x1e\xff\xff\xff"
               ",\0\0\0\0\x20\x4e\x20\x4e\0\2\2D\1\0;",
               35);
     reject_claim("ends too early");
-    put_bytes(in_folder("x.jpg"),
+    put_bytes(in_directory("x.jpg"),
               "GIF89a\xd0\x07\xd0\x07\x80\0\0\x0a\x14\x1e\xff\xff\xff"
               ",\1\0\0\0\xd0\x07\x01\0\0\2\2D\1\0;",
               35);
@@ -225,12 +225,12 @@ static void stops_at_the_limit_of_a_pipe(void **state) {
 
     (void)state;
     put_large_claim("head.jpg", 2000, sizeof zeros);
-    assert_int_equal(mkfifo(in_folder("x.jpg"), 0600), 0);
+    assert_int_equal(mkfifo(in_directory("x.jpg"), 0600), 0);
     const pid_t writer = fork();
     if (writer == 0) {
         size_t size;
-        unsigned char *head = get_bytes(in_folder("head.jpg"), &size);
-        const int pipe = open(in_folder("x.jpg"), O_WRONLY);
+        unsigned char *head = get_bytes(in_directory("head.jpg"), &size);
+        const int pipe = open(in_directory("x.jpg"), O_WRONLY);
         while (write(pipe, head, size) > 0)
             memset(head, 0, size);
         _exit(0);
@@ -242,12 +242,12 @@ static void stops_at_the_limit_of_a_pipe(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(decodes_as_in_process, empty_folder),
-        cmocka_unit_test_teardown(rejects_large_claims_in_little_memory, empty_folder),
-        cmocka_unit_test_teardown(reads_the_beginning_of_invalid_files, empty_folder),
-        cmocka_unit_test_teardown(loads_a_large_file_once, empty_folder),
-        cmocka_unit_test_teardown(stops_at_the_limit_of_a_pipe, empty_folder),
+        cmocka_unit_test_teardown(decodes_as_in_process, empty_directory),
+        cmocka_unit_test_teardown(rejects_large_claims_in_little_memory, empty_directory),
+        cmocka_unit_test_teardown(reads_the_beginning_of_invalid_files, empty_directory),
+        cmocka_unit_test_teardown(loads_a_large_file_once, empty_directory),
+        cmocka_unit_test_teardown(stops_at_the_limit_of_a_pipe, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

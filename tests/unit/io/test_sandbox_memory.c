@@ -145,7 +145,7 @@ static void has_the_stack_that_stb_needs(void **state) {
     void *opened;
 
     (void)state;
-    (void)snprintf(path, sizeof path, "%s", in_folder("deep.gif"));
+    (void)snprintf(path, sizeof path, "%s", in_directory("deep.gif"));
     put_deep_gif(path);
     assert_non_null(open_image(path));
     assert_int_equal(pthread_create(&thread, NULL, open_image, path), 0);

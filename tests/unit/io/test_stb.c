@@ -9,8 +9,8 @@ static gf_status load_bytes(const char *name, const void *data, size_t size,
     gf_format format;
     unsigned char *pixels;
 
-    put_bytes(in_folder(name), data, size);
-    gf_status status = load_image(in_folder(name), limits, 4, &format, &pixels, NULL, error);
+    put_bytes(in_directory(name), data, size);
+    gf_status status = load_image(in_directory(name), limits, 4, &format, &pixels, NULL, error);
     free(pixels);
     return status;
 }
@@ -25,10 +25,10 @@ static void round_trips_tga(void **state) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
             unsigned char *pixels = random_pixels(&format, channels);
-            assert_round_trip(in_folder("x.TGA"), &format, pixels);
+            assert_round_trip(in_directory("x.TGA"), &format, pixels);
             /* A long run. */
             memset(pixels, 7, gf_row_bytes(&format) * format.height / 2);
-            assert_round_trip(in_folder("x.TGA"), &format, pixels);
+            assert_round_trip(in_directory("x.TGA"), &format, pixels);
             free(pixels);
         }
     }
@@ -52,14 +52,14 @@ static void reads_tga_with_any_text(void **state) {
         memcpy(file + 18, "\xff\xc4\1\0", length < 5 ? length : 5);
         for (size_t i = 0; i < 48; i++)
             file[18 + length + i] = (unsigned char)(5 * i);
-        put_bytes(in_folder("x.tga"), file, 18 + length + 48);
-        if (load_image(in_folder("x.tga"), NULL, 4, &format, &pixels, NULL, &error) != GF_OK)
+        put_bytes(in_directory("x.tga"), file, 18 + length + 48);
+        if (load_image(in_directory("x.tga"), NULL, 4, &format, &pixels, NULL, &error) != GF_OK)
             fail_msg("%zu: %s", length, error.message);
         assert_int_equal(format.type, GF_U8);
         assert_int_equal(format.channels, 3);
         for (size_t i = 0; i < 48; i++) /* BGR */
             assert_int_equal(pixels[i], 5 * (i / 3 * 3 + 2 - i % 3));
-        assert_int_equal(gf_inspect_file(in_folder("x.tga"), NULL, &info, &error), GF_OK);
+        assert_int_equal(gf_inspect_file(in_directory("x.tga"), NULL, &info, &error), GF_OK);
         assert_string_equal(info.stored, "24 bits per pixel");
         free(pixels);
     }
@@ -72,7 +72,7 @@ static void round_trips_bmp(void **state) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
             unsigned char *pixels = random_pixels(&format, channels);
             pixels[channels - 1] |= 1; /* a BMP with alpha 0 everywhere has no alpha channel */
-            assert_round_trip(in_folder("x.bmp"), &format, pixels);
+            assert_round_trip(in_directory("x.bmp"), &format, pixels);
             free(pixels);
         }
     }
@@ -86,8 +86,9 @@ static void writes_grey_bmp_as_equal_channels(void **state) {
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, NULL, 1, &error), GF_OK);
-    assert_int_equal(load_image(in_folder("x.bmp"), NULL, 1, &got, &back, NULL, &error), GF_OK);
+    assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &error),
+                     GF_OK);
+    assert_int_equal(load_image(in_directory("x.bmp"), NULL, 1, &got, &back, NULL, &error), GF_OK);
     assert_int_equal(got.channels, 3);
     for (size_t i = 0; i < 45; i++)
         assert_int_equal(back[i], pixels[i / 3]);
@@ -105,9 +106,9 @@ static void writes_jpeg_with_small_errors(void **state) {
     (void)state;
     for (size_t i = 0; i < 64 * 48 * 3; i++)
         pixels[i] = (unsigned char)(i / 3 % 64 * 2 + i / 3 / 64 + i % 3 * 30);
-    assert_int_equal(save_image(in_folder("x.jpeg"), &format, pixels, NULL, NULL, 5, &error),
+    assert_int_equal(save_image(in_directory("x.jpeg"), &format, pixels, NULL, NULL, 5, &error),
                      GF_OK);
-    assert_int_equal(load_image(in_folder("x.jpeg"), NULL, 5, &got, &back, NULL, &error), GF_OK);
+    assert_int_equal(load_image(in_directory("x.jpeg"), NULL, 5, &got, &back, NULL, &error), GF_OK);
     assert_int_equal(got.width, 64);
     assert_int_equal(got.height, 48);
     assert_int_equal(got.channels, 3);
@@ -131,7 +132,7 @@ static void writes_hdr_of_floats(void **state) {
             pixels[i + 1] = 0.25f * (float)(1 << i % 9);
             pixels[i + 2] = 0;
         }
-        assert_round_trip(in_folder("x.hdr"), &format, pixels);
+        assert_round_trip(in_directory("x.hdr"), &format, pixels);
     }
 }
 
@@ -160,8 +161,8 @@ static void rejects_samples_outside_the_range_of_hdr(void **state) {
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(save_image(in_folder("y.hdr"), &(gf_format){1, 1, 1, GF_F32}, &invalid[i],
-                                    NULL, NULL, 1, &error),
+        assert_int_equal(save_image(in_directory("y.hdr"), &(gf_format){1, 1, 1, GF_F32},
+                                    &invalid[i], NULL, NULL, 1, &error),
                          GF_FAILED);
         assert_message(&error, "write .pfm");
         assert_int_equal(count_files(false), 0);
@@ -176,12 +177,13 @@ static void limit_errors_name_the_option(void **state) {
     size_t size;
 
     (void)state;
-    assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, &options, 1, &error),
+    assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, &options, 1, &error),
                      GF_FAILED);
     assert_message(&error, "over the limit of 1799; raise it with --max-memory");
     assert_int_equal(count_files(false), 0);
-    assert_int_equal(save_image(in_folder("x.bmp"), &format, pixels, NULL, NULL, 1, &error), GF_OK);
-    unsigned char *file = get_bytes(in_folder("x.bmp"), &size);
+    assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &error),
+                     GF_OK);
+    unsigned char *file = get_bytes(in_directory("x.bmp"), &size);
     assert_int_equal(load_bytes("x.bmp", file, size, &(gf_limits){.max_pixels = 599}, &error),
                      GF_FAILED);
     assert_message(&error, "--max-pixels");
@@ -211,9 +213,9 @@ static void reports_truncation(void **state) {
         size_t size;
         if (i == 3)
             memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);
-        assert_int_equal(save_image(in_folder(names[i]), &format, pixels, NULL, NULL, 1, &error),
+        assert_int_equal(save_image(in_directory(names[i]), &format, pixels, NULL, NULL, 1, &error),
                          GF_OK);
-        unsigned char *file = get_bytes(in_folder(names[i]), &size);
+        unsigned char *file = get_bytes(in_directory(names[i]), &size);
         for (size_t cut = 0; cut < size; cut++) {
             /* BMP: the padding of the last row contains no pixels. */
             gf_status status = load_bytes(names[i], file, cut, NULL, &error);
@@ -237,8 +239,9 @@ static void rejects_overfull_huffman_tables(void **state) {
     size_t size;
 
     (void)state;
-    assert_int_equal(save_image(in_folder("x.jpg"), &format, pixels, NULL, NULL, 8, &error), GF_OK);
-    unsigned char *file = get_bytes(in_folder("x.jpg"), &size);
+    assert_int_equal(save_image(in_directory("x.jpg"), &format, pixels, NULL, NULL, 8, &error),
+                     GF_OK);
+    unsigned char *file = get_bytes(in_directory("x.jpg"), &size);
     unsigned char *table = memmem(file, size, "\xff\xc4", 2);
     assert_non_null(table);
     memset(table + 5, 17, 16);
@@ -265,14 +268,14 @@ static void fills_the_palettes_of_bmps(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("x.bmp"), few, sizeof few - 1);
-    assert_int_equal(load_image(in_folder("x.bmp"), NULL, 1, &format, &pixels, NULL, &error),
+    put_bytes(in_directory("x.bmp"), few, sizeof few - 1);
+    assert_int_equal(load_image(in_directory("x.bmp"), NULL, 1, &format, &pixels, NULL, &error),
                      GF_OK);
     assert_int_equal(format.width, 3);
     assert_memory_equal(pixels, "fed\0\0\0cba", 9);
     free(pixels);
-    put_bytes(in_folder("x.bmp"), old, sizeof old - 1);
-    assert_int_equal(load_image(in_folder("x.bmp"), NULL, 1, &format, &pixels, NULL, &error),
+    put_bytes(in_directory("x.bmp"), old, sizeof old - 1);
+    assert_int_equal(load_image(in_directory("x.bmp"), NULL, 1, &format, &pixels, NULL, &error),
                      GF_OK);
     assert_int_equal(format.width, 2);
     assert_memory_equal(pixels, "fedcba", 6);
@@ -295,8 +298,8 @@ static void reads_psd(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("x.psd"), deep, sizeof deep - 1);
-    if (load_image(in_folder("x.psd"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
+    put_bytes(in_directory("x.psd"), deep, sizeof deep - 1);
+    if (load_image(in_directory("x.psd"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
         fail_msg("%s", error.message);
     assert_int_equal(format.width, 2);
     assert_int_equal(format.height, 1);
@@ -326,8 +329,8 @@ static void reads_gif(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("x.gif"), gif, sizeof gif - 1);
-    if (load_image(in_folder("x.gif"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
+    put_bytes(in_directory("x.gif"), gif, sizeof gif - 1);
+    if (load_image(in_directory("x.gif"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
         fail_msg("%s", error.message);
     assert_int_equal(format.width, 1);
     assert_int_equal(format.channels, 3); /* no transparent pixel: no alpha */
@@ -345,8 +348,8 @@ static void reads_bmp_top_down(void **state) {
     gf_error error = {0};
 
     (void)state;
-    put_bytes(in_folder("x.bmp"), bmp, sizeof bmp - 1);
-    if (load_image(in_folder("x.bmp"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
+    put_bytes(in_directory("x.bmp"), bmp, sizeof bmp - 1);
+    if (load_image(in_directory("x.bmp"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
         fail_msg("%s", error.message);
     assert_int_equal(format.height, 2);
     assert_memory_equal(pixels, "\1\2\3\4\5\6", 6);
@@ -362,8 +365,9 @@ static void detects_formats_by_content(void **state) {
     unsigned char *back;
 
     (void)state;
-    assert_int_equal(save_image(in_folder("x.tga"), &format, pixels, NULL, &bmp, 1, &error), GF_OK);
-    assert_int_equal(load_image(in_folder("x.tga"), NULL, 1, &got, &back, NULL, &error), GF_OK);
+    assert_int_equal(save_image(in_directory("x.tga"), &format, pixels, NULL, &bmp, 1, &error),
+                     GF_OK);
+    assert_int_equal(load_image(in_directory("x.tga"), NULL, 1, &got, &back, NULL, &error), GF_OK);
     assert_memory_equal(back, pixels, 48);
     assert_int_equal(load_bytes("x.tga", "this is not a TGA file at all", 29, NULL, &error),
                      GF_FAILED);
@@ -377,23 +381,23 @@ static void detects_formats_by_content(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(round_trips_tga, empty_folder),
-        cmocka_unit_test_teardown(reads_tga_with_any_text, empty_folder),
-        cmocka_unit_test_teardown(round_trips_bmp, empty_folder),
-        cmocka_unit_test_teardown(writes_grey_bmp_as_equal_channels, empty_folder),
-        cmocka_unit_test_teardown(writes_jpeg_with_small_errors, empty_folder),
-        cmocka_unit_test_teardown(writes_hdr_of_floats, empty_folder),
-        cmocka_unit_test_teardown(rejects_unsupported_formats, empty_folder),
-        cmocka_unit_test_teardown(rejects_samples_outside_the_range_of_hdr, empty_folder),
-        cmocka_unit_test_teardown(limit_errors_name_the_option, empty_folder),
-        cmocka_unit_test_teardown(reports_truncation, empty_folder),
-        cmocka_unit_test_teardown(rejects_overfull_huffman_tables, empty_folder),
-        cmocka_unit_test_teardown(fills_the_palettes_of_bmps, empty_folder),
-        cmocka_unit_test_teardown(reads_psd, empty_folder),
-        cmocka_unit_test_teardown(reads_gif, empty_folder),
-        cmocka_unit_test_teardown(reads_bmp_top_down, empty_folder),
-        cmocka_unit_test_teardown(detects_formats_by_content, empty_folder),
+        cmocka_unit_test_teardown(round_trips_tga, empty_directory),
+        cmocka_unit_test_teardown(reads_tga_with_any_text, empty_directory),
+        cmocka_unit_test_teardown(round_trips_bmp, empty_directory),
+        cmocka_unit_test_teardown(writes_grey_bmp_as_equal_channels, empty_directory),
+        cmocka_unit_test_teardown(writes_jpeg_with_small_errors, empty_directory),
+        cmocka_unit_test_teardown(writes_hdr_of_floats, empty_directory),
+        cmocka_unit_test_teardown(rejects_unsupported_formats, empty_directory),
+        cmocka_unit_test_teardown(rejects_samples_outside_the_range_of_hdr, empty_directory),
+        cmocka_unit_test_teardown(limit_errors_name_the_option, empty_directory),
+        cmocka_unit_test_teardown(reports_truncation, empty_directory),
+        cmocka_unit_test_teardown(rejects_overfull_huffman_tables, empty_directory),
+        cmocka_unit_test_teardown(fills_the_palettes_of_bmps, empty_directory),
+        cmocka_unit_test_teardown(reads_psd, empty_directory),
+        cmocka_unit_test_teardown(reads_gif, empty_directory),
+        cmocka_unit_test_teardown(reads_bmp_top_down, empty_directory),
+        cmocka_unit_test_teardown(detects_formats_by_content, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -18,16 +18,16 @@ void gf_stb_decode(const gf_stb_task *task) {
 static gf_status open_forged(const gf_limits *limits, gf_format *format, unsigned char **pixels,
                              gf_error *error) {
     memset(error, 0, sizeof *error);
-    return load_image(in_folder("x.bmp"), limits, 5, format, pixels, NULL, error);
+    return load_image(in_directory("x.bmp"), limits, 5, format, pixels, NULL, error);
 }
 
 static int make_file(void **state) {
     static const char bmp[] =
         "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\1\0\0\0\xfe\xff\xff\xff\1\0\x18\0\0\0\0\0\0\0\0\0"
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4\0";
-    if (make_folder(state) != 0)
+    if (make_directory(state) != 0)
         return 1;
-    put_bytes(in_folder("x.bmp"), bmp, sizeof bmp - 1);
+    put_bytes(in_directory("x.bmp"), bmp, sizeof bmp - 1);
     return 0;
 }
 
@@ -171,11 +171,11 @@ static void describes_bytes_of_the_file(void **state) {
     (void)state;
     forged = valid;
     for (size_t size = GF_STB_MIN_BYTES; size < 40; size++) {
-        put_bytes(in_folder("short.bmp"),
+        put_bytes(in_directory("short.bmp"),
                   "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\1\0"
                   "\x18\0\0\0\0\0\0\0\0\0\0\0",
                   size);
-        if (gf_source_open(in_folder("short.bmp"), NULL, &source, &error) == GF_OK)
+        if (gf_source_open(in_directory("short.bmp"), NULL, &source, &error) == GF_OK)
             source->ops->close(source);
         else
             assert_message(&error, "ends too early");
@@ -191,5 +191,5 @@ int main(void) {
         cmocka_unit_test(describes_bytes_of_the_file),
     };
 
-    return cmocka_run_group_tests(tests, make_file, remove_folder);
+    return cmocka_run_group_tests(tests, make_file, remove_directory);
 }

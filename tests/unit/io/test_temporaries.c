@@ -60,7 +60,7 @@ static int add_elsewhere(const char *name) {
     pthread_t thread;
     void *slot;
 
-    if (pthread_create(&thread, NULL, add, (void *)in_folder(name)) != 0 ||
+    if (pthread_create(&thread, NULL, add, (void *)in_directory(name)) != 0 ||
         pthread_join(thread, &slot) != 0)
         _exit(FULL);
     return (int)(intptr_t)slot;
@@ -85,16 +85,16 @@ static void shares_one_timeout(void **state) {
 static int slow;
 
 static void rename_while_waiting(void) {
-    (void)rename(in_folder("last"), in_folder("first"));
+    (void)rename(in_directory("last"), in_directory("first"));
     gf_temporary_made(slow);
 }
 
 static int remove_during_rename(uint64_t unused) {
     (void)unused;
-    gf_temporary_made(gf_temporary_add(in_folder("first")));
+    gf_temporary_made(gf_temporary_add(in_directory("first")));
     slow = add_elsewhere("slow");
-    gf_temporary_made(gf_temporary_add(in_folder("last")));
-    put_bytes(in_folder("last"), "", 0);
+    gf_temporary_made(gf_temporary_add(in_directory("last")));
+    put_bytes(in_directory("last"), "", 0);
     instead = rename_while_waiting;
     gf_remove_temporaries();
     return polls == 1 ? 0 : WAITED;
@@ -118,9 +118,9 @@ static void on_second(int number) {
 }
 
 static void *is_interrupted(void *unused) {
-    const int slot = gf_temporary_add(in_folder("half"));
+    const int slot = gf_temporary_add(in_directory("half"));
 
-    put_bytes(in_folder("half"), "", 0);
+    put_bytes(in_directory("half"), "", 0);
     atomic_store(&ready, 1);
     while (!atomic_load(&returned))
         after(100);
@@ -148,7 +148,7 @@ static int remove_during_interrupt(uint64_t unused) {
     const int waited = polls < MAX_POLLS ? 0 : WAITED;
     after(20000);
     return waited | (atomic_load(&returned) ? RETURNED : 0) |
-           (access(in_folder("half"), F_OK) == 0 ? STAYED : 0);
+           (access(in_directory("half"), F_OK) == 0 ? STAYED : 0);
 }
 
 static void blocks_a_second_thread(void **state) {
@@ -185,7 +185,7 @@ static void create_all(char prefix) {
         add_and_drop(path);
 
     for (int i = 0;; i++) {
-        snprintf(path, sizeof path, "%s/%c%d", test_folder, prefix, i);
+        snprintf(path, sizeof path, "%s/%c%d", test_directory, prefix, i);
         const int slot = gf_temporary_add(path);
         if (slot < 0)
             _exit(FULL);
@@ -244,11 +244,11 @@ static void leaves_no_files_at_any_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(shares_one_timeout, empty_folder),
-        cmocka_unit_test_teardown(removes_renamed_files, empty_folder),
-        cmocka_unit_test_teardown(blocks_a_second_thread, empty_folder),
-        cmocka_unit_test_teardown(leaves_no_files_at_any_time, empty_folder),
+        cmocka_unit_test_teardown(shares_one_timeout, empty_directory),
+        cmocka_unit_test_teardown(removes_renamed_files, empty_directory),
+        cmocka_unit_test_teardown(blocks_a_second_thread, empty_directory),
+        cmocka_unit_test_teardown(leaves_no_files_at_any_time, empty_directory),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
