@@ -133,7 +133,7 @@ def draw(picture, directory, numbers):
             fail("%s: the last command must write exactly one .png or .svg" % picture.caption)
         target = os.path.join(directory, created[0] + (".csv" if plot and numbers else ""))
         if os.path.exists(target):
-            fail("%s: %s exists already" % (picture.caption, created[0]))
+            fail("%s: %s already exists" % (picture.caption, created[0]))
         os.makedirs(directory, exist_ok=True)
         shutil.copyfile(os.path.join(space.path, created[0]), target)
     return created[0]

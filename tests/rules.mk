@@ -97,8 +97,8 @@ $(BUILD)/tests/faults: $(filter-out $(LAYER_O),$(FAULT_O)) $(OBJ)/tests/long/fau
 
 # ---- steps of make test-long -----------------------------------------------------------------------
 
-sweeps: all tests ## Run every test in its longest form
-	@GF_TEST_TIMEOUT=7200 tests/run -t long $(TEST_JOBS) $(BUILD)
+sweeps: all tests ## Run every test in its longest form (T=png)
+	@GF_TEST_TIMEOUT=7200 tests/run -t long $(TEST_JOBS) $(BUILD) $(T)
 
 asan tsan: ## Run the tests of `make test` with AddressSanitizer and UBSan, or with ThreadSanitizer
 	@$(MAKE) --no-print-directory SAN=$(if $(filter asan,$@),address$(comma)undefined,thread) all tests

@@ -177,7 +177,7 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
     item->replace = options->files.force || (options->resume && output->state.exists);
     if (output->state.exists && !item->replace)
         return gf_set_error(error, GF_FAILED,
-                            "%s: exists already; use --force to replace it, or --resume to skip "
+                            "%s: already exists; use --force to replace it, or --resume to skip "
                             "finished outputs",
                             output->path);
     const char *slash = strrchr(output->path, '/');

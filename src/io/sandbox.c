@@ -116,7 +116,7 @@ static bool sandbox_read_mapping(mapping *line, char c) {
     return false;
 }
 
-/* Bytes that stay writable of each mapping with .data or .bss. */
+/* Bytes of each mapping with .data or .bss that stay writable. */
 #define MAX_DATA_BYTES ((uintptr_t)16 << 20)
 /* Bytes of small mappings that stay writable, all together. This saves system calls and page table
  * walks: mprotect takes 0.02 ms per MiB. */

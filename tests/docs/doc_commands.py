@@ -208,7 +208,7 @@ class Table:
 
 
 # Run the lines of a block, each stored in a file. Readers who try examples in order remove earlier outputs: an output
-# of an earlier line that exists already is removed and the line runs again; original files are kept.
+# of an earlier line that already exists is removed and the line runs again; original files are kept.
 RUN_BLOCK = r"""
 remove_outputs() { # ERRORS: succeed if an output was removed
     local name removed=1

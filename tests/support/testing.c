@@ -43,6 +43,10 @@ uint64_t test_rounds(uint64_t count) {
     return test_environment("GF_TEST_ROUNDS", count);
 }
 
+uint64_t test_stride(void) {
+    return strcmp(test_tier(), "long") == 0 ? 1 : 3;
+}
+
 uint64_t test_environment(const char *name, uint64_t fallback) {
     const char *text = getenv(name);
     return text && *text ? strtoull(text, NULL, 0) : fallback;

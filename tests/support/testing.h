@@ -32,6 +32,8 @@ const char *test_tier(void);
 /* Return the number of random rounds: $GF_TEST_ROUNDS, or `count`, divided by 6 in the tier check
  * and multiplied by 8 in the tier long. */
 uint64_t test_rounds(uint64_t count);
+/* Return the step through a sweep over all calls: 1 in `make test-long`, 3 otherwise. */
+uint64_t test_stride(void);
 
 /* Image with painted memory before, after and between its rows. */
 typedef struct test_image {

@@ -79,7 +79,7 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     return status;
 }
 
-static void image_goes_on(void) {
+static void image_continues(void) {
     gf_report report;
     gf_error error = {0};
     gf_status again;
@@ -121,7 +121,7 @@ static void measured_is_measured_again(void) {
     assert_int_equal(again, GF_OK);
 }
 
-static void named_ends(void) {
+static void named_device_fails(void) {
     gf_report report;
     gf_error error = {0};
     gf_status again;
@@ -190,31 +190,31 @@ static void try_apart(void (*what)(void)) {
     test_needs_gpu();
 }
 
-static void image_goes_on(void) {}
+static void image_continues(void) {}
 static void measured_is_measured_again(void) {}
-static void named_ends(void) {}
+static void named_device_fails(void) {}
 #endif
 
-static void an_image_goes_on(void **state) {
+static void recovers_the_image(void **state) {
     (void)state;
-    try_apart(image_goes_on);
+    try_apart(image_continues);
 }
 
-static void what_was_measured_is_measured_again(void **state) {
+static void repeats_the_measurement(void **state) {
     (void)state;
     try_apart(measured_is_measured_again);
 }
 
-static void a_named_device_ends_it(void **state) {
+static void named_device_fails_the_run(void **state) {
     (void)state;
-    try_apart(named_ends);
+    try_apart(named_device_fails);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_image_goes_on),
-        cmocka_unit_test(what_was_measured_is_measured_again),
-        cmocka_unit_test(a_named_device_ends_it),
+        cmocka_unit_test(recovers_the_image),
+        cmocka_unit_test(repeats_the_measurement),
+        cmocka_unit_test(named_device_fails_the_run),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -197,7 +197,7 @@ static void rows_stand_alone_where_nothing_crosses_them(void **state) {
 
 /* ---- rejected arguments ---------------------------------------------------------------------- */
 
-static void refuses_what_does_not_fit(void **state) {
+static void rejects_unsuitable_images(void **state) {
     static const unsigned char rows[32];
     const gf_format format = {.width = 8, .height = 4, .channels = 1, .type = GF_U8};
     const gf_format empty = {.width = 0, .height = 4, .channels = 1, .type = GF_U8};
@@ -211,9 +211,9 @@ static void refuses_what_does_not_fit(void **state) {
     gf_error error = {0};
 
     (void)state;
-    for (int way = 0; way < 2; way++) { /* in shared strips, then one by one */
+    for (int scenario = 0; scenario < 2; scenario++) { /* in shared strips, then one by one */
         const gf_filter *filter = gf_filter_find("smooth");
-        gf_settings *settings = test_settings(filter, way ? "axis=y" : "");
+        gf_settings *settings = test_settings(filter, scenario ? "axis=y" : "");
 #define RUN(format, in, out)                                                                       \
     gf_run_memory_batch(engine, filter, settings, format, 3, in, out, NULL, NULL, &error)
         assert_int_equal(RUN(&format, good, out), GF_OK);
@@ -249,7 +249,7 @@ int main(void) {
         cmocka_unit_test(cpu_takes_batches),
         cmocka_unit_test(cuda_takes_batches),
         cmocka_unit_test(rows_stand_alone_where_nothing_crosses_them),
-        cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(rejects_unsuitable_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 /* Memory limit in bytes at which all images but the smallest count as large. */
-#define LITTLE 3600
+#define SMALL_MEMORY 3600
 
 typedef struct meeting {
     pthread_mutex_t lock;
@@ -49,7 +49,7 @@ static void runs_large_ones_at_once(void **state) {
         listener reported = {.in_order = c % 2};
         gf_batch_item items[ITEMS];
         const gf_batch_options options = {
-            .engine = {.backend = "cpu", .threads = cases[c].threads, .max_memory = LITTLE},
+            .engine = {.backend = "cpu", .threads = cases[c].threads, .max_memory = SMALL_MEMORY},
             .files = {.ready = meet, .ready_context = &all},
             .in_order = reported.in_order,
             .done = on_done,
@@ -85,7 +85,7 @@ static void reports_of_no_capacity(void **state) {
             listener reported = {.in_order = in_order};
             gf_batch_item items[ITEMS];
             const gf_batch_options options = {
-                .engine = {.backend = "cpu", .threads = 8, .max_memory = LITTLE},
+                .engine = {.backend = "cpu", .threads = 8, .max_memory = SMALL_MEMORY},
                 .in_order = reported.in_order,
                 .done = on_done,
                 .context = &reported};

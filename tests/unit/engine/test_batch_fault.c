@@ -15,12 +15,12 @@
 
 static uint64_t runs, noted, stopped, pipes_lost;
 
-typedef struct way {
+typedef struct scenario {
     const char *filter, *text, *backend;
     uint32_t devices, threads;
     uint64_t max_memory; /* a small limit makes all images large */
     bool pipe;
-} way;
+} scenario;
 
 static bool is_pipe(int i) {
     return i >= PIPE && i < PIPE + PIPES;
@@ -97,7 +97,7 @@ static void end_pipe(feeder *own) {
     unlink(own->to);
 }
 
-static gf_status run(const way *w, const gf_settings *settings, gf_error *error) {
+static gf_status run(const scenario *w, const gf_settings *settings, gf_error *error) {
     const gf_filter *filter = gf_filter_find(w->filter);
     listener all = {.in_order = false};
     gf_batch_item items[ITEMS];
@@ -128,7 +128,7 @@ static bool any_noted(void) {
 }
 
 /* Inject one failure and check the outcome of the batch. */
-static void try_once(const way *w, const gf_settings *settings, const faulty_plan *plan) {
+static void try_once(const scenario *w, const gf_settings *settings, const faulty_plan *plan) {
     const bool image = gf_filter_find(w->filter)->info.makes_image;
     const bool named = strcmp(w->backend, "cuda") == 0;
     char what[300];
@@ -162,10 +162,10 @@ static void try_once(const way *w, const gf_settings *settings, const faulty_pla
     if (failed && any_noted())
         noted++;
     else if (failed && plan->status == GF_NO_BACKEND && strcmp(failed, "open") != 0)
-        fail_msg("%s: nobody says so", what);
+        fail_msg("%s: the failure is not reported", what);
 }
 
-static void try_calls(const way *w, gf_status status, const char *only, uint64_t step) {
+static void try_calls(const scenario *w, gf_status status, const char *only, uint64_t step) {
     gf_settings *settings = test_settings(gf_filter_find(w->filter), w->text);
     faulty_plan plan = {.rows = 6};
     run_each(gf_filter_find(w->filter), settings, NULL, COUNT);
@@ -176,7 +176,7 @@ static void try_calls(const way *w, gf_status status, const char *only, uint64_t
     assert_false(any_noted());
     const uint64_t calls = faulty_calls();
     assert_true(calls > 10);
-    for (uint64_t n = 1; n <= calls; n += n < 12 ? 1 : step) {
+    for (uint64_t n = 1; n <= calls; n += n < 12 ? 1 : step * test_stride()) {
         plan.fail_at = n;
         plan.status = status;
         plan.only = only;
@@ -195,8 +195,8 @@ static int make_all(void **state) {
 }
 
 /* Under auto, the cpu backend completes the batch. */
-static void auto_goes_on(void **state) {
-    static const way ways[] = {
+static void auto_continues(void **state) {
+    static const scenario scenarios[] = {
         {"smooth", "", "auto", 1, 1, 0, false},
         {"smooth", "axis=y", "auto", 1, 4, 0, true},
         {"smooth", "axis=xy", "auto", 1, 4, 20000, true},
@@ -206,9 +206,9 @@ static void auto_goes_on(void **state) {
     };
     (void)state;
     runs = noted = stopped = pipes_lost = 0;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        try_calls(&ways[i], GF_NO_BACKEND, NULL, 5);
-        try_calls(&ways[i], GF_FAILED, NULL, 17);
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
+        try_calls(&scenarios[i], GF_NO_BACKEND, NULL, 5);
+        try_calls(&scenarios[i], GF_FAILED, NULL, 17);
     }
     assert_int_equal(stopped, 0);
     assert_true(noted > runs / 2);
@@ -216,8 +216,8 @@ static void auto_goes_on(void **state) {
 }
 
 /* A requested device is not replaced: the batch ends. */
-static void named_stops(void **state) {
-    static const way ways[] = {
+static void named_device_stops(void **state) {
+    static const scenario scenarios[] = {
         {"smooth", "", "cuda", 1, 1, 0, false},
         {"smooth", "axis=y", "cuda", 1, 4, 20000, false},
         {"smooth", "", "cuda", 1, 1, 0, true},
@@ -226,8 +226,8 @@ static void named_stops(void **state) {
     };
     (void)state;
     runs = noted = stopped = pipes_lost = 0;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        try_calls(&ways[i], GF_NO_BACKEND, NULL, 3);
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
+        try_calls(&scenarios[i], GF_NO_BACKEND, NULL, 3);
     assert_true(stopped > runs / 2);
     print_message("%" PRIu64 " failures, %" PRIu64 " ended the batch\n", runs, stopped);
 }
@@ -257,7 +257,7 @@ static void last_pipe_is_reported(void **state) {
 
 /* Another requested device completes the batch. */
 static void others_do_the_rest(void **state) {
-    static const way ways[] = {
+    static const scenario scenarios[] = {
         {"smooth", "", "cuda", 2, 4, 0, false},
         {"smooth", "axis=y", "cuda", 3, 6, 20000, false},
         {"smooth", "", "cuda", 2, 4, 20000, true},
@@ -265,8 +265,8 @@ static void others_do_the_rest(void **state) {
     };
     (void)state;
     runs = noted = stopped = pipes_lost = 0;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        try_calls(&ways[i], GF_NO_BACKEND, "1", 2);
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
+        try_calls(&scenarios[i], GF_NO_BACKEND, "1", 2);
     assert_true(runs > 20 && pipes_lost > 0);
     print_message("%" PRIu64 " failures, %" PRIu64 " noted, %" PRIu64 " at the start, %" PRIu64
                   " pipes lost\n",
@@ -274,21 +274,22 @@ static void others_do_the_rest(void **state) {
 }
 
 /* A device that corrupts one bit of an image: outputs that golden refutes do not appear. */
-static void lies_fail_files(void **state) {
-    static const way ways[] = {
+static void corruption_fails_files(void **state) {
+    static const scenario scenarios[] = {
         {"smooth", "", "auto", 1, 3, 0, false},
         {"smooth", "axis=y", "cuda", 2, 3, 20000, false},
         {"normalize", "", "cuda", 1, 3, 0, false},
         {"hist", "bins=7", "auto", 1, 3, 0, false},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        const bool image = gf_filter_find(ways[i].filter)->info.makes_image;
-        gf_settings *settings = test_settings(gf_filter_find(ways[i].filter), ways[i].text);
-        run_each(gf_filter_find(ways[i].filter), settings, NULL, COUNT);
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
+        const bool image = gf_filter_find(scenarios[i].filter)->info.makes_image;
+        gf_settings *settings =
+            test_settings(gf_filter_find(scenarios[i].filter), scenarios[i].text);
+        run_each(gf_filter_find(scenarios[i].filter), settings, NULL, COUNT);
         faulty_expect(
             &(faulty_plan){.rows = 6, .corruption = image ? CORRUPT_ROW : CORRUPT_STATE, .bit = 9});
-        assert_int_equal(run(&ways[i], settings, NULL), GF_OK);
+        assert_int_equal(run(&scenarios[i], settings, NULL), GF_OK);
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);
             assert_int_equal(got[n].status, GF_FAILED);
@@ -301,23 +302,24 @@ static void lies_fail_files(void **state) {
 }
 
 /* A bit flips once: exactly one file fails, although a retry would succeed. */
-static void one_lie_is_reported(void **state) {
-    static const way ways[] = {
+static void one_corruption_is_reported(void **state) {
+    static const scenario scenarios[] = {
         {"smooth", "", "auto", 1, 3, 0, false},
         {"smooth", "", "cuda", 1, 6, 20000, false},
         {"hist", "bins=7", "cuda", 1, 9, 20000, false},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        const bool image = gf_filter_find(ways[i].filter)->info.makes_image;
-        gf_settings *settings = test_settings(gf_filter_find(ways[i].filter), ways[i].text);
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
+        const bool image = gf_filter_find(scenarios[i].filter)->info.makes_image;
+        gf_settings *settings =
+            test_settings(gf_filter_find(scenarios[i].filter), scenarios[i].text);
         int failed = 0;
-        run_each(gf_filter_find(ways[i].filter), settings, NULL, COUNT);
+        run_each(gf_filter_find(scenarios[i].filter), settings, NULL, COUNT);
         faulty_expect(&(faulty_plan){.rows = 6,
                                      .corruption = image ? CORRUPT_ROW : CORRUPT_STATE,
                                      .bit = 9,
                                      .corrupts_once = true});
-        assert_int_equal(run(&ways[i], settings, NULL), GF_OK);
+        assert_int_equal(run(&scenarios[i], settings, NULL), GF_OK);
         assert_true(faulty_corrupted());
         for (int n = 0; n < COUNT; n++) {
             assert_int_equal(got[n].times, 1);
@@ -330,16 +332,16 @@ static void one_lie_is_reported(void **state) {
             assert_int_equal(access(out_paths[n], F_OK), -1);
         }
         if (failed != 1)
-            fail_msg("%zu: %d files are told to be wrong", i, failed);
+            fail_msg("%zu: %d files are reported as wrong", i, failed);
         gf_settings_free(settings);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_goes_on),          cmocka_unit_test(named_stops),
-        cmocka_unit_test(last_pipe_is_reported), cmocka_unit_test(others_do_the_rest),
-        cmocka_unit_test(lies_fail_files),       cmocka_unit_test(one_lie_is_reported),
+        cmocka_unit_test(auto_continues),         cmocka_unit_test(named_device_stops),
+        cmocka_unit_test(last_pipe_is_reported),  cmocka_unit_test(others_do_the_rest),
+        cmocka_unit_test(corruption_fails_files), cmocka_unit_test(one_corruption_is_reported),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, make_all, remove_directory);

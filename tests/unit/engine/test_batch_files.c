@@ -12,7 +12,7 @@ static void check_extensions(const char *what, bool image) {
     int good = 0;
     for (int i = 0; i < ITEMS; i++) {
         if (got[i].times != 1)
-            fail_msg("%s: item %d: told %d times", what, i, got[i].times);
+            fail_msg("%s: item %d: reported %d times", what, i, got[i].times);
         if (got[i].status != want[i].status || strcmp(got[i].error.message, want[i].error.message))
             fail_msg("%s: item %d: %d %s; alone %d %s", what, i, (int)got[i].status,
                      got[i].error.message, (int)want[i].status, want[i].error.message);
@@ -32,13 +32,13 @@ static void check_extensions(const char *what, bool image) {
     assert_true(count_files(false) <= 3 * ITEMS);
 }
 
-static const struct way {
+static const struct scenario {
     const char *backend;
     uint32_t devices; /* 0: CPU threads */
     uint32_t threads;
     uint64_t max_memory;
     bool in_order;
-} ways[] = {
+} scenarios[] = {
     {"cpu", 0, 1, 0, true},       {"cpu", 0, 2, 0, false},    {"cpu", 0, 7, 0, true},
     {"golden", 0, 3, 0, false},   {"auto", 0, 2, 0, false},   {"cpu", 0, 200, 0, true},
     {"cpu", 1, 1, 0, false},      {"cpu", 1, 4, 0, true},     {"cpu", 3, 2, 0, false},
@@ -46,32 +46,32 @@ static const struct way {
     {"cpu", 1, 4, 20000, false},  {"cpu", 2, 9, 20000, true}, {"cpu", 1, 3, 20000, true},
 };
 
-static void run_ways(const char *name, const char *text, const gf_file_options *options) {
+static void run_scenarios(const char *name, const char *text, const gf_file_options *options) {
     const gf_filter *filter = gf_filter_find(name);
     const bool image = gf_filter_describe(filter)->makes_image;
     gf_settings *settings = test_settings(filter, text);
     gf_batch_item items[ITEMS];
 
     run_each(filter, settings, options, ITEMS);
-    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
-        const struct way *way = &ways[w];
-        listener all = {.in_order = way->in_order};
-        const gf_batch_options batch = {.engine = {.backend = way->backend,
-                                                   .threads = way->threads,
-                                                   .max_memory = way->max_memory},
+    for (size_t w = 0; w < sizeof scenarios / sizeof scenarios[0]; w++) {
+        const struct scenario *scenario = &scenarios[w];
+        listener all = {.in_order = scenario->in_order};
+        const gf_batch_options batch = {.engine = {.backend = scenario->backend,
+                                                   .threads = scenario->threads,
+                                                   .max_memory = scenario->max_memory},
                                         .files = *options,
-                                        .in_order = way->in_order,
+                                        .in_order = scenario->in_order,
                                         .done = on_done,
                                         .context = &all};
-        const gf_batch_devices devices = {.count = way->devices};
+        const gf_batch_devices devices = {.count = scenario->devices};
         char what[200];
         gf_error error = {0};
         snprintf(what, sizeof what, "%s '%s', %s, %u devices, %u threads, %s", name, text,
-                 way->backend, way->devices, way->threads,
-                 way->in_order ? "in order" : "as it comes");
+                 scenario->backend, scenario->devices, scenario->threads,
+                 scenario->in_order ? "in order" : "as it comes");
         make_items(items, image);
-        if (gf_run_batch_on(way->devices ? &devices : NULL, filter, settings, items, ITEMS, &batch,
-                            NULL, &error))
+        if (gf_run_batch_on(scenario->devices ? &devices : NULL, filter, settings, items, ITEMS,
+                            &batch, NULL, &error))
             fail_msg("%s: %s", what, error.message);
         check_extensions(what, image);
     }
@@ -80,12 +80,12 @@ static void run_ways(const char *name, const char *text, const gf_file_options *
 
 static void equals_one_by_one(void **state) {
     (void)state;
-    run_ways("smooth", "", &(gf_file_options){0});
-    run_ways("smooth", "axis=xy radius=5 keep-brightness", &(gf_file_options){.strip = true});
-    run_ways("normalize", "", &(gf_file_options){0});
-    run_ways("hist", "bins=7", &(gf_file_options){0});
-    run_ways("hist", "bins=9 extract=2 channel=all", &(gf_file_options){0});
-    run_ways("axis-sum", "axis=y", &(gf_file_options){0});
+    run_scenarios("smooth", "", &(gf_file_options){0});
+    run_scenarios("smooth", "axis=xy radius=5 keep-brightness", &(gf_file_options){.strip = true});
+    run_scenarios("normalize", "", &(gf_file_options){0});
+    run_scenarios("hist", "bins=7", &(gf_file_options){0});
+    run_scenarios("hist", "bins=9 extract=2 channel=all", &(gf_file_options){0});
+    run_scenarios("axis-sum", "axis=y", &(gf_file_options){0});
 }
 
 /* ---- stopping and continuing ----------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void stops_when_reported(void **state) {
     }
 }
 
-static void keeps_what_is_there(void **state) {
+static void keeps_existing_files(void **state) {
     (void)state;
     for (uint32_t devices = 0; devices < 3; devices += 2) {
         listener all = {0};
@@ -189,7 +189,7 @@ static gf_status never(void *context, const gf_ready *ready, gf_error *error) {
     return error->status = GF_FAILED;
 }
 
-static void asks_whether_it_is_ready(void **state) {
+static void calls_ready_before_the_commit(void **state) {
     (void)state;
     for (uint32_t devices = 0; devices < 2; devices++) {
         listener all = {0};
@@ -223,7 +223,7 @@ static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
 }
 
 /* The `ready` callback receives a complete file: afterwards only its name changes. */
-static void shows_what_is_ready(void **state) {
+static void passes_ready_outputs(void **state) {
     (void)state;
     for (uint32_t devices = 0; devices < 3; devices++) {
         listener all = {0};
@@ -288,9 +288,12 @@ static void stops_before_it_is_reported(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_one_by_one),           cmocka_unit_test(stops_when_reported),
-        cmocka_unit_test(keeps_what_is_there),         cmocka_unit_test(reads_pipes),
-        cmocka_unit_test(asks_whether_it_is_ready),    cmocka_unit_test(shows_what_is_ready),
+        cmocka_unit_test(equals_one_by_one),
+        cmocka_unit_test(stops_when_reported),
+        cmocka_unit_test(keeps_existing_files),
+        cmocka_unit_test(reads_pipes),
+        cmocka_unit_test(calls_ready_before_the_commit),
+        cmocka_unit_test(passes_ready_outputs),
         cmocka_unit_test(stops_before_it_is_reported),
     };
 

@@ -6,10 +6,10 @@
 #include <time.h>
 
 /* Memory limit in bytes at which all images but the smallest count as large. */
-#define LITTLE 3600
+#define SMALL_MEMORY 3600
 
-/* Work source shared by all takers. */
-typedef struct giver {
+/* Work source shared by all workers. */
+typedef struct queue {
     pthread_mutex_t lock;
     uint64_t order[ITEMS], count, next;
     uint64_t later;      /* every later-th call returns GF_TAKE_LATER; 0: off */
@@ -17,20 +17,20 @@ typedef struct giver {
     bool until_reported; /* after every fifth item, wait until all items taken are reported */
     uint64_t max_out;    /* max number of items taken and not yet reported */
     atomic_uint_fast64_t calls, reported;
-} giver;
+} queue;
 
 /* One batch that takes items from the source. */
-typedef struct taker {
-    giver *all;
+typedef struct worker {
+    queue *all;
     listener reported;
     atomic_int inside;
     bool over;
     uint64_t took;
-} taker;
+} worker;
 
 static gf_take give(void *context, uint64_t *item) {
-    taker *one = context;
-    giver *all = one->all;
+    worker *one = context;
+    queue *all = one->all;
     gf_take took = GF_TAKE_LATER;
 
     assert_int_equal(atomic_fetch_add(&one->inside, 1), 0);
@@ -57,20 +57,20 @@ static gf_take give(void *context, uint64_t *item) {
 }
 
 static bool reported(void *context, const gf_batch_done *done) {
-    taker *one = context;
+    worker *one = context;
     one->all->reported++;
     return on_done(&one->reported, done);
 }
 
 /* Order the first half of the items backwards and the second half forwards. */
-static void make_giver(giver *all, uint64_t count) {
-    *all = (giver){.count = count};
+static void init_queue(queue *all, uint64_t count) {
+    *all = (queue){.count = count};
     pthread_mutex_init(&all->lock, NULL);
     for (uint64_t i = 0; i < count; i++)
         all->order[i] = i < count / 2 ? count / 2 - 1 - i : i;
 }
 
-static gf_batch_options options_of(taker *one, uint32_t threads, uint64_t max_memory) {
+static gf_batch_options options_of(worker *one, uint32_t threads, uint64_t max_memory) {
     return (gf_batch_options){
         .engine = {.backend = "cpu", .threads = threads, .max_memory = max_memory},
         .done = reported,
@@ -84,7 +84,7 @@ static item_outcome want[ITEMS];
 static void equals(const char *what) {
     for (int i = 0; i < ITEMS; i++) {
         if (got[i].times != 1)
-            fail_msg("%s: item %d: told %d times", what, i, got[i].times);
+            fail_msg("%s: item %d: reported %d times", what, i, got[i].times);
         if (got[i].status != want[i].status || strcmp(got[i].error.message, want[i].error.message))
             fail_msg("%s: item %d: %d %s; in order %d %s", what, i, (int)got[i].status,
                      got[i].error.message, (int)want[i].status, want[i].error.message);
@@ -97,7 +97,7 @@ typedef struct share {
     const gf_settings *settings;
     const gf_batch_item *items;
     gf_batch_devices on;
-    taker one;
+    worker one;
     uint32_t threads;
     uint64_t max_memory, expected;
     pthread_t thread;
@@ -115,16 +115,24 @@ static void *run_share(void *argument) {
     return NULL;
 }
 
-static const struct way {
+static const struct scenario {
     uint32_t shares, devices; /* 0: CPU threads */
     uint32_t threads;
     uint64_t max_memory, later, expected;
     bool until_reported;
-} ways[] = {
-    {1, 0, 1, 0, 0, 0, false},      {1, 0, 4, 0, 7, 0, false},    {3, 0, 2, 0, 0, 27, false},
-    {4, 0, 1, 0, 2, 20, false},     {1, 0, 1, 0, 0, 0, true},     {1, 1, 1, 0, 0, 0, false},
-    {1, 1, 1, 0, 0, 0, true},       {3, 1, 4, 0, 5, 27, false},   {2, 2, 3, LITTLE, 0, 40, false},
-    {1, 1, 4, LITTLE, 3, 0, false}, {1, 2, 9, 20000, 4, 1, true}, {2, 1, 1, LITTLE, 0, 2, false},
+} scenarios[] = {
+    {1, 0, 1, 0, 0, 0, false},
+    {1, 0, 4, 0, 7, 0, false},
+    {3, 0, 2, 0, 0, 27, false},
+    {4, 0, 1, 0, 2, 20, false},
+    {1, 0, 1, 0, 0, 0, true},
+    {1, 1, 1, 0, 0, 0, false},
+    {1, 1, 1, 0, 0, 0, true},
+    {3, 1, 4, 0, 5, 27, false},
+    {2, 2, 3, SMALL_MEMORY, 0, 40, false},
+    {1, 1, 4, SMALL_MEMORY, 3, 0, false},
+    {1, 2, 9, 20000, 4, 1, true},
+    {2, 1, 1, SMALL_MEMORY, 0, 2, false},
 };
 
 static void each_once(const char *name, const char *text) {
@@ -139,29 +147,29 @@ static void each_once(const char *name, const char *text) {
     make_items(items, image);
     assert_int_equal(gf_run_batch(filter, settings, items, ITEMS, &in_turn, NULL), GF_OK);
     memcpy(want, got, sizeof want);
-    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
-        const struct way *way = &ways[w];
+    for (size_t w = 0; w < sizeof scenarios / sizeof scenarios[0]; w++) {
+        const struct scenario *scenario = &scenarios[w];
         share shares[4] = {0};
-        giver all;
+        queue all;
         char what[100];
-        snprintf(what, sizeof what, "%s, way %zu", name, w);
+        snprintf(what, sizeof what, "%s, scenario %zu", name, w);
         make_items(items, image);
-        make_giver(&all, ITEMS);
-        all.later = way->later;
-        all.until_reported = way->until_reported;
-        for (uint32_t i = 0; i < way->shares; i++) {
+        init_queue(&all, ITEMS);
+        all.later = scenario->later;
+        all.until_reported = scenario->until_reported;
+        for (uint32_t i = 0; i < scenario->shares; i++) {
             shares[i] = (share){.filter = filter,
                                 .settings = settings,
                                 .items = items,
-                                .on = {.count = way->devices},
+                                .on = {.count = scenario->devices},
                                 .one = {.all = &all},
-                                .threads = way->threads,
-                                .max_memory = way->max_memory,
-                                .expected = way->expected};
+                                .threads = scenario->threads,
+                                .max_memory = scenario->max_memory,
+                                .expected = scenario->expected};
             assert_int_equal(pthread_create(&shares[i].thread, NULL, run_share, &shares[i]), 0);
         }
         uint64_t took = 0;
-        for (uint32_t i = 0; i < way->shares; i++) {
+        for (uint32_t i = 0; i < scenario->shares; i++) {
             pthread_join(shares[i].thread, NULL);
             took += shares[i].one.took;
         }
@@ -187,11 +195,11 @@ static void holds_no_more_than_it_can_run(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         gf_batch_item items[ITEMS];
-        giver all;
-        taker one = {.all = &all};
-        const gf_batch_options options = options_of(&one, cases[c].threads, LITTLE);
+        queue all;
+        worker one = {.all = &all};
+        const gf_batch_options options = options_of(&one, cases[c].threads, SMALL_MEMORY);
         make_items(items, true);
-        make_giver(&all, ITEMS);
+        init_queue(&all, ITEMS);
         for (int i = 0; i < ITEMS; i++)
             items[i].in = in_paths[2]; /* 34 x 37 RGBA */
         assert_int_equal(run_smooth_from(items, ITEMS, cases[c].devices, &options,
@@ -212,11 +220,11 @@ static void stops_while_it_waits(void **state) {
     for (uint32_t devices = 0; devices < 3; devices++)
         for (int fast = 0; fast < 2; fast++) {
             gf_batch_item items[ITEMS];
-            giver all;
-            taker one = {.all = &all, .reported = {.max = fast ? 0 : 3}};
+            queue all;
+            worker one = {.all = &all, .reported = {.max = fast ? 0 : 3}};
             gf_batch_options options = options_of(&one, 2, 0);
             make_items(items, true);
-            make_giver(&all, ITEMS);
+            init_queue(&all, ITEMS);
             all.stop_at = 3;
             all.order[0] = 0;
             all.order[1] = 1;
@@ -233,7 +241,7 @@ static void stops_while_it_waits(void **state) {
 static bool has_failed(void *context, const gf_batch_done *done) {
     (void)context;
     (void)done;
-    fail_msg("%s", "nothing may be told");
+    fail_msg("%s", "nothing may be reported");
     return true;
 }
 
@@ -243,13 +251,13 @@ static void ends_without_a_device(void **state) {
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_batch_item items[ITEMS];
     gf_error error = {0};
-    giver all;
-    taker one = {.all = &all};
+    queue all;
+    worker one = {.all = &all};
     gf_batch_options options = options_of(&one, 2, 0);
 
     (void)state;
     make_items(items, true);
-    make_giver(&all, ITEMS);
+    init_queue(&all, ITEMS);
     all.stop_at = 2;
     options.engine.backend = "cuda";
     options.done = has_failed;
@@ -268,11 +276,11 @@ static void refuses(void **state) {
     for (uint32_t devices = 0; devices < 2; devices++) {
         gf_batch_item items[ITEMS];
         gf_error error = {0};
-        giver all;
-        taker one = {.all = &all};
+        queue all;
+        worker one = {.all = &all};
         gf_batch_options options = options_of(&one, 3, 0);
         make_items(items, true);
-        make_giver(&all, ITEMS);
+        init_queue(&all, ITEMS);
         options.in_order = true;
         assert_int_equal(run_smooth_from(items, ITEMS, devices, &options,
                                          &(gf_work_source){give, &one, 0}, &error),

@@ -28,8 +28,6 @@ static void leave_nothing_when_killed(void **state) {
     int status = 0;
 
     (void)state;
-    if (named)
-        test_skip("the file system does not support unnamed files");
     put_old("a");
     const pid_t child = fork();
     if (child == 0) {
@@ -100,8 +98,6 @@ static void are_copied_completely(void **state) {
     static const unsigned char bytes[200000] = {[70000] = 7, [199999] = 9};
 
     (void)state;
-    if (named)
-        test_skip("the file system does not support unnamed files");
     for (int fails = 0; fails < 2; fails++) {
         gf_error error = {0};
         put_old("a");
@@ -129,14 +125,18 @@ static void are_copied_completely(void **state) {
 
 int main(void) {
 #define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest tests[] = {
-        BOTH(are_reachable_before_the_commit),
+    const struct CMUnitTest unnamed_only[] = {
         BOTH(leave_nothing_when_killed),
-        BOTH(use_temporary_names_without_proc),
-        BOTH(are_copied_if_they_cannot_be_linked),
         BOTH(are_copied_completely),
     };
+    const struct CMUnitTest tests[] = {
+        BOTH(are_reachable_before_the_commit),
+        BOTH(use_temporary_names_without_proc),
+        BOTH(are_copied_if_they_cannot_be_linked),
+    };
     const int failed =
+        cmocka_run_group_tests_name("unnamed files only", unnamed_only, make_directory,
+                                    remove_directory) +
         cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
 
     named = true;
