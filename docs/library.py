@@ -1,4 +1,4 @@
-"""Example of libgpufilter in Python with ctypes and NumPy: library.py IN
+"""Example of libgpufilter in Python with ctypes and NumPy: library.py IN. Install the library first.
 
 Reads IN, smooths its centre (a NumPy view with gaps between rows), and prints a histogram of the result.
 Declares only the functions and structures used here; src/gpufilter.h declares all of them."""
@@ -103,7 +103,9 @@ def read(path):
 
 
 def rows_of(image):
-    """Return the format and rows of an array of H x W x C, which may be a view of a larger array."""
+    """Return the format and rows of an array of H x W x C, which may be a view of a larger array.
+
+    Reshape a 2-D grey array: array.reshape(*array.shape, 1)."""
     if image.ndim != 3 or image.dtype not in TYPES:
         raise ValueError("expected an array of H x W x C uint8, uint16 or float32")
     height, width, channels = image.shape
