@@ -25,9 +25,9 @@ template <typename T> struct HistWindow { T lo, hi; };
 template <> struct HistWindow<uint8_t> { uint32_t add_lo, low_lo, add_above, low_above; };
 
 // Compare four bytes with a bound: set the highest bit of each byte >= bound. Adding 128 minus the
-// low 7 bits of the bound to the low 7 bits of a byte carries into the highest bit if the latter
-// are not less. The result is the majority of this bit, the byte's own highest bit, and (bound <
-// 128).
+// low 7 bits of the bound to the low 7 bits of a byte sets the highest bit if the byte's 7 bits are
+// at least those of the bound. The result is the majority of this bit, the byte's own highest bit,
+// and (bound < 128).
 GF_DEVICE uint32_t hist_bytes_ge(uint32_t word, uint32_t add, uint32_t low) {
     const uint32_t sum = (word & 0x7f7f7f7fu) + add;
     return (sum & word) | (sum & low) | (word & low);

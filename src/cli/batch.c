@@ -75,7 +75,7 @@ static gf_status batch_parse_shard(const char *text, batch_shard *shard, gf_erro
     return gf_set_error(
         error, GF_USAGE,
         "--shard '%s': must be K/N with 1 <= K <= N <= %d, such as 1/4 for the first "
-        "of four parts",
+        "of four shards",
         text, MAX_SHARDS);
 }
 

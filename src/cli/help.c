@@ -106,8 +106,11 @@ static void print_param_brief(const gf_param *param, int column) {
     describe_name(param, name, sizeof name);
     int used = snprintf(text, sizeof text, "%.*s%s", length, help, end);
     describe_values(param, values, sizeof values);
-    if (used + (int)strlen(values) + 3 > width)
-        snprintf(values, sizeof values, param->fallback ? "default: %s" : "", param->fallback);
+    if (used + (int)strlen(values) + 3 > width) {
+        values[0] = '\0';
+        if (param->fallback)
+            snprintf(values, sizeof values, "default: %s", param->fallback);
+    }
     if (values[0] && used + (int)strlen(values) + 3 <= width)
         snprintf(text + used, sizeof text - (size_t)used, " (%s)", values);
     printf("%-*s%s\n", column, name, text);
@@ -203,7 +206,8 @@ void gf_cli_help(bool all) {
     print_formats("Writes", true);
     if (all) {
         gf_param params[GF_CLI_MAX_COMMON];
-        print_groups(params, gf_cli_common(NULL, params), "");
+        const size_t count = gf_cli_common(NULL, params);
+        print_groups(params, count, "");
         print_codes(false);
     }
     printf("\nRun 'gpufilter NAME -h' for the main options, or --help for all options.\n");

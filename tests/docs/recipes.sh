@@ -66,7 +66,7 @@ image() { # RECIPE
         rm plain.sh && diff -r -x want . want
 }
 
-# Two stub devices: the real program does the work, and the stub records the requested devices.
+# Two fake devices: the real program does the work, and the fake records the requested devices.
 mkdir fake
 cat >fake/gpufilter <<END
 #!/usr/bin/env bash
@@ -88,7 +88,7 @@ sleep 0.05 # so that both slots get work
 exec "$build/gpufilter" "\${arguments[@]}"
 END
 chmod +x fake/gpufilter
-stub_devices() { # RECIPE
+fake_devices() { # RECIPE
     local program=$PATH code
     rm -f "$work/requested"
     PATH=$work/fake:$PATH
@@ -149,7 +149,7 @@ for recipe in "$work"/recipes/??; do
         ;;
     *' measures '*) check "$name" measured "$recipe" ;;
     *' gpu '*)
-        check "$name, with two stub devices" stub_devices "$recipe"
+        check "$name, with two fake devices" fake_devices "$recipe"
         if [ -n "$gpu" ]; then
             check "$name" block "$recipe"
             check "$name, again" again "$recipe"

@@ -11,7 +11,7 @@ mkdir "$work/here" "$work/here/my dir" "$work/here/photos" "$work/home" "$work/b
 (cd "$work/here" && touch 'in put.png' in.png a:b.png "it's.pgm" 'x=y.PNG' notes.txt scan.data 'my dir/q.png')
 touch "$work/home/at home.png"
 
-# A stub of the program. It appends its arguments to a file, one call per line.
+# A fake of the program. It appends its arguments to a file, one call per line.
 cat >"$work/bin/gpufilter" <<END
 #!/bin/sh
 printf '[%s]' "\$@" >>"$work/called"

@@ -48,7 +48,7 @@ check "a tarball of the unpacked files is identical" itself
 check "all make targets work without git" eval 'cd "$copy" && without_git make -n CUDA=0 BUILD=build all tests install uninstall dist lint >/dev/null'
 
 # A tracked file that is missing is detected, and no tarball is left.
-missing() { # a stub of git lists a missing file
+missing() { # a fake of git lists a missing file
     printf '#!/bin/sh\n[ "$1" != ls-files ] || printf "Makefile\\0lost\\0"\n' >"$work/bin/git"
     ! without_git packaging/dist.sh "$version" "$work/missing/$name.tar.gz" && [ -z "$(ls -A "$work/missing")" ]
 }

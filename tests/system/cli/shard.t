@@ -64,29 +64,29 @@ $ for shard in 0/3 4/3 x 3 1/0 0/0 1/1000001 99999999999999999999/99999999999999
 > 2
 > 2
 > 2
-! gpufilter: --shard '0/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '4/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard 'x': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '1/0': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '0/0': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '1/1000001': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '99999999999999999999/99999999999999999999': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '4294967297/4294967298': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '-1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '+1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard ' 1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '1/3 ': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '1/3/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '1//3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '/': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '1/': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '1.5/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
-! gpufilter: --shard '1e0/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '0/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '4/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard 'x': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '1/0': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '0/0': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '1/1000001': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '99999999999999999999/99999999999999999999': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '4294967297/4294967298': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '-1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '+1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard ' 1/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '1/3 ': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '1/3/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '1//3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '/': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '1/': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '1.5/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
+! gpufilter: --shard '1e0/3': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
 $ gpufilter hist a.png --shard 2/1; gpufilter smooth a.png out.png --shard 1/1; gpufilter smooth a.png -O x --shard; gpufilter compare a.png b.png --shard 1/1; ls out.png
-! gpufilter: --shard '2/1': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four parts
+! gpufilter: --shard '2/1': must be K/N with 1 <= K <= N <= 1000000, such as 1/4 for the first of four shards
 ! gpufilter: --shard: requires --out-dir
 ! gpufilter: --shard: requires a value (K/N)
 ! gpufilter: --shard: unknown option of compare (it is an option of smooth); see 'gpufilter compare --help'
