@@ -1,5 +1,5 @@
 /* Generated PNGs: chunks of every name in every order, valid, damaged and missing, and all kinds
- * of streams. The reader must agree with libpng (png_oracle.h), except for the differences
+ * of streams. The reader must agree with libpng (png_both.h), except for the differences
  * listed in docs/design-files.md. By default, the test uses some of the files; with GF_HOSTILE
  * in the environment it uses all (make hostile). */
 #include "hostile.h"

@@ -176,6 +176,18 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
     gf_engine_close(engine);
 }
 
+/* Check that each item was reported once, with the wanted status, message and result. */
+static inline void check_outcomes(const char *what) {
+    for (int i = 0; i < ITEMS; i++) {
+        if (got[i].times != 1)
+            fail_msg("%s: item %d: reported %d times", what, i, got[i].times);
+        if (got[i].status != want[i].status || strcmp(got[i].error.message, want[i].error.message))
+            fail_msg("%s: item %d: %d %s; alone %d %s", what, i, (int)got[i].status,
+                     got[i].error.message, (int)want[i].status, want[i].error.message);
+        assert_string_equal(got[i].text, want[i].text);
+    }
+}
+
 static inline void check_file(int i, const char *what) {
     size_t size, other;
     unsigned char *a = get_bytes(want_paths[i], &size), *b = get_bytes(out_paths[i], &other);

@@ -8,20 +8,15 @@
 
 #include "faulty_backend.h"
 #include "io_util.h"
-#include "testing.h"
+#include "job.h"
 
 typedef enum fault_input { FROM_MEMORY, FROM_FILES, FROM_PIPE, FAULT_INPUTS } fault_input;
 
 typedef struct fault_job {
-    const gf_filter *filter;
-    const char *text;
-    gf_settings *settings;
-    gf_format format, drawn;
-    test_image in[2];
+    test_job one;
     char in_paths[2][1200], out_path[1200]; /* out_path: output or drawn image */
     char samples_path[1200];                /* empty: no samples are written to a file */
-    test_image want;                        /* computed by golden */
-    gf_result *result;
+    test_outcome want;                      /* computed by golden */
     unsigned char *samples;
     size_t sample_bytes;
 } fault_job;
@@ -34,10 +29,11 @@ typedef struct fault_outcome {
 
 /* Return the name of the parameter of this type that the case sets, or NULL. */
 static inline const char *fault_param(const fault_job *job, gf_param_type type) {
-    for (size_t i = 0; i < job->filter->info.param_count; i++)
-        if (job->filter->info.params[i].type == type &&
-            gf_settings_text(job->settings, job->filter->info.params[i].name))
-            return job->filter->info.params[i].name;
+    const gf_filter_info *info = &job->one.filter->info;
+    for (size_t i = 0; i < info->param_count; i++)
+        if (info->params[i].type == type &&
+            gf_settings_text(job->one.settings, info->params[i].name))
+            return info->params[i].name;
     return NULL;
 }
 
@@ -55,30 +51,16 @@ static inline gf_format fault_format(test_random *random, bool files) {
 /* Make a job. Return false if the case does not support the image. */
 static inline bool fault_job_new(fault_job *job, const gf_filter *filter, const char *text,
                                  uint64_t seed, bool files, gf_engine *golden) {
-    test_random random = {seed * 2 + 1};
-    for (int i = 0; i < 8; i++)
-        test_next(&random);
-    *job = (fault_job){.filter = filter, .text = text, .settings = test_settings(filter, text)};
-    job->format = fault_format(&random, files);
-    if (gf_filter_output(filter, job->settings, &job->format, &job->drawn, NULL)) {
-        gf_settings_free(job->settings);
+    test_random random = test_seeded(seed);
+    *job = (fault_job){.samples = NULL};
+    if (!test_job_new(&job->one, filter, text, fault_format(&random, files), NULL))
         return false;
-    }
-    for (int i = 0; i < 2; i++) {
-        job->in[i] = test_image_new(job->format, 0);
-        test_fill(&job->in[i], files ? TEST_UNIFORM : (test_content)(seed % TEST_CONTENT_COUNT),
+    for (int i = 0; i < 2; i++)
+        test_fill(&job->one.in[i], files ? TEST_UNIFORM : (test_content)(seed % TEST_CONTENT_COUNT),
                   &random);
-    }
-    const gf_pixels pixels[2] = {{job->in[0].rows.data, job->in[0].stride},
-                                 {job->in[1].rows.data, job->in[1].stride}};
-    if (job->drawn.width)
-        job->want = test_image_new(job->drawn, 0);
-    gf_error error = {0};
-    if (gf_run_memory(golden, filter, job->settings, &job->format, pixels, job->want.rows.data,
-                      job->want.stride, &job->result, NULL, &error))
-        fail_msg("golden: %s", error.message);
-    const char *extension = job->format.type == GF_F32 ? "pfm" : "png";
-    const char *drawn = job->drawn.type == GF_F32 ? "pfm" : "png";
+    job->want = test_run(&job->one, golden, 0);
+    const char *extension = job->one.format.type == GF_F32 ? "pfm" : "png";
+    const char *drawn = job->one.drawn.type == GF_F32 ? "pfm" : "png";
     for (int i = 0; i < 2; i++)
         snprintf(job->in_paths[i], sizeof job->in_paths[i], "%s/in%d.%s", test_directory, i,
                  extension);
@@ -91,11 +73,8 @@ static inline bool fault_job_new(fault_job *job, const gf_filter *filter, const 
 }
 
 static inline void fault_job_free(fault_job *job) {
-    for (int i = 0; i < 2; i++)
-        test_image_free(&job->in[i]);
-    test_image_free(&job->want);
-    gf_result_free(job->result);
-    gf_settings_free(job->settings);
+    test_job_free(&job->one);
+    test_outcome_free(&job->want);
     free(job->samples);
 }
 
@@ -106,9 +85,10 @@ static inline void fault_name_files(fault_job *job) {
     const char *samples = fault_param(job, GF_PARAM_SAMPLES);
     const char *image = fault_param(job, GF_PARAM_IMAGE);
     if (samples)
-        assert_int_equal(gf_settings_set(job->settings, samples, job->samples_path, NULL), GF_OK);
+        assert_int_equal(gf_settings_set(job->one.settings, samples, job->samples_path, NULL),
+                         GF_OK);
     if (image)
-        assert_int_equal(gf_settings_set(job->settings, image, job->out_path, NULL), GF_OK);
+        assert_int_equal(gf_settings_set(job->one.settings, image, job->out_path, NULL), GF_OK);
 }
 
 static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
@@ -116,10 +96,10 @@ static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
     const gf_file_options options = {.force = true};
     gf_error error = {0};
     for (int i = 0; i < 2; i++)
-        test_put(job->in_paths[i], &job->in[i]);
+        test_put(job->in_paths[i], &job->one.in[i]);
     fault_name_files(job);
-    if (gf_run_file(golden, job->filter, job->settings, in,
-                    job->filter->info.makes_image ? job->out_path : NULL, &options, NULL, NULL,
+    if (gf_run_file(golden, job->one.filter, job->one.settings, in,
+                    job->one.filter->info.makes_image ? job->out_path : NULL, &options, NULL, NULL,
                     &error))
         fail_msg("golden: %s", error.message);
     if (job->samples_path[0])
@@ -146,23 +126,19 @@ static inline void *fault_feed(void *context) {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static inline void fault_same_image(const fault_job *job, const test_image *got, const char *what) {
-    if (!test_same(&job->want, got, what))
-        fail_msg("%s: the image differs", what);
-}
-
 static inline void fault_check_files(const fault_job *job, const char *what) {
-    if (job->drawn.width) {
+    if (job->one.drawn.width) {
         gf_format format;
         void *pixels;
         gf_error error = {0};
         if (gf_load_file(job->out_path, NULL, &format, &pixels, &error))
             fail_msg("%s: %s", what, error.message);
-        assert_true(gf_format_equal(&format, &job->drawn));
-        test_image got = {.format = format,
-                          .stride = gf_row_bytes(&format),
-                          .rows = {pixels, gf_row_bytes(&format), 0, format.height}};
-        fault_same_image(job, &got, what);
+        assert_true(gf_format_equal(&format, &job->one.drawn));
+        const test_image got = {.format = format,
+                                .stride = gf_row_bytes(&format),
+                                .rows = {pixels, gf_row_bytes(&format), 0, format.height}};
+        if (!test_same(&job->want.image, &got, what))
+            fail_msg("%s: the image differs", what);
         free(pixels);
         unlink(job->out_path);
     }
@@ -182,18 +158,16 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
     fault_outcome done = {.status = GF_OK};
     gf_result *result = NULL;
     if (input == FROM_MEMORY) {
-        const gf_pixels pixels[2] = {{job->in[0].rows.data, job->in[0].stride},
-                                     {job->in[1].rows.data, job->in[1].stride}};
-        test_image got = {.memory = NULL};
-        if (job->drawn.width)
-            got = test_image_new(job->drawn, 7);
-        done.status = gf_run_memory(engine, job->filter, job->settings, &job->format, pixels,
-                                    got.rows.data, got.stride, &result, &done.report, &done.error);
-        if (!done.status && job->drawn.width)
-            fault_same_image(job, &got, what);
-        test_image_free(&got);
-        if (!done.status && !test_same_result(job->result, result, what))
-            fail_msg("%s: the result differs", what);
+        test_outcome got = {.result = NULL};
+        if (job->one.drawn.width)
+            got.image = test_image_new(job->one.drawn, 7);
+        done.status = gf_run_memory(engine, job->one.filter, job->one.settings, &job->one.format,
+                                    job->one.pixels, got.image.rows.data, got.image.stride, &result,
+                                    &done.report, &done.error);
+        got.result = result;
+        if (!done.status)
+            test_check_outcome(&job->want, &got, what);
+        test_image_free(&got.image);
     } else {
         const char *in[2] = {job->in_paths[0], job->in_paths[1]};
         const gf_file_options options = {.force = true};
@@ -205,9 +179,9 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
             assert_int_equal(mkfifo(feeder.to, 0600), 0);
             assert_int_equal(pthread_create(&thread, NULL, fault_feed, &feeder), 0);
         }
-        done.status = gf_run_file(engine, job->filter, job->settings, in,
-                                  job->filter->info.makes_image ? job->out_path : NULL, &options,
-                                  &result, &done.report, &done.error);
+        done.status = gf_run_file(engine, job->one.filter, job->one.settings, in,
+                                  job->one.filter->info.makes_image ? job->out_path : NULL,
+                                  &options, &result, &done.report, &done.error);
         if (input == FROM_PIPE) {
             /* If the run did not open the pipe, the feeder would wait forever. */
             FILE *end = fopen(feeder.to, "r+b");
@@ -232,29 +206,33 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
     return done;
 }
 
+typedef struct fault_cases {
+    bool files;
+    void (*try)(fault_job *job, void *context);
+    void *context;
+    gf_engine *golden;
+} fault_cases;
+
+static inline bool fault_for_one(void *context, const gf_filter *filter, const char *text,
+                                 uint64_t seed) {
+    const fault_cases *all = context;
+    fault_job job;
+    if (!fault_job_new(&job, filter, text, seed, all->files, all->golden))
+        return false;
+    if (all->files)
+        fault_put_inputs(&job, all->golden);
+    all->try(&job, all->context);
+    fault_job_free(&job);
+    count_files(true);
+    return true;
+}
+
 /* Try every case of every filter, each on the first image that the case supports. */
 static inline void fault_for_all(bool files, void (*try)(fault_job *job, void *context),
                                  void *context) {
-    gf_engine *golden;
-    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL),
-                     GF_OK);
-    for (size_t f = 0; f < gf_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
-        for (size_t c = 0; filter->info.cases[c]; c++) {
-            fault_job job;
-            uint64_t seed = 31 * f + c;
-            for (int tries = 0;
-                 !fault_job_new(&job, filter, filter->info.cases[c], seed, files, golden);
-                 tries++, seed += 1000)
-                assert_true(tries < 100);
-            if (files)
-                fault_put_inputs(&job, golden);
-            try(&job, context);
-            fault_job_free(&job);
-            count_files(true);
-        }
-    }
-    gf_engine_close(golden);
+    fault_cases all = {files, try, context, test_engine(&(gf_engine_options){.backend = "golden"})};
+    test_each_case(fault_for_one, &all, 0, false);
+    gf_engine_close(all.golden);
 }
 
 #endif

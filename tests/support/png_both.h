@@ -1,4 +1,4 @@
-/* One PNG file in memory, read by the reader under test. */
+/* One PNG file in memory, read by the reader under test, and by libpng as an oracle. */
 #ifndef PNG_BOTH_H
 #define PNG_BOTH_H
 
@@ -96,5 +96,12 @@ static inline png_spec random_spec(uint32_t *seed, uint32_t max) {
     }
     return spec;
 }
+
+/* Read the first `size` bytes of a file with the oracle: libpng alone, used as in any application.
+ * It shares no code with the reader under test: no callbacks, no handling of PLTE and tRNS, no
+ * expansion of samples. max_pixels and max_chunk apply as in the reader, except that libpng only
+ * warns of chunks that are too large. If the file is accepted, the metadata is collected in a walk
+ * along the chunks. */
+outcome png_oracle(const png_bytes *file, size_t size, const gf_limits *given);
 
 #endif

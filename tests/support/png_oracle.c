@@ -1,4 +1,4 @@
-#include "png_oracle.h"
+#include "png_both.h"
 
 #include <png.h>
 

@@ -1,8 +1,8 @@
-/* Comparison of the reader with the oracle (png_oracle.h) on one file. */
+/* Comparison of the reader with the oracle (png_both.h) on one file. */
 #ifndef PNG_VERDICT_H
 #define PNG_VERDICT_H
 
-#include "png_oracle.h"
+#include "png_both.h"
 
 /* Return true if zlib accepts the stream in the first sequence of IDAT chunks up to its end. */
 static inline bool stream_is_valid(const png_bytes *file) {

@@ -36,4 +36,10 @@ void test_strip_check(const test_strip *strip, const char *backend, const unsign
 void test_strip_repaint(test_strip *strip);
 void test_strip_free(test_strip *strip);
 
+/* The same for the CUDA function of a filter on a random image, run alone on painted device memory.
+ * whole: all rows. row_align: as above; the engine uses 64. Return false if the case does not
+ * support the format. Requires a device. */
+bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t seed,
+                          gf_format format, bool whole, size_t row_align);
+
 #endif

@@ -1,5 +1,3 @@
-#include "strip_cuda.h"
-
 #include "strip.h"
 
 #ifdef GF_WITH_CUDA

@@ -3,24 +3,11 @@
 # also with another number of shards.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
-. tests/support/check.sh
 build=$(cd "${1:-build}" && pwd)
-export PATH=$build:$PATH LC_ALL=C
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit
-ulimit -c 0
-
-for i in $(seq -w 100); do
-    directory=in/$((10#$i % 3))
-    mkdir -p $directory
-    n=$((8 + 10#$i % 5))
-    { printf 'P5\n%d 9\n255\n' $n && head -c $((9 * n)) <(printf "picture %d of a hundred. " {1..20}"$i"); } >$directory/$i.pgm
-done
-gpufilter smooth -R in -O want -q
+images=100 directories=3 broken=0
+. tests/support/batch_run.sh
 gpufilter smooth in/?/*.pgm -O flat -q
 
-summary() { grep -q "^$1 done, $2 failed, $3 skipped in " "$4"; }
-same() { diff -r -x '.*' want "$1"; }
 shard() { # OUT K/N OPTIONS...
     local out=$1 part=$2
     shift 2

@@ -1,7 +1,7 @@
 /* Our PNG encoder: for any rows and compression, any strip height and number of threads must
  * give the same file, which libpng must decode to the same pixels. */
 #include "fuzz.h"
-#include "png_oracle.h"
+#include "png_both.h"
 
 #include "io/output.h"
 

@@ -1,26 +1,20 @@
 /* The CUDA functions alone, on painted device memory. Strips from the middle of an image are exact
  * with only the rows of their halo, and nothing is written outside the output rows. */
 
-#include "strip_cuda.h"
+#include "job.h"
+#include "strip.h"
 
-static bool strip_on_device(const gf_filter *filter, const char *text, uint64_t seed) {
-    test_random random = {seed};
+static bool strip_on_device(void *context, const gf_filter *filter, const char *text,
+                            uint64_t seed) {
+    test_random random = test_seeded(seed);
+    (void)context;
     return test_strip_on_device(filter, text, seed, test_format(&random), false, 64);
 }
 
 static void strips_stay_inside(void **state) {
     (void)state;
     test_needs_gpu();
-    const uint64_t rounds = test_rounds(12);
-    for (size_t f = 0; f < gf_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
-        for (size_t c = 0; test_case(filter, c); c++) {
-            uint64_t suited = 0;
-            for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += strip_on_device(filter, test_case(filter, c), 1 + round * 6151 + c);
-            assert_true(suited > 0);
-        }
-    }
+    test_each_case(strip_on_device, NULL, test_rounds(12), true);
 }
 
 /* Every block of the general kernel processes several pieces and alternates between its two
@@ -124,41 +118,22 @@ static void wide_and_tall(void **state) {
                                          777 + i, images[i].format, true, 64));
 }
 
-/* Compare two engines on a random image (or pair). Return if the case does not apply to it. */
-static void compare_engines(gf_engine *golden, gf_engine *cuda, const gf_filter *filter,
-                            const char *text, test_random *random) {
-    gf_format format = test_format(random), drawn;
-    gf_settings *settings = test_settings(filter, text);
-    if (gf_filter_output(filter, settings, &format, &drawn, NULL)) {
-        gf_settings_free(settings);
-        return;
-    }
-    test_image in[2] = {test_image_new(format, 0), test_image_new(format, 0)};
-    test_fill(&in[0], (test_content)test_below(random, TEST_CONTENT_COUNT), random);
-    test_fill(&in[1], TEST_UNIFORM, random);
-    const gf_pixels pixels[2] = {{in[0].rows.data, in[0].stride}, {in[1].rows.data, in[1].stride}};
-    const gf_format capacity = drawn.width ? drawn : format;
-    test_image want = test_image_new(capacity, 0), got = test_image_new(capacity, 0);
-    void *want_data = drawn.width ? want.rows.data : NULL;
-    void *got_data = drawn.width ? got.rows.data : NULL;
-    gf_result *want_result = NULL, *got_result = NULL;
-    gf_report report;
-    gf_error error = {0};
-    if (gf_run_memory(golden, filter, settings, &format, pixels, want_data, want.stride,
-                      &want_result, NULL, &error) ||
-        gf_run_memory(cuda, filter, settings, &format, pixels, got_data, got.stride, &got_result,
-                      &report, &error))
-        fail_msg("%s '%s': %s", filter->info.name, text, error.message);
-    assert_string_equal(report.backend, "cuda");
-    if (!test_same(&want, &got, text) || !test_same_result(want_result, got_result, text))
-        fail_msg("%s '%s': one engine, many images: differs", filter->info.name, text);
-    gf_result_free(want_result);
-    gf_result_free(got_result);
-    test_image_free(&want);
-    test_image_free(&got);
-    test_image_free(&in[0]);
-    test_image_free(&in[1]);
-    gf_settings_free(settings);
+static bool compare_engines(void *engines, const gf_filter *filter, const char *text,
+                            uint64_t seed) {
+    gf_engine *const *golden_and_cuda = engines;
+    test_random random = test_seeded(seed);
+    test_job job;
+    if (!test_job_new(&job, filter, text, test_format(&random), NULL))
+        return false;
+    test_job_fill(&job, &random);
+    test_outcome want = test_run(&job, golden_and_cuda[0], 0);
+    test_outcome got = test_run(&job, golden_and_cuda[1], 0);
+    assert_string_equal(got.report.backend, "cuda");
+    test_check_outcome(&want, &got, text);
+    test_outcome_free(&want);
+    test_outcome_free(&got);
+    test_job_free(&job);
+    return true;
 }
 
 /* One engine with all devices runs every case of every filter. Buffers are reused and grow, states
@@ -166,21 +141,12 @@ static void compare_engines(gf_engine *golden, gf_engine *cuda, const gf_filter 
 static void one_engine_many_images(void **state) {
     (void)state;
     test_needs_gpu();
-    gf_engine *cuda = NULL, *golden = NULL;
-    gf_engine_options options = {.backend = "cuda", .devices = "all", .rows_per_strip = 5};
-    gf_error error = {0};
-    if (gf_engine_open(&options, &cuda, &error))
-        fail_msg("%s", error.message);
-    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, &error),
-                     GF_OK);
-    test_random random = {99};
-    for (int round = 0; round < 3; round++)
-        for (size_t f = 0; f < gf_filter_count(); f++)
-            for (size_t c = 0; test_case(gf_filter_at(f), c); c++)
-                compare_engines(golden, cuda, gf_filter_at(f), test_case(gf_filter_at(f), c),
-                                &random);
-    gf_engine_close(cuda);
-    gf_engine_close(golden);
+    const gf_engine_options options = {.backend = "cuda", .devices = "all", .rows_per_strip = 5};
+    gf_engine *engines[2] = {test_engine(&(gf_engine_options){.backend = "golden"}),
+                             test_engine(&options)};
+    test_each_case(compare_engines, engines, 3, true);
+    gf_engine_close(engines[0]);
+    gf_engine_close(engines[1]);
 }
 
 /* Without a device, requesting one fails with a reason. No other backend replaces it. */

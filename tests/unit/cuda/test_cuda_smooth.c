@@ -1,7 +1,7 @@
 /* smooth's CUDA row kernels on inputs that exercise the special cases of each. Results equal
  * golden, and nothing is written outside the output rows. */
 
-#include "strip_cuda.h"
+#include "strip.h"
 
 /* The integer path of u8: scales that skip values up to white, and random parameters. */
 static void bright_and_random_parameters(void **state) {

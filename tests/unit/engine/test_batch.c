@@ -2,11 +2,9 @@
  * on every backend, with random counts, sizes and strides. */
 
 #include "core/filter.h"
-#include "testing.h"
+#include "job.h"
 
 #define MAX 40
-
-static uint64_t batches, images, together;
 
 /* Return a small format, as is typical in batches. */
 static gf_format small_format(test_random *random) {
@@ -18,136 +16,72 @@ static gf_format small_format(test_random *random) {
     return format;
 }
 
-typedef struct batch {
-    uint64_t count;
-    test_image in[2 * MAX], out[MAX];
-    gf_pixels pixels[2 * MAX];
-    gf_out_pixels capacities[MAX];
-    gf_result *results[MAX];
-} batch;
+typedef struct comparison {
+    gf_engine *golden;
+    const char *backend;
+    uint64_t images, together; /* together: batches in fewer strips than images */
+} comparison;
 
-static void fill(batch *all, const gf_format *format, const gf_format *drawn, uint32_t inputs,
-                 test_random *random) {
-    all->count = 1 + test_below(random, test_below(random, 2) ? 4 : MAX);
-    for (uint64_t i = 0; i < all->count * inputs; i++) {
-        all->in[i] = test_image_new(*format, (size_t)test_below(random, 40));
-        test_fill(&all->in[i], (test_content)test_below(random, TEST_CONTENT_COUNT), random);
-        if (i % 2 && inputs == 2 && test_below(random, 2)) { /* a nearly equal pair */
-            for (uint64_t y = 0; y < format->height; y++)
-                memcpy(gf_row(&all->in[i].rows, y), gf_row(&all->in[i - 1].rows, y),
-                       gf_row_bytes(format));
-            test_disturb(&all->in[i], random);
-        }
-        all->pixels[i] = (gf_pixels){all->in[i].rows.data, all->in[i].stride};
-    }
-    for (uint64_t i = 0; i < all->count && drawn->width; i++) {
-        all->out[i] = test_image_new(*drawn, (size_t)test_below(random, 40));
-        all->capacities[i] = (gf_out_pixels){all->out[i].rows.data, all->out[i].stride};
-    }
-}
-
-static void clear(batch *all, uint32_t inputs, bool drawn) {
-    for (uint64_t i = 0; i < all->count * inputs; i++)
-        test_image_free(&all->in[i]);
-    for (uint64_t i = 0; i < all->count; i++) {
-        if (drawn)
-            test_image_free(&all->out[i]);
-        gf_result_free(all->results[i]);
-    }
-}
-
-/* Compare each image of the batch with a single golden run. */
-static void check(gf_engine *golden, const gf_filter *filter, const gf_settings *settings,
-                  const gf_format *format, const gf_format *drawn, const batch *all,
-                  const char *what) {
-    for (uint64_t i = 0; i < all->count; i++) {
-        test_image want = {0};
-        gf_result *result = NULL;
-        gf_error error = {0};
-        char which[600];
-        if (drawn->width)
-            want = test_image_new(*drawn, 0);
-        if (gf_run_memory(golden, filter, settings, format, &all->pixels[i * filter->info.inputs],
-                          want.rows.data, want.stride, &result, NULL, &error))
-            fail_msg("%s: %s", what, error.message);
-        snprintf(which, sizeof which, "%s, image %" PRIu64 " of %" PRIu64, what, i, all->count);
-        if ((drawn->width && !test_same(&want, &all->out[i], which)) ||
-            !test_same_result(result, all->results[i], which))
-            fail_msg("%s", "the batch differs");
-        if (drawn->width && !test_margins_intact(&all->out[i]))
-            fail_msg("%s: wrote outside its rows", which);
-        gf_result_free(result);
-        if (drawn->width)
-            test_image_free(&want);
-    }
-}
-
-static bool run_once(gf_engine *golden, const char *backend, const gf_filter *filter,
-                     const char *text, uint64_t seed) {
-    test_random random = {seed * 2 + 1};
-    for (int i = 0; i < 8; i++)
-        test_next(&random);
+static bool compare_once(void *context, const gf_filter *filter, const char *text, uint64_t seed) {
+    static const uint64_t strips[] = {0, 0, 1, 3, 17, 1000};
+    comparison *all = context;
+    test_random random = test_seeded(seed);
     const gf_format format = small_format(&random);
-    gf_format drawn;
-    gf_settings *settings = test_settings(filter, text);
-    if (gf_filter_output(filter, settings, &format, &drawn, NULL)) {
-        gf_settings_free(settings);
-        return false;
+    const uint64_t count = 1 + test_below(&random, test_below(&random, 2) ? 4 : MAX);
+    const uint32_t inputs = filter->info.inputs;
+    test_job jobs[MAX];
+    test_outcome got[MAX] = {{.result = NULL}};
+    gf_pixels in[2 * MAX];
+    gf_out_pixels out[MAX];
+    gf_result *results[MAX];
+    for (uint64_t i = 0; i < count; i++) {
+        if (!test_job_new(&jobs[i], filter, text, format, &random))
+            return false; /* the first one: all images have the same format */
+        test_job_fill(&jobs[i], &random);
+        memcpy(in + i * inputs, jobs[i].pixels, inputs * sizeof *in);
+        if (jobs[i].drawn.width)
+            got[i].image = test_image_new(jobs[i].drawn, (size_t)test_below(&random, 40));
+        out[i] = (gf_out_pixels){got[i].image.rows.data, got[i].image.stride};
     }
-    static batch all;
-    memset(&all, 0, sizeof all);
-    fill(&all, &format, &drawn, filter->info.inputs, &random);
-    const uint64_t strips[] = {0, 0, 1, 3, 17, 1000};
-    const gf_engine_options options = {.backend = backend,
+    const gf_engine_options options = {.backend = all->backend,
                                        .threads = (uint32_t)(1 + test_below(&random, 4)),
                                        .rows_per_strip = strips[test_below(&random, 6)]};
     gf_engine *engine = test_engine(&options);
     gf_report report;
     gf_error error = {0};
-    char what[512];
-    snprintf(what, sizeof what,
-             "%s '%s' on %s: seed %" PRIu64 ", %" PRIu64 "x%" PRIu64
-             "x%u %s, threads %u, rows per strip %" PRIu64,
-             filter->info.name, text, backend, seed, format.width, format.height, format.channels,
-             gf_type_name(format.type), options.threads, options.rows_per_strip);
-    if (gf_run_memory_batch(engine, filter, settings, &format, all.count, all.pixels,
-                            drawn.width ? all.capacities : NULL, all.results, &report, &error))
+    char what[512], which[600];
+    test_describe(what, &jobs[0], seed, &options);
+    if (gf_run_memory_batch(engine, filter, jobs[0].settings, &format, count, in,
+                            jobs[0].drawn.width ? out : NULL, results, &report, &error))
         fail_msg("%s: %s", what, error.message);
-    assert_string_equal(report.backend, backend);
+    assert_string_equal(report.backend, all->backend);
     assert_true(gf_format_equal(&report.in, &format));
-    assert_true(gf_format_equal(&report.out, &drawn));
-    check(golden, filter, settings, &format, &drawn, &all, what);
+    assert_true(gf_format_equal(&report.out, &jobs[0].drawn));
+    for (uint64_t i = 0; i < count; i++) {
+        test_outcome want = test_run(&jobs[i], all->golden, 0);
+        got[i].result = results[i];
+        snprintf(which, sizeof which, "%s, image %" PRIu64 " of %" PRIu64, what, i, count);
+        test_check_outcome(&want, &got[i], which);
+        test_outcome_free(&want);
+        test_outcome_free(&got[i]);
+        test_job_free(&jobs[i]);
+    }
     /* Single runs need at least one strip per image. */
-    if (!options.rows_per_strip && report.strips < all.count)
-        together++;
-    batches++;
-    images += all.count;
+    all->together += !options.rows_per_strip && report.strips < count;
+    all->images += count;
     gf_engine_close(engine);
-    clear(&all, filter->info.inputs, drawn.width > 0);
-    gf_settings_free(settings);
     return true;
 }
 
 static void run_all(const char *backend) {
-    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
-    const uint64_t rounds = test_rounds(4);
-    const uint64_t seed = test_environment("GF_TEST_SEED", 1);
-    batches = images = together = 0;
-    for (size_t f = 0; f < gf_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
-        for (size_t c = 0; filter->info.cases[c]; c++) {
-            uint64_t suited = 0;
-            for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited +=
-                    run_once(golden, backend, filter, filter->info.cases[c], seed + round * 97 + c);
-            assert_true(suited > 0);
-        }
-    }
-    gf_engine_close(golden);
+    comparison all = {.golden = test_engine(&(gf_engine_options){.backend = "golden"}),
+                      .backend = backend};
+    const uint64_t batches = test_each_case(compare_once, &all, test_rounds(4), false);
+    gf_engine_close(all.golden);
     print_message("%s: %" PRIu64 " batches of %" PRIu64 " images, %" PRIu64
                   " in fewer strips than images\n",
-                  backend, batches, images, together);
-    assert_true((together > 0) == (strcmp(backend, "golden") != 0));
+                  backend, batches, all.images, all.together);
+    assert_true((all.together > 0) == (strcmp(backend, "golden") != 0));
 }
 
 static void golden_takes_batches(void **state) {

@@ -8,20 +8,15 @@
 
 /* ---- batch and single runs ------------------------------------------------------------------- */
 
-static void check_extensions(const char *what, bool image) {
+static void check_batch(const char *what, bool image) {
     int good = 0;
+    check_outcomes(what);
     for (int i = 0; i < ITEMS; i++) {
-        if (got[i].times != 1)
-            fail_msg("%s: item %d: reported %d times", what, i, got[i].times);
-        if (got[i].status != want[i].status || strcmp(got[i].error.message, want[i].error.message))
-            fail_msg("%s: item %d: %d %s; alone %d %s", what, i, (int)got[i].status,
-                     got[i].error.message, (int)want[i].status, want[i].error.message);
         if (want[i].status) {
             assert_int_equal(access(out_paths[i], F_OK), -1);
             continue;
         }
         good++;
-        assert_string_equal(got[i].text, want[i].text);
         assert_true(gf_format_equal(&got[i].report.in, &want[i].report.in));
         assert_true(got[i].report.total_seconds > 0);
         if (image)
@@ -73,7 +68,7 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
         if (gf_run_batch_on(scenario->devices ? &devices : NULL, filter, settings, items, ITEMS,
                             &batch, NULL, &error))
             fail_msg("%s: %s", what, error.message);
-        check_extensions(what, image);
+        check_batch(what, image);
     }
     gf_settings_free(settings);
 }

@@ -79,19 +79,6 @@ static gf_batch_options options_of(worker *one, uint32_t threads, uint64_t max_m
 
 /* ---- each item once -------------------------------------------------------------------------- */
 
-static item_outcome want[ITEMS];
-
-static void equals(const char *what) {
-    for (int i = 0; i < ITEMS; i++) {
-        if (got[i].times != 1)
-            fail_msg("%s: item %d: reported %d times", what, i, got[i].times);
-        if (got[i].status != want[i].status || strcmp(got[i].error.message, want[i].error.message))
-            fail_msg("%s: item %d: %d %s; in order %d %s", what, i, (int)got[i].status,
-                     got[i].error.message, (int)want[i].status, want[i].error.message);
-        assert_string_equal(got[i].text, want[i].text);
-    }
-}
-
 typedef struct share {
     const gf_filter *filter;
     const gf_settings *settings;
@@ -174,7 +161,7 @@ static void each_once(const char *name, const char *text) {
             took += shares[i].one.took;
         }
         assert_int_equal(took, ITEMS);
-        equals(what);
+        check_outcomes(what);
         pthread_mutex_destroy(&all.lock);
     }
     gf_settings_free(settings);

@@ -17,7 +17,7 @@ static gf_engine *open_engine(const char *backend, const fault_job *job, uint64_
                                        .unthreaded = n % 5 == 4,
                                        .verify = n % 4 == 2,
                                        .rows_per_strip =
-                                           n % 7 == 3 ? 1 + job->format.height / 4 : 0};
+                                           n % 7 == 3 ? 1 + job->one.format.height / 4 : 0};
     gf_engine *engine = NULL;
     gf_error error = {0};
     if (gf_engine_open(&options, &engine, &error) && error.status != GF_NO_BACKEND)
@@ -29,7 +29,7 @@ static gf_engine *open_engine(const char *backend, const fault_job *job, uint64_
 static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
     char what[400];
     snprintf(what, sizeof what, "%s '%s', input %d, call %" PRIu64 " %s, status %d",
-             job->filter->info.name, job->text, all->input, plan->fail_at,
+             job->one.filter->info.name, job->one.text, all->input, plan->fail_at,
              plan->permanent ? "and on" : "once", plan->status);
     faulty_expect(plan);
     gf_engine *engine = open_engine(NULL, job, plan->fail_at);
@@ -59,7 +59,7 @@ static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
         assert_string_equal(done.report.backend, "cuda"); /* with smaller strips */
     } else {
         if (!done.report.device_failed || !strstr(done.report.reason, "injected failure") ||
-            (!job->filter->before && !strstr(done.report.backend, "cpu")))
+            (!job->one.filter->before && !strstr(done.report.backend, "cpu")))
             fail_msg("%s: ran on %s, reason '%s'", what, done.report.backend, done.report.reason);
         all->fell_back++;
     }
@@ -85,8 +85,8 @@ static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
 /* Inject the same failure with a requested device. */
 static void try_named(fault_job *job, tally *all, const faulty_plan *plan) {
     char what[400];
-    snprintf(what, sizeof what, "%s '%s' on cuda, input %d, call %" PRIu64, job->filter->info.name,
-             job->text, all->input, plan->fail_at);
+    snprintf(what, sizeof what, "%s '%s' on cuda, input %d, call %" PRIu64,
+             job->one.filter->info.name, job->one.text, all->input, plan->fail_at);
     faulty_expect(plan);
     gf_engine *engine = open_engine("cuda", job, plan->fail_at);
     if (!engine) {
@@ -114,10 +114,10 @@ static void try_named(fault_job *job, tally *all, const faulty_plan *plan) {
 
 static void try_every_call(fault_job *job, void *context) {
     tally *all = context;
-    faulty_plan plan = {.rows = 1 + job->format.width % 4};
+    faulty_plan plan = {.rows = 1 + job->one.format.width % 4};
     faulty_expect(&plan);
     gf_engine *engine = open_engine(NULL, job, 0);
-    fault_outcome complete = fault_run(job, engine, all->input, job->text);
+    fault_outcome complete = fault_run(job, engine, all->input, job->one.text);
     gf_engine_close(engine);
     assert_int_equal(complete.status, GF_OK);
     assert_string_equal(complete.report.backend, "cuda");
@@ -165,7 +165,7 @@ static void try_with(fault_job *job, tally *all, bool verify) {
         assert_int_equal(gf_engine_open(&options, &both[1], NULL), GF_OK);
         bool enough = true;
         for (int i = 0; i < 2; i++) {
-            done = fault_run(job, both[i], all->input, job->text);
+            done = fault_run(job, both[i], all->input, job->one.text);
             enough = enough && !done.status;
             gf_engine_close(both[i]);
         }
@@ -177,7 +177,8 @@ static void try_with(fault_job *job, tally *all, bool verify) {
         char what[400];
         gf_engine *engine;
         snprintf(what, sizeof what, "%s '%s', input %d, in %" PRIu64 " bytes, call %" PRIu64,
-                 job->filter->info.name, job->text, all->input, options.max_memory, plan.fail_at);
+                 job->one.filter->info.name, job->one.text, all->input, options.max_memory,
+                 plan.fail_at);
         faulty_expect(&plan);
         assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
         done = fault_run(job, engine, all->input, what);

@@ -2,7 +2,7 @@
  * results are rejected if they are damaged, or belong to other work or to changed files. */
 #include "gpufilter_tools.h"
 #include "io_util.h"
-#include "testing.h"
+#include "job.h"
 
 #include "faulty_backend.h"
 
@@ -163,12 +163,10 @@ static void put_inputs(work *job, const gf_format *format, const char *extension
 
 /* Compare one run with a run in ranges. Return false if the case does not apply to the image, or if
  * its sums depend on the order of rows. */
-static bool compare_once(const gf_filter *filter, const char *text, uint64_t seed, bool devices) {
+static bool compare_once(void *devices, const gf_filter *filter, const char *text, uint64_t seed) {
     static const char *const extensions[] = {"csv", "npy", "json"};
     static const uint64_t strips[] = {0, 0, 1, 2, 3, 17};
-    test_random random = {seed * 2 + 1};
-    for (int i = 0; i < 8; i++)
-        test_next(&random);
+    test_random random = test_seeded(seed);
     gf_format format = test_format(&random), drawn;
     if (format.type == GF_F32) /* PFM supports 1 and 3 channels */
         format.channels = format.channels < 3 ? 1 : 3;
@@ -185,11 +183,11 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
     }
     put_inputs(&job, &format, format.type == GF_F32 ? "pfm" : "pam", &random);
     for (int r = 0; r < MAX_RANGES; r++)
-        engines[r] =
-            (gf_engine_options){.backend = devices && test_below(&random, 3) ? "cuda" : "cpu",
-                                .threads = (uint32_t)(1 + test_below(&random, 3)),
-                                .verify = test_below(&random, 4) == 0,
-                                .rows_per_strip = strips[test_below(&random, 6)]};
+        engines[r] = (gf_engine_options){
+            .backend = *(bool *)devices && test_below(&random, 3) ? "cuda" : "cpu",
+            .threads = (uint32_t)(1 + test_below(&random, 3)),
+            .verify = test_below(&random, 4) == 0,
+            .rows_per_strip = strips[test_below(&random, 6)]};
     gf_engine *engine;
     bool possible;
     assert_int_equal(gf_engine_open(&engines[0], &engine, NULL), GF_OK);
@@ -233,22 +231,8 @@ static bool compare_once(const gf_filter *filter, const char *text, uint64_t see
 }
 
 static void compare_all(bool devices) {
-    const uint64_t rounds = test_rounds(12);
-    const uint64_t seed = test_environment("GF_TEST_SEED", 1);
-    uint64_t runs = 0;
-    for (size_t f = 0; f < gf_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
-        const char *const *cases = gf_filter_describe(filter)->cases;
-        for (size_t c = 0; cases[c]; c++) {
-            uint64_t applied = 0;
-            for (uint64_t round = 0; round < rounds || (applied == 0 && round < 100); round++)
-                applied += compare_once(filter, cases[c], seed + round * 1000 + c, devices);
-            if (applied == 0)
-                fail_msg("%s '%s' applies to no image", gf_filter_describe(filter)->name, cases[c]);
-            runs += applied;
-        }
-    }
-    print_message("%" PRIu64 " images in ranges, 0 differences\n", runs);
+    const uint64_t images = test_each_case(compare_once, &devices, test_rounds(12), false);
+    print_message("%" PRIu64 " images in ranges, 0 differences\n", images);
 }
 
 static void ranges_equal_one_run(void **state) {

@@ -30,7 +30,7 @@ static void verify_correct(fault_job *job, void *context) {
                 char what[300];
                 snprintf(what, sizeof what,
                          "%s '%s' verified on %s, %u threads, strips of %" PRIu64,
-                         job->filter->info.name, job->text, backends[b], threads, rows);
+                         job->one.filter->info.name, job->one.text, backends[b], threads, rows);
                 faulty_expect(&(faulty_plan){.rows = 2 + rows});
                 gf_engine *engine = open_engine(backends[b], threads, rows);
                 const fault_outcome done = fault_run(job, engine, all->input, what);
@@ -70,7 +70,7 @@ static void try_corruption(fault_job *job, tally *all, faulty_plan *plan) {
                                            [CORRUPT_INPUT] = "changed in memory"};
     char what[300];
     snprintf(what, sizeof what, "%s '%s', kind %d in strip %" PRIu64 ", bit %" PRIu64,
-             job->filter->info.name, job->text, plan->corruption, plan->strip, plan->bit);
+             job->one.filter->info.name, job->one.text, plan->corruption, plan->strip, plan->bit);
     faulty_expect(plan);
     gf_engine *engine = open_engine(plan->bit % 2 ? NULL : "cuda", 1 + plan->bit % 4, 0);
     const fault_outcome done = fault_run(job, engine, all->input, what);
@@ -98,7 +98,7 @@ static void try_corruptions(fault_job *job, void *context) {
     test_random random = {77 + all->runs};
     for (int kind = CORRUPT_ROW; kind <= CORRUPT_INPUT; kind++)
         for (uint64_t strip = 0; strip < 8; strip++) {
-            faulty_plan plan = {.rows = 1 + job->format.height / 8,
+            faulty_plan plan = {.rows = 1 + job->one.format.height / 8,
                                 .corruption = (faulty_corruption)kind,
                                 .strip = strip,
                                 .bit = test_below(&random, 1u << 20)};
@@ -133,22 +133,17 @@ static void is_off_by_default(void **state) {
     (void)state;
     gf_engine *golden, *engine;
     fault_job job;
-    test_image got;
-    gf_report report;
+    test_outcome got;
     gf_engine_stand_in(&faulty_backend);
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
     assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
     assert_true(fault_job_new(&job, gf_filter_find("smooth"), "", 3, false, golden));
-    got = test_image_new(job.drawn, 0);
     faulty_expect(&(faulty_plan){.rows = 3, .corruption = CORRUPT_ROW});
-    const gf_pixels in = {job.in[0].rows.data, job.in[0].stride};
-    assert_int_equal(gf_run_memory(engine, job.filter, job.settings, &job.format, &in,
-                                   got.rows.data, got.stride, NULL, &report, NULL),
-                     GF_OK);
+    got = test_run(&job.one, engine, 0);
     assert_true(faulty_corrupted());
-    assert_false(report.verified);
-    assert_int_not_equal(memcmp(got.memory, job.want.memory, got.size), 0);
-    test_image_free(&got);
+    assert_false(got.report.verified);
+    assert_int_not_equal(memcmp(got.image.memory, job.want.image.memory, got.image.size), 0);
+    test_outcome_free(&got);
     fault_job_free(&job);
     gf_engine_close(engine);
     gf_engine_close(golden);

@@ -3,36 +3,8 @@
  * every cell of the tables. GF_TEST_ROUNDS lengthens the test, GF_TEST_SEED repeats a failure. */
 
 #include "engine/backend.h"
+#include "job.h"
 #include "strip.h"
-
-static uint64_t compared, runs;
-
-/* Result of one backend. */
-typedef struct outcome {
-    test_image image; /* no memory if the filter makes no image */
-    gf_result *result;
-} outcome;
-
-static outcome run(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                   const test_image *in, const gf_format *drawn, size_t padding,
-                   const char *backend) {
-    outcome out = {0};
-    if (drawn->width)
-        out.image = test_image_new(*drawn, padding);
-    const gf_pixels pixels[2] = {{in[0].rows.data, in[0].stride}, {in[1].rows.data, in[1].stride}};
-    gf_report report;
-    gf_error error = {0};
-    if (gf_run_memory(engine, filter, settings, &in->format, pixels, out.image.rows.data,
-                      out.image.stride, &out.result, &report, &error))
-        fail_msg("%s: %s", backend, error.message);
-    assert_string_equal(report.backend, backend); /* verify which backend ran */
-    return out;
-}
-
-static void outcome_free(outcome *out) {
-    test_image_free(&out->image);
-    gf_result_free(out->result);
-}
 
 static gf_engine *open_backend(const char *backend, const gf_format *format, test_random *random,
                                gf_engine_options *options) {
@@ -48,81 +20,50 @@ static gf_engine *open_backend(const char *backend, const gf_format *format, tes
     return test_engine(options);
 }
 
-/* Compare golden and `backend` on one random image (or pair), with random strip heights and
- * threads. Return false if the case does not apply to the image. */
-static bool compare_once(gf_engine *golden, const char *backend, const gf_filter *filter,
-                         const char *text, uint64_t seed) {
-    test_random random = {seed * 2 + 1};
-    for (int i = 0; i < 8; i++)
-        test_next(&random);
-    gf_format format = test_format(&random), drawn;
-    gf_settings *settings = test_settings(filter, text);
-    if (gf_filter_output(filter, settings, &format, &drawn, NULL)) {
-        gf_settings_free(settings);
-        return false;
-    }
-    test_image in[2];
-    for (int i = 0; i < 2; i++)
-        in[i] = test_image_new(format, (size_t)test_below(&random, 40));
-    test_fill(&in[0], (test_content)test_below(&random, TEST_CONTENT_COUNT), &random);
-    if (test_below(&random, 2)) {
-        for (uint64_t y = 0; y < format.height; y++)
-            memcpy(gf_row(&in[1].rows, y), gf_row(&in[0].rows, y), gf_row_bytes(&format));
-        test_disturb(&in[1], &random);
-    } else {
-        test_fill(&in[1], (test_content)test_below(&random, TEST_CONTENT_COUNT), &random);
-    }
-    gf_engine_options options;
-    gf_engine *engine = open_backend(backend, &format, &random, &options);
-    outcome want = run(golden, filter, settings, in, &drawn, 0, "golden");
-    outcome got =
-        run(engine, filter, settings, in, &drawn, (size_t)test_below(&random, 40), backend);
-    gf_engine_close(engine);
+typedef struct comparison {
+    gf_engine *golden;
+    const char *backend;
+    bool without_cpu; /* ignore the filters' CPU functions */
+    uint64_t samples; /* compared */
+} comparison;
 
+/* Compare golden and the backend on one random image (or pair), with random strip heights and
+ * threads. */
+static bool compare_once(void *context, const gf_filter *filter, const char *text, uint64_t seed) {
+    comparison *all = context;
+    gf_filter bare = *filter;
+    test_random random = test_seeded(seed);
+    const gf_format format = test_format(&random);
+    test_job job;
+    bare.cpu = (gf_filter_cpu){0};
+    if (!test_job_new(&job, all->without_cpu ? &bare : filter, text, format, &random))
+        return false;
+    test_job_fill(&job, &random);
+    gf_engine_options options;
+    gf_engine *engine = open_backend(all->backend, &format, &random, &options);
+    test_outcome want = test_run(&job, all->golden, 0);
+    test_outcome got = test_run(&job, engine, (size_t)test_below(&random, 40));
+    gf_engine_close(engine);
     char what[512];
-    snprintf(what, sizeof what,
-             "%s '%s' on %s: seed %" PRIu64 ", %" PRIu64 "x%" PRIu64
-             "x%u %s, threads %u, simd %s, "
-             "rows per strip %" PRIu64,
-             filter->info.name, text, backend, seed, format.width, format.height, format.channels,
-             gf_type_name(format.type), options.threads, options.simd, options.rows_per_strip);
-    if ((drawn.width && !test_same(&want.image, &got.image, what)) ||
-        !test_same_result(want.result, got.result, what))
-        fail_msg("%s differs from golden", backend);
-    if (drawn.width && !test_margins_intact(&got.image))
-        fail_msg("%s: wrote outside its rows", what);
-    compared += format.width * format.height * format.channels * filter->info.inputs;
-    runs++;
-    outcome_free(&want);
-    outcome_free(&got);
-    test_image_free(&in[0]);
-    test_image_free(&in[1]);
-    gf_settings_free(settings);
+    test_describe(what, &job, seed, &options);
+    assert_string_equal(got.report.backend, all->backend); /* verify which backend ran */
+    test_check_outcome(&want, &got, what);
+    all->samples += format.width * format.height * format.channels * filter->info.inputs;
+    test_outcome_free(&want);
+    test_outcome_free(&got);
+    test_job_free(&job);
     return true;
 }
 
-/* Compare `backend` with golden for all cases. without_cpu: ignore the filters' CPU functions. */
+/* Compare `backend` with golden for all cases. */
 static void compare_all(const char *backend, bool without_cpu, uint64_t rounds) {
-    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
-    const uint64_t seed = test_environment("GF_TEST_SEED", 1);
-    compared = runs = 0;
-    for (size_t f = 0; f < gf_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
-        gf_filter bare = *filter;
-        bare.cpu = (gf_filter_cpu){0};
-        for (size_t c = 0; test_case(filter, c); c++) {
-            uint64_t suited = 0;
-            for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += compare_once(golden, backend, without_cpu ? &bare : filter,
-                                       test_case(filter, c), seed + round * 1000 + c);
-            if (suited == 0)
-                fail_msg("%s '%s' suits no image", filter->info.name, test_case(filter, c));
-        }
-    }
-    gf_engine_close(golden);
-    assert_true(runs > 0);
+    comparison all = {.golden = test_engine(&(gf_engine_options){.backend = "golden"}),
+                      .backend = backend,
+                      .without_cpu = without_cpu};
+    const uint64_t images = test_each_case(compare_once, &all, rounds, true);
+    gf_engine_close(all.golden);
     print_message("%s: %" PRIu64 " images, %" PRIu64 " samples compared, 0 differences\n", backend,
-                  runs, compared);
+                  images, all.samples);
 }
 
 static void cpu_equals_golden(void **state) {
@@ -142,10 +83,10 @@ static void cuda_equals_golden(void **state) {
     compare_all("cuda", false, test_rounds(12));
 }
 
-/* Compute one strip at every SIMD level, each in a random number of parts. Return false if the case
- * does not apply to the image. */
-static bool strip_on_cpu(const gf_filter *filter, const char *text, uint64_t seed) {
-    test_random random = {seed};
+/* Compute one strip at every SIMD level, each in a random number of parts. */
+static bool strip_on_cpu(void *context, const gf_filter *filter, const char *text, uint64_t seed) {
+    test_random random = test_seeded(seed);
+    (void)context;
     gf_format format = test_format(&random);
     test_strip strip;
     if (!test_strip_new(&strip, filter, text, seed, format, false, 0))
@@ -192,16 +133,7 @@ static bool strip_on_cpu(const gf_filter *filter, const char *text, uint64_t see
  * strip from the middle of an image equals the same rows of the whole image. */
 static void cpu_strips_stay_inside(void **state) {
     (void)state;
-    const uint64_t rounds = test_rounds(12);
-    for (size_t f = 0; f < gf_filter_count(); f++) {
-        const gf_filter *filter = gf_filter_at(f);
-        for (size_t c = 0; test_case(filter, c); c++) {
-            uint64_t suited = 0;
-            for (uint64_t round = 0; round < rounds || (suited == 0 && round < 100); round++)
-                suited += strip_on_cpu(filter, test_case(filter, c), 1 + round * 7919 + c);
-            assert_true(suited > 0);
-        }
-    }
+    test_each_case(strip_on_cpu, NULL, test_rounds(12), true);
 }
 
 int main(void) {

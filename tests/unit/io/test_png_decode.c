@@ -1,5 +1,5 @@
-/* Intact PNG files: comparison of the reader, libpng (png_oracle.h) and the original samples. */
-#include "png_oracle.h"
+/* Intact PNG files: comparison of the reader, libpng (png_both.h) and the original samples. */
+#include "png_both.h"
 
 static void check_intact(const png_spec *spec, uint64_t strip) {
     png_bytes file;
