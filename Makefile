@@ -212,11 +212,13 @@ test: ## Install missing packages, build, and run all tests of a release: under 
 	@tests/run $(TEST_JOBS) $(BUILD) $(T)
 
 # A failed step does not stop the later ones.
-STEPS ?= sweeps asan tsan faults valgrind $(if $(shell command -v clang),fuzz) mutants
+STEPS ?= sweeps asan tsan faults valgrind fuzz mutants
 test-long: ## Run every test: full sweeps, sanitizers, faults, valgrind, fuzzing, mutants; takes hours (STEPS="valgrind mutants")
-	@.ci/deps test $(BUILD)
+	@.ci/deps long $(BUILD)
 	@failed=; for step in $(STEPS); do \
-	  echo "== $$step"; $(MAKE) --no-print-directory $(ALL_CORES) MUTANTS="$(or $(MUTANTS),--every 50)" $$step || failed="$$failed $$step"; \
+	  echo "== $$step"; start=$$(date +%s); \
+	  $(MAKE) --no-print-directory $(ALL_CORES) MUTANTS="$(or $(MUTANTS),--every 50)" $$step || failed="$$failed $$step"; \
+	  echo "== $$step: $$(($$(date +%s) - start)) s"; \
 	done; [ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
 
 FORMATTED := $(shell find src filters cuda samples tests bench docs -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)

@@ -147,9 +147,9 @@ valgrind: all tests ## Run a short form of the tests under valgrind's memcheck
 mutants: ## Change one constant or comparison of the fast code at a time, and check that a test fails (MUTANTS="--every 10")
 	@tests/long/mutate.py $(MUTANTS)
 
-# libFuzzer needs clang and its runtime (Debian: clang, libclang-rt-dev).
 TIME ?= 60
 fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitizers (TIME=60)
+	@command -v clang >/dev/null || { echo "make fuzz needs clang and its runtime (Debian: clang, libclang-rt-dev)" >&2; exit 1; }
 	@$(MAKE) --no-print-directory CC=clang CUDA=0 MPI=0 SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz/clang libfuzzers
 	@tests/long/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
 

@@ -262,6 +262,9 @@ def main():
         print(f"{len(mutants)} mutants in {len(files)} files")
         return
     equivalent = read_equivalent()
+    every = {name_of(mutant) for cuda in (False, True) for path in fast_files(cuda) for mutant in mutants_of(path)}
+    if equivalent - every:
+        sys.exit("\n".join(["tests/long/mutants.txt lists mutants that do not exist:"] + sorted(equivalent - every)))
     scores = collections.defaultdict(collections.Counter)
     end = time.monotonic() + arguments.seconds
 
