@@ -9,6 +9,7 @@ shift 2
 harnesses=("$@")
 [ $# -gt 0 ] || mapfile -t harnesses < <(ls "$build/libfuzzer")
 mkdir -p "$build/crashes" "$build/log"
+export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.txt:print_suppressions=0
 
 run() { # NAME
     local name=$1 inputs=("$build/fuzz/corpus/$1")
@@ -18,12 +19,13 @@ run() { # NAME
         -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 -artifact_prefix="$build/crashes/$name-" \
         "$build/evolved/$name" "${inputs[@]}" >"$build/log/$name" 2>&1
     local code=$?
-    echo "$name: executions $(sed -n 's/^stat::number_of_executed_units: *//p' "$build/log/$name")," \
-        "$(sed -n 's/^stat::average_exec_per_sec: *//p' "$build/log/$name") per second," \
-        "$(grep -o 'cov: [0-9]*' "$build/log/$name" | tail -n 1), memory" \
-        "$(sed -n 's/^stat::peak_rss_mb: *//p' "$build/log/$name") MiB$([ $code -eq 0 ] || echo ", FAILED, see $build/log/$name")"
+    echo "$name: executions $(last 'stat::number_of_executed_units: *'), $(last 'stat::average_exec_per_sec: *') per second," \
+        "coverage $(last '.* cov: '), memory $(last 'stat::peak_rss_mb: *') MiB$([ $code -eq 0 ] || echo ", FAILED, see $build/log/$name")"
 }
-export -f run
+last() { # PREFIX: the number after its last occurrence in the log
+    sed -n "s/^$1\([0-9]*\).*/\1/p" "$build/log/$name" | tail -n 1
+}
+export -f run last
 export build seconds
 
 printf '%s\n' "${harnesses[@]}" | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I{} bash -c 'run {}' | tee "$build/log/all"
