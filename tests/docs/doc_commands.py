@@ -300,7 +300,7 @@ class Checker:
                     if not name.startswith(("GF_", "MAKE", "MFLAGS")) and name not in ("BUILD", "SAN", "MPI")}
             # CUDA=0: make does not search for nvcc each time.
             environment = {**kept, "PATH": f"{self.build}:{kept['PATH']}", "LC_ALL": "C", "HOME": home, "TERM": "dumb",
-                           "CUDA": "0", "HERE": here, "FIXTURES": self.fixtures}
+                           "CUDA": "0", "ROOT": ROOT, "HERE": here, "FIXTURES": self.fixtures}
             bash = subprocess.Popen(["bash", "--norc", "-c", RUN_BLOCK, "bash", *files], cwd=here, start_new_session=True,
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                     env=environment)

@@ -10,7 +10,7 @@ export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1 OMPI_MCA_osc=^ucx OMPI_MCA_btl_v
 # Some containers have no /sys: hide the warning of each rank.
 export HWLOC_HIDE_ERRORS=2
 # Open MPI leaks memory.
-export ASAN_OPTIONS=${ASAN_OPTIONS-detect_leaks=0}
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 
 mpi_missing() { # BUILD: print the reason and succeed if MPI cannot be run
     if ! command -v mpirun >/dev/null || [ ! -x "$1/gpufilter-mpi" ]; then
