@@ -217,7 +217,7 @@ test-long: ## Run every test: full sweeps, sanitizers, faults, valgrind, fuzzing
 	@.ci/deps long $(BUILD)
 	@failed=; for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \
-	  $(MAKE) --no-print-directory $(ALL_CORES) MUTANTS="$(or $(MUTANTS),--every 50)" $$step || failed="$$failed $$step"; \
+	  $(MAKE) --no-print-directory $(ALL_CORES) MUTANTS="$(or $(MUTANTS),--every 50 --fail-under 60)" $$step || failed="$$failed $$step"; \
 	  echo "== $$step: $$(($$(date +%s) - start)) s"; \
 	done; [ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
 

@@ -257,7 +257,7 @@ static void hist_end_counts(const gf_hist_part *part) {
         uint8_t values[256];
         for (int v = 0; v < 256; v++)
             values[v] = (uint8_t)v;
-        part->simd->bins[GF_U8](plan, values, 256, bins);
+        part->simd->bins[GF_U8](plan, values, sizeof values, bins);
     }
     for (uint32_t s = 0; s < plan->measured; s++) {
         uint64_t *counts = part->counts + (size_t)s * plan->counters;

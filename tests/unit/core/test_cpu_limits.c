@@ -12,7 +12,7 @@ static const limit limits[] = {
     /* Rows: counters hold 257 periods of 192 bytes, or 65536 of u16; widths include a remainder. */
     {"axis-sum", "", {257 * 192 * 2 + 191, 2, 1, GF_U8}},
     {"axis-sum", "", {257 * 64 + 1, 2, 3, GF_U8}},
-    {"axis-sum", "", {65536 * 96 + 95, 1, 1, GF_U16}},
+    {"axis-sum", "", {65537 * 96 + 95, 1, 1, GF_U16}},
     {"axis-sum", "", {65537 * 24 + 1, 1, 4, GF_U16}},
     /* Columns: counters hold 257 rows of u8, or 65537 of u16. */
     {"axis-sum", "axis=y", {70, 2 * 257 + 5, 3, GF_U8}},
