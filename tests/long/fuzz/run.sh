@@ -9,7 +9,6 @@ shift 2
 harnesses=("$@")
 [ $# -gt 0 ] || mapfile -t harnesses < <(ls "$build/libfuzzer")
 mkdir -p "$build/crashes" "$build/log"
-export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.txt:print_suppressions=0
 
 run() { # NAME
     local name=$1 inputs=("$build/fuzz/corpus/$1")
