@@ -79,6 +79,7 @@ FAULT_DEFS := tests/long/faults/calls.def $(if $(NVCC),tests/long/faults/calls_c
 FAULT_WRAPS = $(shell sed -nE 's/^(CALL|CLOSING|SPECIAL).(\w+),.*/-Wl,--wrap=\2/p' $(FAULT_DEFS))
 FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/long/faults/*.c))
 FAULT_LIBS := $(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS)))
+$(OBJ)/tests/long/faults/jobs.o: DEFINES += -DGF_CAIRO=$(if $(CAIRO_DIR),1,0)
 LAYER_O := $(filter $(OBJ)/tests/long/faults/layer%,$(FAULT_O))
 # The CUDA runtime is shared: the layer must not fail the runtime's own allocations.
 CUDART_SO := $(firstword $(wildcard $(patsubst %_static.a,%.so,$(filter %/libcudart_static.a,$(CUDA_LIBS)))))

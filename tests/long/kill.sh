@@ -16,7 +16,11 @@ sent=0 hit=0 incomplete=0 missing=0 mixed=0 leftover=0 windows=0 wrong=0
 
 draw --photo 900 600 3 in.ppm && gpufilter smooth in.ppm in.png -q || exit
 gpufilter smooth --radius 1 in.png old.png -q && gpufilter smooth --radius 9 in.png new.png -q
-measure() { gpufilter hist in.ppm -q --bins "$1" -x 1 --out "$2/v.csv" --mask "$2/m.png" --plot "$2/p.svg" --force; }
+outputs_in() { # DIRECTORY: print the options that write there
+    echo "--out $1/v.csv --mask $1/m.png $(! has_cairo || echo "--plot $1/p.svg")"
+}
+# shellcheck disable=SC2046 # words
+measure() { gpufilter hist in.ppm -q --bins "$1" -x 1 $(outputs_in "$2") --force; }
 mkdir old new && measure 4 old && measure 3 new || exit
 mkdir in && for i in $(seq -w 40); do draw --photo 200 150 "1$i" in/$i.ppm || exit; done
 gpufilter smooth in/*.ppm -O want --threads 4 -q
@@ -87,16 +91,17 @@ one_image() { # SIGNAL
     done
 }
 several() { # SIGNAL
-    local duration i enough file olds news
+    local duration i enough file olds news outputs
+    outputs=$(outputs_in all)
     rm -rf all && cp -r old all
     duration=$(duration_of measure 3 all)
     for ((i = 0, enough = hit + rounds; hit < enough && i < 4 * rounds; i++)); do
         rm -rf all && cp -r old all
-        kill_at "$1" $((RANDOM * duration / 36000)) gpufilter hist in.ppm -q --bins 3 -x 1 --out all/v.csv --mask all/m.png --plot all/p.svg \
-            --force --threads 4
+        kill_at "$1" $((RANDOM * duration / 36000)) gpufilter hist in.ppm -q --bins 3 -x 1 $outputs --force --threads 4
         left_in all "$1" new/* old/*
         olds=0 news=0
-        for file in v.csv m.png p.svg; do
+        for file in new/*; do
+            file=${file#new/}
             if [ ! -e all/$file ]; then
                 missing=$((missing + 1))
             elif cmp -s all/$file new/$file; then

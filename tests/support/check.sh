@@ -22,6 +22,8 @@ by_tier() { # CHECK TEST LONG: print the value for the current tier (tests/run)
     case ${GF_TEST_TIER:-test} in check) echo "$1" ;; test) echo "$2" ;; *) echo "$3" ;; esac
 }
 
+has_cairo() { gpufilter --version | grep -q ', cairo,'; }
+
 count_unfinished() { # PID: print the number of its outputs that have no name yet, or a temporary one
     find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | grep -cE '/#[0-9]+ \(deleted\)$|/\..*\.gpufilter-[0-9a-f]+\.tmp$'
 }

@@ -6,7 +6,6 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
 . tests/support/outputs_run.sh
-has_cairo() { gpufilter --version | grep -q ', cairo,'; }
 
 # ---- closed descriptors, broken pipes ------------------------------------------------------------------------------------
 closed() { # DESCRIPTORS COMMAND...

@@ -26,26 +26,13 @@ if [ -w /dev/full ]; then
     done
     check "a mask" one_line 1 "$full" gpufilter hist in.pgm -x 3 -q --mask /dev/full --format png
     check "a map of differences" one_line 2 "$full" gpufilter compare in.png in.png --diff /dev/full --format png
-    for kind in png svg; do
-        check "a plot as $kind" one_line 1 "$full" gpufilter hist in.pgm --plot /dev/full --plot-format $kind -q
-    done
     into_full() { "$@" >/dev/full; }
     for what in "smooth in.ppm - --format png" "hist in.pgm" "hist in.pgm --json" "hist in.pgm --csv" "info in.png" \
-        "hist in.pgm -q -x 3 --out - --sample-format npy" "hist in.pgm --plot - --plot-format svg -q" "--version"; do
+        "hist in.pgm -q -x 3 --out - --sample-format npy" "--version"; do
         check "stdout is full: $what" one_line 1 "$full" into_full gpufilter $what
     done
     # Outputs are named after the report is printed: if printing fails, none appears and existing files stay.
     check "stdout is full, no image appears" one_line 1 "$full" into_full gpufilter smooth in.ppm here/o.png --json
-    unprinted() { # OPTION...: samples, mask and plot of a command that cannot print its report
-        fresh
-        for name in v.csv m.png p.svg; do echo old >here/$name; done
-        one_line 1 "$full" into_full gpufilter hist in.pgm -x 3 --force --out here/v.csv --mask here/m.png \
-            --plot here/p.svg "$@" && [ "$(cat here/*)" = $'old\nold\nold' ]
-    }
-    for option in "" --json --csv; do
-        # shellcheck disable=SC2086 # no option is no word
-        check "stdout is full, no output is replaced: hist $option" unprinted $option
-    done
     check "stdout is full, no map appears" one_line 2 "$full" into_full gpufilter compare in.png in.png --diff here/d.png
     # A batch finishes its images one by one.
     batch_into_full() {
@@ -53,9 +40,27 @@ if [ -w /dev/full ]; then
         one_line 1 "$full; 1 output is complete" into_full gpufilter smooth in.ppm -O new --json -q && cmp new/in.ppm want.ppm
     }
     check "stdout is full, a batch reports the outputs in place" batch_into_full
-    fresh
-    check "one of three outputs fails, none appears" one_line 1 "$full" gpufilter hist in.pgm -x 3 -q --out here/v.csv \
-        --mask here/m.png --plot /dev/full --plot-format svg
+    if has_cairo; then
+        for kind in png svg; do
+            check "a plot as $kind" one_line 1 "$full" gpufilter hist in.pgm --plot /dev/full --plot-format $kind -q
+        done
+        check "stdout is full: a plot" one_line 1 "$full" into_full gpufilter hist in.pgm --plot - --plot-format svg -q
+        unprinted() { # OPTION...: samples, mask and plot of a command that cannot print its report
+            fresh
+            for name in v.csv m.png p.svg; do echo old >here/$name; done
+            one_line 1 "$full" into_full gpufilter hist in.pgm -x 3 --force --out here/v.csv --mask here/m.png \
+                --plot here/p.svg "$@" && [ "$(cat here/*)" = $'old\nold\nold' ]
+        }
+        for option in "" --json --csv; do
+            # shellcheck disable=SC2086 # no option is no word
+            check "stdout is full, no output is replaced: hist $option" unprinted $option
+        done
+        fresh
+        check "one of three outputs fails, none appears" one_line 1 "$full" gpufilter hist in.pgm -x 3 -q --out here/v.csv \
+            --mask here/m.png --plot /dev/full --plot-format svg
+    else
+        skip 7 "plots to a full device: no cairo"
+    fi
 else
     skip 1 "no /dev/full"
 fi

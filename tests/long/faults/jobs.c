@@ -14,7 +14,8 @@ bool is_wanted(const gf_case *what) {
     if (fault_options.only)
         return strcmp(fault_options.only, what->name) == 0;
     return !(what->flags & CASE_CUDA) == !fault_options.cuda &&
-           !(fault_options.brief && what->flags & CASE_LONG);
+           !(fault_options.brief && what->flags & CASE_LONG) &&
+           (GF_CAIRO || !strstr(what->arguments, "--plot"));
 }
 
 /* Run twice without a fault; differences are times. */
