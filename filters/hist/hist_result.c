@@ -234,13 +234,15 @@ static const uint64_t *hist_payload(const gf_payloads *payloads, uint32_t piece)
     return (const uint64_t *)(const void *)(payloads->data + piece * payloads->stride);
 }
 
-/* Check that the offsets of every head ascend, and that all heads together hold no more samples
- * than the rows have. */
+/* Check that the offsets of every head ascend, that each of several payloads ends before the next
+ * one, and that all together hold no more samples than the rows have. */
 static bool hist_is_valid(const gf_hist_plan *plan, uint64_t rows, const gf_payloads *payloads) {
     uint64_t left = rows * plan->head.in.width * plan->measured;
     for (uint32_t p = 0; p < payloads->count; p++) {
         const uint64_t *offsets = hist_payload(payloads, p), count = offsets[plan->extracts];
-        if (offsets[0] != 0 || count > left)
+        if (offsets[0] != 0 || count > left ||
+            (payloads->count > 1 &&
+             gf_hist_head_bytes(plan) + gf_hist_sample_bytes(plan, count) > payloads->stride))
             return false;
         for (uint32_t r = 0; r < plan->extracts; r++)
             if (offsets[r] > offsets[r + 1])

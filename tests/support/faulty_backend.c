@@ -134,7 +134,10 @@ static void flip_payload(const faulty_run *run, const gf_slot *slot) {
            format->used(run->job.plan, slot->payload_buffer + i * slot->payload_stride) == head)
         i++;
     unsigned char *payload = slot->payload_buffer + i * slot->payload_stride;
-    flip(payload, format->used(run->job.plan, payload));
+    const size_t used = format->used(run->job.plan, payload);
+    /* A larger count includes bytes after the samples: initialize them. */
+    memset(payload + used, 0, slot->payload_stride - used);
+    flip(payload, used);
 }
 
 static void corrupt(const faulty_run *run, const gf_slot *slot) {

@@ -370,6 +370,33 @@ static void kept_samples_are_bounded(void **state) {
         GF_OK);
 }
 
+/* Two payloads of two rows each. A count of more samples than fit in a payload is a difference. */
+static void payloads_that_exceed_their_memory_are_rejected(void **state) {
+    (void)state;
+    const gf_filter *hist = gf_filter_find("hist");
+    const gf_format format = {4, 4, 1, GF_U8};
+    gf_settings *settings = test_settings(hist, "bins=8 extract=3 out=-");
+    gf_plan *plan;
+    assert_int_equal(gf_plan_new(hist, settings, &format, &plan, NULL), GF_OK);
+    const size_t stride = hist->payload->bytes(plan, 2);
+    gf_payloads golden = {calloc(2, stride), stride, 2}, got = {calloc(2, stride), stride, 2};
+    assert_non_null(golden.data);
+    assert_non_null(got.data);
+    char where[200] = "";
+    uint64_t *count = (uint64_t *)(void *)(got.data + stride) + 1;
+    assert_false(hist->payload->differ(plan, 4, &golden, &got, where, sizeof where));
+    *count = 8;
+    assert_true(hist->payload->differ(plan, 4, &golden, &got, where, sizeof where));
+    assert_string_equal(where, "bin 3 has too many samples");
+    *count = 9; /* fewer than all 16 samples of the rows */
+    assert_true(hist->payload->differ(plan, 4, &golden, &got, where, sizeof where));
+    assert_string_equal(where, "the offsets of the extracted samples are inconsistent");
+    free(golden.data);
+    free(got.data);
+    free(plan);
+    gf_settings_free(settings);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_check),
@@ -384,6 +411,7 @@ int main(void) {
         cmocka_unit_test(states_merge),
         cmocka_unit_test(rejects_invalid_settings),
         cmocka_unit_test(kept_samples_are_bounded),
+        cmocka_unit_test(payloads_that_exceed_their_memory_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
