@@ -213,7 +213,7 @@ test: ## Install missing packages, build, and run all tests of a release: under 
 
 # A failed step does not stop the later ones.
 STEPS ?= sweeps asan tsan faults valgrind fuzz mutants
-test-long: ## Run every test: full sweeps, sanitizers, faults, valgrind, fuzzing, mutants: up to 2.5 hours on 2 cores (STEPS="valgrind mutants")
+test-long: ## Run every test: full sweeps, sanitizers, faults, valgrind, fuzzing, mutants: about 2 hours on 2 cores (STEPS="valgrind mutants")
 	@.ci/deps long $(BUILD)
 	@failed=; for step in $(STEPS); do \
 	  echo "== $$step"; start=$$(date +%s); \

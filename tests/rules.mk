@@ -115,7 +115,7 @@ TEST_TOOLS := $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(if $(NVCC),$(BUILD
 tests: $(TESTS) $(FAULTS) fuzzers $(TEST_TOOLS) $(BUILD)/gpufilter-shared $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
 faults fuzz: export LSAN_OPTIONS = suppressions=$(CURDIR)/tests/support/lsan.txt:print_suppressions=0
-faults: ## Fail commands at every call that may fail (with sanitizers), and kill them there: up to 45 minutes on 2 cores
+faults: ## Fail commands at every call that may fail (with sanitizers), and kill them there: about 25 minutes on 2 cores
 	@$(MAKE) --no-print-directory CUDA=0 SAN=address,undefined faults-built
 	@$(MAKE) --no-print-directory CUDA=0 faults-built
 	build/tests/faults build/gpufilter-faults --faults 0
