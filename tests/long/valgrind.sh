@@ -9,8 +9,8 @@ cd "$(dirname "$0")/../.." || exit
 build=$(cd "${1:-build}" && pwd)
 shift
 export LIMIT=${LIMIT:-600} GF_TEST_ROUNDS=1 GF_TEST_NO_SANDBOX=1 log=$build/tests/log/valgrind build
+rm -rf "$log"
 mkdir -p "$log"
-rm -f "$log"/*
 
 memcheck() {
     timeout -s INT "$LIMIT" valgrind --quiet --error-exitcode=99 "$@"
