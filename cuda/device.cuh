@@ -177,6 +177,22 @@ template <int BYTES> GF_DEVICE void gf_load_words(uint32_t *words, const unsigne
     }
 }
 
+// Store BYTES bytes, at an address that is a multiple of BYTES: 4, 8 or 16.
+template <int BYTES> GF_DEVICE void gf_store_words(unsigned char *to, const uint32_t *words) {
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "one store");
+    if constexpr (BYTES == 4)
+        *reinterpret_cast<uint32_t *>(to) = words[0];
+    else if constexpr (BYTES == 8)
+        *reinterpret_cast<uint2 *>(to) = make_uint2(words[0], words[1]);
+    else
+        *reinterpret_cast<uint4 *>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// Start to move the line of an address to the L2 cache.
+GF_DEVICE void gf_prefetch(const unsigned char *from) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
 // ---- reductions ---------------------------------------------------------------------------------
 
 struct gf_plus {

@@ -1,7 +1,8 @@
 // smooth on CUDA: kernel selection, and the general kernel.
 //
 //   kernel          used for                                      file
-//   smooth_general  any radius, tile and axis; all columns        this one
+//   smooth_general  any radius, tile and axis                     this one
+//   smooth_columns  columns, radius 0 to 3, no tiles              smooth_columns.cu
 //   smooth_staged   rows, in tiles in shared memory, by stages    smooth_staged.cuh, from
 //                   or by integers, if no kernel below applies    smooth_chain.cu and
 //                                                                 smooth_integer.cu
@@ -285,6 +286,14 @@ static void smooth_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_
         general_rows<Tin, Tout>(plan, in, out, stream);
 }
 
+template <typename Tin, typename Tout>
+static void smooth_down_columns(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                                cudaStream_t stream) {
+    const bool from_float = sizeof(Tin) > sizeof(Tout);
+    if (!gf_smooth_columns(plan, from_float, in, out, stream))
+        general_columns<Tin, Tout>(plan, in, out, stream);
+}
+
 // Return the row stride of the unrounded result of the x pass, the input of the y pass of axis xy.
 static size_t smooth_between_stride(const gf_plan *plan) {
     return (static_cast<size_t>(gf_row_samples(&plan->in)) * sizeof(float) + 63) & ~size_t(63);
@@ -296,12 +305,12 @@ static void smooth_run(const gf_smooth_plan *plan, const gf_rows *in, const gf_r
     if (plan->axis == GF_SMOOTH_X) {
         smooth_rows<T, T>(plan, in, out, stream);
     } else if (plan->axis == GF_SMOOTH_Y) {
-        general_columns<T, T>(plan, in, out, stream);
+        smooth_down_columns<T, T>(plan, in, out, stream);
     } else {
         const gf_rows between = {static_cast<unsigned char *>(scratch),
                                  smooth_between_stride(&plan->head), in->y0, in->rows};
         smooth_rows<T, float>(plan, in, &between, stream);
-        general_columns<float, T>(plan, &between, out, stream);
+        smooth_down_columns<float, T>(plan, &between, out, stream);
     }
 }
 

@@ -216,10 +216,6 @@ template <typename In, typename Out, int CHANNELS, int MEAN> struct gf_chain_wor
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// With smaller gains the products approach the smallest normal binary32 numbers, and only a true
-// division is exact.
-#define MIN_GAIN 1e-6f
-
 template <typename Tin, typename Tout, int C, int RADIUS>
 static bool gf_chain_launch(const gf_walk &walk, uint64_t rows, const gf_chain_args &args,
                             cudaStream_t stream) {
@@ -233,7 +229,7 @@ bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_ro
                           const gf_rows *out, cudaStream_t stream) {
     const gf_type type = plan->head.in.type;
     if (plan->tile != 0 || plan->radius > 3 ||
-        (type != GF_F32 && plan->gain != 0 && plan->gain < MIN_GAIN))
+        (type != GF_F32 && plan->gain != 0 && plan->gain < GF_MIN_GAIN))
         return false;
     const gf_walk walk = gf_walk_of(plan, in, out);
     const gf_chain_args args = {plan->gain, -8388608.0f * plan->gain};

@@ -8,6 +8,10 @@
 
 #include "smooth_device.cuh"
 
+// Minimum gain of integer samples, except 0. With smaller gains the products approach the smallest
+// normal binary32 numbers, and only a true division is exact.
+#define GF_MIN_GAIN 1e-6f
+
 struct gf_chain_args {
     float gain, shifted_gain; // -2^23 * gain, exact
 };

@@ -9,9 +9,8 @@
 
 #include "smooth/smooth.h"
 
-// Launch functions of the row kernels. Each returns false, without side effects, if its kernel does
-// not support the plan or the image. to_float: the output is unrounded f32, the input of the y
-// pass.
+// Launch functions. Each returns false, without side effects, if its kernel does not support the
+// plan or the image. to_float: the output is unrounded f32, the input of the y pass.
 
 // u8 on tensor cores: radius up to 8, weights that are small integers.
 bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
@@ -22,6 +21,10 @@ bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const
 // The stages in registers: radius 0 to 3.
 bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_rows *in,
                           const gf_rows *out, cudaStream_t stream);
+// Columns, by the stages in registers: radius 0 to 3. from_float: the input is the unrounded f32 of
+// the x pass.
+bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_rows *in,
+                       const gf_rows *out, cudaStream_t stream);
 
 // ---- stages -------------------------------------------------------------------------------------
 

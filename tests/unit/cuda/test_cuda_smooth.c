@@ -1,4 +1,4 @@
-/* smooth's CUDA row kernels on inputs that exercise the special cases of each. Results equal
+/* smooth's CUDA kernels on inputs that exercise the special cases of each. Results equal
  * golden, and nothing is written outside the output rows. */
 
 #include "strip.h"
@@ -156,6 +156,35 @@ static void ties_all_over(void **state) {
             }
 }
 
+/* Columns of every height around one window and one chunk, with row ends at every position of a
+ * thread, and images of several chunks. */
+static void columns_of_several_chunks(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const char *const settings[] = {"", " stages=enhance,blur", " keep-brightness",
+                                           " weight=0.3333 gain=0.9"};
+    const gf_filter *smooth = gf_filter_find("smooth");
+    for (uint32_t radius = 0; radius <= 3; radius++)
+        for (uint32_t channels = 1; channels <= 4; channels++)
+            for (int type = GF_U8; type <= GF_F32; type++)
+                for (uint64_t height = 1; height < 2000; height += 1 + height / 9 * height / 9) {
+                    const uint64_t at = height + radius + channels;
+                    char text[96];
+                    snprintf(text, sizeof text, "axis=%s radius=%u%s", at % 2 ? "y" : "xy", radius,
+                             settings[height % 4]);
+                    const gf_format format = {1 + at * 7 % 40, height, channels, (gf_type)type};
+                    assert_true(
+                        test_strip_on_device(smooth, text, 5000 + at, format, at % 3 != 0, 64));
+                }
+    for (int type = GF_U8; type <= GF_F32; type++)
+        for (uint32_t channels = 1; channels <= 4; channels++) {
+            const gf_format format = {2100 + channels, 1100, channels, (gf_type)type};
+            assert_true(test_strip_on_device(smooth, "axis=y", channels, format, true, 64));
+            assert_true(
+                test_strip_on_device(smooth, "axis=xy radius=3", channels, format, false, 64));
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bright_and_random_parameters),
@@ -164,6 +193,7 @@ int main(void) {
         cmocka_unit_test(rows_of_several_tiles),
         cmocka_unit_test(rows_far_apart),
         cmocka_unit_test(ties_all_over),
+        cmocka_unit_test(columns_of_several_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
