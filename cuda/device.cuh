@@ -1,5 +1,5 @@
-// Helpers that the kernels of all filters share: error checks, grid sizes, sample conversion,
-// 16-byte vectors, warp reductions.
+// Helpers that the kernels of all filters share: error checks, device properties, launches, grid
+// sizes, sample conversion, 16-byte vectors, warp reductions.
 #ifndef GF_DEVICE_CUH
 #define GF_DEVICE_CUH
 
@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <atomic>
 #include <type_traits>
 
 extern "C" {
@@ -37,16 +38,82 @@ static inline gf_status gf_set_device(int device, gf_error *error) {
     return gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
 }
 
-// Return an attribute of the current device.
-static inline uint32_t gf_attribute(cudaDeviceAttr attribute) {
-    int device = 0, value = 1;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&value, attribute, device);
-    return static_cast<uint32_t>(value);
+#define GF_CACHED_DEVICES 64 // devices whose properties are kept
+
+// Return compute(device) for the current device. A result other than 0 is kept: a small image takes
+// less time than such queries. 0 means unknown: the next call computes it again. Each Compute,
+// usually a lambda, has its own results. Threads may compute the same one at the same time.
+template <typename Compute> static uint32_t gf_per_device(Compute compute) {
+    static std::atomic<uint32_t> results[GF_CACHED_DEVICES];
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess || device < 0 || device >= GF_CACHED_DEVICES)
+        return compute(device);
+    uint32_t result = results[device].load(std::memory_order_relaxed);
+    if (result == 0) {
+        result = compute(device);
+        results[device].store(result, std::memory_order_relaxed);
+    }
+    return result;
+}
+
+// Return an attribute of the current device; 1 if it is 0 or unknown.
+template <cudaDeviceAttr ATTRIBUTE> static uint32_t gf_attribute() {
+    const uint32_t value = gf_per_device([](int device) {
+        int attribute = 0;
+        return cudaDeviceGetAttribute(&attribute, ATTRIBUTE, device) == cudaSuccess
+                   ? static_cast<uint32_t>(attribute)
+                   : 0u;
+    });
+    return value > 0 ? value : 1;
 }
 
 static inline uint32_t gf_sm_count() {
-    return gf_attribute(cudaDevAttrMultiProcessorCount);
+    return gf_attribute<cudaDevAttrMultiProcessorCount>();
+}
+
+// Return the number of blocks of a kernel, without dynamic shared memory, that are resident on the
+// current device. A kernel always has the same number of threads per block.
+template <auto KERNEL> static uint64_t gf_resident_blocks(int threads) {
+    const uint32_t per_sm = gf_per_device([threads](int) {
+        int resident = 0;
+        return cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, KERNEL, threads, 0) ==
+                       cudaSuccess
+                   ? static_cast<uint32_t>(resident)
+                   : 0u;
+    });
+    return static_cast<uint64_t>(gf_sm_count()) * (per_sm > 0 ? per_sm : 1);
+}
+
+// Return the __CUDA_ARCH__ / 10 of a kernel's code on the current device; 0: unknown.
+template <typename Kernel> static uint32_t gf_code_version(Kernel kernel) {
+    cudaFuncAttributes code;
+    if (cudaFuncGetAttributes(&code, kernel) == cudaSuccess)
+        return static_cast<uint32_t>(code.ptxVersion);
+    cudaGetLastError();
+    return 0;
+}
+
+// Launch a kernel whose blocks may start before the previous kernel of the stream has completed:
+// when its last blocks have finished, but their writes may not be visible yet. The blocks are then
+// ready when the memory is, which saves most of the gap between two short kernels. In the kernel,
+// each thread must call gf_wait_for_stream before its first access to global memory.
+// Code for devices before sm_90 cannot wait: it is launched as usual. All kernels are compiled for
+// the same architectures, therefore one kernel of a type represents the others.
+template <typename... Parameters, typename... Arguments>
+static void gf_launch_kernel(void (*kernel)(Parameters...), dim3 grid, unsigned block,
+                             size_t shared, cudaStream_t stream, const Arguments &...arguments) {
+    const uint32_t version = gf_per_device([kernel](int) { return gf_code_version(kernel); });
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = dim3(block);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = version >= 90 ? 1 : 0;
+    cudaLaunchKernelEx(&config, kernel, arguments...); // the caller checks cudaGetLastError
 }
 
 // Return a / b, rounded up.
@@ -95,6 +162,16 @@ template <typename F> static inline void gf_for_flag(bool flag, F run) {
         run(std::true_type{});
     else
         run(std::false_type{});
+}
+
+// ---- stream -------------------------------------------------------------------------------------
+
+// Wait until the previous kernel of the stream has completed and its writes are visible. See
+// gf_launch_kernel; after another launch this returns at once.
+GF_DEVICE void gf_wait_for_stream() {
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
 }
 
 // ---- samples ------------------------------------------------------------------------------------

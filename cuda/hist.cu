@@ -17,7 +17,7 @@
 // Test whether the tables of `channels` channels fit into the shared memory of a block.
 static bool hist_tables_fit(uint32_t channels) {
     const size_t tables = channels == 3 ? HistTable<3>::all : HistTable<4>::all;
-    return tables + 8 * 1024 <= gf_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    return tables + 8 * 1024 <= gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>();
 }
 
 template <uint32_t TABLES, bool DENSE>

@@ -192,7 +192,7 @@ static inline void hist_set_copies(HistCounters *counters, uint32_t copies) {
 }
 
 static inline HistCounters hist_counters(uint32_t count) {
-    const size_t max = gf_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
+    const size_t max = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>() - 1024;
     const size_t limit = HIST_SHARED_BUDGET < max ? HIST_SHARED_BUDGET : max;
     HistCounters counters = {count, 32, 1, 0, false};
     counters.parts = static_cast<uint32_t>(gf_divide_up(static_cast<size_t>(count) * 4 + 4, max));

@@ -92,6 +92,7 @@ __global__ void __launch_bounds__(GF_TILE_THREADS, GF_TILE_BLOCKS)
     const bool has_halo = lane < HALO ? tile.index > 0 : lane < 2 * HALO && halo_offset < in_left;
     const unsigned char *from = a.in + tile.y * a.in_stride + static_cast<uint64_t>(begin) * 16;
     unsigned char *to = a.out + tile.y * a.out_stride + static_cast<uint64_t>(begin) * 16;
+    gf_wait_for_stream();
 #pragma unroll
     for (int row = 0; row < ROWS; row++) {
         if (row < static_cast<int>(tile.rows)) {
@@ -150,7 +151,7 @@ static bool gf_tiles_launch(gf_walk walk, uint64_t rows, const typename Work::Ar
         return false;
     walk.tiles_per_row = static_cast<uint32_t>(tiles);
     walk.by = gf_divider_of(tiles);
-    const uint64_t wave = gf_walk_wave(smooth_tiles<Work>, GF_TILE_THREADS) * GF_TILE_WARPS;
+    const uint64_t wave = gf_resident_blocks<smooth_tiles<Work>>(GF_TILE_THREADS) * GF_TILE_WARPS;
     gf_walk_rows(walk, rows, (UINT64_C(1) << 31) / tiles - GF_TILE_ROWS, [&](gf_walk &part) {
         // With few rows, assign one row per tile to occupy all SMs.
         const uint64_t each = part.rows * tiles / wave;
@@ -159,7 +160,7 @@ static bool gf_tiles_launch(gf_walk walk, uint64_t rows, const typename Work::Ar
                                                    : GF_TILE_ROWS;
         const uint64_t warps = gf_divide_up(part.rows, part.rows_per_tile) * tiles;
         const unsigned blocks = static_cast<unsigned>(gf_divide_up(warps, GF_TILE_WARPS));
-        smooth_tiles<Work><<<blocks, GF_TILE_THREADS, 0, stream>>>(part, args);
+        gf_launch_kernel(smooth_tiles<Work>, blocks, GF_TILE_THREADS, 0, stream, part, args);
     });
     return true;
 }

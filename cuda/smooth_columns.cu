@@ -328,6 +328,7 @@ __global__ void __launch_bounds__(GF_COLUMN_THREADS, Work::BLOCKS)
         return;
     const uint64_t rest = a.samples - first;
     const int valid = rest < Work::SAMPLES ? static_cast<int>(rest) : Work::SAMPLES;
+    gf_wait_for_stream();
     if (blockIdx.y < GF_COLUMN_EDGES) {
         const bool top = blockIdx.y == 0;
         gf_column_edge<Work>(a, first, valid, top ? 0 : a.inner_end, top ? a.inner_begin : a.rows);
@@ -370,7 +371,7 @@ static bool gf_column_launch(const gf_smooth_plan *plan, const gf_rows *in, cons
     const uint64_t inner = static_cast<uint64_t>(a.inner_end - a.inner_begin);
     const uint64_t across = gf_divide_up(a.samples, GF_COLUMN_THREADS * Work::SAMPLES);
     const uint64_t max_chunks = 65535 - GF_COLUMN_EDGES; // limit of gridDim.y
-    const uint64_t wave = gf_walk_wave(smooth_columns<Work>, GF_COLUMN_THREADS);
+    const uint64_t wave = gf_resident_blocks<smooth_columns<Work>>(GF_COLUMN_THREADS);
     uint64_t chunks = gf_divide_up(GF_COLUMN_WAVES * wave, across);
     if (chunks > inner / GF_COLUMN_MIN_ROWS)
         chunks = inner / GF_COLUMN_MIN_ROWS;
@@ -381,7 +382,7 @@ static bool gf_column_launch(const gf_smooth_plan *plan, const gf_rows *in, cons
     a.length = static_cast<uint32_t>(length);
     chunks = length == 0 ? 0 : gf_divide_up(inner, length);
     const dim3 grid(static_cast<unsigned>(across), static_cast<unsigned>(GF_COLUMN_EDGES + chunks));
-    smooth_columns<Work><<<grid, GF_COLUMN_THREADS, 0, stream>>>(a);
+    gf_launch_kernel(smooth_columns<Work>, grid, GF_COLUMN_THREADS, 0, stream, a);
     return true;
 }
 

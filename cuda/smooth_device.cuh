@@ -136,13 +136,6 @@ static void gf_walk_rows(gf_walk walk, uint64_t rows, uint64_t max, F launch) {
     }
 }
 
-// Return the number of resident blocks of a kernel on the device.
-template <typename Kernel> static uint64_t gf_walk_wave(Kernel kernel, int threads) {
-    int resident = 1;
-    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0);
-    return static_cast<uint64_t>(gf_sm_count()) * (resident > 0 ? resident : 1);
-}
-
 // ---- exact path ---------------------------------------------------------------------------------
 
 // Return fl(x / N), including the sign of zero and NaN (tests/unit/filters/test_smooth_integer.c).

@@ -181,6 +181,7 @@ __global__ void __launch_bounds__(GF_DIRECT_THREADS, Work::WARPS / GF_DIRECT_WAR
         *queued = 0;
     __syncwarp();
 
+    gf_wait_for_stream();
     const uint32_t step = gf_tile_step() * (32 * GF_DIRECT_RUNS);
     for (uint32_t first = gf_first_tile() * (32 * GF_DIRECT_RUNS); first < a.tiles; first += step) {
         unsigned pending = 0;
@@ -242,7 +243,7 @@ static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::A
     walk.next_runs = walk.in_stride < 16 + halo
                          ? 0
                          : static_cast<uint32_t>((walk.in_stride - 16 - halo) / 16 + 1);
-    const uint64_t wave = gf_walk_wave(smooth_direct<Work>, GF_DIRECT_THREADS);
+    const uint64_t wave = gf_resident_blocks<smooth_direct<Work>>(GF_DIRECT_THREADS);
     // Offsets and queue entries have 32 bits: limit the bytes of a launch. A row has fewer groups
     // than bytes.
     const uint64_t runs = static_cast<uint64_t>(walk.runs) * 16;
@@ -251,7 +252,7 @@ static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::A
         part.tiles = part.rows * part.runs;
         const unsigned blocks = gf_walk_blocks<Work>(gf_divide_up(part.tiles, 32 * GF_DIRECT_RUNS),
                                                      wave, GF_DIRECT_WARPS);
-        smooth_direct<Work><<<blocks, GF_DIRECT_THREADS, 0, stream>>>(part, args);
+        gf_launch_kernel(smooth_direct<Work>, blocks, GF_DIRECT_THREADS, 0, stream, part, args);
     });
     return true;
 }

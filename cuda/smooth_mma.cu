@@ -444,6 +444,7 @@ __global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
     smooth_mma(const __grid_constant__ gf_walk a, const __grid_constant__ gf_mma_args args) {
     __shared__ gf_mma_shared<Work> shared;
     const gf_mma_tile tile = gf_mma_find(a, args);
+    gf_wait_for_stream();
     gf_mma_fetch(a, tile, &shared);
     __pipeline_commit();
     Work work;
@@ -483,15 +484,12 @@ static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_rows *in, const g
                           cudaStream_t stream) {
     gf_walk walk = gf_walk_of(plan, in, out);
     gf_mma_args args = {};
-    cudaFuncAttributes code;
     if (walk.in_stride > UINT32_C(1) << 30 ||
         (walk.in_stride > GF_MMA_TILE / 2 && walk.width * Work::C < 16) ||
         !gf_mma_args_of(&plan->integer, Work::C, Work::SIDE, &args))
         return false;
-    if (cudaFuncGetAttributes(&code, smooth_mma<Work>) != cudaSuccess || code.ptxVersion < 80) {
-        cudaGetLastError();
+    if (gf_per_device([](int) { return gf_code_version(smooth_mma<Work>); }) < 80)
         return false;
-    }
     const uint32_t max = GF_MMA_TILE, stride = walk.in_stride32;
     const uint32_t row = static_cast<uint32_t>(walk.width * Work::C), edge = walk.reach * Work::C;
     const uint32_t whole = row & ~15u;
@@ -518,7 +516,8 @@ static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_rows *in, const g
     gf_walk_rows(walk, out->rows, (UINT64_C(1) << 30) / tiles_per_row, [&](gf_walk &part) {
         const uint64_t tiles = part.rows_per_tile > 0 ? gf_divide_up(part.rows, part.rows_per_tile)
                                                       : part.rows * tiles_per_row;
-        smooth_mma<Work><<<static_cast<unsigned>(tiles), GF_MMA_THREADS, 0, stream>>>(part, args);
+        gf_launch_kernel(smooth_mma<Work>, static_cast<unsigned>(tiles), GF_MMA_THREADS, 0, stream,
+                         part, args);
     });
     return true;
 }

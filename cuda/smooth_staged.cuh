@@ -254,6 +254,7 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
 
     uint32_t index = gf_first_tile();
     gf_tile tile = gf_find_tile(a, index);
+    gf_wait_for_stream();
     if (index < a.tiles)
         gf_fetch<Work>(a, tile, my.stage[0]);
     __pipeline_commit();
@@ -307,13 +308,13 @@ static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::A
     walk.rows_per_tile = walk.tiles_per_row == 1 ? 32 / walk.lanes : 1;
     walk.runs = walk.tiles_per_row * walk.lanes;
     walk.by = gf_divider_of(walk.tiles_per_row);
-    const uint64_t wave = gf_walk_wave(smooth_staged<Work>, GF_STAGED_THREADS);
+    const uint64_t wave = gf_resident_blocks<smooth_staged<Work>>(GF_STAGED_THREADS);
     const uint64_t per_row = static_cast<uint64_t>(walk.runs) * Work::GROUPS * Work::filtered;
     gf_walk_rows(walk, rows, (UINT64_C(1) << 31) / per_row, [&](gf_walk &part) {
         part.tiles =
             static_cast<uint32_t>(gf_divide_up(part.rows, part.rows_per_tile) * part.tiles_per_row);
         const unsigned blocks = gf_walk_blocks<Work>(part.tiles, wave, GF_STAGED_WARPS);
-        smooth_staged<Work><<<blocks, GF_STAGED_THREADS, 0, stream>>>(part, args);
+        gf_launch_kernel(smooth_staged<Work>, blocks, GF_STAGED_THREADS, 0, stream, part, args);
     });
     return true;
 }
