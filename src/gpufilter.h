@@ -266,6 +266,11 @@ GF_API size_t gf_result_table_count(const gf_result *result);
 GF_API const gf_table *gf_result_table(const gf_result *result, size_t table);
 /* Return a cell. All indexes start at 0. Outside the table, return the text "". */
 GF_API gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t row, size_t column);
+/* Copy the cells of a column to an array of row_count elements: uint64_t for a column of UINT,
+ * double for FLOAT and DOUBLE, const char * for TEXT, valid as long as the result. A cell without a
+ * value becomes 0, a NaN or NULL. Return false, with the array undefined, for an index outside the
+ * tables and for integers of more than 64 bits. */
+GF_API bool gf_result_column(const gf_result *result, size_t table, size_t column, void *values);
 /* Return lines of text, each with its newline, that complement the tables. May be "". Valid as long
  * as the result. */
 GF_API const char *gf_result_text(const gf_result *result);
@@ -595,6 +600,13 @@ GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *option
  * with free(). "-" is standard input. The same options are used as in gf_inspect_file. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                               void **pixels, gf_error *error);
+
+/* Write an image in memory to a file; the counterpart of gf_load_file. The bytes are those that
+ * gf_run_file writes for these pixels. Only format, force, sync and compression are used from
+ * options. Return GF_USAGE for an unknown format, GF_FAILED if the file exists without `force` or
+ * cannot be written. */
+GF_API gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixels *pixels,
+                              const gf_file_options *options, gf_error *error);
 
 /* Properties of a CUDA device, as reported by the driver. */
 typedef struct gf_device {

@@ -91,6 +91,27 @@ gf_value gf_result_cell(const gf_result *result, size_t table, uint64_t row, siz
     return result->filter->measure->cell(result->plan, result->data, table, row, column);
 }
 
+bool gf_result_column(const gf_result *result, size_t table, size_t column, void *values) {
+    GF_FLOAT_ENV_SCOPE();
+    const gf_table *t = gf_result_table(result, table);
+    if (!t || column >= t->column_count)
+        return false;
+    const gf_value_type type = t->columns[column].type;
+    for (uint64_t row = 0; row < t->row_count; row++) {
+        const gf_value cell =
+            result->filter->measure->cell(result->plan, result->data, table, row, column);
+        if (cell.high)
+            return false;
+        if (type == GF_VALUE_UINT)
+            ((uint64_t *)values)[row] = cell.low;
+        else if (type == GF_VALUE_TEXT)
+            ((const char **)values)[row] = cell.text;
+        else
+            ((double *)values)[row] = cell.type == GF_VALUE_NONE ? (double)NAN : cell.real;
+    }
+    return true;
+}
+
 const char *gf_result_text(const gf_result *result) {
     return result->text;
 }

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/image.h"
 #include "core/thread.h"
+#include "io/output.h"
 #include "io/png.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
@@ -388,6 +389,32 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     *format = source->format;
     status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);
     source->ops->close(source);
+    return status;
+}
+
+gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixels *pixels,
+                       const gf_file_options *options, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    const gf_file_options defaults = {0};
+    gf_source *source;
+    gf_sink *sink;
+    if (!path || !format || !pixels || !pixels->data)
+        return gf_fail(error, GF_USAGE, "gf_save_file: an argument is NULL");
+    /* Checks format, pointer and stride. */
+    gf_status status = gf_memory_source(format, pixels->data, pixels->stride, &source, error);
+    if (status)
+        return status;
+    source->ops->close(source);
+    status =
+        gf_sink_open(path, format, NULL, options ? options : &defaults, gf_cores(), &sink, error);
+    if (status)
+        return status;
+    status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error);
+    if (!status)
+        status = sink->ops->finish(sink, NULL, error);
+    if (!status)
+        status = gf_output_commit(sink->output, error);
+    sink->ops->close(sink);
     return status;
 }
 

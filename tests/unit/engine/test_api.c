@@ -335,6 +335,80 @@ static void returns_empty_cells_outside_tables(void **state) {
     gf_engine_close(engine);
 }
 
+/* ---- files and columns ----------------------------------------------------------------------- */
+
+/* A saved image has the bytes of a run, and loads again; errors leave no file. */
+static void saves_images(void **state) {
+    (void)state;
+    const gf_format rgb = {2, 4, 3, GF_U8}; /* rows of 6 bytes, 8 bytes apart */
+    const gf_pixels image = {pixels, 8};
+    const char *out = in_directory("saved.png");
+    gf_file_options options = {0};
+    gf_format format;
+    void *loaded;
+    gf_error error = {0};
+    assert_int_equal(gf_save_file(out, &rgb, &image, NULL, &error), GF_OK);
+    assert_int_equal(gf_load_file(out, NULL, &format, &loaded, &error), GF_OK);
+    assert_true(format.width == 2 && format.height == 4 && format.channels == 3);
+    for (size_t y = 0; y < 4; y++)
+        assert_memory_equal((unsigned char *)loaded + 6 * y, pixels + 8 * y, 6);
+    free(loaded);
+    assert_int_equal(gf_save_file(out, &rgb, &image, NULL, &error), GF_FAILED);
+    assert_message(&error, "exists");
+    options.force = true;
+    assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
+    assert_int_equal(gf_save_file(in_directory("a.xyz"), &rgb, &image, &options, &error), GF_USAGE);
+    assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, NULL, NULL, &error), GF_USAGE);
+    assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){NULL, 8}, NULL, &error),
+                     GF_USAGE);
+    assert_int_equal(
+        gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){pixels, 5}, NULL, &error),
+        GF_FAILED);
+    assert_message(&error, "shorter than a row");
+    assert_int_equal(count_files(false), 1);
+}
+
+/* Columns equal their cells. */
+static void returns_columns(void **state) {
+    (void)state;
+    static const char *const filters[] = {"axis-sum", "hist", "dot", "compare"};
+    gf_engine *engine = open_engine();
+    for (size_t f = 0; f < 4; f++) {
+        const gf_filter *filter = gf_filter_find(filters[f]);
+        gf_settings *settings = test_settings(filter, "");
+        gf_result *result;
+        assert_int_equal(
+            gf_run_memory(engine, filter, settings, &grey, in, NULL, 0, &result, NULL, NULL),
+            GF_OK);
+        for (size_t t = 0; t < gf_result_table_count(result); t++) {
+            const gf_table *table = gf_result_table(result, t);
+            uint64_t *column = calloc((size_t)table->row_count + 1, sizeof *column);
+            assert_non_null(column);
+            for (size_t c = 0; c < table->column_count; c++) {
+                const gf_value_type type = table->columns[c].type;
+                assert_true(gf_result_column(result, t, c, column));
+                for (uint64_t y = 0; y < table->row_count; y++) {
+                    const gf_value cell = gf_result_cell(result, t, y, c);
+                    double real;
+                    memcpy(&real, &column[y], sizeof real);
+                    if (type == GF_VALUE_UINT)
+                        assert_true(column[y] == cell.low);
+                    else if (type == GF_VALUE_TEXT)
+                        assert_true(((const char **)column)[y] == cell.text);
+                    else
+                        assert_true(cell.type == GF_VALUE_NONE ? real != real : real == cell.real);
+                }
+            }
+            assert_false(gf_result_column(result, t, table->column_count, column));
+            free(column);
+        }
+        assert_false(gf_result_column(result, gf_result_table_count(result), 0, NULL));
+        gf_result_free(result);
+        gf_settings_free(settings);
+    }
+    gf_engine_close(engine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(rejects_other_settings, empty_directory),
@@ -345,6 +419,8 @@ int main(void) {
         cmocka_unit_test(returns_null_on_failure),
         cmocka_unit_test(results_outlive_settings_and_engine),
         cmocka_unit_test(returns_empty_cells_outside_tables),
+        cmocka_unit_test_teardown(saves_images, empty_directory),
+        cmocka_unit_test(returns_columns),
     };
 
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
