@@ -77,7 +77,12 @@ static bool compute_expected(BenchCase *bench, std::string *why) {
     const gf_strip strip = {{bench->small_in.data(), bench->in_stride, 0, BENCH_PERIOD},
                             {bench->expected.data(), bench->out_stride, 0, BENCH_PERIOD},
                             bench->expected_state.data(),
-                            bench->expected_payload.data()};
+                            bench->expected_payload.data(),
+                            {},
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            1};
     if (bench->filter->golden(plan, &strip, &error))
         return failed(error, why);
     if (plan->has_payload)
@@ -206,7 +211,12 @@ static bool full_state_matches(const BenchCase *bench) {
     const gf_strip strip = {{in.data(), bench->in_stride, 0, bench->rows},
                             {out.data(), bench->out_stride, 0, bench->rows},
                             expected.data(),
-                            nullptr};
+                            nullptr,
+                            {},
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            1};
     return !bench->filter->golden(bench->plan, &strip, nullptr) && state_matches(bench, expected);
 }
 

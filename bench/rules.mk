@@ -26,6 +26,11 @@ $(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) 
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
+$(OBJ)/bench/device.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+$(BUILD)/bench-device: $(OBJ)/bench/device.o $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
 bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program and the codec alone; compare the filters with memcpy and OpenCV
 	@bench/start.sh $(BUILD)
 	@bench/start.sh $(BUILD) 5 6000 4000
@@ -34,7 +39,10 @@ bench: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/bench-cpu ## Time the program a
 bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel; compare with a copy, CUB, NPP and cuBLAS (BENCH="--only smooth")
 	@$(if $(NVCC),$(BUILD)/bench-cuda $(BENCH),echo "bench-cuda needs CUDA: $(WITHOUT)" >&2; exit 1)
 
+bench-device: $(if $(NVCC),$(BUILD)/bench-device) ## Time calls on images in device memory; compare with a copy
+	@$(if $(NVCC),$(BUILD)/bench-device $(BENCH),echo "bench-device needs CUDA: $(WITHOUT)" >&2; exit 1)
+
 bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program from PNG to PNG; compare with vips, ImageMagick and ffmpeg (BENCH="--quick")
 	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
 
-.PHONY: bench bench-cuda bench-e2e
+.PHONY: bench bench-cuda bench-device bench-e2e

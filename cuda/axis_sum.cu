@@ -222,4 +222,4 @@ static gf_status axis_sum_launch(const gf_plan *head, const gf_strip *strip, voi
     return gf_cuda_check(result, "axis-sum", error);
 }
 
-extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch};
+extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, 0, false};

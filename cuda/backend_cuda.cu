@@ -183,7 +183,7 @@ struct gf_cuda_slot {
 };
 
 struct gf_cuda {
-    gf_cuda_devices devices;
+    gf_cuda_devices devices; // first member
     gf_cuda_slot contexts[GF_CUDA_MAX_SLOTS];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of the current image
     gf_memory states[GF_MAX_DEVICES];           // the filter's state on each device
@@ -561,5 +561,5 @@ static void cuda_end(void *state, gf_slot *slots) {
 
 extern "C" const gf_backend gf_backend_cuda = {
     "cuda",      cuda_open, cuda_close, cuda_describe, cuda_request, cuda_begin,
-    cuda_submit, cuda_wait, cuda_busy,  cuda_collect,  cuda_end,
+    cuda_submit, cuda_wait, cuda_busy,  cuda_collect,  cuda_end,     &gf_cuda_jobs,
 };

@@ -380,4 +380,4 @@ static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void
     return gf_cuda_check(cudaGetLastError(), "compare", error);
 }
 
-extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch};
+extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch, nullptr, 0, false};

@@ -1,6 +1,7 @@
 // CUDA devices: enumeration, selection by options, initialization.
 #include "devices.cuh"
 
+#include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,26 @@ static gf_status devices_fail(gf_error *error, const char *what, cudaError_t res
     cudaGetLastError();
     return gf_fail(error, GF_NO_BACKEND, "cuda: %s: %s; use --backend auto or cpu", what,
                    cudaGetErrorString(result));
+}
+
+cudaError_t gf_driver_find(const char *name, void **function) {
+#if CUDART_VERSION >= 12050
+    return cudaGetDriverEntryPointByVersion(name, function, 11040, cudaEnableDefault, nullptr);
+#else
+    return cudaGetDriverEntryPoint(name, function, cudaEnableDefault);
+#endif
+}
+
+// Return whether the process uses the device already, in the context that the runtime shares.
+static bool devices_is_active(int device) {
+    CUresult (*get_state)(CUdevice, unsigned *, int *) = nullptr;
+    unsigned flags;
+    int active = 0;
+    if (gf_driver_find("cuDevicePrimaryCtxGetState", reinterpret_cast<void **>(&get_state)) ==
+        cudaSuccess)
+        get_state(device, &flags, &active);
+    cudaGetLastError(); // clear the error of a driver without this function
+    return active;
 }
 
 static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_error *error) {
@@ -25,9 +46,11 @@ static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_erro
             "cuda: device %d (%s) has compute capability %d.%d, 7.5 or later is required; "
             "use --backend cpu",
             device, properties.name, properties.major, properties.minor);
+    // A waiting thread must sleep, because the decoder and the encoder need the CPU core. Leave the
+    // context of a caller as it is.
+    const bool active = devices_is_active(device);
     result = cudaSetDevice(device);
-    // A waiting thread must sleep, because the decoder and the encoder need the CPU core.
-    if (result == cudaSuccess)
+    if (result == cudaSuccess && !active)
         result = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
     if (result == cudaSuccess)
         result = cudaFree(nullptr); // creates the context

@@ -11,4 +11,4 @@ static gf_status dot_launch(const gf_plan *head, const gf_strip *strip, void *, 
         error);
 }
 
-extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch};
+extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch, nullptr, 0, false};

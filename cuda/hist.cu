@@ -256,4 +256,4 @@ static gf_status hist_launch(const gf_plan *head, const gf_strip *strip, void *s
     return status ? status : gf_cuda_check(cudaGetLastError(), "hist", error);
 }
 
-extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch};
+extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch, nullptr, 0, false};

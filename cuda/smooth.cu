@@ -275,15 +275,22 @@ static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const
 
 // ---- dispatch -----------------------------------------------------------------------------------
 
+// Queue the kernel for all rows of the image, or of the images, of a strip.
 template <typename Tin, typename Tout>
-static void smooth_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                        cudaStream_t stream) {
+static void smooth_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
     const bool to_float = sizeof(Tout) > sizeof(Tin);
-    if (sizeof(Tout) == 1 && (gf_smooth_mma_rows(plan, in, out, stream) ||
-                              gf_smooth_integer_rows(plan, in, out, stream)))
+    if (sizeof(Tout) == 1 &&
+        (gf_smooth_mma_rows(plan, strip, stream) || gf_smooth_integer_rows(plan, strip, stream)))
         return;
-    if (!gf_smooth_chain_rows(plan, to_float, in, out, stream))
-        general_rows<Tin, Tout>(plan, in, out, stream);
+    if (gf_smooth_chain_rows(plan, to_float, strip, stream))
+        return;
+    general_rows<Tin, Tout>(plan, &strip->in, &strip->out, stream);
+    for (uint32_t i = 1; i < strip->images; i++) {
+        gf_rows in = strip->in, out = strip->out;
+        in.data = static_cast<unsigned char *>(const_cast<void *>(strip->in_list[i].data));
+        out.data = static_cast<unsigned char *>(strip->out_list[i].data);
+        general_rows<Tin, Tout>(plan, &in, &out, stream);
+    }
 }
 
 template <typename Tin, typename Tout>
@@ -300,16 +307,19 @@ static size_t smooth_between_stride(const gf_plan *plan) {
 }
 
 template <typename T>
-static void smooth_run(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                       void *scratch, cudaStream_t stream) {
+static void smooth_run(const gf_smooth_plan *plan, const gf_strip *strip, void *scratch,
+                       cudaStream_t stream) {
+    const gf_rows *in = &strip->in, *out = &strip->out;
     if (plan->axis == GF_SMOOTH_X) {
-        smooth_rows<T, T>(plan, in, out, stream);
+        smooth_rows<T, T>(plan, strip, stream);
     } else if (plan->axis == GF_SMOOTH_Y) {
         smooth_down_columns<T, T>(plan, in, out, stream);
     } else {
         const gf_rows between = {static_cast<unsigned char *>(scratch),
                                  smooth_between_stride(&plan->head), in->y0, in->rows};
-        smooth_rows<T, float>(plan, in, &between, stream);
+        gf_strip first = *strip;
+        first.out = between;
+        smooth_rows<T, float>(plan, &first, stream);
         smooth_down_columns<float, T>(plan, &between, out, stream);
     }
 }
@@ -322,12 +332,12 @@ static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
 
 static gf_status smooth_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
                                void *stream_handle, gf_error *error) {
-    const gf_rows *in = &strip->in, *out = &strip->out;
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_for_type(head->in.type,
-                [&](auto sample) { smooth_run<decltype(sample)>(plan, in, out, scratch, stream); });
+                [&](auto sample) { smooth_run<decltype(sample)>(plan, strip, scratch, stream); });
     return gf_cuda_check(cudaGetLastError(), "smooth", error);
 }
 
-extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch};
+extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch, nullptr, 0,
+                                                  true};

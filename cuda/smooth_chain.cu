@@ -90,8 +90,9 @@ __global__ void __launch_bounds__(GF_TILE_THREADS, GF_TILE_BLOCKS)
     const int out_left = static_cast<int>(a.out_units) - static_cast<int>(begin);
     const int halo_offset = lane < HALO ? -HALO : TILE - HALO;
     const bool has_halo = lane < HALO ? tile.index > 0 : lane < 2 * HALO && halo_offset < in_left;
-    const unsigned char *from = a.in + tile.y * a.in_stride + static_cast<uint64_t>(begin) * 16;
-    unsigned char *to = a.out + tile.y * a.out_stride + static_cast<uint64_t>(begin) * 16;
+    const unsigned char *from =
+        gf_walk_in(a) + tile.y * a.in_stride + static_cast<uint64_t>(begin) * 16;
+    unsigned char *to = gf_walk_out(a) + tile.y * a.out_stride + static_cast<uint64_t>(begin) * 16;
     gf_wait_for_stream();
 #pragma unroll
     for (int row = 0; row < ROWS; row++) {
@@ -160,7 +161,8 @@ static bool gf_tiles_launch(gf_walk walk, uint64_t rows, const typename Work::Ar
                                                    : GF_TILE_ROWS;
         const uint64_t warps = gf_divide_up(part.rows, part.rows_per_tile) * tiles;
         const unsigned blocks = static_cast<unsigned>(gf_divide_up(warps, GF_TILE_WARPS));
-        gf_launch_kernel(smooth_tiles<Work>, blocks, GF_TILE_THREADS, 0, stream, part, args);
+        gf_launch_kernel(smooth_tiles<Work>, dim3(blocks, part.images), GF_TILE_THREADS, 0, stream,
+                         part, args);
     });
     return true;
 }
@@ -226,13 +228,13 @@ static bool gf_chain_launch(const gf_walk &walk, uint64_t rows, const gf_chain_a
     return gf_staged_launch<gf_chain_work<Tin, Tout, C, RADIUS>>(walk, rows, args, stream);
 }
 
-bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_rows *in,
-                          const gf_rows *out, cudaStream_t stream) {
+bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_strip *strip,
+                          cudaStream_t stream) {
     const gf_type type = plan->head.in.type;
     if (plan->tile != 0 || plan->radius > 3 ||
         (type != GF_F32 && plan->gain != 0 && plan->gain < GF_MIN_GAIN))
         return false;
-    const gf_walk walk = gf_walk_of(plan, in, out);
+    const gf_walk walk = gf_walk_of(plan, strip);
     const gf_chain_args args = {plan->gain, -8388608.0f * plan->gain};
     bool done = false;
     gf_for_type(type, [&](auto sample) {
@@ -242,7 +244,8 @@ bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_ro
                     typedef decltype(sample) Tin;
                     typedef typename std::conditional<decltype(wide)::value, float, Tin>::type Tout;
                     done = gf_chain_launch<Tin, Tout, decltype(channels)::value,
-                                           decltype(radius)::value>(walk, out->rows, args, stream);
+                                           decltype(radius)::value>(walk, strip->out.rows, args,
+                                                                    stream);
                 });
             });
         });

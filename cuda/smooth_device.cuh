@@ -13,14 +13,12 @@
 // plan or the image. to_float: the output is unrounded f32, the input of the y pass.
 
 // u8 on tensor cores: radius up to 8, weights that are small integers.
-bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                        cudaStream_t stream);
+bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream);
 // u8 by integers: radius up to 8.
-bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                            cudaStream_t stream);
+bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream);
 // The stages in registers: radius 0 to 3.
-bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_rows *in,
-                          const gf_rows *out, cudaStream_t stream);
+bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_strip *strip,
+                          cudaStream_t stream);
 // Columns, by the stages in registers: radius 0 to 3. from_float: the input is the unrounded f32 of
 // the x pass.
 bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_rows *in,
@@ -106,10 +104,23 @@ struct gf_walk {
     uint32_t radius, reach;           // samples on each side: of the mean, and of all stages
     float inverse[2 * GF_SMOOTH_INTEGER_REACH]; // [n]: 1 / n
     gf_smooth_constants constants;
+    // Images of the launch: block row (blockIdx.y) i computes the one these bytes after `in`,
+    // `out`.
+    uint32_t images;
+    ptrdiff_t in_image[GF_STRIP_IMAGES], out_image[GF_STRIP_IMAGES];
 };
 
-static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_rows *in,
-                                 const gf_rows *out) {
+// Return the first row of the block's image.
+GF_DEVICE const unsigned char *gf_walk_in(const gf_walk &a) {
+    return a.in + a.in_image[blockIdx.y];
+}
+
+GF_DEVICE unsigned char *gf_walk_out(const gf_walk &a) {
+    return a.out + a.out_image[blockIdx.y];
+}
+
+static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_strip *strip) {
+    const gf_rows *in = &strip->in, *out = &strip->out;
     gf_walk walk = {};
     walk.in = gf_row(in, out->y0);
     walk.out = out->data;
@@ -122,6 +133,11 @@ static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_rows *in,
     for (int n = 1; n < 2 * GF_SMOOTH_INTEGER_REACH; n++)
         walk.inverse[n] = 1.0f / static_cast<float>(n);
     walk.constants = gf_smooth_constants_of(plan);
+    walk.images = strip->images > 1 ? strip->images : 1;
+    for (uint32_t i = 1; i < walk.images; i++) {
+        walk.in_image[i] = static_cast<const unsigned char *>(strip->in_list[i].data) - in->data;
+        walk.out_image[i] = static_cast<unsigned char *>(strip->out_list[i].data) - out->data;
+    }
     return walk;
 }
 
@@ -222,8 +238,8 @@ static __device__ __noinline__ void gf_smooth_group(const gf_walk &a, uint32_t y
                                                     int c) {
     const int left = p < 64 ? static_cast<int>(p) : 64;
     const int right = a.width - p < 64 ? static_cast<int>(a.width - p) : 64;
-    const Tin *in = reinterpret_cast<const Tin *>(a.in + y * a.in_stride) + p * C;
-    Tout *out = reinterpret_cast<Tout *>(a.out + y * a.out_stride) + p * C;
+    const Tin *in = reinterpret_cast<const Tin *>(gf_walk_in(a) + y * a.in_stride) + p * C;
+    Tout *out = reinterpret_cast<Tout *>(gf_walk_out(a) + y * a.out_stride) + p * C;
     float t[4];
     gf_smooth_exact<Tin, C, RADIUS, AROUND>(a, in + c, left, right, t);
     if constexpr (sizeof(Tout) == 1 && C == 1)

@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(GF_DIRECT_THREADS, Work::WARPS / GF_DIRECT_WAR
                 const uint32_t y = gf_divide(run, a.by);
                 run_in_row[k] = run - y * a.runs;
                 begin[k] = y * a.in_stride32 + run_in_row[k] * 16;
-                const unsigned char *from = a.in + begin[k];
+                const unsigned char *from = gf_walk_in(a) + begin[k];
                 gf_load_words<16>(raw[k] + HALO * group / 4, from);
                 if (run_in_row[k] * 16 >= HALO * group)
                     gf_load_words<HALO * group>(raw[k], from - HALO * group);
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(GF_DIRECT_THREADS, Work::WARPS / GF_DIRECT_WAR
                 uint32_t result[4];
                 unsigned bits = Work::run(a, args, raw[k], result);
                 if (run_in_row[k] < a.out_units)
-                    *reinterpret_cast<uint4 *>(a.out + begin[k]) = gf_vector_of(result);
+                    *reinterpret_cast<uint4 *>(gf_walk_out(a) + begin[k]) = gf_vector_of(result);
                 if (run_in_row[k] - a.inner_first >= a.inner_runs)
                     bits = gf_pending_groups<Work>(a, run_in_row[k], bits);
                 pending |= bits << (done + k) * BITS;
@@ -252,7 +252,8 @@ static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::A
         part.tiles = part.rows * part.runs;
         const unsigned blocks = gf_walk_blocks<Work>(gf_divide_up(part.tiles, 32 * GF_DIRECT_RUNS),
                                                      wave, GF_DIRECT_WARPS);
-        gf_launch_kernel(smooth_direct<Work>, blocks, GF_DIRECT_THREADS, 0, stream, part, args);
+        gf_launch_kernel(smooth_direct<Work>, dim3(blocks, part.images), GF_DIRECT_THREADS, 0,
+                         stream, part, args);
     });
     return true;
 }
@@ -260,18 +261,18 @@ static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::A
 // ---- launch -------------------------------------------------------------------------------------
 
 template <int C, int WORDS, gf_integer_method METHOD>
-static bool gf_integer_launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+static bool gf_integer_launch(const gf_smooth_plan *plan, const gf_strip *strip,
                               cudaStream_t stream) {
     typedef gf_integer_work<C, WORDS, METHOD> Work;
-    const gf_walk walk = gf_walk_of(plan, in, out);
+    const gf_walk walk = gf_walk_of(plan, strip);
     const gf_integer_args args = gf_integer_args_of(&plan->integer, WORDS);
     if constexpr (C != 3)
-        if (gf_direct_launch<Work>(walk, out->rows, args, stream))
+        if (gf_direct_launch<Work>(walk, strip->out.rows, args, stream))
             return true;
-    return gf_staged_launch<Work>(walk, out->rows, args, stream);
+    return gf_staged_launch<Work>(walk, strip->out.rows, args, stream);
 }
 
-bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_strip *strip,
                             cudaStream_t stream) {
     const gf_smooth_integer_form form = plan->integer.form;
     const uint32_t reach = plan->integer.reach, channels = plan->head.in.channels;
@@ -292,8 +293,8 @@ bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_rows *in, const
             [&](auto words) {
                 const int C = decltype(n)::value, WORDS = decltype(words)::value;
                 done = form == GF_SMOOTH_SUMS
-                           ? gf_integer_launch<C, WORDS, GF_BY_SUMS>(plan, in, out, stream)
-                           : gf_integer_launch<C, WORDS, GF_BY_TAPS>(plan, in, out, stream);
+                           ? gf_integer_launch<C, WORDS, GF_BY_SUMS>(plan, strip, stream)
+                           : gf_integer_launch<C, WORDS, GF_BY_TAPS>(plan, strip, stream);
             });
     });
     return done;

@@ -205,8 +205,8 @@ GF_DEVICE gf_mma_tile gf_mma_find(const gf_walk &a, const gf_mma_args &args) {
         tile.rows = 0;
         tile.bytes = static_cast<int>(before + 1 == a.tiles_per_row ? args.last : args.tile_bytes);
     }
-    tile.in = a.in + y * a.in_stride + tile.begin;
-    tile.out = a.out + y * a.out_stride + tile.begin;
+    tile.in = gf_walk_in(a) + y * a.in_stride + tile.begin;
+    tile.out = gf_walk_out(a) + y * a.out_stride + tile.begin;
     return tile;
 }
 
@@ -480,9 +480,8 @@ __global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
 // or too short for their stride, if the plan has no such form, or if the device code lacks these
 // instructions.
 template <typename Work>
-static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                          cudaStream_t stream) {
-    gf_walk walk = gf_walk_of(plan, in, out);
+static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+    gf_walk walk = gf_walk_of(plan, strip);
     gf_mma_args args = {};
     if (walk.in_stride > UINT32_C(1) << 30 ||
         (walk.in_stride > GF_MMA_TILE / 2 && walk.width * Work::C < 16) ||
@@ -513,11 +512,11 @@ static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_rows *in, const g
         args.tiles = gf_divider_of(tiles_per_row);
     }
     walk.by = gf_divider_of(stride);
-    gf_walk_rows(walk, out->rows, (UINT64_C(1) << 30) / tiles_per_row, [&](gf_walk &part) {
+    gf_walk_rows(walk, strip->out.rows, (UINT64_C(1) << 30) / tiles_per_row, [&](gf_walk &part) {
         const uint64_t tiles = part.rows_per_tile > 0 ? gf_divide_up(part.rows, part.rows_per_tile)
                                                       : part.rows * tiles_per_row;
-        gf_launch_kernel(smooth_mma<Work>, static_cast<unsigned>(tiles), GF_MMA_THREADS, 0, stream,
-                         part, args);
+        gf_launch_kernel(smooth_mma<Work>, dim3(static_cast<unsigned>(tiles), part.images),
+                         GF_MMA_THREADS, 0, stream, part, args);
     });
     return true;
 }
@@ -530,12 +529,12 @@ template <int C, int SIDE, int RADIUS> static constexpr bool gf_mma_has() {
 }
 
 template <int C, int SIDE>
-static bool gf_mma_by_radius(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+static bool gf_mma_by_radius(const gf_smooth_plan *plan, const gf_strip *strip,
                              cudaStream_t stream) {
     bool done = false;
     gf_for_number<0, 3>(plan->radius <= 3 ? plan->radius : 0, [&](auto n) {
         const int RADIUS = gf_mma_has<C, SIDE, decltype(n)::value>() ? decltype(n)::value : 0;
-        done = gf_mma_launch<gf_mma_work<C, SIDE, RADIUS>>(plan, in, out, stream);
+        done = gf_mma_launch<gf_mma_work<C, SIDE, RADIUS>>(plan, strip, stream);
     });
     return done;
 }
@@ -543,31 +542,29 @@ static bool gf_mma_by_radius(const gf_smooth_plan *plan, const gf_rows *in, cons
 // Select SIDE. With 8 bytes, the bytes of the chunk itself are not loaded aligned, therefore images
 // with alpha need at least 16.
 template <int C>
-static bool gf_mma_by_side(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                           cudaStream_t stream) {
+static bool gf_mma_by_side(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
     const uint32_t side = plan->integer.reach * C;
     if constexpr (C % 2 == 1)
         if (side <= 8)
-            return gf_mma_by_radius<C, 8>(plan, in, out, stream);
+            return gf_mma_by_radius<C, 8>(plan, strip, stream);
     if (side <= 16)
-        return gf_mma_by_radius<C, 16>(plan, in, out, stream);
+        return gf_mma_by_radius<C, 16>(plan, strip, stream);
     if constexpr (C > 1)
         if (side <= 32)
-            return gf_mma_by_radius<C, 32>(plan, in, out, stream);
+            return gf_mma_by_radius<C, 32>(plan, strip, stream);
     if constexpr (C == 4)
         if (side <= 48)
-            return gf_mma_by_radius<C, 48>(plan, in, out, stream);
+            return gf_mma_by_radius<C, 48>(plan, strip, stream);
     return false;
 }
 
-bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                        cudaStream_t stream) {
+bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
     // A gain without a mean may make every second sample a tie.
     if (plan->integer.form != GF_SMOOTH_TAPS || plan->tile != 0 || plan->integer.reach == 0)
         return false;
     bool done = false;
     gf_for_channels(plan->head.in.channels, [&](auto n) {
-        done = gf_mma_by_side<decltype(n)::value>(plan, in, out, stream);
+        done = gf_mma_by_side<decltype(n)::value>(plan, strip, stream);
     });
     return done;
 }

@@ -167,7 +167,7 @@ GF_DEVICE gf_tile gf_find_tile(const gf_walk &a, uint32_t index) {
 template <typename Work> GF_DEVICE void gf_fetch(const gf_walk &a, gf_tile tile, uint4 *stage) {
     typedef gf_stage_shape<Work> Shape;
     const int lane = threadIdx.x % 32, halo = Shape::halo_units;
-    const unsigned char *row = a.in + tile.y * a.in_stride;
+    const unsigned char *row = gf_walk_in(a) + tile.y * a.in_stride;
     const int per_row = static_cast<int>(a.lanes) * Shape::in_units;
     if (a.rows_per_tile == 1) {
         const uint32_t begin = tile.before * per_row;
@@ -197,7 +197,7 @@ template <typename Work>
 GF_DEVICE void gf_write(const gf_walk &a, gf_tile tile, const uint32_t *words, uint4 *stage) {
     typedef gf_stage_shape<Work> Shape;
     const int lane = threadIdx.x % 32;
-    unsigned char *row = a.out + tile.y * a.out_stride;
+    unsigned char *row = gf_walk_out(a) + tile.y * a.out_stride;
     const int per_row = static_cast<int>(a.lanes) * Shape::out_units;
 #pragma unroll
     for (int k = 0; k < Shape::out_units; k++)
@@ -314,7 +314,8 @@ static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::A
         part.tiles =
             static_cast<uint32_t>(gf_divide_up(part.rows, part.rows_per_tile) * part.tiles_per_row);
         const unsigned blocks = gf_walk_blocks<Work>(part.tiles, wave, GF_STAGED_WARPS);
-        gf_launch_kernel(smooth_staged<Work>, blocks, GF_STAGED_THREADS, 0, stream, part, args);
+        gf_launch_kernel(smooth_staged<Work>, dim3(blocks, part.images), GF_STAGED_THREADS, 0,
+                         stream, part, args);
     });
     return true;
 }

@@ -580,6 +580,81 @@ GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
                                      uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
                                      gf_result **results, gf_report *report, gf_error *error);
 
+/* ---- device memory ---------------------------------------------------------------------------
+ *
+ * Run a filter on images in the memory of a CUDA device. Nothing crosses the bus except the results
+ * of measurements. Pixels, strides and results are those of gf_run_memory, with the same bits, but
+ * `data` points to device memory: from cudaMalloc, cudaMallocAsync, a virtual mapping or
+ * cudaMallocManaged. The work is queued on a stream of the caller, a cudaStream_t of the engine's
+ * first device (NULL: the default stream), and the calls return before it is done. As with any
+ * kernel, the memory must stay valid until then.
+ *
+ * Strides may have any alignment. Rows and strides that are multiples of 16 bytes are read and
+ * written in place; others are copied inside the device, which takes about three times as long. */
+
+/* A filter with its settings, prepared for images of one format. It holds device memory: for each
+ * stream that it has run on, what the filter needs in addition to the images. */
+typedef struct gf_device_job gf_device_job;
+
+/* Results of measurements that were queued on a stream. */
+typedef struct gf_device_results gf_device_results;
+
+/* Prepare a job. It copies what it needs from settings and format. The engine may be "cuda" or
+ * "auto", which starts the device now, and must outlive the job. Free it with gf_device_job_free.
+ *
+ * GF_USAGE: as for gf_run_memory; an engine of another backend or with `verify`. GF_FAILED: an
+ * invalid format, or not enough memory. GF_NO_BACKEND: CUDA is not available. */
+GF_API gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter,
+                                   const gf_settings *settings, const gf_format *format,
+                                   gf_device_job **job, gf_error *error);
+
+/* Queue a job for `count` images; in, out and the order of two inputs are those of
+ * gf_run_memory_batch. If rows are independent, one launch computes all images that follow each
+ * other in memory without a gap, and up to 64 images anywhere of a filter that only produces an
+ * image. A filter that measures stores a handle in *results, which the
+ * caller passes to gf_device_results_wait or gf_device_results_free; results is NULL, or *results
+ * is set to NULL, for a filter that produces only an image.
+ *
+ * A job of a filter without a result does not wait for the device, and allocates memory only in its
+ * first run on each further stream, and in its first run on unaligned rows. After such a run, the
+ * call may be captured into a CUDA graph, which needs the job as long as it is replayed. The graph
+ * uses the job's memory for the captured stream: do not replay it while that stream runs the job.
+ * An engine and its jobs are used by one thread at a time.
+ *
+ * GF_USAGE: a pointer that is NULL, host memory or memory of another device; a stride smaller than
+ * a row; an image larger than its memory block; an output that overlaps its input; a stream of
+ * another device; a stream that is being captured, if the call measures or must allocate.
+ * GF_FAILED: not enough memory. GF_NO_BACKEND: the device failed. After an error, some of the work
+ * may have been queued. */
+GF_API gf_status gf_device_job_run(gf_device_job *job, uint64_t count, const gf_pixels *in,
+                                   const gf_out_pixels *out, void *stream,
+                                   gf_device_results **results, gf_error *error);
+
+/* Wait until the measurements of a run are complete, and store one result per image in list. Free
+ * the handle, also on failure; all results are then NULL. */
+GF_API gf_status gf_device_results_wait(gf_device_results *results, gf_result **list,
+                                        gf_error *error);
+/* Free a handle without its results. Waits for its work. NULL is allowed. */
+GF_API void gf_device_results_free(gf_device_results *results);
+/* Wait for the work of a job and free its memory. Free its results first. NULL is allowed. */
+GF_API void gf_device_job_free(gf_device_job *job);
+
+/* Run a filter on an image in device memory: gf_device_job_new and gf_device_job_run. The engine
+ * keeps the jobs of the last 16 combinations of filter, settings and format; a later call takes the
+ * existing one, so that it neither allocates nor waits. A filter that measures waits for its result
+ * unless result is NULL. Errors are those of both calls. */
+GF_API gf_status gf_run_device(gf_engine *engine, const gf_filter *filter,
+                               const gf_settings *settings, const gf_format *format,
+                               const gf_pixels *in, void *out, size_t out_stride, void *stream,
+                               gf_result **result, gf_error *error);
+
+/* Run a filter on `count` images of one format in device memory, as gf_run_device does for one.
+ * results receives one result per image, or is NULL. */
+GF_API gf_status gf_run_device_batch(gf_engine *engine, const gf_filter *filter,
+                                     const gf_settings *settings, const gf_format *format,
+                                     uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
+                                     void *stream, gf_result **results, gf_error *error);
+
 /* ---- inspection ------------------------------------------------------------------------------ */
 
 /* Description of a file, read from its header. */

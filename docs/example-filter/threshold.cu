@@ -31,4 +31,4 @@ static gf_status threshold_launch(const gf_plan *head, const gf_strip *strip, vo
     return gf_cuda_check(cudaGetLastError(), "threshold", error);
 }
 
-extern "C" const gf_filter_cuda gf_threshold_cuda = {nullptr, threshold_launch};
+extern "C" const gf_filter_cuda gf_threshold_cuda = {nullptr, threshold_launch, nullptr, 0, false};

@@ -58,10 +58,24 @@ typedef struct gf_strip {
     gf_rows out;   /* output rows to compute: image row and record */
     void *state;   /* state to update; plan->state_bytes */
     void *payload; /* payload to write, header first; unused without has_payload */
+    /* In device memory only: rows of the second input, with the stride of the first. data NULL: the
+     * two images are side by side. */
+    gf_rows second;
+    const void *refined; /* in device memory only: what gf_filter_cuda.refine stored, or NULL */
+    /* In device memory only, if gf_filter_cuda.lists: images to compute by one launch, at most
+     * GF_STRIP_IMAGES, all with the strides of the first one, which is also in `in` and `out`.
+     * NULL: only that one. */
+    const gf_pixels *in_list;
+    const gf_out_pixels *out_list;
+    uint32_t images;
 } gf_strip;
 
-/* Return the rows of input i. Each image has an equal share of the stride. */
+#define GF_STRIP_IMAGES 64
+
+/* Return the rows of input i. Images side by side have equal shares of the stride. */
 static inline gf_rows gf_strip_input(const gf_strip *strip, uint32_t inputs, uint32_t i) {
+    if (i == 1 && strip->second.data)
+        return strip->second;
     gf_rows rows = strip->in;
     rows.data += i * (rows.stride / inputs);
     return rows;
@@ -111,6 +125,13 @@ typedef struct gf_filter_cuda {
      * ordered, other strips may update the same state concurrently. */
     gf_status (*launch)(const gf_plan *plan, const gf_strip *strip, void *scratch, void *stream,
                         gf_error *error);
+    /* Queue the kernel that completes the plan on the device, as gf_filter.refine does on the host:
+     * from the records of the filter `before`, one per row of the image, to refined_bytes bytes for
+     * gf_strip.refined. NULL without such a filter. */
+    gf_status (*refine)(const gf_plan *plan, const gf_rows *records, void *refined, void *stream,
+                        gf_error *error);
+    size_t refined_bytes;
+    bool lists; /* launch computes a list of images if their rows are independent */
 } gf_filter_cuda;
 
 /* Options for gf_measure.open: destinations of extracted samples. */

@@ -259,6 +259,18 @@ gf_settings *gf_settings_copy(const gf_settings *settings) {
     return copy;
 }
 
+bool gf_settings_same(const gf_settings *a, const gf_settings *b) {
+    if (a->params != b->params)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const gf_setting *x = &a->values[i], *y = &b->values[i];
+        if (x->given != y->given || !x->text != !y->text ||
+            (x->text && strcmp(x->text, y->text) != 0))
+            return false;
+    }
+    return true;
+}
+
 void gf_settings_free(gf_settings *settings) {
     if (!settings)
         return;

@@ -8,5 +8,7 @@
 bool gf_settings_fit(const gf_settings *settings, const gf_param *params);
 /* Copy settings. The caller frees the copy. Return NULL if out of memory. */
 gf_settings *gf_settings_copy(const gf_settings *settings);
+/* Return whether both were created from one table and have the same texts. */
+bool gf_settings_same(const gf_settings *a, const gf_settings *b);
 
 #endif

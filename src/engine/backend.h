@@ -53,6 +53,33 @@ typedef struct gf_strip_request {
  * that their headers stay small compared with their contents. */
 uint32_t gf_payload_pieces(const gf_job *job, uint32_t wanted);
 
+/* Measurements of a device run, in host memory. */
+typedef struct gf_device_part {
+    gf_rows records; /* one per row, without image rows; data NULL: none */
+    void *state;     /* NULL: none */
+    void *payload;   /* NULL: none */
+} gf_device_part;
+
+/* Functions for images in device memory (gf_device_job in gpufilter.h). A job is one filter and one
+ * plan, used by one thread at a time. */
+typedef struct gf_device_functions {
+    /* Create a job. Both plans must outlive it. before: plan of filter->before; NULL without. */
+    gf_status (*open)(void *state, const gf_filter *filter, const gf_plan *plan,
+                      const gf_plan *before, void **job, gf_error *error);
+    /* Check the pointers and the stream, and queue `images` images with `rows` rows. rows: height
+     * of the plan, or a multiple for images without a gap whose rows are independent. images: more
+     * than 1 only for a filter with one input and no measure. in: inputs of all images in order.
+     * part: receives the measurements to pass to wait and release, if the filter has a measure. */
+    gf_status (*run)(void *job, uint64_t images, uint64_t rows, const gf_pixels *in,
+                     const gf_out_pixels *out, void *stream, gf_device_part **part,
+                     gf_error *error);
+    /* Wait until the measurements are complete. */
+    gf_status (*wait)(void *job, gf_device_part *part, gf_error *error);
+    /* Return the memory of measurements to the job. Waits if they are not complete. */
+    void (*release)(void *job, gf_device_part *part);
+    void (*close)(void *job); /* waits for all work */
+} gf_device_functions;
+
 /* Functions of a backend. `state` belongs to an engine, `run` to one image. */
 typedef struct gf_backend {
     const char *name; /* "cpu" */
@@ -77,6 +104,7 @@ typedef struct gf_backend {
     /* Wait for all submitted work. Then free the run and the buffers of the slots, or keep the
      * buffers for the next image. */
     void (*end)(void *run, gf_slot *slots);
+    const gf_device_functions *device; /* NULL: images must be in host memory */
 } gf_backend;
 
 extern const gf_backend gf_backend_golden;

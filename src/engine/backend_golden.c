@@ -61,7 +61,8 @@ static gf_status golden_begin(void *state, const gf_job *job, gf_slot *slots, vo
 
 static gf_status golden_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_golden_run *run = state;
-    const gf_strip strip = {slot->in, slot->out, run->state, slot->payload_buffer};
+    const gf_strip strip = {
+        .in = slot->in, .out = slot->out, .state = run->state, .payload = slot->payload_buffer};
     const double began = gf_now();
     const gf_status status = run->job.filter->golden(run->job.plan, &strip, error);
     run->busy += gf_now() - began;

@@ -102,6 +102,8 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
 void gf_engine_close(gf_engine *engine) {
     if (!engine)
         return;
+    if (engine->jobs)
+        engine->free_jobs(engine->jobs);
     for (int i = 0; i < GF_BACKEND_COUNT; i++)
         if (engine->started[i])
             engine_backend_at(i)->close(engine->states[i]);
@@ -192,6 +194,26 @@ bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **s
     gf_engine_format_reason(reason, size, error);
     gf_error unread;
     return engine_use(engine, CPU, backend, state, &unread) == GF_OK;
+}
+
+gf_status gf_engine_device(gf_engine *engine, const gf_device_functions **device, void **state,
+                           gf_error *error) {
+    const gf_backend *backend;
+    if (engine->named && !engine->named->device)
+        return gf_fail(error, GF_USAGE,
+                       "the %s backend cannot access device memory; open the engine with backend "
+                       "cuda or auto",
+                       engine->named->name);
+    if (engine->options.verify)
+        return gf_fail(error, GF_USAGE,
+                       "images in device memory cannot be verified; copy them to host memory");
+    const gf_status status = engine_use(engine, CUDA, &backend, state, error);
+    if (status)
+        return status;
+    *device = backend->device;
+    return *device ? GF_OK
+                   : gf_fail(error, GF_USAGE, "the %s backend cannot access device memory",
+                             backend->name);
 }
 
 gf_status gf_engine_verify_pool(gf_engine *engine, gf_pool **pool, gf_error *error) {

@@ -21,6 +21,9 @@ struct gf_engine {
     bool cuda_failed;     /* CUDA failed and is not used again */
     gf_error cuda_error;  /* cause of that failure */
     gf_pool *verify_pool; /* threads for golden during verification; NULL until needed */
+    /* Jobs of gf_run_device (device.c), and the function that frees them; NULL until needed. */
+    struct gf_device_jobs *jobs;
+    void (*free_jobs)(struct gf_device_jobs *jobs);
 };
 
 /* Replace CUDA by another backend in tests without a device. "auto" then expects it to finish
@@ -50,6 +53,11 @@ bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **s
 
 /* Convert the failure of a backend to a reason in a report: remove its remedy. */
 void gf_engine_format_reason(char *reason, size_t size, const gf_error *error);
+
+/* Return the functions for images in device memory and the state of their backend, which is started
+ * if necessary. Return GF_USAGE for an engine of another backend. */
+gf_status gf_engine_device(gf_engine *engine, const gf_device_functions **device, void **state,
+                           gf_error *error);
 
 /* Return the thread pool for golden; create it on the first call. */
 gf_status gf_engine_verify_pool(gf_engine *engine, gf_pool **pool, gf_error *error);

@@ -77,6 +77,13 @@ root=$work/root/usr # tests/system/install.sh checks the installed files and the
 # ---- docs/library.md -------------------------------------------------------------------------------------
 
 check "docs/library.md shows docs/library.c" diff <(block c) docs/library.c
+header=$(find -H "${CUDA_HOME:-/usr/local/cuda}"/include /usr/include -maxdepth 1 -name cuda_runtime_api.h 2>/dev/null | head -n 1)
+if [ -n "$header" ]; then
+    check "the example of device memory compiles" cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Isrc \
+        -isystem "$(dirname "$header")" -x c <(block 'c device')
+else
+    skip 1 "the example of device memory: no CUDA headers"
+fi
 
 # Run the commands of the page and print their standard output; standard error is not part of the transcript.
 transcript() {

@@ -17,7 +17,8 @@ static size_t stride_of(size_t row, size_t align, size_t padding) {
 
 static gf_status golden(const test_strip *strip, gf_rows in, gf_rows out, unsigned char *state,
                         unsigned char *payload) {
-    const gf_strip piece = {in, out, state ? state + TEST_MARGIN : NULL, payload};
+    const gf_strip piece = {
+        .in = in, .out = out, .state = state ? state + TEST_MARGIN : NULL, .payload = payload};
     return strip->filter->golden(strip->plan, &piece, NULL);
 }
 
@@ -37,7 +38,7 @@ static void learn(test_strip *strip) {
     assert_int_equal(before->measure->open(plan, &keep, &data, NULL), GF_OK);
     const size_t stride = gf_out_bytes(plan);
     unsigned char *records = paint(stride * (size_t)plan->in.height);
-    const gf_strip whole = {strip->all, {records, stride, 0, plan->in.height}, NULL, NULL};
+    const gf_strip whole = {.in = strip->all, .out = {records, stride, 0, plan->in.height}};
     assert_int_equal(before->golden(plan, &whole, NULL), GF_OK);
     assert_int_equal(before->measure->rows(plan, data, &whole.out, NULL), GF_OK);
     assert_int_equal(before->measure->finish(plan, data, NULL, NULL), GF_OK);

@@ -53,6 +53,12 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
     assert_null(result);
     assert_int_equal(report.strips, 0);
     assert_int_equal(count_files(false), 1);
+    result = (gf_result *)out;
+    assert_int_equal(
+        gf_run_device(engine, filter, settings, &grey, in, out, 8, NULL, &result, &error),
+        GF_USAGE);
+    assert_message(&error, part);
+    assert_null(result);
 }
 
 static void rejects_other_settings(void **state) {

@@ -21,7 +21,7 @@ static gf_engine *open_backend(const char *backend, const gf_format *format, tes
 }
 
 typedef struct comparison {
-    gf_engine *golden;
+    gf_engine *golden, *device;
     const char *backend;
     bool without_cpu; /* ignore the filters' CPU functions */
     uint64_t samples; /* compared */
@@ -83,6 +83,41 @@ static void cuda_equals_golden(void **state) {
     compare_all("cuda", false, test_rounds(12));
 }
 
+/* Compare golden and gf_run_device on one random image, or pair. */
+static bool compare_in_device_memory(void *context, const gf_filter *filter, const char *text,
+                                     uint64_t seed) {
+    comparison *all = context;
+    test_random random = test_seeded(seed);
+    const gf_format format = test_format(&random);
+    test_job job;
+    if (!test_job_new(&job, filter, text, format, &random))
+        return false;
+    test_job_fill(&job, &random);
+    test_outcome want = test_run(&job, all->golden, 0);
+    test_outcome got = test_run_device(&job, all->device, &random, NULL);
+    char what[512];
+    test_describe(what, &job, seed, &(gf_engine_options){.backend = "device memory"});
+    test_check_outcome(&want, &got, what);
+    all->samples += format.width * format.height * format.channels * filter->info.inputs;
+    test_outcome_free(&want);
+    test_outcome_free(&got);
+    test_job_free(&job);
+    return true;
+}
+
+static void device_memory_equals_golden(void **state) {
+    (void)state;
+    test_needs_gpu();
+    comparison all = {.golden = test_engine(&(gf_engine_options){.backend = "golden"}),
+                      .device = test_engine(&(gf_engine_options){.backend = "cuda"})};
+    const uint64_t images = test_each_case(compare_in_device_memory, &all, test_rounds(12), true);
+    gf_engine_close(all.golden);
+    gf_engine_close(all.device);
+    print_message("device memory: %" PRIu64 " images, %" PRIu64
+                  " samples compared, 0 differences\n",
+                  images, all.samples);
+}
+
 /* Compute one strip at every SIMD level, each in a random number of parts. */
 static bool strip_on_cpu(void *context, const gf_filter *filter, const char *text, uint64_t seed) {
     test_random random = test_seeded(seed);
@@ -111,8 +146,10 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
         assert_non_null(payloads);
         memset(payloads, TEST_PAINT, parts * stride);
         for (uint32_t part = 0; part < parts; part++) {
-            const gf_strip piece = {strip.from, strip.out, state + TEST_MARGIN,
-                                    payloads + part * stride};
+            const gf_strip piece = {.in = strip.from,
+                                    .out = strip.out,
+                                    .state = state + TEST_MARGIN,
+                                    .payload = payloads + part * stride};
             assert_int_equal(gf_compute_part(filter, strip.plan, &piece, part, parts, scratch,
                                              (gf_isa)isa, NULL),
                              GF_OK);
@@ -138,10 +175,9 @@ static void cpu_strips_stay_inside(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpu_equals_golden),
-        cmocka_unit_test(golden_strips_equal_golden),
-        cmocka_unit_test(cpu_strips_stay_inside),
-        cmocka_unit_test(cuda_equals_golden),
+        cmocka_unit_test(cpu_equals_golden),           cmocka_unit_test(golden_strips_equal_golden),
+        cmocka_unit_test(cpu_strips_stay_inside),      cmocka_unit_test(cuda_equals_golden),
+        cmocka_unit_test(device_memory_equals_golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,268 @@
+/* Benchmark of gf_device_job_run: images in device memory, 200 calls queued on one stream.
+ *
+ * usage: bench-device [ROUNDS]      (default: 9)
+ *
+ * For each row: time per call on the device, as a share of the time of a device-to-device copy of
+ * the same bytes in the same round (a share of 1 is as fast as the copy), and the host time of one
+ * call. Both are medians over the rounds. A graph of 20 calls is replayed 10 times, and its image
+ * is compared with that of a direct call. */
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpufilter_tools.h"
+
+enum { CALLS = 200, GRAPH_CALLS = 20, IMAGES = 64, MAX_ROUNDS = 101 };
+
+typedef struct bench_row {
+    const char *filter, *text;
+    gf_format format;
+    uint64_t images; /* per call */
+    size_t gap;      /* bytes between rows */
+    size_t apart;    /* bytes between images */
+} bench_row;
+
+#define MP24 6000, 4000
+#define MP2 1920, 1080
+static const bench_row rows[] = {
+    {"smooth", "", {MP24, 3, GF_U8}, 1, 0, 0},
+    {"smooth", "", {MP24, 1, GF_U8}, 1, 0, 0},
+    {"smooth", "", {MP24, 3, GF_U16}, 1, 0, 0},
+    {"smooth", "", {MP24, 3, GF_F32}, 1, 0, 0},
+    {"smooth", "axis=y", {MP24, 3, GF_U8}, 1, 0, 0},
+    {"smooth", "axis=xy", {MP24, 3, GF_U8}, 1, 0, 0},
+    {"smooth", "axis=xy", {MP24, 1, GF_U8}, 1, 0, 0},
+    {"smooth", "axis=xy", {MP24, 3, GF_U16}, 1, 0, 0},
+    {"smooth", "axis=xy", {MP24, 3, GF_F32}, 1, 0, 0},
+    {"smooth", "", {MP2, 3, GF_U8}, 1, 0, 0},
+    {"smooth", "", {MP2, 3, GF_U8}, IMAGES, 0, 0},
+    {"smooth", "", {MP2, 3, GF_U8}, IMAGES, 0, 4096},
+    {"smooth", "", {MP2, 3, GF_F32}, IMAGES, 0, 0},
+    {"smooth", "", {6001, 4000, 3, GF_U8}, 1, 0, 0},
+    {"smooth", "", {MP24, 3, GF_U8}, 1, 240, 0},
+    {"normalize", "", {MP24, 3, GF_U8}, 1, 0, 0},
+    {"normalize", "", {MP24, 3, GF_F32}, 1, 0, 0},
+    {"axis-sum", "", {MP24, 3, GF_U8}, 1, 0, 0},
+    {"hist", "bins=256", {MP24, 3, GF_U8}, 1, 0, 0},
+};
+
+static void must(cudaError_t result, const char *what) {
+    if (result == cudaSuccess)
+        return;
+    fprintf(stderr, "bench-device: %s: %s\n", what, cudaGetErrorString(result));
+    exit(1);
+}
+
+static void check(gf_status status, const gf_error *error) {
+    if (!status)
+        return;
+    fprintf(stderr, "bench-device: %s\n", error->message);
+    exit(1);
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return values[count / 2];
+}
+
+/* Memory and job of one row of the table. */
+typedef struct bench {
+    const bench_row *work;
+    gf_device_job *job;
+    bool measures;
+    size_t row, stride, step, bytes; /* step: from image to image; bytes: of all rows of a call */
+    unsigned char *from, *to;
+    gf_pixels in[IMAGES];
+    gf_out_pixels out[IMAGES];
+    cudaStream_t stream;
+    cudaEvent_t begin, end;
+} bench;
+
+static void start(bench *b, gf_engine *engine, const bench_row *work) {
+    const gf_filter *filter = gf_filter_find(work->filter);
+    const gf_filter_info *info = gf_filter_describe(filter);
+    gf_settings *settings = gf_settings_new(info->params, info->param_count);
+    gf_error error = {0};
+    const size_t sample = work->format.type == GF_U8 ? 1 : work->format.type == GF_U16 ? 2 : 4;
+    *b = (bench){.work = work, .measures = !info->makes_image};
+    b->row = (size_t)work->format.width * work->format.channels * sample;
+    b->stride = b->row + work->gap;
+    b->step = (size_t)work->format.height * b->stride + work->apart;
+    b->bytes = (size_t)(work->images * work->format.height) * b->row;
+    check(gf_settings_apply_case(settings, work->text, &error), &error);
+    check(gf_device_job_new(engine, filter, settings, &work->format, &b->job, &error), &error);
+    gf_settings_free(settings);
+    const size_t size = work->images * b->step;
+    must(cudaMalloc((void **)&b->from, size), "cudaMalloc");
+    must(cudaMalloc((void **)&b->to, size), "cudaMalloc");
+    must(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    must(cudaEventCreate(&b->begin), "cudaEventCreate");
+    must(cudaEventCreate(&b->end), "cudaEventCreate");
+    /* A slow wave with noise, as in a photograph; f32: from 0 to 1. */
+    unsigned char *host = malloc(size);
+    if (!host)
+        exit(1);
+    uint32_t noise = 1;
+    for (size_t i = 0; i < size / sample; i++) {
+        noise = noise * 1664525 + 1013904223;
+        const uint32_t value = (uint32_t)(i / 97 % 200) + (noise >> 28);
+        const float real = (float)value / 255;
+        const uint16_t wide = (uint16_t)(value * 257);
+        if (sample == 1)
+            host[i] = (unsigned char)value;
+        else
+            memcpy(host + i * sample, sample == 2 ? (const void *)&wide : (const void *)&real,
+                   sample);
+    }
+    must(cudaMemcpy(b->from, host, size, cudaMemcpyHostToDevice), "upload");
+    must(cudaMemset(b->to, 0, size), "cudaMemset");
+    free(host);
+    for (uint64_t i = 0; i < work->images; i++) {
+        b->in[i] = (gf_pixels){b->from + i * b->step, b->stride};
+        b->out[i] = (gf_out_pixels){b->to + i * b->step, b->stride};
+    }
+    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+static void finish(bench *b) {
+    gf_device_job_free(b->job);
+    cudaFree(b->from);
+    cudaFree(b->to);
+    cudaStreamDestroy(b->stream);
+    cudaEventDestroy(b->begin);
+    cudaEventDestroy(b->end);
+}
+
+static gf_device_results *call(bench *b) {
+    gf_error error = {0};
+    gf_device_results *results = NULL;
+    check(gf_device_job_run(b->job, b->work->images, b->in, b->out, b->stream, &results, &error),
+          &error);
+    return results;
+}
+
+static double elapsed(const bench *b) {
+    float ms = 0;
+    must(cudaEventSynchronize(b->end), "cudaEventSynchronize");
+    must(cudaEventElapsedTime(&ms, b->begin, b->end), "cudaEventElapsedTime");
+    return (double)ms * 1e-3;
+}
+
+/* Return the seconds of one copy, of `calls` queued ones. */
+static double time_copy(bench *b, int calls) {
+    must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
+    for (int i = 0; i < calls; i++)
+        must(cudaMemcpyAsync(b->to, b->from, b->bytes, cudaMemcpyDeviceToDevice, b->stream),
+             "copy");
+    must(cudaEventRecord(b->end, b->stream), "cudaEventRecord");
+    return elapsed(b) / calls;
+}
+
+/* Return the seconds of one call on the device, and store its seconds on the host. */
+static double time_calls(bench *b, int calls, double *host) {
+    static gf_device_results *queued[CALLS];
+    must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
+    const double began = now();
+    for (int i = 0; i < calls; i++)
+        queued[i] = call(b);
+    *host = (now() - began) / calls;
+    must(cudaEventRecord(b->end, b->stream), "cudaEventRecord");
+    const double seconds = elapsed(b) / calls;
+    for (int i = 0; i < calls; i++)
+        gf_device_results_free(queued[i]);
+    return seconds;
+}
+
+/* Return the seconds of one call in a replayed graph, or 0 for a measurement. */
+static double time_graph(bench *b) {
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    const size_t size = b->work->images * b->step;
+    if (b->measures)
+        return 0;
+    unsigned char *direct = malloc(size), *replayed = malloc(size);
+    if (!direct || !replayed)
+        exit(1);
+    must(cudaMemsetAsync(b->to, 0, size, b->stream), "cudaMemset");
+    call(b);
+    must(cudaMemcpyAsync(direct, b->to, size, cudaMemcpyDeviceToHost, b->stream), "download");
+    must(cudaMemsetAsync(b->to, 0, size, b->stream), "cudaMemset");
+    must(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeGlobal), "capture");
+    for (int i = 0; i < GRAPH_CALLS; i++)
+        call(b);
+    must(cudaStreamEndCapture(b->stream, &graph), "capture");
+    must(cudaGraphInstantiateWithFlags(&exec, graph, 0), "cudaGraphInstantiate");
+    must(cudaGraphLaunch(exec, b->stream), "cudaGraphLaunch");
+    must(cudaMemcpyAsync(replayed, b->to, size, cudaMemcpyDeviceToHost, b->stream), "download");
+    must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
+    for (int i = 0; i < 10; i++)
+        must(cudaGraphLaunch(exec, b->stream), "cudaGraphLaunch");
+    must(cudaEventRecord(b->end, b->stream), "cudaEventRecord");
+    const double seconds = elapsed(b) / (10 * GRAPH_CALLS);
+    if (memcmp(direct, replayed, size) != 0) {
+        fprintf(stderr, "bench-device: the graph has other bits\n");
+        exit(1);
+    }
+    must(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
+    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+    free(direct);
+    free(replayed);
+    return seconds;
+}
+
+static void measure(gf_engine *engine, const bench_row *work, int rounds) {
+    static const char *const types[] = {"u8", "u16", "f32"};
+    double copy[MAX_ROUNDS], device[MAX_ROUNDS], share[MAX_ROUNDS], host[MAX_ROUNDS];
+    double replay[MAX_ROUNDS];
+    const int calls = work->images > 1 ? CALLS / 10 : CALLS;
+    bench b;
+    char label[96];
+    start(&b, engine, work);
+    time_copy(&b, calls);
+    time_calls(&b, calls, host);
+    for (int i = 0; i < rounds; i++) {
+        copy[i] = time_copy(&b, calls);
+        device[i] = time_calls(&b, calls, &host[i]);
+        replay[i] = time_graph(&b);
+        share[i] = copy[i] / device[i];
+    }
+    snprintf(label, sizeof label, "%s %s%s", work->filter, work->text,
+             work->apart ? " (images apart)" : "");
+    printf("%-30s %2lu x %lux%lux%u %-4s %7.3f %9.1f %8.1f", label, (unsigned long)work->images,
+           (unsigned long)work->format.width, (unsigned long)work->format.height,
+           work->format.channels, types[work->format.type], median(share, rounds),
+           median(device, rounds) * 1e6, median(host, rounds) * 1e6);
+    if (b.measures)
+        printf("        -\n");
+    else
+        printf(" %8.1f\n", median(replay, rounds) * 1e6);
+    fflush(stdout);
+    finish(&b);
+}
+
+int main(int argc, char **argv) {
+    const int asked = argc > 1 ? atoi(argv[1]) : 9;
+    const int rounds = asked < 1 ? 1 : asked > MAX_ROUNDS ? MAX_ROUNDS : asked;
+    gf_engine *engine;
+    gf_error error = {0};
+    check(gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, &error), &error);
+    printf("%-30s %-24s %7s %9s %8s %8s\n", "call", "images", "share", "us", "host us", "graph us");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        measure(engine, &rows[i], rounds);
+    gf_engine_close(engine);
+    return 0;
+}

@@ -1,0 +1,681 @@
+// Images in device memory: checks of pointers and streams, memory of a job, and the queue of its
+// kernels and copies (gf_device_functions).
+#include "devices.cuh"
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+extern "C" {
+#include "engine/backend.h"
+}
+
+// The kernels access 16 bytes at a time. Rows with another alignment are copied.
+#define UNIT 16
+
+// ---- driver -------------------------------------------------------------------------------------
+
+// Functions of the driver without a counterpart in the runtime.
+struct gf_driver {
+    CUresult (*pointer_attributes)(unsigned, CUpointer_attribute *, void **, CUdeviceptr);
+    CUresult (*stream_context)(CUstream, CUcontext *);
+    CUresult (*current_context)(CUcontext *);
+};
+
+static gf_status driver_open(gf_driver *driver, gf_error *error) {
+    cudaError_t result = gf_driver_find("cuPointerGetAttributes",
+                                        reinterpret_cast<void **>(&driver->pointer_attributes));
+    if (result == cudaSuccess)
+        result =
+            gf_driver_find("cuStreamGetCtx", reinterpret_cast<void **>(&driver->stream_context));
+    if (result == cudaSuccess)
+        result =
+            gf_driver_find("cuCtxGetCurrent", reinterpret_cast<void **>(&driver->current_context));
+    return gf_cuda_check(result, "driver", error);
+}
+
+// ---- unaligned rows -----------------------------------------------------------------------------
+
+#define COPY_THREADS 128
+
+struct gf_copy_args {
+    unsigned char *to;
+    const unsigned char *from;
+    size_t to_stride, from_stride, bytes; // bytes: per row
+    uint64_t rows;
+};
+
+// Return the 16 bytes from byte `skip` of two vectors, 0 < skip < 16.
+GF_DEVICE uint4 copy_shift(const uint4 &a, const uint4 &b, uint32_t skip) {
+    const uint32_t bits = skip % 4 * 8;
+    uint32_t w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+    if (skip & 8)
+#pragma unroll
+        for (int i = 0; i < 6; i++)
+            w[i] = w[i + 2];
+    if (skip & 4)
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            w[i] = w[i + 1];
+    return make_uint4(__funnelshift_r(w[0], w[1], bits), __funnelshift_r(w[1], w[2], bits),
+                      __funnelshift_r(w[2], w[3], bits), __funnelshift_r(w[3], w[4], bits));
+}
+
+// Copy rows of any alignment. cudaMemcpy2DAsync takes twice as long.
+// Grid: x = pieces of a row, y = rows, strided. Block: 128 threads. A thread writes one aligned
+// unit of 16 bytes from two aligned loads; the second one hits the L1 cache. Bytes before the
+// first unit and after the last one are copied singly; loads stay inside the row except for the
+// unit that holds its first byte. Shared memory: none. Registers: 28 (sm_90).
+__global__ void __launch_bounds__(COPY_THREADS) copy_rows(const gf_copy_args a) {
+    const size_t unit = static_cast<size_t>(blockIdx.x) * COPY_THREADS + threadIdx.x;
+    for (uint64_t y = blockIdx.y; y < a.rows; y += gridDim.y) {
+        unsigned char *to = a.to + y * a.to_stride;
+        const unsigned char *from = a.from + y * a.from_stride;
+        const size_t head = -reinterpret_cast<uintptr_t>(to) % UNIT;
+        const size_t begin = head + unit * UNIT;
+        const uint32_t skip = reinterpret_cast<uintptr_t>(from + begin) % UNIT;
+        const uint4 *units = reinterpret_cast<const uint4 *>(from + begin - skip);
+        if (begin + 2 * UNIT - skip <= a.bytes) {
+            const uint4 first = units[0];
+            *reinterpret_cast<uint4 *>(to + begin) =
+                skip ? copy_shift(first, units[1], skip) : first;
+        } else {
+            for (size_t i = begin; i < begin + UNIT && i < a.bytes; i++)
+                to[i] = from[i];
+        }
+        if (unit == 0)
+            for (size_t i = 0; i < head && i < a.bytes; i++)
+                to[i] = from[i];
+    }
+}
+
+static gf_status job_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride,
+                               size_t bytes, uint64_t rows, cudaStream_t stream, gf_error *error) {
+    const uint64_t units = gf_divide_up(bytes, UNIT), max_rows = 65535;
+    const gf_copy_args args = {static_cast<unsigned char *>(to),
+                               static_cast<const unsigned char *>(from),
+                               to_stride,
+                               from_stride,
+                               bytes,
+                               rows};
+    const dim3 grid(static_cast<unsigned>(gf_divide_up(units, COPY_THREADS)),
+                    static_cast<unsigned>(rows < max_rows ? rows : max_rows));
+    copy_rows<<<grid, COPY_THREADS, 0, stream>>>(args);
+    return gf_cuda_check(cudaGetLastError(), "copy", error);
+}
+
+// ---- jobs ---------------------------------------------------------------------------------------
+
+// Memory that a run needs in addition to the images. Runs on one stream share it, because they are
+// executed in order.
+struct gf_job_block {
+    gf_job_block *next;
+    uintptr_t stream; // see job_stream_key; UNUSED_STREAM: none yet
+    unsigned char *memory;
+    unsigned char *staged; // aligned copies of inputs and output; NULL until needed
+};
+
+// Measurements of one run, on the device and on the host.
+struct gf_job_part {
+    gf_device_part base; // first member
+    gf_job_part *next;   // in the job's list of unused parts
+    uint64_t rows;       // capacity
+    unsigned char *device, *host;
+    void *payload;        // host memory for a whole payload
+    size_t payload_bytes; // size of that memory
+    cudaEvent_t copied;   // everything but the payload is in host memory
+    bool queued;
+};
+
+struct gf_cuda_job {
+    gf_driver driver;
+    int device;
+    CUcontext context; // of the device
+    const gf_filter *filter;
+    const gf_plan *plan, *before;
+    size_t in_row, out_row;       // bytes; out_row 0: no image
+    size_t in_stride, out_stride; // of staged rows
+    // Offsets in the memory of a block.
+    size_t records_at, refined_at, block_bytes;
+    bool out_staged; // records follow each row: the output is always staged
+    gf_job_block *blocks;
+    gf_job_part *unused;
+};
+
+// Makes the device of a job current, and restores the caller's device at the end of the scope.
+class gf_job_scope {
+    int caller = -1;
+
+  public:
+    gf_status enter(int device, gf_error *error) {
+        int current = device;
+        if (cudaGetDevice(&current) == cudaSuccess && current == device)
+            return GF_OK;
+        caller = current;
+        return gf_set_device(device, error);
+    }
+    ~gf_job_scope() {
+        if (caller >= 0)
+            cudaSetDevice(caller);
+    }
+};
+
+// Allow calls that allocate, in this scope, while another thread captures a stream.
+class gf_relaxed_capture {
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+
+  public:
+    gf_relaxed_capture() {
+        cudaThreadExchangeStreamCaptureMode(&mode);
+    }
+    ~gf_relaxed_capture() {
+        cudaThreadExchangeStreamCaptureMode(&mode);
+    }
+};
+
+#define UNUSED_STREAM UINTPTR_MAX
+
+// Return a number that identifies a stream. The default stream of a thread has one handle in all
+// threads.
+static uintptr_t job_stream_key(void *stream) {
+    return stream == cudaStreamPerThread ? reinterpret_cast<uintptr_t>(pthread_self())
+                                         : reinterpret_cast<uintptr_t>(stream);
+}
+
+static size_t job_filter_scratch(const gf_filter *filter, const gf_plan *plan) {
+    return filter->cuda->scratch_bytes ? filter->cuda->scratch_bytes(plan, plan->in.height) : 0;
+}
+
+static size_t job_max(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+// Allocate cleared memory: kernels read the padding of staged rows.
+static gf_status job_allocate(unsigned char **memory, size_t bytes, cudaStream_t stream,
+                              gf_error *error) {
+    const gf_relaxed_capture relaxed;
+    gf_status status = gf_cuda_check(cudaMalloc(memory, bytes), "device memory", error);
+    if (!status)
+        status = gf_cuda_check(cudaMemsetAsync(*memory, 0, bytes, stream), "device memory", error);
+    return status;
+}
+
+static void job_free_blocks(gf_cuda_job *job) {
+    while (job->blocks) {
+        gf_job_block *block = job->blocks;
+        job->blocks = block->next;
+        cudaFree(block->memory);
+        cudaFree(block->staged);
+        free(block);
+    }
+}
+
+static gf_status job_add_block(gf_cuda_job *job, uintptr_t key, cudaStream_t stream,
+                               gf_job_block **out, gf_error *error) {
+    gf_job_block *block = static_cast<gf_job_block *>(calloc(1, sizeof *block));
+    if (!block)
+        return gf_fail_memory(error, job->filter->info.name, sizeof *block, "a job");
+    block->stream = key;
+    const gf_status status =
+        job->block_bytes ? job_allocate(&block->memory, job->block_bytes, stream, error) : GF_OK;
+    if (status) {
+        free(block);
+        return status;
+    }
+    block->next = job->blocks;
+    *out = job->blocks = block;
+    return GF_OK;
+}
+
+// Allocate the staged rows of a block.
+static gf_status job_add_staged(const gf_cuda_job *job, gf_job_block *block, cudaStream_t stream,
+                                gf_error *error) {
+    const size_t height = static_cast<size_t>(job->plan->in.height);
+    const size_t bytes = (job->plan->inputs * job->in_stride + job->out_stride) * height;
+    return job_allocate(&block->staged, bytes, stream, error);
+}
+
+static void job_close(void *state) {
+    gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
+    gf_job_scope scope;
+    const gf_relaxed_capture relaxed;
+    scope.enter(job->device, nullptr);
+    job_free_blocks(job);
+    while (job->unused) {
+        gf_job_part *part = job->unused;
+        job->unused = part->next;
+        cudaFree(part->device);
+        cudaFreeHost(part->host);
+        if (part->copied)
+            cudaEventDestroy(part->copied);
+        free(part->payload);
+        free(part);
+    }
+    cudaGetLastError(); // clear the error of a failed device
+    free(job);
+}
+
+static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *plan,
+                          const gf_plan *before, void **out, gf_error *error) {
+    gf_cuda_job *job = static_cast<gf_cuda_job *>(calloc(1, sizeof *job));
+    if (!job)
+        return gf_fail_memory(error, filter->info.name, sizeof *job, "a job");
+    job->device = static_cast<const gf_cuda_devices *>(state)->own.list[0];
+    job->filter = filter;
+    job->plan = plan;
+    job->before = before;
+    job->in_row = gf_row_bytes(&plan->in);
+    job->out_row = plan->out.width ? gf_row_bytes(&plan->out) : 0;
+    job->in_stride = gf_align(job->in_row);
+    job->out_stride = job->out_row ? gf_out_stride(plan) : 0;
+    job->out_staged = job->out_row && plan->record;
+    gf_job_scope scope;
+    gf_status status = scope.enter(job->device, error);
+    if (!status)
+        status = driver_open(&job->driver, error);
+    if (!status && job->driver.current_context(&job->context) != CUDA_SUCCESS)
+        status = gf_fail(error, GF_NO_BACKEND, "cuda: device %d has no context", job->device);
+    if (!status) {
+        size_t scratch = job_filter_scratch(filter, plan);
+        if (before)
+            scratch = job_max(scratch, job_filter_scratch(filter->before, before));
+        job->records_at = gf_align(scratch);
+        const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
+        job->refined_at = job->records_at + gf_align(records);
+        job->block_bytes = job->refined_at + gf_align(filter->cuda->refined_bytes);
+        gf_job_block *block;
+        status = job_add_block(job, UNUSED_STREAM, nullptr, &block, error);
+        if (!status && job->out_staged)
+            status = job_add_staged(job, block, nullptr, error);
+    }
+    // Streams of the caller may not wait for the default stream.
+    if (!status)
+        status = gf_cuda_check(cudaStreamSynchronize(nullptr), "device memory", error);
+    if (status) {
+        job_close(job);
+        return status;
+    }
+    *out = job;
+    return GF_OK;
+}
+
+// ---- checks -------------------------------------------------------------------------------------
+
+// Check that an image is in memory of the device. in_place: receives whether the kernels can
+// access its rows there; they read whole units.
+static gf_status job_check_pointer(const gf_cuda_job *job, const char *what, const void *data,
+                                   size_t stride, size_t row, uint64_t rows, bool *in_place,
+                                   gf_error *error) {
+    const char *name = job->filter->info.name;
+    unsigned type = 0, managed = 0, bounded = 0;
+    int device = -1;
+    CUdeviceptr begin = 0;
+    size_t bytes = 0;
+    CUpointer_attribute attributes[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
+    void *values[] = {&type, &managed, &device, &begin, &bytes, &bounded};
+    const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data);
+    const CUresult result = job->driver.pointer_attributes(sizeof attributes / sizeof attributes[0],
+                                                           attributes, values, at);
+    if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
+        return gf_fail(error, GF_USAGE,
+                       "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
+                       name, what);
+    if (!managed && device != job->device)
+        return gf_fail(error, GF_USAGE,
+                       "%s: the %s is in memory of device %d; this engine uses device %d", name,
+                       what, device, job->device);
+    // A virtual mapping may consist of several blocks of memory. Only the address range of other
+    // memory ends with its block.
+    const uint64_t end = at + (rows - 1) * stride + row, memory_end = begin + bytes;
+    if (bounded && end > memory_end)
+        return gf_fail(error, GF_USAGE,
+                       "%s: the %s has %llu bytes, but its memory ends after %llu bytes", name,
+                       what, static_cast<unsigned long long>(end - at),
+                       static_cast<unsigned long long>(memory_end - at));
+    *in_place = at % UNIT == 0 && stride % UNIT == 0 &&
+                (at + rows * stride <= memory_end || stride - row < UNIT);
+    return GF_OK;
+}
+
+static gf_status job_check_stream(const gf_cuda_job *job, void *stream, gf_error *error) {
+    CUcontext context = nullptr;
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
+        return GF_OK;
+    if (job->driver.stream_context(static_cast<CUstream>(stream), &context) != CUDA_SUCCESS)
+        return gf_fail(error, GF_USAGE, "%s: the stream is invalid", job->filter->info.name);
+    return context == job->context
+               ? GF_OK
+               : gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
+                         job->filter->info.name, job->device);
+}
+
+// Return GF_USAGE if a stream is being captured into a graph.
+static gf_status job_check_capture(const gf_cuda_job *job, cudaStream_t stream, const char *what,
+                                   gf_error *error) {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t result = cudaStreamIsCapturing(stream, &capture);
+    if (result == cudaSuccess && capture == cudaStreamCaptureStatusNone)
+        return GF_OK;
+    if (result != cudaSuccess && result != cudaErrorStreamCaptureImplicit)
+        return gf_cuda_check(result, "cudaStreamIsCapturing", error);
+    cudaGetLastError();
+    return gf_fail(error, GF_USAGE, "%s: %s", job->filter->info.name, what);
+}
+
+#define CAPTURED_ALLOCATION                                                                        \
+    "cannot allocate memory while the stream is captured; run the job on it once before"
+#define CAPTURED_MEASUREMENT "cannot measure while the stream is captured"
+
+// ---- measurements -------------------------------------------------------------------------------
+
+// Sizes of the measurements of a run, in bytes.
+struct gf_job_sizes {
+    size_t records, state, head, payload;
+};
+
+static gf_job_sizes job_sizes(const gf_cuda_job *job, uint64_t rows) {
+    gf_job_sizes sizes = {};
+    sizes.records = gf_align(static_cast<size_t>(rows) * job->plan->record);
+    sizes.state = gf_align(static_cast<size_t>(job->plan->state_bytes));
+    if (job->plan->has_payload) {
+        sizes.head = job->filter->payload->bytes(job->plan, 0);
+        sizes.payload = gf_align(job->filter->payload->bytes(job->plan, rows));
+    }
+    return sizes;
+}
+
+static void job_release(void *state, gf_device_part *base) {
+    gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
+    gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
+    if (part->queued)
+        cudaEventSynchronize(part->copied);
+    cudaGetLastError(); // reported by job_wait
+    part->queued = false;
+    part->next = job->unused;
+    job->unused = part;
+}
+
+// Take an unused part that is large enough, or create one.
+static gf_status job_take_part(gf_cuda_job *job, uint64_t rows, cudaStream_t stream,
+                               gf_job_part **out, gf_error *error) {
+    for (gf_job_part **at = &job->unused; *at; at = &(*at)->next)
+        if ((*at)->rows >= rows) {
+            *out = *at;
+            *at = (*at)->next;
+            return GF_OK;
+        }
+    gf_job_part *part = static_cast<gf_job_part *>(calloc(1, sizeof *part));
+    if (!part)
+        return gf_fail_memory(error, job->filter->info.name, sizeof *part, "a measurement");
+    const gf_job_sizes sizes = job_sizes(job, rows);
+    const size_t host = sizes.records + sizes.state + sizes.head;
+    part->rows = rows;
+    gf_status status =
+        job_allocate(&part->device, sizes.records + sizes.state + sizes.payload, stream, error);
+    const gf_relaxed_capture relaxed;
+    if (!status)
+        status = gf_cuda_check(cudaMallocHost(reinterpret_cast<void **>(&part->host), host),
+                               "pinned memory", error);
+    if (!status)
+        status = gf_cuda_check(cudaEventCreateWithFlags(&part->copied, cudaEventDisableTiming),
+                               "cudaEventCreate", error);
+    if (status) {
+        part->rows = 0; // too small for any run
+        job_release(job, &part->base);
+        return status;
+    }
+    *out = part;
+    return GF_OK;
+}
+
+static gf_status job_copy(void *to, const void *from, size_t bytes, cudaStream_t stream,
+                          gf_error *error) {
+    return bytes ? gf_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
+                                 "copy", error)
+                 : GF_OK;
+}
+
+// Queue the copies of all measurements but the payload to the host.
+static gf_status job_download(const gf_cuda_job *job, gf_job_part *part, uint64_t rows,
+                              cudaStream_t stream, gf_error *error) {
+    const gf_job_sizes sizes = job_sizes(job, part->rows);
+    unsigned char *host = part->host, *device = part->device;
+    part->base = {};
+    if (job->plan->record)
+        part->base.records = {host, job->plan->record, 0, rows};
+    gf_status status =
+        job_copy(host, device, static_cast<size_t>(rows) * job->plan->record, stream, error);
+    host += sizes.records;
+    device += sizes.records;
+    if (job->plan->state_bytes)
+        part->base.state = host;
+    if (!status)
+        status = job_copy(host, device, static_cast<size_t>(job->plan->state_bytes), stream, error);
+    host += sizes.state;
+    device += sizes.state;
+    if (!status)
+        status = job_copy(host, device, sizes.head, stream, error);
+    if (!status)
+        status = gf_cuda_check(cudaEventRecord(part->copied, stream), "cudaEventRecord", error);
+    part->queued = true;
+    return status;
+}
+
+static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
+    const gf_cuda_job *job = static_cast<const gf_cuda_job *>(state);
+    gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
+    gf_job_scope scope;
+    gf_status status = scope.enter(job->device, error);
+    if (!status)
+        status = gf_cuda_check(cudaEventSynchronize(part->copied), "kernel execution", error);
+    if (status || !job->plan->has_payload)
+        return status;
+    const gf_job_sizes sizes = job_sizes(job, part->rows);
+    const size_t at = sizes.records + sizes.state;
+    const size_t used = job->filter->payload->used(job->plan, part->host + at);
+    // Check the size: a wrong one would overwrite other memory.
+    if (used < sizes.head || used > sizes.payload)
+        return gf_fail(error, GF_NO_BACKEND, "cuda: the device returned an invalid sample count");
+    if (used > part->payload_bytes) {
+        free(part->payload);
+        part->payload = malloc(used);
+        part->payload_bytes = part->payload ? used : 0;
+        if (!part->payload)
+            return gf_fail_memory(error, job->filter->info.name, used, "extracted samples");
+    }
+    base->payload = part->payload;
+    return gf_cuda_check(cudaMemcpy(part->payload, part->device + at, used, cudaMemcpyDeviceToHost),
+                         "download", error);
+}
+
+// ---- runs ---------------------------------------------------------------------------------------
+
+// Memory of one run.
+struct gf_job_memory {
+    gf_job_block *block;
+    gf_job_part *part; // NULL: no measurements
+    bool in_staged, out_staged;
+};
+
+// Find the block of a stream. The first stream takes the one that job_open has created.
+static gf_status job_find_block(gf_cuda_job *job, cudaStream_t stream, gf_job_memory *memory,
+                                gf_error *error) {
+    const uintptr_t key = job_stream_key(stream);
+    gf_job_block *block = job->blocks;
+    while (block && block->stream != key && block->stream != UNUSED_STREAM)
+        block = block->next;
+    gf_status status = GF_OK;
+    const bool staged = memory->in_staged || memory->out_staged;
+    if (!block || (staged && !block->staged))
+        status = job_check_capture(job, stream, CAPTURED_ALLOCATION, error);
+    if (!status && !block)
+        status = job_add_block(job, key, stream, &block, error);
+    if (!status && staged && !block->staged)
+        status = job_add_staged(job, block, stream, error);
+    if (status)
+        return status;
+    block->stream = key;
+    memory->block = block;
+    return GF_OK;
+}
+
+// Queue the filter that measures first, and the completion of the plan from its records.
+static gf_status job_refine(const gf_cuda_job *job, const gf_job_memory *memory, gf_strip *strip,
+                            cudaStream_t stream, gf_error *error) {
+    if (!job->before)
+        return GF_OK;
+    unsigned char *block = memory->block->memory;
+    gf_strip before = {};
+    before.in = strip->in;
+    before.out = {block + job->records_at, job->before->record, 0, job->before->in.height};
+    strip->refined = block + job->refined_at;
+    const gf_status status =
+        job->filter->before->cuda->launch(job->before, &before, block, stream, error);
+    return status ? status
+                  : job->filter->cuda->refine(job->plan, &before.out, block + job->refined_at,
+                                              stream, error);
+}
+
+// Queue `images` images of `rows` rows.
+static gf_status job_launch(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
+                            uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
+                            unsigned char *records, cudaStream_t stream, gf_error *error) {
+    const gf_plan *plan = job->plan;
+    const size_t record = plan->record;
+    gf_strip strip = {};
+    gf_rows inputs[2] = {};
+    unsigned char *staged = memory->block->staged;
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < plan->inputs && !status; i++) {
+        unsigned char *from = static_cast<unsigned char *>(const_cast<void *>(in[i].data));
+        inputs[i] = {from, in[i].stride, 0, rows};
+        if (!memory->in_staged)
+            continue;
+        inputs[i] = {staged, job->in_stride, 0, rows};
+        status = job_copy_rows(staged, job->in_stride, from, in[i].stride, job->in_row, rows,
+                               stream, error);
+        staged += plan->in.height * job->in_stride;
+    }
+    strip.in = inputs[0];
+    strip.second = inputs[1];
+    if (memory->out_staged)
+        strip.out = {staged, job->out_stride, 0, rows};
+    else if (job->out_row)
+        strip.out = {static_cast<unsigned char *>(out->data), out->stride, 0, rows};
+    else
+        strip.out = {records, record, 0, rows};
+    if (images > 1) {
+        strip.images = static_cast<uint32_t>(images);
+        strip.in_list = in;
+        strip.out_list = out;
+    }
+    if (memory->part) {
+        const gf_job_sizes sizes = job_sizes(job, memory->part->rows);
+        strip.state = memory->part->device + sizes.records;
+        strip.payload = memory->part->device + sizes.records + sizes.state;
+    }
+    if (!status)
+        status = job_refine(job, memory, &strip, stream, error);
+    if (!status)
+        status = job->filter->cuda->launch(plan, &strip, memory->block->memory, stream, error);
+    if (!status && memory->out_staged)
+        status = job_copy_rows(out->data, out->stride, staged, job->out_stride, job->out_row, rows,
+                               stream, error);
+    if (!status && memory->out_staged && record)
+        status = job_copy_rows(records, record, staged + gf_record_offset(plan), job->out_stride,
+                               record, rows, stream, error);
+    return status;
+}
+
+// Return how many of the first images one launch computes: those with the strides of the first.
+static uint64_t job_list_length(const gf_cuda_job *job, const gf_job_memory *memory,
+                                uint64_t images, const gf_pixels *in, const gf_out_pixels *out) {
+    uint64_t n = 1;
+    if (!job->filter->cuda->lists || job->plan->halo || memory->in_staged || memory->out_staged)
+        return 1;
+    while (n < images && n < GF_STRIP_IMAGES && in[n].stride == in->stride &&
+           out[n].stride == out->stride)
+        n++;
+    return n;
+}
+
+// Queue all images. Staged ones are queued one at a time.
+static gf_status job_queue(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
+                           uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
+                           cudaStream_t stream, gf_error *error) {
+    const bool staged = memory->in_staged || memory->out_staged;
+    const uint64_t step = staged ? job->plan->in.height : rows;
+    gf_job_part *part = memory->part;
+    unsigned char *records = part ? part->device : nullptr;
+    gf_status status = GF_OK;
+    if (part && job->plan->state_bytes)
+        status = gf_cuda_check(cudaMemsetAsync(part->device + job_sizes(job, part->rows).records, 0,
+                                               static_cast<size_t>(job->plan->state_bytes), stream),
+                               "cudaMemset", error);
+    for (uint64_t i = 0, n; i < images && !status; i += n) {
+        n = job_list_length(job, memory, images - i, in + i, out ? out + i : nullptr);
+        for (uint64_t first = 0; first < rows && !status; first += step) {
+            gf_pixels from[2] = {in[i], in[job->plan->inputs - 1]};
+            gf_out_pixels to = out ? out[i] : gf_out_pixels{};
+            for (gf_pixels &image : from)
+                image.data = static_cast<const unsigned char *>(image.data) + first * image.stride;
+            if (out)
+                to.data = static_cast<unsigned char *>(to.data) + first * to.stride;
+            status = job_launch(job, memory, n, step, n > 1 ? in + i : from, n > 1 ? out + i : &to,
+                                records + first * job->plan->record, stream, error);
+        }
+    }
+    return status || !part ? status : job_download(job, part, rows, stream, error);
+}
+
+// Check the memory of one image.
+static gf_status job_check_image(const gf_cuda_job *job, uint64_t rows, const gf_pixels *in,
+                                 const gf_out_pixels *out, gf_job_memory *memory, gf_error *error) {
+    bool in_place = false;
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < job->plan->inputs && !status; i++) {
+        status = job_check_pointer(job, i ? "second input" : "input", in[i].data, in[i].stride,
+                                   job->in_row, rows, &in_place, error);
+        memory->in_staged |= !in_place || in[i].stride != in[0].stride;
+    }
+    if (!status && job->out_row) {
+        status = job_check_pointer(job, "output", out->data, out->stride, job->out_row, rows,
+                                   &in_place, error);
+        memory->out_staged |= job->out_staged || !in_place;
+    }
+    return status;
+}
+
+static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_pixels *in,
+                         const gf_out_pixels *out, void *stream_handle, gf_device_part **part,
+                         gf_error *error) {
+    gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
+    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
+    gf_job_memory memory = {};
+    gf_job_scope scope;
+    gf_status status = scope.enter(job->device, error);
+    if (!status)
+        status = job_check_stream(job, stream, error);
+    for (uint64_t i = 0; i < images && !status; i++)
+        status = job_check_image(job, rows, in + i * job->plan->inputs, out ? out + i : nullptr,
+                                 &memory, error);
+    if (!status && job->filter->measure)
+        status = job_check_capture(job, stream, CAPTURED_MEASUREMENT, error);
+    if (!status)
+        status = job_find_block(job, stream, &memory, error);
+    if (!status && job->filter->measure)
+        status = job_take_part(job, rows, stream, &memory.part, error);
+    if (!status)
+        status = job_queue(job, &memory, images, rows, in, out, stream, error);
+    if (memory.part && status)
+        job_release(job, &memory.part->base);
+    else if (memory.part)
+        *part = &memory.part->base;
+    return status;
+}
+
+const gf_device_functions gf_cuda_jobs = {job_open, job_run, job_wait, job_release, job_close};

@@ -1,0 +1,568 @@
+/* Images in device memory beyond the equality of test_equality.c: batches, graphs, threads, queued
+ * measurements, kinds of memory, and wrong arguments. */
+#include "job.h"
+
+#ifdef GF_WITH_CUDA
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+
+static void must(cudaError_t result) {
+    if (result != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(result));
+}
+
+/* Allocate cleared memory, for any stream. */
+static void *device_alloc(size_t size) {
+    void *memory = NULL;
+    must(cudaMalloc(&memory, size));
+    must(cudaMemset(memory, 0, size));
+    must(cudaDeviceSynchronize());
+    return memory;
+}
+
+static gf_engine *cuda_engine(void) {
+    return test_engine(&(gf_engine_options){.backend = "cuda"});
+}
+
+/* Images of one format in host memory, without gaps, and what golden makes of each. */
+typedef struct image_list {
+    test_job job;
+    uint64_t count;
+    size_t in_bytes, out_bytes; /* of one image */
+    unsigned char *in, *want, *got;
+    gf_result **results;
+} image_list;
+
+static image_list new_list(const char *filter, const char *text, gf_format format, uint64_t count) {
+    image_list list = {.count = count};
+    test_random random = test_seeded(format.width + count);
+    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
+    assert_true(test_job_new(&list.job, gf_filter_find(filter), text, format, NULL));
+    list.in_bytes = gf_row_bytes(&format) * format.height;
+    list.out_bytes = list.job.drawn.width ? gf_row_bytes(&list.job.drawn) * format.height : 0;
+    list.in = malloc(count * list.in_bytes);
+    list.want = malloc(count * list.out_bytes + 1);
+    list.got = malloc(count * list.out_bytes + 1);
+    list.results = calloc(count, sizeof *list.results);
+    assert_true(list.in && list.want && list.got && list.results);
+    for (uint64_t i = 0; i < count; i++) {
+        test_job_fill(&list.job, &random);
+        memcpy(list.in + i * list.in_bytes, list.job.in[0].rows.data, list.in_bytes);
+        test_outcome outcome = test_run(&list.job, golden, 0);
+        if (list.out_bytes)
+            memcpy(list.want + i * list.out_bytes, outcome.image.rows.data, list.out_bytes);
+        list.results[i] = outcome.result;
+        outcome.result = NULL;
+        test_outcome_free(&outcome);
+    }
+    gf_engine_close(golden);
+    return list;
+}
+
+static void free_list(image_list *list) {
+    for (uint64_t i = 0; i < list->count; i++)
+        gf_result_free(list->results[i]);
+    free(list->results);
+    free(list->in);
+    free(list->want);
+    free(list->got);
+    test_job_free(&list->job);
+}
+
+static gf_device_job *new_job(gf_engine *engine, const image_list *list) {
+    gf_device_job *job;
+    gf_error error = {0};
+    if (gf_device_job_new(engine, list->job.filter, list->job.settings, &list->job.format, &job,
+                          &error))
+        fail_msg("%s", error.message);
+    return job;
+}
+
+static void run_job(gf_device_job *job, uint64_t count, const gf_pixels *in,
+                    const gf_out_pixels *out, void *stream, gf_device_results **results) {
+    gf_error error = {0};
+    if (gf_device_job_run(job, count, in, out, stream, results, &error))
+        fail_msg("%s", error.message);
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+/* Run a list in one call. gap: bytes between images; 0: they share a launch if rows are
+ * independent. */
+static void check_batch(const char *filter, const char *text, gf_format format, size_t gap) {
+    enum { COUNT = 70 }; /* more than one launch takes */
+    image_list list = new_list(filter, text, format, COUNT);
+    gf_engine *engine = cuda_engine();
+    gf_pixels in[COUNT];
+    gf_out_pixels out[COUNT];
+    gf_result *results[COUNT];
+    gf_error error = {0};
+    unsigned char *got = malloc(list.out_bytes + gap + 1);
+    assert_non_null(got);
+    const size_t in_step = list.in_bytes + gap, out_step = list.out_bytes + gap;
+    unsigned char *from = device_alloc(COUNT * in_step), *to = device_alloc(COUNT * out_step + 1);
+    must(cudaMemset(to, TEST_PAINT, COUNT * out_step + 1));
+    for (uint64_t i = 0; i < COUNT; i++) {
+        in[i] = (gf_pixels){from + i * in_step, gf_row_bytes(&format)};
+        out[i] = (gf_out_pixels){to + i * out_step, gf_row_bytes(&list.job.drawn)};
+        must(cudaMemcpy(from + i * in_step, list.in + i * list.in_bytes, list.in_bytes,
+                        cudaMemcpyHostToDevice));
+    }
+    if (gf_run_device_batch(engine, list.job.filter, list.job.settings, &format, COUNT, in,
+                            list.out_bytes ? out : NULL, NULL,
+                            list.job.filter->measure ? results : NULL, &error))
+        fail_msg("%s '%s': %s", filter, text, error.message);
+    must(cudaDeviceSynchronize());
+    for (uint64_t i = 0; i < COUNT; i++) {
+        must(cudaMemcpy(got, out[i].data, out_step, cudaMemcpyDeviceToHost));
+        if (memcmp(got, list.want + i * list.out_bytes, list.out_bytes) != 0)
+            fail_msg("%s '%s': image %" PRIu64 " differs", filter, text, i);
+        if (list.out_bytes && !test_painted(got + list.out_bytes, got + out_step))
+            fail_msg("%s '%s': wrote after image %" PRIu64, filter, text, i);
+        if (!list.job.filter->measure)
+            continue;
+        if (!test_same_result(list.results[i], results[i], filter))
+            fail_msg("%s '%s': result %" PRIu64 " differs", filter, text, i);
+        gf_result_free(results[i]);
+    }
+    must(cudaFree(from));
+    must(cudaFree(to));
+    free(got);
+    gf_engine_close(engine);
+    free_list(&list);
+}
+
+static void batches_equal_single_images(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const char *const cases[][2] = {{"smooth", ""},
+                                           {"smooth", "radius=8 weight=0.3333"},
+                                           {"smooth", "radius=20"},
+                                           {"smooth", "axis=xy"},
+                                           {"smooth", "axis=y radius=9"},
+                                           {"normalize", ""},
+                                           {"axis-sum", ""},
+                                           {"axis-sum", "axis=y"},
+                                           {"hist", "bins=16 extract=3"},
+                                           {"hist", "bins=16 per-row"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t gap = 0; gap < 33; gap += 16) {
+            check_batch(cases[i][0], cases[i][1], (gf_format){208, 37, 3, GF_U8}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){67, 20, 1, GF_U16}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){80, 7, 1, GF_U8}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){64, 5, 4, GF_F32}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){1000, 9, 3, GF_F32}, gap);
+        }
+}
+
+/* The mean of f32 depends on the order of rows: 1e20 + 1 - 1e20 + 3 is 3, or 0 from the end. */
+static void means_are_summed_in_order(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const float rows[] = {1e20f, 1, -1e20f, 3};
+    enum { HEIGHT = 900 };
+    image_list list = new_list("normalize", "", (gf_format){1, HEIGHT, 1, GF_F32}, 1);
+    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
+    gf_engine *engine = cuda_engine();
+    float in[HEIGHT], want[HEIGHT], got[HEIGHT];
+    for (size_t y = 0; y < HEIGHT; y++)
+        in[y] = rows[y % 4];
+    float *from = device_alloc(sizeof in), *to = device_alloc(sizeof got);
+    const gf_pixels host = {in, sizeof in[0]}, device = {from, sizeof in[0]};
+    must(cudaMemcpy(from, in, sizeof in, cudaMemcpyHostToDevice));
+    assert_int_equal(gf_run_memory(golden, list.job.filter, list.job.settings, &list.job.format,
+                                   &host, want, sizeof want[0], NULL, NULL, NULL),
+                     GF_OK);
+    assert_int_equal(gf_run_device(engine, list.job.filter, list.job.settings, &list.job.format,
+                                   &device, to, sizeof got[0], NULL, NULL, NULL),
+                     GF_OK);
+    must(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
+    assert_memory_equal(got, want, sizeof got);
+    must(cudaFree(from));
+    must(cudaFree(to));
+    gf_engine_close(engine);
+    gf_engine_close(golden);
+    free_list(&list);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+/* A captured run, replayed on other pixels at the same address, equals direct runs. */
+static void check_graph(const char *filter, const char *text, gf_format format) {
+    image_list list = new_list(filter, text, format, 3);
+    gf_engine *engine = cuda_engine();
+    gf_device_job *job = new_job(engine, &list);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    unsigned char *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
+    const gf_pixels in = {from, gf_row_bytes(&format)};
+    const gf_out_pixels out = {to, gf_row_bytes(&format)};
+    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    if (gf_row_bytes(&format) % 16) { /* staged rows need memory: not during a capture */
+        gf_error error;
+        must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        assert_int_equal(gf_device_job_run(job, 1, &in, &out, stream, NULL, &error), GF_USAGE);
+        assert_non_null(strstr(error.message, "captured; run the job on it once before"));
+        must(cudaStreamEndCapture(stream, &graph));
+        must(cudaGraphDestroy(graph));
+        run_job(job, 1, &in, &out, stream, NULL);
+    }
+    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    run_job(job, 1, &in, &out, stream, NULL);
+    must(cudaStreamEndCapture(stream, &graph));
+    must(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    for (uint64_t i = 0; i < list.count; i++) {
+        must(cudaMemcpyAsync(from, list.in + i * list.in_bytes, list.in_bytes,
+                             cudaMemcpyHostToDevice, stream));
+        must(cudaMemsetAsync(to, TEST_PAINT, list.out_bytes, stream));
+        must(cudaGraphLaunch(exec, stream));
+        must(cudaGraphLaunch(exec, stream));
+        must(cudaMemcpyAsync(list.got, to, list.out_bytes, cudaMemcpyDeviceToHost, stream));
+        must(cudaStreamSynchronize(stream));
+        if (memcmp(list.got, list.want + i * list.out_bytes, list.out_bytes) != 0)
+            fail_msg("%s '%s': replay %" PRIu64 " differs", filter, text, i);
+    }
+    must(cudaGraphExecDestroy(exec));
+    must(cudaGraphDestroy(graph));
+    gf_device_job_free(job);
+    must(cudaStreamDestroy(stream));
+    must(cudaFree(from));
+    must(cudaFree(to));
+    gf_engine_close(engine);
+    free_list(&list);
+}
+
+static void graphs_replay_the_same_bits(void **state) {
+    (void)state;
+    test_needs_gpu();
+    check_graph("smooth", "", (gf_format){640, 200, 3, GF_U8});
+    check_graph("smooth", "", (gf_format){641, 200, 1, GF_U8});
+    check_graph("smooth", "axis=xy", (gf_format){640, 100, 3, GF_U8});
+    check_graph("smooth", "axis=xy radius=20", (gf_format){333, 100, 1, GF_U16});
+    check_graph("normalize", "", (gf_format){512, 300, 3, GF_F32});
+}
+
+/* Runs of one job on several streams do not disturb each other. */
+static void streams_do_not_share_memory(void **state) {
+    (void)state;
+    test_needs_gpu();
+    const gf_format format = {1999, 700, 1, GF_U8}; /* staged */
+    enum { STREAMS = 4 };
+    image_list list = new_list("smooth", "axis=xy radius=5", format, STREAMS);
+    gf_engine *engine = cuda_engine();
+    gf_device_job *job = new_job(engine, &list);
+    unsigned char *from = device_alloc(STREAMS * list.in_bytes);
+    unsigned char *to = device_alloc(STREAMS * list.out_bytes);
+    cudaStream_t streams[STREAMS] = {NULL, cudaStreamPerThread};
+    must(cudaMemcpy(from, list.in, STREAMS * list.in_bytes, cudaMemcpyHostToDevice));
+    for (int i = 2; i < STREAMS; i++)
+        must(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+    for (int i = 0; i < 5 * STREAMS; i++) {
+        const size_t k = (size_t)i % STREAMS;
+        const gf_pixels in = {from + k * list.in_bytes, gf_row_bytes(&format)};
+        const gf_out_pixels out = {to + k * list.out_bytes, gf_row_bytes(&format)};
+        run_job(job, 1, &in, &out, streams[k], NULL);
+    }
+    must(cudaDeviceSynchronize());
+    must(cudaMemcpy(list.got, to, STREAMS * list.out_bytes, cudaMemcpyDeviceToHost));
+    assert_memory_equal(list.got, list.want, STREAMS * list.out_bytes);
+    gf_device_job_free(job);
+    for (int i = 2; i < STREAMS; i++)
+        must(cudaStreamDestroy(streams[i]));
+    must(cudaFree(from));
+    must(cudaFree(to));
+    gf_engine_close(engine);
+    free_list(&list);
+}
+
+/* Threads with their own engines and streams. */
+static void *run_thread(void *argument) {
+    const image_list *list = argument;
+    gf_engine *engine = NULL;
+    gf_device_job *job = NULL;
+    void *failed = argument;
+    cudaStream_t stream = NULL;
+    void *from = NULL, *to = NULL;
+    unsigned char *got = malloc(list->out_bytes);
+    if (got && !gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) &&
+        !gf_device_job_new(engine, list->job.filter, list->job.settings, &list->job.format, &job,
+                           NULL) &&
+        !cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) &&
+        !cudaMalloc(&from, list->in_bytes) && !cudaMalloc(&to, list->out_bytes)) {
+        const gf_pixels in = {from, gf_row_bytes(&list->job.format)};
+        const gf_out_pixels out = {to, gf_row_bytes(&list->job.format)};
+        failed = NULL;
+        for (uint64_t i = 0; i < 20 * list->count && !failed; i++) {
+            const uint64_t k = i % list->count;
+            if (cudaMemcpyAsync(from, list->in + k * list->in_bytes, list->in_bytes,
+                                cudaMemcpyHostToDevice, stream) ||
+                gf_device_job_run(job, 1, &in, &out, stream, NULL, NULL) ||
+                cudaMemcpyAsync(got, to, list->out_bytes, cudaMemcpyDeviceToHost, stream) ||
+                cudaStreamSynchronize(stream) ||
+                memcmp(got, list->want + k * list->out_bytes, list->out_bytes) != 0)
+                failed = argument;
+        }
+    }
+    gf_device_job_free(job);
+    cudaFree(from);
+    cudaFree(to);
+    if (stream)
+        cudaStreamDestroy(stream);
+    gf_engine_close(engine);
+    free(got);
+    return failed;
+}
+
+static void threads_have_their_own_engines(void **state) {
+    (void)state;
+    test_needs_gpu();
+    image_list list = new_list("smooth", "axis=xy", (gf_format){800, 300, 3, GF_U8}, 3);
+    pthread_t threads[6];
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_thread, &list), 0);
+    for (int i = 0; i < 6; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    free_list(&list);
+}
+
+/* Measurements are queued before any is awaited, awaited in another order, or not at all. */
+static void measurements_can_be_queued(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const char *const cases[][2] = {{"hist", "bins=8 extract=3"}, {"axis-sum", "axis=y"}};
+    const gf_format format = {1000, 400, 3, GF_U8};
+    enum { COUNT = 6 };
+    for (size_t c = 0; c < 2; c++) {
+        image_list list = new_list(cases[c][0], cases[c][1], format, COUNT);
+        gf_engine *engine = cuda_engine();
+        gf_device_job *job = new_job(engine, &list);
+        unsigned char *from = device_alloc(COUNT * list.in_bytes);
+        gf_device_results *queued[COUNT];
+        must(cudaMemcpy(from, list.in, COUNT * list.in_bytes, cudaMemcpyHostToDevice));
+        for (int round = 0; round < 2; round++) { /* the second takes the memory of the first */
+            for (size_t i = 0; i < COUNT; i++) {
+                const gf_pixels in = {from + i * list.in_bytes, gf_row_bytes(&format)};
+                run_job(job, 1, &in, NULL, NULL, &queued[i]);
+            }
+            for (size_t i = COUNT; i-- > 1;) {
+                gf_result *result;
+                gf_error error = {0};
+                if (gf_device_results_wait(queued[i], &result, &error))
+                    fail_msg("%s", error.message);
+                if (!test_same_result(list.results[i], result, cases[c][0]))
+                    fail_msg("%s: result %zu differs", cases[c][0], i);
+                gf_result_free(result);
+            }
+            gf_device_results_free(queued[0]);
+        }
+        gf_device_job_free(job);
+        must(cudaFree(from));
+        gf_engine_close(engine);
+        free_list(&list);
+    }
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void run_in(gf_engine *engine, image_list *list, void *from, void *to, const char *kind) {
+    const gf_format *format = &list->job.format;
+    const gf_pixels in = {from, gf_row_bytes(format)};
+    gf_error error = {0};
+    must(cudaMemcpy(from, list->in, list->in_bytes, cudaMemcpyDefault));
+    must(cudaDeviceSynchronize());
+    if (gf_run_device(engine, list->job.filter, list->job.settings, format, &in, to,
+                      gf_row_bytes(format), NULL, NULL, &error))
+        fail_msg("%s: %s", kind, error.message);
+    must(cudaDeviceSynchronize());
+    must(cudaMemcpy(list->got, to, list->out_bytes, cudaMemcpyDefault));
+    if (memcmp(list->got, list->want, list->out_bytes) != 0)
+        fail_msg("%s: the image differs", kind);
+}
+
+static void kinds_of_memory(void **state) {
+    (void)state;
+    test_needs_gpu();
+    image_list list = new_list("smooth", "", (gf_format){4096, 64, 3, GF_U8}, 1);
+    gf_engine *engine = cuda_engine();
+    void *from, *to;
+    must(cudaMallocManaged(&from, list.in_bytes, cudaMemAttachGlobal));
+    must(cudaMallocManaged(&to, list.out_bytes, cudaMemAttachGlobal));
+    run_in(engine, &list, from, to, "managed memory");
+    must(cudaFree(from));
+    must(cudaFree(to));
+    must(cudaMallocAsync(&from, list.in_bytes, NULL));
+    must(cudaMallocAsync(&to, list.out_bytes, NULL));
+    run_in(engine, &list, from, to, "cudaMallocAsync");
+    must(cudaFreeAsync(from, NULL));
+    must(cudaFreeAsync(to, NULL));
+    /* The left half of an image, written into its right half. */
+    const size_t row = gf_row_bytes(&list.job.format), stride = 2 * row;
+    unsigned char *both = device_alloc(64 * stride);
+    const gf_pixels in = {both, stride};
+    must(cudaMemcpy2D(both, stride, list.in, row, row, 64, cudaMemcpyHostToDevice));
+    assert_int_equal(gf_run_device(engine, list.job.filter, list.job.settings, &list.job.format,
+                                   &in, both + row, stride, NULL, NULL, NULL),
+                     GF_OK);
+    must(cudaMemcpy2D(list.got, row, both + row, stride, row, 64, cudaMemcpyDeviceToHost));
+    assert_memory_equal(list.got, list.want, list.out_bytes);
+    must(cudaMemcpy2D(list.got, row, both, stride, row, 64, cudaMemcpyDeviceToHost));
+    assert_memory_equal(list.got, list.in, list.in_bytes);
+    must(cudaFree(both));
+    gf_engine_close(engine);
+    free_list(&list);
+}
+
+/* ---- wrong arguments ------------------------------------------------------------------------- */
+
+typedef struct misuse {
+    gf_engine *engine;
+    const gf_filter *filter;
+    gf_settings *settings;
+    gf_format format;
+} misuse;
+
+static void refuses(const misuse *with, gf_pixels in, gf_out_pixels out, void *stream,
+                    const char *message) {
+    gf_error error = {0};
+    assert_int_equal(gf_run_device(with->engine, with->filter, with->settings, &with->format, &in,
+                                   out.data, out.stride, stream, NULL, &error),
+                     GF_USAGE);
+    if (!strstr(error.message, message))
+        fail_msg("expected \"%s\", got \"%s\"", message, error.message);
+}
+
+static void wrong_arguments_are_errors(void **state) {
+    (void)state;
+    test_needs_gpu();
+    misuse with = {
+        .engine = cuda_engine(), .filter = gf_filter_find("smooth"), .format = {500, 40, 1, GF_U8}};
+    with.settings = test_settings(with.filter, "");
+    unsigned char *to = device_alloc(500 * 40), *from = device_alloc(1000 * 40);
+    unsigned char *host = malloc(500 * 40), *pinned;
+    assert_non_null(host);
+    must(cudaMallocHost((void **)&pinned, 500 * 40));
+    const gf_pixels in = {from, 500};
+    const gf_out_pixels out = {to, 500};
+    refuses(&with, (gf_pixels){NULL, 500}, out, NULL, "the input is NULL");
+    refuses(&with, in, (gf_out_pixels){NULL, 500}, NULL, "the output is NULL");
+    refuses(&with, (gf_pixels){host, 500}, out, NULL, "the input is in host memory");
+    refuses(&with, (gf_pixels){pinned, 500}, out, NULL, "the input is in host memory");
+    refuses(&with, in, (gf_out_pixels){host, 500}, NULL, "the output is in host memory");
+    refuses(&with, (gf_pixels){from, 499}, out, NULL, "smaller than a row of 500 bytes");
+    refuses(&with, in, (gf_out_pixels){to, 0}, NULL, "smaller than a row of 500 bytes");
+    refuses(&with, (gf_pixels){from, SIZE_MAX / 8}, out, NULL, "too large");
+    refuses(&with, (gf_pixels){from, 1 << 20}, out, NULL, "its memory ends");
+    refuses(&with, in, (gf_out_pixels){to + 1, 500}, NULL, "its memory ends");
+    refuses(&with, in, (gf_out_pixels){from, 500}, NULL, "overlaps");
+    refuses(&with, in, (gf_out_pixels){from + 19999, 500}, NULL, "overlaps");
+    refuses(&with, (gf_pixels){from, 1000}, (gf_out_pixels){from + 499, 1000}, NULL, "overlaps");
+    refuses(&with, (gf_pixels){from + 499, 1000}, (gf_out_pixels){from, 1000}, NULL, "overlaps");
+    assert_int_equal(gf_run_device(with.engine, with.filter, with.settings, &with.format,
+                                   &(gf_pixels){from, 1000}, from + 500, 1000, NULL, NULL, NULL),
+                     GF_OK);
+    int devices = 0;
+    must(cudaGetDeviceCount(&devices));
+    if (devices > 1) {
+        cudaStream_t stream;
+        int current = -1;
+        must(cudaSetDevice(1));
+        void *other = device_alloc(500 * 40);
+        must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        refuses(&with, (gf_pixels){other, 500}, out, NULL, "is in memory of device 1");
+        refuses(&with, in, out, stream, "the stream belongs to another device");
+        must(cudaGetDevice(&current));
+        assert_int_equal(current, 1); /* the caller's device is current again */
+        must(cudaStreamDestroy(stream));
+        must(cudaFree(other));
+        must(cudaSetDevice(0));
+    } else {
+        print_message("SKIP 1: memory of another device: one device\n");
+    }
+    gf_settings_free(with.settings);
+    with.filter = gf_filter_find("hist");
+    with.settings = test_settings(with.filter, "");
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    gf_run_device(with.engine, with.filter, with.settings, &with.format, &in, NULL, 0, stream, NULL,
+                  NULL);
+    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    refuses(&with, in, (gf_out_pixels){NULL, 0}, stream, "cannot measure while");
+    must(cudaStreamEndCapture(stream, &graph));
+    must(cudaGraphDestroy(graph));
+    must(cudaStreamDestroy(stream));
+    gf_engine_close(with.engine);
+    with.engine = test_engine(&(gf_engine_options){.backend = "cpu"});
+    refuses(&with, in, out, NULL, "the cpu backend cannot access device memory");
+    gf_engine_close(with.engine);
+    with.engine = test_engine(&(gf_engine_options){.backend = "cuda", .verify = true});
+    refuses(&with, in, out, NULL, "cannot be verified");
+    gf_engine_close(with.engine);
+    gf_settings_free(with.settings);
+    must(cudaFreeHost(pinned));
+    must(cudaFree(from));
+    must(cudaFree(to));
+    free(host);
+}
+
+/* An engine keeps 16 jobs; more combinations still work. */
+static void engines_keep_jobs(void **state) {
+    (void)state;
+    test_needs_gpu();
+    image_list list = new_list("smooth", "axis=xy", (gf_format){320, 64, 1, GF_F32}, 1);
+    gf_engine *engine = cuda_engine();
+    void *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
+    for (uint64_t height = 1; height <= 40; height++) {
+        const gf_format format = {320, height, 1, GF_F32};
+        assert_int_equal(gf_run_device(engine, list.job.filter, list.job.settings, &format,
+                                       &(gf_pixels){from, 1280}, to, 1280, NULL, NULL, NULL),
+                         GF_OK);
+        run_in(engine, &list, from, to, "a kept job");
+    }
+    must(cudaFree(from));
+    must(cudaFree(to));
+    gf_engine_close(engine);
+    free_list(&list);
+}
+
+#define CUDA_TESTS                                                                                 \
+    cmocka_unit_test(batches_equal_single_images), cmocka_unit_test(means_are_summed_in_order),    \
+        cmocka_unit_test(graphs_replay_the_same_bits),                                             \
+        cmocka_unit_test(streams_do_not_share_memory),                                             \
+        cmocka_unit_test(threads_have_their_own_engines),                                          \
+        cmocka_unit_test(measurements_can_be_queued), cmocka_unit_test(kinds_of_memory),           \
+        cmocka_unit_test(wrong_arguments_are_errors), cmocka_unit_test(engines_keep_jobs),
+#else
+#define CUDA_TESTS
+#endif
+
+/* Without CUDA or a device, the calls fail with a reason. */
+static void absent_devices_are_errors(void **state) {
+    (void)state;
+    if (test_has_cuda())
+        test_skip("there is a device");
+    const gf_format format = {8, 8, 1, GF_U8};
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(filter, "");
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
+    gf_device_job *job = (gf_device_job *)&job;
+    gf_error error = {0};
+    assert_int_equal(gf_device_job_new(engine, filter, settings, &format, &job, &error),
+                     GF_NO_BACKEND);
+    assert_null(job);
+    assert_non_null(strstr(error.message, "cuda:"));
+    assert_int_equal(gf_run_device(engine, filter, settings, &format, &(gf_pixels){settings, 8},
+                                   settings, 8, NULL, NULL, &error),
+                     GF_NO_BACKEND);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {CUDA_TESTS cmocka_unit_test(absent_devices_are_errors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
