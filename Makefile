@@ -181,7 +181,7 @@ $(BUILD)/draw: $(OBJ)/samples/draw.o
 
 # ---- rules of the subdirectories ----------------------------------------------------------------------
 
-RULES := src/pages/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk
+RULES := src/pages/rules.mk python/rules.mk packaging/rules.mk tests/rules.mk bench/rules.mk docs/rules.mk
 include $(RULES)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

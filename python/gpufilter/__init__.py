@@ -1,0 +1,18 @@
+"""Exact image filters for NumPy arrays, PyTorch tensors and CUDA arrays.
+
+Each filter is a function: `gpufilter.smooth(image, radius=3)`. Every backend produces the same
+bits. docs/python.md is the guide; docs/numerics.md defines the result of every filter.
+"""
+
+from . import _filters
+from ._files import Outcome, Report, batch, read, write
+from ._filters import *  # noqa: F403 - one function per filter, and one for its files
+from ._library import BackendError, Error, UsageError, lib
+from ._results import AxisSumResult, CompareResult, Difference, DotResult, HistResult, Result
+
+__version__: str = lib.gf_version().decode()
+__all__ = [
+    "AxisSumResult", "BackendError", "CompareResult", "Difference", "DotResult", "Error",
+    "HistResult", "Outcome", "Report", "Result", "UsageError", "batch", "read", "write",
+]
+__all__ += _filters.__all__

@@ -1,0 +1,288 @@
+"""The shared library: structures of gpufilter.h, prototypes, and errors."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import glob
+import os
+from ctypes import (
+    CFUNCTYPE, POINTER, Structure, byref, c_bool, c_char, c_char_p, c_double, c_int, c_size_t,
+    c_uint32, c_uint64, c_void_p,
+)
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+
+VERSION = 100  # GF_VERSION of the header that defines the structures below: 0.1.0
+MAX_COLUMNS = 12
+OK, FAILED, USAGE, NO_BACKEND = range(4)
+FLAG, INT, FLOAT, CHOICE, LIST, SIZE, RANGE, TEXT, IMAGE, SAMPLES = range(10)
+VALUE_UINT, VALUE_FLOAT, VALUE_DOUBLE, VALUE_TEXT, VALUE_NONE = range(5)
+CHART_NONE, CHART_BARS, CHART_LINES = range(3)
+
+
+class gf_error(Structure):
+    _fields_ = [("status", c_int), ("message", c_char * 1024), ("cause", c_int)]
+
+
+class gf_format(Structure):
+    _fields_ = [("width", c_uint64), ("height", c_uint64), ("channels", c_uint32), ("type", c_int)]
+
+
+class gf_pixels(Structure):  # and gf_out_pixels
+    _fields_ = [("data", c_void_p), ("stride", c_size_t)]
+
+
+class gf_param(Structure):
+    _fields_ = [
+        ("name", c_char_p), ("letter", c_char), ("type", c_int), ("metavar", c_char_p),
+        ("help", c_char_p), ("fallback", c_char_p), ("min", c_double), ("max", c_double),
+        ("choices", POINTER(c_char_p)), ("group", c_char_p),
+    ]
+
+
+class gf_filter_info(Structure):
+    _fields_ = [
+        ("name", c_char_p), ("summary", c_char_p), ("operands", c_char_p), ("details", c_char_p),
+        ("examples", c_char_p), ("params", POINTER(gf_param)), ("param_count", c_size_t),
+        ("inputs", c_uint32), ("makes_image", c_bool), ("has_chart", c_bool), ("is_test", c_bool),
+        ("cases", POINTER(c_char_p)),
+    ]
+
+
+class gf_column(Structure):
+    _fields_ = [("name", c_char_p), ("type", c_int)]
+
+
+class gf_table(Structure):
+    _fields_ = [
+        ("name", c_char_p), ("columns", gf_column * MAX_COLUMNS), ("column_count", c_size_t),
+        ("row_count", c_uint64), ("brief", c_uint64), ("single", c_bool), ("in_text", c_bool),
+        ("chart", c_int), ("curves", c_size_t), ("x_label", c_char_p), ("y_label", c_char_p),
+    ]
+
+
+class gf_value(Structure):
+    _fields_ = [
+        ("type", c_int), ("low", c_uint64), ("high", c_uint64), ("real", c_double),
+        ("text", c_char_p),
+    ]
+
+
+class gf_engine_options(Structure):
+    _fields_ = [
+        ("backend", c_char_p), ("devices", c_char_p), ("simd", c_char_p), ("threads", c_uint32),
+        ("unthreaded", c_bool), ("rows_per_strip", c_uint64), ("verify", c_bool),
+        ("max_memory", c_uint64),
+    ]
+
+
+class gf_file_options(Structure):
+    _fields_ = [
+        ("format", c_char_p), ("sample_format", c_char_p), ("force", c_bool), ("sync", c_int),
+        ("dry_run", c_bool), ("strip", c_bool), ("compression", c_char_p),
+        ("max_pixels", c_uint64), ("max_memory", c_uint64), ("max_chunk", c_uint64),
+        ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p), ("ready", c_void_p),
+        ("ready_context", c_void_p), ("progress", c_void_p), ("progress_context", c_void_p),
+    ]
+
+
+class gf_busy(Structure):
+    _fields_ = [("seconds", c_double), ("workers", c_uint32)]
+
+
+class gf_report(Structure):
+    _fields_ = [
+        ("backend", c_char * 16), ("device", c_char * 192), ("reason", c_char * 192),
+        ("device_failed", c_bool), ("verified", c_bool), ("in_", gf_format), ("out", gf_format),
+        ("in_bytes", c_uint64), ("out_bytes", c_uint64), ("clipped", c_uint64),
+        ("counts_clipped", c_bool), ("brightness", c_double), ("advice", c_char * 64),
+        ("dropped", c_uint32), ("rows_per_strip", c_uint64), ("strips", c_uint64),
+        ("busy", gf_busy * 5), ("processes", c_uint32), ("start_seconds", c_double),
+        ("total_seconds", c_double),
+    ]
+
+
+class gf_batch_item(Structure):
+    _fields_ = [("in_", c_char_p), ("out", c_char_p), ("replace", c_bool)]
+
+
+class gf_batch_done(Structure):
+    _fields_ = [
+        ("item", c_uint64), ("status", c_int), ("error", POINTER(gf_error)),
+        ("report", POINTER(gf_report)), ("result", c_void_p),
+    ]
+
+
+DONE = CFUNCTYPE(c_bool, c_void_p, POINTER(gf_batch_done))
+
+
+class gf_batch_options(Structure):
+    _fields_ = [
+        ("engine", gf_engine_options), ("files", gf_file_options), ("in_order", c_bool),
+        ("fail_fast", c_bool), ("done", DONE), ("context", c_void_p),
+    ]
+
+
+class Error(Exception):
+    """Failure of a file, an image, memory or the system.
+
+    Attributes: `message` is one line that names the file or option, the cause and, where there is
+    one, the remedy. `status` is the exit code of the program: 1, or 2 and 3 in subclasses.
+    """
+
+    status = FAILED
+
+    def __init__(self, message: str, status: Optional[int] = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = self.status if status is None else status
+
+
+class UsageError(Error, ValueError):
+    """An option, an array or another argument is invalid. Its status is 2."""
+
+    status = USAGE
+
+
+class BackendError(Error, RuntimeError):
+    """The requested backend or device is not available. Its status is 3."""
+
+    status = NO_BACKEND
+
+
+def error_of(status: int, error: gf_error) -> Error:
+    """Return the exception for a status and its gf_error."""
+    kind = {USAGE: UsageError, NO_BACKEND: BackendError}.get(status, Error)
+    return kind(error.message.decode(errors="replace"), status)
+
+
+def check(call: Any, *arguments: Any) -> None:
+    """Call a function whose last argument is a gf_error. Raise its message on failure."""
+    error = gf_error()
+    status = call(*arguments, byref(error))
+    if status:
+        raise error_of(status, error)
+
+
+# Name, result and arguments of each function. P: an opaque pointer.
+P = c_void_p
+PROTOTYPES = [
+    ("gf_version", c_char_p),
+    ("gf_version_fits", c_bool, c_int),
+    ("gf_has_cuda", c_bool),
+    ("gf_backend_names", POINTER(c_char_p)),
+    ("gf_filter_count", c_size_t),
+    ("gf_filter_at", P, c_size_t),
+    ("gf_filter_describe", POINTER(gf_filter_info), P),
+    ("gf_filter_output", c_int, P, P, P, P, P),
+    ("gf_settings_new", P, P, c_size_t),
+    ("gf_settings_set", c_int, P, c_char_p, c_char_p, P),
+    ("gf_settings_free", None, P),
+    ("gf_engine_open", c_int, P, P, P),
+    ("gf_engine_close", None, P),
+    ("gf_run_memory", c_int, P, P, P, P, P, P, c_size_t, P, P, P),
+    ("gf_run_memory_batch", c_int, P, P, P, P, c_uint64, P, P, P, P, P),
+    ("gf_run_file", c_int, P, P, P, P, c_char_p, P, P, P, P),
+    ("gf_run_batch", c_int, P, P, P, c_uint64, P, P),
+    ("gf_device_job_new", c_int, P, P, P, P, P, P),
+    ("gf_device_job_run", c_int, P, c_uint64, P, P, P, P, P),
+    ("gf_device_job_free", None, P),
+    ("gf_device_results_wait", c_int, P, P, P),
+    ("gf_load_file", c_int, c_char_p, P, P, P, P),
+    ("gf_save_file", c_int, c_char_p, P, P, P, P),
+    ("gf_result_table_count", c_size_t, P),
+    ("gf_result_table", POINTER(gf_table), P, c_size_t),
+    ("gf_result_cell", gf_value, P, c_size_t, c_uint64, c_size_t),
+    ("gf_result_column", c_bool, P, c_size_t, c_size_t, P),
+    ("gf_result_text", c_char_p, P),
+    ("gf_result_passed", c_bool, P),
+    ("gf_result_free", None, P),
+]
+
+
+def find_library() -> str:
+    """Return the library in this directory (a wheel), $GPUFILTER_LIBRARY, or the system's."""
+    bundled = sorted(glob.glob(os.path.join(os.path.dirname(__file__), "libgpufilter.so*")))
+    return (bundled[0] if bundled else os.environ.get("GPUFILTER_LIBRARY")
+            or ctypes.util.find_library("gpufilter") or "libgpufilter.so.0")
+
+
+def load(path: str) -> ctypes.CDLL:
+    """Load the library and declare its functions. Calls release the GIL."""
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as failure:
+        raise ImportError(
+            "cannot load libgpufilter: %s; install it, or set GPUFILTER_LIBRARY" % failure
+        ) from failure
+    for name, result, *arguments in PROTOTYPES:
+        function = getattr(library, str(name), None)
+        if function is None:  # an older library: the version check reports it
+            continue
+        function.restype, function.argtypes = result, arguments
+    if not library.gf_version_fits(VERSION):
+        raise ImportError("%s has version %s, which does not fit this package: %d.%d" % (
+            path, library.gf_version().decode(), VERSION // 10000, VERSION // 100 % 100))
+    return library
+
+
+lib = load(find_library())
+free = ctypes.CDLL(None).free
+free.argtypes, free.restype = [c_void_p], None
+
+
+class Param(NamedTuple):
+    """A parameter of a filter. `keyword` is its name in Python."""
+
+    name: str
+    keyword: str
+    type: int
+    metavar: str
+    help: str
+    fallback: Optional[str]
+    min: float
+    max: float
+    choices: List[str]
+
+
+class Filter(NamedTuple):
+    """A filter and its description. `name` is the command, `function` its name in Python."""
+
+    handle: int
+    name: str
+    function: str
+    info: gf_filter_info
+    params: List[Param]
+
+
+def texts(pointer: Any) -> List[str]:
+    """Return a NULL-terminated array of texts; [] for NULL."""
+    found: List[str] = []
+    while pointer and pointer[len(found)] is not None:
+        found.append(pointer[len(found)].decode())
+    return found
+
+
+def python_name(name: str) -> str:
+    """Return the Python name of an option or a filter: "keep-brightness" is keep_brightness."""
+    return name.replace("-", "_")
+
+
+def _text(value: Optional[bytes]) -> str:
+    return (value or b"").decode()
+
+
+def _all_filters() -> Iterator[Filter]:
+    for index in range(lib.gf_filter_count()):
+        handle = lib.gf_filter_at(index)
+        info = lib.gf_filter_describe(handle).contents
+        params = [
+            Param(_text(p.name), python_name(_text(p.name)), p.type, _text(p.metavar),
+                  _text(p.help), None if p.fallback is None else _text(p.fallback), p.min, p.max,
+                  texts(p.choices))
+            for p in info.params[: info.param_count]
+        ]
+        yield Filter(handle, _text(info.name), python_name(_text(info.name)), info, params)
+
+
+FILTERS: Dict[str, Filter] = {found.name: found for found in _all_filters()}

@@ -1,0 +1,326 @@
+"""Results of measurements: tables of exact numbers as NumPy arrays."""
+
+from __future__ import annotations
+
+import weakref
+from ctypes import c_void_p, string_at
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Type, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library as c
+from ._library import lib
+
+Array = npt.NDArray[Any]
+REAL = (c.VALUE_FLOAT, c.VALUE_DOUBLE)
+COLOURS = {"r": "tab:red", "g": "tab:green", "b": "tab:blue"}
+
+
+class Layout(NamedTuple):
+    """Layout of a table. curves: index of the first column that its chart draws."""
+
+    names: List[str]
+    types: List[int]
+    rows: int
+    single: bool
+    chart: int
+    curves: int
+    x_label: str
+    y_label: str
+
+    @classmethod
+    def of(cls, table: c.gf_table) -> Layout:
+        columns = table.columns[: table.column_count]
+        return cls([column.name.decode() for column in columns], [x.type for x in columns],
+                   table.row_count, table.single, table.chart, table.curves,
+                   (table.x_label or b"").decode(), (table.y_label or b"").decode())
+
+
+class Tables(Mapping[str, Mapping[str, Any]]):
+    """The tables of a result: {table: {column: values}}. Read when first used, then kept.
+
+    Columns are NumPy arrays: uint64 (object for integers of more than 64 bits), float64, or text.
+    A table of named values has plain Python values instead; None: no value.
+    """
+
+    def __init__(self, handle: int, borrowed: bool = False) -> None:
+        """Take over a gf_result; or read all tables of one that another object will free."""
+        self._handle = handle
+        if not borrowed:
+            weakref.finalize(self, lib.gf_result_free, c_void_p(handle))
+        self.passed = bool(lib.gf_result_passed(handle))
+        self.text = lib.gf_result_text(handle).decode()
+        tables = [lib.gf_result_table(handle, t).contents
+                  for t in range(lib.gf_result_table_count(handle))]
+        self.layouts = {table.name.decode(): Layout.of(table) for table in tables}
+        self._index = {name: t for t, name in enumerate(self.layouts)}
+        self._read: Dict[str, Mapping[str, Any]] = {}
+        if borrowed:
+            for name in self:
+                self[name]
+
+    def __getitem__(self, name: str) -> Mapping[str, Any]:
+        if name not in self._read:
+            names = self.layouts[name].names
+            self._read[name] = {column: self.column(name, column) for column in names}
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __repr__(self) -> str:
+        return repr({name: layout.names for name, layout in self.layouts.items()})
+
+    def column(self, name: str, column: str) -> Any:
+        """Read one column."""
+        table, layout = self._index[name], self.layouts[name]
+        x = layout.names.index(column)
+        kind = layout.types[x]
+        if layout.single:
+            return self._cell(table, 0, x)
+        values: Array = np.empty(layout.rows, np.float64 if kind in REAL else np.uint64)
+        if not lib.gf_result_column(self._handle, table, x, values.ctypes.data):
+            return np.array([self._cell(table, row, x) for row in range(layout.rows)], object)
+        if kind == c.VALUE_TEXT:
+            pointers, index = np.unique(values, return_inverse=True)
+            return np.array([string_at(int(p)).decode() for p in pointers], str)[index]
+        return values
+
+    def _cell(self, table: int, row: int, column: int) -> Union[int, float, str, None]:
+        cell = lib.gf_result_cell(self._handle, table, row, column)
+        if cell.type == c.VALUE_UINT:
+            return int(cell.low | cell.high << 64)
+        if cell.type == c.VALUE_TEXT:
+            return str(cell.text.decode())
+        return None if cell.type == c.VALUE_NONE else float(cell.real)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a filter measured.
+
+    `tables` holds every table: `result.tables["bins"]["from"]` is a NumPy array. `text` complements
+    them. `image` is the image that the filter drew, an array of the kind of the input, or None.
+    Result classes of filters have the same values as attributes. Arrays have an axis for channels
+    only if several channels were measured.
+    """
+
+    tables: Tables
+    text: str
+    image: Any
+
+    @classmethod
+    def make(cls, tables: Tables, image: Any, dtype: Any, channels: int) -> "Result":
+        """Make a result from its tables; dtype and channels are those of the image measured."""
+        return cls(tables, tables.text, image, **cls._fields(tables, dtype, channels))
+
+    @classmethod
+    def _fields(cls, tables: Tables, dtype: Any, channels: int) -> Dict[str, Any]:
+        return {}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the first table that has a chart with matplotlib.
+
+        ax: axes to draw into; default: those of a new figure. Returns the axes. Raises Error if no
+        table has a chart, and ImportError without matplotlib.
+        """
+        charts = [name for name in self.tables if self.tables.layouts[name].chart != c.CHART_NONE]
+        if not charts:
+            raise c.Error("this result has no chart")
+        if ax is None:
+            pyplot: Any = import_module("matplotlib.pyplot")
+            ax = pyplot.subplots()[1]
+        layout, table = self.tables.layouts[charts[0]], self.tables[charts[0]]
+        curves = layout.names[layout.curves:]
+        for curve in curves:
+            style = {"label": curve, "color": COLOURS.get(curve)}
+            if layout.chart == c.CHART_BARS:
+                ax.stairs(table[curve], _edges(table), **style)
+            else:
+                ax.plot(table[layout.names[0]], table[curve], **style)
+        ax.set_xlabel(layout.x_label)
+        ax.set_ylabel(layout.y_label)
+        if len(curves) > 1:
+            ax.legend()
+        return ax
+
+
+def _edges(bins: Mapping[str, Any]) -> Array:
+    return np.append(bins["from"], bins["to"][-1:]).astype(np.float64)
+
+
+def _squeeze(columns: List[Any]) -> Array:
+    """Return one column, or all of them as the last axis."""
+    return columns[0] if len(columns) == 1 else np.stack(columns, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class HistResult(Result):
+    """Counts of samples.
+
+    counts: uint64 of shape (bins,), or (bins, channels) for channel="all".
+    edges: float64 of shape (bins + 1,), in sample values. Bin k contains edges[k] <= v <
+    edges[k + 1], the last bin also its upper edge.
+    channels: names of the measured channels.
+    nan, below, above: samples in no bin, for each channel; below and above are 0 without range.
+    row_counts: with per_row, the counts of each row, of shape (H, bins[, channels]); else None.
+    extracted: with extract, a structured array of the samples in the chosen bins, in image order
+    and bin by bin: [bin if several,] x, y, channel (index in the pixel; 255: luma), value.
+    """
+
+    counts: Array
+    edges: Array
+    channels: Tuple[str, ...]
+    nan: Array
+    below: Array
+    above: Array
+    row_counts: Optional[Array]
+    extracted: Optional[Array]
+
+    @classmethod
+    def _fields(cls, tables: Tables, dtype: Any, channels: int) -> Dict[str, Any]:
+        bins, totals = tables["bins"], tables["totals"]
+        names = tuple(str(name) for name in totals["channel"])
+        none = np.zeros(len(names), np.uint64)
+        fields = {
+            "counts": _squeeze([bins[name] for name in names]),
+            "edges": _edges(bins),
+            "channels": names,
+            "nan": totals["nan"],
+            "below": totals.get("below", none),
+            "above": totals.get("above", none),
+            "row_counts": None,
+            "extracted": None,
+        }
+        if "rows" in tables:
+            rows = tables.column("rows", "count")
+            rows = rows.reshape(-1, len(names), len(bins["bin"]))
+            fields["row_counts"] = _squeeze([rows[:, i] for i in range(len(names))])
+        if "samples" in tables:
+            fields["extracted"] = _extracted(tables, names, dtype, channels)
+        return fields
+
+
+def _extracted(tables: Tables, names: Tuple[str, ...], dtype: Any, channels: int) -> Array:
+    index = {"grey": 0, "r": 0, "g": 1, "b": 2, "a": channels - 1, "luma": 255}
+    kinds = [("bin", np.uint32), ("x", np.uint64), ("y", np.uint64), ("channel", np.uint8),
+             ("value", dtype)]
+    several = tables.layouts["extracted"].rows > 1
+    found: Array = np.empty(tables.layouts["samples"].rows, kinds[0 if several else 1:])
+    for name in found.dtype.names or ():
+        if name != "channel":
+            found[name] = tables.column("samples", name)
+        else:
+            text = tables.column("samples", name)
+            for channel in np.unique(text):
+                found[name][text == channel] = index[channel]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class AxisSumResult(Result):
+    """Sums of rows or columns.
+
+    sums: uint64, or float64 for float32 images, of shape (rows or columns,[ channels]).
+    channels: names of the summed channels.
+    totals: sum of each channel; object for integers of more than 64 bits. means: float64.
+    """
+
+    sums: Array
+    channels: Tuple[str, ...]
+    totals: Array
+    means: Array
+
+    @classmethod
+    def _fields(cls, tables: Tables, dtype: Any, channels: int) -> Dict[str, Any]:
+        totals = tables["totals"]
+        names = tuple(str(name) for name in totals["channel"])
+        return {
+            "sums": _squeeze([tables["sums"][name] for name in names]),
+            "channels": names,
+            "totals": totals["sum"],
+            "means": totals["mean"],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class DotResult(Result):
+    """Products of two images, over all measured channels; `tables["products"]` has each channel.
+
+    ab, aa, bb: sums of products; exact int, or float for float32 images.
+    cosine, mse, psnr: similarity; psnr in dB, infinite for equal images.
+    """
+
+    ab: Union[int, float]
+    aa: Union[int, float]
+    bb: Union[int, float]
+    cosine: float
+    mse: float
+    psnr: float
+
+    @classmethod
+    def _fields(cls, tables: Tables, dtype: Any, channels: int) -> Dict[str, Any]:
+        last = {name.replace(".", ""): column[-1] for name, column in tables["products"].items()
+                if name != "channel"}
+        return {name: value.item() if isinstance(value, np.generic) else value
+                for name, value in last.items()}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first differing sample, in the order y, x, channel: its value in `a` and in `b`."""
+
+    x: int
+    y: int
+    channel: str
+    a: Union[int, float]
+    b: Union[int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class CompareResult(Result):
+    """Differences of two images. True in a condition if they are equal.
+
+    equal: whether all samples have the same bits. samples: number of samples compared.
+    differing: number of samples that differ. largest: largest difference.
+    first: first Difference; None if the images are equal.
+    """
+
+    equal: bool
+    samples: int
+    differing: int
+    largest: Union[int, float]
+    first: Optional[Difference]
+
+    @classmethod
+    def _fields(cls, tables: Tables, dtype: Any, channels: int) -> Dict[str, Any]:
+        found = tables["comparison"]
+        first = None
+        if found["differing"]:
+            first = Difference(found["x"], found["y"], found["channel"], found["first"],
+                               found["second"])
+        fields = {name: found[name] for name in ("samples", "differing", "largest")}
+        return {"equal": tables.passed, **fields, "first": first}
+
+    def __bool__(self) -> bool:
+        return self.equal
+
+
+# Result classes of filters; any other filter that measures returns a Result.
+CLASSES: Dict[str, Type[Result]] = {
+    "hist": HistResult,
+    "axis-sum": AxisSumResult,
+    "dot": DotResult,
+    "compare": CompareResult,
+}
+
+
+def class_of(name: str) -> Type[Result]:
+    """Return the result class of a filter that measures."""
+    return CLASSES.get(name, Result)

@@ -1,0 +1,408 @@
+"""Run filters on arrays. Each thread has its own engines, and a plan for each recent call."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from ctypes import addressof, byref, c_uint64, c_void_p
+from dataclasses import replace
+from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from . import _library as c
+from ._arrays import (
+    DTYPES, VIEW, Kind, Layout, TorchKind, contiguous_layout, kind_of, stream_handle, view_of,
+)
+from ._library import Filter, UsageError, check, error_of, lib
+from ._results import Tables, class_of
+
+MAX_PLANS = 64  # per thread; a plan of a device holds what the filter needs besides the images
+BACKENDS = c.texts(lib.gf_backend_names())
+
+
+class Spec:
+    """A filter as a Python function, and the order of its keywords."""
+
+    def __init__(self, name: str, *keywords: str) -> None:
+        self.filter: Filter = c.FILTERS[name]
+        self.keywords = keywords
+        self.names = ["image"] if self.filter.info.inputs == 1 else ["a", "b"]
+
+
+# ---- settings -----------------------------------------------------------------------------------
+
+
+def text_of(name: str, value: Any) -> str:
+    """Return the text of a value, as on a command line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (float, np.floating)):
+        # Equal numbers, which share a plan, have the same text: 2.0 is "2", -0.0 is "0".
+        text = repr(float(value) + 0.0)
+        return text[:-2] if text.endswith(".0") else text
+    if hasattr(value, "__index__"):
+        return str(value.__index__())
+    try:
+        return ",".join(text_of(name, item) for item in value)
+    except TypeError:
+        raise UsageError("%s: expected a number, a text or a sequence, got %s"
+                         % (name, type(value).__name__)) from None
+
+
+class Settings:
+    """A gf_settings for a filter. None, and a default, are not set."""
+
+    def __init__(self, found: Filter, values: Dict[str, Any]) -> None:
+        info = found.info
+        self.handle = lib.gf_settings_new(info.params, info.param_count)
+        if not self.handle:
+            raise MemoryError
+        self._free = weakref.finalize(self, lib.gf_settings_free, c_void_p(self.handle))
+        params = {param.keyword: param for param in found.params}
+        for keyword, value in values.items():
+            param = params.get(keyword)
+            if param is None:
+                raise UsageError("%s has no option %s" % (found.function, keyword))
+            if value is None:
+                continue
+            if param.type == c.FLAG:
+                if value:
+                    self.set(param.name, None)
+            elif param.type in (c.IMAGE, c.SAMPLES):  # a path, or whether it is wanted
+                if value is not False:
+                    self.set(param.name, b"-" if value is True else os.fsencode(value))
+            else:
+                text = text_of(keyword, value)
+                if "\0" in text:
+                    raise UsageError("%s: the text contains a NUL character" % keyword)
+                if text != param.fallback:
+                    self.set(param.name, text.encode())
+
+    def set(self, name: str, text: Optional[bytes]) -> None:
+        check(lib.gf_settings_set, self.handle, name.encode(), text)
+
+
+class Engine:
+    """A gf_engine, for one thread."""
+
+    def __init__(self, backend: str, device: Optional[int]) -> None:
+        if backend not in BACKENDS:
+            raise UsageError("backend '%s': expected %s" % (backend, ", ".join(BACKENDS)))
+        devices = None if device is None else b"%d" % device
+        options = c.gf_engine_options(backend=backend.encode(), devices=devices)
+        self._options = options  # its strings must outlive the engine
+        self.handle = c_void_p()
+        check(lib.gf_engine_open, byref(options), byref(self.handle))
+        weakref.finalize(self, _release, lib.gf_engine_close, self.handle, os.getpid())
+
+
+def _release(call: Any, handle: c_void_p, pid: int) -> None:
+    if os.getpid() == pid:  # a child process has neither the threads nor the devices
+        call(handle)
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.engines: Dict[Tuple[str, Optional[int]], Engine] = {}
+        self.plans: Dict[Hashable, Plan] = {}
+
+
+_local = _Local()
+_captured: List[Any] = []  # plans that a CUDA graph may replay at any time
+
+
+def _after_fork() -> None:
+    global _local
+    _local = _Local()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def engine_of(backend: str, device: Optional[int] = None) -> Engine:
+    """Return this thread's engine."""
+    key = backend, device
+    if key not in _local.engines:
+        _local.engines[key] = Engine(backend, device)
+    return _local.engines[key]
+
+
+# ---- layouts ------------------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """Images in an array: their format, and where their rows are."""
+
+    format: c.gf_format
+    images: int
+    stride: int  # bytes from row to row; 0: rows are not acceptable
+    step: int  # bytes from image to image
+
+
+def rows_of(name: str, layout: Layout) -> Rows:
+    """Return the images of an array (H, W), (H, W, C) or (N, H, W, C)."""
+    shape, strides = layout.shape, layout.strides
+    if len(shape) == 2:
+        shape, strides = shape + (1,), strides + (0,)
+    if len(shape) == 3:
+        shape, strides = (1,) + shape, (0,) + strides
+    if len(shape) != 4 or 0 in shape or shape[3] > 4:
+        raise UsageError("%s: expected shape (H, W), (H, W, C) or (N, H, W, C) with 1 to 4 "
+                         "channels, got %s" % (name, layout.shape))
+    if layout.dtype not in DTYPES:
+        raise UsageError("%s: expected dtype uint8, uint16 or float32 in native byte order, got %s"
+                         % (name, layout.dtype))
+    count, height, width, channels = shape
+    size = np.dtype(layout.dtype).itemsize
+    row = width * channels * size
+    stride = strides[1] if height > 1 else row
+    packed = ((channels == 1 or strides[3] == size) and
+              (width == 1 or strides[2] == channels * size) and stride >= row)
+    return Rows(c.gf_format(width, height, channels, DTYPES.index(layout.dtype)), count,
+                stride if packed else 0, strides[0])
+
+
+# ---- plans --------------------------------------------------------------------------------------
+
+
+class Pixels:
+    """An array of gf_pixels or gf_out_pixels: `arrays` arrays of images at equal distances."""
+
+    def __init__(self, arrays: List[Rows]) -> None:
+        count = arrays[0].images
+        structs = (c.gf_pixels * (count * len(arrays)))()
+        self.pointer = c_void_p(addressof(structs))
+        self.first = [structs[i] for i in range(len(arrays))]
+        table: Any = np.frombuffer(memoryview(structs).cast("B"), np.uint64)
+        self.table = table.reshape(count, len(arrays), 2)
+        for i, rows in enumerate(arrays):
+            self.table[:, i, 1] = rows.stride
+        self.offsets = [
+            None if count == 1 else np.arange(count, dtype=np.int64) * rows.step for rows in arrays]
+
+    def point(self, index: int, pointer: int) -> None:
+        """Set the addresses of the images of one array."""
+        offsets = self.offsets[index]
+        if offsets is None:
+            self.first[index].data = pointer
+        else:
+            self.table[:, index, 0] = offsets + pointer
+
+
+class Plan:
+    """A filter with its settings and all structures of a call, for arrays of one layout."""
+
+    def __init__(self, spec: Spec, backend: str, values: Tuple[Any, ...], kind: Kind,
+                 images: Tuple[Any, ...], out: Any) -> None:
+        layouts = [kind.layout(image) for image in images]
+        arrays = [rows_of(name, layout) for name, layout in zip(spec.names, layouts)]
+        for layout in layouts[1:]:
+            if (layout.shape, layout.dtype, layout.device) != (
+                    layouts[0].shape, layouts[0].dtype, layouts[0].device):
+                raise UsageError("%s differ in shape, dtype or device: %s" % (
+                    " and ".join(spec.names),
+                    ", ".join("%s %s" % (layout.shape, layout.dtype) for layout in layouts)))
+        device = layouts[0].device
+        if kind.on_device and backend not in ("auto", "cuda"):
+            raise UsageError("backend '%s': an array in the memory of a device needs auto or cuda"
+                             % backend)
+        self.filter, self.dtype = spec.filter, layouts[0].dtype
+        self.batch, self.count = len(layouts[0].shape) == 4, arrays[0].images
+        self.engine = engine_of("cuda" if kind.on_device else backend, device)
+        self.format, self.error = arrays[0].format, c.gf_error()
+        self.settings, made = self._settings(dict(zip(spec.keywords, values)))
+        self.out_shape = self._out_shape(made, layouts[0].shape) if made.width else None
+        self.out_dtype = DTYPES[made.type]
+        self.copies = [rows.stride == 0 for rows in arrays]
+        for i, layout in enumerate(layouts):
+            if self.copies[i]:
+                arrays[i] = rows_of("", contiguous_layout(layout.shape, layout.dtype))
+        self.inputs = Pixels(arrays)
+        self.outputs: Optional[Pixels] = None
+        if self.out_shape is not None:
+            layout = contiguous_layout(self.out_shape, self.out_dtype)
+            if out is not None:
+                layout = self._check_out(spec.names[0], kind.layout(out), device)
+            self.outputs = Pixels([rows_of("out", layout)])
+        elif out is not None:
+            draws = [param.keyword for param in spec.filter.params if param.type == c.IMAGE]
+            raise UsageError("out: %s produces no image%s" % (
+                spec.filter.function, " without %s=True" % draws[0] if draws else ""))
+        self.out_pointer = self.outputs.pointer if self.outputs else None
+        self.out_stride = int(self.outputs.table[0, 0, 1]) if self.outputs else 0
+        measures = not self.filter.info.makes_image
+        self.results = (c_void_p * self.count)() if measures else None
+        self.on_device = kind.on_device
+        if self.on_device:
+            self._make_job()
+
+    def _settings(self, values: Dict[str, Any]) -> Tuple[Settings, c.gf_format]:
+        """Return the settings, and the format of the output. Keep extracted samples, if any."""
+        made = c.gf_format()
+        for param in self.filter.params:
+            if param.type == c.IMAGE:
+                values[param.keyword] = bool(values[param.keyword])
+        samples = [param.keyword for param in self.filter.params if param.type == c.SAMPLES]
+        for more in [dict.fromkeys(samples, True), {}] if samples else [{}]:
+            settings = Settings(self.filter, {**values, **more})
+            try:
+                check(lib.gf_filter_output, self.filter.handle, settings.handle,
+                      byref(self.format), byref(made))
+                break
+            except UsageError:  # nothing is extracted, or the settings are invalid
+                if not more:
+                    raise
+        return settings, made
+
+    def _out_shape(self, made: c.gf_format, shape: Tuple[int, ...]) -> Tuple[int, ...]:
+        pixels: Tuple[int, ...] = (made.height, made.width)
+        if len(shape) > 2 or made.channels > 1:
+            pixels += (made.channels,)
+        return (self.count,) + pixels if self.batch else pixels
+
+    def _check_out(self, name: str, layout: Layout, device: Optional[int]) -> Layout:
+        if (layout.shape, layout.dtype, layout.device) != (self.out_shape, self.out_dtype, device):
+            raise UsageError(
+                "out: expected shape %s and dtype %s on the device of %s, got %s and %s" % (
+                    self.out_shape, self.out_dtype, name, layout.shape, layout.dtype))
+        if not rows_of("out", layout).stride:
+            raise UsageError("out: the pixels of a row are not contiguous: strides %s"
+                             % (layout.strides,))
+        return layout
+
+    def _make_job(self) -> None:
+        """Prepare a run on a device. Its arguments are made once: a call costs microseconds."""
+        self.job, self.stream, self.waiting = c_void_p(), c_void_p(), c_void_p()
+        check(lib.gf_device_job_new, self.engine.handle, self.filter.handle, self.settings.handle,
+              byref(self.format), byref(self.job))
+        weakref.finalize(self, _release, lib.gf_device_job_free, self.job, os.getpid())
+        self.captured = False
+        self.run_job = lib["gf_device_job_run"]  # no argtypes: nothing is converted
+        self.job_arguments = (
+            self.job, c_uint64(self.count), self.inputs.pointer, self.out_pointer, self.stream,
+            byref(self.waiting) if self.results is not None else None, byref(self.error))
+
+    def run(self, kind: Kind, images: Tuple[Any, ...], out: Any, stream: Optional[int],
+            returned: Any) -> Any:
+        """Run on arrays of the plan's layout; return the image (returned, or a new array) or the
+        results."""
+        for i, image in enumerate(images):
+            if self.copies[i]:
+                image = kind.contiguous(image)
+                images = images[:i] + (image,) + images[i + 1:]  # keep the copy
+            self.inputs.point(i, kind.pointer(image))
+        if self.outputs is not None:
+            if out is None:
+                out = returned = kind.empty(self.out_shape or (), self.out_dtype, images[0])
+            self.outputs.point(0, kind.pointer(out))
+        if self.on_device:
+            status = self._run_job(kind, images[0], stream)
+        else:
+            status = self._run_memory(images, out)
+        if status:
+            raise error_of(status, self.error)
+        return returned if self.results is None else self._make_results(returned)
+
+    def _run_memory(self, images: Tuple[Any, ...], out: Any) -> int:
+        if out is not None:
+            if not out.flags.writeable:
+                raise UsageError("out: the array is read-only")
+            for image in images:
+                if np.may_share_memory(image, out) and np.shares_memory(image, out):
+                    raise UsageError("out: the array overlaps an input")
+        common = (self.engine.handle, self.filter.handle, self.settings.handle, byref(self.format))
+        error = byref(self.error)
+        if self.count > 1:
+            return int(lib.gf_run_memory_batch(
+                *common, self.count, self.inputs.pointer, self.out_pointer, self.results, None,
+                error))
+        data = self.outputs.first[0].data if self.outputs else None
+        return int(lib.gf_run_memory(
+            *common, self.inputs.pointer, data, self.out_stride, self.results, None, error))
+
+    def _run_job(self, kind: Kind, image: Any, stream: Optional[int]) -> int:
+        self.stream.value = kind.current_stream(image) if stream is None else stream
+        if not self.captured and kind.is_capturing():
+            self.captured = True
+            _captured.append(self)
+        status: int = self.run_job(*self.job_arguments)
+        if not status and self.results is not None:
+            status = lib.gf_device_results_wait(self.waiting, self.results, byref(self.error))
+        return status
+
+    def _make_results(self, out: Any) -> Any:
+        kept = [Tables(handle) for handle in self.results or () if handle]
+        made = [
+            class_of(self.filter.name).make(
+                tables, out[i] if self.batch and out is not None else out, self.dtype,
+                self.format.channels)
+            for i, tables in enumerate(kept)]
+        return made if self.batch else made[0]
+
+
+# ---- calls --------------------------------------------------------------------------------------
+
+
+def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, backend: str,
+        stream: Any) -> Any:
+    """Run a filter on arrays; the common part of all functions of filters."""
+    image = images[0]
+    kind = kind_of(spec.names[0], image)
+    others = images[1:] if out is None else images[1:] + (out,)
+    for name, other in zip(spec.names[1:] + ["out"], others):
+        if type(other) is not type(image) and kind_of(name, other) is not kind:
+            raise UsageError("%s and %s are arrays of different kinds: %s and %s" % (
+                spec.names[0], name, type(image).__name__, type(other).__name__))
+    if isinstance(kind, TorchKind) and not image.is_cuda:
+        return _run_on_host(kind, spec, images, values, out, backend, stream)
+    if stream is not None:
+        if not kind.on_device:
+            raise UsageError("stream: the arrays are not in the memory of a device")
+        stream = stream_handle(stream)
+    returned = out
+    if kind is VIEW:
+        images = tuple(view_of(image, stream) for image in images)
+        out = None if out is None else view_of(out, stream)
+        if out is not None and not out.writable:
+            raise UsageError("out: the array is read-only")
+    key: Tuple[Hashable, ...] = (
+        spec, backend, values, kind.key(images[0]),
+        None if len(images) == 1 else kind.key(images[1]), None if out is None else kind.key(out))
+    plans = _local.plans
+    try:
+        plan = plans.get(key)
+    except TypeError:  # a list, or an array
+        values = tuple(text_of(name, value) if hasattr(value, "__len__") else value
+                       for name, value in zip(spec.keywords, values))
+        key = (spec, backend, values) + key[3:]
+        plan = plans.get(key)
+    if plan is None:
+        plan = Plan(spec, backend, values, kind, images, out)
+        if len(plans) >= MAX_PLANS:
+            del plans[next(iter(plans))]
+        plans[key] = plan
+    if stream is None or stream == kind.current_stream(images[0]):
+        return plan.run(kind, images, out, stream, returned)
+    with kind.on_stream(stream, images):
+        return plan.run(kind, images, out, stream, returned)
+
+
+def _run_on_host(kind: TorchKind, spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...],
+                 out: Any, backend: str, stream: Any) -> Any:
+    """Run on the memory of tensors of the CPU."""
+    tensors = images if out is None else images + (out,)
+    for tensor in tensors:
+        if tensor.device.type != "cpu":
+            raise UsageError("expected tensors on one device, cpu or cuda, got cpu and %s"
+                             % tensor.device)
+    views = [tensor.detach().numpy() for tensor in tensors]
+    made = run(spec, tuple(views[: len(images)]), values, None if out is None else views[-1],
+               backend, stream)
+    if spec.filter.info.makes_image:
+        return out if out is not None else kind.torch.from_numpy(made)
+    results = made if isinstance(made, list) else [made]
+    drawn = [result if result.image is None else
+             replace(result, image=kind.torch.from_numpy(result.image)) for result in results]
+    return drawn if isinstance(made, list) else drawn[0]
