@@ -1,0 +1,116 @@
+"""Errors: class, status and message."""
+
+import gpufilter
+import numpy as np
+import pytest
+
+IMAGE = np.zeros((4, 5, 3), np.uint8)
+REAL = np.zeros((4, 5), np.float32)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: gpufilter.smooth(IMAGE, radius=128), "--radius '128': must be an integer from 0"),
+    (lambda: gpufilter.smooth(IMAGE, radius=2.5), "--radius '2.5'"),
+    (lambda: gpufilter.smooth(IMAGE, radius=object()), "radius: expected a number"),
+    (lambda: gpufilter.smooth(IMAGE, gain=float("nan")), "--gain 'nan'"),
+    (lambda: gpufilter.smooth(IMAGE, axis="z"), "--axis 'z'"),
+    (lambda: gpufilter.smooth(IMAGE, axis="x\0"), "NUL"),
+    (lambda: gpufilter.smooth(IMAGE, stages="none"), "--stages"),
+    (lambda: gpufilter.smooth(IMAGE, keep_brightness=True, weight=0), "--keep-brightness"),
+    (lambda: gpufilter.hist(IMAGE, mask=True), "--mask: no bins to extract"),
+    (lambda: gpufilter.hist(IMAGE, bins=8, extract=8), "--extract '8'"),
+    (lambda: gpufilter.hist(IMAGE, range=(1, 0)), "--range"),
+    (lambda: gpufilter.hist(IMAGE, channel="a"), "no alpha channel"),
+    (lambda: gpufilter.smooth(IMAGE.astype(float)), "expected dtype uint8, uint16 or float32"),
+    (lambda: gpufilter.smooth(IMAGE.astype(">u2")), "native byte order, got >u2"),
+    (lambda: gpufilter.smooth(IMAGE.astype(bool)), "got bool"),
+    (lambda: gpufilter.smooth(IMAGE[0, 0]), "image: expected shape (H, W)"),
+    (lambda: gpufilter.smooth(IMAGE[:0]), "got (0, 5, 3)"),
+    (lambda: gpufilter.smooth(np.zeros((3, 4, 5), np.uint8)), "1 to 4 channels, got (3, 4, 5)"),
+    (lambda: gpufilter.smooth(np.zeros((1, 1, 1, 1, 1), np.uint8)), "got (1, 1, 1, 1, 1)"),
+    (lambda: gpufilter.smooth([[1]]), "image: expected a NumPy array, a PyTorch tensor"),
+    (lambda: gpufilter.smooth(None), "got NoneType"),
+    (lambda: gpufilter.dot(IMAGE, None), "b: expected a NumPy array"),
+    (lambda: gpufilter.dot(IMAGE, IMAGE[1:]), "a and b differ in shape"),
+    (lambda: gpufilter.compare(IMAGE, IMAGE.astype("u2")), "a and b differ in shape, dtype"),
+    (lambda: gpufilter.smooth(IMAGE, out=IMAGE), "out: the array overlaps an input"),
+    (lambda: gpufilter.smooth(IMAGE[1:], out=IMAGE[:-1]), "out: the array overlaps an input"),
+    (lambda: gpufilter.smooth(IMAGE, out=IMAGE[1:]), "out: expected shape (4, 5, 3)"),
+    (lambda: gpufilter.smooth(IMAGE, out=IMAGE.astype("u2")), "out: expected shape"),
+    (lambda: gpufilter.smooth(IMAGE, out=IMAGE[::-1].copy()[::-1]), "not contiguous"),
+    (lambda: gpufilter.smooth(IMAGE, out=np.broadcast_to(IMAGE[0], IMAGE.shape)), "out: "),
+    (lambda: gpufilter.smooth(IMAGE, out=3), "out: expected a NumPy array"),
+    (lambda: gpufilter.hist(IMAGE, out=IMAGE), "out: hist produces no image without mask=True"),
+    (lambda: gpufilter.dot(IMAGE, IMAGE, out=IMAGE), "out: dot produces no image"),
+    (lambda: gpufilter.smooth(IMAGE, stream=0), "stream: the arrays are not in the memory"),
+    (lambda: gpufilter.smooth(IMAGE, backend="gpu"), "backend 'gpu': expected auto, golden, cpu"),
+    (lambda: gpufilter.batch(["x.png"], "o", "sharpen"), "'sharpen' is not a filter"),
+    (lambda: gpufilter.batch(["x.png"], "o", "dot"), "'dot' is not a filter with one input"),
+    (lambda: gpufilter.batch(["x.png"], None), "out_dir: smooth needs a directory"),
+    (lambda: gpufilter.batch(["x.png"], "o", "hist"), "out_dir: hist produces no image"),
+    (lambda: gpufilter.batch(["x.png"], None, "hist", radius=1), "hist has no option radius"),
+    (lambda: gpufilter.read("a\0b"), "NUL"),
+    (lambda: gpufilter.write("x.png", None), "image: expected a NumPy array"),
+    (lambda: gpufilter.write("x.png", IMAGE[None]), "expected one image"),
+])
+def test_usage(call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(gpufilter.UsageError) as caught:
+        call()
+    error = caught.value
+    assert message in str(error) and error.message == str(error) and "\n" not in error.message
+    assert error.status == 2 and {ValueError, gpufilter.Error} < set(type(error).__mro__)
+
+
+def test_read_only(image):
+    out = np.empty_like(image)
+    out.flags.writeable = False
+    with pytest.raises(gpufilter.UsageError, match="read-only"):
+        gpufilter.smooth(image, out=out)
+    image.flags.writeable = False  # an input may be
+    gpufilter.smooth(image)
+
+
+def test_unknown_keyword(image):
+    with pytest.raises(TypeError, match="radus"):
+        gpufilter.smooth(image, radus=2)
+    with pytest.raises(TypeError):
+        gpufilter.smooth(image, 3)  # options are keywords
+
+
+def test_system_errors(tmp_path):
+    with pytest.raises(gpufilter.Error, match="none.png: cannot open: No such file") as caught:
+        gpufilter.read(tmp_path / "none.png")
+    assert caught.value.status == 1 and not isinstance(caught.value, ValueError)
+    with pytest.raises(gpufilter.Error, match="none.png"):
+        gpufilter.hist_file(tmp_path / "none.png")
+
+
+def test_errors_leave_the_engine_usable(image):
+    want = gpufilter.smooth(image)
+    for _ in range(100):
+        with pytest.raises(gpufilter.UsageError):
+            gpufilter.smooth(image, radius=1000)
+    assert (gpufilter.smooth(image) == want).all()
+
+
+def test_no_cuda(image):
+    try:
+        gpufilter.smooth(image, backend="cuda")
+    except gpufilter.BackendError as error:
+        assert error.status == 3 and isinstance(error, RuntimeError)
+    else:
+        pytest.skip("this machine has a GPU")
+
+
+def test_device_array_without_a_device(image):
+    """An object with a CUDA interface needs the cuda backend: never another one silently."""
+    class Foreign:
+        __cuda_array_interface__ = {
+            "shape": image.shape, "typestr": "|u1", "data": (image.ctypes.data, False),
+            "version": 3}
+
+    with pytest.raises(gpufilter.UsageError, match="needs auto or cuda"):
+        gpufilter.smooth(Foreign(), backend="cpu")
+    with pytest.raises((gpufilter.BackendError, gpufilter.UsageError)):
+        gpufilter.smooth(Foreign(), out=Foreign())

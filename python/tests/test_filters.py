@@ -1,0 +1,254 @@
+"""Every filter against the second implementation, bit for bit, on every backend of the CPU."""
+
+import gpufilter
+import numpy as np
+import pytest
+from filters import axis_sum, compare, dot, hist
+from support import FORMATS, cube, normalized, random_image, same, same_tables, smoothed
+
+formats = pytest.mark.parametrize("dtype, channels", FORMATS)
+backends = pytest.mark.parametrize("backend", ["auto", "cpu", "golden"])
+SETTINGS = [
+    {}, {"radius": 0}, {"radius": 7, "weight": 0.25, "gain": 0.7}, {"keep_brightness": True},
+    {"axis": "y"}, {"axis": "xy", "radius": 3, "keep_brightness": True}, {"tile": 8},
+    {"stages": "blur"}, {"stages": ["enhance", "smooth"]}, {"gain": 0.0}, {"gain": np.float32(1.7)},
+]
+
+
+@formats
+@backends
+def test_smooth(rng, dtype, channels, backend):
+    image = random_image(rng, dtype, channels)
+    for keywords in SETTINGS:
+        want = dict(keywords)
+        if isinstance(want.get("stages"), list):
+            want["stages"] = ",".join(want["stages"])
+        made = gpufilter.smooth(image, backend=backend, **keywords)
+        assert same(made, smoothed(image, **want)), keywords
+
+
+@formats
+@backends
+def test_normalize(rng, dtype, channels, backend):
+    image = random_image(rng, dtype, channels)
+    assert same(gpufilter.normalize(image, backend=backend), normalized(image))
+
+
+@formats
+@backends
+def test_hist(rng, dtype, channels, backend):
+    image = random_image(rng, dtype, channels)
+    top = {"u1": 255, "u2": 65535, "f4": 1}[dtype]
+    for keywords in [
+        {"bins": 8}, {"bins": 8, "extract": 3}, {"bins": 10, "extract": [0, 9], "channel": "all"},
+        {"bins": 5, "range": (0.25 * top, 0.75 * top)}, {"bins": 6, "per_row": True},
+        {"bins": 3, "per_row": True, "channel": "all"}, {"bins": 300, "extract": "all"},
+    ]:
+        got = gpufilter.hist(image, mask="extract" in keywords, backend=backend, **keywords)
+        extract = keywords.get("extract")
+        extract = [extract] if isinstance(extract, int) else extract
+        want, found, mask = hist.hist(
+            image, keywords["bins"], keywords.get("range"), keywords.get("channel"), extract,
+            keywords.get("per_row", False))
+        names = want["totals"]["channel"]
+        counts = np.stack([want["bins"][name] for name in names], -1).astype(np.uint64)
+        assert got.counts.dtype == np.uint64 and got.channels == tuple(names)
+        assert np.array_equal(got.counts, counts if len(names) > 1 else counts[:, 0])
+        assert np.array_equal(got.edges, want["bins"]["from"] + want["bins"]["to"][-1:])
+        assert np.array_equal(got.nan, want["totals"]["nan"])
+        for name in ("below", "above"):
+            assert np.array_equal(getattr(got, name), want["totals"].get(name, [0] * len(names)))
+        if "per_row" in keywords:
+            assert got.row_counts.shape == image.shape[:1] + got.counts.shape
+            assert np.array_equal(got.row_counts.sum(0), got.counts)
+        if extract is None:
+            assert got.extracted is None and got.image is None
+            assert same_tables(got.tables, want)
+        else:
+            assert got.extracted.dtype == found.dtype and got.extracted.tobytes() == found.tobytes()
+            assert same(got.image, mask if mask.shape[2] > 1 else mask)
+
+
+@formats
+@backends
+def test_axis_sum(rng, dtype, channels, backend):
+    image = random_image(rng, dtype, channels)
+    for axis in ("x", "y"):
+        for alpha in (False, True):
+            got = gpufilter.axis_sum(image, axis=axis, alpha=alpha, backend=backend)
+            want = axis_sum.axis_sum(image, axis, alpha)
+            assert same_tables(got.tables, want)
+            sums = np.stack([want["sums"][name] for name in got.channels], -1)
+            assert np.array_equal(got.sums, sums if sums.shape[1] > 1 else sums[:, 0])
+            assert np.array_equal(got.totals, want["totals"]["sum"])
+            assert np.array_equal(got.means, want["totals"]["mean"])
+
+
+@formats
+@backends
+def test_dot(rng, dtype, channels, backend):
+    a, b = (random_image(rng, dtype, channels) for _ in range(2))
+    got = gpufilter.dot(a, b, alpha=True, backend=backend)
+    want = dot.dot(a, b, True)["products"]
+    assert [got.ab, got.aa, got.bb, got.cosine, got.mse] == [
+        want[name][-1] for name in ("a.b", "a.a", "b.b", "cosine", "mse")]
+    assert got.psnr == pytest.approx(want["psnr"][-1])
+    assert list(got.tables["products"]["channel"]) == want["channel"]
+    assert gpufilter.dot(a, a).psnr == np.inf
+
+
+@formats
+@backends
+def test_compare(rng, dtype, channels, backend):
+    a = random_image(rng, dtype, channels)
+    b = a.copy()
+    b[3, 5, -1] = 0
+    b[7:9, :, 0] = 1
+    got = gpufilter.compare(a, b, diff=True, backend=backend)
+    want, drawn = compare.compare(a, b)
+    want = want["comparison"]
+    assert not got and not got.equal and same(got.image, drawn)
+    assert (got.samples, got.differing, got.largest) == (
+        want["samples"], want["differing"], want["largest"])
+    first = got.first
+    assert [first.x, first.y, first.channel, first.a, first.b] == [
+        want[name] for name in ("x", "y", "channel", "first", "second")]
+    equal = gpufilter.compare(a, a, backend=backend)
+    assert equal and equal.first is None and equal.differing == 0 and equal.image is None
+    assert equal.text.startswith("same")
+
+
+def test_published():
+    """The checks of docs/numerics.md."""
+    i = np.arange(1024)
+    ramp = ((i % 10).astype("f4") + i.astype("f4") / np.float32(100)).reshape(1, -1)
+    made = gpufilter.smooth(ramp, tile=256)
+    assert list(made.view(np.uint32)[0, :3]) == [0x3FD54FE1, 0x40155184, 0x40599409]
+    matrix = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    assert list(gpufilter.axis_sum(matrix).sums) == [15, 51, 87, 123]
+    row = np.arange(8, dtype=np.uint16).reshape(1, 8)
+    assert gpufilter.dot(row, row).ab == 140
+    values = ((np.arange(128) % 80).astype("f4") / np.float32(100)).reshape(1, -1)
+    assert list(gpufilter.hist(values, bins=8).counts) == [26, 24, 26, 22, 13, 12, 5, 0]
+
+
+def test_special_values(rng):
+    image = rng.choice(np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.4e38, 1], "f4"), (9, 40))
+    with np.errstate(all="ignore"):
+        assert same(gpufilter.smooth(image, axis="xy"), smoothed(image, axis="xy"))
+    assert gpufilter.hist(image).nan[0] == np.isnan(image).sum()
+
+
+# ---- layouts ------------------------------------------------------------------------------------
+
+
+def views(rng, dtype, channels):
+    """Yield arrays with acceptable strides, and others."""
+    whole = random_image(rng, dtype, channels, (30, 40))
+    yield from (whole, whole[5:-3, 7:-2], whole[::2], whole[4:5, 1:], whole[:, 3:4], whole[3:4, :1])
+    yield from (whole[:, ::2], whole[::-1], whole[:, ::-1], whole.transpose(1, 0, 2),
+                np.asfortranarray(whole), np.broadcast_to(whole[:1], whole.shape))
+    packed = np.zeros((30 * 40 * channels * whole.itemsize + 1,), np.uint8)
+    unaligned = packed[1:].view(whole.dtype).reshape(whole.shape)
+    unaligned[...] = whole
+    yield unaligned
+    yield whole[..., :1]
+
+
+@formats
+def test_strides(rng, dtype, channels):
+    for view in views(rng, dtype, channels):
+        before = view.tobytes()
+        assert same(gpufilter.smooth(view, axis="xy"), smoothed(view, axis="xy")), view.strides
+        want = gpufilter.hist(np.ascontiguousarray(view)).counts
+        assert np.array_equal(gpufilter.hist(view).counts, want)
+        assert view.tobytes() == before
+
+
+def test_two_dimensions(rng):
+    image = random_image(rng, "u1", 1)[:, :, 0]
+    assert same(gpufilter.smooth(image), smoothed(image))
+    assert same(gpufilter.smooth(image.T), smoothed(image.T))
+    assert gpufilter.hist(image, extract=3, bins=8, mask=True).image.shape == image.shape + (2,)
+    assert gpufilter.compare(image, image, diff=True).image.shape == image.shape + (3,)
+    real = image.astype("f4")
+    assert gpufilter.hist(real, extract=3, bins=8, mask=True).image.shape == image.shape
+
+
+def test_subclasses(rng, tmp_path):
+    image = random_image(rng, "u2", 3)
+    mapped = np.memmap(tmp_path / "raw", "u2", "w+", shape=image.shape)
+    mapped[:] = image
+    assert same(np.asarray(gpufilter.smooth(mapped)), smoothed(image))
+
+
+@formats
+def test_batch(rng, dtype, channels):
+    images = np.stack([random_image(rng, dtype, channels) for _ in range(5)])
+    made = gpufilter.smooth(images)
+    assert all(same(made[i], smoothed(images[i])) for i in range(5))
+    for view in (images[::-2], images[:, 1:, 2:], images[:1], images.transpose(0, 2, 1, 3)):
+        made = gpufilter.smooth(view, axis="xy")
+        assert made.shape == view.shape
+        assert all(same(made[i], smoothed(view[i], axis="xy")) for i in range(len(view)))
+    found = gpufilter.hist(images, bins=8, extract=3, mask=True)
+    assert isinstance(found, list) and len(found) == 5
+    for got, image in zip(found, images):
+        alone = gpufilter.hist(image, bins=8, extract=3, mask=True)
+        assert same(got.counts, alone.counts) and same(got.extracted, alone.extracted)
+        assert same(got.image, alone.image)
+    products = gpufilter.dot(images, images[::-1])
+    assert [p.ab for p in products] == [
+        gpufilter.dot(a, b).ab for a, b in zip(images, images[::-1])]
+
+
+# ---- out ----------------------------------------------------------------------------------------
+
+
+def test_out(image):
+    out = np.empty_like(image)
+    assert gpufilter.smooth(image, out=out) is out and same(out, smoothed(image))
+    larger = np.full((30, 40, 3), 7, np.uint8)
+    part = larger[3:27, 5:36]
+    assert gpufilter.smooth(image, out=part) is part and same(part.copy(), smoothed(image))
+    larger[3:27, 5:36] = 7
+    assert (larger == 7).all()
+    mask = np.empty(image.shape[:2] + (4,), np.uint8)
+    assert gpufilter.hist(image, bins=8, extract=3, mask=True, out=mask).image is mask
+    batch = np.stack([image, image])
+    out = np.empty((2, 30) + image.shape[1:], np.uint8)[:, :24]
+    assert gpufilter.smooth(batch, out=out) is out and same(out[1].copy(), smoothed(image))
+
+
+def test_neighbours_do_not_overlap(image):
+    """Input and output are the halves of one array: their rows alternate in memory."""
+    both = np.concatenate([image, np.zeros_like(image)], 1)
+    width = image.shape[1]
+    gpufilter.smooth(both[:, :width], out=both[:, width:])
+    assert same(both[:, width:].copy(), smoothed(image)) and same(both[:, :width].copy(), image)
+
+
+def test_repeated_calls_use_new_arrays(image):
+    """Calls of one layout share a plan: no call may see the arrays of another."""
+    made = [gpufilter.smooth(image + np.uint8(i)) for i in range(100)]
+    assert all(same(made[i], smoothed(image + np.uint8(i))) for i in range(100))
+    for width in range(1, 31):  # more layouts than plans are kept
+        for radius in (1, 2, 3):
+            part = image[:, :width]
+            assert same(gpufilter.smooth(part, radius=radius), smoothed(part, radius=radius))
+
+
+def test_equal_values_of_other_types(image):
+    want = smoothed(image, radius=3, gain=2)
+    for radius in (3, 3.0, np.int64(3), np.uint8(3), np.float32(3), "3"):
+        for gain in (2, 2.0, "2"):
+            assert same(gpufilter.smooth(image, radius=radius, gain=gain), want)
+    real = np.zeros((3, 4), "f4")
+    assert same(gpufilter.smooth(real, gain=-0.0), gpufilter.smooth(real, gain=0))
+
+
+def test_shapes_of_one_channel(rng):
+    image = random_image(rng, "u1", 1)
+    assert gpufilter.hist(image, channel="all").counts.shape == (256,)
+    assert gpufilter.axis_sum(image).sums.shape == (23,)
+    assert cube(image).shape == image.shape
