@@ -99,13 +99,13 @@ transcript() {
 }
 as_shown() { # PART: run the transcripts of that part
     block console | awk -v what="$1" '
-        /^\$ / { on = what == "python" ? /python3/ : what == "c++" ? /c\+\+|\/dot/ : !/python3|c\+\+|\/dot/ } on' >"$work/shown"
+        /^\$ / { on = what == "c++" ? /c\+\+|\/dot/ : !/c\+\+|\/dot/ } on' >"$work/shown"
     : >"$work/errors"
     [ -s "$work/shown" ] && transcript "$work/shown" >"$work/printed"
     diff "$work/shown" "$work/printed" || { cat "$work/errors"; return 1; }
 }
 mkdir "$work/here" "$work/bin"
-cp docs/library.c docs/library.py "$work/here" && ln -s "$PWD/samples" "$work/here/samples"
+cp docs/library.c "$work/here" && ln -s "$PWD/samples" "$work/here/samples"
 block cpp >"$work/here/dot.cpp"
 stand_in() { # NAME COMMAND...: make a command NAME that runs COMMAND
     printf '#!/bin/sh\nexec %s "$@"\n' "${*:2}" >"$work/bin/$1" && chmod +x "$work/bin/$1"
@@ -131,18 +131,6 @@ if command -v pkg-config >/dev/null 2>&1; then
 else
     skip 4 "programs against the library: no pkg-config"
 fi
-python=
-for name in python3 /usr/bin/python3; do # the first python3 in PATH may have no numpy
-    [ -n "$python" ] || ! "$name" -c 'import numpy' 2>/dev/null || python=$(command -v "$name")
-done
-case $python,$instruments in
-,*) skip 1 "Python: no python3-numpy" ;;
-*sanitize*) skip 1 "Python: it cannot load a library with sanitizers" ;;
-*)
-    stand_in python3 "$python" -B
-    check "docs/library.py prints what the page shows" as_shown python
-    ;;
-esac
 if command -v c++ >/dev/null 2>&1; then
     check "the headers in C++" c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -x c++ src/gpufilter_tools.h
 else
