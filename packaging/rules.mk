@@ -72,4 +72,15 @@ deb: dist ## Build Debian packages, with CUDA if nvcc is found: gpufilter, libgp
 debcheck: deb ## Rebuild the packages elsewhere, compare the bytes, and run lintian
 	@$(DEB_SETTINGS) packaging/debcheck.sh $(VERSION) $(DIST) $(BUILD)/deb
 
-.PHONY: install uninstall dist distcheck deb debcheck
+# The wheel contains the program on the shared library; wheelcheck compares it with the other one.
+wheel: ## Build a Python wheel of the package, the library and the program: build/wheel/*.whl
+	@PYTHON='$(PYTHON)' .ci/deps wheel $(BUILD)
+	@$(MAKE) --no-print-directory $(ALL_CORES) wheel-built
+
+wheel-built: $(BUILD)/gpufilter-shared $(BUILD)/gpufilter python
+	@PYTHON='$(PYTHON)' packaging/wheel.sh $(VERSION) $(BUILD)
+
+wheelcheck: wheel ## Install the wheel in a new environment, compare it with the program, and run the tests of the package
+	@PYTHON='$(PYTHON)' packaging/try-wheel.sh $(BUILD)/wheel/*.whl $(BUILD)/gpufilter
+
+.PHONY: install uninstall dist distcheck deb debcheck wheel wheel-built wheelcheck
