@@ -185,23 +185,24 @@ gpufilter.smooth_file("a")  # wrong
     assert wrong == [13, 14, 15, 16, 17, 18], done.stdout + done.stderr
 
 
-# ---- docs/python.md -----------------------------------------------------------------------------
+# ---- docs/python.md, README.md ------------------------------------------------------------------
 
 GUIDE = (ROOT / "docs/python.md").read_text()
 
 
-def test_guide_runs(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+def test_pages_run(tmp_path, monkeypatch, page):
     """The blocks run in order, in one directory; some need a GPU or a package, and are skipped."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     scope = {}
-    for block in re.findall(r"^```python\n(.*?)^```", GUIDE, re.M | re.S):
+    for block in re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S):
         if "torch" in block and not has_gpu():
             continue
         if ".plot()" in block and not importlib.util.find_spec("matplotlib"):
             continue
-        exec(compile(block, "docs/python.md", "exec"), scope)
+        exec(compile(block, page, "exec"), scope)
     assert "gpufilter" in scope
 
 

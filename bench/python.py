@@ -1,0 +1,175 @@
+"""Benchmark of the Python package on images in GPU memory: python.py [ROUNDS] (default: 9).
+
+Needs a GPU and PyTorch; compares with kornia, torchvision, a depthwise conv2d of PyTorch,
+cupyx.scipy.ndimage and cv2 (on the CPU) if they are installed. The peers run their nearest
+equivalent: 7 weights along rows, as the default stages of smooth have.
+
+Each row shows the time of a call on the device as a share of that of a copy of the same bytes
+(copy time / call time; both queued together, in turns), and the host time of one call. Medians
+over the rounds.
+"""
+
+import importlib
+import statistics
+import sys
+import time
+
+import numpy as np
+import torch
+
+import gpufilter
+
+CALLS = 100
+WEIGHTS = (0.055, 0.109, 0.2, 0.2, 0.2, 0.145, 0.091)
+
+
+def image(shape, dtype):
+    """Return a slow wave with noise; f32 from 0 to 1."""
+    count = int(np.prod(shape))
+    wave = np.arange(count) // 97 % 200 + np.random.default_rng(1).integers(0, 16, count)
+    scale = {"uint8": 1, "uint16": 257, "float32": 1 / 255}[dtype]
+    return torch.from_numpy((wave * scale).astype(dtype).reshape(shape)).cuda()
+
+
+def timed(call, calls):
+    """Return the seconds of one call on the device and on the host."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    host = time.perf_counter() - start
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / 1000 / calls, host / calls
+
+
+def show(name, size, source, call, rounds, calls=CALLS):
+    """Measure a call against a copy of its image, and print a row."""
+    target = torch.empty_like(source)
+    shares, seconds, hosts = [], [], []
+    for i in range(rounds + 1):
+        copy, _ = timed(lambda: target.copy_(source), calls)
+        one, host = timed(call, calls)
+        if i:  # the first round allocates and compiles
+            shares.append(copy / one)
+            seconds.append(one)
+            hosts.append(host)
+    share, one, host = (statistics.median(x) for x in (shares, seconds, hosts))
+    print(f"{name:34} {size:22} {share:7.3f} {one * 1e6:10.1f} {host * 1e6:9.1f}", flush=True)
+
+
+def module(name):
+    """Import a module, or print that it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        print(f"{name}: not measured ({error})")
+        return None
+
+
+def measure_ours(rounds):
+    """Measure gpufilter on all types and sizes."""
+    big, small = (4000, 6000), (1080, 1920)
+    for shape, dtype in [
+        ((*big, 3), "uint8"),
+        (big, "uint8"),
+        ((*big, 3), "uint16"),
+        ((*big, 3), "float32"),
+        ((*small, 3), "uint8"),
+        ((64, *small, 3), "uint8"),
+        ((64, *small, 3), "float32"),
+    ]:
+        source = image(shape, dtype)
+        out = torch.empty_like(source)
+        size = f"{'x'.join(map(str, shape))} {dtype}"
+        calls = CALLS if len(shape) < 4 else CALLS // 5
+        show("smooth, out=", size, source, lambda: gpufilter.smooth(source, out=out), rounds, calls)
+        show("smooth", size, source, lambda: gpufilter.smooth(source), rounds, calls)
+        if len(shape) < 4:
+            show(
+                'smooth, axis="xy", out=',
+                size,
+                source,
+                lambda: gpufilter.smooth(source, axis="xy", out=out),
+                rounds,
+            )
+
+
+def measure_peers(rounds):
+    """Measure the nearest equivalent of each peer at 24 MP and 2 MP RGB."""
+    kornia, torchvision = module("kornia"), module("torchvision.transforms.functional")
+    cupy, cv2 = module("cupy"), module("cv2")
+    ndimage = cupy and module("cupyx.scipy.ndimage")
+    weights = torch.tensor(WEIGHTS, device="cuda")
+    for height, width in [(4000, 6000), (1080, 1920)]:
+        for dtype in ("uint8", "float32"):
+            size = f"{height}x{width}x3 {dtype}"
+            packed = image((height, width, 3), dtype)
+            planes = packed.permute(2, 0, 1).contiguous()[None]
+            if dtype == "float32":
+                kernel = weights.reshape(1, 1, 1, 7).repeat(3, 1, 1, 1)
+                show(
+                    "torch conv2d, depthwise",
+                    size,
+                    planes,
+                    lambda: torch.nn.functional.conv2d(planes, kernel, padding=(0, 3), groups=3),
+                    rounds,
+                    10,
+                )
+                if kornia:
+                    show(
+                        "kornia filter2d_separable",
+                        size,
+                        planes,
+                        lambda: kornia.filters.filter2d_separable(
+                            planes, weights[None], torch.ones(1, 1, device="cuda"), "replicate"
+                        ),
+                        rounds,
+                        10,
+                    )
+            if torchvision:
+                show(
+                    "torchvision gaussian_blur 7x1",
+                    size,
+                    planes,
+                    lambda: torchvision.gaussian_blur(planes, [7, 1], [1.8, 1.0]),
+                    rounds,
+                    10,
+                )
+            if ndimage:
+                array = cupy.from_dlpack(packed)
+                taps = cupy.asarray(WEIGHTS, dtype="float32")
+                stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
+                with stream:
+                    show(
+                        "cupyx correlate1d",
+                        size,
+                        packed,
+                        lambda: ndimage.correlate1d(array, taps, axis=1, mode="nearest"),
+                        rounds,
+                        10,
+                    )
+            if cv2:
+                host = packed.cpu().numpy()
+                taps_row, one = np.array(WEIGHTS, "float32"), np.ones(1, "float32")
+                seconds = []
+                for _ in range(rounds):
+                    start = time.perf_counter()
+                    cv2.sepFilter2D(host, -1, taps_row, one, borderType=cv2.BORDER_REPLICATE)
+                    seconds.append(time.perf_counter() - start)
+                text = f"cv2 sepFilter2D, {cv2.getNumThreads()} threads"
+                print(f"{text:34} {size:22} {'-':>7} {statistics.median(seconds) * 1e6:10.1f} "
+                      f"{'-':>9}")
+
+
+def main():
+    """Print the table."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 9
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
+    print(f"{'call':34} {'image':22} {'share':>7} {'us':>10} {'host us':>9}")
+    measure_ours(rounds)
+    measure_peers(rounds)
+
+
+main()
