@@ -21,14 +21,14 @@ static gf_engine *open_backend(const char *backend, const gf_format *format, tes
 }
 
 typedef struct comparison {
-    gf_engine *golden, *device;
+    gf_engine *golden;
+    gf_engine *device; /* runs the images in device memory; NULL: open an engine for each */
     const char *backend;
     bool without_cpu; /* ignore the filters' CPU functions */
     uint64_t samples; /* compared */
 } comparison;
 
-/* Compare golden and the backend on one random image (or pair), with random strip heights and
- * threads. */
+/* Compare golden and the backend on one random image (or pair). */
 static bool compare_once(void *context, const gf_filter *filter, const char *text, uint64_t seed) {
     comparison *all = context;
     gf_filter bare = *filter;
@@ -39,14 +39,18 @@ static bool compare_once(void *context, const gf_filter *filter, const char *tex
     if (!test_job_new(&job, all->without_cpu ? &bare : filter, text, format, &random))
         return false;
     test_job_fill(&job, &random);
-    gf_engine_options options;
-    gf_engine *engine = open_backend(all->backend, &format, &random, &options);
-    test_outcome want = test_run(&job, all->golden, 0);
-    test_outcome got = test_run(&job, engine, (size_t)test_below(&random, 40));
-    gf_engine_close(engine);
+    gf_engine_options options = {.backend = all->backend};
+    test_outcome want = test_run(&job, all->golden, 0), got;
+    if (all->device) {
+        got = test_run_device(&job, all->device, &random, NULL);
+    } else { /* with random strip heights and threads */
+        gf_engine *engine = open_backend(all->backend, &format, &random, &options);
+        got = test_run(&job, engine, (size_t)test_below(&random, 40));
+        gf_engine_close(engine);
+        assert_string_equal(got.report.backend, all->backend); /* verify which backend ran */
+    }
     char what[512];
     test_describe(what, &job, seed, &options);
-    assert_string_equal(got.report.backend, all->backend); /* verify which backend ran */
     test_check_outcome(&want, &got, what);
     all->samples += format.width * format.height * format.channels * filter->info.inputs;
     test_outcome_free(&want);
@@ -55,67 +59,39 @@ static bool compare_once(void *context, const gf_filter *filter, const char *tex
     return true;
 }
 
-/* Compare `backend` with golden for all cases. */
-static void compare_all(const char *backend, bool without_cpu, uint64_t rounds) {
-    comparison all = {.golden = test_engine(&(gf_engine_options){.backend = "golden"}),
-                      .backend = backend,
-                      .without_cpu = without_cpu};
+/* Compare a backend with golden for all cases. */
+static void compare_all(comparison all, uint64_t rounds) {
+    all.golden = test_engine(&(gf_engine_options){.backend = "golden"});
     const uint64_t images = test_each_case(compare_once, &all, rounds, true);
     gf_engine_close(all.golden);
-    print_message("%s: %" PRIu64 " images, %" PRIu64 " samples compared, 0 differences\n", backend,
-                  images, all.samples);
+    print_message("%s: %" PRIu64 " images, %" PRIu64 " samples compared, 0 differences\n",
+                  all.backend, images, all.samples);
 }
 
 static void cpu_equals_golden(void **state) {
     (void)state;
-    compare_all("cpu", false, test_rounds(12));
+    compare_all((comparison){.backend = "cpu"}, test_rounds(12));
 }
 
 /* Filters without a CPU function: golden computes strips. */
 static void golden_strips_equal_golden(void **state) {
     (void)state;
-    compare_all("cpu", true, test_rounds(12) / 4 + 1);
+    compare_all((comparison){.backend = "cpu", .without_cpu = true}, test_rounds(12) / 4 + 1);
 }
 
 static void cuda_equals_golden(void **state) {
     (void)state;
     test_needs_gpu();
-    compare_all("cuda", false, test_rounds(12));
+    compare_all((comparison){.backend = "cuda"}, test_rounds(12));
 }
 
-/* Compare golden and gf_run_device on one random image, or pair. */
-static bool compare_in_device_memory(void *context, const gf_filter *filter, const char *text,
-                                     uint64_t seed) {
-    comparison *all = context;
-    test_random random = test_seeded(seed);
-    const gf_format format = test_format(&random);
-    test_job job;
-    if (!test_job_new(&job, filter, text, format, &random))
-        return false;
-    test_job_fill(&job, &random);
-    test_outcome want = test_run(&job, all->golden, 0);
-    test_outcome got = test_run_device(&job, all->device, &random, NULL);
-    char what[512];
-    test_describe(what, &job, seed, &(gf_engine_options){.backend = "device memory"});
-    test_check_outcome(&want, &got, what);
-    all->samples += format.width * format.height * format.channels * filter->info.inputs;
-    test_outcome_free(&want);
-    test_outcome_free(&got);
-    test_job_free(&job);
-    return true;
-}
-
+/* Images in device memory, with random strides and alignments. */
 static void device_memory_equals_golden(void **state) {
     (void)state;
     test_needs_gpu();
-    comparison all = {.golden = test_engine(&(gf_engine_options){.backend = "golden"}),
-                      .device = test_engine(&(gf_engine_options){.backend = "cuda"})};
-    const uint64_t images = test_each_case(compare_in_device_memory, &all, test_rounds(12), true);
-    gf_engine_close(all.golden);
-    gf_engine_close(all.device);
-    print_message("device memory: %" PRIu64 " images, %" PRIu64
-                  " samples compared, 0 differences\n",
-                  images, all.samples);
+    gf_engine *device = test_engine(&(gf_engine_options){.backend = "cuda"});
+    compare_all((comparison){.backend = "device memory", .device = device}, test_rounds(12));
+    gf_engine_close(device);
 }
 
 /* Compute one strip at every SIMD level, each in a random number of parts. */

@@ -1,0 +1,280 @@
+/* gf_run_device without a device: golden replaces the kernels, on host memory. Checks what device.c
+ * does: arguments, images per launch, results, and the jobs that an engine keeps. */
+#include "engine/engine.h"
+#include "job.h"
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+typedef struct fake_job {
+    const gf_filter *filter;
+    const gf_plan *plan;
+} fake_job;
+
+static int open_jobs, opened_jobs, launches;
+
+static gf_status fake_open_job(void *state, const gf_filter *filter, const gf_plan *plan,
+                               const gf_plan *before, void **out, gf_error *error) {
+    (void)state, (void)before, (void)error;
+    fake_job *job = malloc(sizeof *job);
+    assert_non_null(job);
+    *job = (fake_job){filter, plan};
+    *out = job;
+    open_jobs++;
+    opened_jobs++;
+    return GF_OK;
+}
+
+static gf_status fake_run(void *state, uint64_t images, uint64_t rows, const gf_pixels *in,
+                          const gf_out_pixels *out, void *stream, gf_device_part **part,
+                          gf_error *error) {
+    const fake_job *job = state;
+    const gf_plan *plan = job->plan;
+    const uint64_t height = plan->in.height;
+    (void)stream;
+    launches++;
+    if (job->filter->measure) {
+        const size_t payload = plan->has_payload ? job->filter->payload->bytes(plan, rows) : 0;
+        *part = calloc(1, sizeof **part);
+        assert_non_null(*part);
+        (*part)->records = (gf_rows){calloc(rows, plan->record + 1), plan->record, 0, rows};
+        (*part)->state = calloc(1, (size_t)plan->state_bytes + 1);
+        (*part)->payload = payload ? calloc(1, payload) : NULL;
+    }
+    for (uint64_t i = 0; i < images; i++)
+        for (uint64_t y = 0; y < rows; y += height) { /* images without a gap */
+            const gf_pixels *from = in + i * plan->inputs;
+            gf_strip strip = {
+                .in = {(unsigned char *)from->data + y * from->stride, from->stride, 0, height}};
+            if (plan->inputs == 2)
+                strip.second = (gf_rows){(unsigned char *)from[1].data + y * from[1].stride,
+                                         from[1].stride, 0, height};
+            if (plan->out.width)
+                strip.out = (gf_rows){(unsigned char *)out[i].data + y * out[i].stride,
+                                      out[i].stride, 0, height};
+            else
+                strip.out =
+                    (gf_rows){(*part)->records.data + y * plan->record, plan->record, 0, height};
+            if (part && *part) {
+                strip.state = (*part)->state;
+                strip.payload = (*part)->payload;
+            }
+            if (job->filter->golden(plan, &strip, error))
+                return GF_FAILED;
+        }
+    return GF_OK;
+}
+
+static gf_status fake_wait(void *job, gf_device_part *part, gf_error *error) {
+    (void)job, (void)part, (void)error;
+    return GF_OK;
+}
+
+static void fake_release(void *job, gf_device_part *part) {
+    (void)job;
+    free(part->records.data);
+    free(part->state);
+    free(part->payload);
+    free(part);
+}
+
+static void fake_close_job(void *job) {
+    open_jobs--;
+    free(job);
+}
+
+static gf_status fake_open(const gf_engine_options *options, void **state, gf_error *error) {
+    (void)options, (void)error;
+    *state = NULL;
+    return GF_OK;
+}
+
+static void fake_close(void *state) {
+    (void)state;
+}
+
+static const gf_device_functions fake_device = {fake_open_job, fake_run, fake_wait, fake_release,
+                                                fake_close_job};
+static const gf_backend fake_backend = {
+    .name = "cuda", .open = fake_open, .close = fake_close, .device = &fake_device};
+
+static gf_engine *fake_engine(void) {
+    return test_engine(&(gf_engine_options){.backend = "cuda"});
+}
+
+static int start(void **state) {
+    (void)state;
+    gf_engine_stand_in(&fake_backend);
+    open_jobs = opened_jobs = launches = 0;
+    return 0;
+}
+
+static int stop(void **state) {
+    (void)state;
+    gf_engine_stand_in(NULL);
+    return open_jobs;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+enum { COUNT = 5, WIDTH = 9, HEIGHT = 7, BYTES = WIDTH * HEIGHT };
+static const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
+
+/* Run images `gap` bytes apart, and check results and the number of launches. */
+static void check_batch(const char *name, const char *text, size_t gap, int expected) {
+    static unsigned char from[2 * COUNT * (BYTES + 16)], to[COUNT * (BYTES + 16)];
+    const gf_filter *filter = gf_filter_find(name);
+    const uint32_t inputs = filter->info.inputs;
+    gf_settings *settings = test_settings(filter, text);
+    gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
+    gf_engine *engine = fake_engine();
+    gf_pixels in[2 * COUNT];
+    gf_out_pixels out[COUNT];
+    gf_result *results[COUNT];
+    gf_error error = {0};
+    test_random random = test_seeded(gap + 1);
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (unsigned char)test_below(&random, 256);
+    memset(to, TEST_PAINT, sizeof to);
+    for (size_t i = 0; i < COUNT; i++) {
+        for (uint32_t k = 0; k < inputs; k++)
+            in[i * inputs + k] = (gf_pixels){from + (k * COUNT + i) * (BYTES + gap), WIDTH};
+        out[i] = (gf_out_pixels){to + i * (BYTES + gap), WIDTH};
+    }
+    launches = 0;
+    if (gf_run_device_batch(engine, filter, settings, &format, COUNT, in, out, NULL,
+                            filter->measure ? results : NULL, &error))
+        fail_msg("%s '%s': %s", name, text, error.message);
+    assert_int_equal(launches, expected);
+    for (size_t i = 0; i < COUNT; i++) {
+        unsigned char want[BYTES];
+        gf_result *result;
+        assert_int_equal(gf_run_memory(golden, filter, settings, &format, in + i * inputs,
+                                       filter->measure ? NULL : want, WIDTH, &result, NULL, NULL),
+                         GF_OK);
+        if (!filter->measure) {
+            assert_memory_equal(out[i].data, want, BYTES);
+            assert_true(test_painted((unsigned char *)out[i].data + BYTES,
+                                     (unsigned char *)out[i].data + BYTES + gap));
+            continue;
+        }
+        assert_true(test_same_result(result, results[i], name));
+        gf_result_free(result);
+        gf_result_free(results[i]);
+    }
+    gf_engine_close(engine);
+    gf_engine_close(golden);
+    gf_settings_free(settings);
+}
+
+static void batches_take_few_launches(void **state) {
+    (void)state;
+    check_batch("smooth", "", 0, 1);
+    check_batch("smooth", "", 3, 1);
+    check_batch("smooth", "axis=xy", 0, 1);
+    check_batch("axis-sum", "", 0, 1);
+    check_batch("axis-sum", "", 3, COUNT);
+    check_batch("axis-sum", "axis=y", 0, COUNT);
+    check_batch("dot", "", 0, 1);
+    check_batch("dot", "", 16, COUNT);
+    check_batch("hist", "bins=4 extract=1,3", 0, COUNT);
+}
+
+static void engines_keep_sixteen_jobs(void **state) {
+    (void)state;
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(filter, ""), *other = test_settings(filter, "radius=1");
+    gf_engine *engine = fake_engine();
+    unsigned char in[40], out[40];
+    memset(in, 7, sizeof in);
+    for (int round = 0; round < 3; round++)
+        for (uint64_t width = 1; width <= 8; width++) {
+            const gf_format row = {width, 1, 1, GF_U8};
+            const gf_pixels image = {in, width};
+            for (int s = 0; s < 2; s++)
+                assert_int_equal(gf_run_device(engine, filter, s ? other : settings, &row, &image,
+                                               out, width, NULL, NULL, NULL),
+                                 GF_OK);
+        }
+    assert_int_equal(opened_jobs, 16); /* each later call finds its job */
+    for (uint64_t width = 9; width <= 12; width++)
+        assert_int_equal(gf_run_device(engine, filter, settings, &(gf_format){width, 1, 1, GF_U8},
+                                       &(gf_pixels){in, width}, out, width, NULL, NULL, NULL),
+                         GF_OK);
+    assert_int_equal(open_jobs, 16);
+    assert_int_equal(opened_jobs, 20);
+    /* The jobs of widths 1 and 2 were the oldest ones; width 3 is kept. */
+    for (uint64_t width = 3; width >= 2; width--)
+        assert_int_equal(gf_run_device(engine, filter, settings, &(gf_format){width, 1, 1, GF_U8},
+                                       &(gf_pixels){in, width}, out, width, NULL, NULL, NULL),
+                         GF_OK);
+    assert_int_equal(opened_jobs, 21);
+    gf_engine_close(engine);
+    assert_int_equal(open_jobs, 0);
+    gf_settings_free(settings);
+    gf_settings_free(other);
+}
+
+static void rejects(gf_engine *engine, gf_pixels in, gf_out_pixels out, const char *message) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(filter, "");
+    gf_error error = {0};
+    assert_int_equal(gf_run_device(engine, filter, settings, &format, &in, out.data, out.stride,
+                                   NULL, NULL, &error),
+                     message ? GF_USAGE : GF_OK);
+    if (message && !strstr(error.message, message))
+        fail_msg("expected \"%s\", got \"%s\"", message, error.message);
+    gf_settings_free(settings);
+}
+
+/* Rows of different lengths: a mask has an alpha channel. */
+static void checks_rows_of_both_lengths(gf_engine *engine) {
+    static unsigned char memory[2 * 3 * BYTES];
+    const gf_filter *filter = gf_filter_find("hist");
+    const size_t stride = 3 * WIDTH;
+    gf_settings *settings = test_settings(filter, "bins=8 extract=1 mask=-");
+    for (size_t x = 0; x <= stride; x++) {
+        unsigned char *at = memory + x;
+        assert_int_equal(gf_run_device(engine, filter, settings, &format,
+                                       &(gf_pixels){memory, stride}, at, stride, NULL, NULL, NULL),
+                         x == WIDTH ? GF_OK : GF_USAGE);
+        assert_int_equal(gf_run_device(engine, filter, settings, &format, &(gf_pixels){at, stride},
+                                       memory, stride, NULL, NULL, NULL),
+                         x == 2 * WIDTH ? GF_OK : GF_USAGE);
+    }
+    gf_settings_free(settings);
+}
+
+static void rejects_wrong_images(void **state) {
+    (void)state;
+    static unsigned char memory[4 * BYTES], to[BYTES];
+    gf_engine *engine = fake_engine();
+    const gf_out_pixels out = {to, WIDTH};
+    rejects(engine, (gf_pixels){NULL, WIDTH}, out, "the input is NULL");
+    rejects(engine, (gf_pixels){memory, WIDTH}, (gf_out_pixels){NULL, WIDTH}, "the output is NULL");
+    rejects(engine, (gf_pixels){memory, WIDTH - 1}, out, "smaller than a row");
+    rejects(engine, (gf_pixels){memory, SIZE_MAX / 2}, out, "too large");
+    /* Images side by side: the output begins `apart` bytes after the input. */
+    for (int apart = 0; apart <= 2 * WIDTH; apart++) {
+        const char *message = apart == WIDTH ? NULL : "overlaps";
+        rejects(engine, (gf_pixels){memory, 2 * WIDTH}, (gf_out_pixels){memory + apart, 2 * WIDTH},
+                message);
+        rejects(engine, (gf_pixels){memory + apart, 2 * WIDTH}, (gf_out_pixels){memory, 2 * WIDTH},
+                message);
+    }
+    rejects(engine, (gf_pixels){memory, WIDTH}, (gf_out_pixels){memory + BYTES, WIDTH}, NULL);
+    rejects(engine, (gf_pixels){memory, WIDTH}, (gf_out_pixels){memory + BYTES - 1, WIDTH},
+            "overlaps");
+    rejects(engine, (gf_pixels){memory + BYTES, WIDTH}, (gf_out_pixels){memory, 2 * WIDTH},
+            "overlaps");
+    checks_rows_of_both_lengths(engine);
+    gf_engine_close(engine);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(batches_take_few_launches, start, stop),
+        cmocka_unit_test_setup_teardown(engines_keep_sixteen_jobs, start, stop),
+        cmocka_unit_test_setup_teardown(rejects_wrong_images, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
