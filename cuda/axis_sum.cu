@@ -55,6 +55,7 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sum
     __shared__ uint32_t tile[samples][ACROSS];
     const uint32_t across = threadIdx.x % ACROSS;
     const uint64_t at = (static_cast<uint64_t>(blockIdx.x) * ACROSS + across) * 16;
+    gf_wait_for_stream();
     for (uint64_t top = static_cast<uint64_t>(blockIdx.y) * a.chunk; top < a.rows;
          top += static_cast<uint64_t>(gridDim.y) * a.chunk) {
         for (uint32_t i = threadIdx.x; i < ACROSS * samples; i += GF_BLOCK)
@@ -105,7 +106,7 @@ static void gf_run_integer_columns(gf_column_sums a, cudaStream_t stream) {
     const uint64_t chunks = gf_divide_up(a.rows, a.chunk);
     const dim3 grid(static_cast<unsigned>(tiles),
                     static_cast<unsigned>(chunks < 65535 ? chunks : 65535));
-    gf_sum_integer_columns<T, ACROSS><<<grid, GF_BLOCK, 0, stream>>>(a);
+    gf_launch_kernel(gf_sum_integer_columns<T, ACROSS>, grid, GF_BLOCK, 0, stream, a);
 }
 
 // ---- f32 ----------------------------------------------------------------------------------------
@@ -149,6 +150,7 @@ static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_colum
         else
             __syncthreads();
     };
+    gf_wait_for_stream();
     for (uint32_t slot = 0; slot < GF_STAGES; slot++)
         fetch(slot);
     double *state = static_cast<double *>(a.state) + left + t;
@@ -179,7 +181,7 @@ static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_colum
 
 template <int WARPS> static void gf_run_f32_columns(const gf_column_sums &a, cudaStream_t stream) {
     const unsigned tiles = static_cast<unsigned>(gf_divide_up(a.samples, 32 * WARPS));
-    gf_sum_f32_columns<WARPS><<<tiles, 32 * WARPS, 0, stream>>>(a);
+    gf_launch_kernel(gf_sum_f32_columns<WARPS>, tiles, 32 * WARPS, 0, stream, a);
 }
 
 // ---- launch -------------------------------------------------------------------------------------
@@ -211,15 +213,12 @@ static gf_status axis_sum_launch(const gf_plan *head, const gf_strip *strip, voi
                                  void *stream_handle, gf_error *error) {
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     const gf_axis_sum_plan *plan = reinterpret_cast<const gf_axis_sum_plan *>(head);
-    cudaError_t result = cudaSuccess;
-    if (plan->columns) {
+    if (plan->columns)
         gf_for_type(head->in.type,
                     [&](auto sample) { axis_sum_columns<decltype(sample)>(head, strip, stream); });
-        result = cudaGetLastError();
-    } else {
-        result = gf_launch_rows<1>(head, strip, plan->measured, stream);
-    }
-    return gf_cuda_check(result, "axis-sum", error);
+    else
+        gf_launch_rows<1>(head, strip, plan->measured, stream);
+    return gf_cuda_check(cudaGetLastError(), "axis-sum", error);
 }
 
-extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, 0, false};
+extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, 0, true};

@@ -14,13 +14,25 @@ struct gf_compare_args {
     const unsigned char *a, *b;
     size_t in_stride;
     unsigned char *out, *records; // image row and record of the first row
-    size_t out_stride;
+    size_t out_stride, record_stride;
     uint64_t width, rows, row_bytes;
     gf_partition partition;
+    gf_images<3> images; // two inputs and the output; rows: of all images in order
 };
 
 GF_DEVICE gf_compare_record *record_at(const gf_compare_args &args, uint64_t y) {
-    return reinterpret_cast<gf_compare_record *>(args.records + y * args.out_stride);
+    return reinterpret_cast<gf_compare_record *>(args.records + y * args.record_stride);
+}
+
+// Row y of both inputs.
+struct compare_pair {
+    const unsigned char *a, *b;
+};
+
+GF_DEVICE compare_pair compare_pair_at(const gf_compare_args &args, uint64_t y) {
+    const gf_image_row row = gf_find_row(args.images, y);
+    return {args.a + args.images.at[0][row.image] + row.y * args.in_stride,
+            args.b + args.images.at[1][row.image] + row.y * args.in_stride};
 }
 
 GF_DEVICE gf_compare_record no_difference() {
@@ -148,14 +160,16 @@ GF_DEVICE unsigned long long compare_combine(unsigned long long x, Operation ope
 // compare_end_records then stores the values. Shared memory: at most 192 B. Registers: 61 to 69
 // (sm_90), 3 or 4 resident blocks.
 template <typename T, int GROUP>
-__global__ void __launch_bounds__(GF_BLOCK) compare_rows(gf_compare_args args) {
+__global__ void __launch_bounds__(GF_BLOCK)
+    compare_rows(const __grid_constant__ gf_compare_args args) {
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
+    gf_wait_for_stream();
     for (uint64_t at = static_cast<uint64_t>(blockIdx.x) * groups; at < args.partition.units;
          at += static_cast<uint64_t>(gridDim.x) * groups) {
         const gf_unit unit =
             gf_unit_at<GROUP == GF_BLOCK>(args.partition, args.row_bytes, at + threadIdx.x / GROUP);
-        const unsigned char *const row[2] = {args.a + unit.y * args.in_stride + unit.begin,
-                                             args.b + unit.y * args.in_stride + unit.begin};
+        const compare_pair pair = compare_pair_at(args, unit.y);
+        const unsigned char *const row[2] = {pair.a + unit.begin, pair.b + unit.begin};
         compare_counts<T> counts;
         unsigned long long first = UINT64_MAX; // index of a vector in the unit
         gf_walk<2, GROUP, 4>(row, unit.bytes, lane,
@@ -203,7 +217,9 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_rows(gf_compare_args args) {
 }
 
 // Initialize the records of rows in pieces. One thread per row; 10 registers (sm_90).
-__global__ void __launch_bounds__(GF_BLOCK) compare_start_records(gf_compare_args args) {
+__global__ void __launch_bounds__(GF_BLOCK)
+    compare_start_records(const __grid_constant__ gf_compare_args args) {
+    gf_wait_for_stream();
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
     if (y < args.rows)
         *record_at(args, y) = no_difference();
@@ -211,14 +227,16 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_start_records(gf_compare_arg
 
 // Look up the first differing values of rows in pieces. One thread per row; 12 registers (sm_90).
 template <typename T>
-__global__ void __launch_bounds__(GF_BLOCK) compare_end_records(gf_compare_args args) {
+__global__ void __launch_bounds__(GF_BLOCK)
+    compare_end_records(const __grid_constant__ gf_compare_args args) {
+    gf_wait_for_stream();
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
     if (y >= args.rows || record_at(args, y)->differing == 0)
         return;
     gf_compare_record *record = record_at(args, y);
-    const uint64_t at = y * args.in_stride + record->first * sizeof(T);
-    record->a = sample_bits_at<T>(args.a + at);
-    record->b = sample_bits_at<T>(args.b + at);
+    const compare_pair pair = compare_pair_at(args, y);
+    record->a = sample_bits_at<T>(pair.a + record->first * sizeof(T));
+    record->b = sample_bits_at<T>(pair.b + record->first * sizeof(T));
 }
 
 // ---- picture ------------------------------------------------------------------------------------
@@ -284,24 +302,29 @@ GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixe
 // cache, because compare_rows has just read the same strip; writes 3 bytes per pixel. Registers: 32
 // to 62 (sm_90).
 template <typename T, int CHANNELS, int UNROLL>
-__global__ void __launch_bounds__(GF_BLOCK) compare_draw_rows(gf_compare_args d) {
+__global__ void __launch_bounds__(GF_BLOCK)
+    compare_draw_rows(const __grid_constant__ gf_compare_args d) {
     __shared__ uint4 staged[GF_BLOCK / 32][SEGMENT * 3 / 16];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     uint32_t *stage = reinterpret_cast<uint32_t *>(staged[warp]);
     const uint64_t segments = (d.width + UNROLL * SEGMENT - 1) / (UNROLL * SEGMENT);
+    gf_wait_for_stream();
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + warp;
          i < segments * d.rows; i += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
         const uint64_t y = i / segments, begin = i % segments * (UNROLL * SEGMENT);
+        const compare_pair pair = compare_pair_at(d, y);
         four_pixels<T, CHANNELS> a[UNROLL], b[UNROLL];
         int n[UNROLL];
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
             const uint64_t x = begin + k * SEGMENT + 4 * lane;
-            const size_t at = y * d.in_stride + x * CHANNELS * sizeof(T);
+            const size_t at = x * CHANNELS * sizeof(T);
             n[k] = x + 4 <= d.width ? 4 : x < d.width ? static_cast<int>(d.width - x) : 0;
-            a[k].load(d.a + at, n[k]);
-            b[k].load(d.b + at, n[k]);
+            a[k].load(pair.a + at, n[k]);
+            b[k].load(pair.b + at, n[k]);
         }
+        const gf_image_row row = gf_find_row(d.images, y);
+        unsigned char *const to = d.out + d.images.at[2][row.image] + row.y * d.out_stride;
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
             const uint64_t left = begin + k * SEGMENT;
@@ -309,7 +332,7 @@ __global__ void __launch_bounds__(GF_BLOCK) compare_draw_rows(gf_compare_args d)
 #pragma unroll
             for (int pixel = 0; pixel < 4; pixel++)
                 rgb[pixel] = draw_pixel(a[k], b[k], pixel);
-            unsigned char *out = d.out + y * d.out_stride + 3 * left;
+            unsigned char *out = to + 3 * left;
             if (left + SEGMENT <= d.width) {
                 stage[3 * lane] = rgb[0] | rgb[1] << 24;
                 stage[3 * lane + 1] = rgb[1] >> 8 | rgb[2] << 16;
@@ -336,37 +359,40 @@ static void compare_records(const gf_compare_args &args, cudaStream_t stream) {
     const bool split = args.partition.pieces > 1;
     const unsigned blocks = static_cast<unsigned>(gf_divide_up(args.rows, GF_BLOCK));
     if (split)
-        compare_start_records<<<blocks, GF_BLOCK, 0, stream>>>(args);
+        gf_launch_kernel(compare_start_records, blocks, GF_BLOCK, 0, stream, args);
     gf_for_group(args.partition.group, [&](auto group) {
-        compare_rows<T, decltype(group)::value>
-            <<<gf_partition_grid(args.partition), GF_BLOCK, 0, stream>>>(args);
+        gf_launch_kernel(compare_rows<T, decltype(group)::value>, gf_partition_grid(args.partition),
+                         GF_BLOCK, 0, stream, args);
     });
     if (split)
-        compare_end_records<T><<<blocks, GF_BLOCK, 0, stream>>>(args);
+        gf_launch_kernel(compare_end_records<T>, blocks, GF_BLOCK, 0, stream, args);
 }
 
 template <typename T, int CHANNELS>
 static void compare_draw(const gf_compare_args &args, cudaStream_t stream) {
     const int bytes = CHANNELS * sizeof(T), unroll = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
     const uint64_t segments = gf_divide_up(args.width, unroll * SEGMENT);
-    compare_draw_rows<T, CHANNELS, unroll>
-        <<<gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream>>>(args);
+    gf_launch_kernel(compare_draw_rows<T, CHANNELS, unroll>,
+                     gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream, args);
 }
 
 static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void *,
                                 void *stream_handle, gf_error *error) {
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     const gf_rows a = gf_strip_input(strip, plan->inputs, 0),
-                  b = gf_strip_input(strip, plan->inputs, 1);
+                  b = gf_strip_input(strip, plan->inputs, 1),
+                  records = gf_strip_records(plan, strip);
     gf_compare_args args = {};
     args.a = gf_row(&a, strip->out.y0);
     args.b = gf_row(&b, strip->out.y0);
     args.in_stride = strip->in.stride;
     args.out = strip->out.data;
-    args.records = strip->out.data + gf_record_offset(plan);
     args.out_stride = strip->out.stride;
+    args.records = records.data;
+    args.record_stride = records.stride;
     args.width = plan->in.width;
-    args.rows = strip->out.rows;
+    args.images = gf_images_of<3>(plan, strip);
+    args.rows = records.rows * args.images.count;
     args.row_bytes = gf_row_bytes(&plan->in);
     args.partition = gf_partition_rows(args.rows, args.row_bytes, 2);
     gf_for_type(plan->in.type, [&](auto sample) {
@@ -380,4 +406,4 @@ static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void
     return gf_cuda_check(cudaGetLastError(), "compare", error);
 }
 
-extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch, nullptr, 0, false};
+extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch, nullptr, 0, true};

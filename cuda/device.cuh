@@ -84,37 +84,58 @@ template <auto KERNEL> static uint64_t gf_resident_blocks(int threads) {
     return static_cast<uint64_t>(gf_sm_count()) * (per_sm > 0 ? per_sm : 1);
 }
 
-// Return the __CUDA_ARCH__ / 10 of a kernel's code on the current device; 0: unknown.
-template <typename Kernel> static uint32_t gf_code_version(Kernel kernel) {
-    cudaFuncAttributes code;
-    if (cudaFuncGetAttributes(&code, kernel) == cudaSuccess)
-        return static_cast<uint32_t>(code.ptxVersion);
-    cudaGetLastError();
-    return 0;
-}
+// Return the __CUDA_ARCH__ / 10 of a kernel's code on the current device; 0: unknown. All kernels
+// are compiled for the same architectures, therefore any kernel represents the others.
+uint32_t gf_code_version(const void *kernel);
+
+// A launch of any kernel.
+struct gf_launch {
+    const void *kernel;
+    dim3 grid;
+    unsigned block;
+    size_t shared; // bytes
+    void *const *arguments;
+    const size_t *sizes; // of the arguments, in bytes
+    size_t count;        // number of arguments
+};
+
+// Launch a kernel, or record it (launch.cu). The caller checks cudaGetLastError.
+void gf_launch_any(const gf_launch &launch, cudaStream_t stream);
 
 // Launch a kernel whose blocks may start before the previous kernel of the stream has completed:
 // when its last blocks have finished, but their writes may not be visible yet. The blocks are then
 // ready when the memory is, which saves most of the gap between two short kernels. In the kernel,
 // each thread must call gf_wait_for_stream before its first access to global memory.
-// Code for devices before sm_90 cannot wait: it is launched as usual. All kernels are compiled for
-// the same architectures, therefore one kernel of a type represents the others.
 template <typename... Parameters, typename... Arguments>
 static void gf_launch_kernel(void (*kernel)(Parameters...), dim3 grid, unsigned block,
                              size_t shared, cudaStream_t stream, const Arguments &...arguments) {
-    const uint32_t version = gf_per_device([kernel](int) { return gf_code_version(kernel); });
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = dim3(block);
-    config.dynamicSmemBytes = shared;
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = version >= 90 ? 1 : 0;
-    cudaLaunchKernelEx(&config, kernel, arguments...); // the caller checks cudaGetLastError
+    const auto launch = [&](Parameters... values) {
+        void *const pointers[] = {&values...};
+        const size_t sizes[] = {sizeof values...};
+        gf_launch_any({reinterpret_cast<const void *>(kernel), grid, block, shared, pointers, sizes,
+                       sizeof...(values)},
+                      stream);
+    };
+    launch(arguments...);
 }
+
+// Sequence of kernel launches that is repeated as a CUDA graph: the launch of a graph takes less
+// host time than that of two kernels. Between gf_sequence_begin and gf_sequence_end, the kernels
+// that the thread passes to gf_launch_kernel are recorded and not launched. The first recording
+// creates the graph. Each later one updates the kernels whose arguments have changed.
+struct gf_sequence;
+
+// Return a new sequence; NULL if out of memory.
+gf_sequence *gf_sequence_new();
+void gf_sequence_free(gf_sequence *sequence);
+
+// Start to record. aside: a stream without work, for launches by other means, which a sequence
+// cannot have. Returns false if an earlier recording has failed.
+bool gf_sequence_begin(gf_sequence *sequence, cudaStream_t aside);
+// Stop recording. Returns whether the graph is complete: it has at least two kernels, the same ones
+// in every recording, and no other launches. If not, nothing was launched.
+bool gf_sequence_end(gf_sequence *sequence, cudaStream_t aside);
+cudaError_t gf_sequence_launch(const gf_sequence *sequence, cudaStream_t stream);
 
 // Return a / b, rounded up.
 static inline uint64_t gf_divide_up(uint64_t a, uint64_t b) {
@@ -133,6 +154,9 @@ static inline unsigned gf_grid(uint64_t items, uint64_t items_per_block) {
     const uint64_t blocks = gf_divide_up(items, items_per_block), max = 8 * gf_sm_count();
     return static_cast<unsigned>(blocks < max ? blocks : max);
 }
+
+// Queue a kernel that clears the first `words` 8-byte words of each row.
+void gf_clear_rows(const gf_rows &rows, uint32_t words, cudaStream_t stream);
 
 // Call run with a sample of the image's type, to instantiate templates.
 template <typename F> static inline void gf_for_type(gf_type type, F run) {
@@ -172,6 +196,74 @@ GF_DEVICE void gf_wait_for_stream() {
 #if __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize();
 #endif
+}
+
+// ---- division -----------------------------------------------------------------------------------
+
+// Division by an invariant divisor: n / divisor = n * magic >> (32 + shift), for n < 2^31. The
+// magic number of divisor 1 does not fit 32 bits.
+struct gf_divider {
+    uint32_t magic, shift;
+};
+
+static inline gf_divider gf_divider_of(uint64_t divisor) {
+    gf_divider by = {};
+    while (UINT64_C(2) << by.shift < divisor)
+        by.shift++;
+    by.magic =
+        static_cast<uint32_t>((UINT64_C(1) << (32 + by.shift)) / (divisor > 1 ? divisor : 2) + 1);
+    return by;
+}
+
+GF_DEVICE uint32_t gf_divide(uint32_t n, const gf_divider &by) {
+    return __umulhi(n, by.magic) >> by.shift;
+}
+
+// ---- images -------------------------------------------------------------------------------------
+
+// Images of a launch. A kernel numbers their rows consecutively, or has one block row (blockIdx.y)
+// per image. LISTS: number of inputs, and one more if the kernel writes images.
+template <int LISTS> struct gf_images {
+    uint32_t count, rows; // rows: per image, if there are several; less than 2^31 in all
+    gf_divider by;        // divides by rows
+    // Bytes from the first image to each one. The last list may be that of the outputs. Large
+    // parameters slow down a launch, therefore there are no other lists.
+    ptrdiff_t at[LISTS][GF_STRIP_IMAGES];
+};
+
+template <int LISTS>
+static inline gf_images<LISTS> gf_images_of(const gf_plan *plan, const gf_strip *strip) {
+    gf_images<LISTS> images = {};
+    images.count = strip->images > 1 ? strip->images : 1;
+    if (images.count == 1)
+        return images;
+    images.rows = static_cast<uint32_t>(strip->out.rows);
+    images.by = gf_divider_of(images.rows);
+    for (uint32_t i = 0; i < images.count; i++) {
+        const gf_pixels *in = strip->in_list + i * plan->inputs;
+        for (uint32_t k = 0; k < plan->inputs; k++)
+            images.at[k][i] = static_cast<const unsigned char *>(in[k].data) -
+                              static_cast<const unsigned char *>(strip->in_list[k].data);
+        if (plan->out.width)
+            images.at[LISTS - 1][i] =
+                static_cast<unsigned char *>(strip->out_list[i].data) - strip->out.data;
+    }
+    return images;
+}
+
+// A row of an image of a launch.
+struct gf_image_row {
+    uint32_t image;
+    uint64_t y;
+};
+
+// Locate row y of all rows.
+template <int LISTS>
+GF_DEVICE gf_image_row gf_find_row(const gf_images<LISTS> &images, uint64_t y) {
+    if (images.count == 1)
+        return {0, y};
+    const uint32_t row = static_cast<uint32_t>(y), image = gf_divide(row, images.by);
+    return {image, row - image * images.rows};
 }
 
 // ---- samples ------------------------------------------------------------------------------------

@@ -3,12 +3,11 @@
 
 #include "dot/dot.h"
 
-static gf_status dot_launch(const gf_plan *head, const gf_strip *strip, void *, void *stream_handle,
+static gf_status dot_launch(const gf_plan *head, const gf_strip *strip, void *, void *stream,
                             gf_error *error) {
-    const uint32_t measured = reinterpret_cast<const gf_dot_plan *>(head)->measured;
-    return gf_cuda_check(
-        gf_launch_rows<2>(head, strip, measured, static_cast<cudaStream_t>(stream_handle)), "dot",
-        error);
+    gf_launch_rows<2>(head, strip, reinterpret_cast<const gf_dot_plan *>(head)->measured,
+                      static_cast<cudaStream_t>(stream));
+    return gf_cuda_check(cudaGetLastError(), "dot", error);
 }
 
-extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch, nullptr, 0, false};
+extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch, nullptr, 0, true};

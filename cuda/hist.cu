@@ -28,7 +28,7 @@ static void hist_launch_values(HistArgs a, uint32_t channels, hist_u64 *state, u
     hist_join_rows(&a, 16);
     const dim3 grid(hist_cut_common(&a), 1, channels);
     hist_set_max_shared(kernel, shared);
-    kernel<<<grid, HIST_THREADS, shared, stream>>>(a, state, counts);
+    gf_launch_kernel(kernel, grid, HIST_THREADS, shared, stream, a, state, counts);
 }
 
 // Queue a counting kernel. Returns whether it writes counts; with a channel per block it does not.
@@ -69,8 +69,8 @@ static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
                               counters.bytes / 64);
         else
             grid.x = hist_cut_common(&a);
-        kernel<<<grid, threads, counters.bytes, stream>>>(a, counters, state,
-                                                          common ? counts : nullptr);
+        gf_launch_kernel(kernel, grid, threads, counters.bytes, stream, a, counters, state,
+                         common ? counts : nullptr);
     };
     hist_for_layout(a, [&](auto dense, auto many) {
         gf_for_flag(counters.large, [&](auto large) {
@@ -97,6 +97,7 @@ struct HistMask {
 // writes each pixel once. Shared memory: none. Registers: 40 to 48 (sm_90).
 template <typename T>
 __global__ void __launch_bounds__(HIST_THREADS) hist_draw_mask(HistArgs a, HistMask mask) {
+    gf_wait_for_stream();
     const uint64_t pixels = a.width * a.rows;
     const uint64_t step = static_cast<uint64_t>(gridDim.x) * HIST_THREADS;
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * HIST_THREADS + threadIdx.x; i < pixels;
@@ -125,16 +126,17 @@ static void hist_extract_few(const gf_hist_plan *plan, const HistArgs &a, unsign
                              bool counted, uint32_t *counts, hist_u64 *payload,
                              cudaStream_t stream) {
     if (!counted)
-        hist_count_selected<T, DENSE><<<grid, HIST_THREADS, 0, stream>>>(a, counts);
+        gf_launch_kernel(hist_count_selected<T, DENSE>, grid, HIST_THREADS, 0, stream, a, counts);
     if (a.extracts == 1) {
         const auto kernel = hist_select<T, DENSE>;
         hist_set_max_shared(kernel, sizeof(HistPass<T>));
-        kernel<<<grid, HIST_THREADS, sizeof(HistPass<T>), stream>>>(a, hist_window<T>(plan), counts,
-                                                                    payload);
+        gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistPass<T>), stream, a,
+                         hist_window<T>(plan), counts, payload);
     } else {
         const auto kernel = hist_split<T, DENSE>;
         hist_set_max_shared(kernel, sizeof(HistSplitShared<T>));
-        kernel<<<grid, HIST_THREADS, sizeof(HistSplitShared<T>), stream>>>(a, counts, payload);
+        gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistSplitShared<T>), stream, a, counts,
+                         payload);
     }
 }
 
@@ -144,17 +146,18 @@ static gf_status hist_extract_sorted(const HistArgs &a, unsigned grid, void *mem
     const uint64_t n = a.rows * a.samples;
     const HistSortScratch scratch = hist_sort_scratch(n, a.extracts);
     unsigned char *base = static_cast<unsigned char *>(memory);
-    hist_keys<T, DENSE>
-        <<<grid, HIST_THREADS, 0, stream>>>(a, reinterpret_cast<uint32_t *>(base),
-                                            reinterpret_cast<hist_u64 *>(base + scratch.indices));
+    gf_launch_kernel(hist_keys<T, DENSE>, grid, HIST_THREADS, 0, stream, a,
+                     reinterpret_cast<uint32_t *>(base),
+                     reinterpret_cast<hist_u64 *>(base + scratch.indices));
     const gf_status status = hist_sort(memory, n, a.extracts, stream, error);
     if (status)
         return status;
     const unsigned bins = static_cast<unsigned>(gf_divide_up(a.extracts + 1, HIST_THREADS));
-    hist_offsets<<<bins, HIST_THREADS, 0, stream>>>(
-        reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n, a.extracts, payload);
-    hist_collect<T><<<gf_grid(n, HIST_THREADS), HIST_THREADS, 0, stream>>>(
-        a, reinterpret_cast<const hist_u64 *>(base + scratch.sorted_indices), payload);
+    gf_launch_kernel(hist_offsets, bins, HIST_THREADS, 0, stream,
+                     reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n, a.extracts,
+                     payload);
+    gf_launch_kernel(hist_collect<T>, gf_grid(n, HIST_THREADS), HIST_THREADS, 0, stream, a,
+                     reinterpret_cast<const hist_u64 *>(base + scratch.sorted_indices), payload);
     return GF_OK;
 }
 
@@ -187,15 +190,14 @@ static gf_status hist_run(const gf_hist_plan *plan, const gf_strip *strip, const
     bool counted = false;
     gf_status status = GF_OK;
     if (plan->per_row)
-        status = hist_rows<T>(plan, strip, a, stream, error);
+        hist_rows<T>(plan, strip, a, stream);
     else
         counted = hist_launch_count(a, T{}, state, counts, stream);
-    if (plan->mask) {
-        const HistMask mask = {strip->out.data, strip->out.stride, plan->head.out.channels};
-        hist_draw_mask<T>
-            <<<gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS, 0, stream>>>(a, mask);
-    }
-    if (!status && a.extracts)
+    if (plan->mask)
+        gf_launch_kernel(hist_draw_mask<T>, gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS,
+                         0, stream, a,
+                         HistMask{strip->out.data, strip->out.stride, plan->head.out.channels});
+    if (a.extracts)
         status = hist_extract<T>(plan, a, counted, scratch, static_cast<hist_u64 *>(strip->payload),
                                  stream, error);
     return status;
@@ -256,4 +258,4 @@ static gf_status hist_launch(const gf_plan *head, const gf_strip *strip, void *s
     return status ? status : gf_cuda_check(cudaGetLastError(), "hist", error);
 }
 
-extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch, nullptr, 0, false};
+extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch, nullptr, 0, true};

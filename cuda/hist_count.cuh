@@ -89,6 +89,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HistTable<Tables>:
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint32_t sums[Tables * 256], selected[GF_HIST_MAX_LISTED];
     __shared__ uint32_t bin_of[256];
+    gf_wait_for_stream();
     for (uint32_t i = threadIdx.x; i < Table::all / 16; i += HIST_THREADS)
         reinterpret_cast<uint4 *>(hist_shared)[i] = make_uint4(0, 0, 0, 0);
     if (threadIdx.x < GF_HIST_MAX_LISTED)
@@ -270,6 +271,7 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
     constexpr int batch = !Dense ? 1 : Ranged ? 2 : 4;
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
+    gf_wait_for_stream();
     for (uint32_t i = threadIdx.x; i < counters.bytes / 4; i += threads)
         hist_shared[i] = 0;
     if (threadIdx.x < GF_HIST_MAX_LISTED)
@@ -311,6 +313,7 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
 struct HistRecords {
     unsigned char *data; // of the first row
     size_t stride;
+    gf_images<1> images; // rows: of all images in order
     uint32_t pieces; // per row, one per team. Several, and those without counters in shared memory,
                      // add to a zeroed record
     uint64_t piece;  // vectors per piece
@@ -391,7 +394,8 @@ GF_DEVICE void hist_count_piece(const HistArgs &a, const HistCounters &counters,
 // block. Registers: 39 to 64 (sm_90).
 template <typename T, bool Dense, bool Many, uint32_t Team, HistRowsBy By>
 __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_RESIDENT(HIST_BLOCKS) : 2)
-    hist_count_rows(HistArgs a, HistCounters counters, HistRecords records) {
+    hist_count_rows(const HistArgs a, HistCounters counters,
+                    const __grid_constant__ HistRecords records) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint8_t bin_of[256];
     constexpr uint32_t teams = HIST_THREADS / Team;
@@ -405,6 +409,7 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_RESIDEN
         else
             __syncthreads();
     };
+    gf_wait_for_stream();
     if (By == HIST_VALUES) {
         for (uint32_t v = threadIdx.x; v < 256; v += HIST_THREADS)
             bin_of[v] = static_cast<uint8_t>(hist_bin<uint8_t>(a, static_cast<uint8_t>(v)));
@@ -424,8 +429,10 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_RESIDEN
                 table[i] = 0;
             sync();
         }
-        hist_count_piece<T, Dense, Many, Team, By>(a, counters, a.in + y * a.in_stride, begin, end,
-                                                   records.piece, table, record);
+        const gf_image_row at = gf_find_row(records.images, y);
+        const unsigned char *row = a.in + records.images.at[0][at.image] + at.y * a.in_stride;
+        hist_count_piece<T, Dense, Many, Team, By>(a, counters, row, begin, end, records.piece,
+                                                   table, record);
         if constexpr (By == HIST_GLOBAL)
             continue;
         sync();
@@ -466,8 +473,8 @@ static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, HIST_THREADS, shared);
         const uint64_t max = static_cast<uint64_t>(resident > 0 ? resident : 1) * gf_sm_count();
         const uint64_t blocks = gf_divide_up(a.rows * records.pieces, teams);
-        kernel<<<static_cast<unsigned>(blocks < max ? blocks : max), HIST_THREADS, shared,
-                 stream>>>(a, counters, records);
+        gf_launch_kernel(kernel, static_cast<unsigned>(blocks < max ? blocks : max), HIST_THREADS,
+                         shared, stream, a, counters, records);
     });
 }
 
@@ -483,17 +490,19 @@ static void hist_rows_in(const HistArgs &a, bool values, const HistCounters &cou
 }
 
 template <typename T>
-static gf_status hist_rows(const gf_hist_plan *plan, const gf_strip *strip, HistArgs a,
-                           cudaStream_t stream, gf_error *error) {
+static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, HistArgs a,
+                      cudaStream_t stream) {
     const uint64_t min_block_vectors = 2048; // minimum per block
     const uint64_t max = HIST_BLOCKS * gf_sm_count();
+    const gf_rows out = gf_strip_records(&plan->head, strip);
+    const gf_images<1> images = gf_images_of<1>(&plan->head, strip);
+    a.rows *= images.count;
     hist_set_walk(&a, 16 / sizeof(T));
     const uint32_t entries = a.measured * a.counters;
     // Count by value if rows are long enough for the larger table.
     const bool values = sizeof(T) == 1 && hist_used(a) <= 256 && a.vectors > 64;
     HistCounters counters = hist_counters(values ? a.measured * 256 : entries);
-    HistRecords records = {strip->out.data + gf_record_offset(&plan->head), strip->out.stride, 1,
-                           a.vectors, values ? entries : 0};
+    HistRecords records = {out.data, out.stride, images, 1, a.vectors, values ? entries : 0};
     // 8 lanes per short row; one warp per row if there are enough rows for all warps.
     const uint32_t words = counters.count + records.extra, capacity = 56 * 1024 / 4;
     const bool few = a.vectors <= 24 && words < capacity / (HIST_THREADS / 8);
@@ -504,7 +513,7 @@ static gf_status hist_rows(const gf_hist_plan *plan, const gf_strip *strip, Hist
             hist_rows_by<T, 8, HIST_BINS>(a, counters, records, stream);
         else
             hist_rows_in<T, 32>(a, values, counters, records, stream);
-        return GF_OK;
+        return;
     }
     if (a.rows < max && a.vectors > min_block_vectors)
         records.piece = gf_divide_up(a.vectors, gf_divide_up(max, a.rows));
@@ -518,18 +527,12 @@ static gf_status hist_rows(const gf_hist_plan *plan, const gf_strip *strip, Hist
            (counters.bytes > records.piece * 16 || counters.bytes > HIST_SHARED_BUDGET / 2))
         hist_set_copies(&counters, counters.copies / 2);
     const bool global = counters.parts > 1;
-    if (records.pieces > 1 || global) {
-        const gf_status status = gf_cuda_check(
-            cudaMemset2DAsync(records.data, records.stride, 0, plan->head.record, a.rows, stream),
-            "cudaMemset2DAsync", error);
-        if (status)
-            return status;
-    }
+    if (records.pieces > 1 || global)
+        gf_clear_rows({records.data, records.stride, 0, a.rows}, plan->head.record / 8, stream);
     if (global)
         hist_rows_by<T, HIST_THREADS, HIST_GLOBAL>(a, counters, records, stream);
     else
         hist_rows_in<T, HIST_THREADS>(a, values, counters, records, stream);
-    return GF_OK;
 }
 
 #endif

@@ -221,6 +221,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
     hist_select(HistArgs a, HistWindow<T> window, const uint32_t *counts, hist_u64 *payload) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
     HistPass<T> *pass = reinterpret_cast<HistPass<T> *>(hist_shared);
+    gf_wait_for_stream();
     HistWalk walk = hist_walk<T, Dense>(a);
     uint32_t iterations = (hist_iterations(walk) + 1) / 2;
     HistPair<T> pair;
@@ -330,6 +331,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
     hist_count_selected(HistArgs a, uint32_t *counts) {
     __shared__ HistExtracted<T> extracted;
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
+    gf_wait_for_stream();
     hist_set_extracted(a, &extracted);
     if (threadIdx.x < GF_HIST_MAX_LISTED)
         selected[threadIdx.x] = 0;
@@ -410,6 +412,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
     HistExtracted<T> &extracted = shared->extracted;
     HistSplit &split = shared->split;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    gf_wait_for_stream();
     hist_set_extracted(a, &extracted);
     const hist_u64 all = hist_begin_split(a, &split, counts, payload);
     hist_u64 *positions = payload + a.extracts + 1;
@@ -466,6 +469,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
 template <typename T, bool Dense>
 __global__ void __launch_bounds__(HIST_THREADS)
     hist_keys(HistArgs a, uint32_t *keys, hist_u64 *indices) {
+    gf_wait_for_stream();
     for (HistWalk walk = hist_walk<T, Dense>(a); walk.left > 0; hist_step(a, &walk)) {
         const uint4 v = hist_load<T, Dense>(a, walk);
         const uint32_t valid = hist_valid<T>(a, walk);
@@ -484,6 +488,7 @@ __global__ void __launch_bounds__(HIST_THREADS)
 static __global__ void __launch_bounds__(HIST_THREADS)
     hist_offsets(const uint32_t *keys, uint64_t n, uint32_t extracts, hist_u64 *offsets) {
     const uint32_t bin = blockIdx.x * HIST_THREADS + threadIdx.x;
+    gf_wait_for_stream();
     if (bin > extracts)
         return;
     uint64_t from = 0, to = n;
@@ -502,6 +507,7 @@ static __global__ void __launch_bounds__(HIST_THREADS)
 template <typename T>
 __global__ void __launch_bounds__(HIST_THREADS)
     hist_collect(HistArgs a, const hist_u64 *indices, hist_u64 *payload) {
+    gf_wait_for_stream();
     const hist_u64 count = payload[a.extracts];
     hist_u64 *positions = payload + a.extracts + 1;
     T *out = reinterpret_cast<T *>(positions + count);

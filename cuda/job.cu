@@ -68,6 +68,7 @@ GF_DEVICE uint4 copy_shift(const uint4 &a, const uint4 &b, uint32_t skip) {
 // first unit and after the last one are copied singly; loads stay inside the row except for the
 // unit that holds its first byte. Shared memory: none. Registers: 28 (sm_90).
 __global__ void __launch_bounds__(COPY_THREADS) copy_rows(const gf_copy_args a) {
+    gf_wait_for_stream();
     const size_t unit = static_cast<size_t>(blockIdx.x) * COPY_THREADS + threadIdx.x;
     for (uint64_t y = blockIdx.y; y < a.rows; y += gridDim.y) {
         unsigned char *to = a.to + y * a.to_stride;
@@ -90,8 +91,8 @@ __global__ void __launch_bounds__(COPY_THREADS) copy_rows(const gf_copy_args a) 
     }
 }
 
-static gf_status job_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride,
-                               size_t bytes, uint64_t rows, cudaStream_t stream, gf_error *error) {
+static void job_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride,
+                          size_t bytes, uint64_t rows, cudaStream_t stream) {
     const uint64_t units = gf_divide_up(bytes, UNIT), max_rows = 65535;
     const gf_copy_args args = {static_cast<unsigned char *>(to),
                                static_cast<const unsigned char *>(from),
@@ -101,8 +102,7 @@ static gf_status job_copy_rows(void *to, size_t to_stride, const void *from, siz
                                rows};
     const dim3 grid(static_cast<unsigned>(gf_divide_up(units, COPY_THREADS)),
                     static_cast<unsigned>(rows < max_rows ? rows : max_rows));
-    copy_rows<<<grid, COPY_THREADS, 0, stream>>>(args);
-    return gf_cuda_check(cudaGetLastError(), "copy", error);
+    gf_launch_kernel(copy_rows, grid, COPY_THREADS, 0, stream, args);
 }
 
 // ---- jobs ---------------------------------------------------------------------------------------
@@ -114,6 +114,8 @@ struct gf_job_block {
     uintptr_t stream; // see job_stream_key; UNUSED_STREAM: none yet
     unsigned char *memory;
     unsigned char *staged; // aligned copies of inputs and output; NULL until needed
+    // Kernels of a run on one image. By whether the inputs and the output are staged.
+    gf_sequence *sequences[2][2];
 };
 
 // Measurements of one run, on the device and on the host.
@@ -124,8 +126,9 @@ struct gf_job_part {
     unsigned char *device, *host;
     void *payload;        // host memory for a whole payload
     size_t payload_bytes; // size of that memory
-    cudaEvent_t copied;   // everything but the payload is in host memory
-    bool queued;
+    cudaEvent_t ready;    // computed; once fetched: everything but the payload is in host memory
+    uint64_t used;        // rows of the run
+    bool fetched;
 };
 
 struct gf_cuda_job {
@@ -138,7 +141,7 @@ struct gf_cuda_job {
     size_t in_stride, out_stride; // of staged rows
     // Offsets in the memory of a block.
     size_t records_at, refined_at, block_bytes;
-    bool out_staged; // records follow each row: the output is always staged
+    cudaStream_t own; // for copies of measurements
     gf_job_block *blocks;
     gf_job_part *unused;
 };
@@ -207,6 +210,9 @@ static void job_free_blocks(gf_cuda_job *job) {
         job->blocks = block->next;
         cudaFree(block->memory);
         cudaFree(block->staged);
+        for (auto &sequences : block->sequences)
+            for (gf_sequence *sequence : sequences)
+                gf_sequence_free(sequence);
         free(block);
     }
 }
@@ -247,11 +253,13 @@ static void job_close(void *state) {
         job->unused = part->next;
         cudaFree(part->device);
         cudaFreeHost(part->host);
-        if (part->copied)
-            cudaEventDestroy(part->copied);
+        if (part->ready)
+            cudaEventDestroy(part->ready);
         free(part->payload);
         free(part);
     }
+    if (job->own)
+        cudaStreamDestroy(job->own);
     cudaGetLastError(); // clear the error of a failed device
     free(job);
 }
@@ -268,14 +276,16 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
     job->in_row = gf_row_bytes(&plan->in);
     job->out_row = plan->out.width ? gf_row_bytes(&plan->out) : 0;
     job->in_stride = gf_align(job->in_row);
-    job->out_stride = job->out_row ? gf_out_stride(plan) : 0;
-    job->out_staged = job->out_row && plan->record;
+    job->out_stride = gf_align(job->out_row);
     gf_job_scope scope;
     gf_status status = scope.enter(job->device, error);
     if (!status)
         status = driver_open(&job->driver, error);
     if (!status && job->driver.current_context(&job->context) != CUDA_SUCCESS)
         status = gf_fail(error, GF_NO_BACKEND, "cuda: device %d has no context", job->device);
+    if (!status)
+        status = gf_cuda_check(cudaStreamCreateWithFlags(&job->own, cudaStreamNonBlocking),
+                               "cudaStreamCreate", error);
     if (!status) {
         size_t scratch = job_filter_scratch(filter, plan);
         if (before)
@@ -285,13 +295,10 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
         job->refined_at = job->records_at + gf_align(records);
         job->block_bytes = job->refined_at + gf_align(filter->cuda->refined_bytes);
         gf_job_block *block;
-        status = job_add_block(job, UNUSED_STREAM, nullptr, &block, error);
-        if (!status && job->out_staged)
-            status = job_add_staged(job, block, nullptr, error);
+        status = job_add_block(job, UNUSED_STREAM, job->own, &block, error);
     }
-    // Streams of the caller may not wait for the default stream.
-    if (!status)
-        status = gf_cuda_check(cudaStreamSynchronize(nullptr), "device memory", error);
+    if (!status) // streams of the caller do not wait for this one
+        status = gf_cuda_check(cudaStreamSynchronize(job->own), "device memory", error);
     if (status) {
         job_close(job);
         return status;
@@ -388,13 +395,46 @@ static gf_job_sizes job_sizes(const gf_cuda_job *job, uint64_t rows) {
     return sizes;
 }
 
+// Start to copy the measurements, except the payload, to the host, and then to clear the state: the
+// memory is ready for the next run.
+static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
+    const gf_cuda_job *job = static_cast<const gf_cuda_job *>(state);
+    gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
+    if (part->fetched)
+        return GF_OK;
+    const gf_job_sizes sizes = job_sizes(job, part->rows);
+    const size_t records = static_cast<size_t>(part->used) * job->plan->record;
+    const size_t rest = sizes.state + sizes.head;
+    gf_job_scope scope;
+    gf_status status = scope.enter(job->device, error);
+    if (!status)
+        status = gf_cuda_check(cudaStreamWaitEvent(job->own, part->ready, 0), "cudaStreamWaitEvent",
+                               error);
+    if (!status && records)
+        status = gf_cuda_check(
+            cudaMemcpyAsync(part->host, part->device, records, cudaMemcpyDeviceToHost, job->own),
+            "download", error);
+    if (!status && rest)
+        status =
+            gf_cuda_check(cudaMemcpyAsync(part->host + sizes.records, part->device + sizes.records,
+                                          rest, cudaMemcpyDeviceToHost, job->own),
+                          "download", error);
+    if (!status && sizes.state)
+        status =
+            gf_cuda_check(cudaMemsetAsync(part->device + sizes.records, 0, sizes.state, job->own),
+                          "cudaMemset", error);
+    if (!status)
+        status = gf_cuda_check(cudaEventRecord(part->ready, job->own), "cudaEventRecord", error);
+    part->fetched = !status;
+    return status;
+}
+
 static void job_release(void *state, gf_device_part *base) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
-    if (part->queued)
-        cudaEventSynchronize(part->copied);
+    if (job_fetch(job, base, nullptr) || cudaEventSynchronize(part->ready) != cudaSuccess)
+        part->rows = 0; // not cleared: too small for any run
     cudaGetLastError(); // reported by job_wait
-    part->queued = false;
     part->next = job->unused;
     job->unused = part;
 }
@@ -413,7 +453,6 @@ static gf_status job_take_part(gf_cuda_job *job, uint64_t rows, cudaStream_t str
         return gf_fail_memory(error, job->filter->info.name, sizeof *part, "a measurement");
     const gf_job_sizes sizes = job_sizes(job, rows);
     const size_t host = sizes.records + sizes.state + sizes.head;
-    part->rows = rows;
     gf_status status =
         job_allocate(&part->device, sizes.records + sizes.state + sizes.payload, stream, error);
     const gf_relaxed_capture relaxed;
@@ -421,48 +460,30 @@ static gf_status job_take_part(gf_cuda_job *job, uint64_t rows, cudaStream_t str
         status = gf_cuda_check(cudaMallocHost(reinterpret_cast<void **>(&part->host), host),
                                "pinned memory", error);
     if (!status)
-        status = gf_cuda_check(cudaEventCreateWithFlags(&part->copied, cudaEventDisableTiming),
+        status = gf_cuda_check(cudaEventCreateWithFlags(&part->ready, cudaEventDisableTiming),
                                "cudaEventCreate", error);
-    if (status) {
-        part->rows = 0; // too small for any run
-        job_release(job, &part->base);
+    if (status) { // keep what was allocated until the job ends; no run can use it
+        part->next = job->unused;
+        job->unused = part;
         return status;
     }
+    part->rows = rows;
     *out = part;
     return GF_OK;
 }
 
-static gf_status job_copy(void *to, const void *from, size_t bytes, cudaStream_t stream,
-                          gf_error *error) {
-    return bytes ? gf_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
-                                 "copy", error)
-                 : GF_OK;
-}
-
-// Queue the copies of all measurements but the payload to the host.
-static gf_status job_download(const gf_cuda_job *job, gf_job_part *part, uint64_t rows,
-                              cudaStream_t stream, gf_error *error) {
+// Record that the measurements of a run are queued.
+static gf_status job_finish_part(const gf_cuda_job *job, gf_job_part *part, uint64_t rows,
+                                 cudaStream_t stream, gf_error *error) {
     const gf_job_sizes sizes = job_sizes(job, part->rows);
-    unsigned char *host = part->host, *device = part->device;
     part->base = {};
     if (job->plan->record)
-        part->base.records = {host, job->plan->record, 0, rows};
-    gf_status status =
-        job_copy(host, device, static_cast<size_t>(rows) * job->plan->record, stream, error);
-    host += sizes.records;
-    device += sizes.records;
+        part->base.records = {part->host, job->plan->record, 0, rows};
     if (job->plan->state_bytes)
-        part->base.state = host;
-    if (!status)
-        status = job_copy(host, device, static_cast<size_t>(job->plan->state_bytes), stream, error);
-    host += sizes.state;
-    device += sizes.state;
-    if (!status)
-        status = job_copy(host, device, sizes.head, stream, error);
-    if (!status)
-        status = gf_cuda_check(cudaEventRecord(part->copied, stream), "cudaEventRecord", error);
-    part->queued = true;
-    return status;
+        part->base.state = part->host + sizes.records;
+    part->used = rows;
+    part->fetched = false;
+    return gf_cuda_check(cudaEventRecord(part->ready, stream), "cudaEventRecord", error);
 }
 
 static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
@@ -471,7 +492,7 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
     gf_job_scope scope;
     gf_status status = scope.enter(job->device, error);
     if (!status)
-        status = gf_cuda_check(cudaEventSynchronize(part->copied), "kernel execution", error);
+        status = gf_cuda_check(cudaEventSynchronize(part->ready), "kernel execution", error);
     if (status || !job->plan->has_payload)
         return status;
     const gf_job_sizes sizes = job_sizes(job, part->rows);
@@ -488,8 +509,10 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
             return gf_fail_memory(error, job->filter->info.name, used, "extracted samples");
     }
     base->payload = part->payload;
-    return gf_cuda_check(cudaMemcpy(part->payload, part->device + at, used, cudaMemcpyDeviceToHost),
-                         "download", error);
+    status = gf_cuda_check(
+        cudaMemcpyAsync(part->payload, part->device + at, used, cudaMemcpyDeviceToHost, job->own),
+        "download", error);
+    return status ? status : gf_cuda_check(cudaStreamSynchronize(job->own), "download", error);
 }
 
 // ---- runs ---------------------------------------------------------------------------------------
@@ -540,96 +563,122 @@ static gf_status job_refine(const gf_cuda_job *job, const gf_job_memory *memory,
                                               stream, error);
 }
 
-// Queue `images` images of `rows` rows.
+// Queue `images` images of `rows` rows. records: of the first row.
 static gf_status job_launch(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
                             uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
                             unsigned char *records, cudaStream_t stream, gf_error *error) {
     const gf_plan *plan = job->plan;
-    const size_t record = plan->record;
     gf_strip strip = {};
-    gf_rows inputs[2] = {};
+    gf_pixels copies[2];
     unsigned char *staged = memory->block->staged;
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < plan->inputs && !status; i++) {
-        unsigned char *from = static_cast<unsigned char *>(const_cast<void *>(in[i].data));
-        inputs[i] = {from, in[i].stride, 0, rows};
-        if (!memory->in_staged)
-            continue;
-        inputs[i] = {staged, job->in_stride, 0, rows};
-        status = job_copy_rows(staged, job->in_stride, from, in[i].stride, job->in_row, rows,
-                               stream, error);
-        staged += plan->in.height * job->in_stride;
+    strip.images = static_cast<uint32_t>(images);
+    strip.in_list = in;
+    strip.out_list = out;
+    if (memory->in_staged) {
+        for (uint32_t i = 0; i < plan->inputs; i++) {
+            copies[i] = {staged, job->in_stride};
+            job_copy_rows(staged, job->in_stride, in[i].data, in[i].stride, job->in_row, rows,
+                          stream);
+            staged += plan->in.height * job->in_stride;
+        }
+        strip.in_list = copies;
     }
-    strip.in = inputs[0];
-    strip.second = inputs[1];
+    strip.in = {static_cast<unsigned char *>(const_cast<void *>(strip.in_list->data)),
+                strip.in_list->stride, 0, rows};
     if (memory->out_staged)
         strip.out = {staged, job->out_stride, 0, rows};
     else if (job->out_row)
         strip.out = {static_cast<unsigned char *>(out->data), out->stride, 0, rows};
     else
-        strip.out = {records, record, 0, rows};
-    if (images > 1) {
-        strip.images = static_cast<uint32_t>(images);
-        strip.in_list = in;
-        strip.out_list = out;
-    }
+        strip.out = {records, plan->record, 0, rows};
+    strip.records = records;
     if (memory->part) {
         const gf_job_sizes sizes = job_sizes(job, memory->part->rows);
         strip.state = memory->part->device + sizes.records;
         strip.payload = memory->part->device + sizes.records + sizes.state;
     }
-    if (!status)
-        status = job_refine(job, memory, &strip, stream, error);
+    gf_status status = job_refine(job, memory, &strip, stream, error);
     if (!status)
         status = job->filter->cuda->launch(plan, &strip, memory->block->memory, stream, error);
     if (!status && memory->out_staged)
-        status = job_copy_rows(out->data, out->stride, staged, job->out_stride, job->out_row, rows,
-                               stream, error);
-    if (!status && memory->out_staged && record)
-        status = job_copy_rows(records, record, staged + gf_record_offset(plan), job->out_stride,
-                               record, rows, stream, error);
-    return status;
+        job_copy_rows(out->data, out->stride, staged, job->out_stride, job->out_row, rows, stream);
+    return status ? status : gf_cuda_check(cudaGetLastError(), "copy", error);
 }
 
 // Return how many of the first images one launch computes: those with the strides of the first.
 static uint64_t job_list_length(const gf_cuda_job *job, const gf_job_memory *memory,
-                                uint64_t images, const gf_pixels *in, const gf_out_pixels *out) {
+                                uint64_t images, uint64_t rows, const gf_pixels *in,
+                                const gf_out_pixels *out) {
     uint64_t n = 1;
-    if (!job->filter->cuda->lists || job->plan->halo || memory->in_staged || memory->out_staged)
+    if (!job->filter->cuda->lists || !gf_rows_independent(job->filter, job->plan) ||
+        memory->in_staged || memory->out_staged)
         return 1;
-    while (n < images && n < GF_STRIP_IMAGES && in[n].stride == in->stride &&
-           out[n].stride == out->stride)
+    while (n < images && n < GF_STRIP_IMAGES && (n + 1) * rows < INT32_MAX &&
+           in[n * job->plan->inputs].stride == in->stride &&
+           (!job->out_row || out[n].stride == out->stride))
         n++;
     return n;
+}
+
+// Set the memory of an image from row `first` on. out: NULL without an output.
+static void job_rows_from(const gf_cuda_job *job, uint64_t first, const gf_pixels *in,
+                          const gf_out_pixels *out, gf_pixels *in_from, gf_out_pixels *out_from) {
+    for (uint32_t i = 0; i < job->plan->inputs; i++)
+        in_from[i] = {static_cast<const unsigned char *>(in[i].data) + first * in[i].stride,
+                      in[i].stride};
+    if (out)
+        *out_from = {static_cast<unsigned char *>(out->data) + first * out->stride, out->stride};
 }
 
 // Queue all images. Staged ones are queued one at a time.
 static gf_status job_queue(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
                            uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
                            cudaStream_t stream, gf_error *error) {
+    const uint32_t inputs = job->plan->inputs;
     const bool staged = memory->in_staged || memory->out_staged;
     const uint64_t step = staged ? job->plan->in.height : rows;
-    gf_job_part *part = memory->part;
-    unsigned char *records = part ? part->device : nullptr;
+    unsigned char *records = memory->part ? memory->part->device : nullptr;
     gf_status status = GF_OK;
-    if (part && job->plan->state_bytes)
-        status = gf_cuda_check(cudaMemsetAsync(part->device + job_sizes(job, part->rows).records, 0,
-                                               static_cast<size_t>(job->plan->state_bytes), stream),
-                               "cudaMemset", error);
     for (uint64_t i = 0, n; i < images && !status; i += n) {
-        n = job_list_length(job, memory, images - i, in + i, out ? out + i : nullptr);
+        const gf_pixels *from = in + i * inputs;
+        const gf_out_pixels *to = job->out_row ? out + i : nullptr;
+        n = job_list_length(job, memory, images - i, rows, from, to);
         for (uint64_t first = 0; first < rows && !status; first += step) {
-            gf_pixels from[2] = {in[i], in[job->plan->inputs - 1]};
-            gf_out_pixels to = out ? out[i] : gf_out_pixels{};
-            for (gf_pixels &image : from)
-                image.data = static_cast<const unsigned char *>(image.data) + first * image.stride;
-            if (out)
-                to.data = static_cast<unsigned char *>(to.data) + first * to.stride;
-            status = job_launch(job, memory, n, step, n > 1 ? in + i : from, n > 1 ? out + i : &to,
-                                records + first * job->plan->record, stream, error);
+            gf_pixels at[2];
+            gf_out_pixels out_at = {};
+            job_rows_from(job, first, from, to, at, &out_at);
+            status = job_launch(job, memory, n, step, n > 1 ? from : at, n > 1 ? to : &out_at,
+                                records, stream, error);
+            if (records)
+                records += n * step * job->plan->record;
         }
     }
-    return status || !part ? status : job_download(job, part, rows, stream, error);
+    return status;
+}
+
+// Queue a run on one image as a graph. Returns false if its kernels must be launched one by one.
+static bool job_queue_graph(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t rows,
+                            const gf_pixels *in, const gf_out_pixels *out, cudaStream_t stream) {
+    gf_sequence **sequence =
+        &memory->block->sequences[memory->in_staged ? 1 : 0][memory->out_staged ? 1 : 0];
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(stream, &capture) != cudaSuccess) {
+        cudaGetLastError(); // reported by the launches
+        return false;
+    }
+    if (capture != cudaStreamCaptureStatusNone)
+        return false;
+    if (!*sequence)
+        *sequence = gf_sequence_new();
+    if (!*sequence || !gf_sequence_begin(*sequence, job->own))
+        return false;
+    const gf_status status = job_queue(job, memory, 1, rows, in, out, job->own, nullptr);
+    if (!gf_sequence_end(*sequence, job->own) || status)
+        return false;
+    if (gf_sequence_launch(*sequence, stream) == cudaSuccess)
+        return true;
+    cudaGetLastError();
+    return false;
 }
 
 // Check the memory of one image.
@@ -645,7 +694,27 @@ static gf_status job_check_image(const gf_cuda_job *job, uint64_t rows, const gf
     if (!status && job->out_row) {
         status = job_check_pointer(job, "output", out->data, out->stride, job->out_row, rows,
                                    &in_place, error);
-        memory->out_staged |= job->out_staged || !in_place;
+        memory->out_staged |= !in_place;
+    }
+    return status;
+}
+
+// Check the memory of images without a gap. They may be in several allocations.
+static gf_status job_check_images(const gf_cuda_job *job, uint64_t rows, const gf_pixels *in,
+                                  const gf_out_pixels *out, gf_job_memory *memory,
+                                  gf_error *error) {
+    const uint64_t height = job->plan->in.height;
+    gf_job_memory all = *memory;
+    gf_status status = GF_OK;
+    if (rows > height && !job_check_image(job, rows, in, out, &all, nullptr)) {
+        *memory = all;
+        return GF_OK;
+    }
+    for (uint64_t first = 0; first < rows && !status; first += height) {
+        gf_pixels at[2];
+        gf_out_pixels out_at = {};
+        job_rows_from(job, first, in, out, at, &out_at);
+        status = job_check_image(job, height, at, &out_at, memory, error);
     }
     return status;
 }
@@ -661,21 +730,28 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
     if (!status)
         status = job_check_stream(job, stream, error);
     for (uint64_t i = 0; i < images && !status; i++)
-        status = job_check_image(job, rows, in + i * job->plan->inputs, out ? out + i : nullptr,
-                                 &memory, error);
+        status = job_check_images(job, rows, in + i * job->plan->inputs, out ? out + i : nullptr,
+                                  &memory, error);
     if (!status && job->filter->measure)
         status = job_check_capture(job, stream, CAPTURED_MEASUREMENT, error);
     if (!status)
         status = job_find_block(job, stream, &memory, error);
     if (!status && job->filter->measure)
-        status = job_take_part(job, rows, stream, &memory.part, error);
-    if (!status)
+        status = job_take_part(job, images * rows, stream, &memory.part, error);
+    const bool one = images == 1 && rows == job->plan->in.height;
+    if (!status && !(one && job_queue_graph(job, &memory, rows, in, out, stream)))
         status = job_queue(job, &memory, images, rows, in, out, stream, error);
-    if (memory.part && status)
+    if (!memory.part)
+        return status;
+    const gf_status finished =
+        job_finish_part(job, memory.part, images * rows, stream, status ? nullptr : error);
+    status = status ? status : finished;
+    if (status)
         job_release(job, &memory.part->base);
-    else if (memory.part)
+    else
         *part = &memory.part->base;
     return status;
 }
 
-const gf_device_functions gf_cuda_jobs = {job_open, job_run, job_wait, job_release, job_close};
+const gf_device_functions gf_cuda_jobs = {job_open, job_run,     job_fetch,
+                                          job_wait, job_release, job_close};

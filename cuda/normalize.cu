@@ -159,6 +159,7 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
     const int vector_samples = 16 / sizeof(T);
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
     gf_divisor by[CHANNELS], mine[CHANNELS];
+    gf_wait_for_stream();
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
         const float mean = a.refined ? a.refined[c] : a.mean[c];
@@ -208,10 +209,9 @@ static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, vo
     gf_for_type(head->in.type, [&](auto sample) {
         gf_for_channels(head->in.channels, [&](auto n) {
             typedef decltype(sample) Sample;
-            if (a.partition.group == 4)
-                normalize<Sample, decltype(n)::value, 4><<<grid, GF_BLOCK, 0, stream>>>(a);
-            else
-                normalize<Sample, decltype(n)::value, 32><<<grid, GF_BLOCK, 0, stream>>>(a);
+            const auto kernel = a.partition.group == 4 ? normalize<Sample, decltype(n)::value, 4>
+                                                       : normalize<Sample, decltype(n)::value, 32>;
+            gf_launch_kernel(kernel, grid, GF_BLOCK, 0, stream, a);
         });
     });
     return gf_cuda_check(cudaGetLastError(), "normalize", error);
@@ -236,6 +236,7 @@ __global__ void __launch_bounds__(MEANS_THREADS)
         return y < rows ? *reinterpret_cast<const unsigned long long *>(record + y * stride) : 0;
     };
     double total = 0;
+    gf_wait_for_stream();
     if constexpr (REAL) {
         unsigned long long next = load(threadIdx.x);
         for (uint64_t first = 0; first < rows; first += MEANS_THREADS) {
@@ -276,8 +277,9 @@ static gf_status normalize_refine(const gf_plan *plan, const gf_rows *records, v
     const unsigned channels = gf_measured_channels(plan->in.channels, false);
     const double count = static_cast<double>(plan->in.width) * static_cast<double>(records->rows);
     gf_for_flag(plan->in.type == GF_F32, [&](auto real) {
-        normalize_means<decltype(real)::value><<<channels, MEANS_THREADS, 0, stream>>>(
-            records->data, records->stride, records->rows, count, static_cast<float *>(refined));
+        gf_launch_kernel(normalize_means<decltype(real)::value>, channels, MEANS_THREADS, 0, stream,
+                         records->data, records->stride, records->rows, count,
+                         static_cast<float *>(refined));
     });
     return gf_cuda_check(cudaGetLastError(), "normalize", error);
 }

@@ -15,36 +15,52 @@
 #include "samples.h"
 #include "vectors.cuh"
 
-struct gf_row_sums {
-    const unsigned char *in[2]; // first row of each image
+// IMAGES: inputs.
+template <int IMAGES> struct gf_row_sums {
+    const unsigned char *in[IMAGES]; // first row of each input
     size_t in_stride;
     unsigned char *records; // record of the first row
-    size_t out_stride;
+    size_t record_stride;
     uint64_t width, rows, row_bytes;
     uint32_t measured;
     gf_partition partition;
+    gf_images<IMAGES> images; // rows: of all images in order
 };
 
-static inline gf_row_sums gf_row_sums_of(const gf_plan *plan, const gf_strip *strip,
-                                         uint32_t measured) {
-    gf_row_sums a = {};
-    for (uint32_t i = 0; i < plan->inputs; i++) {
+template <int IMAGES>
+static inline gf_row_sums<IMAGES> gf_row_sums_of(const gf_plan *plan, const gf_strip *strip,
+                                                 uint32_t measured) {
+    gf_row_sums<IMAGES> a = {};
+    for (uint32_t i = 0; i < IMAGES; i++) {
         const gf_rows rows = gf_strip_input(strip, plan->inputs, i);
         a.in[i] = gf_row(&rows, strip->out.y0);
     }
     a.in_stride = strip->in.stride;
-    a.records = strip->out.data + gf_record_offset(plan);
-    a.out_stride = strip->out.stride;
+    const gf_rows records = gf_strip_records(plan, strip);
+    a.images = gf_images_of<IMAGES>(plan, strip);
+    a.records = records.data;
+    a.record_stride = records.stride;
     a.width = plan->in.width;
-    a.rows = strip->out.rows;
+    a.rows = records.rows * a.images.count;
     a.row_bytes = gf_row_bytes(&plan->in);
     a.measured = measured;
     a.partition = gf_partition_rows(a.rows, a.row_bytes, plan->inputs);
     return a;
 }
 
-GF_DEVICE unsigned long long *gf_record_at(const gf_row_sums &a, uint64_t y) {
-    return reinterpret_cast<unsigned long long *>(a.records + y * a.out_stride);
+template <int IMAGES>
+GF_DEVICE unsigned long long *gf_record_at(const gf_row_sums<IMAGES> &a, uint64_t y) {
+    return reinterpret_cast<unsigned long long *>(a.records + y * a.record_stride);
+}
+
+// Find row y of each input.
+template <int IMAGES>
+GF_DEVICE void gf_row_inputs(const gf_row_sums<IMAGES> &a, uint64_t y,
+                             const unsigned char *(&row)[IMAGES]) {
+    const gf_image_row at = gf_find_row(a.images, y);
+#pragma unroll
+    for (int i = 0; i < IMAGES; i++)
+        row[i] = a.in[i] + a.images.at[i][at.image] + at.y * a.in_stride;
 }
 
 // ---- the channels of a vector -------------------------------------------------------------------
@@ -128,7 +144,8 @@ template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
 // zero before. Shared memory: one sum per warp, kind and channel, at most 768 B. Registers: 32 to
 // 48 for axis-sum, 48 to 80 for dot (sm_90).
 template <typename T, int CHANNELS, int IMAGES, int GROUP>
-__global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
+__global__ void __launch_bounds__(GF_BLOCK)
+    gf_sum_integer_rows(const __grid_constant__ gf_row_sums<IMAGES> a) {
     typedef gf_integer_sums<T, CHANNELS, IMAGES> Sums;
     typedef typename Sums::Sum Sum;
     const int values = Sums::sums * CHANNELS, vector_samples = 16 / sizeof(T);
@@ -137,15 +154,17 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
     const int unroll = CHANNELS != 3 ? 4 : sizeof(Sum) == 8 ? 3 : 6;
     __shared__ unsigned long long parts[GF_BLOCK / 32][values];
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
+    gf_wait_for_stream();
     // All threads of a block run the same number of iterations: they synchronize to reduce.
     for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * groups; first < a.partition.units;
          first += static_cast<uint64_t>(gridDim.x) * groups) {
         const gf_unit unit =
             gf_unit_at<GROUP == GF_BLOCK>(a.partition, a.row_bytes, first + threadIdx.x / GROUP);
         const unsigned char *row[IMAGES];
+        gf_row_inputs(a, unit.y, row);
 #pragma unroll
         for (int i = 0; i < IMAGES; i++)
-            row[i] = a.in[i] + unit.y * a.in_stride + unit.begin;
+            row[i] += unit.begin;
         Sum sum[Sums::sums][CHANNELS] = {};
         gf_walk<IMAGES, GROUP, unroll>(row, unit.bytes, lane,
                                        [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
@@ -192,19 +211,14 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_rows(gf_row_sums a) {
 }
 
 template <typename T, int CHANNELS, int IMAGES>
-static inline cudaError_t gf_launch_integer_rows(const gf_row_sums &a, cudaStream_t stream) {
-    const size_t record = a.measured * gf_integer_sums<T, CHANNELS, IMAGES>::sums * 8;
-    if (a.partition.pieces > 1) {
-        const cudaError_t result =
-            cudaMemset2DAsync(a.records, a.out_stride, 0, record, a.rows, stream);
-        if (result != cudaSuccess)
-            return result;
-    }
+static inline void gf_launch_integer_rows(const gf_row_sums<IMAGES> &a, cudaStream_t stream) {
+    if (a.partition.pieces > 1)
+        gf_clear_rows({a.records, a.record_stride, 0, a.rows},
+                      a.measured * gf_integer_sums<T, CHANNELS, IMAGES>::sums, stream);
     gf_for_group(a.partition.group, [&](auto group) {
-        gf_sum_integer_rows<T, CHANNELS, IMAGES, decltype(group)::value>
-            <<<gf_partition_grid(a.partition), GF_BLOCK, 0, stream>>>(a);
+        gf_launch_kernel(gf_sum_integer_rows<T, CHANNELS, IMAGES, decltype(group)::value>,
+                         gf_partition_grid(a.partition), GF_BLOCK, 0, stream, a);
     });
-    return cudaGetLastError();
 }
 
 // ---- f32 ----------------------------------------------------------------------------------------
@@ -253,14 +267,14 @@ GF_DEVICE void gf_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) 
 // lanes of each sum and channel, 2 to 33 KB; the padding between the four lanes of a thread reduces
 // bank conflicts. Registers: 40 to 252 for axis-sum, 66 to 254 for dot (sm_90).
 template <int CHANNELS, int IMAGES, int UNROLL>
-__global__ void __launch_bounds__(64 * CHANNELS) gf_sum_lanes(gf_row_sums a) {
+__global__ void __launch_bounds__(64 * CHANNELS)
+    gf_sum_lanes(const __grid_constant__ gf_row_sums<IMAGES> a) {
     const int threads = 64 * CHANNELS, sums = GF_SUMS_OF(IMAGES), pitch = threads + 4;
     __shared__ double lanes[sums][4 * pitch];
+    gf_wait_for_stream();
     for (uint64_t y = blockIdx.x; y < a.rows; y += gridDim.x) {
         const unsigned char *row[IMAGES];
-#pragma unroll
-        for (int i = 0; i < IMAGES; i++)
-            row[i] = a.in[i] + y * a.in_stride;
+        gf_row_inputs(a, y, row);
         double sum[4][sums] = {};
         gf_walk<IMAGES, threads, UNROLL / IMAGES>(
             row, a.row_bytes, threadIdx.x,
@@ -317,15 +331,15 @@ GF_DEVICE double gf_warp_tree(const double (&x)[4]) {
 // warp keeps lanes 4t to 4t + 3 and 128 + 4t to 131 + 4t. Reads each sample once, 16 bytes per
 // load. Shared memory: none. Registers: 52 for axis-sum, 126 for dot (sm_90).
 template <int IMAGES>
-__global__ void __launch_bounds__(GF_BLOCK) gf_sum_short_lanes(gf_row_sums a) {
+__global__ void __launch_bounds__(GF_BLOCK)
+    gf_sum_short_lanes(const __grid_constant__ gf_row_sums<IMAGES> a) {
     const int sums = GF_SUMS_OF(IMAGES);
     const uint32_t lane = threadIdx.x % 32;
+    gf_wait_for_stream();
     for (uint64_t y = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + threadIdx.x / 32;
          y < a.rows; y += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
         const unsigned char *row[IMAGES];
-#pragma unroll
-        for (int i = 0; i < IMAGES; i++)
-            row[i] = a.in[i] + y * a.in_stride;
+        gf_row_inputs(a, y, row);
         double sum[2][4][sums] = {};
         gf_walk<IMAGES, 32, 4>(row, a.row_bytes, lane,
                                [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
@@ -353,14 +367,18 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_short_lanes(gf_row_sums a) {
 // for dot (sm_90).
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
-    gf_sum_few_lanes(gf_row_sums a, uint32_t channels, uint32_t log_group) {
+    gf_sum_few_lanes(const __grid_constant__ gf_row_sums<IMAGES> a, uint32_t channels,
+                     uint32_t log_group) {
     const int sums = GF_SUMS_OF(IMAGES);
     const uint32_t group = 1u << log_group, rows_per_block = GF_BLOCK >> log_group;
     const uint32_t lane = threadIdx.x & (group - 1);
+    gf_wait_for_stream();
     for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * rows_per_block; first < a.rows;
          first += static_cast<uint64_t>(gridDim.x) * rows_per_block) {
         const uint64_t y = first + (threadIdx.x >> log_group);
         const uint32_t width = y < a.rows ? static_cast<uint32_t>(a.width) : 0;
+        const unsigned char *row[IMAGES];
+        gf_row_inputs(a, width ? y : 0, row);
         for (uint32_t c = 0; c < a.measured; c++) {
             float x[GF_LANES_PER_THREAD][IMAGES] = {};
 #pragma unroll
@@ -369,7 +387,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
                 for (int k = 0; k < IMAGES; k++)
                     if (lane + (i << log_group) < width)
                         x[i][k] = reinterpret_cast<const float *>(
-                            a.in[k] + y * a.in_stride)[(lane + (i << log_group)) * channels + c];
+                            row[k])[(lane + (i << log_group)) * channels + c];
             double sum[GF_LANES_PER_THREAD][sums] = {};
 #pragma unroll
             for (int i = 0; i < GF_LANES_PER_THREAD; i++)
@@ -394,29 +412,29 @@ __global__ void __launch_bounds__(GF_BLOCK)
 #define GF_SHORT_ROW 2048 // pixels; up to this width, one warp per row
 
 template <int IMAGES>
-static inline void gf_launch_lanes(const gf_row_sums &a, uint32_t channels, cudaStream_t stream) {
+static inline void gf_launch_lanes(const gf_row_sums<IMAGES> &a, uint32_t channels,
+                                   cudaStream_t stream) {
     if (a.width <= GF_LANES) {
         uint32_t log_group = 0;
         while ((static_cast<uint64_t>(GF_LANES_PER_THREAD) << log_group) < a.width)
             log_group++;
         const unsigned blocks = gf_blocks(a.rows, GF_BLOCK >> log_group);
-        gf_sum_few_lanes<IMAGES><<<blocks, GF_BLOCK, 0, stream>>>(a, channels, log_group);
+        gf_launch_kernel(gf_sum_few_lanes<IMAGES>, blocks, GF_BLOCK, 0, stream, a, channels,
+                         log_group);
         return;
     }
     if (channels == 1 && a.width <= GF_SHORT_ROW) {
         const unsigned blocks = gf_blocks(a.rows, GF_BLOCK / 32);
-        gf_sum_short_lanes<IMAGES><<<blocks, GF_BLOCK, 0, stream>>>(a);
+        gf_launch_kernel(gf_sum_short_lanes<IMAGES>, blocks, GF_BLOCK, 0, stream, a);
         return;
     }
     // With few rows, each block needs more loads in flight.
     const bool few_rows = a.rows < 4 * gf_sm_count();
     gf_for_channels(channels, [&](auto n) {
         const int count = decltype(n)::value, unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
-        const unsigned blocks = gf_blocks(a.rows, 1);
-        if (few_rows)
-            gf_sum_lanes<count, IMAGES, count == 1 ? 32 : 16><<<blocks, 64 * count, 0, stream>>>(a);
-        else
-            gf_sum_lanes<count, IMAGES, unroll><<<blocks, 64 * count, 0, stream>>>(a);
+        const auto kernel = few_rows      ? gf_sum_lanes < count, IMAGES,
+                   count == 1 ? 32 : 16 > : gf_sum_lanes<count, IMAGES, unroll>;
+        gf_launch_kernel(kernel, gf_blocks(a.rows, 1), 64 * count, 0, stream, a);
     });
 }
 
@@ -424,21 +442,19 @@ static inline void gf_launch_lanes(const gf_row_sums &a, uint32_t channels, cuda
 
 // Queue the kernels that sum the rows of a strip into their records.
 template <int IMAGES>
-static inline cudaError_t gf_launch_rows(const gf_plan *plan, const gf_strip *strip,
-                                         uint32_t measured, cudaStream_t stream) {
-    const gf_row_sums a = gf_row_sums_of(plan, strip, measured);
+static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, uint32_t measured,
+                                  cudaStream_t stream) {
+    const gf_row_sums<IMAGES> a = gf_row_sums_of<IMAGES>(plan, strip, measured);
     const uint32_t channels = plan->in.channels;
-    cudaError_t result = cudaSuccess;
     gf_for_type(plan->in.type, [&](auto sample) {
         typedef decltype(sample) Sample;
         if constexpr (std::is_same<Sample, float>::value)
             gf_launch_lanes<IMAGES>(a, channels, stream);
         else
             gf_for_channels(channels, [&](auto n) {
-                result = gf_launch_integer_rows<Sample, decltype(n)::value, IMAGES>(a, stream);
+                gf_launch_integer_rows<Sample, decltype(n)::value, IMAGES>(a, stream);
             });
     });
-    return result == cudaSuccess ? cudaGetLastError() : result;
 }
 
 #endif

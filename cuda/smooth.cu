@@ -40,10 +40,12 @@ struct gf_general_args {
     int lanes, length, radius;
     int channels; // 2 or 4: the last one is alpha
     gf_smooth_constants constants;
+    gf_images<2> images; // of rows only: signal groups of all images in order
 };
 
 struct gf_piece {
-    uint64_t across;
+    const unsigned char *in; // as in gf_general_args, of the piece's signal group
+    unsigned char *out;
     uint64_t begin, end;           // output positions
     uint64_t load_begin, load_end; // positions to load and enhance
     int lanes;
@@ -52,7 +54,10 @@ struct gf_piece {
 GF_DEVICE gf_piece general_piece_of(const gf_general_args &a, uint64_t index) {
     const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length;
     gf_piece piece;
-    piece.across = index / pieces;
+    const uint64_t across = index / pieces;
+    const gf_image_row row = gf_find_row(a.images, across);
+    piece.in = a.in + a.images.at[0][row.image] + row.y * a.in_across;
+    piece.out = a.out + a.images.at[1][row.image] + row.y * a.out_across;
     piece.begin = a.first + (index % pieces) * a.length;
     piece.end = a.last - piece.begin < a.length ? a.last : piece.begin + a.length;
     const uint64_t reach = a.radius + 1;
@@ -63,7 +68,7 @@ GF_DEVICE gf_piece general_piece_of(const gf_general_args &a, uint64_t index) {
         piece.load_begin = piece.begin < a.radius ? 0 : piece.begin - a.radius;
         piece.load_end = a.signal - piece.end < a.radius ? a.signal : piece.end + a.radius;
     }
-    piece.lanes = piece.across + 1 == a.across ? static_cast<int>(a.last_lanes) : a.lanes;
+    piece.lanes = across + 1 == a.across ? static_cast<int>(a.last_lanes) : a.lanes;
     return piece;
 }
 
@@ -77,8 +82,7 @@ template <typename Tin>
 static __device__ void general_produce(const gf_general_args &a, const gf_piece &piece,
                                        float *loaded, int thread, int threads) {
     const int count = static_cast<int>(piece.load_end - piece.load_begin) * piece.lanes;
-    const unsigned char *base =
-        a.in + piece.across * a.in_across + (piece.load_begin - a.in_first) * a.in_position;
+    const unsigned char *base = piece.in + (piece.load_begin - a.in_first) * a.in_position;
     for (int i = thread; i < count; i += threads) {
         const int position = i / piece.lanes, lane = i - position * piece.lanes;
         const Tin *p = reinterpret_cast<const Tin *>(base + position * a.in_position) + lane;
@@ -130,14 +134,11 @@ static __device__ void general_finish(const gf_general_args &a, const gf_piece &
     for (int i = thread; i < count; i += threads) {
         const int position = i / piece.lanes, lane = i - position * piece.lanes;
         const uint64_t p = piece.begin + position;
-        Tout *q = reinterpret_cast<Tout *>(a.out + piece.across * a.out_across +
-                                           (p - a.first) * a.out_position) +
-                  lane;
+        Tout *q = reinterpret_cast<Tout *>(piece.out + (p - a.first) * a.out_position) + lane;
         // Rows: lanes are channels. Columns: each group starts at a multiple of 4 samples.
         if (has_alpha && (lane & (a.channels - 1)) == a.channels - 1) {
-            const Tin *source = reinterpret_cast<const Tin *>(a.in + piece.across * a.in_across +
-                                                              (p - a.in_first) * a.in_position) +
-                                lane;
+            const Tin *source =
+                reinterpret_cast<const Tin *>(piece.in + (p - a.in_first) * a.in_position) + lane;
             *q = gf_convert<Tout>(*source);
             continue;
         }
@@ -167,7 +168,8 @@ static __device__ void general_finish(const gf_general_args &a, const gf_piece &
 // Shared memory: (2 * (length + 2 * radius + 2) + length + 2) * lanes floats. Registers: 40
 // (sm_90).
 template <typename Tin, typename Tout>
-__global__ void __launch_bounds__(GF_GENERAL_THREADS) smooth_general(const gf_general_args a) {
+__global__ void __launch_bounds__(GF_GENERAL_THREADS)
+    smooth_general(const __grid_constant__ gf_general_args a) {
     extern __shared__ float shared[];
     const int loaded_floats = (a.length + 2 * a.radius + 2) * a.lanes;
     float *const loaded[2] = {shared, shared + loaded_floats};
@@ -181,6 +183,7 @@ __global__ void __launch_bounds__(GF_GENERAL_THREADS) smooth_general(const gf_ge
     if (index >= pieces)
         return;
     gf_piece piece = general_piece_of(a, index);
+    gf_wait_for_stream();
     if (producer)
         general_produce<Tin>(a, piece, loaded[0], thread, half);
     __syncthreads();
@@ -212,8 +215,8 @@ template <typename Tin, typename Tout>
 static void general_launch(const gf_general_args &a, cudaStream_t stream) {
     const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
     // One wave: each block processes several pieces and overlaps loading with blurring.
-    smooth_general<Tin, Tout><<<gf_grid(pieces, 1), GF_GENERAL_THREADS,
-                                general_shared(a.length, a.radius, a.lanes), stream>>>(a);
+    gf_launch_kernel(smooth_general<Tin, Tout>, gf_grid(pieces, 1), GF_GENERAL_THREADS,
+                     general_shared(a.length, a.radius, a.lanes), stream, a);
 }
 
 static_assert(general_shared(COLUMN_PIECE_ROWS, GF_SMOOTH_MAX_RADIUS, 16) <= SHARED_BYTES_LIMIT,
@@ -222,10 +225,10 @@ static_assert(general_shared(ROW_PIECE_SAMPLES / GF_MAX_CHANNELS, GF_SMOOTH_MAX_
                              GF_MAX_CHANNELS) <= SHARED_BYTES_LIMIT,
               "a piece of a row must fit at the largest radius");
 
-// Queue the kernel for all rows of out, along x.
+// Queue the kernel for all rows of a strip, along x.
 template <typename Tin, typename Tout>
-static void general_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                         cudaStream_t stream) {
+static void general_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+    const gf_rows *in = &strip->in, *out = &strip->out;
     const int channels = static_cast<int>(plan->head.in.channels);
     gf_general_args a = {};
     a.in = gf_row(in, out->y0);
@@ -235,7 +238,8 @@ static void general_rows(const gf_smooth_plan *plan, const gf_rows *in, const gf
     a.in_position = channels * sizeof(Tin);
     a.out_position = channels * sizeof(Tout);
     a.signal = a.last = plan->head.in.width;
-    a.across = out->rows;
+    a.images = gf_images_of<2>(&plan->head, strip);
+    a.across = out->rows * a.images.count;
     a.tile = plan->tile;
     a.lanes = channels;
     a.last_lanes = channels;
@@ -265,6 +269,7 @@ static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const
     a.signal = plan->head.in.height;
     a.first = out->y0;
     a.last = out->y0 + out->rows;
+    a.images.count = 1;
     a.across = gf_divide_up(samples, a.lanes);
     a.last_lanes = samples - (a.across - 1) * a.lanes;
     a.tile = plan->tile;
@@ -284,13 +289,7 @@ static void smooth_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaS
         return;
     if (gf_smooth_chain_rows(plan, to_float, strip, stream))
         return;
-    general_rows<Tin, Tout>(plan, &strip->in, &strip->out, stream);
-    for (uint32_t i = 1; i < strip->images; i++) {
-        gf_rows in = strip->in, out = strip->out;
-        in.data = static_cast<unsigned char *>(const_cast<void *>(strip->in_list[i].data));
-        out.data = static_cast<unsigned char *>(strip->out_list[i].data);
-        general_rows<Tin, Tout>(plan, &in, &out, stream);
-    }
+    general_rows<Tin, Tout>(plan, strip, stream);
 }
 
 template <typename Tin, typename Tout>

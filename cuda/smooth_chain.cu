@@ -161,8 +161,8 @@ static bool gf_tiles_launch(gf_walk walk, uint64_t rows, const typename Work::Ar
                                                    : GF_TILE_ROWS;
         const uint64_t warps = gf_divide_up(part.rows, part.rows_per_tile) * tiles;
         const unsigned blocks = static_cast<unsigned>(gf_divide_up(warps, GF_TILE_WARPS));
-        gf_launch_kernel(smooth_tiles<Work>, dim3(blocks, part.images), GF_TILE_THREADS, 0, stream,
-                         part, args);
+        gf_launch_kernel(smooth_tiles<Work>, dim3(blocks, part.images.count), GF_TILE_THREADS, 0,
+                         stream, part, args);
     });
     return true;
 }

@@ -63,25 +63,6 @@ GF_DEVICE float smooth(float prev, float mid, float next, gf_smooth_end end,
 
 // ---- iteration ----------------------------------------------------------------------------------
 
-// Division by an invariant divisor: n / divisor = n * magic >> (32 + shift), for n < 2^31. The
-// magic number of divisor 1 does not fit 32 bits.
-struct gf_divider {
-    uint32_t magic, shift;
-};
-
-static inline gf_divider gf_divider_of(uint64_t divisor) {
-    gf_divider by = {};
-    while (UINT64_C(2) << by.shift < divisor)
-        by.shift++;
-    by.magic =
-        static_cast<uint32_t>((UINT64_C(1) << (32 + by.shift)) / (divisor > 1 ? divisor : 2) + 1);
-    return by;
-}
-
-GF_DEVICE uint32_t gf_divide(uint32_t n, const gf_divider &by) {
-    return __umulhi(n, by.magic) >> by.shift;
-}
-
 // Rows of a strip, and how a launch divides them. A lane of most kernels processes one run:
 // consecutive groups of 4 pixels. Rows start on 64-byte boundaries; strides are multiples of 64.
 struct gf_walk {
@@ -104,19 +85,16 @@ struct gf_walk {
     uint32_t radius, reach;           // samples on each side: of the mean, and of all stages
     float inverse[2 * GF_SMOOTH_INTEGER_REACH]; // [n]: 1 / n
     gf_smooth_constants constants;
-    // Images of the launch: block row (blockIdx.y) i computes the one these bytes after `in`,
-    // `out`.
-    uint32_t images;
-    ptrdiff_t in_image[GF_STRIP_IMAGES], out_image[GF_STRIP_IMAGES];
+    gf_images<2> images; // one per block row
 };
 
 // Return the first row of the block's image.
 GF_DEVICE const unsigned char *gf_walk_in(const gf_walk &a) {
-    return a.in + a.in_image[blockIdx.y];
+    return a.in + a.images.at[0][blockIdx.y];
 }
 
 GF_DEVICE unsigned char *gf_walk_out(const gf_walk &a) {
-    return a.out + a.out_image[blockIdx.y];
+    return a.out + a.images.at[1][blockIdx.y];
 }
 
 static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_strip *strip) {
@@ -133,11 +111,7 @@ static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_strip *str
     for (int n = 1; n < 2 * GF_SMOOTH_INTEGER_REACH; n++)
         walk.inverse[n] = 1.0f / static_cast<float>(n);
     walk.constants = gf_smooth_constants_of(plan);
-    walk.images = strip->images > 1 ? strip->images : 1;
-    for (uint32_t i = 1; i < walk.images; i++) {
-        walk.in_image[i] = static_cast<const unsigned char *>(strip->in_list[i].data) - in->data;
-        walk.out_image[i] = static_cast<unsigned char *>(strip->out_list[i].data) - out->data;
-    }
+    walk.images = gf_images_of<2>(&plan->head, strip);
     return walk;
 }
 

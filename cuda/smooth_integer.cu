@@ -252,7 +252,7 @@ static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::A
         part.tiles = part.rows * part.runs;
         const unsigned blocks = gf_walk_blocks<Work>(gf_divide_up(part.tiles, 32 * GF_DIRECT_RUNS),
                                                      wave, GF_DIRECT_WARPS);
-        gf_launch_kernel(smooth_direct<Work>, dim3(blocks, part.images), GF_DIRECT_THREADS, 0,
+        gf_launch_kernel(smooth_direct<Work>, dim3(blocks, part.images.count), GF_DIRECT_THREADS, 0,
                          stream, part, args);
     });
     return true;

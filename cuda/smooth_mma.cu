@@ -487,7 +487,7 @@ static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_strip *strip, cud
         (walk.in_stride > GF_MMA_TILE / 2 && walk.width * Work::C < 16) ||
         !gf_mma_args_of(&plan->integer, Work::C, Work::SIDE, &args))
         return false;
-    if (gf_per_device([](int) { return gf_code_version(smooth_mma<Work>); }) < 80)
+    if (gf_code_version(reinterpret_cast<const void *>(smooth_mma<Work>)) < 80)
         return false;
     const uint32_t max = GF_MMA_TILE, stride = walk.in_stride32;
     const uint32_t row = static_cast<uint32_t>(walk.width * Work::C), edge = walk.reach * Work::C;
@@ -515,7 +515,7 @@ static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_strip *strip, cud
     gf_walk_rows(walk, strip->out.rows, (UINT64_C(1) << 30) / tiles_per_row, [&](gf_walk &part) {
         const uint64_t tiles = part.rows_per_tile > 0 ? gf_divide_up(part.rows, part.rows_per_tile)
                                                       : part.rows * tiles_per_row;
-        gf_launch_kernel(smooth_mma<Work>, dim3(static_cast<unsigned>(tiles), part.images),
+        gf_launch_kernel(smooth_mma<Work>, dim3(static_cast<unsigned>(tiles), part.images.count),
                          GF_MMA_THREADS, 0, stream, part, args);
     });
     return true;

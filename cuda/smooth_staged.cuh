@@ -314,7 +314,7 @@ static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::A
         part.tiles =
             static_cast<uint32_t>(gf_divide_up(part.rows, part.rows_per_tile) * part.tiles_per_row);
         const unsigned blocks = gf_walk_blocks<Work>(part.tiles, wave, GF_STAGED_WARPS);
-        gf_launch_kernel(smooth_staged<Work>, dim3(blocks, part.images), GF_STAGED_THREADS, 0,
+        gf_launch_kernel(smooth_staged<Work>, dim3(blocks, part.images.count), GF_STAGED_THREADS, 0,
                          stream, part, args);
     });
     return true;

@@ -610,10 +610,10 @@ GF_API gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter,
 
 /* Queue a job for `count` images; in, out and the order of two inputs are those of
  * gf_run_memory_batch. If rows are independent, one launch computes all images that follow each
- * other in memory without a gap, and up to 64 images anywhere of a filter that only produces an
- * image. A filter that measures stores a handle in *results, which the
- * caller passes to gf_device_results_wait or gf_device_results_free; results is NULL, or *results
- * is set to NULL, for a filter that produces only an image.
+ * other in memory without a gap, or up to 64 images anywhere with the same strides. A filter that
+ * measures stores a handle in *results, which the caller passes to gf_device_results_wait or
+ * gf_device_results_free; results is NULL, or *results is set to NULL, for a filter that produces
+ * only an image.
  *
  * A job of a filter without a result does not wait for the device, and allocates memory only in its
  * first run on each further stream, and in its first run on unaligned rows. After such a run, the

@@ -58,13 +58,14 @@ typedef struct gf_strip {
     gf_rows out;   /* output rows to compute: image row and record */
     void *state;   /* state to update; plan->state_bytes */
     void *payload; /* payload to write, header first; unused without has_payload */
-    /* In device memory only: rows of the second input, with the stride of the first. data NULL: the
-     * two images are side by side. */
-    gf_rows second;
-    const void *refined; /* in device memory only: what gf_filter_cuda.refine stored, or NULL */
-    /* In device memory only, if gf_filter_cuda.lists: images to compute by one launch, at most
-     * GF_STRIP_IMAGES, all with the strides of the first one, which is also in `in` and `out`.
-     * NULL: only that one. */
+    /* For images in device memory only. refined: what gf_filter_cuda.refine stored, or NULL.
+     * records: of all rows, without gaps; NULL: each one follows its image row. */
+    const void *refined;
+    unsigned char *records;
+    /* Images in device memory: the inputs of each one in order, and the outputs. All have the
+     * strides of the first one, which is also in `in` and `out`. Their number is at most
+     * GF_STRIP_IMAGES, and 0 or 1 without gf_filter_cuda.lists. in_list NULL: one image, whose
+     * inputs are side by side. */
     const gf_pixels *in_list;
     const gf_out_pixels *out_list;
     uint32_t images;
@@ -74,16 +75,28 @@ typedef struct gf_strip {
 
 /* Return the rows of input i. Images side by side have equal shares of the stride. */
 static inline gf_rows gf_strip_input(const gf_strip *strip, uint32_t inputs, uint32_t i) {
-    if (i == 1 && strip->second.data)
-        return strip->second;
     gf_rows rows = strip->in;
-    rows.data += i * (rows.stride / inputs);
+    if (strip->in_list)
+        rows.data = (unsigned char *)strip->in_list[i].data;
+    else
+        rows.data += i * (rows.stride / inputs);
     return rows;
 }
 
 /* Return the offset in bytes of a row's record from the start of its output row. */
 static inline size_t gf_record_offset(const gf_plan *plan) {
     return plan->out.width ? (gf_row_bytes(&plan->out) + 7) & ~(size_t)7 : 0;
+}
+
+/* Return the records of a strip as rows. */
+static inline gf_rows gf_strip_records(const gf_plan *plan, const gf_strip *strip) {
+    gf_rows rows = strip->out;
+    rows.data += gf_record_offset(plan);
+    if (strip->records) {
+        rows.data = strip->records;
+        rows.stride = plan->record;
+    }
+    return rows;
 }
 
 static inline void *gf_record(const gf_plan *plan, const gf_rows *out, uint64_t y) {

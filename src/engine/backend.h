@@ -68,12 +68,15 @@ typedef struct gf_device_functions {
                       const gf_plan *before, void **job, gf_error *error);
     /* Check the pointers and the stream, and queue `images` images with `rows` rows. rows: height
      * of the plan, or a multiple for images without a gap whose rows are independent. images: more
-     * than 1 only for a filter with one input and no measure. in: inputs of all images in order.
-     * part: receives the measurements to pass to wait and release, if the filter has a measure. */
+     * than 1 only if rows are independent or the filter has no measure. in: inputs of all images in
+     * order. part: receives the measurements of all rows to pass to the functions below, if the
+     * filter has a measure. */
     gf_status (*run)(void *job, uint64_t images, uint64_t rows, const gf_pixels *in,
                      const gf_out_pixels *out, void *stream, gf_device_part **part,
                      gf_error *error);
-    /* Wait until the measurements are complete. */
+    /* Queue the copy of measurements to host memory. */
+    gf_status (*fetch)(void *job, gf_device_part *part, gf_error *error);
+    /* Wait until the measurements are in host memory. Called after fetch. */
     gf_status (*wait)(void *job, gf_device_part *part, gf_error *error);
     /* Return the memory of measurements to the job. Waits if they are not complete. */
     void (*release)(void *job, gf_device_part *part);

@@ -186,7 +186,7 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
             if (!device_follows(job, in + (i + images - 1) * inputs,
                                 job->out_row ? to + images - 1 : NULL))
                 break;
-        const bool list = images == 1 && inputs == 1 && !job->filter->measure;
+        const bool list = images == 1 && (job->independent || !job->filter->measure);
         if (list)
             images = count - i;
         status = job->device->run(job->job, list ? images : 1, list ? height : images * height,
@@ -271,6 +271,8 @@ gf_status gf_device_results_wait(gf_device_results *results, gf_result **list, g
     gf_status status = GF_OK;
     uint64_t made = 0;
     memset(list, 0, (size_t)results->count * sizeof(gf_result *));
+    for (size_t g = 0; g < results->group_count && !status; g++)
+        status = job->device->fetch(job->job, results->groups[g].part, error);
     for (size_t g = 0; g < results->group_count && !status; g++) {
         const gf_device_group *group = &results->groups[g];
         status = job->device->wait(job->job, group->part, error);

@@ -28,7 +28,8 @@ static gf_engine *cuda_engine(void) {
 typedef struct image_list {
     test_job job;
     uint64_t count;
-    size_t in_bytes, out_bytes; /* of one image */
+    uint32_t inputs;
+    size_t in_bytes, out_bytes; /* of all inputs, and of the output */
     unsigned char *in, *want, *got;
     gf_result **results;
 } image_list;
@@ -38,7 +39,9 @@ static image_list new_list(const char *filter, const char *text, gf_format forma
     test_random random = test_seeded(format.width + count);
     gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
     assert_true(test_job_new(&list.job, gf_filter_find(filter), text, format, NULL));
-    list.in_bytes = gf_row_bytes(&format) * format.height;
+    list.inputs = list.job.filter->info.inputs;
+    const size_t one = gf_row_bytes(&format) * format.height;
+    list.in_bytes = list.inputs * one;
     list.out_bytes = list.job.drawn.width ? gf_row_bytes(&list.job.drawn) * format.height : 0;
     list.in = malloc(count * list.in_bytes);
     list.want = malloc(count * list.out_bytes + 1);
@@ -47,7 +50,8 @@ static image_list new_list(const char *filter, const char *text, gf_format forma
     assert_true(list.in && list.want && list.got && list.results);
     for (uint64_t i = 0; i < count; i++) {
         test_job_fill(&list.job, &random);
-        memcpy(list.in + i * list.in_bytes, list.job.in[0].rows.data, list.in_bytes);
+        for (uint32_t k = 0; k < list.inputs; k++)
+            memcpy(list.in + i * list.in_bytes + k * one, list.job.in[k].rows.data, one);
         test_outcome outcome = test_run(&list.job, golden, 0);
         if (list.out_bytes)
             memcpy(list.want + i * list.out_bytes, outcome.image.rows.data, list.out_bytes);
@@ -93,17 +97,20 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
     enum { COUNT = 70 }; /* more than one launch takes */
     image_list list = new_list(filter, text, format, COUNT);
     gf_engine *engine = cuda_engine();
-    gf_pixels in[COUNT];
+    gf_pixels in[2 * COUNT];
     gf_out_pixels out[COUNT];
     gf_result *results[COUNT];
     gf_error error = {0};
     unsigned char *got = malloc(list.out_bytes + gap + 1);
     assert_non_null(got);
     const size_t in_step = list.in_bytes + gap, out_step = list.out_bytes + gap;
+    const size_t one = list.in_bytes / list.inputs;
     unsigned char *from = device_alloc(COUNT * in_step), *to = device_alloc(COUNT * out_step + 1);
     must(cudaMemset(to, TEST_PAINT, COUNT * out_step + 1));
     for (uint64_t i = 0; i < COUNT; i++) {
-        in[i] = (gf_pixels){from + i * in_step, gf_row_bytes(&format)};
+        for (uint32_t k = 0; k < list.inputs; k++)
+            in[i * list.inputs + k] =
+                (gf_pixels){from + i * in_step + k * one, gf_row_bytes(&format)};
         out[i] = (gf_out_pixels){to + i * out_step, gf_row_bytes(&list.job.drawn)};
         must(cudaMemcpy(from + i * in_step, list.in + i * list.in_bytes, list.in_bytes,
                         cudaMemcpyHostToDevice));
@@ -143,6 +150,9 @@ static void batches_equal_single_images(void **state) {
                                            {"normalize", ""},
                                            {"axis-sum", ""},
                                            {"axis-sum", "axis=y"},
+                                           {"dot", ""},
+                                           {"compare", ""},
+                                           {"compare", "diff=-"},
                                            {"hist", "bins=16 extract=3"},
                                            {"hist", "bins=16 per-row"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -153,6 +163,45 @@ static void batches_equal_single_images(void **state) {
             check_batch(cases[i][0], cases[i][1], (gf_format){64, 5, 4, GF_F32}, gap);
             check_batch(cases[i][0], cases[i][1], (gf_format){1000, 9, 3, GF_F32}, gap);
         }
+}
+
+/* Images that are apart share launches, at most GF_STRIP_IMAGES each, if rows are independent. */
+static void lists_take_few_launches(void **state) {
+    (void)state;
+    test_needs_gpu();
+    enum { COUNT = GF_STRIP_IMAGES + 1 };
+    static const char *const cases[] = {"", "radius=8 weight=0.3333", "radius=20", "axis=y"};
+    static const size_t expected[] = {2, 2, 2, COUNT};
+    const gf_format format = {1024, 3, 1, GF_U8};
+    const size_t step = 3 * 1024 + 16;
+    gf_engine *engine = cuda_engine();
+    unsigned char *from = device_alloc(COUNT * step), *to = device_alloc(COUNT * step);
+    gf_pixels in[COUNT];
+    gf_out_pixels out[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        in[i] = (gf_pixels){from + i * step, 1024};
+        out[i] = (gf_out_pixels){to + i * step, 1024};
+    }
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        image_list list = new_list("smooth", cases[c], format, 1);
+        gf_device_job *job = new_job(engine, &list);
+        cudaStream_t stream;
+        cudaGraph_t graph;
+        size_t nodes = 0;
+        must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        run_job(job, COUNT, in, out, stream, NULL);
+        must(cudaStreamEndCapture(stream, &graph));
+        must(cudaGraphGetNodes(graph, NULL, &nodes));
+        assert_int_equal(nodes, expected[c]);
+        must(cudaGraphDestroy(graph));
+        must(cudaStreamDestroy(stream));
+        gf_device_job_free(job);
+        free_list(&list);
+    }
+    must(cudaFree(from));
+    must(cudaFree(to));
+    gf_engine_close(engine);
 }
 
 /* The mean of f32 depends on the order of rows: 1e20 + 1 - 1e20 + 3 is 3, or 0 from the end. */
@@ -241,6 +290,97 @@ static void graphs_replay_the_same_bits(void **state) {
     check_graph("smooth", "axis=xy", (gf_format){640, 100, 3, GF_U8});
     check_graph("smooth", "axis=xy radius=20", (gf_format){333, 100, 1, GF_U16});
     check_graph("normalize", "", (gf_format){512, 300, 3, GF_F32});
+}
+
+/* Run a job again and again on one of several images, at one of several places: aligned or not,
+ * with packed rows or not. Other runs, of two images, are between. */
+static void check_places(const char *filter, const char *text, gf_format format) {
+    enum { COUNT = 3, PLACES = 4, RUNS = 40 };
+    static const size_t shifts[PLACES] = {0, 0, 0, 4}, gaps[PLACES] = {0, 0, 16, 12};
+    image_list list = new_list(filter, text, format, COUNT);
+    gf_engine *engine = cuda_engine();
+    gf_device_job *job = new_job(engine, &list);
+    test_random random = test_seeded(format.width);
+    const size_t row = gf_row_bytes(&format), out_row = gf_row_bytes(&list.job.drawn);
+    const uint64_t height = format.height * list.inputs;
+    unsigned char *from[PLACES][2], *to[PLACES];
+    cudaStream_t stream;
+    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (size_t p = 0; p < PLACES; p++) {
+        for (size_t k = 0; k < 2; k++)
+            from[p][k] = device_alloc(height * (row + gaps[p]) + shifts[p]);
+        to[p] = device_alloc(2 * format.height * (out_row + gaps[p]) + shifts[p] + 1);
+    }
+    for (int run = 0; run < RUNS; run++) {
+        const size_t p = (size_t)test_below(&random, PLACES);
+        const uint64_t images = 1 + test_below(&random, 4) / 3;
+        gf_pixels in[4];
+        gf_out_pixels out[2];
+        size_t which[2];
+        gf_result *results[2];
+        gf_device_results *queued = NULL;
+        const size_t stride = row + gaps[p], out_stride = out_row + gaps[p];
+        for (size_t i = 0; i < images; i++) {
+            unsigned char *at = from[p][(i + (size_t)run / 3) % 2] + shifts[p];
+            which[i] = (size_t)test_below(&random, COUNT);
+            must(cudaMemcpy2DAsync(at, stride, list.in + which[i] * list.in_bytes, row, row, height,
+                                   cudaMemcpyHostToDevice, stream));
+            for (uint32_t k = 0; k < list.inputs; k++)
+                in[i * list.inputs + k] = (gf_pixels){at + k * format.height * stride, stride};
+            out[i] =
+                (gf_out_pixels){to[p] + shifts[p] + i * format.height * out_stride, out_stride};
+        }
+        run_job(job, images, in, list.out_bytes ? out : NULL, stream,
+                list.job.filter->measure ? &queued : NULL);
+        if (queued) {
+            gf_error error = {0};
+            if (gf_device_results_wait(queued, results, &error))
+                fail_msg("%s", error.message);
+        }
+        for (size_t i = 0; i < images; i++) {
+            if (list.out_bytes)
+                must(cudaMemcpy2DAsync(list.got, out_row, out[i].data, out_stride, out_row,
+                                       format.height, cudaMemcpyDeviceToHost, stream));
+            must(cudaStreamSynchronize(stream));
+            if (memcmp(list.got, list.want + which[i] * list.out_bytes, list.out_bytes) != 0)
+                fail_msg("%s '%s': run %d differs at place %zu", filter, text, run, p);
+            if (queued) {
+                if (!test_same_result(list.results[which[i]], results[i], filter))
+                    fail_msg("%s '%s': result of run %d differs at place %zu", filter, text, run,
+                             p);
+                gf_result_free(results[i]);
+            }
+        }
+    }
+    gf_device_job_free(job);
+    for (size_t p = 0; p < PLACES; p++) {
+        must(cudaFree(from[p][0]));
+        must(cudaFree(from[p][1]));
+        must(cudaFree(to[p]));
+    }
+    must(cudaStreamDestroy(stream));
+    gf_engine_close(engine);
+    free_list(&list);
+}
+
+static void runs_of_a_job_may_differ(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const char *const cases[][2] = {{"smooth", ""},
+                                           {"smooth", "axis=xy"},
+                                           {"smooth", "axis=xy radius=9"},
+                                           {"normalize", ""},
+                                           {"axis-sum", ""},
+                                           {"dot", ""},
+                                           {"compare", "diff=-"},
+                                           {"hist", "bins=9 extract=3"},
+                                           {"hist", "bins=200 extract=all"},
+                                           {"hist", "bins=9 per-row"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        check_places(cases[i][0], cases[i][1], (gf_format){800, 60, 1, GF_U8});
+        check_places(cases[i][0], cases[i][1], (gf_format){4096, 9, 3, GF_U16});
+        check_places(cases[i][0], cases[i][1], (gf_format){300, 20, 4, GF_F32});
+    }
 }
 
 /* Runs of one job on several streams do not disturb each other. */
@@ -531,6 +671,7 @@ static void engines_keep_jobs(void **state) {
 
 #define CUDA_TESTS                                                                                 \
     cmocka_unit_test(batches_equal_single_images), cmocka_unit_test(means_are_summed_in_order),    \
+        cmocka_unit_test(lists_take_few_launches), cmocka_unit_test(runs_of_a_job_may_differ),     \
         cmocka_unit_test(graphs_replay_the_same_bits),                                             \
         cmocka_unit_test(streams_do_not_share_memory),                                             \
         cmocka_unit_test(threads_have_their_own_engines),                                          \

@@ -33,27 +33,29 @@ static gf_status fake_run(void *state, uint64_t images, uint64_t rows, const gf_
     (void)stream;
     launches++;
     if (job->filter->measure) {
+        const uint64_t all = images * rows;
         const size_t payload = plan->has_payload ? job->filter->payload->bytes(plan, rows) : 0;
         *part = calloc(1, sizeof **part);
         assert_non_null(*part);
-        (*part)->records = (gf_rows){calloc(rows, plan->record + 1), plan->record, 0, rows};
+        (*part)->records = (gf_rows){calloc(all, plan->record + 1), plan->record, 0, all};
         (*part)->state = calloc(1, (size_t)plan->state_bytes + 1);
         (*part)->payload = payload ? calloc(1, payload) : NULL;
     }
     for (uint64_t i = 0; i < images; i++)
         for (uint64_t y = 0; y < rows; y += height) { /* images without a gap */
             const gf_pixels *from = in + i * plan->inputs;
-            gf_strip strip = {
-                .in = {(unsigned char *)from->data + y * from->stride, from->stride, 0, height}};
-            if (plan->inputs == 2)
-                strip.second = (gf_rows){(unsigned char *)from[1].data + y * from[1].stride,
-                                         from[1].stride, 0, height};
+            gf_pixels at[2];
+            for (uint32_t k = 0; k < plan->inputs; k++)
+                at[k] = (gf_pixels){(const unsigned char *)from[k].data + y * from[k].stride,
+                                    from[k].stride};
+            gf_strip strip = {.in = {(unsigned char *)at[0].data, at[0].stride, 0, height},
+                              .in_list = at};
             if (plan->out.width)
                 strip.out = (gf_rows){(unsigned char *)out[i].data + y * out[i].stride,
                                       out[i].stride, 0, height};
             else
-                strip.out =
-                    (gf_rows){(*part)->records.data + y * plan->record, plan->record, 0, height};
+                strip.out = (gf_rows){(*part)->records.data + (i * rows + y) * plan->record,
+                                      plan->record, 0, height};
             if (part && *part) {
                 strip.state = (*part)->state;
                 strip.payload = (*part)->payload;
@@ -61,6 +63,11 @@ static gf_status fake_run(void *state, uint64_t images, uint64_t rows, const gf_
             if (job->filter->golden(plan, &strip, error))
                 return GF_FAILED;
         }
+    return GF_OK;
+}
+
+static gf_status fake_fetch(void *job, gf_device_part *part, gf_error *error) {
+    (void)job, (void)part, (void)error;
     return GF_OK;
 }
 
@@ -92,8 +99,8 @@ static void fake_close(void *state) {
     (void)state;
 }
 
-static const gf_device_functions fake_device = {fake_open_job, fake_run, fake_wait, fake_release,
-                                                fake_close_job};
+static const gf_device_functions fake_device = {fake_open_job, fake_run,     fake_fetch,
+                                                fake_wait,     fake_release, fake_close_job};
 static const gf_backend fake_backend = {
     .name = "cuda", .open = fake_open, .close = fake_close, .device = &fake_device};
 
@@ -172,10 +179,11 @@ static void batches_take_few_launches(void **state) {
     check_batch("smooth", "", 3, 1);
     check_batch("smooth", "axis=xy", 0, 1);
     check_batch("axis-sum", "", 0, 1);
-    check_batch("axis-sum", "", 3, COUNT);
+    check_batch("axis-sum", "", 3, 1);
     check_batch("axis-sum", "axis=y", 0, COUNT);
     check_batch("dot", "", 0, 1);
-    check_batch("dot", "", 16, COUNT);
+    check_batch("dot", "", 16, 1);
+    check_batch("hist", "bins=4 per-row", 5, 1);
     check_batch("hist", "bins=4 extract=1,3", 0, COUNT);
 }
 
