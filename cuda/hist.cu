@@ -23,11 +23,11 @@ static bool hist_tables_fit(uint32_t channels) {
 template <uint32_t TABLES, bool DENSE>
 static void hist_launch_values(HistArgs a, uint32_t channels, hist_u64 *state, uint32_t *counts,
                                cudaStream_t stream) {
-    const auto kernel = hist_count_values<TABLES, DENSE>;
+    constexpr auto kernel = hist_count_values<TABLES, DENSE>;
     const size_t shared = HistTable<TABLES>::all;
     hist_join_rows(&a, 16);
     const dim3 grid(hist_cut_common(&a), 1, channels);
-    hist_set_max_shared(kernel, shared);
+    hist_set_max_shared<kernel>();
     gf_launch_kernel(kernel, grid, HIST_THREADS, shared, stream, a, state, counts);
 }
 
@@ -60,9 +60,10 @@ static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
         counters = hist_counters(a.counters);
     }
     const bool common = !counters.large && channels == 1;
-    const auto launch = [&](auto kernel, uint32_t threads) {
+    const auto launch = [&](auto constant, uint32_t threads) {
+        constexpr auto kernel = decltype(constant)::value;
         hist_join_rows(&a, 16 / sizeof(T), threads);
-        hist_set_max_shared(kernel, counters.bytes);
+        hist_set_max_shared<kernel>();
         dim3 grid(1, counters.parts, channels);
         if (counters.large) // limits the time for counters to that for samples
             grid.x = hist_cut(&a, gf_divide_up(gf_sm_count(), counters.parts * channels),
@@ -75,8 +76,9 @@ static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
     hist_for_layout(a, [&](auto dense, auto many) {
         gf_for_flag(counters.large, [&](auto large) {
             gf_for_flag(a.ranged, [&](auto ranged) {
-                launch(hist_count<T, decltype(dense)::value, decltype(many)::value,
-                                  decltype(large)::value, decltype(ranged)::value>,
+                constexpr auto kernel = hist_count<T, decltype(dense)::value, decltype(many)::value,
+                                                   decltype(large)::value, decltype(ranged)::value>;
+                launch(std::integral_constant<decltype(kernel), kernel>{},
                        decltype(large)::value ? HIST_LARGE_THREADS : HIST_THREADS);
             });
         });
@@ -128,13 +130,13 @@ static void hist_extract_few(const gf_hist_plan *plan, const HistArgs &a, unsign
     if (!counted)
         gf_launch_kernel(hist_count_selected<T, DENSE>, grid, HIST_THREADS, 0, stream, a, counts);
     if (a.extracts == 1) {
-        const auto kernel = hist_select<T, DENSE>;
-        hist_set_max_shared(kernel, sizeof(HistPass<T>));
+        constexpr auto kernel = hist_select<T, DENSE>;
+        hist_set_max_shared<kernel>();
         gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistPass<T>), stream, a,
                          hist_window<T>(plan), counts, payload);
     } else {
-        const auto kernel = hist_split<T, DENSE>;
-        hist_set_max_shared(kernel, sizeof(HistSplitShared<T>));
+        constexpr auto kernel = hist_split<T, DENSE>;
+        hist_set_max_shared<kernel>();
         gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistSplitShared<T>), stream, a, counts,
                          payload);
     }

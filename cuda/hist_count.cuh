@@ -464,11 +464,11 @@ static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
                          const HistRecords &records, cudaStream_t stream) {
     const uint64_t teams = HIST_THREADS / Team;
     hist_for_layout(a, [&](auto dense, auto many) {
-        const auto kernel =
+        constexpr auto kernel =
             hist_count_rows<T, decltype(dense)::value, decltype(many)::value, Team, By>;
         const size_t shared =
             By == HIST_GLOBAL ? 0 : (counters.bytes + records.extra * sizeof(uint32_t)) * teams;
-        hist_set_max_shared(kernel, shared);
+        hist_set_max_shared<kernel>();
         int resident = 1;
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, HIST_THREADS, shared);
         const uint64_t max = static_cast<uint64_t>(resident > 0 ? resident : 1) * gf_sm_count();

@@ -344,11 +344,19 @@ GF_DEVICE uint4 hist_load(const HistArgs &a, const HistWalk &walk) {
 
 // ---- host ---------------------------------------------------------------------------------------
 
-// Allow a kernel more dynamic shared memory than the default limit.
-template <typename K> static inline void hist_set_max_shared(K kernel, size_t shared) {
-    if (shared > 32 * 1024) // leaves space for static shared memory
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shared));
+// Allow a kernel as much dynamic shared memory as the device has. Threads launch the same kernel
+// with different sizes, therefore none of them may set its own size.
+template <auto KERNEL> static void hist_set_max_shared() {
+    gf_per_device([](int) {
+        cudaFuncAttributes code;
+        const size_t max = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>();
+        return cudaFuncGetAttributes(&code, KERNEL) == cudaSuccess &&
+                       cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(max - code.sharedSizeBytes)) ==
+                           cudaSuccess
+                   ? 1u
+                   : 0u;
+    });
 }
 
 static inline bool hist_dense(const HistArgs &a) {

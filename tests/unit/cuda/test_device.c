@@ -416,31 +416,44 @@ static void streams_do_not_share_memory(void **state) {
     free_list(&list);
 }
 
+/* Compare the outcome of a run with golden's. */
+static bool thread_check(const image_list *list, uint64_t k, const void *to, unsigned char *got,
+                         gf_device_results *results, cudaStream_t stream) {
+    gf_result *result = NULL;
+    if (!results)
+        return !cudaMemcpyAsync(got, to, list->out_bytes, cudaMemcpyDeviceToHost, stream) &&
+               !cudaStreamSynchronize(stream) &&
+               memcmp(got, list->want + k * list->out_bytes, list->out_bytes) == 0;
+    const bool same = !gf_device_results_wait(results, &result, NULL) &&
+                      test_same_result(list->results[k], result, "a thread");
+    gf_result_free(result);
+    return same;
+}
+
 /* Threads with their own engines and streams. */
 static void *run_thread(void *argument) {
     const image_list *list = argument;
+    gf_device_results *results = NULL;
     gf_engine *engine = NULL;
     gf_device_job *job = NULL;
     void *failed = argument;
     cudaStream_t stream = NULL;
     void *from = NULL, *to = NULL;
-    unsigned char *got = malloc(list->out_bytes);
+    unsigned char *got = malloc(list->out_bytes + 1);
     if (got && !gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) &&
         !gf_device_job_new(engine, list->job.filter, list->job.settings, &list->job.format, &job,
                            NULL) &&
         !cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) &&
-        !cudaMalloc(&from, list->in_bytes) && !cudaMalloc(&to, list->out_bytes)) {
+        !cudaMalloc(&from, list->in_bytes) && !cudaMalloc(&to, list->out_bytes + 1)) {
         const gf_pixels in = {from, gf_row_bytes(&list->job.format)};
         const gf_out_pixels out = {to, gf_row_bytes(&list->job.format)};
         failed = NULL;
-        for (uint64_t i = 0; i < 20 * list->count && !failed; i++) {
+        for (uint64_t i = 0; i < 60 * list->count && !failed; i++) {
             const uint64_t k = i % list->count;
             if (cudaMemcpyAsync(from, list->in + k * list->in_bytes, list->in_bytes,
                                 cudaMemcpyHostToDevice, stream) ||
-                gf_device_job_run(job, 1, &in, &out, stream, NULL, NULL) ||
-                cudaMemcpyAsync(got, to, list->out_bytes, cudaMemcpyDeviceToHost, stream) ||
-                cudaStreamSynchronize(stream) ||
-                memcmp(got, list->want + k * list->out_bytes, list->out_bytes) != 0)
+                gf_device_job_run(job, 1, &in, &out, stream, &results, NULL) ||
+                !thread_check(list, k, to, got, results, stream))
                 failed = argument;
         }
     }
@@ -457,16 +470,20 @@ static void *run_thread(void *argument) {
 static void threads_have_their_own_engines(void **state) {
     (void)state;
     test_needs_gpu();
-    image_list list = new_list("smooth", "axis=xy", (gf_format){800, 300, 3, GF_U8}, 3);
+    /* The two histograms launch one kernel with different sizes of shared memory. */
+    image_list lists[] = {new_list("smooth", "axis=xy", (gf_format){800, 300, 3, GF_U8}, 3),
+                          new_list("hist", "bins=320", (gf_format){400, 30, 1, GF_U16}, 3),
+                          new_list("hist", "bins=700", (gf_format){400, 30, 1, GF_U16}, 3)};
     pthread_t threads[6];
     for (int i = 0; i < 6; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, run_thread, &list), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_thread, &lists[i % 3]), 0);
     for (int i = 0; i < 6; i++) {
         void *failed;
         assert_int_equal(pthread_join(threads[i], &failed), 0);
         assert_null(failed);
     }
-    free_list(&list);
+    for (int i = 0; i < 3; i++)
+        free_list(&lists[i]);
 }
 
 /* Measurements are queued before any is awaited, awaited in another order, or not at all. */
