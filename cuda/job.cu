@@ -309,22 +309,25 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
 
 // ---- checks -------------------------------------------------------------------------------------
 
-// Check that an image is in memory of the device. in_place: receives whether the kernels can
-// access its rows there; they read whole units.
-static gf_status job_check_pointer(const gf_cuda_job *job, const char *what, const void *data,
-                                   size_t stride, size_t row, uint64_t rows, bool *in_place,
-                                   gf_error *error) {
+// An address range of memory that the device can access.
+struct gf_job_range {
+    CUdeviceptr begin, end;
+    unsigned bounded; // 1: ends with its block of memory; 0: a virtual mapping may have several
+};
+
+// Find the range of an address.
+static gf_status job_find_range(const gf_cuda_job *job, const char *what, CUdeviceptr at,
+                                gf_job_range *range, gf_error *error) {
     const char *name = job->filter->info.name;
-    unsigned type = 0, managed = 0, bounded = 0;
+    unsigned type = 0, managed = 0;
     int device = -1;
-    CUdeviceptr begin = 0;
     size_t bytes = 0;
+    *range = {};
     CUpointer_attribute attributes[] = {
         CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
         CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
-    void *values[] = {&type, &managed, &device, &begin, &bytes, &bounded};
-    const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data);
+    void *values[] = {&type, &managed, &device, &range->begin, &bytes, &range->bounded};
     const CUresult result = job->driver.pointer_attributes(sizeof attributes / sizeof attributes[0],
                                                            attributes, values, at);
     if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
@@ -335,16 +338,30 @@ static gf_status job_check_pointer(const gf_cuda_job *job, const char *what, con
         return gf_fail(error, GF_USAGE,
                        "%s: the %s is in memory of device %d; this engine uses device %d", name,
                        what, device, job->device);
-    // A virtual mapping may consist of several blocks of memory. Only the address range of other
-    // memory ends with its block.
-    const uint64_t end = at + (rows - 1) * stride + row, memory_end = begin + bytes;
-    if (bounded && end > memory_end)
+    range->end = range->begin + bytes;
+    return GF_OK;
+}
+
+// Check that an image is in memory of the device. known: the range of the image before it; receives
+// that of this one. in_place: receives whether the kernels can access its rows there; they read
+// whole units.
+static gf_status job_check_pointer(const gf_cuda_job *job, const char *what, const void *data,
+                                   size_t stride, size_t row, uint64_t rows, gf_job_range *known,
+                                   bool *in_place, gf_error *error) {
+    const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data);
+    const CUdeviceptr end = at + (rows - 1) * stride + row;
+    if (!known->bounded || at < known->begin || at >= known->end) {
+        const gf_status status = job_find_range(job, what, at, known, error);
+        if (status)
+            return status;
+    }
+    if (known->bounded && end > known->end)
         return gf_fail(error, GF_USAGE,
-                       "%s: the %s has %llu bytes, but its memory ends after %llu bytes", name,
-                       what, static_cast<unsigned long long>(end - at),
-                       static_cast<unsigned long long>(memory_end - at));
+                       "%s: the %s has %llu bytes, but its memory ends after %llu bytes",
+                       job->filter->info.name, what, static_cast<unsigned long long>(end - at),
+                       static_cast<unsigned long long>(known->end - at));
     *in_place = at % UNIT == 0 && stride % UNIT == 0 &&
-                (at + rows * stride <= memory_end || stride - row < UNIT);
+                (at + rows * stride <= known->end || stride - row < UNIT);
     return GF_OK;
 }
 
@@ -522,6 +539,7 @@ struct gf_job_memory {
     gf_job_block *block;
     gf_job_part *part; // NULL: no measurements
     bool in_staged, out_staged;
+    gf_job_range in_range, out_range; // of the last image that was checked
 };
 
 // Find the block of a stream. The first stream takes the one that job_open has created.
@@ -688,12 +706,12 @@ static gf_status job_check_image(const gf_cuda_job *job, uint64_t rows, const gf
     gf_status status = GF_OK;
     for (uint32_t i = 0; i < job->plan->inputs && !status; i++) {
         status = job_check_pointer(job, i ? "second input" : "input", in[i].data, in[i].stride,
-                                   job->in_row, rows, &in_place, error);
+                                   job->in_row, rows, &memory->in_range, &in_place, error);
         memory->in_staged |= !in_place || in[i].stride != in[0].stride;
     }
     if (!status && job->out_row) {
         status = job_check_pointer(job, "output", out->data, out->stride, job->out_row, rows,
-                                   &in_place, error);
+                                   &memory->out_range, &in_place, error);
         memory->out_staged |= !in_place;
     }
     return status;

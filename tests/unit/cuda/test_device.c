@@ -580,16 +580,24 @@ typedef struct misuse {
     const gf_filter *filter;
     gf_settings *settings;
     gf_format format;
+    gf_pixels in; /* without error */
+    gf_out_pixels out;
 } misuse;
 
+/* Run an image alone, and as the second one of a batch. */
 static void refuses(const misuse *with, gf_pixels in, gf_out_pixels out, void *stream,
                     const char *message) {
-    gf_error error = {0};
-    assert_int_equal(gf_run_device(with->engine, with->filter, with->settings, &with->format, &in,
-                                   out.data, out.stride, stream, NULL, &error),
-                     GF_USAGE);
-    if (!strstr(error.message, message))
-        fail_msg("expected \"%s\", got \"%s\"", message, error.message);
+    const gf_pixels from[] = {with->in, in};
+    const gf_out_pixels to[] = {with->out, out};
+    for (uint64_t first = 0; first < 2; first++) {
+        gf_error error = {0};
+        assert_int_equal(gf_run_device_batch(with->engine, with->filter, with->settings,
+                                             &with->format, 2 - first, from + first, to + first,
+                                             stream, NULL, &error),
+                         GF_USAGE);
+        if (!strstr(error.message, message))
+            fail_msg("expected \"%s\", got \"%s\"", message, error.message);
+    }
 }
 
 static void wrong_arguments_are_errors(void **state) {
@@ -604,6 +612,8 @@ static void wrong_arguments_are_errors(void **state) {
     must(cudaMallocHost((void **)&pinned, 500 * 40));
     const gf_pixels in = {from, 500};
     const gf_out_pixels out = {to, 500};
+    with.in = in;
+    with.out = out;
     refuses(&with, (gf_pixels){NULL, 500}, out, NULL, "the input is NULL");
     refuses(&with, in, (gf_out_pixels){NULL, 500}, NULL, "the output is NULL");
     refuses(&with, (gf_pixels){host, 500}, out, NULL, "the input is in host memory");
