@@ -67,8 +67,9 @@ class Kind:
     def pointer(self, array: Any) -> int:
         raise NotImplementedError
 
-    def empty(self, shape: Shape, dtype: str, like: Any) -> Any:
-        """Return a new array on the device of `like`."""
+    def empty(self, shape: Shape, dtype: str, like: Any, same: bool) -> Any:
+        """Return a new array on the device of `like`. same: `like` is contiguous and has the same
+        shape and dtype."""
         raise NotImplementedError
 
     def contiguous(self, array: Any) -> Any:
@@ -100,7 +101,7 @@ class NumpyKind(Kind):
     def pointer(self, array: Any) -> int:
         return int(array.ctypes.data)
 
-    def empty(self, shape: Shape, dtype: str, like: Any) -> Any:
+    def empty(self, shape: Shape, dtype: str, like: Any, same: bool) -> Any:
         return np.empty(shape, dtype)
 
     def contiguous(self, array: Any) -> Any:
@@ -129,7 +130,9 @@ class TorchKind(Kind):
     def pointer(self, array: Any) -> int:
         return array.data_ptr()  # type: ignore[no-any-return]
 
-    def empty(self, shape: Shape, dtype: str, like: Any) -> Any:
+    def empty(self, shape: Shape, dtype: str, like: Any, same: bool) -> Any:
+        if same:  # takes half the time
+            return self.torch.empty_like(like)
         return self.torch.empty(shape, dtype=getattr(self.torch, dtype), device=like.device)
 
     def contiguous(self, array: Any) -> Any:
@@ -172,7 +175,7 @@ class CupyKind(Kind):
     def pointer(self, array: Any) -> int:
         return array.data.ptr  # type: ignore[no-any-return]
 
-    def empty(self, shape: Shape, dtype: str, like: Any) -> Any:
+    def empty(self, shape: Shape, dtype: str, like: Any, same: bool) -> Any:
         with like.device:
             return self.cupy.empty(shape, dtype)
 
@@ -265,7 +268,7 @@ class ViewKind(Kind):
     def pointer(self, array: View) -> int:
         return array.pointer
 
-    def empty(self, shape: Shape, dtype: str, like: Any) -> Any:
+    def empty(self, shape: Shape, dtype: str, like: Any, same: bool) -> Any:
         raise UsageError("out: pass an output of shape %s and dtype %s: cannot make an array of the"
                          " kind of the input" % (shape, dtype))
 

@@ -223,6 +223,7 @@ class Plan:
         self.outputs: Optional[Pixels] = None
         if self.out_shape is not None:
             layout = contiguous_layout(self.out_shape, self.out_dtype)
+            self.same = layout == layouts[0]._replace(device=None)
             if out is not None:
                 layout = self._check_out(spec.names[0], kind.layout(out), device)
             self.outputs = Pixels([rows_of("out", layout)])
@@ -295,7 +296,8 @@ class Plan:
             self.inputs.point(i, kind.pointer(image))
         if self.outputs is not None:
             if out is None:
-                out = returned = kind.empty(self.out_shape or (), self.out_dtype, images[0])
+                out = returned = kind.empty(self.out_shape or (), self.out_dtype, images[0],
+                                            self.same)
             self.outputs.point(0, kind.pointer(out))
         if self.on_device:
             status = self._run_job(kind, images[0], stream)
