@@ -2,10 +2,11 @@
  *
  * usage: bench-device [ROUNDS]      (default: 9)
  *
+ * Calls and copies write to two places in turns: a call whose arguments have changed takes longer.
  * For each row: time per call on the device, as a share of the time of a device-to-device copy of
- * the same bytes in the same round (a share of 1 is as fast as the copy), and the host time of one
- * call. Both are medians over the rounds. A graph of 20 calls is replayed 10 times, and its image
- * is compared with that of a direct call. */
+ * the same bytes in the same round (a share of 1 is as fast as the copy), the host time of one
+ * call, and that of the call that queues the copy. All are medians over the rounds. A graph of 20
+ * calls is replayed 10 times, and its image is compared with that of a direct call. */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -85,9 +86,9 @@ typedef struct bench {
     gf_device_job *job;
     bool measures;
     size_t row, stride, step, bytes; /* step: from image to image; bytes: of all rows of a call */
-    unsigned char *from, *to;
+    unsigned char *from, *to[2];
     gf_pixels in[IMAGES];
-    gf_out_pixels out[IMAGES];
+    gf_out_pixels out[2][IMAGES];
     cudaStream_t stream;
     cudaEvent_t begin, end;
 } bench;
@@ -108,7 +109,10 @@ static void start(bench *b, gf_engine *engine, const bench_row *work) {
     gf_settings_free(settings);
     const size_t size = work->images * b->step;
     must(cudaMalloc((void **)&b->from, size), "cudaMalloc");
-    must(cudaMalloc((void **)&b->to, size), "cudaMalloc");
+    for (int i = 0; i < 2; i++) {
+        must(cudaMalloc((void **)&b->to[i], size), "cudaMalloc");
+        must(cudaMemset(b->to[i], 0, size), "cudaMemset");
+    }
     must(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking), "cudaStreamCreate");
     must(cudaEventCreate(&b->begin), "cudaEventCreate");
     must(cudaEventCreate(&b->end), "cudaEventCreate");
@@ -129,11 +133,11 @@ static void start(bench *b, gf_engine *engine, const bench_row *work) {
                    sample);
     }
     must(cudaMemcpy(b->from, host, size, cudaMemcpyHostToDevice), "upload");
-    must(cudaMemset(b->to, 0, size), "cudaMemset");
     free(host);
     for (uint64_t i = 0; i < work->images; i++) {
         b->in[i] = (gf_pixels){b->from + i * b->step, b->stride};
-        b->out[i] = (gf_out_pixels){b->to + i * b->step, b->stride};
+        for (int k = 0; k < 2; k++)
+            b->out[k][i] = (gf_out_pixels){b->to[k] + i * b->step, b->stride};
     }
     must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
@@ -141,16 +145,19 @@ static void start(bench *b, gf_engine *engine, const bench_row *work) {
 static void finish(bench *b) {
     gf_device_job_free(b->job);
     cudaFree(b->from);
-    cudaFree(b->to);
+    cudaFree(b->to[0]);
+    cudaFree(b->to[1]);
     cudaStreamDestroy(b->stream);
     cudaEventDestroy(b->begin);
     cudaEventDestroy(b->end);
 }
 
-static gf_device_results *call(bench *b) {
+/* Queue call i. */
+static gf_device_results *call(bench *b, int i) {
     gf_error error = {0};
     gf_device_results *results = NULL;
-    check(gf_device_job_run(b->job, b->work->images, b->in, b->out, b->stream, &results, &error),
+    check(gf_device_job_run(b->job, b->work->images, b->in, b->out[i % 2], b->stream, &results,
+                            &error),
           &error);
     return results;
 }
@@ -162,12 +169,14 @@ static double elapsed(const bench *b) {
     return (double)ms * 1e-3;
 }
 
-/* Return the seconds of one copy, of `calls` queued ones. */
-static double time_copy(bench *b, int calls) {
+/* Return the seconds of one copy, of `calls` queued ones, and store its seconds on the host. */
+static double time_copy(bench *b, int calls, double *host) {
     must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
+    const double began = now();
     for (int i = 0; i < calls; i++)
-        must(cudaMemcpyAsync(b->to, b->from, b->bytes, cudaMemcpyDeviceToDevice, b->stream),
+        must(cudaMemcpyAsync(b->to[i % 2], b->from, b->bytes, cudaMemcpyDeviceToDevice, b->stream),
              "copy");
+    *host = (now() - began) / calls;
     must(cudaEventRecord(b->end, b->stream), "cudaEventRecord");
     return elapsed(b) / calls;
 }
@@ -178,7 +187,7 @@ static double time_calls(bench *b, int calls, double *host) {
     must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
     const double began = now();
     for (int i = 0; i < calls; i++)
-        queued[i] = call(b);
+        queued[i] = call(b, i);
     *host = (now() - began) / calls;
     must(cudaEventRecord(b->end, b->stream), "cudaEventRecord");
     const double seconds = elapsed(b) / calls;
@@ -197,17 +206,17 @@ static double time_graph(bench *b) {
     unsigned char *direct = malloc(size), *replayed = malloc(size);
     if (!direct || !replayed)
         exit(1);
-    must(cudaMemsetAsync(b->to, 0, size, b->stream), "cudaMemset");
-    call(b);
-    must(cudaMemcpyAsync(direct, b->to, size, cudaMemcpyDeviceToHost, b->stream), "download");
-    must(cudaMemsetAsync(b->to, 0, size, b->stream), "cudaMemset");
+    must(cudaMemsetAsync(b->to[0], 0, size, b->stream), "cudaMemset");
+    call(b, 0);
+    must(cudaMemcpyAsync(direct, b->to[0], size, cudaMemcpyDeviceToHost, b->stream), "download");
+    must(cudaMemsetAsync(b->to[0], 0, size, b->stream), "cudaMemset");
     must(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeGlobal), "capture");
     for (int i = 0; i < GRAPH_CALLS; i++)
-        call(b);
+        call(b, i);
     must(cudaStreamEndCapture(b->stream, &graph), "capture");
     must(cudaGraphInstantiateWithFlags(&exec, graph, 0), "cudaGraphInstantiate");
     must(cudaGraphLaunch(exec, b->stream), "cudaGraphLaunch");
-    must(cudaMemcpyAsync(replayed, b->to, size, cudaMemcpyDeviceToHost, b->stream), "download");
+    must(cudaMemcpyAsync(replayed, b->to[0], size, cudaMemcpyDeviceToHost, b->stream), "download");
     must(cudaEventRecord(b->begin, b->stream), "cudaEventRecord");
     for (int i = 0; i < 10; i++)
         must(cudaGraphLaunch(exec, b->stream), "cudaGraphLaunch");
@@ -226,26 +235,27 @@ static double time_graph(bench *b) {
 
 static void measure(gf_engine *engine, const bench_row *work, int rounds) {
     static const char *const types[] = {"u8", "u16", "f32"};
-    double copy[MAX_ROUNDS], device[MAX_ROUNDS], share[MAX_ROUNDS], host[MAX_ROUNDS];
+    double device[MAX_ROUNDS], share[MAX_ROUNDS], host[MAX_ROUNDS], copy_host[MAX_ROUNDS];
     double replay[MAX_ROUNDS];
     const int calls = work->images > 1 ? CALLS / 10 : CALLS;
     bench b;
     char label[96];
     start(&b, engine, work);
-    time_copy(&b, calls);
+    time_copy(&b, calls, host);
     time_calls(&b, calls, host);
     for (int i = 0; i < rounds; i++) {
-        copy[i] = time_copy(&b, calls);
+        const double copy = time_copy(&b, calls, &copy_host[i]);
         device[i] = time_calls(&b, calls, &host[i]);
         replay[i] = time_graph(&b);
-        share[i] = copy[i] / device[i];
+        share[i] = copy / device[i];
     }
     snprintf(label, sizeof label, "%s %s%s", work->filter, work->text,
              work->apart ? " (images apart)" : "");
-    printf("%-30s %2lu x %lux%lux%u %-4s %7.3f %9.1f %8.1f", label, (unsigned long)work->images,
-           (unsigned long)work->format.width, (unsigned long)work->format.height,
-           work->format.channels, types[work->format.type], median(share, rounds),
-           median(device, rounds) * 1e6, median(host, rounds) * 1e6);
+    printf("%-30s %2lu x %lux%lux%u %-4s %7.3f %9.1f %8.1f %8.1f", label,
+           (unsigned long)work->images, (unsigned long)work->format.width,
+           (unsigned long)work->format.height, work->format.channels, types[work->format.type],
+           median(share, rounds), median(device, rounds) * 1e6, median(host, rounds) * 1e6,
+           median(copy_host, rounds) * 1e6);
     if (b.measures)
         printf("        -\n");
     else
@@ -260,7 +270,8 @@ int main(int argc, char **argv) {
     gf_engine *engine;
     gf_error error = {0};
     check(gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, &error), &error);
-    printf("%-30s %-24s %7s %9s %8s %8s\n", "call", "images", "share", "us", "host us", "graph us");
+    printf("%-30s %-24s %7s %9s %8s %8s %8s\n", "call", "images", "share", "us", "host us",
+           "copy's", "graph us");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         measure(engine, &rows[i], rounds);
     gf_engine_close(engine);

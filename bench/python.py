@@ -140,7 +140,7 @@ def measure_peers(rounds):
             if ndimage:
                 array = cupy.from_dlpack(packed)
                 taps = cupy.asarray(WEIGHTS, dtype="float32")
-                stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
+                stream = cupy.cuda.Stream.from_external(torch.cuda.current_stream())
                 with stream:
                     show(
                         "cupyx correlate1d",
