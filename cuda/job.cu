@@ -771,5 +771,14 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
     return status;
 }
 
-const gf_device_functions gf_cuda_jobs = {job_open, job_run,     job_fetch,
-                                          job_wait, job_release, job_close};
+static gf_status job_wait_stream(void *state, void *stream, gf_error *error) {
+    gf_job_scope scope;
+    const gf_status status =
+        scope.enter(static_cast<const gf_cuda_devices *>(state)->own.list[0], error);
+    return status ? status
+                  : gf_cuda_check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)),
+                                  "kernel execution", error);
+}
+
+const gf_device_functions gf_cuda_jobs = {job_open,    job_run,   job_fetch,      job_wait,
+                                          job_release, job_close, job_wait_stream};

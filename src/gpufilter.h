@@ -593,7 +593,8 @@ GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
  * written in place; others are copied inside the device, which takes about three times as long. */
 
 /* A filter with its settings, prepared for images of one format. It holds device memory: for each
- * stream that it has run on, what the filter needs in addition to the images. */
+ * stream that it has run on, what the filter needs in addition to the images. Destroy a stream only
+ * after its work is complete: a new one with the same handle would share this memory. */
 typedef struct gf_device_job gf_device_job;
 
 /* Results of measurements that were queued on a stream. */
@@ -638,6 +639,10 @@ GF_API gf_status gf_device_results_wait(gf_device_results *results, gf_result **
 GF_API void gf_device_results_free(gf_device_results *results);
 /* Wait for the work of a job and free its memory. Free its results first. NULL is allowed. */
 GF_API void gf_device_job_free(gf_device_job *job);
+/* Wait until the work of a stream of the engine's first device is complete, as
+ * cudaStreamSynchronize, for callers without the CUDA runtime. GF_USAGE and GF_NO_BACKEND: as for
+ * gf_device_job_new, or the work failed. */
+GF_API gf_status gf_device_wait(gf_engine *engine, void *stream, gf_error *error);
 
 /* Run a filter on an image in device memory: gf_device_job_new and gf_device_job_run. The engine
  * keeps the jobs of the last 16 combinations of filter, settings and format; a later call takes the

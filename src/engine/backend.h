@@ -81,6 +81,8 @@ typedef struct gf_device_functions {
     /* Return the memory of measurements to the job. Waits if they are not complete. */
     void (*release)(void *job, gf_device_part *part);
     void (*close)(void *job); /* waits for all work */
+    /* Wait for a stream. state: of the engine. */
+    gf_status (*wait_stream)(void *state, void *stream, gf_error *error);
 } gf_device_functions;
 
 /* Functions of a backend. `state` belongs to an engine, `run` to one image. */

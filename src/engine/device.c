@@ -295,6 +295,13 @@ void gf_device_results_free(gf_device_results *results) {
     free(results);
 }
 
+gf_status gf_device_wait(gf_engine *engine, void *stream, gf_error *error) {
+    const gf_device_functions *device;
+    void *state;
+    const gf_status status = gf_engine_device(engine, &device, &state, error);
+    return status ? status : device->wait_stream(state, stream, error);
+}
+
 /* ---- jobs of an engine ----------------------------------------------------------------------- */
 
 #define GF_KEPT_JOBS 16

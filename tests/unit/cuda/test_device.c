@@ -404,7 +404,8 @@ static void streams_do_not_share_memory(void **state) {
         const gf_out_pixels out = {to + k * list.out_bytes, gf_row_bytes(&format)};
         run_job(job, 1, &in, &out, streams[k], NULL);
     }
-    must(cudaDeviceSynchronize());
+    for (int i = 0; i < STREAMS; i++)
+        assert_int_equal(gf_device_wait(engine, streams[i], NULL), GF_OK);
     must(cudaMemcpy(list.got, to, STREAMS * list.out_bytes, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.want, STREAMS * list.out_bytes);
     gf_device_job_free(job);

@@ -89,6 +89,12 @@ static void fake_close_job(void *job) {
     free(job);
 }
 
+static gf_status fake_wait_stream(void *state, void *stream, gf_error *error) {
+    (void)state, (void)error;
+    (*(int *)stream)++;
+    return GF_OK;
+}
+
 static gf_status fake_open(const gf_engine_options *options, void **state, gf_error *error) {
     (void)options, (void)error;
     *state = NULL;
@@ -99,8 +105,8 @@ static void fake_close(void *state) {
     (void)state;
 }
 
-static const gf_device_functions fake_device = {fake_open_job, fake_run,     fake_fetch,
-                                                fake_wait,     fake_release, fake_close_job};
+static const gf_device_functions fake_device = {
+    fake_open_job, fake_run, fake_fetch, fake_wait, fake_release, fake_close_job, fake_wait_stream};
 static const gf_backend fake_backend = {
     .name = "cuda", .open = fake_open, .close = fake_close, .device = &fake_device};
 
@@ -185,6 +191,18 @@ static void batches_take_few_launches(void **state) {
     check_batch("dot", "", 16, 1);
     check_batch("hist", "bins=4 per-row", 5, 1);
     check_batch("hist", "bins=4 extract=1,3", 0, COUNT);
+}
+
+static void waits_for_a_stream(void **state) {
+    (void)state;
+    gf_engine *engine = fake_engine(), *cpu = test_engine(&(gf_engine_options){.backend = "cpu"});
+    int waits = 0;
+    assert_int_equal(gf_device_wait(engine, &waits, NULL), GF_OK);
+    assert_int_equal(waits, 1);
+    assert_int_equal(gf_device_wait(cpu, &waits, NULL), GF_USAGE);
+    assert_int_equal(waits, 1);
+    gf_engine_close(engine);
+    gf_engine_close(cpu);
 }
 
 static void engines_keep_sixteen_jobs(void **state) {
@@ -283,6 +301,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(batches_take_few_launches, start, stop),
         cmocka_unit_test_setup_teardown(engines_keep_sixteen_jobs, start, stop),
         cmocka_unit_test_setup_teardown(rejects_wrong_images, start, stop),
+        cmocka_unit_test_setup_teardown(waits_for_a_stream, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
