@@ -86,6 +86,9 @@ class Kind:
         """Return whether the current stream is being captured into a CUDA graph."""
         return False
 
+    def written(self, array: Any) -> None:
+        """Tell the package that an array has other values."""
+
 
 class NumpyKind(Kind):
     on_device = False
@@ -117,6 +120,7 @@ class TorchKind(Kind):
             lambda device: torch.cuda.current_stream(device).cuda_stream)
         self.capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None) or (
             torch.cuda.is_current_stream_capturing)
+        self.increment = getattr(torch.autograd.graph, "increment_version", lambda tensor: None)
 
     def key(self, array: Any) -> Hashable:
         return array.shape, array.stride(), array.dtype, array.get_device()
@@ -151,6 +155,10 @@ class TorchKind(Kind):
 
     def is_capturing(self) -> bool:
         return self.capturing()  # type: ignore[no-any-return]
+
+    def written(self, array: Any) -> None:
+        if not array.is_inference():  # it has no version
+            self.increment(array)
 
 
 class StreamHandle(NamedTuple):
@@ -246,7 +254,8 @@ def view_of(array: Any, stream: Optional[int]) -> View:
         strides = face.get("strides") or contiguous_strides(face["shape"], dtype.itemsize)
         # The interface does not name the device: it is the engine's, or the run reports it.
         device = getattr(getattr(array, "device", None), "id", 0)
-        return View(Layout(tuple(face["shape"]), tuple(strides), dtype.name, device),
+        name = dtype.name if dtype.isnative else dtype.str
+        return View(Layout(tuple(face["shape"]), tuple(strides), name, device),
                     face["data"][0], face.get("stream") or 0, not face["data"][1], array)
     capsule = array.__dlpack__(stream=stream or 1)  # 1: the default stream
     found = DLTensor.from_address(capsule_pointer(capsule, b"dltensor"))

@@ -14,24 +14,16 @@ import numpy.typing as npt
 
 from . import _library as c
 from ._arrays import DTYPES, NUMPY, kind_of
-from ._library import Error, UsageError, check, error_of, free, lib
+from ._library import Error, UsageError, bytes_of, check, error_of, free, lib
 from ._results import Result, Tables, class_of
-from ._run import Settings, Spec, engine_of, rows_of
+from ._run import Settings, Spec, encode_backend, engine_of, rows_of, text_of
 
 Path = Union[str, "os.PathLike[str]"]
 
 
-def bytes_of(path: Path) -> bytes:
-    """Return a path as the system stores it."""
-    name = os.fsencode(path)
-    if b"\0" in name:
-        raise UsageError("%r: a path cannot contain a NUL character" % (path,))
-    return name
-
-
 def file_options(force: bool, compression: Optional[str]) -> c.gf_file_options:
-    return c.gf_file_options(
-        force=force, compression=None if compression is None else compression.encode())
+    effort = None if compression is None else text_of("compression", compression).encode()
+    return c.gf_file_options(force=force, compression=effort)
 
 
 def read(path: Path) -> npt.NDArray[Any]:
@@ -42,7 +34,7 @@ def read(path: Path) -> npt.NDArray[Any]:
     readable image.
     """
     form, pixels = c.gf_format(), c_void_p()
-    check(lib.gf_load_file, bytes_of(path), None, byref(form), byref(pixels))
+    check(lib.gf_load_file, bytes_of("path", path), None, byref(form), byref(pixels))
     dtype = np.dtype(DTYPES[form.type])
     shape = (form.height, form.width, form.channels)[: 3 if form.channels > 1 else 2]
     try:
@@ -71,18 +63,18 @@ def write(path: Path, image: npt.NDArray[Any], *, force: bool = False,
         image = np.ascontiguousarray(image)
         rows = rows_of("image", NUMPY.layout(image))
     pixels = c.gf_pixels(image.ctypes.data, rows.stride)
-    check(lib.gf_save_file, bytes_of(path), byref(rows.format), byref(pixels),
+    check(lib.gf_save_file, bytes_of("path", path), byref(rows.format), byref(pixels),
           byref(file_options(force, compression)))
 
 
 def run_file(spec: Spec, paths: Tuple[Path, ...], out: Optional[Path], values: Dict[str, Any],
              backend: str, force: bool, compression: Optional[str] = None) -> Any:
     """Run a filter on files; the common part of all functions of filters. Return its result."""
-    settings = Settings(spec.filter, values)
-    names = (c_char_p * len(paths))(*[bytes_of(path) for path in paths])
+    settings = Settings(spec.filter, values, files=True)
+    names = (c_char_p * len(paths))(*[bytes_of("path", path) for path in paths])
     handle, report = c_void_p(), c.gf_report()
     check(lib.gf_run_file, engine_of(backend).handle, spec.filter.handle, settings.handle, names,
-          None if out is None else bytes_of(out), byref(file_options(force, compression)),
+          None if out is None else bytes_of("out", out), byref(file_options(force, compression)),
           byref(handle), byref(report))
     return _outcome_of(spec.filter.name, handle.value, report)
 
@@ -189,11 +181,17 @@ def batch(paths: Iterable[Path], out_dir: Optional[Path] = None, filter: str = "
         raise UsageError("out_dir: %s" % (
             "%s needs a directory" % filter if out_dir is None else
             "%s produces no image" % filter))
-    inputs = [os.fsdecode(path) for path in paths]
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise UsageError("paths: expected a list of paths, got one path")
+    chosen = Settings(found, settings, files=True)
+    inputs = [os.fsdecode(bytes_of("paths", path)) for path in paths]
     items: List[Tuple[str, Optional[str]]] = [(path, None) for path in inputs]
     if out_dir is not None:
-        directory = os.fsdecode(out_dir)
-        os.makedirs(directory, exist_ok=True)
+        directory = os.fsdecode(bytes_of("out_dir", out_dir))
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except OSError as failure:
+            raise Error("%s: cannot create: %s" % (directory, failure.strerror)) from failure
         items = [(path, os.path.join(directory, os.path.basename(path))) for path in inputs]
         written: Dict[Optional[str], str] = {}
         for path, out in items:
@@ -201,13 +199,12 @@ def batch(paths: Iterable[Path], out_dir: Optional[Path] = None, filter: str = "
                 raise UsageError("%s and %s have the same output: %s" % (written[out], path, out))
             written[out] = path
     handles = (c.gf_batch_item * len(items))(*[
-        c.gf_batch_item(bytes_of(path), None if out is None else bytes_of(out), False)
+        c.gf_batch_item(os.fsencode(path), None if out is None else os.fsencode(out), False)
         for path, out in items])
-    chosen = Settings(found, settings)
     bar = _bar(len(items)) if progress else None
     collector = _Collector(found.name, items, bar)
     callback = c.DONE(collector.done)
-    engine = c.gf_engine_options(backend=backend.encode())
+    engine = c.gf_engine_options(backend=encode_backend(backend))
     options = c.gf_batch_options(engine, file_options(force, compression), done=callback)
     failures: List[Error] = []
 

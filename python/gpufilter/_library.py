@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import glob
 import os
+import weakref
 from ctypes import (
     CFUNCTYPE, POINTER, Structure, byref, c_bool, c_char, c_char_p, c_double, c_int, c_size_t,
     c_uint32, c_uint64, c_void_p,
@@ -164,6 +165,17 @@ def check(call: Any, *arguments: Any) -> None:
         raise error_of(status, error)
 
 
+def bytes_of(name: str, path: Any) -> bytes:
+    """Return a path as the system stores it. name: of the argument."""
+    try:
+        stored = os.fsencode(path)
+    except TypeError:
+        raise UsageError("%s: expected a path, got %s" % (name, type(path).__name__)) from None
+    if b"\0" in stored:
+        raise UsageError("%s: %r: a path cannot contain a NUL character" % (name, path))
+    return stored
+
+
 # Name, result and arguments of each function. P: an opaque pointer.
 P = c_void_p
 PROTOTYPES = [
@@ -188,6 +200,7 @@ PROTOTYPES = [
     ("gf_device_job_run", c_int, P, c_uint64, P, P, P, P, P),
     ("gf_device_job_free", None, P),
     ("gf_device_results_wait", c_int, P, P, P),
+    ("gf_device_wait", c_int, P, P, P),
     ("gf_load_file", c_int, c_char_p, P, P, P, P),
     ("gf_save_file", c_int, c_char_p, P, P, P, P),
     ("gf_result_table_count", c_size_t, P),
@@ -229,6 +242,11 @@ def load(path: str) -> ctypes.CDLL:
 lib = load(find_library())
 free = ctypes.CDLL(None).free
 free.argtypes, free.restype = [c_void_p], None
+
+
+def on_delete(owner: Any, call: Any, *arguments: Any) -> None:
+    """Call a function when an object is deleted. Not at exit: other threads may still use it."""
+    weakref.finalize(owner, call, *arguments).atexit = False
 
 
 class Param(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from ctypes import c_void_p, string_at
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as c
-from ._library import lib
+from ._library import lib, on_delete
 
 Array = npt.NDArray[Any]
 REAL = (c.VALUE_FLOAT, c.VALUE_DOUBLE)
@@ -48,9 +47,9 @@ class Tables(Mapping[str, Mapping[str, Any]]):
 
     def __init__(self, handle: int, borrowed: bool = False) -> None:
         """Take over a gf_result; or read all tables of one that another object will free."""
-        self._handle = handle
+        self._handle: Optional[int] = handle
         if not borrowed:
-            weakref.finalize(self, lib.gf_result_free, c_void_p(handle))
+            on_delete(self, lib.gf_result_free, c_void_p(handle))
         self.passed = bool(lib.gf_result_passed(handle))
         self.text = lib.gf_result_text(handle).decode()
         tables = [lib.gf_result_table(handle, t).contents
@@ -59,14 +58,22 @@ class Tables(Mapping[str, Mapping[str, Any]]):
         self._index = {name: t for t, name in enumerate(self.layouts)}
         self._read: Dict[str, Mapping[str, Any]] = {}
         if borrowed:
-            for name in self:
-                self[name]
+            vars(self).update(self.__getstate__())
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """Return a copy that does not need the gf_result."""
+        for name in self:
+            self[name]
+        return {**vars(self), "_handle": None}
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
         if name not in self._read:
             names = self.layouts[name].names
-            self._read[name] = {column: self.column(name, column) for column in names}
+            self._read[name] = {column: self.read(name, column) for column in names}
         return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index  # without reading the table
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._index)
@@ -77,8 +84,10 @@ class Tables(Mapping[str, Mapping[str, Any]]):
     def __repr__(self) -> str:
         return repr({name: layout.names for name, layout in self.layouts.items()})
 
-    def column(self, name: str, column: str) -> Any:
-        """Read one column."""
+    def read(self, name: str, column: str) -> Any:
+        """Return one column, and do not keep it."""
+        if name in self._read:
+            return self._read[name][column]
         table, layout = self._index[name], self.layouts[name]
         x = layout.names.index(column)
         kind = layout.types[x]
@@ -141,7 +150,10 @@ class Result:
         for curve in curves:
             style = {"label": curve, "color": COLOURS.get(curve)}
             if layout.chart == c.CHART_BARS:
-                ax.stairs(table[curve], _edges(table), **style)
+                edges = _edges(table)
+                if table["to"].dtype == np.uint64:  # the last bin ends at the next integer
+                    edges[-1] += 1
+                ax.stairs(table[curve], edges, **style)
             else:
                 ax.plot(table[layout.names[0]], table[curve], **style)
         ax.set_xlabel(layout.x_label)
@@ -199,7 +211,7 @@ class HistResult(Result):
             "extracted": None,
         }
         if "rows" in tables:
-            rows = tables.column("rows", "count")
+            rows = tables.read("rows", "count")
             rows = rows.reshape(-1, len(names), len(bins["bin"]))
             fields["row_counts"] = _squeeze([rows[:, i] for i in range(len(names))])
         if "samples" in tables:
@@ -215,9 +227,9 @@ def _extracted(tables: Tables, names: Tuple[str, ...], dtype: Any, channels: int
     found: Array = np.empty(tables.layouts["samples"].rows, kinds[0 if several else 1:])
     for name in found.dtype.names or ():
         if name != "channel":
-            found[name] = tables.column("samples", name)
+            found[name] = tables.read("samples", name)
         else:
-            text = tables.column("samples", name)
+            text = tables.read("samples", name)
             for channel in np.unique(text):
                 found[name][text == channel] = index[channel]
     return found

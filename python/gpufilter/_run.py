@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import operator
 import threading
-import weakref
 from ctypes import addressof, byref, c_uint64, c_void_p
 from dataclasses import replace
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Tuple
@@ -13,12 +13,13 @@ import numpy as np
 
 from . import _library as c
 from ._arrays import (
-    DTYPES, VIEW, Kind, Layout, TorchKind, contiguous_layout, kind_of, stream_handle, view_of,
+    DTYPES, VIEW, Kind, Layout, TorchKind, View, contiguous_layout, kind_of, stream_handle,
+    view_of,
 )
-from ._library import Filter, UsageError, check, error_of, lib
+from ._library import Error, Filter, UsageError, bytes_of, check, error_of, lib, on_delete
 from ._results import Tables, class_of
 
-MAX_PLANS = 64  # per thread; a plan of a device holds what the filter needs besides the images
+MAX_PLANS = 16  # per thread; a plan of a device may hold copies of the images
 BACKENDS = c.texts(lib.gf_backend_names())
 
 
@@ -34,18 +35,28 @@ class Spec:
 # ---- settings -----------------------------------------------------------------------------------
 
 
+PLAIN = {bool, float, int, str, type(None)}
+
+
+def plain(name: str, value: Any) -> Any:
+    """Return a value of a plain type: those in the keys of plans must not change."""
+    if hasattr(value, "tolist"):  # NumPy, PyTorch, CuPy
+        value = value.tolist()
+    return value if type(value) in PLAIN else text_of(name, value)
+
+
 def text_of(name: str, value: Any) -> str:
     """Return the text of a value, as on a command line."""
     if isinstance(value, str):
         return value
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, float):
         # Equal numbers, which share a plan, have the same text: 2.0 is "2", -0.0 is "0".
-        text = repr(float(value) + 0.0)
+        text = repr(value + 0.0)
         return text[:-2] if text.endswith(".0") else text
     if hasattr(value, "__index__"):
-        return str(value.__index__())
+        return str(operator.index(value))
     try:
-        return ",".join(text_of(name, item) for item in value)
+        return ",".join(text_of(name, plain(name, item)) for item in value)
     except TypeError:
         raise UsageError("%s: expected a number, a text or a sequence, got %s"
                          % (name, type(value).__name__)) from None
@@ -54,12 +65,13 @@ def text_of(name: str, value: Any) -> str:
 class Settings:
     """A gf_settings for a filter. None, and a default, are not set."""
 
-    def __init__(self, found: Filter, values: Dict[str, Any]) -> None:
+    def __init__(self, found: Filter, values: Dict[str, Any], files: bool = False) -> None:
+        """files: an image or samples go to a path. If not, a bool tells whether they are wanted."""
         info = found.info
         self.handle = lib.gf_settings_new(info.params, info.param_count)
         if not self.handle:
             raise MemoryError
-        self._free = weakref.finalize(self, lib.gf_settings_free, c_void_p(self.handle))
+        on_delete(self, lib.gf_settings_free, c_void_p(self.handle))
         params = {param.keyword: param for param in found.params}
         for keyword, value in values.items():
             param = params.get(keyword)
@@ -67,12 +79,16 @@ class Settings:
                 raise UsageError("%s has no option %s" % (found.function, keyword))
             if value is None:
                 continue
+            if param.type in (c.IMAGE, c.SAMPLES):
+                if files:
+                    self.set(param.name, bytes_of(keyword, value))
+                elif value:
+                    self.set(param.name, b"-")
+                continue
+            value = plain(keyword, value)
             if param.type == c.FLAG:
                 if value:
                     self.set(param.name, None)
-            elif param.type in (c.IMAGE, c.SAMPLES):  # a path, or whether it is wanted
-                if value is not False:
-                    self.set(param.name, b"-" if value is True else os.fsencode(value))
             else:
                 text = text_of(keyword, value)
                 if "\0" in text:
@@ -84,18 +100,22 @@ class Settings:
         check(lib.gf_settings_set, self.handle, name.encode(), text)
 
 
+def encode_backend(backend: Any) -> bytes:
+    if backend not in BACKENDS:
+        raise UsageError("backend '%s': expected %s" % (backend, ", ".join(BACKENDS)))
+    return str(backend).encode()
+
+
 class Engine:
     """A gf_engine, for one thread."""
 
     def __init__(self, backend: str, device: Optional[int]) -> None:
-        if backend not in BACKENDS:
-            raise UsageError("backend '%s': expected %s" % (backend, ", ".join(BACKENDS)))
         devices = None if device is None else b"%d" % device
-        options = c.gf_engine_options(backend=backend.encode(), devices=devices)
+        options = c.gf_engine_options(backend=encode_backend(backend), devices=devices)
         self._options = options  # its strings must outlive the engine
         self.handle = c_void_p()
         check(lib.gf_engine_open, byref(options), byref(self.handle))
-        weakref.finalize(self, _release, lib.gf_engine_close, self.handle, os.getpid())
+        on_delete(self, _release, lib.gf_engine_close, self.handle, os.getpid())
 
 
 def _release(call: Any, handle: c_void_p, pid: int) -> None:
@@ -149,8 +169,8 @@ def rows_of(name: str, layout: Layout) -> Rows:
     if len(shape) == 3:
         shape, strides = (1,) + shape, (0,) + strides
     if len(shape) != 4 or 0 in shape or shape[3] > 4:
-        raise UsageError("%s: expected shape (H, W), (H, W, C) or (N, H, W, C) with 1 to 4 "
-                         "channels, got %s" % (name, layout.shape))
+        raise UsageError("%s: expected shape (H, W), (H, W, C) or (N, H, W, C) without 0, with 1 to"
+                         " 4 channels, got %s" % (name, layout.shape))
     if layout.dtype not in DTYPES:
         raise UsageError("%s: expected dtype uint8, uint16 or float32 in native byte order, got %s"
                          % (name, layout.dtype))
@@ -268,9 +288,12 @@ class Plan:
             raise UsageError(
                 "out: expected shape %s and dtype %s on the device of %s, got %s and %s" % (
                     self.out_shape, self.out_dtype, name, layout.shape, layout.dtype))
-        if not rows_of("out", layout).stride:
+        rows = rows_of("out", layout)
+        if not rows.stride:
             raise UsageError("out: the pixels of a row are not contiguous: strides %s"
                              % (layout.strides,))
+        if rows.images > 1 and not rows.step:
+            raise UsageError("out: all images of the batch are in the same memory")
         return layout
 
     def _make_job(self) -> None:
@@ -278,7 +301,7 @@ class Plan:
         self.job, self.stream, self.waiting = c_void_p(), c_void_p(), c_void_p()
         check(lib.gf_device_job_new, self.engine.handle, self.filter.handle, self.settings.handle,
               byref(self.format), byref(self.job))
-        weakref.finalize(self, _release, lib.gf_device_job_free, self.job, os.getpid())
+        on_delete(self, _release, lib.gf_device_job_free, self.job, os.getpid())
         self.captured = False
         self.run_job = lib["gf_device_job_run"]  # no argtypes: nothing is converted
         self.job_arguments = (
@@ -332,6 +355,8 @@ class Plan:
         status: int = self.run_job(*self.job_arguments)
         if not status and self.results is not None:
             status = lib.gf_device_results_wait(self.waiting, self.results, byref(self.error))
+        elif not status and kind is VIEW:  # its package does not know about the work
+            status = lib.gf_device_wait(self.engine.handle, self.stream, byref(self.error))
         return status
 
     def _make_results(self, out: Any) -> Any:
@@ -352,11 +377,10 @@ def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, 
     """Run a filter on arrays; the common part of all functions of filters."""
     image = images[0]
     kind = kind_of(spec.names[0], image)
-    others = images[1:] if out is None else images[1:] + (out,)
-    for name, other in zip(spec.names[1:] + ["out"], others):
-        if type(other) is not type(image) and kind_of(name, other) is not kind:
-            raise UsageError("%s and %s are arrays of different kinds: %s and %s" % (
-                spec.names[0], name, type(image).__name__, type(other).__name__))
+    if len(images) > 1 and type(images[1]) is not type(image):
+        _check_kind(spec, kind, image, spec.names[1], images[1])
+    if out is not None and type(out) is not type(image):
+        _check_kind(spec, kind, image, "out", out)
     if isinstance(kind, TorchKind) and not image.is_cuda:
         return _run_on_host(kind, spec, images, values, out, backend, stream)
     if stream is not None:
@@ -369,26 +393,71 @@ def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, 
         out = None if out is None else view_of(out, stream)
         if out is not None and not out.writable:
             raise UsageError("out: the array is read-only")
+        if stream is None:
+            stream = _stream_of(images if out is None else images + (out,))
     key: Tuple[Hashable, ...] = (
         spec, backend, values, kind.key(images[0]),
         None if len(images) == 1 else kind.key(images[1]), None if out is None else kind.key(out))
+    if stream is None or stream == kind.current_stream(images[0]):
+        made = _run_plan(key, kind, images, out, stream, returned)
+    else:
+        with kind.on_stream(stream, images if out is None else images + (out,)):
+            made = _run_plan(key, kind, images, out, stream, returned)
+    if returned is not None:
+        kind.written(returned)
+    return made
+
+
+def _check_kind(spec: Spec, kind: Kind, image: Any, name: str, other: Any) -> None:
+    if kind_of(name, other) is not kind:
+        raise UsageError("%s and %s are arrays of different kinds: %s and %s" % (
+            spec.names[0], name, type(image).__name__, type(other).__name__))
+
+
+def _stream_of(views: Tuple[View, ...]) -> int:
+    """Return the stream that arrays of unknown packages name; 0 if none does."""
+    named = {view.stream for view in views if view.stream}
+    if len(named) > 1:
+        raise UsageError("stream: the arrays belong to several streams: pass one that is ordered"
+                         " after them")
+    return named.pop() if named else 0
+
+
+def _run_plan(key: Tuple[Any, ...], kind: Kind, images: Tuple[Any, ...], out: Any,
+              stream: Optional[int], returned: Any) -> Any:
+    """Find or make the plan of a call, and run it."""
     plans = _local.plans
     try:
-        plan = plans.get(key)
+        plan = plans.pop(key, None)  # a call from a signal handler makes another one
     except TypeError:  # a list, or an array
-        values = tuple(text_of(name, value) if hasattr(value, "__len__") else value
-                       for name, value in zip(spec.keywords, values))
-        key = (spec, backend, values) + key[3:]
-        plan = plans.get(key)
+        plan = None
     if plan is None:
-        plan = Plan(spec, backend, values, kind, images, out)
-        if len(plans) >= MAX_PLANS:
+        spec, backend, values = key[:3]
+        encode_backend(backend)
+        values = tuple(plain(name, value) for name, value in zip(spec.keywords, values))
+        key = (spec, backend, values) + key[3:]
+        plan = plans.pop(key, None)
+    try:
+        if plan is None:
+            plan = Plan(spec, backend, values, kind, images, out)
+        return plan.run(kind, images, out, stream, returned)
+    except Error as failure:
+        if failure.status != c.FAILED or not kind.on_device or not plans:
+            raise
+        plan = None
+        plans.clear()  # the memory of other plans may be enough
+        return _run_plan(key, kind, images, out, stream, returned)
+    finally:
+        if plan is not None:
+            plans[key] = plan
+        if len(plans) > MAX_PLANS:
             del plans[next(iter(plans))]
-        plans[key] = plan
-    if stream is None or stream == kind.current_stream(images[0]):
-        return plan.run(kind, images, out, stream, returned)
-    with kind.on_stream(stream, images):
-        return plan.run(kind, images, out, stream, returned)
+
+
+def clear() -> None:
+    """Free the memory and the threads that earlier calls of this thread keep for later ones."""
+    _local.plans.clear()
+    _local.engines.clear()
 
 
 def _run_on_host(kind: TorchKind, spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...],
@@ -399,12 +468,22 @@ def _run_on_host(kind: TorchKind, spec: Spec, images: Tuple[Any, ...], values: T
         if tensor.device.type != "cpu":
             raise UsageError("expected tensors on one device, cpu or cuda, got cpu and %s"
                              % tensor.device)
-    views = [tensor.detach().numpy() for tensor in tensors]
+    try:
+        views = [tensor.detach().numpy() for tensor in tensors]
+    except (RuntimeError, TypeError) as failure:
+        raise UsageError("a tensor is not an array of NumPy: %s" % failure) from failure
     made = run(spec, tuple(views[: len(images)]), values, None if out is None else views[-1],
                backend, stream)
+    if out is not None:
+        kind.written(out)
     if spec.filter.info.makes_image:
         return out if out is not None else kind.torch.from_numpy(made)
     results = made if isinstance(made, list) else [made]
-    drawn = [result if result.image is None else
-             replace(result, image=kind.torch.from_numpy(result.image)) for result in results]
+    drawn = []
+    for i, result in enumerate(results):
+        if result.image is not None:
+            image = kind.torch.from_numpy(result.image) if out is None else (
+                out[i] if isinstance(made, list) else out)
+            result = replace(result, image=image)
+        drawn.append(result)
     return drawn if isinstance(made, list) else drawn[0]

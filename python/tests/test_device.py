@@ -5,6 +5,7 @@ import threading
 import gpufilter
 import numpy as np
 import pytest
+from gpufilter import _run
 from support import FORMATS, random_image, same
 
 torch = pytest.importorskip("torch", reason="no PyTorch, which tests need on a GPU")
@@ -151,22 +152,34 @@ def test_usage(image, call):
         call(to_device(image), image)
 
 
-def test_tensors_of_the_cpu(image):
-    tensor = torch.from_numpy(image)
-    made = gpufilter.smooth(tensor, backend="cpu")
-    assert isinstance(made, torch.Tensor) and same(made.numpy(), gpufilter.smooth(image))
-    out = torch.empty_like(tensor)
-    assert gpufilter.smooth(tensor, out=out) is out and same(out.numpy(), made.numpy())
-    mask = gpufilter.hist(tensor, bins=8, extract=3, mask=True).image
-    assert isinstance(mask, torch.Tensor)
-    assert [r.equal for r in gpufilter.compare(torch.stack([tensor, tensor]),
-                                               torch.stack([tensor, made]))] == [True, False]
+def test_a_call_without_memory_frees_other_plans(image, monkeypatch):
+    tensor, run = to_device(image), _run.Plan.run
+    failures = [gpufilter.Error("cuda: out of memory")]
+
+    def fail_once(*arguments):
+        if failures:
+            raise failures.pop()
+        return run(*arguments)
+
+    gpufilter.smooth(tensor, radius=7)
+    monkeypatch.setattr(_run.Plan, "run", fail_once)
+    assert same_as(gpufilter.smooth(tensor), gpufilter.smooth(image))
+    assert [key[2][1] for key in _run._local.plans] == [2, 2] and not failures
 
 
 def test_parameters_and_gradients(rng):
     image = random_image(rng, "f4", 1)[:, :, 0]
     parameter = torch.nn.Parameter(to_device(image))
     assert same_as(gpufilter.smooth(parameter), gpufilter.smooth(image))
+    factor = torch.ones_like(parameter, requires_grad=True)
+    out = torch.zeros_like(factor, requires_grad=False)
+    product = (factor * out).sum()
+    gpufilter.smooth(parameter.detach(), out=out)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
+    with torch.inference_mode():
+        made = gpufilter.smooth(parameter.detach(), out=torch.empty_like(out))
+    assert same_as(made, gpufilter.smooth(image))
 
 
 # ---- streams ------------------------------------------------------------------------------------
@@ -346,8 +359,9 @@ def test_unknown_packages(image, kind):
     result = torch.empty_like(tensor)
     out = kind(result)
     torch.cuda.synchronize()
+    slow(torch.cuda.default_stream(), result, torch.zeros_like(result))
     assert gpufilter.smooth(kind(tensor), out=out) is out
-    torch.cuda.synchronize()
+    assert torch.cuda.default_stream().query()  # the work has ended
     assert same_as(result, gpufilter.smooth(image))
     assert np.array_equal(gpufilter.hist(kind(tensor)).counts, gpufilter.hist(image).counts)
     part = tensor[2:-2, 3:-5]

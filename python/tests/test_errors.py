@@ -44,6 +44,12 @@ REAL = np.zeros((4, 5), np.float32)
     (lambda: gpufilter.dot(IMAGE, IMAGE, out=IMAGE), "out: dot produces no image"),
     (lambda: gpufilter.smooth(IMAGE, stream=0), "stream: the arrays are not in the memory"),
     (lambda: gpufilter.smooth(IMAGE, backend="gpu"), "backend 'gpu': expected auto, golden, cpu"),
+    (lambda: gpufilter.smooth(IMAGE, backend=["cpu"]), "backend '['cpu']': expected auto"),
+    (lambda: gpufilter.smooth(np.stack([IMAGE, IMAGE]), out=np.lib.stride_tricks.as_strided(
+        IMAGE.copy(), (2, 4, 5, 3), (0, 15, 3, 1))), "out: all images of the batch are in the same"),
+    (lambda: gpufilter.hist_file("a.png", bins=8, extract=3, mask=True), "mask: expected a path"),
+    (lambda: gpufilter.hist_file("a.png", bins=8, extract=3, mask="m\0"), "NUL"),
+    (lambda: gpufilter.read(3.5), "path: expected a path, got float"),
     (lambda: gpufilter.batch(["x.png"], "o", "sharpen"), "'sharpen' is not a filter"),
     (lambda: gpufilter.batch(["x.png"], "o", "dot"), "'dot' is not a filter with one input"),
     (lambda: gpufilter.batch(["x.png"], None), "out_dir: smooth needs a directory"),
@@ -114,3 +120,13 @@ def test_device_array_without_a_device(image):
         gpufilter.smooth(Foreign(), backend="cpu")
     with pytest.raises((gpufilter.BackendError, gpufilter.UsageError)):
         gpufilter.smooth(Foreign(), out=Foreign())
+
+
+def test_byte_order_of_a_device_array(image):
+    class Swapped:
+        __cuda_array_interface__ = {
+            "shape": image.shape, "typestr": ">u2", "data": (image.ctypes.data, False),
+            "version": 3}
+
+    with pytest.raises(gpufilter.UsageError, match="native byte order, got >u2"):
+        gpufilter.hist(Swapped())

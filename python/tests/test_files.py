@@ -1,7 +1,11 @@
 """Files, batches and results: the same bytes and values as with arrays and with the program."""
 
+import copy
+import dataclasses
+import gc
 import os
 import pathlib
+import pickle
 import subprocess
 
 import gpufilter
@@ -131,11 +135,19 @@ def test_batch_usage(rng, tmp_path):
     for call in (
             lambda: gpufilter.batch(paths, tmp_path / "out", radius=1000),
             lambda: gpufilter.batch(paths, filter="hist", mask="x.png", extract=3),
+            lambda: gpufilter.batch(paths[0], tmp_path / "out"),
+            lambda: gpufilter.batch(str(paths[0]), tmp_path / "out"),
+            lambda: gpufilter.batch([None], tmp_path / "out"),
+            lambda: gpufilter.batch(paths, tmp_path / "out", backend=None),
             lambda: gpufilter.batch([paths[0], paths[0]], tmp_path / "out")):
         with pytest.raises(gpufilter.UsageError):
             call()
     with pytest.raises((gpufilter.UsageError, gpufilter.BackendError)):
         gpufilter.batch(paths, tmp_path / "out", backend="none")
+    for outcome in gpufilter.batch(paths, tmp_path / "out", compression=9):
+        assert isinstance(outcome.error, gpufilter.UsageError)
+    with pytest.raises(gpufilter.Error, match="cannot create: File exists"):
+        gpufilter.batch(paths, paths[0])
 
 
 # ---- results ------------------------------------------------------------------------------------
@@ -171,12 +183,37 @@ def test_result_outlives_the_engine(image):
     assert np.array_equal(found[0].tables["sums"]["r"], image[:, :, 0].sum(1))
 
 
+def test_copies_of_results(image, tmp_path):
+    """A copy, or a result of a batch, does not need the library."""
+    path = tmp_path / "a.png"
+    gpufilter.write(path, image)
+    results = [gpufilter.hist(image, bins=8, extract=[2, 3], per_row=True)]
+    assert "samples" in results[0].tables and not results[0].tables._read.get("samples")
+    results += [copy.deepcopy(results[0]), pickle.loads(pickle.dumps(results[0]))]
+    tables = [result.tables for result in results]
+    tables += [copy.copy(tables[0]), dataclasses.asdict(results[0])["tables"]]
+    for other in tables[1:]:
+        assert list(other) == list(tables[0]) and other.text == tables[0].text
+        for name, columns in tables[0].items():
+            for column, values in columns.items():
+                assert np.array_equal(other[name][column], values)
+                assert np.array_equal(other.read(name, column), values)
+    del results[1:], tables[0]
+    gc.collect()
+    assert tables[0]["bins"]["grey" if image.ndim == 2 else "luma"].sum() == image[..., 0].size
+    of_batch = gpufilter.batch([path], None, "hist", bins=8)[0].result
+    assert of_batch.tables.read("bins", "bin").tolist() == list(range(8))
+
+
 def test_plot(image):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     ax = gpufilter.hist(image, bins=8, channel="all").plot()
     assert ax.get_xlabel() == "sample value" and len(ax.patches) == 3
     assert gpufilter.hist(image, bins=8).plot(ax) is ax
+    for bins in (8, 256):  # the last bar is as wide as the others
+        edges = gpufilter.hist(image, bins=bins).plot().patches[0].get_data().edges
+        assert edges[-1] == 256 and set(np.diff(edges)) == {256 / bins}
     assert len(gpufilter.axis_sum(image).plot().lines) == 3
     with pytest.raises(gpufilter.Error, match="no chart"):
         gpufilter.dot(image, image).plot()

@@ -247,6 +247,36 @@ def test_equal_values_of_other_types(image):
     assert same(gpufilter.smooth(real, gain=-0.0), gpufilter.smooth(real, gain=0))
 
 
+class Count:
+    """An integer that can change."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+def test_values_that_change(image):
+    for radius in (Count(2), np.array(2), np.array([2])):
+        assert same(gpufilter.smooth(image, radius=radius), smoothed(image, radius=2))
+        if isinstance(radius, Count):
+            radius.value = 5
+        else:
+            radius[...] = 5
+        assert same(gpufilter.smooth(image, radius=radius), smoothed(image, radius=5))
+
+
+def test_arrays_as_values(image):
+    want = gpufilter.hist(image, bins=8, extract=[3, 5], range=(0, 99.5))
+    got = gpufilter.hist(image, bins=np.uint8(8), extract=np.array([3, 5]),
+                         range=np.array([0, 99.5]))
+    assert same(got.extracted, want.extracted) and same(got.edges, want.edges)
+    flag = np.zeros(1, bool)[0]
+    assert same(gpufilter.smooth(image, keep_brightness=flag), smoothed(image))
+    assert same(gpufilter.smooth(image, gain=np.array(1.5)), smoothed(image, gain=1.5))
+
+
 def test_shapes_of_one_channel(rng):
     image = random_image(rng, "u1", 1)
     assert gpufilter.hist(image, channel="all").counts.shape == (256,)

@@ -3,11 +3,16 @@
 import concurrent.futures
 import gc
 import multiprocessing
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 
 import gpufilter
 import numpy as np
+import pytest
+from gpufilter import _run
 from support import same, smoothed
 
 
@@ -83,3 +88,83 @@ def test_results_are_freed(image):
     before = memory()
     measure(200)  # 200 results of 1.5 MB
     assert memory() - before < 100e6
+
+
+# ---- nested calls, exit -------------------------------------------------------------------------
+
+
+class Nested(np.ndarray):
+    """An array that calls gpufilter when a call looks at it, as a signal handler may."""
+
+    other = None
+
+    @property
+    def ctypes(self):
+        if self.other is not None:
+            image, self.other = self.other, None
+            gpufilter.smooth(image)
+            gpufilter.smooth(image, out=np.empty_like(image))
+        return super().ctypes
+
+
+@pytest.mark.parametrize("give_out", [False, True])
+def test_nested_calls(image, give_out):
+    """A call during a call of the same layout has pointers of its own."""
+    want = smoothed(image)
+    for _ in range(3):
+        first, out = image.view(Nested), np.empty_like(image).view(Nested)
+        (out if give_out else first).other = np.zeros_like(image)
+        made = gpufilter.smooth(first, out=out if give_out else None)
+        assert same(np.asarray(made), want)
+
+
+def run_script(text):
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], timeout=60,
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_exit_while_a_thread_works():
+    for _ in range(5):
+        run_script("""
+            import gpufilter, numpy, threading, time
+            image = numpy.zeros((300, 300), numpy.uint8)
+            def work():
+                while True:
+                    gpufilter.hist(gpufilter.smooth(image, axis="xy", radius=20)).tables["bins"]
+            threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.2)
+            """)
+
+
+def test_calls_at_exit():
+    run_script("""
+        import atexit
+        @atexit.register
+        def last():
+            assert gpufilter.axis_sum(gpufilter.smooth(image)).totals[0] == 0
+            assert len(result.tables["bins"]["bin"]) == 256
+        import gpufilter, numpy
+        image = numpy.zeros((30, 30), numpy.uint8)
+        result = gpufilter.hist(gpufilter.smooth(image))
+        """)
+
+
+# ---- plans --------------------------------------------------------------------------------------
+
+
+def test_plans_used_last_are_kept(image):
+    gpufilter.clear()
+    assert not _run._local.plans and not _run._local.engines
+    for radius in range(1, 40):
+        gpufilter.smooth(image)
+        gpufilter.smooth(image, radius=radius, gain=1)
+    plans = _run._local.plans
+    assert len(plans) == _run.MAX_PLANS
+    radii = sorted(key[2][1] for key in plans)
+    assert radii == [2] + list(range(41 - _run.MAX_PLANS, 40))
+    with pytest.raises(gpufilter.UsageError):
+        gpufilter.smooth(image, radius=1000)
+    assert len(plans) == _run.MAX_PLANS
+    gpufilter.clear()
+    assert same(gpufilter.smooth(image), smoothed(image))
