@@ -586,8 +586,8 @@ GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
  * of measurements. Pixels, strides and results are those of gf_run_memory, with the same bits, but
  * `data` points to device memory: from cudaMalloc, cudaMallocAsync, a virtual mapping or
  * cudaMallocManaged. The work is queued on a stream of the caller, a cudaStream_t of the engine's
- * first device (NULL: the default stream), and the calls return before it is done. As with any
- * kernel, the memory must stay valid until then.
+ * first device (NULL: the default stream). Calls that make only images return before it is done; as
+ * with any kernel, the memory must stay valid until then.
  *
  * Strides may have any alignment. Rows and strides that are multiples of 16 bytes are read and
  * written in place; others are copied inside the device, which takes about three times as long. */
@@ -613,8 +613,8 @@ GF_API gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter,
  * gf_run_memory_batch. If rows are independent, one launch computes all images that follow each
  * other in memory without a gap, or up to 64 images anywhere with the same strides. A filter that
  * measures stores a handle in *results, which the caller passes to gf_device_results_wait or
- * gf_device_results_free; results is NULL, or *results is set to NULL, for a filter that produces
- * only an image.
+ * gf_device_results_free; if results is NULL, the call waits and discards the measurements. For a
+ * filter that produces only an image, results may be NULL, and *results is set to NULL.
  *
  * A job of a filter without a result does not wait for the device, and allocates memory only in its
  * first run on each further stream, and in its first run on unaligned rows. After such a run, the
@@ -646,8 +646,9 @@ GF_API gf_status gf_device_wait(gf_engine *engine, void *stream, gf_error *error
 
 /* Run a filter on an image in device memory: gf_device_job_new and gf_device_job_run. The engine
  * keeps the jobs of the last 16 combinations of filter, settings and format; a later call takes the
- * existing one, so that it neither allocates nor waits. A filter that measures waits for its result
- * unless result is NULL. Errors are those of both calls. */
+ * existing one, so that it does not allocate. A filter that measures waits for its result. Do not
+ * capture the call into a CUDA graph: the engine may free the job while the graph needs it. Errors
+ * are those of both calls. */
 GF_API gf_status gf_run_device(gf_engine *engine, const gf_filter *filter,
                                const gf_settings *settings, const gf_format *format,
                                const gf_pixels *in, void *out, size_t out_stride, void *stream,
