@@ -218,7 +218,7 @@ static gf_status axis_sum_launch(const gf_plan *head, const gf_strip *strip, voi
                     [&](auto sample) { axis_sum_columns<decltype(sample)>(head, strip, stream); });
     else
         gf_launch_rows<1>(head, strip, plan->measured, stream);
-    return gf_cuda_check(cudaGetLastError(), "axis-sum", error);
+    return gf_launch_check("axis-sum", error);
 }
 
 extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, 0, true};

@@ -212,6 +212,7 @@ static void cuda_free_device(gf_cuda *cuda) {
 
 static void cuda_close(void *state) {
     gf_cuda *cuda = static_cast<gf_cuda *>(state);
+    const gf_caller_scope scope(cuda->devices.driver);
     cuda_free_device(cuda);
     for (gf_cuda_slot &context : cuda->contexts) {
         if (!context.stream)
@@ -279,11 +280,14 @@ static gf_status cuda_start_state(gf_cuda *cuda, int index, size_t bytes, gf_err
     gf_memory *state = &cuda->states[index];
     gf_status status = gf_set_device(cuda->devices.own.list[index], error);
     if (!status)
-        status = cuda_grow(state, bytes, nullptr, error);
+        status = cuda_grow(state, bytes, cudaStreamPerThread, error);
     if (!status)
-        status = gf_cuda_check(cudaMemset(state->data, 0, bytes), "cudaMemset", error);
-    // The slots' non-blocking streams do not wait for the default stream.
-    return status ? status : gf_cuda_check(cudaDeviceSynchronize(), "cudaMemset", error);
+        status = gf_cuda_check(cudaMemsetAsync(state->data, 0, bytes, cudaStreamPerThread),
+                               "cudaMemset", error);
+    // The slots' streams do not wait for this one. Do not wait for the device: that fails while
+    // another thread captures a stream.
+    return status ? status
+                  : gf_cuda_check(cudaStreamSynchronize(cudaStreamPerThread), "cudaMemset", error);
 }
 
 // ---- the backend --------------------------------------------------------------------------------
@@ -522,11 +526,13 @@ static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
 
 static gf_status cuda_collect_one(const gf_cuda *cuda, int index, void *total, size_t bytes,
                                   gf_error *error) {
-    const gf_status status = gf_set_device(cuda->devices.own.list[index], error);
+    gf_status status = gf_set_device(cuda->devices.own.list[index], error);
+    if (!status)
+        status = gf_cuda_check(cudaMemcpyAsync(total, cuda->states[index].data, bytes,
+                                               cudaMemcpyDeviceToHost, cudaStreamPerThread),
+                               "download", error);
     return status ? status
-                  : gf_cuda_check(
-                        cudaMemcpy(total, cuda->states[index].data, bytes, cudaMemcpyDeviceToHost),
-                        "download", error);
+                  : gf_cuda_check(cudaStreamSynchronize(cudaStreamPerThread), "download", error);
 }
 
 static gf_status cuda_collect(void *state, void *total, gf_error *error) {

@@ -403,7 +403,7 @@ static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void
                 compare_draw<Sample, decltype(n)::value>(args, stream);
             });
     });
-    return gf_cuda_check(cudaGetLastError(), "compare", error);
+    return gf_launch_check("compare", error);
 }
 
 extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch, nullptr, 0, true};

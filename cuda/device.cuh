@@ -99,8 +99,12 @@ struct gf_launch {
     size_t count;        // number of arguments
 };
 
-// Launch a kernel, or record it (launch.cu). The caller checks cudaGetLastError.
+// Launch a kernel, or record it (launch.cu). The caller calls gf_launch_check later.
 void gf_launch_any(const gf_launch &launch, cudaStream_t stream);
+
+// Return the status of the thread's launches since the last call. cudaGetLastError would also
+// return an error of an earlier, unrelated call.
+gf_status gf_launch_check(const char *what, gf_error *error);
 
 // Launch a kernel whose blocks may start before the previous kernel of the stream has completed:
 // when its last blocks have finished, but their writes may not be visible yet. The blocks are then
@@ -129,12 +133,15 @@ struct gf_sequence;
 gf_sequence *gf_sequence_new();
 void gf_sequence_free(gf_sequence *sequence);
 
-// Start to record. aside: a stream without work, for launches by other means, which a sequence
-// cannot have. Returns false if an earlier recording has failed.
-bool gf_sequence_begin(gf_sequence *sequence, cudaStream_t aside);
+// Start to record. Returns false if an earlier recording has failed.
+bool gf_sequence_begin(gf_sequence *sequence);
+// Return whether the thread is recording, and if so, let the recording fail. To be called before
+// any launch by other means than gf_launch_kernel, for example by a library; if true, the caller
+// launches nothing and returns GF_OK.
+bool gf_sequence_refuse();
 // Stop recording. Returns whether the graph is complete: it has at least two kernels, the same ones
 // in every recording, and no other launches. If not, nothing was launched.
-bool gf_sequence_end(gf_sequence *sequence, cudaStream_t aside);
+bool gf_sequence_end(gf_sequence *sequence);
 cudaError_t gf_sequence_launch(const gf_sequence *sequence, cudaStream_t stream);
 
 // Return a / b, rounded up.

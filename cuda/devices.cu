@@ -1,7 +1,6 @@
 // CUDA devices: enumeration, selection by options, initialization.
 #include "devices.cuh"
 
-#include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@ static gf_status devices_fail(gf_error *error, const char *what, cudaError_t res
                    cudaGetErrorString(result));
 }
 
-cudaError_t gf_driver_find(const char *name, void **function) {
+static cudaError_t driver_find(const char *name, void **function) {
 #if CUDART_VERSION >= 12050
     return cudaGetDriverEntryPointByVersion(name, function, 11040, cudaEnableDefault, nullptr);
 #else
@@ -22,12 +21,29 @@ cudaError_t gf_driver_find(const char *name, void **function) {
 #endif
 }
 
+static gf_status driver_open(gf_driver *driver, gf_error *error) {
+    const struct {
+        const char *name;
+        void **function;
+    } functions[] = {
+        {"cuPointerGetAttributes", reinterpret_cast<void **>(&driver->pointer_attributes)},
+        {"cuStreamGetCtx", reinterpret_cast<void **>(&driver->stream_context)},
+        {"cuCtxGetCurrent", reinterpret_cast<void **>(&driver->get_context)},
+        {"cuCtxSetCurrent", reinterpret_cast<void **>(&driver->set_context)},
+    };
+    cudaError_t result = cudaSuccess;
+    for (const auto &each : functions)
+        if (result == cudaSuccess)
+            result = driver_find(each.name, each.function);
+    return result == cudaSuccess ? GF_OK : devices_fail(error, "driver", result);
+}
+
 // Return whether the process uses the device already, in the context that the runtime shares.
 static bool devices_is_active(int device) {
     CUresult (*get_state)(CUdevice, unsigned *, int *) = nullptr;
     unsigned flags;
     int active = 0;
-    if (gf_driver_find("cuDevicePrimaryCtxGetState", reinterpret_cast<void **>(&get_state)) ==
+    if (driver_find("cuDevicePrimaryCtxGetState", reinterpret_cast<void **>(&get_state)) ==
         cudaSuccess)
         get_state(device, &flags, &active);
     cudaGetLastError(); // clear the error of a driver without this function
@@ -69,17 +85,28 @@ static gf_status devices_count(int *present, gf_error *error) {
     return *present > 0 ? GF_OK : devices_fail(error, "no device", cudaErrorNoDevice);
 }
 
+static gf_status devices_start(gf_cuda_devices *devices, gf_error *error) {
+    const gf_caller_scope scope(devices->driver);
+    gf_status status = GF_OK;
+    for (int i = 0; i < devices->own.count && !status; i++) {
+        status = devices_start_one(devices, devices->own.list[i], error);
+        if (!status && i == 0)
+            devices->driver.get_context(&devices->context);
+    }
+    return status;
+}
+
 gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
                         gf_error *error) {
     int present = 0;
     gf_status status = devices_count(&present, error);
+    if (!status)
+        status = driver_open(&devices->driver, error);
     if (!status && options->devices)
         status = gf_device_list_read(options->devices, present, &devices->own, error);
     else if (!status)
         devices->own = {1, {static_cast<int>(gf_own_process().index) % present}};
-    for (int i = 0; i < devices->own.count && !status; i++)
-        status = devices_start_one(devices, devices->own.list[i], error);
-    return status;
+    return status ? status : devices_start(devices, error);
 }
 
 // ---- listing ------------------------------------------------------------------------------------
@@ -114,8 +141,14 @@ static gf_status devices_describe(int index, gf_device *device, gf_error *error)
 extern "C" gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count,
                                 gf_error *error) {
     int present = 0;
+    gf_driver driver;
     *count = 0;
     gf_status status = devices_count(&present, error);
+    if (!status)
+        status = driver_open(&driver, error);
+    if (status)
+        return status;
+    const gf_caller_scope scope(driver);
     for (int i = 0; i < present && static_cast<size_t>(i) < capacity && !status; i++)
         status = devices_describe(i, &devices[i], error);
     if (!status)

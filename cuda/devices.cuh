@@ -4,14 +4,54 @@
 
 #include "device.cuh"
 
+#include <cuda.h>
+
 extern "C" {
 #include "core/machine.h"
 }
+
+// Functions of the driver without a counterpart in the runtime.
+struct gf_driver {
+    CUresult (*pointer_attributes)(unsigned, CUpointer_attribute *, void **, CUdeviceptr);
+    CUresult (*stream_context)(CUstream, CUcontext *);
+    CUresult (*get_context)(CUcontext *);
+    CUresult (*set_context)(CUcontext);
+};
 
 // First member of the state of the cuda backend.
 struct gf_cuda_devices {
     gf_device_list own;
     char names[160]; // for example "device 0: NVIDIA H200 (sm_90)"
+    gf_driver driver;
+    CUcontext context; // of the first device
+};
+
+// Restores the caller's context at the end of the scope, and with it the current device. Allows
+// calls that allocate or wait while another thread captures a stream.
+class gf_caller_scope {
+    const gf_driver &driver;
+    CUcontext caller = nullptr;
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+
+  public:
+    explicit gf_caller_scope(const gf_driver &functions) : driver(functions) {
+        driver.get_context(&caller);
+        cudaThreadExchangeStreamCaptureMode(&mode);
+    }
+    // Make the first device current.
+    gf_status enter(const gf_cuda_devices *devices, gf_error *error) {
+        if (caller == devices->context || driver.set_context(devices->context) == CUDA_SUCCESS)
+            return GF_OK;
+        return gf_fail(error, GF_NO_BACKEND, "cuda: cannot use device %d; use --backend cpu",
+                       devices->own.list[0]);
+    }
+    ~gf_caller_scope() {
+        CUcontext current = caller;
+        cudaThreadExchangeStreamCaptureMode(&mode);
+        if (driver.get_context(&current) == CUDA_SUCCESS && current != caller)
+            driver.set_context(caller);
+    }
+    gf_caller_scope(const gf_caller_scope &) = delete;
 };
 
 // Initialize the devices that options name, or device 0. With several processes on one machine,
@@ -20,9 +60,6 @@ struct gf_cuda_devices {
 // initialized.
 gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
                         gf_error *error);
-
-// Find a function of the driver that the runtime does not offer.
-cudaError_t gf_driver_find(const char *name, void **function);
 
 // Jobs on images in device memory (job.cu).
 struct gf_device_functions;

@@ -7,7 +7,7 @@ static gf_status dot_launch(const gf_plan *head, const gf_strip *strip, void *, 
                             gf_error *error) {
     gf_launch_rows<2>(head, strip, reinterpret_cast<const gf_dot_plan *>(head)->measured,
                       static_cast<cudaStream_t>(stream));
-    return gf_cuda_check(cudaGetLastError(), "dot", error);
+    return gf_launch_check("dot", error);
 }
 
 extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch, nullptr, 0, true};

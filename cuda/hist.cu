@@ -257,7 +257,8 @@ static gf_status hist_launch(const gf_plan *head, const gf_strip *strip, void *s
     gf_for_type(head->in.type, [&](auto sample) {
         status = hist_run<decltype(sample)>(plan, strip, a, scratch, stream, error);
     });
-    return status ? status : gf_cuda_check(cudaGetLastError(), "hist", error);
+    const gf_status launched = gf_launch_check("hist", status ? nullptr : error);
+    return status ? status : launched;
 }
 
 extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch, nullptr, 0, true};

@@ -53,6 +53,8 @@ gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t st
         return gf_fail(error, GF_FAILED,
                        "cuda: sorting 2^31 or more samples of a strip requires CUDA 12 or later; "
                        "use --backend cpu");
+    if (gf_sequence_refuse())
+        return GF_OK;
     unsigned char *base = static_cast<unsigned char *>(memory);
     HistSortScratch scratch = hist_sort_scratch(n, extracts);
     return gf_cuda_check(

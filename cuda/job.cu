@@ -2,7 +2,6 @@
 // kernels and copies (gf_device_functions).
 #include "devices.cuh"
 
-#include <cuda.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,27 +12,6 @@ extern "C" {
 
 // The kernels access 16 bytes at a time. Rows with another alignment are copied.
 #define UNIT 16
-
-// ---- driver -------------------------------------------------------------------------------------
-
-// Functions of the driver without a counterpart in the runtime.
-struct gf_driver {
-    CUresult (*pointer_attributes)(unsigned, CUpointer_attribute *, void **, CUdeviceptr);
-    CUresult (*stream_context)(CUstream, CUcontext *);
-    CUresult (*current_context)(CUcontext *);
-};
-
-static gf_status driver_open(gf_driver *driver, gf_error *error) {
-    cudaError_t result = gf_driver_find("cuPointerGetAttributes",
-                                        reinterpret_cast<void **>(&driver->pointer_attributes));
-    if (result == cudaSuccess)
-        result =
-            gf_driver_find("cuStreamGetCtx", reinterpret_cast<void **>(&driver->stream_context));
-    if (result == cudaSuccess)
-        result =
-            gf_driver_find("cuCtxGetCurrent", reinterpret_cast<void **>(&driver->current_context));
-    return gf_cuda_check(result, "driver", error);
-}
 
 // ---- unaligned rows -----------------------------------------------------------------------------
 
@@ -132,9 +110,7 @@ struct gf_job_part {
 };
 
 struct gf_cuda_job {
-    gf_driver driver;
-    int device;
-    CUcontext context; // of the device
+    const gf_cuda_devices *devices; // the job uses the first one
     const gf_filter *filter;
     const gf_plan *plan, *before;
     size_t in_row, out_row;       // bytes; out_row 0: no image
@@ -144,37 +120,6 @@ struct gf_cuda_job {
     cudaStream_t own; // for copies of measurements
     gf_job_block *blocks;
     gf_job_part *unused;
-};
-
-// Makes the device of a job current, and restores the caller's device at the end of the scope.
-class gf_job_scope {
-    int caller = -1;
-
-  public:
-    gf_status enter(int device, gf_error *error) {
-        int current = device;
-        if (cudaGetDevice(&current) == cudaSuccess && current == device)
-            return GF_OK;
-        caller = current;
-        return gf_set_device(device, error);
-    }
-    ~gf_job_scope() {
-        if (caller >= 0)
-            cudaSetDevice(caller);
-    }
-};
-
-// Allow calls that allocate, in this scope, while another thread captures a stream.
-class gf_relaxed_capture {
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-
-  public:
-    gf_relaxed_capture() {
-        cudaThreadExchangeStreamCaptureMode(&mode);
-    }
-    ~gf_relaxed_capture() {
-        cudaThreadExchangeStreamCaptureMode(&mode);
-    }
 };
 
 #define UNUSED_STREAM UINTPTR_MAX
@@ -197,10 +142,14 @@ static size_t job_max(size_t a, size_t b) {
 // Allocate cleared memory: kernels read the padding of staged rows.
 static gf_status job_allocate(unsigned char **memory, size_t bytes, cudaStream_t stream,
                               gf_error *error) {
-    const gf_relaxed_capture relaxed;
     gf_status status = gf_cuda_check(cudaMalloc(memory, bytes), "device memory", error);
-    if (!status)
-        status = gf_cuda_check(cudaMemsetAsync(*memory, 0, bytes, stream), "device memory", error);
+    if (status)
+        return status;
+    status = gf_cuda_check(cudaMemsetAsync(*memory, 0, bytes, stream), "device memory", error);
+    if (status) {
+        cudaFree(*memory);
+        *memory = nullptr;
+    }
     return status;
 }
 
@@ -244,9 +193,8 @@ static gf_status job_add_staged(const gf_cuda_job *job, gf_job_block *block, cud
 
 static void job_close(void *state) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
-    gf_job_scope scope;
-    const gf_relaxed_capture relaxed;
-    scope.enter(job->device, nullptr);
+    gf_caller_scope scope(job->devices->driver);
+    scope.enter(job->devices, nullptr);
     job_free_blocks(job);
     while (job->unused) {
         gf_job_part *part = job->unused;
@@ -269,7 +217,7 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
     gf_cuda_job *job = static_cast<gf_cuda_job *>(calloc(1, sizeof *job));
     if (!job)
         return gf_fail_memory(error, filter->info.name, sizeof *job, "a job");
-    job->device = static_cast<const gf_cuda_devices *>(state)->own.list[0];
+    job->devices = static_cast<const gf_cuda_devices *>(state);
     job->filter = filter;
     job->plan = plan;
     job->before = before;
@@ -277,12 +225,8 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
     job->out_row = plan->out.width ? gf_row_bytes(&plan->out) : 0;
     job->in_stride = gf_align(job->in_row);
     job->out_stride = gf_align(job->out_row);
-    gf_job_scope scope;
-    gf_status status = scope.enter(job->device, error);
-    if (!status)
-        status = driver_open(&job->driver, error);
-    if (!status && job->driver.current_context(&job->context) != CUDA_SUCCESS)
-        status = gf_fail(error, GF_NO_BACKEND, "cuda: device %d has no context", job->device);
+    gf_caller_scope scope(job->devices->driver);
+    gf_status status = scope.enter(job->devices, error);
     if (!status)
         status = gf_cuda_check(cudaStreamCreateWithFlags(&job->own, cudaStreamNonBlocking),
                                "cudaStreamCreate", error);
@@ -320,7 +264,8 @@ static gf_status job_find_range(const gf_cuda_job *job, const char *what, CUdevi
                                 gf_job_range *range, gf_error *error) {
     const char *name = job->filter->info.name;
     unsigned type = 0, managed = 0;
-    int device = -1;
+    const int own = job->devices->own.list[0];
+    int device = own;
     size_t bytes = 0;
     *range = {};
     CUpointer_attribute attributes[] = {
@@ -328,16 +273,16 @@ static gf_status job_find_range(const gf_cuda_job *job, const char *what, CUdevi
         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
         CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
     void *values[] = {&type, &managed, &device, &range->begin, &bytes, &range->bounded};
-    const CUresult result = job->driver.pointer_attributes(sizeof attributes / sizeof attributes[0],
-                                                           attributes, values, at);
+    const CUresult result = job->devices->driver.pointer_attributes(
+        sizeof attributes / sizeof attributes[0], attributes, values, at);
     if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
         return gf_fail(error, GF_USAGE,
                        "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
                        name, what);
-    if (!managed && device != job->device)
+    if (!managed && device != own)
         return gf_fail(error, GF_USAGE,
                        "%s: the %s is in memory of device %d; this engine uses device %d", name,
-                       what, device, job->device);
+                       what, device, own);
     range->end = range->begin + bytes;
     return GF_OK;
 }
@@ -369,12 +314,13 @@ static gf_status job_check_stream(const gf_cuda_job *job, void *stream, gf_error
     CUcontext context = nullptr;
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
         return GF_OK;
-    if (job->driver.stream_context(static_cast<CUstream>(stream), &context) != CUDA_SUCCESS)
+    if (job->devices->driver.stream_context(static_cast<CUstream>(stream), &context) !=
+        CUDA_SUCCESS)
         return gf_fail(error, GF_USAGE, "%s: the stream is invalid", job->filter->info.name);
-    return context == job->context
+    return context == job->devices->context
                ? GF_OK
                : gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
-                         job->filter->info.name, job->device);
+                         job->filter->info.name, job->devices->own.list[0]);
 }
 
 // Return GF_USAGE if a stream is being captured into a graph.
@@ -422,8 +368,8 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
     const gf_job_sizes sizes = job_sizes(job, part->rows);
     const size_t records = static_cast<size_t>(part->used) * job->plan->record;
     const size_t rest = sizes.state + sizes.head;
-    gf_job_scope scope;
-    gf_status status = scope.enter(job->device, error);
+    gf_caller_scope scope(job->devices->driver);
+    gf_status status = scope.enter(job->devices, error);
     if (!status)
         status = gf_cuda_check(cudaStreamWaitEvent(job->own, part->ready, 0), "cudaStreamWaitEvent",
                                error);
@@ -449,9 +395,12 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
 static void job_release(void *state, gf_device_part *base) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
-    if (job_fetch(job, base, nullptr) || cudaEventSynchronize(part->ready) != cudaSuccess)
+    gf_caller_scope scope(job->devices->driver);
+    scope.enter(job->devices, nullptr);
+    // Errors are reported by job_wait.
+    if (job_fetch(job, base, nullptr) ||
+        gf_cuda_check(cudaEventSynchronize(part->ready), "kernel execution", nullptr))
         part->rows = 0; // not cleared: too small for any run
-    cudaGetLastError(); // reported by job_wait
     part->next = job->unused;
     job->unused = part;
 }
@@ -472,7 +421,6 @@ static gf_status job_take_part(gf_cuda_job *job, uint64_t rows, cudaStream_t str
     const size_t host = sizes.records + sizes.state + sizes.head;
     gf_status status =
         job_allocate(&part->device, sizes.records + sizes.state + sizes.payload, stream, error);
-    const gf_relaxed_capture relaxed;
     if (!status)
         status = gf_cuda_check(cudaMallocHost(reinterpret_cast<void **>(&part->host), host),
                                "pinned memory", error);
@@ -506,8 +454,8 @@ static gf_status job_finish_part(const gf_cuda_job *job, gf_job_part *part, uint
 static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
     const gf_cuda_job *job = static_cast<const gf_cuda_job *>(state);
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
-    gf_job_scope scope;
-    gf_status status = scope.enter(job->device, error);
+    gf_caller_scope scope(job->devices->driver);
+    gf_status status = scope.enter(job->devices, error);
     if (!status)
         status = gf_cuda_check(cudaEventSynchronize(part->ready), "kernel execution", error);
     if (status || !job->plan->has_payload)
@@ -620,7 +568,8 @@ static gf_status job_launch(const gf_cuda_job *job, const gf_job_memory *memory,
         status = job->filter->cuda->launch(plan, &strip, memory->block->memory, stream, error);
     if (!status && memory->out_staged)
         job_copy_rows(out->data, out->stride, staged, job->out_stride, job->out_row, rows, stream);
-    return status ? status : gf_cuda_check(cudaGetLastError(), "copy", error);
+    const gf_status launched = gf_launch_check("copy", status ? nullptr : error);
+    return status ? status : launched;
 }
 
 // Return how many of the first images one launch computes: those with the strides of the first.
@@ -688,10 +637,10 @@ static bool job_queue_graph(const gf_cuda_job *job, const gf_job_memory *memory,
         return false;
     if (!*sequence)
         *sequence = gf_sequence_new();
-    if (!*sequence || !gf_sequence_begin(*sequence, job->own))
+    if (!*sequence || !gf_sequence_begin(*sequence))
         return false;
     const gf_status status = job_queue(job, memory, 1, rows, in, out, job->own, nullptr);
-    if (!gf_sequence_end(*sequence, job->own) || status)
+    if (!gf_sequence_end(*sequence) || status)
         return false;
     if (gf_sequence_launch(*sequence, stream) == cudaSuccess)
         return true;
@@ -743,8 +692,8 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_job_memory memory = {};
-    gf_job_scope scope;
-    gf_status status = scope.enter(job->device, error);
+    gf_caller_scope scope(job->devices->driver);
+    gf_status status = scope.enter(job->devices, error);
     if (!status)
         status = job_check_stream(job, stream, error);
     for (uint64_t i = 0; i < images && !status; i++)
@@ -772,9 +721,9 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
 }
 
 static gf_status job_wait_stream(void *state, void *stream, gf_error *error) {
-    gf_job_scope scope;
-    const gf_status status =
-        scope.enter(static_cast<const gf_cuda_devices *>(state)->own.list[0], error);
+    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
+    gf_caller_scope scope(devices->driver);
+    const gf_status status = scope.enter(devices, error);
     return status ? status
                   : gf_cuda_check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)),
                                   "kernel execution", error);

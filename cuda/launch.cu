@@ -31,6 +31,13 @@ gf_sequence *gf_sequence_new() {
     return static_cast<gf_sequence *>(calloc(1, sizeof(gf_sequence)));
 }
 
+// Return whether a call succeeded. Clear its error: the caller launches the kernels one by one.
+static bool sequence_succeeds(cudaError_t result) {
+    if (result != cudaSuccess)
+        cudaGetLastError();
+    return result == cudaSuccess;
+}
+
 // Free the graph. The sequence cannot be recorded again.
 static void sequence_fail(gf_sequence *sequence) {
     if (sequence->exec)
@@ -39,7 +46,6 @@ static void sequence_fail(gf_sequence *sequence) {
         cudaGraphDestroy(sequence->graph);
     for (gf_step &step : sequence->steps)
         free(step.arguments);
-    cudaGetLastError(); // the caller launches the kernels one by one
     *sequence = {};
     sequence->failed = true;
 }
@@ -77,15 +83,15 @@ static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
     for (size_t i = 0; i < launch.count; i++)
         size += launch.sizes[i];
     const uint32_t index = sequence->recorded++;
-    if (index == MAX_STEPS)
+    if (index >= MAX_STEPS)
         return false;
     gf_step *step = &sequence->steps[index];
     if (sequence->exec) {
-        if (index == sequence->count || step->kernel.func != launch.kernel || step->size != size)
+        if (index >= sequence->count || step->kernel.func != launch.kernel || step->size != size)
             return false;
         if (!sequence_set_arguments(step, launch) ||
-            cudaGraphExecKernelNodeSetParams(sequence->exec, step->node, &step->kernel) ==
-                cudaSuccess)
+            sequence_succeeds(
+                cudaGraphExecKernelNodeSetParams(sequence->exec, step->node, &step->kernel)))
             return true;
         sequence_fail(sequence); // the copy is newer than the graph
         return false;
@@ -97,18 +103,16 @@ static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
     sequence_set_arguments(step, launch);
     const cudaGraphNode_t *previous = index > 0 ? &sequence->steps[index - 1].node : nullptr;
     sequence->count++;
-    return cudaGraphAddKernelNode(&step->node, sequence->graph, previous, index > 0 ? 1 : 0,
-                                  &step->kernel) == cudaSuccess;
+    return sequence_succeeds(cudaGraphAddKernelNode(&step->node, sequence->graph, previous,
+                                                    index > 0 ? 1 : 0, &step->kernel));
 }
 
-bool gf_sequence_begin(gf_sequence *sequence, cudaStream_t aside) {
+bool gf_sequence_begin(gf_sequence *sequence) {
     if (sequence->failed)
         return false;
     sequence->recorded = 0;
     sequence->differs = false;
-    if (!sequence->exec &&
-        (cudaGraphCreate(&sequence->graph, 0) != cudaSuccess ||
-         cudaStreamBeginCapture(aside, cudaStreamCaptureModeRelaxed) != cudaSuccess)) {
+    if (!sequence->exec && !sequence_succeeds(cudaGraphCreate(&sequence->graph, 0))) {
         sequence_fail(sequence);
         return false;
     }
@@ -116,23 +120,19 @@ bool gf_sequence_begin(gf_sequence *sequence, cudaStream_t aside) {
     return true;
 }
 
-// Create the graph of the first recording.
-static bool sequence_complete(gf_sequence *sequence, cudaStream_t aside) {
-    cudaGraph_t others = nullptr;
-    size_t other_count = 1;
-    if (cudaStreamEndCapture(aside, &others) == cudaSuccess) {
-        cudaGraphGetNodes(others, nullptr, &other_count);
-        cudaGraphDestroy(others);
-    }
-    return !sequence->differs && other_count == 0 && sequence->count > 1 &&
-           cudaGraphInstantiateWithFlags(&sequence->exec, sequence->graph, 0) == cudaSuccess;
+bool gf_sequence_refuse() {
+    if (recording)
+        recording->differs = true;
+    return recording != nullptr;
 }
 
-bool gf_sequence_end(gf_sequence *sequence, cudaStream_t aside) {
+bool gf_sequence_end(gf_sequence *sequence) {
     recording = nullptr;
     if (sequence->failed)
         return false;
-    if (!sequence->exec && !sequence_complete(sequence, aside)) {
+    if (!sequence->exec &&
+        (sequence->differs || sequence->count < 2 ||
+         !sequence_succeeds(cudaGraphInstantiateWithFlags(&sequence->exec, sequence->graph, 0)))) {
         sequence_fail(sequence);
         return false;
     }
@@ -155,6 +155,8 @@ uint32_t gf_code_version(const void *kernel) {
     });
 }
 
+static thread_local cudaError_t launch_error; // the first one since gf_launch_check
+
 void gf_launch_any(const gf_launch &launch, cudaStream_t stream) {
     if (recording) {
         recording->differs |= !sequence_record(recording, launch);
@@ -171,7 +173,15 @@ void gf_launch_any(const gf_launch &launch, cudaStream_t stream) {
     config.attrs = &early;
     // Code for devices before sm_90 cannot wait for the stream: it is launched as usual.
     config.numAttrs = gf_code_version(launch.kernel) >= 90 ? 1 : 0;
-    cudaLaunchKernelExC(&config, launch.kernel, const_cast<void **>(launch.arguments));
+    const cudaError_t result =
+        cudaLaunchKernelExC(&config, launch.kernel, const_cast<void **>(launch.arguments));
+    launch_error = launch_error == cudaSuccess ? result : launch_error;
+}
+
+gf_status gf_launch_check(const char *what, gf_error *error) {
+    const cudaError_t result = launch_error;
+    launch_error = cudaSuccess;
+    return gf_cuda_check(result, what, error);
 }
 
 // Clear records.

@@ -214,7 +214,7 @@ static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, vo
             gf_launch_kernel(kernel, grid, GF_BLOCK, 0, stream, a);
         });
     });
-    return gf_cuda_check(cudaGetLastError(), "normalize", error);
+    return gf_launch_check("normalize", error);
 }
 
 // ---- means --------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ static gf_status normalize_refine(const gf_plan *plan, const gf_rows *records, v
                          records->data, records->stride, records->rows, count,
                          static_cast<float *>(refined));
     });
-    return gf_cuda_check(cudaGetLastError(), "normalize", error);
+    return gf_launch_check("normalize", error);
 }
 
 extern "C" const gf_filter_cuda gf_normalize_cuda = {nullptr, normalize_launch, normalize_refine,

@@ -335,7 +335,7 @@ static gf_status smooth_launch(const gf_plan *head, const gf_strip *strip, void 
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_for_type(head->in.type,
                 [&](auto sample) { smooth_run<decltype(sample)>(plan, strip, scratch, stream); });
-    return gf_cuda_check(cudaGetLastError(), "smooth", error);
+    return gf_launch_check("smooth", error);
 }
 
 extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch, nullptr, 0,

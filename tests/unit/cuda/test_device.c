@@ -5,6 +5,7 @@
 #ifdef GF_WITH_CUDA
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 static void must(cudaError_t result) {
     if (result != cudaSuccess)
@@ -487,6 +488,192 @@ static void threads_have_their_own_engines(void **state) {
         free_list(&lists[i]);
 }
 
+/* A thread that uses CUDA at the same time as a job. */
+typedef struct beside {
+    const image_list *list;
+    atomic_bool done;
+    int failures;
+} beside;
+
+/* cudaDeviceSynchronize fails while any stream is captured. */
+static void *synchronize_beside(void *argument) {
+    beside *with = argument;
+    while (!with->done)
+        with->failures += cudaDeviceSynchronize() != cudaSuccess;
+    return NULL;
+}
+
+/* A measurement in host memory has a state on the device. */
+static void *run_memory_beside(void *argument) {
+    beside *with = argument;
+    const image_list *list = with->list;
+    const gf_pixels in = {list->in, gf_row_bytes(&list->job.format)};
+    gf_engine *engine = NULL;
+    with->failures +=
+        gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) != GF_OK;
+    while (engine && !with->done) {
+        gf_result *result = NULL;
+        with->failures += gf_run_memory(engine, list->job.filter, list->job.settings,
+                                        &list->job.format, &in, NULL, 0, &result, NULL, NULL) ||
+                          !test_same_result(list->results[0], result, "beside");
+        gf_result_free(result);
+    }
+    gf_engine_close(engine);
+    return NULL;
+}
+
+/* A capture in the global mode forbids calls that allocate or wait in all threads, and fails if one
+ * makes such a call. */
+static void *capture_beside(void *argument) {
+    beside *with = argument;
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph;
+    void *memory = NULL;
+    with->failures += cudaMalloc(&memory, 16) != cudaSuccess;
+    with->failures += cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess;
+    while (!with->done) {
+        const bool began = !cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+        bool queued = began;
+        for (int i = 0; i < 200 && queued; i++) /* takes some time */
+            queued = !cudaMemsetAsync(memory, 0, 16, stream);
+        if (began && cudaStreamEndCapture(stream, &graph) == cudaSuccess && queued)
+            cudaGraphDestroy(graph);
+        else
+            with->failures++;
+    }
+    cudaStreamDestroy(stream);
+    cudaFree(memory);
+    return NULL;
+}
+
+/* Open, run and free jobs. Each one creates its graphs. */
+static int run_new_jobs(const image_list *list, const void *from, void *to, cudaStream_t stream) {
+    gf_engine *engine = cuda_engine();
+    int failures = 0;
+    for (int i = 0; i < 100; i++) {
+        const gf_pixels in = {from, gf_row_bytes(&list->job.format)};
+        const gf_out_pixels out = {to, gf_row_bytes(&list->job.format)};
+        gf_device_job *job = NULL;
+        failures += gf_device_job_new(engine, list->job.filter, list->job.settings,
+                                      &list->job.format, &job, NULL) != GF_OK;
+        for (int run = 0; job && run < 2; run++) {
+            gf_device_results *queued = NULL;
+            gf_result *result = NULL;
+            failures += gf_device_job_run(job, 1, &in, &out, stream, &queued, NULL) != GF_OK;
+            failures += queued && gf_device_results_wait(queued, &result, NULL) != GF_OK;
+            gf_result_free(result);
+        }
+        gf_device_job_free(job);
+    }
+    gf_engine_close(engine);
+    return failures;
+}
+
+static void jobs_do_not_disturb_other_threads(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const struct {
+        void *(*run)(void *);
+        const char *name;
+    } cases[] = {{synchronize_beside, "cudaDeviceSynchronize"},
+                 {run_memory_beside, "gf_run_memory"},
+                 {capture_beside, "a capture"}};
+    image_list lists[] = {new_list("hist", "bins=8 extract=3", (gf_format){300, 40, 1, GF_U8}, 1),
+                          new_list("smooth", "axis=xy", (gf_format){300, 40, 1, GF_U8}, 1)};
+    void *from = device_alloc(lists[0].in_bytes), *to = device_alloc(lists[1].out_bytes);
+    cudaStream_t stream;
+    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    int all_failures = 0;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        beside with = {.list = &lists[0]};
+        pthread_t thread;
+        int failures = 0;
+        assert_int_equal(pthread_create(&thread, NULL, cases[c].run, &with), 0);
+        for (size_t i = 0; i < 2; i++)
+            failures += run_new_jobs(&lists[i], from, to, stream);
+        with.done = true;
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        if (failures + with.failures > 0)
+            print_error("%s: %d failures, of jobs beside it: %d\n", cases[c].name, with.failures,
+                        failures);
+        all_failures += failures + with.failures;
+    }
+    assert_int_equal(all_failures, 0);
+    must(cudaStreamDestroy(stream));
+    must(cudaFree(from));
+    must(cudaFree(to));
+    for (size_t i = 0; i < 2; i++)
+        free_list(&lists[i]);
+}
+
+/* A job and a stream for another thread. */
+typedef struct handed_job {
+    gf_device_job *job;
+    gf_pixels in;
+    gf_out_pixels out;
+    cudaStream_t stream;
+    gf_error error;
+} handed_job;
+
+static void *run_handed_job(void *argument) {
+    handed_job *with = argument;
+    return gf_device_job_run(with->job, 1, &with->in, &with->out, with->stream, NULL, &with->error)
+               ? with
+               : NULL;
+}
+
+/* A new thread has no context. */
+static void jobs_run_in_new_threads(void **state) {
+    (void)state;
+    test_needs_gpu();
+    image_list list = new_list("smooth", "", (gf_format){320, 64, 1, GF_U8}, 1);
+    gf_engine *engine = cuda_engine();
+    handed_job with = {.job = new_job(engine, &list)};
+    with.in = (gf_pixels){device_alloc(list.in_bytes), 320};
+    with.out = (gf_out_pixels){device_alloc(list.out_bytes), 320};
+    must(cudaStreamCreateWithFlags(&with.stream, cudaStreamNonBlocking));
+    must(cudaMemcpy((void *)with.in.data, list.in, list.in_bytes, cudaMemcpyHostToDevice));
+    pthread_t thread;
+    void *failed;
+    assert_int_equal(pthread_create(&thread, NULL, run_handed_job, &with), 0);
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    if (failed)
+        fail_msg("%s", with.error.message);
+    assert_int_equal(gf_device_wait(engine, with.stream, NULL), GF_OK);
+    must(cudaMemcpy(list.got, with.out.data, list.out_bytes, cudaMemcpyDeviceToHost));
+    assert_memory_equal(list.got, list.want, list.out_bytes);
+    gf_device_job_free(with.job);
+    must(cudaStreamDestroy(with.stream));
+    must(cudaFree((void *)with.in.data));
+    must(cudaFree(with.out.data));
+    gf_engine_close(engine);
+    free_list(&list);
+}
+
+/* An error that the caller has not read is neither reported nor cleared. */
+static void errors_of_the_caller_remain(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const char *const filters[] = {"smooth", "normalize", "axis-sum", "hist"};
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        image_list list = new_list(filters[i], "", (gf_format){320, 64, 1, GF_U8}, 1);
+        gf_engine *engine = cuda_engine();
+        gf_device_job *job = new_job(engine, &list);
+        const gf_pixels in = {device_alloc(list.in_bytes), 320};
+        const gf_out_pixels out = {device_alloc(list.in_bytes), 320};
+        for (int run = 0; run < 2; run++) {
+            assert_int_equal(cudaSetDevice(1000), cudaErrorInvalidDevice);
+            run_job(job, 1, &in, &out, NULL, NULL);
+            assert_int_equal(cudaGetLastError(), cudaErrorInvalidDevice);
+        }
+        gf_device_job_free(job);
+        must(cudaFree((void *)in.data));
+        must(cudaFree(out.data));
+        gf_engine_close(engine);
+        free_list(&list);
+    }
+}
+
 /* Measurements are queued before any is awaited, awaited in another order, or not at all. */
 static void measurements_can_be_queued(void **state) {
     (void)state;
@@ -703,6 +890,8 @@ static void engines_keep_jobs(void **state) {
         cmocka_unit_test(graphs_replay_the_same_bits),                                             \
         cmocka_unit_test(streams_do_not_share_memory),                                             \
         cmocka_unit_test(threads_have_their_own_engines),                                          \
+        cmocka_unit_test(jobs_do_not_disturb_other_threads),                                       \
+        cmocka_unit_test(jobs_run_in_new_threads), cmocka_unit_test(errors_of_the_caller_remain),  \
         cmocka_unit_test(measurements_can_be_queued), cmocka_unit_test(kinds_of_memory),           \
         cmocka_unit_test(wrong_arguments_are_errors), cmocka_unit_test(engines_keep_jobs),
 #else
