@@ -150,6 +150,14 @@ progress() { # start in the background; progress_lines checks the output
         cat in/0/12.pgm >&9
     ) &
 }
+show_threads() { # of the two jobs: print what the jobs have printed, and where each thread waits
+    local thread
+    tail -v -n 2 slowly.log quietly.log
+    for thread in $(grep -lasE 'pgm.-O.(slowly|quietly)' /proc/[0-9]*/task/*/cmdline); do
+        thread=${thread%/cmdline}
+        echo "${thread#/proc/} $(cut -c 1-40 "$thread/comm" "$thread/wchan" "$thread/syscall" | tr '\n' ' ')"
+    done
+}
 progress_lines() {
     local count
     count=$(ls same | wc -l)
@@ -157,6 +165,7 @@ progress_lines() {
         [ -s slowly.code ] && [ -s quietly.code ] && break
         sleep 0.1
     done
+    [ -s slowly.code ] && [ -s quietly.code ] || show_threads
     [ "$(cat slowly.code quietly.code | tr -d '\n')" = 00 ] && summary $((count + 1)) 0 0 slowly.log && summary $((count + 1)) 0 0 quietly.log &&
         [ "$(grep -cE "^gpufilter: $count of $((count + 1)) files, [0-9.]+ MP/s, [0-9]+:[0-9]+ left\$" slowly.log)" = 1 ] &&
         ! grep -q ' of ' quietly.log
