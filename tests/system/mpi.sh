@@ -139,10 +139,12 @@ rejected() { # one rank prints the error once
 # ---- progress --------------------------------------------------------------------------------------
 
 progress() { # start in the background; progress_lines checks the output
+    # Each job has its own TMPDIR: an mpirun that ends removes the common directory there, and one that starts may fail.
+    mkdir tmp.slowly tmp.quietly
     mkfifo slowly.pgm
-    { mpi 2 smooth same/*.pgm slowly.pgm -O slowly 2>slowly.log; echo $? >slowly.code; } &
+    { TMPDIR=$work/tmp.slowly mpi 2 smooth same/*.pgm slowly.pgm -O slowly 2>slowly.log; echo $? >slowly.code; } &
     mkfifo quietly.pgm
-    { mpi 2 smooth same/*.pgm quietly.pgm -O quietly --no-progress 2>quietly.log; echo $? >quietly.code; } &
+    { TMPDIR=$work/tmp.quietly mpi 2 smooth same/*.pgm quietly.pgm -O quietly --no-progress 2>quietly.log; echo $? >quietly.code; } &
     (
         exec 8>slowly.pgm 9>quietly.pgm
         sleep 10.5
