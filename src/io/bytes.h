@@ -38,6 +38,21 @@ static inline void gf_put_big32(unsigned char *p, uint32_t v) {
         p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
+static inline void gf_put_little16(unsigned char *p, uint32_t v) {
+    p[0] = (unsigned char)v;
+    p[1] = (unsigned char)(v >> 8);
+}
+
+static inline void gf_put_little32(unsigned char *p, uint32_t v) {
+    v = gf_host_is_little() ? v : __builtin_bswap32(v);
+    memcpy(p, &v, sizeof v);
+}
+
+static inline void gf_put_little64(unsigned char *p, uint64_t v) {
+    v = gf_host_is_little() ? v : __builtin_bswap64(v);
+    memcpy(p, &v, sizeof v);
+}
+
 /* Convert 16-bit samples from the given byte order to native order, or back. dst == src is allowed;
  * any other overlap is not. No alignment is required. */
 static inline void gf_copy_order16(void *dst, const void *src, uint64_t count, bool little) {

@@ -1,98 +1,18 @@
-/* Decompression of PNG image data, from IDAT chunks to filtered rows. */
+/* Deflate decoder: block headers, tables, and the end of the input. */
 #include "io/inflate.h"
 
-#include <isa-l/crc.h>
-#include <isa-l/igzip_lib.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-#include "core/error.h"
 #include "io/bytes.h"
-
-gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what) {
-    return gf_fail(error, GF_FAILED, "%s: the PNG is damaged (%s); get an intact copy", name, what);
-}
-
-gf_status gf_png_fail_short(gf_error *error, const char *name) {
-    return gf_fail(error, GF_FAILED, "%s: the PNG ends too early; get a complete copy", name);
-}
-
-/* ---- IDAT chunks ----------------------------------------------------------------------------- */
-
-enum {
-    NAME_CRC = 0x35af061e, /* CRC-32 of "IDAT" */
-    SMALL_BYTES = 8        /* below this size ISA-L takes up to twice as long as zlib */
-};
-
-static uint32_t idat_crc(uint32_t crc, const unsigned char *data, size_t size) {
-    return size < SMALL_BYTES ? (uint32_t)crc32(crc, data, (uInt)size)
-                              : crc32_gzip_refl(crc, data, size);
-}
-
-bool gf_png_idat_is(const unsigned char header[GF_PNG_CHUNK_HEADER]) {
-    return memcmp(header + 4, "IDAT", 4) == 0 && header[0] < 0x80;
-}
-
-void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
-                       const unsigned char header[GF_PNG_CHUNK_HEADER]) {
-    /* header may be idat->header. */
-    *idat = (gf_png_idat){.input = input, .remaining = gf_big32(header), .crc = NAME_CRC};
-}
-
-/* Check the CRC of a chunk and read the header of the next one. */
-static gf_status idat_next_chunk(gf_png_idat *idat, gf_error *error) {
-    unsigned char end[4 + GF_PNG_CHUNK_HEADER];
-    size_t got;
-    gf_status status = gf_input_read(idat->input, end, sizeof end, &got, error);
-    if (status)
-        return status;
-    if (got >= 4 && gf_big32(end) != idat->crc)
-        return gf_png_fail_damaged(error, idat->input->name, "IDAT: CRC error");
-    if (got < sizeof end)
-        return gf_png_fail_short(error, idat->input->name);
-    memcpy(idat->header, end + 4, sizeof idat->header);
-    /* libpng rejects invalid chunk headers. */
-    idat->ended = !gf_png_idat_is(idat->header);
-    if (!idat->ended)
-        gf_png_idat_start(idat, idat->input, idat->header);
-    return GF_OK;
-}
-
-gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
-                           gf_error *error) {
-    unsigned char *bytes = data;
-    *got = 0;
-    while (*got < size && !idat->ended) {
-        const size_t capacity = size - *got;
-        const size_t wanted = capacity < idat->remaining ? capacity : idat->remaining;
-        size_t received;
-        gf_status status = gf_input_read(idat->input, bytes + *got, wanted, &received, error);
-        if (!status && received < wanted)
-            return gf_png_fail_short(error, idat->input->name);
-        if (status)
-            return status;
-        idat->crc = idat_crc(idat->crc, bytes + *got, wanted);
-        idat->remaining -= (uint32_t)wanted;
-        *got += wanted;
-        if (idat->remaining == 0 && (status = idat_next_chunk(idat, error)))
-            return status;
-    }
-    return GF_OK;
-}
 
 /* ---- block headers --------------------------------------------------------------------------- */
 
 enum {
     MAX_BITS = 15, /* maximum length of a literal, length or distance code */
     END_OF_BLOCK = 256,
-    MAX_LITERALS = 286,
-    MAX_DISTANCES = 30,
     LENGTH_CODES = 19, /* code length alphabet */
     LENGTH_BITS = 7,
-    FIRST_TABLE_BITS = 12,
     MAX_BYTES = 288,     /* maximum size of a header */
     LOOKAHEAD_BYTES = 16 /* read beyond the bits used */
 };
@@ -207,35 +127,24 @@ static bool header_lengths(bit_reader *from, const length_code *code, uint8_t *l
     return valid;
 }
 
-static uint32_t header_long_codes(const uint8_t *lengths, uint32_t literals,
-                                  const uint32_t counts[MAX_BITS + 1]) {
-    uint32_t count = counts[13] + counts[14] + counts[15];
-    /* Each of 265 to 284 encodes 2, 4, 8, 16 or 32 match lengths. */
-    for (uint32_t i = 265; i < literals && i < 285; i++) {
-        const uint32_t extra = (i - 261) / 4;
-        if (lengths[i] + extra > FIRST_TABLE_BITS)
-            count += (1u << extra) - (lengths[i] > FIRST_TABLE_BITS);
-    }
-    return count;
-}
-
 static bool header_dynamic(bit_reader *reader, gf_inflate_header *header) {
-    uint8_t lengths[MAX_LITERALS + MAX_DISTANCES] = {0};
     uint32_t counts[MAX_BITS + 1] = {0}, distance_counts[MAX_BITS + 1] = {0};
     length_code code;
     const uint32_t literals = END_OF_BLOCK + 1 + header_read_bits(reader, 5),
                    distances = 1 + header_read_bits(reader, 5);
     const uint32_t count = 4 + header_read_bits(reader, 4);
-    if (literals > MAX_LITERALS || distances > MAX_DISTANCES ||
+    header->literals = literals;
+    header->distances = distances;
+    memset(header->lengths, 0, sizeof header->lengths);
+    if (literals > GF_INFLATE_LITERALS || distances > GF_INFLATE_DISTANCES ||
         !header_length_code(reader, count, &code) ||
-        !header_lengths(reader, &code, lengths, literals + distances, counts))
+        !header_lengths(reader, &code, header->lengths, literals + distances, counts))
         return false;
     for (uint32_t i = 0; i < distances; i++) {
-        counts[lengths[literals + i]]--;
-        distance_counts[lengths[literals + i]]++;
+        counts[header->lengths[literals + i]]--;
+        distance_counts[header->lengths[literals + i]]++;
     }
-    header->long_codes = header_long_codes(lengths, literals, counts);
-    return lengths[END_OF_BLOCK] != 0 && header_code_is_valid(counts) &&
+    return header->lengths[END_OF_BLOCK] != 0 && header_code_is_valid(counts) &&
            header_code_is_valid(distance_counts);
 }
 
@@ -246,8 +155,9 @@ gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size,
     if (size < sizeof padded)
         data = memcpy(padded, data, size);
     bit_reader reader = {.next = data};
+    header->stored = 0;
     (void)header_read_bits(&reader, bit);
-    *header = (gf_inflate_header){.last = header_read_bits(&reader, 1) != 0};
+    header->last = header_read_bits(&reader, 1) != 0;
     const uint32_t kind = header_read_bits(&reader, 2);
     if (kind == GF_INFLATE_STORED) {
         (void)header_read_bits(&reader, reader.count % 8);
@@ -260,365 +170,329 @@ gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size,
     }
     header->kind = (gf_inflate_kind)kind;
     header->bytes = (uint32_t)(reader.next - data) - reader.count / 8;
+    header->bit = (8 - reader.count % 8) % 8;
     return header->bytes > size ? GF_INFLATE_TRUNCATED
            : valid              ? GF_INFLATE_VALID
                                 : GF_INFLATE_INVALID;
 }
 
-/* ---- the stream ------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
-enum {
-    WINDOW = 1 << 15, /* maximum match distance in bytes */
-    KEPT_BYTES = 8,   /* input bytes that ISA-L may have read ahead */
-    IN_BYTES = 1 << 16,
-    /* Minimum input and free output at the start of a block. The input contains the header. With
-     * less than 4 KiB of input, ISA-L builds a slower table. Most blocks need no more; ISA-L copies
-     * two windows each time it stops within a block: 1 % of a run. */
-    MIN_INPUT = 1 << 15,
-    MIN_OUTPUT = 3 << 15,
-    /* Rows stay in the L2 cache until they are unfiltered. Small images pay for each page. */
-    OUT_BYTES = 3 << 16,
-    MAX_REQUEST = 1 << 30, /* bytes of output per request */
-    MAX_SURPLUS = 1 << 20  /* bytes after the last row */
-};
+enum { INVALID_ENTRY = GF_ENTRY_STOP | 1 << 16, FIRST_LENGTH = 257, MAX_LENGTH = 258 };
 
-/* Cost of blocks. ISA-L builds its tables for each block and compares every long code with every
- * other. Streams of small blocks, or of blocks with many long codes, take up to 50 times zlib's
- * time. Each block is charged and its output is credited, both in bytes of output. One byte stands
- * for 1 ns, the minimum that libpng takes per byte. When the credit is used up, zlib decodes the
- * rest of the stream. Measured on a core at 3.7 GHz. */
-enum {
-    STORED_COST = 40,  /* 36 ns */
-    CODED_COST = 1200, /* 1.1 us for a block with fixed codes, 2 us for a dynamic block */
-    LONG_CODES = 4,    /* 0.17 to 0.29 ns per pair of long codes: count squared / LONG_CODES */
-    MAX_CREDIT = 1 << 18
-};
-
-/* Current part of the stream. */
-typedef enum png_inflate_stage {
-    AT_HEADER,   /* block header */
-    IN_STORED,   /* data of a stored block */
-    IN_CODED,    /* data of a coded block, decoded by ISA-L */
-    IN_ZLIB,     /* all remaining blocks, decoded by zlib */
-    AT_CHECKSUM, /* Adler-32 */
-    AT_END
-} png_inflate_stage;
-
-struct gf_png_inflate {
-    gf_png_idat idat;
-    size_t row;         /* bytes of a filtered row, with its filter type byte */
-    unsigned char *out; /* `capacity` bytes; [begin, end) is not yet returned */
-    size_t capacity, begin, end;
-    uint32_t adler; /* of all output */
-    png_inflate_stage stage;
-    gf_inflate_header block; /* current block */
-    int64_t credit;
-    z_stream zlib;
-    bool has_zlib;             /* zlib is initialised */
-    unsigned bit;              /* before a header or checksum: used bits of in[at] */
-    size_t at, filled;         /* in[at, filled) is the next input */
-    struct inflate_state isal; /* large; this and the following are not cleared */
-    unsigned char in[KEPT_BYTES + IN_BYTES];
-};
-
-bool gf_png_inflate_supports(const unsigned char head[2]) {
-    const unsigned deflate_of_32k = 0x78, dictionary = 0x20;
-    return head[0] == deflate_of_32k && (head[0] * 256u + head[1]) % 31 == 0 &&
-           (head[1] & dictionary) == 0;
-}
-
-gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_inflate **opened,
-                              gf_error *error) {
-    gf_png_inflate *rows = malloc(sizeof *rows);
-    *opened = NULL;
-    if (!rows)
-        return gf_fail_memory(error, idat->input->name, sizeof *rows, "a decoder");
-    memset(rows, 0, offsetof(gf_png_inflate, isal));
-    rows->idat = *idat;
-    rows->row = row_bytes + 1;
-    rows->capacity = WINDOW + (rows->row < OUT_BYTES ? OUT_BYTES : rows->row);
-    rows->adler = 1;
-    rows->credit = MAX_CREDIT;
-    isal_inflate_init(&rows->isal);
-    rows->out = malloc(rows->capacity);
-    if (!rows->out) {
-        gf_png_inflate_close(rows);
-        return gf_fail_memory(error, idat->input->name, row_bytes, "a row");
+static void table_symbols(gf_inflate_symbols *entries) {
+    uint32_t base = 3;
+    for (uint32_t i = 0; i < END_OF_BLOCK; i++)
+        entries->literals[i] = GF_ENTRY_LITERAL | i << 8;
+    entries->literals[END_OF_BLOCK] = GF_ENTRY_STOP;
+    for (uint32_t i = FIRST_LENGTH; i < GF_INFLATE_LITERALS - 1; i++) {
+        const uint32_t extra = i < 265 ? 0 : (i - 261) / 4;
+        entries->literals[i] = base << 16 | extra;
+        base += 1u << extra;
     }
-    *opened = rows;
-    return GF_OK;
+    entries->literals[GF_INFLATE_LITERALS - 1] = MAX_LENGTH << 16;
+    base = 1;
+    for (uint32_t i = 0; i < GF_INFLATE_DISTANCES; i++) {
+        const uint32_t extra = i < 4 ? 0 : (i - 2) / 2;
+        entries->distances[i] = base << 16 | extra;
+        base += 1u << extra;
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        entries->literals[GF_INFLATE_LITERALS + i] = entries->distances[GF_INFLATE_DISTANCES + i] =
+            INVALID_ENTRY;
 }
 
-static gf_status inflate_fail(const gf_png_inflate *rows, const char *what, gf_error *error) {
-    return gf_png_fail_damaged(error, rows->idat.input->name, what);
+/* A code: the symbols ordered by the length of their codewords, and the codewords, first bit
+ * lowest. */
+typedef struct sorted_code {
+    uint32_t count, max;          /* number of codewords; their maximum length */
+    uint32_t first[MAX_BITS + 2]; /* index of the first codeword of each length */
+    uint16_t symbols[GF_INFLATE_LITERALS + 2], codewords[GF_INFLATE_LITERALS + 2];
+} sorted_code;
+
+static void code_sort(const uint8_t *lengths, uint32_t n, sorted_code *code) {
+    uint32_t at[MAX_BITS + 2] = {0}, codeword = 0;
+    for (uint32_t i = 0; i < n; i++)
+        at[lengths[i] + 1]++;
+    at[1] = 0;
+    for (uint32_t bits = 1; bits <= MAX_BITS; bits++)
+        at[bits + 1] += at[bits];
+    memcpy(code->first, at, sizeof at);
+    code->count = at[MAX_BITS + 1];
+    for (uint32_t i = 0; i < n; i++)
+        if (lengths[i] != 0)
+            code->symbols[at[lengths[i]]++] = (uint16_t)i;
+    code->max = MAX_BITS;
+    while (code->max > 0 && code->first[code->max] == code->count)
+        code->max--;
+    for (uint32_t bits = 1; bits <= code->max; bits++) {
+        for (uint32_t i = code->first[bits]; i < code->first[bits + 1]; i++) {
+            /* Add 1 to the codeword read from its last bit. */
+            uint32_t bit = 1u << (bits - 1);
+            code->codewords[i] = (uint16_t)codeword;
+            while (codeword & bit)
+                bit >>= 1;
+            codeword = bit != 0 ? (codeword & (bit - 1)) | bit : 0;
+        }
+    }
 }
 
-/* ---- input and output ------------------------------------------------------------------------ */
-
-/* Fill the input buffer as far as data is available. */
-static gf_status inflate_read_more(gf_png_inflate *rows, gf_error *error) {
-    const size_t from = rows->at < KEPT_BYTES ? 0 : rows->at - KEPT_BYTES;
-    size_t got;
-    memmove(rows->in, rows->in + from, rows->filled - from);
-    rows->at -= from;
-    rows->filled -= from;
-    gf_status status = gf_png_idat_read(&rows->idat, rows->in + rows->filled,
-                                        sizeof rows->in - rows->filled, &got, error);
-    rows->filled += got;
-    return status;
+static inline uint32_t table_entry(uint32_t symbol_entry, uint32_t bits) {
+    return symbol_entry + (symbol_entry & GF_ENTRY_LITERAL ? bits : bits << 8 | bits);
 }
 
-/* Discard returned output that no match can reference, if it exceeds min bytes. */
-static void inflate_make_space(gf_png_inflate *rows, size_t min) {
-    const size_t window = rows->end < WINDOW ? 0 : rows->end - WINDOW;
-    const size_t from = window < rows->begin ? window : rows->begin;
-    if (from <= min)
+/* Store the codewords of more than table_bits bits from position `used` on. */
+static void table_add_subtables(uint32_t *table, uint32_t table_bits, const sorted_code *code,
+                                const uint32_t *entries) {
+    const uint32_t sub_bits = code->max - table_bits, mask = (1u << table_bits) - 1;
+    uint32_t used = 1u << table_bits, prefix = UINT32_MAX, bits = table_bits + 1;
+    for (uint32_t i = code->first[bits]; i < code->count; i++) {
+        while (i == code->first[bits + 1])
+            bits++;
+        const uint32_t codeword = code->codewords[i];
+        if (prefix != (codeword & mask)) {
+            prefix = codeword & mask;
+            table[prefix] = GF_ENTRY_SUBTABLE | used << 16 | sub_bits << 8 | table_bits;
+            used += 1u << sub_bits;
+        }
+        uint32_t *sub = table + used - (1u << sub_bits);
+        const uint32_t entry = table_entry(entries[code->symbols[i]], bits - table_bits);
+        for (uint32_t k = codeword >> table_bits; k < 1u << sub_bits;
+             k += 1u << (bits - table_bits))
+            sub[k] = entry;
+    }
+}
+
+/* Build the table of a valid code. The table doubles: at size 2^n, the codewords of n bits are
+ * added, and then all entries are repeated. */
+static void table_build(uint32_t *table, uint32_t table_bits, const uint8_t *lengths, uint32_t n,
+                        const uint32_t *entries) {
+    sorted_code code;
+    code_sort(lengths, n, &code);
+    /* Incomplete codes have at most one codeword, of one bit. */
+    table[0] = table[1] = INVALID_ENTRY | 1;
+    for (uint32_t bits = 1; bits <= table_bits; bits++) {
+        const uint32_t half = 1u << (bits - 1);
+        if (bits > 1)
+            memcpy(table + half, table, half * sizeof *table);
+        for (uint32_t i = code.first[bits]; i < code.first[bits + 1]; i++)
+            table[code.codewords[i]] = table_entry(entries[code.symbols[i]], bits);
+    }
+    if (code.max > table_bits)
+        table_add_subtables(table, table_bits, &code, entries);
+}
+
+static void inflate_build(gf_inflate *inflate, const gf_inflate_header *header) {
+    static const uint8_t fixed_runs[][2] = {{144, 8}, {112, 9}, {24, 7}, {8, 8}, {32, 5}};
+    const bool fixed = header->kind == GF_INFLATE_FIXED;
+    uint8_t fixed_lengths[GF_INFLATE_LITERALS + 2 + GF_INFLATE_DISTANCES + 2], *to = fixed_lengths;
+    if (fixed && inflate->fixed)
         return;
-    memmove(rows->out, rows->out + from, rows->end - from);
-    rows->begin -= from;
-    rows->end -= from;
+    for (size_t i = 0; i < sizeof fixed_runs / sizeof *fixed_runs; to += fixed_runs[i++][0])
+        memset(to, fixed_runs[i][1], fixed_runs[i][0]);
+    const uint8_t *lengths = fixed ? fixed_lengths : header->lengths;
+    const uint32_t literals = fixed ? GF_INFLATE_LITERALS + 2 : header->literals;
+    const uint32_t distances = fixed ? GF_INFLATE_DISTANCES + 2 : header->distances;
+    table_build(inflate->literals, GF_INFLATE_LITERAL_BITS, lengths, literals,
+                inflate->symbols.literals);
+    table_build(inflate->distances, GF_INFLATE_DISTANCE_BITS, lengths + literals, distances,
+                inflate->symbols.distances);
+    inflate->fixed = fixed;
+    inflate->packed = false;
 }
 
-static uint32_t inflate_capacity(const gf_png_inflate *rows) {
-    const size_t capacity = rows->capacity - rows->end;
-    return capacity < MAX_REQUEST ? (uint32_t)capacity : MAX_REQUEST;
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+/* A short block is decoded without packed entries: packing takes as long as 1 to 2 KB of output. */
+enum { PACK_AFTER = 1 << 10 };
+
+static const gf_inflate_simd *inflate_simd_of(gf_isa isa) {
+    static const gf_inflate_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_inflate_simd);
+    return levels[isa];
 }
 
-/* Add bytes written to out + end to the output. */
-static void inflate_add_output(gf_png_inflate *rows, uint32_t bytes) {
-    rows->adler = isal_adler32(rows->adler, rows->out + rows->end, bytes);
-    rows->end += bytes;
-    rows->credit += bytes;
+void gf_inflate_start(gf_inflate *inflate, gf_isa isa) {
+    memset(inflate, 0, offsetof(gf_inflate, symbols));
+    inflate->simd = inflate_simd_of(isa);
+    table_symbols(&inflate->symbols);
 }
 
-/* Return the window and store its size. */
-static unsigned char *inflate_window(gf_png_inflate *rows, uint32_t *size) {
-    *size = rows->end < WINDOW ? (uint32_t)rows->end : WINDOW;
-    return rows->out + rows->end - *size;
+void gf_inflate_set_input(gf_inflate *inflate, const unsigned char *in, unsigned bit,
+                          const unsigned char *in_end, bool final_input) {
+    inflate->in = in + (bit != 0);
+    inflate->bits = bit != 0 ? (uint64_t)*in >> bit : 0;
+    inflate->count = bit != 0 ? 8 - bit : 0;
+    inflate->in_end = in_end;
+    inflate->final_input = final_input;
 }
 
-/* Return the unused bits of the byte in which a block ended. */
-static unsigned inflate_unused_bits(gf_png_inflate *rows) {
-    return (unsigned)rows->in[rows->at++] >> rows->bit;
+const unsigned char *gf_inflate_position(const gf_inflate *inflate, unsigned *bit) {
+    const uint32_t bytes = (inflate->count + 7) / 8;
+    *bit = 8 * bytes - inflate->count;
+    return inflate->in - bytes;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
-
-/* Charge a block. Return false if the charge exceeds the credit. */
-static bool inflate_charge(gf_png_inflate *rows) {
-    const int64_t codes = rows->block.long_codes;
-    rows->credit = rows->credit < MAX_CREDIT ? rows->credit : MAX_CREDIT;
-    rows->credit -= rows->block.kind == GF_INFLATE_STORED ? STORED_COST
-                                                          : CODED_COST + codes * codes / LONG_CODES;
-    return rows->credit >= 0;
+static size_t inflate_capacity(const gf_inflate_out *out) {
+    return (size_t)(out->end - out->next) >> out->wide;
 }
 
-/* Decode one block with ISA-L as a separate stream: set the final-block flag, and set the window as
- * dictionary. ISA-L then stops at the end of the block. */
-static void inflate_start_isal(gf_png_inflate *rows) {
-    struct inflate_state *isal = &rows->isal;
-    uint32_t size;
-    unsigned char *window = inflate_window(rows, &size);
-    isal_inflate_reset(isal);
-    (void)isal_inflate_set_dict(isal, window, size);
-    if (rows->bit == 0) {
-        rows->in[rows->at] |= 1;
+/* Start a fixed or stored block without the checks of gf_inflate_header_read, where the input is
+ * certain to contain its header: some streams have many small blocks. */
+static bool inflate_begin_quickly(gf_inflate *inflate, const unsigned char *in, unsigned bit) {
+    const uint32_t bits = gf_little16(in) >> bit;
+    const unsigned char *data = in + (bit + 3 + 7) / 8;
+    const gf_inflate_kind kind = bits >> 1 & 3;
+    if (kind == GF_INFLATE_FIXED && inflate->fixed) {
+        gf_inflate_set_input(inflate, in + (bit + 3) / 8, (bit + 3) % 8, inflate->in_end,
+                             inflate->final_input);
+    } else if (kind == GF_INFLATE_STORED && gf_little16(data) == (gf_little16(data + 2) ^ 0xffff)) {
+        inflate->stored = gf_little16(data);
+        gf_inflate_set_input(inflate, data + 4, 0, inflate->in_end, inflate->final_input);
     } else {
-        isal->read_in = inflate_unused_bits(rows) | 1;
-        isal->read_in_length = 8 - (int32_t)rows->bit;
+        return false;
     }
-    rows->stage = IN_CODED;
+    inflate->is_stored = kind == GF_INFLATE_STORED;
+    inflate->last = bits & 1;
+    inflate->in_block = true;
+    return true;
 }
 
-/* Decode the rest of the stream with zlib. */
-static gf_status inflate_start_zlib(gf_png_inflate *rows, gf_error *error) {
-    z_stream *zlib = &rows->zlib;
-    uint32_t size;
-    unsigned char *window = inflate_window(rows, &size);
-    *zlib = (z_stream){0};
-    rows->has_zlib = inflateInit2(zlib, -15) == Z_OK;
-    if (!rows->has_zlib || inflateSetDictionary(zlib, window, size) != Z_OK)
-        return gf_fail(error, GF_FAILED, "%s: out of memory", rows->idat.input->name);
-    if (rows->bit != 0)
-        (void)inflatePrime(zlib, 8 - (int)rows->bit, (int)inflate_unused_bits(rows));
-    rows->stage = IN_ZLIB;
-    return GF_OK;
+static gf_inflate_result inflate_begin_block(gf_inflate *inflate) {
+    gf_inflate_header header;
+    unsigned bit;
+    const unsigned char *in = gf_inflate_position(inflate, &bit);
+    const size_t size = (size_t)(inflate->in_end - in);
+    if (!inflate->final_input && size <= GF_INFLATE_LOOKAHEAD)
+        return GF_INFLATE_NEEDS_INPUT;
+    if (size > GF_INFLATE_LOOKAHEAD && inflate_begin_quickly(inflate, in, bit))
+        return GF_INFLATE_VALID;
+    const gf_inflate_result result = gf_inflate_header_read(in, size, bit, &header);
+    if (result)
+        return result;
+    inflate->in_block = true;
+    inflate->last = header.last;
+    inflate->is_stored = header.kind == GF_INFLATE_STORED;
+    inflate->stored = header.stored;
+    if (!inflate->is_stored)
+        inflate_build(inflate, &header);
+    gf_inflate_set_input(inflate, in + header.bytes - (header.bit != 0), header.bit,
+                         inflate->in_end, inflate->final_input);
+    return GF_INFLATE_VALID;
 }
 
-static gf_status inflate_start_block(gf_png_inflate *rows, gf_error *error) {
-    gf_status status;
-    if (rows->capacity - rows->end < MIN_OUTPUT)
-        inflate_make_space(rows, OUT_BYTES / 2);
-    if (rows->filled - rows->at < MIN_INPUT && !rows->idat.ended &&
-        (status = inflate_read_more(rows, error)))
-        return status;
-    switch (gf_inflate_header_read(rows->in + rows->at, rows->filled - rows->at, rows->bit,
-                                   &rows->block)) {
-    case GF_INFLATE_TRUNCATED:
-        return inflate_fail(rows, "Not enough image data", error);
-    case GF_INFLATE_INVALID:
-        return inflate_fail(rows, "IDAT: invalid block", error);
-    case GF_INFLATE_VALID:
-        break;
+static gf_inflate_result inflate_copy_stored(gf_inflate *inflate, gf_inflate_out *out) {
+    const size_t capacity = inflate_capacity(out), given = (size_t)(inflate->in_end - inflate->in);
+    size_t n = inflate->stored < capacity ? inflate->stored : capacity;
+    if (n > given)
+        n = given;
+    if (out->wide)
+        for (size_t i = 0; i < n; i++)
+            gf_put_little16(out->next + 2 * i, inflate->in[i]);
+    else
+        memcpy(out->next, inflate->in, n);
+    inflate->in += n;
+    inflate->stored -= (uint32_t)n;
+    out->next += n << out->wide;
+    if (inflate->stored == 0)
+        return GF_INFLATE_VALID;
+    return n == capacity           ? GF_INFLATE_NEEDS_OUTPUT
+           : !inflate->final_input ? GF_INFLATE_NEEDS_INPUT
+                                   : GF_INFLATE_TRUNCATED;
+}
+
+/* Take an entry of the next code. Return false if the input ends before its last bit. */
+static bool inflate_take(gf_inflate *inflate, const uint32_t *table, uint32_t table_bits,
+                         uint32_t *entry, uint32_t *value) {
+    const uint64_t bits = inflate->bits;
+    uint32_t skipped = 0;
+    *entry = table[bits & ((1u << table_bits) - 1)];
+    if (!(*entry & GF_ENTRY_LITERAL) && *entry & GF_ENTRY_SUBTABLE) {
+        skipped = table_bits;
+        *entry = table[(*entry >> 16) + (bits >> skipped & ((1u << (*entry >> 8 & 15)) - 1))];
     }
-    if (!inflate_charge(rows))
-        return inflate_start_zlib(rows, error);
-    if (rows->block.kind == GF_INFLATE_STORED) {
-        rows->at += rows->block.bytes;
-        rows->bit = 0;
-        rows->stage = IN_STORED;
-    } else {
-        inflate_start_isal(rows);
+    const uint32_t used = *entry & GF_ENTRY_BITS, codeword = *entry >> 8 & 15;
+    if (skipped + used > inflate->count)
+        return false;
+    *value =
+        (*entry >> 16) + (uint32_t)((bits >> skipped & (((uint64_t)1 << used) - 1)) >> codeword);
+    inflate->bits >>= skipped + used;
+    inflate->count -= skipped + used;
+    return true;
+}
+
+/* Decode one symbol from the final bytes of the input. */
+static gf_inflate_result inflate_symbol(gf_inflate *inflate, gf_inflate_out *out) {
+    uint32_t entry, length, distance, symbol;
+    inflate->bits &= ((uint64_t)1 << inflate->count) - 1;
+    while (inflate->count < 56 && inflate->in < inflate->in_end) {
+        inflate->bits |= (uint64_t)*inflate->in++ << inflate->count;
+        inflate->count += 8;
     }
-    return GF_OK;
-}
-
-static void inflate_end_block(gf_png_inflate *rows) {
-    rows->stage = rows->block.last ? AT_CHECKSUM : AT_HEADER;
-}
-
-static gf_status inflate_copy_stored(gf_png_inflate *rows, gf_error *error) {
-    uint32_t bytes = inflate_capacity(rows);
-    if (bytes > rows->block.stored)
-        bytes = rows->block.stored;
-    if (bytes > rows->filled - rows->at)
-        bytes = (uint32_t)(rows->filled - rows->at);
-    if (bytes == 0 && rows->block.stored != 0)
-        return inflate_fail(rows, "Not enough image data", error);
-    memcpy(rows->out + rows->end, rows->in + rows->at, bytes);
-    rows->at += bytes;
-    rows->block.stored -= bytes;
-    inflate_add_output(rows, bytes);
-    if (rows->block.stored == 0)
-        inflate_end_block(rows);
-    return GF_OK;
-}
-
-static gf_status inflate_run_isal(gf_png_inflate *rows, gf_error *error) {
-    struct inflate_state *isal = &rows->isal;
-    const uint32_t given = (uint32_t)(rows->filled - rows->at), capacity = inflate_capacity(rows);
-    isal->next_in = rows->in + rows->at;
-    isal->avail_in = given;
-    isal->next_out = rows->out + rows->end;
-    isal->avail_out = capacity;
-    const int cause = isal_inflate(isal);
-    if (cause != ISAL_DECOMP_OK)
-        return inflate_fail(rows,
-                            cause == ISAL_INVALID_LOOKBACK ? "IDAT: invalid distance too far back"
-                            : cause == ISAL_INVALID_SYMBOL ? "IDAT: invalid code"
-                                                           : "IDAT: invalid block",
-                            error);
-    rows->at = rows->filled - isal->avail_in;
-    inflate_add_output(rows, capacity - isal->avail_out);
-    if (isal->block_state == ISAL_BLOCK_FINISH) {
-        const size_t bits = 8 * rows->at - (size_t)isal->read_in_length;
-        rows->at = bits / 8;
-        rows->bit = bits % 8;
-        inflate_end_block(rows);
-    } else if (isal->avail_in == given && isal->avail_out == capacity) {
-        return inflate_fail(rows, "Not enough image data", error);
+    if (!inflate_take(inflate, inflate->literals, GF_INFLATE_LITERAL_BITS, &symbol, &length))
+        return GF_INFLATE_TRUNCATED;
+    if (symbol & GF_ENTRY_LITERAL) {
+        out->next[0] = (unsigned char)(symbol >> 8);
+        if (out->wide)
+            out->next[1] = 0;
+        out->next += (size_t)1 << out->wide;
+        return GF_INFLATE_NEEDS_OUTPUT;
     }
-    return GF_OK;
+    if (symbol & GF_ENTRY_STOP)
+        return symbol >> 16 ? GF_INFLATE_INVALID_CODE : GF_INFLATE_VALID;
+    if (!inflate_take(inflate, inflate->distances, GF_INFLATE_DISTANCE_BITS, &entry, &distance))
+        return GF_INFLATE_TRUNCATED;
+    if (entry & GF_ENTRY_STOP)
+        return GF_INFLATE_INVALID_CODE;
+    const size_t back = (size_t)distance << out->wide, size = (size_t)length << out->wide;
+    if (back > (size_t)(out->next - out->history))
+        return GF_INFLATE_INVALID_DISTANCE;
+    for (size_t i = 0; i < size; i++)
+        out->next[i] = (out->next - back)[i];
+    out->next += size;
+    return GF_INFLATE_NEEDS_OUTPUT;
 }
 
-static gf_status inflate_run_zlib(gf_png_inflate *rows, gf_error *error) {
-    z_stream *zlib = &rows->zlib;
-    const uint32_t capacity = inflate_capacity(rows);
-    zlib->next_in = rows->in + rows->at;
-    zlib->avail_in = (uInt)(rows->filled - rows->at);
-    zlib->next_out = rows->out + rows->end;
-    zlib->avail_out = capacity;
-    const int cause = inflate(zlib, Z_NO_FLUSH);
-    rows->at = rows->filled - zlib->avail_in;
-    inflate_add_output(rows, capacity - zlib->avail_out);
-    if (cause == Z_STREAM_END) {
-        rows->bit = 0;
-        rows->stage = AT_CHECKSUM;
-    } else if (cause == Z_BUF_ERROR) {
-        return inflate_fail(rows, "Not enough image data", error);
-    } else if (cause == Z_MEM_ERROR) {
-        return gf_fail(error, GF_FAILED, "%s: out of memory", rows->idat.input->name);
-    } else if (cause != Z_OK) {
-        char what[96];
-        snprintf(what, sizeof what, "IDAT: %s", zlib->msg ? zlib->msg : "damaged");
-        return inflate_fail(rows, what, error);
+static gf_inflate_result inflate_decode(gf_inflate *inflate, const uint32_t *literals,
+                                        gf_inflate_out *out) {
+    gf_inflate_result result = GF_INFLATE_NEEDS_INPUT;
+    if (inflate->in_end - inflate->in > GF_INFLATE_LOOKAHEAD)
+        result = (out->wide ? inflate->simd->decode_wide : inflate->simd->decode)(inflate, literals,
+                                                                                  out);
+    return result;
+}
+
+static gf_inflate_result inflate_run_coded(gf_inflate *inflate, gf_inflate_out *out) {
+    gf_inflate_result result = GF_INFLATE_NEEDS_OUTPUT;
+    if (inflate_capacity(out) < GF_INFLATE_RESERVE)
+        return result;
+    if (!inflate->packed) {
+        gf_inflate_out first = *out;
+        if (inflate_capacity(out) > GF_INFLATE_RESERVE + PACK_AFTER)
+            first.end = out->next + ((size_t)(GF_INFLATE_RESERVE + PACK_AFTER) << out->wide);
+        result = inflate_decode(inflate, inflate->literals, &first);
+        out->next = first.next;
+        if (result == GF_INFLATE_NEEDS_OUTPUT) {
+            inflate->simd->pack(inflate->literals, inflate->packed_literals);
+            inflate->packed = true;
+        }
     }
-    return GF_OK;
+    if (inflate->packed)
+        result = inflate_decode(inflate, inflate->packed_literals, out);
+    if (result == GF_INFLATE_NEEDS_INPUT && inflate->final_input)
+        do {
+            result = inflate_symbol(inflate, out);
+        } while (result == GF_INFLATE_NEEDS_OUTPUT && inflate_capacity(out) >= GF_INFLATE_RESERVE);
+    return result;
 }
 
-static gf_status inflate_check_adler(gf_png_inflate *rows, gf_error *error) {
-    gf_status status;
-    rows->at += rows->bit != 0; /* the stream is padded to whole bytes */
-    if (rows->filled - rows->at < 4 && (status = inflate_read_more(rows, error)))
-        return status;
-    if (rows->filled - rows->at < 4)
-        return inflate_fail(rows, "Not enough image data", error);
-    if (gf_big32(rows->in + rows->at) != rows->adler)
-        return inflate_fail(rows, "IDAT: incorrect data check", error);
-    rows->stage = AT_END;
-    return GF_OK;
-}
-
-/* Process the next part of the stream: a header, a checksum, or some data. */
-static gf_status inflate_step(gf_png_inflate *rows, gf_error *error) {
-    gf_status status;
-    if (rows->end == rows->capacity)
-        inflate_make_space(rows, 0);
-    if (rows->at == rows->filled && (status = inflate_read_more(rows, error)))
-        return status;
-    switch (rows->stage) {
-    case AT_HEADER:
-        return inflate_start_block(rows, error);
-    case IN_STORED:
-        return inflate_copy_stored(rows, error);
-    case IN_CODED:
-        return inflate_run_isal(rows, error);
-    case IN_ZLIB:
-        return inflate_run_zlib(rows, error);
-    case AT_CHECKSUM:
-        return inflate_check_adler(rows, error);
-    default:
-        return inflate_fail(rows, "Not enough image data", error);
-    }
-}
-
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-gf_status gf_png_inflate_row(gf_png_inflate *rows, const unsigned char **row, gf_error *error) {
-    while (rows->end - rows->begin < rows->row) {
-        gf_status status = inflate_step(rows, error);
-        if (status)
-            return status;
-    }
-    *row = rows->out + rows->begin;
-    rows->begin += rows->row;
-    return GF_OK;
-}
-
-gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PNG_CHUNK_HEADER],
-                                gf_error *error) {
-    gf_status status = GF_OK;
-    size_t got = 1, surplus = rows->end - rows->begin;
-    /* Skip surplus rows, as libpng does, up to a limit. */
-    while (surplus <= MAX_SURPLUS && rows->stage != AT_END) {
-        rows->begin = rows->end;
-        if ((status = inflate_step(rows, error)))
-            return status;
-        surplus += rows->end - rows->begin;
-    }
-    if (surplus > MAX_SURPLUS)
-        return inflate_fail(rows, "IDAT: too much data", error);
-    while (!status && got != 0)
-        status = gf_png_idat_read(&rows->idat, rows->in, IN_BYTES, &got, error);
-    memcpy(header, rows->idat.header, GF_PNG_CHUNK_HEADER);
-    return status;
-}
-
-void gf_png_inflate_close(gf_png_inflate *rows) {
-    if (!rows)
-        return;
-    if (rows->has_zlib)
-        (void)inflateEnd(&rows->zlib);
-    free(rows->out);
-    free(rows);
+gf_inflate_result gf_inflate_run(gf_inflate *inflate, gf_inflate_out *out) {
+    gf_inflate_result result = GF_INFLATE_VALID;
+    if (!inflate->in_block)
+        result = inflate_begin_block(inflate);
+    if (!result)
+        result = inflate->is_stored ? inflate_copy_stored(inflate, out)
+                                    : inflate_run_coded(inflate, out);
+    if (!result)
+        inflate->in_block = false;
+    return result;
 }

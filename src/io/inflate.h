@@ -1,41 +1,28 @@
-/* Decompression of PNG image data: from the IDAT chunks to filtered rows, each a filter type byte
- * followed by the filtered bytes. ISA-L decodes one deflate block at a time. Streams that ISA-L
- * decodes much more slowly than zlib are passed to zlib.
+/* Deflate decoder. It reads from memory, stops at the end of each block and can be resumed after
+ * any symbol. It accepts exactly the blocks that zlib accepts.
  *
- * Only for streams that declare a window of 32 KiB, as all but small images do: zlib's check of
- * distances then does not depend on its buffer sizes. The decoder accepts the streams that zlib
- * decodes to their end, with the same output, for any split into chunks. "Differences from libpng"
- * in docs/design-files.md lists the differences. */
+ * Output elements are bytes, or 16-bit values if the 32 KiB before the output are not known yet:
+ * the caller then presets these with placeholders of 256 and above, which matches copy. */
 #ifndef GF_INFLATE_H
 #define GF_INFLATE_H
 
-#include "io/input.h"
+#include "core/machine.h"
+#include "gpufilter.h"
 
-/* Compressed data of a PNG: the contents of consecutive IDAT chunks. */
+enum {
+    GF_INFLATE_WINDOW = 1 << 15, /* maximum match distance */
+    GF_INFLATE_LITERALS = 286,
+    GF_INFLATE_DISTANCES = 30,
+    /* Readable bytes after in_end. The decoder stops this many bytes before in_end unless the input
+     * is final: a block header with its padding fits. */
+    GF_INFLATE_LOOKAHEAD = 320,
+    /* Free elements that decoding needs: a match, and the excess of its last vector. */
+    GF_INFLATE_RESERVE = 258 + 64,
+    GF_INFLATE_LITERAL_BITS = 12,
+    GF_INFLATE_DISTANCE_BITS = 9
+};
 
-#define GF_PNG_CHUNK_HEADER 8 /* bytes: length and chunk type */
-
-typedef struct gf_png_idat {
-    gf_input *input;                           /* borrowed */
-    uint32_t remaining;                        /* unread bytes of the current chunk */
-    uint32_t crc;                              /* CRC-32 of the chunk type and the data read */
-    bool ended;                                /* a chunk of another type follows */
-    unsigned char header[GF_PNG_CHUNK_HEADER]; /* its header */
-} gf_png_idat;
-
-/* Return true for the header of an IDAT chunk with a valid length. */
-bool gf_png_idat_is(const unsigned char header[GF_PNG_CHUNK_HEADER]);
-
-/* Start at the data of the first IDAT chunk, whose header has been read. */
-void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
-                       const unsigned char header[GF_PNG_CHUNK_HEADER]);
-
-/* Read up to size bytes, across chunks, and check the CRC at the end of each chunk. *got is less
- * than size only if another type of chunk follows; its header has then been read. */
-gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
-                           gf_error *error);
-
-/* Deflate block headers: the type of the block, and whether zlib would accept the header. */
+/* ---- block headers --------------------------------------------------------------------------- */
 
 typedef enum gf_inflate_kind {
     GF_INFLATE_STORED,
@@ -46,44 +33,106 @@ typedef enum gf_inflate_kind {
 typedef struct gf_inflate_header {
     bool last;
     gf_inflate_kind kind;
-    uint32_t stored;     /* stored: bytes of data */
-    uint32_t bytes;      /* bytes that contain the header; for a stored block, up to its data */
-    uint32_t long_codes; /* dynamic: literals and match lengths whose code and extra bits exceed the
-                            12 bits of ISA-L's first table */
+    uint32_t stored; /* stored: bytes of data */
+    uint32_t bytes;  /* bytes that contain the header; for a stored block, up to its data */
+    unsigned bit;    /* used bits of the last of them; 0: all */
+    /* Dynamic: the number of codes and their lengths, distances after literals. */
+    uint32_t literals, distances;
+    uint8_t lengths[GF_INFLATE_LITERALS + GF_INFLATE_DISTANCES];
 } gf_inflate_header;
 
 typedef enum gf_inflate_result {
-    GF_INFLATE_VALID,
-    GF_INFLATE_TRUNCATED, /* the data ends within the header */
-    GF_INFLATE_INVALID    /* zlib rejects the header */
+    GF_INFLATE_VALID,            /* header: valid; decoder: the block is complete */
+    GF_INFLATE_TRUNCATED,        /* the final input ends within the header or symbol */
+    GF_INFLATE_INVALID,          /* zlib rejects the header */
+    GF_INFLATE_INVALID_CODE,     /* unused codeword, or one without a meaning */
+    GF_INFLATE_INVALID_DISTANCE, /* a match that begins before the history */
+    GF_INFLATE_INVALID_CHECKSUM, /* of the stream; not returned by these functions */
+    GF_INFLATE_NEEDS_INPUT,
+    GF_INFLATE_NEEDS_OUTPUT
 } gf_inflate_result;
 
-/* Read the header at bit `bit` (0..7) of the first byte. A header spans at most 287 bytes. */
+/* Read the header at bit `bit` (0..7) of the first byte. A header spans at most 288 bytes. */
 gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size, unsigned bit,
                                          gf_inflate_header *header);
 
-typedef struct gf_png_inflate gf_png_inflate;
+/* ---- decoding -------------------------------------------------------------------------------- */
 
-/* Return true if this decoder supports the stream. head: the first two bytes, the zlib header. */
-bool gf_png_inflate_supports(const unsigned char head[2]);
+/* Table entries. The low 5 bits are the number of bits to consume. An entry for up to three
+ * literals and a match length, in this order, has the number of literals in bits 5 and 6, and
+ * GF_ENTRY_MATCH if a length follows. The literals are in bytes 1 to 3 and the length less 3 is in
+ * byte 3. If bits 5 to 7 are 0, bits 8..11 are the bits of the codeword, the remaining ones are
+ * extra bits, and the base value is in bits 16..31: a distance, or a length whose code and extra
+ * bits exceed the table. Subtable: bits 8..11 are its index bits, bits 16..31 its position. */
+enum {
+    GF_ENTRY_BITS = 31,
+    GF_ENTRY_LITERAL = 1 << 5,
+    GF_ENTRY_LITERALS = 3 << 5,
+    GF_ENTRY_MATCH = 1 << 7,
+    GF_ENTRY_SUBTABLE = 1 << 12,
+    GF_ENTRY_STOP = 1 << 13, /* base 0: end of block; 1: invalid code */
+    /* Each subtable has entries for the longest code, and at least two codes. */
+    GF_LITERAL_ENTRIES = (1 << GF_INFLATE_LITERAL_BITS) + 144 * 8,
+    GF_DISTANCE_ENTRIES = (1 << GF_INFLATE_DISTANCE_BITS) + 16 * 64
+};
 
-/* Start after the zlib header, read from *idat. row_bytes: a row without its filter type byte. */
-gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_inflate **opened,
-                              gf_error *error);
+/* Entries of the symbols, without their codeword bits: base value and extra bits. Symbols 286, 287
+ * and distances 30, 31 are invalid. */
+typedef struct gf_inflate_symbols {
+    uint32_t literals[GF_INFLATE_LITERALS + 2], distances[GF_INFLATE_DISTANCES + 2];
+} gf_inflate_symbols;
 
-/* Decode the next row of 1 + row_bytes bytes. It is valid until the next call. */
-gf_status gf_png_inflate_row(gf_png_inflate *rows, const unsigned char **row, gf_error *error);
+struct gf_inflate_simd;
 
-/* After the last row: check the end of the stream and read the rest of the IDAT chunks. header
- * receives the header of the chunk that follows. */
-gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PNG_CHUNK_HEADER],
-                                gf_error *error);
+typedef struct gf_inflate {
+    const struct gf_inflate_simd *simd;
+    const unsigned char *in; /* next byte to load */
+    const unsigned char *in_end;
+    bool final_input; /* nothing follows in_end */
+    uint64_t bits;    /* loaded bits; those from `count` on may be set to input already */
+    uint32_t count;   /* valid bits */
+    bool in_block;
+    bool last;       /* the current or the previous block is the last one */
+    bool fixed;      /* the tables are those of the fixed codes */
+    bool packed;     /* `packed_literals` is valid */
+    bool is_stored;  /* the current block is stored */
+    uint32_t stored; /* its unread bytes */
+    gf_inflate_symbols symbols;
+    uint32_t literals[GF_LITERAL_ENTRIES];        /* one symbol per entry, and subtables */
+    uint32_t packed_literals[GF_LITERAL_ENTRIES]; /* entries with several symbols */
+    uint32_t distances[GF_DISTANCE_ENTRIES];
+} gf_inflate;
 
-/* rows may be NULL. */
-void gf_png_inflate_close(gf_png_inflate *rows);
+/* Output: `next` moves from the start of the history to `end`. `wide`: 16-bit elements. */
+typedef struct gf_inflate_out {
+    unsigned char *next;
+    unsigned char *end;           /* capacity; at most end - next bytes are written */
+    const unsigned char *history; /* matches may not reach before it */
+    bool wide;
+} gf_inflate_out;
 
-/* Fail for a PNG that libpng or this decoder cannot read. */
-gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what);
-gf_status gf_png_fail_short(gf_error *error, const char *name);
+/* Start a stream of blocks at a bit position. The tables need no initialisation. */
+void gf_inflate_start(gf_inflate *inflate, gf_isa isa);
+/* Continue at bit `bit` (0..7) of `in`; before a block or within it. */
+void gf_inflate_set_input(gf_inflate *inflate, const unsigned char *in, unsigned bit,
+                          const unsigned char *in_end, bool final_input);
+/* Return the byte with the next unused bit, and store the bit in it. */
+const unsigned char *gf_inflate_position(const gf_inflate *inflate, unsigned *bit);
+/* Decode up to the end of the current block, or of the next block if none has been started. After
+ * NEEDS_INPUT and NEEDS_OUTPUT the call can be repeated. After an error, all symbols before it have
+ * been output. */
+gf_inflate_result gf_inflate_run(gf_inflate *inflate, gf_inflate_out *out);
+
+/* Loops compiled once per SIMD level, with identical results. */
+typedef struct gf_inflate_simd {
+    /* Pack as many literals into each entry as its bits hold, and a match length after them. */
+    void (*pack)(const uint32_t *literals, uint32_t *packed);
+    /* Decode coded data with one table of literals while input and output last. */
+    gf_inflate_result (*decode)(gf_inflate *inflate, const uint32_t *literals, gf_inflate_out *out);
+    gf_inflate_result (*decode_wide)(gf_inflate *inflate, const uint32_t *literals,
+                                     gf_inflate_out *out);
+} gf_inflate_simd;
+
+extern const gf_inflate_simd gf_inflate_simd_portable, gf_inflate_simd_avx2, gf_inflate_simd_avx512;
 
 #endif

@@ -31,11 +31,21 @@ typedef void gf_png_unfilter_row(unsigned char *out, const unsigned char *in,
 
 /* Scalar reference. */
 gf_png_unfilter_row gf_png_unfilter_golden;
+/* Reconstruct the bytes from `from` to `to` - 1; those before them have been reconstructed. */
+void gf_png_unfilter_part(unsigned char *out, const unsigned char *in, const unsigned char *above,
+                          size_t from, size_t to, size_t bpp, uint32_t filter);
+
+/* Reconstruct consecutive rows, each from its filter type byte, which is valid, and its filtered
+ * bytes. above: the row before them. */
+typedef void gf_png_unfilter_rows(unsigned char *out, size_t out_stride, const unsigned char *in,
+                                  size_t in_stride, const unsigned char *above, size_t bytes,
+                                  uint32_t bpp, uint64_t rows);
 
 /* Loops compiled once per SIMD level, with identical results. */
 typedef struct gf_png_simd {
     gf_png_filter_row *filter;
     gf_png_unfilter_row *unfilter;
+    gf_png_unfilter_rows *unfilter_rows;
     /* Return the sum of |residual| (signed bytes), which the adaptive rule minimises. */
     uint64_t (*magnitude)(const unsigned char *residuals, size_t n);
     /* Convert n 16-bit samples from big-endian to native order, or back. dst == src is allowed. */

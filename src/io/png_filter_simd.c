@@ -315,6 +315,183 @@ static void unfilter_pixels(unsigned char *out, const unsigned char *in, const u
     rows[bpp](out, in, above, bytes, filter);
 }
 
+/* ---- several rows at once -------------------------------------------------------------------- */
+
+#ifdef __AVX2__
+
+/* Average and Paeth are limited by the latency from a pixel to the next. Therefore four rows (two
+ * for pixels of more than 4 bytes) are reconstructed together, one in each part of a vector, each
+ * DELAY pixels behind the row above. A delay of 1 would put the move of a result to the next part
+ * into the chain of dependent operations. */
+enum { DELAY = 2, MAX_DIAGONAL = 4 };
+
+typedef struct diagonal_rows {
+    unsigned char *out[MAX_DIAGONAL];
+    const unsigned char *in[MAX_DIAGONAL], *above[MAX_DIAGONAL];
+    uint32_t filter[MAX_DIAGONAL];
+} diagonal_rows;
+
+INLINE size_t diagonal_count(size_t bpp) {
+    return bpp > 4 ? 2 : 4;
+}
+
+/* Load a pixel of each row, one behind the other, from[k] + at - k * delay. */
+INLINE __m256i diagonal_load(const unsigned char *const from[MAX_DIAGONAL], size_t at, size_t delay,
+                             size_t bpp) {
+    __m128i low, high;
+    if (bpp > 4) {
+        low = unfilter_load(from[0] + at, 8);
+        high = unfilter_load(from[1] + at - delay, 8);
+        return _mm256_cvtepu8_epi16(_mm_unpacklo_epi64(low, high));
+    }
+    low =
+        _mm_unpacklo_epi32(unfilter_load(from[0] + at, 4), unfilter_load(from[1] + at - delay, 4));
+    high = _mm_unpacklo_epi32(unfilter_load(from[2] + at - 2 * delay, 4),
+                              unfilter_load(from[3] + at - 3 * delay, 4));
+    return _mm256_cvtepu8_epi16(_mm_unpacklo_epi64(low, high));
+}
+
+INLINE void diagonal_store(unsigned char *const to[MAX_DIAGONAL], size_t at, size_t delay,
+                           size_t bpp, __m256i x) {
+    const __m256i bytes = _mm256_packus_epi16(x, x);
+    const __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
+    if (bpp > 4) {
+        unfilter_store(to[0] + at, low, 8);
+        unfilter_store(to[1] + at - delay, high, 8);
+        return;
+    }
+    unfilter_store(to[0] + at, low, 4);
+    unfilter_store(to[1] + at - delay, _mm_srli_epi64(low, 32), 4);
+    unfilter_store(to[2] + at - 2 * delay, high, 4);
+    unfilter_store(to[3] + at - 3 * delay, _mm_srli_epi64(high, 32), 4);
+}
+
+/* Move the result of each row to the part of the next row. The first part receives the pixel of the
+ * row above all. */
+INLINE __m256i diagonal_next_up(__m256i result, const unsigned char *above, size_t bpp) {
+    const __m256i first =
+        _mm256_castsi128_si256(_mm_cvtepu8_epi16(unfilter_load(above, bpp > 4 ? 8 : 4)));
+    return bpp > 4 ? _mm256_permute2x128_si256(first, result, 0x20)
+                   : _mm256_blend_epi32(_mm256_permute4x64_epi64(result, 0x90), first, 3);
+}
+
+/* Return a mask of the rows whose filter is in the set. */
+INLINE __m256i diagonal_mask(const diagonal_rows *rows, size_t bpp, uint32_t set) {
+    int32_t lanes[8];
+    for (size_t i = 0; i < 8; i++)
+        lanes[i] = (set >> rows->filter[i * diagonal_count(bpp) / 8] & 1) != 0 ? -1 : 0;
+    return _mm256_loadu_si256((const __m256i *)(const void *)lanes);
+}
+
+INLINE __m256i diagonal_choose(__m256i mask, __m256i a, __m256i b) {
+#if defined(__AVX512VL__)
+    return _mm256_ternarylogic_epi32(mask, a, b, 0xca);
+#else
+    return _mm256_blendv_epi8(b, a, mask);
+#endif
+}
+
+/* As unfilter_paeth_pixel. */
+INLINE __m256i diagonal_paeth(__m256i left, __m256i up, __m256i upper_left, __m256i in) {
+    const __m256i before = _mm256_sub_epi16(
+        _mm256_add_epi16(_mm256_add_epi16(upper_left, upper_left), upper_left), up);
+    const __m256i t = _mm256_sub_epi16(before, left);
+    const __m256i low = _mm256_min_epi16(left, up), high = _mm256_max_epi16(left, up);
+    const __m256i nearest = diagonal_choose(
+        _mm256_cmpgt_epi16(high, t), _mm256_add_epi8(upper_left, in), _mm256_add_epi8(low, in));
+    return diagonal_choose(_mm256_cmpgt_epi16(t, low), nearest, _mm256_add_epi8(high, in));
+}
+
+/* Reconstruct whole rows. mixed: not all filters are Paeth. Paeth with some neighbours set to zero
+ * is None, Sub or Up. */
+INLINE void diagonal(const diagonal_rows *rows, size_t bytes, size_t bpp, bool mixed) {
+    enum { AVERAGE = 1 << GF_PNG_AVERAGE, PAETH = 1 << GF_PNG_PAETH, UP = 1 << GF_PNG_UP };
+    const size_t count = diagonal_count(bpp), delay = DELAY * bpp, wide = bpp > 4 ? 8 : 4;
+    const __m256i uses_left = diagonal_mask(rows, bpp, 1 << GF_PNG_SUB | AVERAGE | PAETH),
+                  uses_up = diagonal_mask(rows, bpp, UP | AVERAGE | PAETH),
+                  uses_both = diagonal_mask(rows, bpp, PAETH),
+                  averages = diagonal_mask(rows, bpp, AVERAGE);
+    const unsigned char *out[MAX_DIAGONAL];
+    size_t at = (count - 1) * delay;
+    for (size_t k = 0; k < count; k++) {
+        out[k] = rows->out[k];
+        gf_png_unfilter_part(rows->out[k], rows->in[k], rows->above[k], 0, at - k * delay, bpp,
+                             rows->filter[k]);
+    }
+    /* The last row has no pixel yet: its neighbours to the left are zero. */
+    unsigned char zeros[8] = {0};
+    const unsigned char *left_of[MAX_DIAGONAL], *above_left_of[MAX_DIAGONAL];
+    for (size_t k = 0; k < count; k++) {
+        left_of[k] = k == count - 1 ? zeros + k * delay - at : out[k] - bpp;
+        above_left_of[k] = k == count - 1 ? zeros + k * delay - at : rows->above[k] - bpp;
+    }
+    __m256i left = diagonal_load(left_of, at, delay, bpp),
+            upper_left = diagonal_load(above_left_of, at, delay, bpp),
+            up = diagonal_load(rows->above, at, delay, bpp),
+            next_up = diagonal_load(rows->above, at + bpp, delay, bpp);
+    for (; at + (DELAY + 1) * bpp + wide <= bytes; at += bpp) {
+        const __m256i in = diagonal_load(rows->in, at, delay, bpp);
+        __m256i result;
+        if (mixed) {
+            const __m256i l = _mm256_and_si256(left, uses_left), u = _mm256_and_si256(up, uses_up);
+            const __m256i mean = _mm256_srli_epi16(_mm256_add_epi16(l, u), 1);
+            result = diagonal_paeth(l, u, _mm256_and_si256(upper_left, uses_both), in);
+            result = diagonal_choose(averages, _mm256_add_epi8(mean, in), result);
+        } else {
+            result = diagonal_paeth(left, up, upper_left, in);
+        }
+        diagonal_store(rows->out, at, delay, bpp, result);
+        upper_left = up;
+        left = result;
+        up = next_up;
+        next_up = diagonal_next_up(result, rows->above[0] + at + DELAY * bpp, bpp);
+    }
+    for (size_t k = 0; k < count; k++)
+        gf_png_unfilter_part(rows->out[k], rows->in[k], rows->above[k], at - k * delay, bytes, bpp,
+                             rows->filter[k]);
+}
+
+#define DEFINE_DIAGONAL(BPP)                                                                       \
+    static void diagonal##BPP(const diagonal_rows *rows, size_t bytes, bool mixed) {               \
+        mixed ? diagonal(rows, bytes, BPP, true) : diagonal(rows, bytes, BPP, false);              \
+    }
+
+DEFINE_DIAGONAL(1)
+DEFINE_DIAGONAL(2)
+DEFINE_DIAGONAL(3)
+DEFINE_DIAGONAL(4)
+DEFINE_DIAGONAL(6)
+DEFINE_DIAGONAL(8)
+
+/* Reconstruct the next rows together. Return false if it is faster to take one row. Measured per
+ * row, in units of an Average row: Paeth 3, others 0.1, four rows together 3.4 to 4.4. */
+static bool unfilter_together(unsigned char *out, size_t out_stride, const unsigned char *in,
+                              size_t in_stride, const unsigned char *above, size_t bytes,
+                              uint32_t bpp, uint64_t left, uint64_t *taken) {
+    static void (*const variants[9])(const diagonal_rows *, size_t,
+                                     bool) = {[1] = diagonal1, [2] = diagonal2, [3] = diagonal3,
+                                              [4] = diagonal4, [6] = diagonal6, [8] = diagonal8};
+    const size_t count = diagonal_count(bpp);
+    diagonal_rows rows;
+    uint32_t cost = 0, paeth = 0;
+    if (left < count || bytes < 16 * (size_t)bpp || *in < GF_PNG_AVERAGE)
+        return false;
+    for (size_t k = 0; k < count; k++) {
+        rows.filter[k] = in[k * in_stride];
+        rows.in[k] = in + k * in_stride + 1;
+        rows.out[k] = out + k * out_stride;
+        rows.above[k] = k == 0 ? above : rows.out[k - 1];
+        cost += rows.filter[k] == GF_PNG_PAETH ? 3 : rows.filter[k] == GF_PNG_AVERAGE;
+        paeth += rows.filter[k] == GF_PNG_PAETH;
+    }
+    if (cost < 5)
+        return false;
+    variants[bpp](&rows, bytes, paeth != count);
+    *taken = count;
+    return true;
+}
+#endif
+
 #else /* not x86: filters that depend on the left pixel use scalar code */
 #define unfilter_pixels gf_png_unfilter_golden
 #endif
@@ -329,5 +506,20 @@ static void unfilter_row(unsigned char *out, const unsigned char *in, const unsi
         unfilter_pixels(out, in, above, bytes, bpp, filter);
 }
 
-const gf_png_simd GF_SIMD_NAME(gf_png_simd) = {filter_row, unfilter_row, filter_magnitude,
-                                               copy_big16, count_largest};
+static void unfilter_rows(unsigned char *out, size_t out_stride, const unsigned char *in,
+                          size_t in_stride, const unsigned char *above, size_t bytes, uint32_t bpp,
+                          uint64_t rows) {
+    for (uint64_t i = 0, taken = 1; i < rows; i += taken) {
+        taken = 1;
+#ifdef __AVX2__
+        if (!unfilter_together(out, out_stride, in, in_stride, above, bytes, bpp, rows - i, &taken))
+#endif
+            unfilter_row(out, in + 1, above, bytes, bpp, *in);
+        above = out + (taken - 1) * out_stride;
+        out += taken * out_stride;
+        in += taken * in_stride;
+    }
+}
+
+const gf_png_simd GF_SIMD_NAME(gf_png_simd) = {filter_row,       unfilter_row, unfilter_rows,
+                                               filter_magnitude, copy_big16,   count_largest};

@@ -1,7 +1,8 @@
 /* PNG decoder. libpng reads the header and the metadata. It also reads the rows of interlaced
- * images and of streams that inflate.c does not support; all other rows are decompressed there and
- * unfiltered by png_filter_simd.c. Samples are expanded in this file. Metadata is copied as bytes,
- * unparsed. "Differences from libpng" in docs/design-files.md lists the files read differently. */
+ * images and of streams that png_inflate.c does not support; all other rows are decompressed there
+ * and unfiltered by png_filter_simd.c. Samples are expanded in this file. Metadata is copied as
+ * bytes, unparsed. "Differences from libpng" in docs/design-files.md lists the files read
+ * differently. */
 #include <inttypes.h>
 #include <png.h>
 #include <setjmp.h>
@@ -12,8 +13,8 @@
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/formats.h"
-#include "io/inflate.h"
 #include "io/png_filter.h"
+#include "io/png_inflate.h"
 
 typedef struct png_layout {
     uint64_t width;
@@ -378,6 +379,13 @@ static gf_status png_read_interlaced(png_source *source, gf_error *error) {
     return status;
 }
 
+static bool png_has_invalid_filter(const unsigned char *filtered, size_t row, uint64_t rows) {
+    bool invalid = false;
+    for (uint64_t i = 0; i < rows; i++)
+        invalid |= filtered[i * row] >= GF_PNG_FILTERS;
+    return invalid;
+}
+
 static gf_status png_read_inflated(png_source *source, unsigned char *out, size_t stride,
                                    uint64_t rows, gf_error *error) {
     const png_layout *layout = &source->layout;
@@ -386,20 +394,23 @@ static gf_status png_read_inflated(png_source *source, unsigned char *out, size_
     const uint32_t unit = bits < 8 ? 1 : bits / 8;
     const bool plain = layout->depth == 8 && !layout->indexed && !layout->has_key;
     const unsigned char *above = source->above, *filtered;
-    for (uint64_t i = 0; i < rows; i++, out += stride) {
-        gf_status status = gf_png_inflate_row(source->inflate, &filtered, error);
+    uint64_t count;
+    for (uint64_t i = 0; i < rows; i += count, out += count * stride) {
+        gf_status status = gf_png_inflate_rows(source->inflate, rows - i, &filtered, &count, error);
         if (status)
             return status;
-        if (*filtered >= GF_PNG_FILTERS)
-            return gf_png_fail_damaged(error, source->input.name, "bad adaptive filter value");
-        source->simd->unfilter(out, filtered + 1, above, row_bytes, unit, *filtered);
-        if (plain)
-            above = out;
+        if (png_has_invalid_filter(filtered, row_bytes + 1, count))
+            return gf_png_inflate_fail_filter(source->inflate, error);
+        source->simd->unfilter_rows(out, stride, filtered, row_bytes + 1, above, row_bytes, unit,
+                                    count);
+        above = out + (count - 1) * stride;
         /* The caller may overwrite its rows after this call: copy the last one. */
-        if (!plain || i == rows - 1)
-            memcpy(source->above, out, row_bytes);
-        if (!plain)
-            expand_row(source, out, out);
+        if (!plain || i + count == rows) {
+            memcpy(source->above, above, row_bytes);
+            above = source->above;
+        }
+        for (uint64_t k = 0; k < count && !plain; k++)
+            expand_row(source, out + k * stride, out + k * stride);
     }
     return GF_OK;
 }

@@ -2,7 +2,7 @@
  * rows and the size of chunks; the rest is the stream. */
 #include "fuzz.h"
 
-#include "io/inflate.h"
+#include "io/png_inflate.h"
 
 enum { MAX_ROWS = 1 << 13 };
 
@@ -31,6 +31,7 @@ static void read_ours(const png_bytes *file, size_t row, size_t count, rows *got
     gf_png_inflate *inflate = NULL;
     gf_png_idat idat;
     size_t used;
+    uint64_t one;
 
     got->error = (gf_error){0};
     got->size = 0;
@@ -41,7 +42,7 @@ static void read_ours(const png_bytes *file, size_t row, size_t count, rows *got
     if (gf_png_idat_read(&idat, head, sizeof head, &used, &got->error) == GF_OK &&
         gf_png_inflate_open(&idat, row - 1, &inflate, &got->error) == GF_OK) {
         for (size_t i = 0; i < count; i++, got->size += row) {
-            if (gf_png_inflate_row(inflate, &bytes, &got->error) != GF_OK)
+            if (gf_png_inflate_rows(inflate, 1, &bytes, &one, &got->error) != GF_OK)
                 break;
             memcpy(got->bytes + got->size, bytes, row);
         }

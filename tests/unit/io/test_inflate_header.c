@@ -11,7 +11,6 @@ enum { BYTES = 1000 };
 typedef struct header_bits {
     unsigned char bytes[BYTES];
     size_t count;
-    uint32_t long_codes; /* expected number of long codes */
 } header_bits;
 
 static void put(header_bits *to, uint32_t value, uint32_t n) {
@@ -101,17 +100,6 @@ static header_bits with_codes(const header_bits *symbols, size_t first, const ui
     return made;
 }
 
-static uint32_t count_long(const uint8_t *lengths, uint32_t literals) {
-    static const uint8_t extra[] = {1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5};
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < literals; i++) {
-        const uint32_t bits = i >= 265 && i < 285 ? extra[i - 265] : 0;
-        count += lengths[i] != 0 && lengths[i] + bits > 12 ? 1u << bits : 0;
-    }
-    return count;
-}
-
 static header_bits make_dynamic(test_random *random, uint32_t bit) {
     static const uint8_t order[] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                     11, 4,  12, 3, 13, 2, 14, 1, 15};
@@ -144,7 +132,6 @@ static header_bits make_dynamic(test_random *random, uint32_t bit) {
     const size_t first = made.count;
     put_lengths(&made, random, lengths, literals + distances);
     made = with_codes(&made, first, code);
-    made.long_codes = count_long(lengths, literals);
     return made;
 }
 
@@ -217,8 +204,6 @@ static void results_equal_those_of_zlib(void **state) {
             assert_int_equal(ours.last, theirs.last);
             assert_int_equal(ours.kind, (made.bytes[0] | made.bytes[1] << 8) >> bit >> 1 & 3);
         }
-        if (got == GF_INFLATE_VALID && !flipped)
-            assert_int_equal(ours.long_codes, made.long_codes);
         if (got == GF_INFLATE_VALID && ours.kind == GF_INFLATE_STORED) {
             assert_int_equal(ours.bytes, theirs.bytes);
             assert_int_equal(ours.stored, data[ours.bytes - 4] | data[ours.bytes - 3] << 8);

@@ -113,6 +113,63 @@ static void levels_equal_golden(void **state) {
             }
 }
 
+/* ---- several rows ---------------------------------------------------------------------------- */
+
+/* Choose a filter so that groups of Paeth, of Average and Paeth, and of all types occur. */
+static unsigned char choose_filter(test_random *random, uint64_t kind) {
+    static const unsigned char slow[] = {GF_PNG_PAETH, GF_PNG_AVERAGE, GF_PNG_PAETH};
+    if (kind == 0 || (kind == 1 && test_below(random, 8) != 0))
+        return GF_PNG_PAETH;
+    return kind == 2 ? slow[test_below(random, 3)]
+                     : (unsigned char)test_below(random, GF_PNG_FILTERS);
+}
+
+static void check_rows(gf_isa isa, size_t pixels, uint32_t unit, uint64_t rows,
+                       test_random *random) {
+    const size_t bytes = pixels * unit, kind = (size_t)test_below(random, 4);
+    const size_t in_stride = bytes + 1 + (size_t)test_below(random, 3),
+                 out_stride = bytes + (size_t)test_below(random, 40);
+    test_row in = new_row(in_stride * rows, test_below(random, 64), random);
+    test_row above = new_row(bytes, test_below(random, 64), random);
+    test_row out = new_row(out_stride * rows, test_below(random, 64), NULL);
+    unsigned char *wanted = malloc(out_stride * rows);
+    const unsigned char *last = above.bytes;
+    assert_non_null(wanted);
+    memcpy(wanted, out.bytes, out_stride * rows);
+    for (uint64_t r = 0; r < rows; r++) {
+        unsigned char *filtered = in.bytes + r * in_stride, *to = wanted + r * out_stride;
+        filtered[0] = choose_filter(random, kind);
+        for (size_t i = 1; i <= bytes && kind < 3; i++)
+            filtered[i] = (unsigned char)(filtered[i] % 9 - 4);
+        gf_png_unfilter_golden(to, filtered + 1, last, bytes, unit, filtered[0]);
+        last = to;
+    }
+    gf_png_simd_of(isa)->unfilter_rows(out.bytes, out_stride, in.bytes, in_stride, above.bytes,
+                                       bytes, unit, rows);
+    /* The margins between rows are compared, too. */
+    if (memcmp(out.bytes, wanted, out_stride * rows) != 0 || !test_painted(out.memory, out.bytes) ||
+        !test_painted(out.bytes + out_stride * rows,
+                      out.memory + out_stride * rows + 2 * TEST_MARGIN))
+        fail_msg("level %d: %zu pixels of %u bytes, %lu rows, kind %zu", (int)isa, pixels, unit,
+                 (unsigned long)rows, kind);
+    free(in.memory);
+    free(above.memory);
+    free(out.memory);
+    free(wanted);
+}
+
+static void rows_equal_golden(void **state) {
+    test_random random = {test_environment("GF_SEED", 6)};
+
+    (void)state;
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++)
+        for (size_t u = 0; gf_isa_available((gf_isa)isa) && u < UNITS; u++)
+            for (uint64_t round = 0; round < test_rounds(600); round++) {
+                const size_t pixels = 1 + (size_t)test_below(&random, round % 10 == 0 ? 3000 : 60);
+                check_rows((gf_isa)isa, pixels, units[u], 1 + test_below(&random, 13), &random);
+            }
+}
+
 /* Return the Paeth predictor as the specification defines it. */
 static int paeth(int a, int b, int c) {
     const int p = a + b - c, pa = abs(p - a), pb = abs(p - b), pc = abs(p - c);
@@ -173,6 +230,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_equals_values_by_hand),
         cmocka_unit_test(levels_equal_golden),
+        cmocka_unit_test(rows_equal_golden),
         cmocka_unit_test(paeth_of_every_neighbourhood),
         cmocka_unit_test(big_endian_becomes_native),
     };

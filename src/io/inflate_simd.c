@@ -1,0 +1,208 @@
+/* Deflate decoding loops, compiled once per SIMD level. They are limited by the latency from one
+ * table entry to the next and by mispredicted branches: an entry holds up to three literals or two
+ * and a match length, and the next entry is loaded before a match is copied. */
+#include <string.h>
+
+#include "core/vec.h"
+#include "io/bytes.h"
+#include "io/inflate.h"
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+enum { TABLE = 1 << GF_INFLATE_LITERAL_BITS };
+
+/* Replace each length whose extra bits are part of its index by an entry with the length. Return
+ * the minimum bits of an entry. */
+static uint32_t inflate_expand(const uint32_t *restrict literals, uint32_t *restrict expanded) {
+    const uint32_t other = GF_ENTRY_LITERALS | GF_ENTRY_MATCH | GF_ENTRY_SUBTABLE | GF_ENTRY_STOP;
+    uint32_t min = GF_INFLATE_LITERAL_BITS;
+    for (uint32_t i = 0; i < TABLE; i++) {
+        const uint32_t entry = literals[i], bits = entry & GF_ENTRY_BITS;
+        const uint32_t codeword = entry >> 8 & 15;
+        const uint32_t extra = (i & ((1u << bits) - 1)) >> codeword;
+        const uint32_t match = ((entry >> 16) + extra - 3) << 24 | GF_ENTRY_MATCH | bits;
+        const uint32_t is_length = ((entry & other) == 0) & (bits <= GF_INFLATE_LITERAL_BITS);
+        expanded[i] = is_length ? match : entry;
+        min = bits < min ? bits : min;
+    }
+    return min;
+}
+
+/* No branches and no aliases: the compiler vectorises this loop with gathers. max: symbols per
+ * entry, 2 or 3. */
+GF_INLINE void inflate_pack_up_to(uint32_t max, const uint32_t *restrict single,
+                                  uint32_t *restrict packed) {
+    for (uint32_t i = 0; i < TABLE; i++) {
+        const uint32_t a = single[i], bits_a = a & GF_ENTRY_BITS;
+        const uint32_t b = single[i >> bits_a], bits_b = bits_a + (b & GF_ENTRY_BITS);
+        const uint32_t c = single[i >> (bits_b & 31)], bits_c = bits_b + (c & GF_ENTRY_BITS);
+        const uint32_t match_b = (b & GF_ENTRY_MATCH) != 0, match_c = (c & GF_ENTRY_MATCH) != 0;
+        const uint32_t literal_ab = (a & b & GF_ENTRY_LITERAL) != 0;
+        const uint32_t literal_match = ((a & GF_ENTRY_LITERAL) != 0) & match_b;
+        const uint32_t two = (literal_ab | literal_match) & (bits_b <= GF_INFLATE_LITERAL_BITS);
+        const uint32_t three = literal_ab & ((c & (GF_ENTRY_LITERAL | GF_ENTRY_MATCH)) != 0) &
+                               (bits_c <= GF_INFLATE_LITERAL_BITS);
+        /* Literals move up by one byte per literal before them; a length stays in byte 3. */
+        const uint32_t add_b =
+            match_b ? (b & 0xff000000) | GF_ENTRY_MATCH : (b & 0xff00) << 8 | GF_ENTRY_LITERAL;
+        const uint32_t add_c =
+            match_c ? (c & 0xff000000) | GF_ENTRY_MATCH : (c & 0xff00) << 16 | GF_ENTRY_LITERAL;
+        const uint32_t pair = (a & 0xff00) + GF_ENTRY_LITERAL + add_b;
+        packed[i] = max == 3 && three ? pair + add_c + bits_c : two ? pair + bits_b : a;
+    }
+}
+
+static void inflate_pack(const uint32_t *literals, uint32_t *packed) {
+    uint32_t expanded[TABLE];
+    if (3 * inflate_expand(literals, expanded) <= GF_INFLATE_LITERAL_BITS)
+        inflate_pack_up_to(3, expanded, packed);
+    else
+        inflate_pack_up_to(2, expanded, packed);
+    memcpy(packed + TABLE, literals + TABLE, (GF_LITERAL_ENTRIES - TABLE) * sizeof *packed);
+}
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+/* Refill to at least 56 bits. Bits above `count` are part of the next byte and are loaded again. */
+#define REFILL()                                                                                   \
+    do {                                                                                           \
+        bits |= gf_little64(in) << count;                                                          \
+        in += (63 - count) >> 3;                                                                   \
+        count |= 56;                                                                               \
+    } while (0)
+#define CONSUME(ENTRY)                                                                             \
+    do {                                                                                           \
+        bits >>= (ENTRY)&GF_ENTRY_BITS;                                                            \
+        count -= (ENTRY)&GF_ENTRY_BITS;                                                            \
+    } while (0)
+
+/* Write the literals of an entry, and undefined elements after them. Return the new position. */
+GF_INLINE unsigned char *decode_put(unsigned char *out, uint32_t entry, bool wide) {
+    const uint32_t v = entry >> 8;
+    if (wide) {
+        const uint64_t elements =
+            (v & 0xff) | (uint64_t)(v & 0xff00) << 8 | (uint64_t)(v >> 16) << 32;
+        gf_put_little64(out, elements);
+    } else {
+        gf_put_little32(out, v);
+    }
+    return out + ((entry >> 5 & 3) << wide);
+}
+
+/* Return base + extra bits of an entry whose bits begin at `bits`. */
+GF_INLINE size_t decode_value(uint32_t entry, uint64_t bits) {
+    const uint64_t mask = ((uint64_t)1 << (entry & GF_ENTRY_BITS)) - 1;
+    return (entry >> 16) + (size_t)((bits & mask) >> (entry >> 8 & 15));
+}
+
+GF_INLINE uint32_t decode_subtable(const uint32_t *table, uint32_t entry, uint64_t bits) {
+    return table[(entry >> 16) + (bits & ((1u << (entry >> 8 & 15)) - 1))];
+}
+
+/* Copy up to out_end, and up to 15 bytes after it. */
+GF_INLINE void decode_copy(unsigned char *out, unsigned char *out_end, size_t back) {
+    const unsigned char *from = out - back;
+    if (__builtin_expect(back >= 16, 1)) {
+        do {
+            memcpy(out, from, 16);
+            out += 16;
+            from += 16;
+        } while (__builtin_expect(out < out_end, 0));
+        return;
+    }
+    /* The output repeats with period `back`: double the distance until 8 bytes do not overlap. */
+    for (; back < 8; out += back, back *= 2)
+        memmove(out, from, 8);
+    for (; out < out_end; out += 8, from += 8)
+        memcpy(out, from, 8);
+}
+
+GF_INLINE gf_inflate_result decode(gf_inflate *inflate, const uint32_t *literals,
+                                   gf_inflate_out *to, bool wide) {
+    const uint32_t *distances = inflate->distances;
+    const uint64_t mask = TABLE - 1, distance_mask = (1 << GF_INFLATE_DISTANCE_BITS) - 1;
+    const unsigned char *in = inflate->in, *in_end = inflate->in_end - GF_INFLATE_LOOKAHEAD;
+    unsigned char *out = to->next, *const out_end = to->end - ((size_t)GF_INFLATE_RESERVE << wide);
+    uint64_t bits = inflate->bits;
+    uint32_t count = inflate->count;
+    gf_inflate_result result = GF_INFLATE_NEEDS_INPUT;
+    /* Each iteration starts with 56 bits. It consumes 12 for an entry and 28 for a distance: the
+     * next entry can be loaded before the refill. Other lengths are followed by a refill. */
+    REFILL();
+    uint32_t entry = literals[bits & mask];
+    while (in < in_end) {
+        size_t length;
+        if (out > out_end) {
+            result = GF_INFLATE_NEEDS_OUTPUT;
+            break;
+        }
+        const uint64_t before = bits;
+        out = decode_put(out, entry, wide);
+        CONSUME(entry);
+        if (entry & GF_ENTRY_MATCH) {
+            length = (entry >> 24) + 3;
+        } else if (entry & GF_ENTRY_LITERALS) {
+            entry = literals[bits & mask];
+            REFILL();
+            continue;
+        } else {
+            uint64_t codeword = before;
+            if (entry & GF_ENTRY_SUBTABLE) {
+                codeword = bits;
+                entry = decode_subtable(literals, entry, bits);
+                out = decode_put(out, entry, wide);
+                CONSUME(entry);
+                if (entry & GF_ENTRY_LITERALS) {
+                    REFILL();
+                    entry = literals[bits & mask];
+                    continue;
+                }
+            }
+            if (entry & GF_ENTRY_STOP) {
+                result = entry >> 16 ? GF_INFLATE_INVALID_CODE : GF_INFLATE_VALID;
+                break;
+            }
+            length = decode_value(entry, codeword);
+            REFILL();
+        }
+        uint32_t distance = distances[bits & distance_mask];
+        if (distance & (GF_ENTRY_SUBTABLE | GF_ENTRY_STOP)) {
+            if (distance & GF_ENTRY_SUBTABLE) {
+                CONSUME(distance);
+                distance = decode_subtable(distances, distance, bits);
+            }
+            if (distance & GF_ENTRY_STOP) {
+                result = GF_INFLATE_INVALID_CODE;
+                break;
+            }
+        }
+        const size_t back = decode_value(distance, bits) << wide;
+        CONSUME(distance);
+        if (back > (size_t)(out - to->history)) {
+            result = GF_INFLATE_INVALID_DISTANCE;
+            break;
+        }
+        unsigned char *const match_end = out + (length << wide);
+        entry = literals[bits & mask];
+        REFILL();
+        decode_copy(out, match_end, back);
+        out = match_end;
+    }
+    inflate->in = in;
+    inflate->bits = bits;
+    inflate->count = count;
+    to->next = out;
+    return result;
+}
+
+static gf_inflate_result decode_bytes(gf_inflate *inflate, const uint32_t *literals,
+                                      gf_inflate_out *out) {
+    return decode(inflate, literals, out, false);
+}
+
+static gf_inflate_result decode_wide(gf_inflate *inflate, const uint32_t *literals,
+                                     gf_inflate_out *out) {
+    return decode(inflate, literals, out, true);
+}
+
+const gf_inflate_simd GF_SIMD_NAME(gf_inflate_simd) = {inflate_pack, decode_bytes, decode_wide};

@@ -1,0 +1,246 @@
+/* The deflate decoder: streams by hand, and equality with zlib at every SIMD level, for random
+ * pieces of input and of output, in bytes and in 16-bit elements. */
+#include "io/inflate.h"
+
+#include <string.h>
+#include <zlib.h>
+
+#include "io/bytes.h"
+#include "io_util.h"
+#include "testing.h"
+
+enum {
+    MAX_OUTPUT = 1 << 18,
+    PADDING = 8, /* readable bytes after the input */
+    STREAM_BYTES = 2 * MAX_OUTPUT
+};
+
+typedef struct decoded {
+    unsigned char bytes[MAX_OUTPUT];
+    size_t size;
+    gf_inflate_result result;
+} decoded;
+
+/* Give up to `max` bytes of input at a time; 0: all of it. Output is limited to random amounts. */
+static void run(const unsigned char *stream, size_t size, gf_isa isa, bool wide, size_t max,
+                test_random *random, decoded *to) {
+    static gf_inflate inflate;
+    static unsigned char wide_out[2 * (MAX_OUTPUT + GF_INFLATE_RESERVE)],
+        narrow_out[MAX_OUTPUT + GF_INFLATE_RESERVE];
+    unsigned char *memory = wide ? wide_out : narrow_out;
+    gf_inflate_out out = {.history = memory, .wide = wide};
+    size_t given = 0, at = 0;
+    unsigned bit = 0;
+
+    out.next = memory;
+    gf_inflate_start(&inflate, isa);
+    do {
+        /* A copy without bytes before or after it, so that sanitizers detect wrong reads. */
+        const size_t piece = max == 0 ? size : given + 1 + (size_t)test_below(random, max);
+        given = piece < size ? piece : size;
+        unsigned char *copy = malloc(given - at + PADDING);
+        assert_non_null(copy);
+        memcpy(copy, stream + at, given - at);
+        memset(copy + given - at, 0xff, PADDING);
+        gf_inflate_set_input(&inflate, copy, bit, copy + given - at, given == size);
+        do {
+            const size_t free_elements =
+                MAX_OUTPUT + GF_INFLATE_RESERVE - ((size_t)(out.next - memory) >> wide);
+            const size_t limit =
+                GF_INFLATE_RESERVE + (size_t)test_below(random, max == 0 ? 100000 : 3000);
+            out.end = out.next + ((limit < free_elements ? limit : free_elements) << wide);
+            to->result = gf_inflate_run(&inflate, &out);
+        } while (to->result == GF_INFLATE_NEEDS_OUTPUT ||
+                 (to->result == GF_INFLATE_VALID && !inflate.last));
+        at += (size_t)(gf_inflate_position(&inflate, &bit) - copy);
+        free(copy);
+    } while (to->result == GF_INFLATE_NEEDS_INPUT);
+    to->size = (size_t)(out.next - memory) >> wide;
+    for (size_t i = 0; i < to->size; i++)
+        to->bytes[i] = (unsigned char)(wide ? gf_little16(memory + 2 * i) : memory[i]);
+}
+
+static void streams_by_hand(void **state) {
+    static const struct {
+        const char *stream;
+        size_t size;
+        gf_inflate_result result;
+        const char *output;
+    } cases[] = {
+        {"\1\3\0\xfc\xff"
+         "abc",
+         8, GF_INFLATE_VALID, "abc"},
+        {"\1\3\0\xfc\xff"
+         "ab",
+         7, GF_INFLATE_TRUNCATED, "ab"},
+        {"\1\3\0\xfc\xfe"
+         "abc",
+         8, GF_INFLATE_INVALID, ""},
+        {"\7", 1, GF_INFLATE_INVALID, ""},
+        /* Fixed codes: 'a' is 10010001, length 9 is 0000111, distance 1 is 00000, end 0000000. */
+        {"\x4b\x84\x03\x00", 4, GF_INFLATE_VALID, "aaaaaaaaaa"},
+        {"\x4b\x84", 2, GF_INFLATE_TRUNCATED, "a"},
+        /* Length 3 and distance 1 without any output before. */
+        {"\x03\x02\x00", 3, GF_INFLATE_INVALID_DISTANCE, ""},
+        /* Length symbol 286, 11000110, has no meaning. */
+        {"\x1b\x03", 2, GF_INFLATE_INVALID_CODE, ""},
+    };
+    static decoded got;
+    test_random random = {1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int wide = 0; wide < 2; wide++) {
+            run((const unsigned char *)cases[i].stream, cases[i].size, GF_ISA_PORTABLE, wide, 0,
+                &random, &got);
+            if (got.result != cases[i].result || got.size != strlen(cases[i].output) ||
+                memcmp(got.bytes, cases[i].output, got.size) != 0)
+                fail_msg("case %zu: result %d, %zu bytes", i, (int)got.result, got.size);
+        }
+    }
+}
+
+/* Fill with random bytes of a random distribution, runs and repetitions. */
+static void make_content(test_random *random, unsigned char *to, size_t n) {
+    const uint64_t range = 1 + test_below(random, 256), kind = test_below(random, 4);
+
+    for (size_t i = 0; i < n;) {
+        const size_t left = n - i, run = 1 + (size_t)test_below(random, 600);
+        const size_t length = run < left ? run : left;
+        const uint64_t choice = kind == 0 ? 9 : test_below(random, 10);
+        if (choice < 3 && i > 0) {
+            const size_t back = 1 + (size_t)test_below(random, choice == 0 ? (i < 20 ? i : 20) : i);
+            for (size_t k = 0; k < length; k++)
+                to[i + k] = to[i + k - back];
+        } else if (choice == 3) {
+            memset(to + i, (int)test_below(random, 256), length);
+        } else {
+            for (size_t k = 0; k < length; k++)
+                to[i + k] = (unsigned char)(test_below(random, range) * test_below(random, range) >>
+                                            test_below(random, 8));
+        }
+        i += length;
+    }
+}
+
+/* Compress with random settings. Return the size. */
+static size_t compress_any(test_random *random, const unsigned char *data, size_t n,
+                           unsigned char *to) {
+    z_stream zlib = {0};
+
+    assert_int_equal(deflateInit2(&zlib, (int)test_below(random, 10), Z_DEFLATED, -15,
+                                  1 + (int)test_below(random, 9), (int)test_below(random, 5)),
+                     Z_OK);
+    zlib.next_out = to;
+    zlib.avail_out = STREAM_BYTES;
+    for (size_t at = 0; at < n;) {
+        const size_t left = n - at, some = 1 + (size_t)test_below(random, 60000);
+        const bool last = some >= left;
+        zlib.next_in = (Bytef *)(uintptr_t)(data + at);
+        zlib.avail_in = (uInt)(last ? left : some);
+        at += zlib.avail_in;
+        const int flush = last ? Z_FINISH : test_below(random, 4) == 0 ? Z_SYNC_FLUSH : Z_NO_FLUSH;
+        assert_true(deflate(&zlib, flush) >= Z_OK);
+    }
+    const size_t size = STREAM_BYTES - zlib.avail_out;
+    (void)deflateEnd(&zlib);
+    return size;
+}
+
+/* Return what zlib decodes before an error; *valid: without an error. */
+static size_t by_zlib(const unsigned char *stream, size_t size, unsigned char *to, bool *valid) {
+    z_stream zlib = {.next_in = (Bytef *)(uintptr_t)stream,
+                     .avail_in = (uInt)size,
+                     .next_out = to,
+                     .avail_out = MAX_OUTPUT};
+
+    assert_int_equal(inflateInit2(&zlib, -15), Z_OK);
+    *valid = inflate(&zlib, Z_SYNC_FLUSH) == Z_STREAM_END;
+    (void)inflateEnd(&zlib);
+    return MAX_OUTPUT - zlib.avail_out;
+}
+
+static void results_equal_those_of_zlib(void **state) {
+    static unsigned char content[MAX_OUTPUT], stream[STREAM_BYTES], wanted[MAX_OUTPUT];
+    static decoded got;
+    test_random random = {test_environment("GF_TEST_SEED", 20261124)};
+    uint64_t accepted = 0, rejected = 0;
+
+    (void)state;
+    for (uint64_t round = 0; round < test_rounds(150); round++) {
+        const size_t n =
+            1 + (size_t)test_below(&random, test_below(&random, 3) == 0 ? MAX_OUTPUT / 2 : 3000);
+        bool valid;
+        make_content(&random, content, n);
+        size_t size = compress_any(&random, content, n, stream);
+        if (test_below(&random, 8) == 0)
+            size = 1 + (size_t)test_below(&random, size);
+        for (uint64_t flips = test_below(&random, 2) * test_below(&random, 20); flips > 0; flips--)
+            stream[test_below(&random, size)] ^= (unsigned char)(1u << test_below(&random, 8));
+        const size_t wanted_size = by_zlib(stream, size, wanted, &valid);
+        if (wanted_size > MAX_OUTPUT - GF_INFLATE_RESERVE)
+            continue;
+        valid ? accepted++ : rejected++;
+        for (gf_isa isa = GF_ISA_PORTABLE; isa < GF_ISA_COUNT; isa++) {
+            for (int variant = 0; variant < 4 && gf_isa_available(isa); variant++) {
+                run(stream, size, isa, variant & 1,
+                    variant & 2 ? 1 + (size_t)test_below(&random, 2000) : 0, &random, &got);
+                if ((got.result == GF_INFLATE_VALID) != valid || got.size != wanted_size ||
+                    memcmp(got.bytes, wanted, wanted_size) != 0)
+                    fail_msg("round %lu, level %d, variant %d: result %d, %zu bytes of %zu",
+                             (unsigned long)round, (int)isa, variant, (int)got.result, got.size,
+                             wanted_size);
+            }
+        }
+    }
+    print_message("%lu accepted, %lu rejected\n", (unsigned long)accepted, (unsigned long)rejected);
+    assert_true(accepted > 20 && rejected > 20);
+}
+
+/* Matches that reach before the output copy placeholders. */
+static void placeholders_are_copied(void **state) {
+    static unsigned char content[GF_INFLATE_WINDOW + 20000], stream[STREAM_BYTES];
+    static unsigned char memory[2 * (GF_INFLATE_WINDOW + 20000 + GF_INFLATE_RESERVE)];
+    static gf_inflate inflate;
+    const size_t n = sizeof content - GF_INFLATE_WINDOW;
+    test_random random = {test_environment("GF_TEST_SEED", 20261124)};
+    z_stream zlib = {0};
+    size_t placeholders = 0;
+
+    (void)state;
+    make_content(&random, content, sizeof content);
+    assert_int_equal(deflateInit2(&zlib, 6, Z_DEFLATED, -15, 8, 0), Z_OK);
+    assert_int_equal(deflateSetDictionary(&zlib, content, GF_INFLATE_WINDOW), Z_OK);
+    zlib.next_in = content + GF_INFLATE_WINDOW;
+    zlib.avail_in = (uInt)n;
+    zlib.next_out = stream;
+    zlib.avail_out = STREAM_BYTES;
+    assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+    for (size_t i = 0; i < GF_INFLATE_WINDOW; i++)
+        gf_put_little16(memory + 2 * i, (uint32_t)(256 + i));
+    unsigned char *start = memory + 2 * (size_t)GF_INFLATE_WINDOW;
+    gf_inflate_out out = {start, memory + sizeof memory, memory, true};
+    gf_inflate_start(&inflate, gf_isa_best());
+    gf_inflate_set_input(&inflate, stream, 0, zlib.next_out, true);
+    while (gf_inflate_run(&inflate, &out) == GF_INFLATE_VALID && !inflate.last)
+        continue;
+    (void)deflateEnd(&zlib);
+    assert_int_equal(out.next - start, 2 * n);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t value = gf_little16(start + 2 * i);
+        placeholders += value >= 256;
+        assert_int_equal(value < 256 ? value : content[value - 256],
+                         content[GF_INFLATE_WINDOW + i]);
+    }
+    assert_true(placeholders > 100);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(streams_by_hand),
+        cmocka_unit_test(results_equal_those_of_zlib),
+        cmocka_unit_test(placeholders_are_copied),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
