@@ -303,7 +303,7 @@ static void inflate_build(gf_inflate *inflate, const gf_inflate_header *header) 
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* A short block is decoded without packed entries: packing takes as long as 1 to 2 KB of output. */
+/* A short block is decoded without packed entries: packing takes as long as 2 to 4 KB of output. */
 enum { PACK_AFTER = 1 << 10 };
 
 static const gf_inflate_simd *inflate_simd_of(gf_isa isa) {

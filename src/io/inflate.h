@@ -13,8 +13,8 @@ enum {
     GF_INFLATE_WINDOW = 1 << 15, /* maximum match distance */
     GF_INFLATE_LITERALS = 286,
     GF_INFLATE_DISTANCES = 30,
-    /* Readable bytes after in_end. The decoder stops this many bytes before in_end unless the input
-     * is final: a block header with its padding fits. */
+    /* Unless the input is final, the decoder stops this many bytes before in_end: a block header
+     * with its padding fits. 8 bytes after in_end are readable. */
     GF_INFLATE_LOOKAHEAD = 320,
     /* Free elements that decoding needs: a match, and the excess of its last vector. */
     GF_INFLATE_RESERVE = 258 + 64,
@@ -89,7 +89,7 @@ typedef struct gf_inflate {
     const unsigned char *in; /* next byte to load */
     const unsigned char *in_end;
     bool final_input; /* nothing follows in_end */
-    uint64_t bits;    /* loaded bits; those from `count` on may be set to input already */
+    uint64_t bits;    /* loaded bits; above the valid ones, zeros or input that is loaded again */
     uint32_t count;   /* valid bits */
     bool in_block;
     bool last;       /* the current or the previous block is the last one */
@@ -111,7 +111,7 @@ typedef struct gf_inflate_out {
     bool wide;
 } gf_inflate_out;
 
-/* Start a stream of blocks at a bit position. The tables need no initialisation. */
+/* Start a stream of blocks. Its input is set next. */
 void gf_inflate_start(gf_inflate *inflate, gf_isa isa);
 /* Continue at bit `bit` (0..7) of `in`; before a block or within it. */
 void gf_inflate_set_input(gf_inflate *inflate, const unsigned char *in, unsigned bit,
