@@ -478,10 +478,11 @@ static gf_inflate_result inflate_run_coded(gf_inflate *inflate, gf_inflate_out *
     }
     if (inflate->packed)
         result = inflate_decode(inflate, inflate->packed_literals, out);
-    if (result == GF_INFLATE_NEEDS_INPUT && inflate->final_input)
-        do {
-            result = inflate_symbol(inflate, out);
-        } while (result == GF_INFLATE_NEEDS_OUTPUT && inflate_capacity(out) >= GF_INFLATE_RESERVE);
+    if (result != GF_INFLATE_NEEDS_INPUT || !inflate->final_input)
+        return result;
+    result = GF_INFLATE_NEEDS_OUTPUT;
+    while (result == GF_INFLATE_NEEDS_OUTPUT && inflate_capacity(out) >= GF_INFLATE_RESERVE)
+        result = inflate_symbol(inflate, out);
     return result;
 }
 

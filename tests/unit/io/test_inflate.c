@@ -50,6 +50,7 @@ static void run(const unsigned char *stream, size_t size, gf_isa isa, bool wide,
                 GF_INFLATE_RESERVE + (size_t)test_below(random, max == 0 ? 100000 : 3000);
             out.end = out.next + ((limit < free_elements ? limit : free_elements) << wide);
             to->result = gf_inflate_run(&inflate, &out);
+            assert_true(out.next <= out.end);
         } while (to->result == GF_INFLATE_NEEDS_OUTPUT ||
                  (to->result == GF_INFLATE_VALID && !inflate.last));
         at += (size_t)(gf_inflate_position(&inflate, &bit) - copy);
@@ -235,11 +236,45 @@ static void placeholders_are_copied(void **state) {
     assert_true(placeholders > 100);
 }
 
+/* The last bytes of the input, which are decoded by symbol, hold long matches. */
+static void output_is_bounded_at_the_end_of_the_input(void **state) {
+    static unsigned char content[150000], stream[STREAM_BYTES], memory[150000 + 2000];
+    static gf_inflate inflate;
+    test_random random = {1};
+
+    (void)state;
+    make_content(&random, content, 5000);
+    for (size_t i = 5000; i < sizeof content; i++)
+        content[i] = i % 1000 == 0 ? (unsigned char)test_below(&random, 256) : content[i - 1000];
+    z_stream zlib = {.next_in = content, .avail_in = sizeof content, .next_out = stream};
+    zlib.avail_out = STREAM_BYTES;
+    assert_int_equal(deflateInit2(&zlib, 9, Z_DEFLATED, -15, 8, 0), Z_OK);
+    assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+    const size_t size = STREAM_BYTES - zlib.avail_out;
+    (void)deflateEnd(&zlib);
+    for (size_t limit = GF_INFLATE_RESERVE; limit < GF_INFLATE_RESERVE + 600; limit++) {
+        gf_inflate_out out = {.next = memory, .history = memory};
+        gf_inflate_result result;
+        gf_inflate_start(&inflate, gf_isa_best());
+        gf_inflate_set_input(&inflate, stream, 0, stream + size, true);
+        do {
+            out.end = out.next + limit;
+            assert_true(out.end <= memory + sizeof memory);
+            result = gf_inflate_run(&inflate, &out);
+            assert_true(out.next <= out.end);
+        } while (result == GF_INFLATE_NEEDS_OUTPUT || (!result && !inflate.last));
+        assert_int_equal(result, GF_INFLATE_VALID);
+        assert_int_equal(out.next - memory, sizeof content);
+        assert_memory_equal(memory, content, sizeof content);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_by_hand),
         cmocka_unit_test(results_equal_those_of_zlib),
         cmocka_unit_test(placeholders_are_copied),
+        cmocka_unit_test(output_is_bounded_at_the_end_of_the_input),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
