@@ -90,6 +90,7 @@ enum {
     /* Rows stay in the L2 cache until they are unfiltered. Small images pay for each page. */
     OUT_BYTES = 3 << 16,
     MIN_ROWS = 4,         /* rows that are unfiltered together */
+    SUM_BYTES = 1 << 14,  /* short pieces take longer, above all after code without AVX */
     MAX_SURPLUS = 1 << 20 /* bytes after the last row */
 };
 
@@ -98,6 +99,7 @@ struct gf_png_inflate {
     size_t row;         /* bytes of a filtered row, with its filter type byte */
     unsigned char *out; /* `capacity` bytes; [begin, end) is not yet returned */
     size_t capacity, begin, end;
+    size_t summed;            /* output that adler covers */
     uint32_t adler;           /* of all output */
     bool ended;               /* the checksum has been read */
     gf_inflate_result damage; /* error after the output; 0: none */
@@ -161,13 +163,22 @@ static void inflate_read_more(gf_png_inflate *rows) {
                          rows->idat.ended || rows->unread.status);
 }
 
+/* Add the output since the last call to the checksum. */
+static void inflate_sum(gf_png_inflate *rows) {
+    if (rows->end != rows->summed)
+        rows->adler = isal_adler32(rows->adler, rows->out + rows->summed, rows->end - rows->summed);
+    rows->summed = rows->end;
+}
+
 /* Discard returned output that no match can reference. */
 static void inflate_make_space(gf_png_inflate *rows) {
     const size_t window = rows->end < GF_INFLATE_WINDOW ? 0 : rows->end - GF_INFLATE_WINDOW;
     const size_t from = window < rows->begin ? window : rows->begin;
+    inflate_sum(rows);
     memmove(rows->out, rows->out + from, rows->end - from);
     rows->begin -= from;
     rows->end -= from;
+    rows->summed = rows->end;
 }
 
 /* Compare the checksum after the last block, which begins at a byte. */
@@ -175,6 +186,7 @@ static void inflate_check_adler(gf_png_inflate *rows) {
     unsigned bit;
     const unsigned char *at = gf_inflate_position(&rows->inflate, &bit);
     at += bit != 0;
+    inflate_sum(rows);
     if (rows->inflate.in_end - at < 4 && !rows->inflate.final_input) {
         inflate_read_more(rows);
         at = gf_inflate_position(&rows->inflate, &bit);
@@ -193,10 +205,9 @@ static void inflate_step(gf_png_inflate *rows) {
     gf_inflate_out out = {
         .next = rows->out + rows->end, .end = rows->out + rows->capacity, .history = rows->out};
     const gf_inflate_result result = gf_inflate_run(&rows->inflate, &out);
-    const size_t end = (size_t)(out.next - rows->out);
-    if (end != rows->end)
-        rows->adler = isal_adler32(rows->adler, rows->out + rows->end, end - rows->end);
-    rows->end = end;
+    rows->end = (size_t)(out.next - rows->out);
+    if (rows->end - rows->summed >= SUM_BYTES)
+        inflate_sum(rows);
     if (result == GF_INFLATE_NEEDS_INPUT)
         inflate_read_more(rows);
     else if (result == GF_INFLATE_NEEDS_OUTPUT)
