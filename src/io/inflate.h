@@ -56,6 +56,25 @@ typedef enum gf_inflate_result {
 gf_inflate_result gf_inflate_header_read(const unsigned char *data, size_t size, unsigned bit,
                                          gf_inflate_header *header);
 
+/* ---- search ---------------------------------------------------------------------------------- */
+
+typedef struct gf_inflate_finder {
+    uint16_t kraft[1 << 12]; /* Kraft sums of four code lengths of 3 bits */
+} gf_inflate_finder;
+
+/* A position where a block may start. */
+typedef struct gf_inflate_start_point {
+    uint64_t bit;    /* offset in bits */
+    uint64_t stored; /* of a stored block: offset of its length in bytes. The block starts at `bit`
+                        or at an earlier zero bit: padding is not distinguishable. Otherwise 0 */
+} gf_inflate_start_point;
+
+void gf_inflate_finder_init(gf_inflate_finder *finder);
+/* Find the first position in the bits [from, to) of data where a dynamic or stored block that is
+ * not the last one can start. Fixed blocks have no header to recognise. */
+bool gf_inflate_find(const gf_inflate_finder *finder, const unsigned char *data, size_t size,
+                     uint64_t from, uint64_t to, gf_inflate_start_point *found);
+
 /* ---- decoding -------------------------------------------------------------------------------- */
 
 /* Table entries. The low 5 bits are the number of bits to consume. An entry for up to three
@@ -131,6 +150,10 @@ typedef struct gf_inflate_simd {
     gf_inflate_result (*decode)(gf_inflate *inflate, const uint32_t *literals, gf_inflate_out *out);
     gf_inflate_result (*decode_wide)(gf_inflate *inflate, const uint32_t *literals,
                                      gf_inflate_out *out);
+    /* Convert 16-bit elements to bytes, each by table[element]. table[0] to table[255] are 0 to
+     * 255. `to` may be `elements`. */
+    void (*resolve)(unsigned char *to, const unsigned char *elements, size_t count,
+                    const unsigned char *table);
 } gf_inflate_simd;
 
 extern const gf_inflate_simd gf_inflate_simd_portable, gf_inflate_simd_avx2, gf_inflate_simd_avx512;

@@ -205,4 +205,39 @@ static gf_inflate_result decode_wide(gf_inflate *inflate, const uint32_t *litera
     return decode(inflate, literals, out, true);
 }
 
-const gf_inflate_simd GF_SIMD_NAME(gf_inflate_simd) = {inflate_pack, decode_bytes, decode_wide};
+/* ---- placeholders ---------------------------------------------------------------------------- */
+
+/* Convert eight elements. */
+GF_INLINE uint64_t resolve_eight(const unsigned char *elements, const unsigned char *table) {
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < 8; k++)
+        bytes |= (uint64_t)table[gf_little16(elements + 2 * (size_t)k)] << 8 * k;
+    return bytes;
+}
+
+static void inflate_resolve(unsigned char *to, const unsigned char *elements, size_t count,
+                            const unsigned char *table) {
+    enum { GROUP = 32 };
+    typedef uint16_t group_elements __attribute__((vector_size(2 * GROUP)));
+    typedef uint8_t group_bytes __attribute__((vector_size(GROUP)));
+    size_t i = 0;
+    for (; i + GROUP <= count; i += GROUP) {
+        uint64_t all = 0;
+        for (size_t k = 0; k < GROUP; k += 4)
+            all |= gf_little64(elements + 2 * (i + k));
+        if (gf_host_is_little() && (all & UINT64_C(0xff00ff00ff00ff00)) == 0) {
+            group_elements group;
+            memcpy(&group, elements + 2 * i, sizeof group);
+            const group_bytes bytes = __builtin_convertvector(group, group_bytes);
+            memcpy(to + i, &bytes, sizeof bytes);
+        } else {
+            for (size_t k = 0; k < GROUP; k += 8)
+                gf_put_little64(to + i + k, resolve_eight(elements + 2 * (i + k), table));
+        }
+    }
+    for (; i < count; i++)
+        to[i] = table[gf_little16(elements + 2 * i)];
+}
+
+const gf_inflate_simd GF_SIMD_NAME(gf_inflate_simd) = {inflate_pack, decode_bytes, decode_wide,
+                                                       inflate_resolve};

@@ -269,12 +269,177 @@ static void output_is_bounded_at_the_end_of_the_input(void **state) {
     }
 }
 
+/* ---- placeholders, resolved ------------------------------------------------------------------ */
+
+static void placeholders_are_resolved(void **state) {
+    enum { MAX_COUNT = 1000 };
+    static unsigned char table[256 + GF_INFLATE_WINDOW], elements[2 * MAX_COUNT],
+        memory[2 * MAX_COUNT + 1], wanted[MAX_COUNT];
+    test_random random = {test_environment("GF_TEST_SEED", 20261125)};
+    static gf_inflate inflate;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table; i++)
+        table[i] = (unsigned char)(i < 256 ? i : test_below(&random, 256));
+    for (uint64_t round = 0; round < test_rounds(300); round++) {
+        const size_t count = (size_t)test_below(&random, MAX_COUNT + 1);
+        const uint64_t share = 1 + test_below(&random, 200); /* one element of that many */
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t element =
+                (uint32_t)(test_below(&random, share) == 0 ? test_below(&random, sizeof table)
+                                                           : test_below(&random, 256));
+            gf_put_little16(elements + 2 * i, element);
+            wanted[i] = table[element];
+        }
+        for (gf_isa isa = GF_ISA_PORTABLE; isa < GF_ISA_COUNT; isa++) {
+            if (!gf_isa_available(isa))
+                continue;
+            gf_inflate_start(&inflate, isa);
+            memset(memory, PAINT, sizeof memory);
+            inflate.simd->resolve(memory, elements, count, table);
+            assert_memory_equal(memory, wanted, count);
+            assert_int_equal(memory[count], PAINT);
+            memcpy(memory, elements, 2 * count);
+            inflate.simd->resolve(memory, memory, count, table);
+            assert_memory_equal(memory, wanted, count);
+            assert_memory_equal(memory + count, elements + count, count);
+        }
+    }
+}
+
+/* ---- search ---------------------------------------------------------------------------------- */
+
+/* Write `bits` bits of a number, the lowest first, at *bit. */
+static void put(unsigned char *to, size_t *bit, uint32_t value, unsigned bits) {
+    for (unsigned i = 0; i < bits; i++, ++*bit)
+        to[*bit / 8] |= (unsigned char)((value >> i & 1) << *bit % 8);
+}
+
+/* A dynamic block: 257 literals and 1 distance, lengths 1 of which only symbol 256 is used. */
+static void put_dynamic(unsigned char *to, size_t *bit, bool complete) {
+    put(to, bit, 0, 1);  /* not the last block */
+    put(to, bit, 2, 2);  /* dynamic */
+    put(to, bit, 0, 5);  /* 257 literals and lengths */
+    put(to, bit, 0, 5);  /* 1 distance */
+    put(to, bit, 14, 4); /* 18 code lengths: 16 17 18 0 8 7 9 6 10 5 11 4 12 3 13 2 14 1 */
+    for (int i = 0; i < 18; i++)
+        /* 18: length 1; 0 and 1: length 2 */
+        put(to, bit, i == 2 ? 1 : i == 3 ? 2 : i == 17 && complete ? 2 : 0, 3);
+    /* Codes: 18: 0; 0: 10; 1: 11. 138 and 118 zeros, a one, a zero. */
+    put(to, bit, 0, 1);
+    put(to, bit, 138 - 11, 7);
+    put(to, bit, 0, 1);
+    put(to, bit, 118 - 11, 7);
+    put(to, bit, 3, 2);
+    put(to, bit, 1, 2);
+    put(to, bit, 0, 1); /* end of block */
+}
+
+static void starts_by_hand(void **state) {
+    static gf_inflate_finder finder;
+    gf_inflate_start_point found;
+
+    (void)state;
+    gf_inflate_finder_init(&finder);
+    for (size_t start = 0; start < 100; start++) {
+        unsigned char data[1000] = {0};
+        size_t bit = start;
+        put_dynamic(data, &bit, true);
+        for (size_t from = 0; from <= start; from += 7) {
+            assert_true(gf_inflate_find(&finder, data, sizeof data, from, 2000, &found));
+            assert_int_equal(found.bit, start);
+            assert_int_equal(found.stored, 0);
+        }
+        assert_true(gf_inflate_find(&finder, data, sizeof data, start, start + 1, &found));
+        assert_false(gf_inflate_find(&finder, data, sizeof data, 0, start, &found));
+        assert_false(gf_inflate_find(&finder, data, sizeof data, start + 1, 2000, &found));
+        data[start / 8] |= (unsigned char)(1u << start % 8); /* the last block */
+        assert_false(gf_inflate_find(&finder, data, sizeof data, 0, 2000, &found));
+
+        memset(data, 0, sizeof data);
+        bit = start;
+        put_dynamic(data, &bit, false);
+        assert_false(gf_inflate_find(&finder, data, sizeof data, 0, 2000, &found));
+
+        /* A stored block of 64 bytes, before zeros: a stored block with a wrong length. */
+        memset(data, 0, sizeof data);
+        const size_t at = (start + 3 + 7) / 8;
+        memcpy(data + at, "\x40\0\xbf\xff", 4);
+        bit = 8 * (at + 4 + 64);
+        put_dynamic(data, &bit, true);
+        assert_true(gf_inflate_find(&finder, data, sizeof data, start, 2000, &found));
+        assert_int_equal(found.bit, 8 * at - 3);
+        assert_int_equal(found.stored, at);
+        data[at] = 63; /* too short */
+        data[at + 2] = 0xc0;
+        assert_true(gf_inflate_find(&finder, data, sizeof data, start, 2000, &found));
+        assert_int_equal(found.bit, 8 * (at + 4 + 64));
+        data[at] = 64;
+        data[at + 2] = 0xbf;
+        data[at + 4 + 64] |= 6; /* an invalid block type after the stored block */
+        assert_false(gf_inflate_find(&finder, data, sizeof data, start, 2000, &found));
+    }
+}
+
+/* Every dynamic block of zlib's streams, and every stored block of at least 64 bytes, is found. */
+static void starts_of_streams_are_found(void **state) {
+    static unsigned char content[MAX_OUTPUT], stream[STREAM_BYTES + GF_INFLATE_LOOKAHEAD],
+        out_bytes[MAX_OUTPUT + GF_INFLATE_RESERVE];
+    static gf_inflate inflate;
+    static gf_inflate_finder finder;
+    test_random random = {test_environment("GF_TEST_SEED", 20261125)};
+    uint64_t dynamic = 0, stored = 0, wrong = 0;
+
+    (void)state;
+    gf_inflate_finder_init(&finder);
+    for (uint64_t round = 0; round < test_rounds(60); round++) {
+        const size_t n = 1 + (size_t)test_below(&random, MAX_OUTPUT);
+        make_content(&random, content, n);
+        const size_t size = compress_any(&random, content, n, stream);
+        memset(stream + size, 0, GF_INFLATE_LOOKAHEAD);
+        gf_inflate_out out = {
+            .next = out_bytes, .end = out_bytes + sizeof out_bytes, .history = out_bytes};
+        gf_inflate_start(&inflate, gf_isa_best());
+        gf_inflate_set_input(&inflate, stream, 0, stream + size, true);
+        while (!inflate.last) {
+            unsigned bit;
+            const unsigned char *at = gf_inflate_position(&inflate, &bit);
+            const uint64_t start = 8 * (uint64_t)(at - stream) + bit;
+            const unsigned type = gf_little16(at) >> bit & 7;
+            const uint64_t length = (start + 3 + 7) / 8;
+            gf_inflate_start_point found = {0};
+            if (type == 4) {
+                assert_true(gf_inflate_find(&finder, stream, size + GF_INFLATE_LOOKAHEAD, start,
+                                            start + 1, &found));
+                assert_int_equal(found.bit, start);
+                dynamic++;
+            } else if (type == 0 && gf_little16(stream + length) >= 64) {
+                assert_true(gf_inflate_find(&finder, stream, size + GF_INFLATE_LOOKAHEAD, start,
+                                            8 * length, &found));
+                stored += found.stored == length;
+                wrong += found.stored != length;
+            }
+            assert_int_equal(gf_inflate_run(&inflate, &out), GF_INFLATE_VALID);
+            const uint64_t next =
+                8 * (uint64_t)(gf_inflate_position(&inflate, &bit) - stream) + bit;
+            wrong += type != 0 && gf_inflate_find(&finder, stream, size + GF_INFLATE_LOOKAHEAD,
+                                                  start + 1, next, &found);
+        }
+    }
+    print_message("%lu dynamic, %lu stored, %lu wrong\n", (unsigned long)dynamic,
+                  (unsigned long)stored, (unsigned long)wrong);
+    assert_true(dynamic > 100 && stored > 10 && wrong < dynamic / 100);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_by_hand),
         cmocka_unit_test(results_equal_those_of_zlib),
         cmocka_unit_test(placeholders_are_copied),
         cmocka_unit_test(output_is_bounded_at_the_end_of_the_input),
+        cmocka_unit_test(placeholders_are_resolved),
+        cmocka_unit_test(starts_by_hand),
+        cmocka_unit_test(starts_of_streams_are_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
