@@ -38,6 +38,8 @@ typedef struct gf_cpu_run {
 
 #define MAX_THREADS 1024u
 #define PART_BYTES (UINT64_C(16) << 10)
+/* Estimated work of a part: waking a thread takes 5 to 10 us, in a virtual machine even longer. */
+#define PART_NS 1e5
 /* Limit for all strips when their height is raised for a large halo. */
 #define HALO_BYTES (UINT64_C(48) << 20)
 /* Estimated work below which an image is computed in the calling thread, because waking a thread
@@ -120,12 +122,17 @@ static bool cpu_is_small(const gf_job *job) {
 
 /* Return the number of parts per strip: one per thread, or fewer if they would be too small. */
 static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_job *job) {
+    const gf_plan *plan = job->plan;
     uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
+    const double by_work =
+        (double)(job->out_rows * gf_row_samples(&plan->in)) * plan->cost / PART_NS + 1;
+    if ((double)parts > by_work)
+        parts = (uint64_t)by_work;
     if (parts > cpu->threads)
         parts = cpu->threads;
-    if (cpu_is_small(job) || (job->plan->golden_only && job->plan->ordered))
+    if (cpu_is_small(job) || (plan->golden_only && plan->ordered))
         parts = 1;
-    return job->plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
+    return plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
 }
 
 static void cpu_free_run(gf_cpu_run *run) {

@@ -137,12 +137,21 @@ gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
     return GF_OK;
 }
 
+void gf_inputs_shrink(gf_inputs *inputs) {
+    gf_source *source = inputs->source;
+    if (source->memory != 0)
+        source->ops->shrink(source);
+    inputs->limits.threads = 1; /* if the inputs are opened again */
+}
+
 gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error) {
     gf_source *source = inputs->source, *buffered = NULL;
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
     const double began = gf_now();
     void *pixels;
+    if (source->memory > *memory / 2)
+        gf_inputs_shrink(inputs);
     const gf_status status = gf_source_read_all(
         source, inputs->name, "an image from a pipe that is read twice", *memory, &pixels, error);
     gf_busy_add(busy, gf_source_busy(source, gf_now() - began));

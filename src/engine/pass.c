@@ -133,7 +133,7 @@ static gf_status pass_stream(gf_attempt *attempt, gf_error *error) {
     return status;
 }
 
-gf_status gf_pass_run(gf_pass *pass, gf_error *error) {
+static gf_status pass_try(gf_pass *pass, gf_error *error) {
     gf_engine *engine = pass->engine;
     gf_report *report = pass->report;
     const gf_plan *plan = pass->plan;
@@ -145,7 +145,7 @@ gf_status gf_pass_run(gf_pass *pass, gf_error *error) {
                                   .first = pass->first,
                                   .end = pass->end,
                                   .rows_per_strip = engine->options.rows_per_strip,
-                                  .max_memory = pass->memory,
+                                  .max_memory = pass->memory - source->memory,
                                   .unthreaded = engine->options.unthreaded}};
     const gf_workload work = {.plan = plan,
                               .codec = {.decode = source->cost,
@@ -173,5 +173,19 @@ gf_status gf_pass_run(gf_pass *pass, gf_error *error) {
     report->verified = engine->options.verify && !status;
     report->start_seconds += engine->start_seconds;
     engine->start_seconds = 0;
+    return status;
+}
+
+gf_status gf_pass_run(gf_pass *pass, gf_error *error) {
+    gf_error failure = {0};
+    if (pass->inputs->source->memory > pass->memory / 2)
+        gf_inputs_shrink(pass->inputs);
+    gf_status status = pass_try(pass, &failure);
+    if (status == GF_FAILED && !pass->begun && pass->inputs->source->memory != 0) {
+        gf_inputs_shrink(pass->inputs);
+        status = pass_try(pass, &failure);
+    }
+    if (status && error)
+        *error = failure;
     return status;
 }

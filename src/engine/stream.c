@@ -33,6 +33,7 @@ typedef struct gf_stream {
     pthread_cond_t changed;
     uint64_t submitted;    /* strips submitted to the backend */
     uint64_t released;     /* strips passed to the consumer */
+    uint64_t announced;    /* strips whose memory the source knows; only the reader uses it */
     double decode_seconds; /* time of the reader */
     double encode_seconds;
     gf_status status; /* first failure of either side; stops both */
@@ -121,6 +122,28 @@ static gf_status stream_finish_source(gf_stream *stream, gf_error *error) {
     return status;
 }
 
+/* Announce the memory of free slots from strip k on to the source. Strips that share rows are left
+ * out: their position depends on the strip before. */
+static gf_status stream_announce(gf_stream *stream, uint64_t k, gf_error *error) {
+    const gf_job *geometry = &stream->geometry;
+    gf_source *source = stream->source;
+    gf_status status = GF_OK;
+    if (!source->ops->announce || geometry->plan->halo != 0)
+        return GF_OK;
+    pthread_mutex_lock(&stream->lock);
+    const uint64_t released = stream->released;
+    pthread_mutex_unlock(&stream->lock);
+    for (uint64_t j = stream->announced; !status && j < stream->strips && j < k + GF_SOURCE_AHEAD &&
+                                         gf_strips_before(geometry, j) <= released;
+         j = ++stream->announced) {
+        const gf_slot *free_slot = &stream->slots[j % geometry->slots];
+        gf_slot slot = {.ring = free_slot->ring, .out_buffer = free_slot->out_buffer};
+        gf_locate_strip(geometry, j, &slot);
+        status = source->ops->announce(source, slot.in.data, slot.in.stride, slot.in.rows, error);
+    }
+    return status;
+}
+
 static void *stream_read_strips(void *argument) {
     gf_stream *stream = argument;
     gf_error error = {0};
@@ -129,7 +152,10 @@ static void *stream_read_strips(void *argument) {
     for (uint64_t k = 0; k < stream->strips && !status; k++) {
         if (!stream_await(stream, &stream->released, gf_strips_before(&stream->geometry, k)))
             return NULL;
-        status = stream_submit_strip(stream, k, &by_backend, &error);
+        by_backend = false;
+        status = stream_announce(stream, k, &error);
+        if (!status)
+            status = stream_submit_strip(stream, k, &by_backend, &error);
         if (!status)
             stream_advance(stream, &stream->submitted);
     }
@@ -294,6 +320,8 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *
     const bool unthreaded = job->unthreaded || stream.strips == 1;
     status =
         unthreaded ? stream_run_unthreaded(&stream, error) : stream_run_threads(&stream, error);
+    if (status && stream.announced != 0)
+        source->ops->cancel(source);
     if (!status && job->filter->measure)
         status = stream_finish_state(&stream, error);
     if (status && stop)

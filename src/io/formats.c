@@ -336,7 +336,8 @@ bool gf_format_costs(const char *format, const char *compression, uint32_t threa
         costs->decode_threads =
             threads < GF_PLAIN_DECODE_THREADS ? threads : GF_PLAIN_DECODE_THREADS;
     } else if (kind->open == gf_png_sink_open) {
-        *costs = (gf_codec_costs){GF_PNG_DECODE_COST, gf_png_encode_cost(compression), 1, threads};
+        *costs =
+            (gf_codec_costs){GF_PNG_DECODE_COST, gf_png_encode_cost(compression), threads, threads};
     } else {
         *costs = (gf_codec_costs){GF_STB_DECODE_COST, GF_STB_ENCODE_COST, 1, 1};
     }

@@ -7,7 +7,8 @@ enum {
     LENGTH_BITS = 7, /* maximum length of a codeword of the code length alphabet */
     LOAD_BYTES = 5,  /* bytes whose bits are tested per step */
     GROUP_BITS = 12, /* four code lengths of 3 bits */
-    STORED_MIN = 64  /* shorter stored blocks are not searched: equal bytes occur by chance */
+    STORED_MIN = 64, /* shorter stored blocks are not searched: equal bytes occur by chance */
+    STORED_CHAIN = 3 /* consecutive stored blocks to check */
 };
 
 /* Sum of 2^(LENGTH_BITS - length) over the lengths of a group, 0 for unused symbols. */
@@ -46,15 +47,31 @@ static bool find_is_complete(const gf_inflate_finder *finder, const unsigned cha
            1 << LENGTH_BITS;
 }
 
-/* Return true if a stored block's data begins 4 bytes after data[0] and a valid header follows. */
+/* Return true if a stored block's data begins 4 bytes after data[0]. Rows of small differences
+ * contain such bytes by chance (0, 255, 255, 0). Therefore a dynamic block must follow, or stored
+ * ones; any bits are valid after the header of a fixed block. */
 static bool find_is_stored(const unsigned char *data, const unsigned char *end) {
-    const uint32_t size = gf_little16(data);
-    gf_inflate_header header;
-    if (size < STORED_MIN || data[-1] >= 0x20)
+    if (data[-1] >= 0x20)
         return false;
-    const unsigned char *next = data + 4 + size;
-    return next >= end ||
-           gf_inflate_header_read(next, (size_t)(end - next), 0, &header) != GF_INFLATE_INVALID;
+    for (int i = 0; i < STORED_CHAIN; i++) {
+        const uint32_t size = gf_little16(data);
+        const unsigned char *next = data + 4 + size;
+        gf_inflate_header header;
+        if (size < STORED_MIN)
+            return false;
+        if (next >= end)
+            return true;
+        const gf_inflate_result result =
+            gf_inflate_header_read(next, (size_t)(end - next), 0, &header);
+        if (result)
+            return result == GF_INFLATE_TRUNCATED;
+        if (header.kind != GF_INFLATE_STORED)
+            return header.kind == GF_INFLATE_DYNAMIC;
+        if (header.last) /* too little evidence */
+            return false;
+        data = next + 1;
+    }
+    return true;
 }
 
 /* Return true if a byte of x may be 255. */

@@ -217,8 +217,10 @@ static void memory_seek(gf_source *base, uint64_t y) {
     ((memory_source *)base)->y = y;
 }
 
-static const gf_source_ops memory_ops = {memory_read, memory_read_end, memory_source_close,
-                                         memory_seek};
+static const gf_source_ops memory_ops = {.read = memory_read,
+                                         .finish = memory_read_end,
+                                         .close = memory_source_close,
+                                         .seek = memory_seek};
 
 gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
                           size_t step, gf_source **source, gf_error *error) {
@@ -366,6 +368,15 @@ static void pair_seek(gf_source *base, uint64_t y) {
         pair->halves[i]->ops->seek(pair->halves[i], y);
 }
 
+static void pair_shrink(gf_source *base) {
+    pair_source *pair = (pair_source *)base;
+    for (size_t i = 0; i < 2; i++)
+        if (pair->halves[i]->ops->shrink)
+            pair->halves[i]->ops->shrink(pair->halves[i]);
+    base->threads = 0;
+    base->memory = 0;
+}
+
 static void pair_describe(const gf_format *format, char *text, size_t size) {
     static const char *const names[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
     snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
@@ -374,8 +385,13 @@ static void pair_describe(const gf_format *format, char *text, size_t size) {
 
 gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
                          gf_source **source, gf_error *error) {
-    static const gf_source_ops sequential = {pair_read, pair_finish, pair_close, NULL};
-    static const gf_source_ops seekable = {pair_read, pair_finish, pair_close, pair_seek};
+    static const gf_source_ops sequential = {
+        .read = pair_read, .finish = pair_finish, .close = pair_close, .shrink = pair_shrink};
+    static const gf_source_ops seekable = {.read = pair_read,
+                                           .finish = pair_finish,
+                                           .close = pair_close,
+                                           .seek = pair_seek,
+                                           .shrink = pair_shrink};
     *source = NULL;
     if (!gf_format_equal(&a->format, &b->format)) {
         char is[96], want[96];
@@ -392,6 +408,7 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
         return GF_FAILED;
     pair->base.format = a->format;
     pair->base.cost = a->cost + b->cost;
+    pair->base.memory = a->memory + b->memory;
     pair->base.threads = a->threads < b->threads ? a->threads : b->threads;
     pair->halves[0] = a;
     pair->halves[1] = b;

@@ -15,7 +15,10 @@ typedef struct gf_limits {
     uint32_t max_seconds; /* CPU time in the sandbox; option --max-seconds */
     bool no_sandbox;      /* decode untrusted formats in this process; option --no-sandbox */
     uint32_t threads;     /* threads that read one file; 0: one */
-    const gf_raw *raw;    /* format of an input without a header; NULL: read it from the header */
+    /* Output bytes of a part of a file that one thread decodes; 0: default. Tests use small ones.
+     */
+    size_t segment;
+    const gf_raw *raw; /* format of an input without a header; NULL: read it from the header */
 } gf_limits;
 
 typedef struct gf_chunk {
@@ -71,7 +74,19 @@ typedef struct gf_source_ops {
     void (*close)(gf_source *source);
     /* Set the next row to read. NULL if rows can only be read in order. */
     void (*seek)(gf_source *source, uint64_t y);
+    /* Announce the memory of the next rows that have not been announced: a source with threads of
+     * its own may write to it before read is called, with the same arguments. Either all rows are
+     * announced or none; at most GF_SOURCE_AHEAD announcements are without a read. NULL if the
+     * source does not write ahead. */
+    gf_status (*announce)(gf_source *source, void *dst, size_t stride, uint64_t rows,
+                          gf_error *error);
+    /* End the writes to announced memory. Only close may follow. NULL if announce is. */
+    void (*cancel)(gf_source *source);
+    /* Release the optional memory; only before the first row. NULL if there is none. */
+    void (*shrink)(gf_source *source);
 } gf_source_ops;
+
+enum { GF_SOURCE_AHEAD = 8 };
 
 /* Common first member of all sources. */
 struct gf_source {
@@ -84,6 +99,7 @@ struct gf_source {
      * 0 if all work is done in the calls of read. */
     uint32_t threads;
     double busy_seconds;
+    uint64_t memory;  /* bytes of --max-memory in use: buffers for speed */
     uint32_t dropped; /* bits of gf_dropped: metadata that is not copied */
     uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish */
     char kind[8];     /* file format: "png"; empty for memory */

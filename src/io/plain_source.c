@@ -592,8 +592,10 @@ typedef gf_status plain_find_rows(plain_source *source, const gf_limits *limits,
 
 static gf_status plain_open(plain_find_rows *find, const gf_input *input, const gf_limits *limits,
                             gf_source **opened, gf_error *error) {
-    static const gf_source_ops in_order = {plain_read, plain_finish, plain_close, NULL};
-    static const gf_source_ops in_any_order = {plain_read, plain_finish, plain_close, plain_seek};
+    static const gf_source_ops in_order = {
+        .read = plain_read, .finish = plain_finish, .close = plain_close};
+    static const gf_source_ops in_any_order = {
+        .read = plain_read, .finish = plain_finish, .close = plain_close, .seek = plain_seek};
     plain_source *source = gf_source_new(sizeof *source, &in_order, input->name, error);
     if (!source)
         return GF_FAILED;

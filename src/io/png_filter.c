@@ -29,16 +29,11 @@ static int png_predict(uint32_t filter, int left, int up, int upper_left) {
     }
 }
 
-void gf_png_unfilter_part(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                          size_t from, size_t to, size_t bpp, uint32_t filter) {
+void gf_png_unfilter_golden(unsigned char *out, const unsigned char *in, const unsigned char *above,
+                            size_t from, size_t to, uint32_t bpp, uint32_t filter) {
     for (size_t i = from; i < to; i++) {
         const int left = i >= bpp ? out[i - bpp] : 0;
         const int upper_left = i >= bpp ? above[i - bpp] : 0;
         out[i] = (unsigned char)(in[i] + png_predict(filter, left, above[i], upper_left));
     }
-}
-
-void gf_png_unfilter_golden(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                            size_t bytes, uint32_t bpp, uint32_t filter) {
-    gf_png_unfilter_part(out, in, above, 0, bytes, bpp, filter);
 }

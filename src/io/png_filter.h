@@ -17,29 +17,32 @@ typedef enum gf_png_filter {
     GF_PNG_FILTERS
 } gf_png_filter;
 
+/* Bytes per strip of the encoder, if a row is not larger: few enough for the cache of a core, and
+ * for many cores to share a small image; enough that the block header (about 100 bytes) does not
+ * matter. */
+enum { GF_PNG_STRIP_BYTES = 1 << 18 };
+
 /* Write n residuals of row. bpp: bytes per pixel, 1..8. bpp bytes are readable before row and
  * before above; they are zero at the start of a row. */
 typedef void gf_png_filter_row(gf_png_filter filter, unsigned char *dst, const unsigned char *row,
                                const unsigned char *above, size_t n, size_t bpp);
 
-/* Reconstruct the row `out` from the filtered bytes `in` and the row above (zeros for the first
- * row). Each has `bytes` bytes. bpp: bytes per pixel: 1, 2, 3, 4, 6 or 8; 1 for pixels below one
- * byte. out must not overlap in or above. No alignment is required. */
+/* Reconstruct bytes [from, to) of the row `out` from the filtered bytes `in` and the row above
+ * (zeros for the first row); the bytes before them have been reconstructed. bpp: bytes per pixel:
+ * 1, 2, 3, 4, 6 or 8; 1 for pixels below one byte. from and to are multiples of it. out must not
+ * overlap in or above. No alignment is required. */
 typedef void gf_png_unfilter_row(unsigned char *out, const unsigned char *in,
-                                 const unsigned char *above, size_t bytes, uint32_t bpp,
+                                 const unsigned char *above, size_t from, size_t to, uint32_t bpp,
                                  uint32_t filter);
 
 /* Scalar reference. */
 gf_png_unfilter_row gf_png_unfilter_golden;
-/* Reconstruct the bytes from `from` to `to` - 1; those before them have been reconstructed. */
-void gf_png_unfilter_part(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                          size_t from, size_t to, size_t bpp, uint32_t filter);
 
-/* Reconstruct consecutive rows, each from its filter type byte, which is valid, and its filtered
- * bytes. above: the row before them. */
+/* Reconstruct bytes [from, to) of consecutive rows, each from its filter type byte, which is valid,
+ * and its filtered bytes. above: the row before them. */
 typedef void gf_png_unfilter_rows(unsigned char *out, size_t out_stride, const unsigned char *in,
-                                  size_t in_stride, const unsigned char *above, size_t bytes,
-                                  uint32_t bpp, uint64_t rows);
+                                  size_t in_stride, const unsigned char *above, size_t from,
+                                  size_t to, uint32_t bpp, uint64_t rows);
 
 /* Loops compiled once per SIMD level, with identical results. */
 typedef struct gf_png_simd {

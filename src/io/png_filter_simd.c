@@ -161,16 +161,21 @@ INLINE size_t unfilter_wide(size_t bpp) {
     return bpp == 3 ? 4 : bpp == 6 ? 8 : bpp;
 }
 
+/* Load the pixel before a byte of a row; zeros before the first one. */
+INLINE __m128i unfilter_left(const unsigned char *row, size_t from, size_t bpp) {
+    return from == 0 ? _mm_setzero_si128() : unfilter_load(row + from - bpp, bpp);
+}
+
 /* ---- Sub ------------------------------------------------------------------------------------- */
 
-INLINE void sub_pixels(unsigned char *out, const unsigned char *in, size_t bytes, size_t bpp,
-                       __m128i left) {
-    size_t i = 0;
-    for (; i + unfilter_wide(bpp) <= bytes; i += bpp) {
+INLINE void sub_pixels(unsigned char *out, const unsigned char *in, size_t from, size_t to,
+                       size_t bpp, __m128i left) {
+    size_t i = from;
+    for (; i + unfilter_wide(bpp) <= to; i += bpp) {
         left = _mm_add_epi8(left, unfilter_load(in + i, unfilter_wide(bpp)));
         unfilter_store(out + i, left, unfilter_wide(bpp));
     }
-    for (; i < bytes; i += bpp) {
+    for (; i < to; i += bpp) {
         left = _mm_add_epi8(left, unfilter_load(in + i, bpp));
         unfilter_store(out + i, left, bpp);
     }
@@ -180,15 +185,16 @@ INLINE void sub_pixels(unsigned char *out, const unsigned char *in, size_t bytes
 /* Process the whole pixels of a vector per iteration. Byte 15 belongs to the next iteration for
  * 3-byte pixels, which overwrites it. */
 #define SUB(BPP)                                                                                   \
-    static void sub##BPP(unsigned char *out, const unsigned char *in, size_t bytes) {              \
+    static void sub##BPP(unsigned char *out, const unsigned char *in, size_t from, size_t to) {    \
         enum { STEP = 16 / BPP * BPP, LAST = STEP - BPP };                                         \
         char indices[16];                                                                          \
         for (int j = 0; j < 16; j++)                                                               \
-            indices[j] = (char)(LAST + j % BPP);                                                   \
-        const __m128i last = _mm_loadu_si128((const __m128i *)(const void *)indices);              \
-        __m128i carry = _mm_setzero_si128();                                                       \
-        size_t i = 0;                                                                              \
-        for (; i + 16 <= bytes; i += STEP) {                                                       \
+            indices[j] = (char)(j % BPP);                                                          \
+        const __m128i pixel = _mm_loadu_si128((const __m128i *)(const void *)indices),             \
+                      last = _mm_add_epi8(pixel, _mm_set1_epi8(LAST));                             \
+        __m128i carry = _mm_shuffle_epi8(unfilter_left(out, from, BPP), pixel);                    \
+        size_t i = from;                                                                           \
+        for (; i + 16 <= to; i += STEP) {                                                          \
             __m128i x = unfilter_load(in + i, 16);                                                 \
             x = _mm_add_epi8(x, _mm_slli_si128(x, BPP));                                           \
             if (2 * BPP < 16)                                                                      \
@@ -200,12 +206,12 @@ INLINE void sub_pixels(unsigned char *out, const unsigned char *in, size_t bytes
             _mm_storeu_si128((__m128i *)(void *)(out + i), _mm_add_epi8(x, carry));                \
             carry = _mm_add_epi8(carry, _mm_shuffle_epi8(x, last));                                \
         }                                                                                          \
-        sub_pixels(out + i, in + i, bytes - i, BPP, carry);                                        \
+        sub_pixels(out, in, i, to, BPP, carry);                                                    \
     }
 #else
 #define SUB(BPP)                                                                                   \
-    static void sub##BPP(unsigned char *out, const unsigned char *in, size_t bytes) {              \
-        sub_pixels(out, in, bytes, BPP, _mm_setzero_si128());                                      \
+    static void sub##BPP(unsigned char *out, const unsigned char *in, size_t from, size_t to) {    \
+        sub_pixels(out, in, from, to, BPP, unfilter_left(out, from, BPP));                         \
     }
 #endif
 
@@ -220,16 +226,16 @@ INLINE __m128i unfilter_average_pixel(__m128i not_left, __m128i above, __m128i i
 }
 
 INLINE void unfilter_average(unsigned char *out, const unsigned char *in,
-                             const unsigned char *above, size_t bytes, size_t bpp) {
+                             const unsigned char *above, size_t from, size_t to, size_t bpp) {
     const __m128i ones = _mm_set1_epi8(-1);
-    __m128i not_left = ones;
-    size_t i = 0;
-    for (; i + unfilter_wide(bpp) <= bytes; i += bpp) {
+    __m128i not_left = _mm_xor_si128(unfilter_left(out, from, bpp), ones);
+    size_t i = from;
+    for (; i + unfilter_wide(bpp) <= to; i += bpp) {
         not_left = unfilter_average_pixel(not_left, unfilter_load(above + i, unfilter_wide(bpp)),
                                           unfilter_load(in + i, unfilter_wide(bpp)));
         unfilter_store(out + i, _mm_xor_si128(not_left, ones), unfilter_wide(bpp));
     }
-    for (; i < bytes; i += bpp) {
+    for (; i < to; i += bpp) {
         not_left = unfilter_average_pixel(not_left, unfilter_load(above + i, bpp),
                                           unfilter_load(in + i, bpp));
         unfilter_store(out + i, _mm_xor_si128(not_left, ones), bpp);
@@ -265,11 +271,12 @@ INLINE __m128i unfilter_paeth_pixel(__m128i left, __m128i up, __m128i upper_left
 }
 
 INLINE void unfilter_paeth(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                           size_t bytes, size_t bpp) {
+                           size_t from, size_t to, size_t bpp) {
     const __m128i zero = _mm_setzero_si128();
-    __m128i left = zero, upper_left = zero;
-    size_t i = 0;
-    for (; i + unfilter_wide(bpp) <= bytes; i += bpp) {
+    __m128i left = _mm_unpacklo_epi8(unfilter_left(out, from, bpp), zero),
+            upper_left = _mm_unpacklo_epi8(unfilter_left(above, from, bpp), zero);
+    size_t i = from;
+    for (; i + unfilter_wide(bpp) <= to; i += bpp) {
         const __m128i here = _mm_unpacklo_epi8(unfilter_load(above + i, unfilter_wide(bpp)), zero);
         left = unfilter_paeth_pixel(
             left, here, upper_left,
@@ -277,7 +284,7 @@ INLINE void unfilter_paeth(unsigned char *out, const unsigned char *in, const un
         upper_left = here;
         unfilter_store(out + i, _mm_packus_epi16(left, left), unfilter_wide(bpp));
     }
-    for (; i < bytes; i += bpp) {
+    for (; i < to; i += bpp) {
         const __m128i here = _mm_unpacklo_epi8(unfilter_load(above + i, bpp), zero);
         left = unfilter_paeth_pixel(left, here, upper_left,
                                     _mm_unpacklo_epi8(unfilter_load(in + i, bpp), zero));
@@ -291,13 +298,13 @@ INLINE void unfilter_paeth(unsigned char *out, const unsigned char *in, const un
 #define DEFINE_UNFILTER(BPP)                                                                       \
     SUB(BPP)                                                                                       \
     static void row##BPP(unsigned char *out, const unsigned char *in, const unsigned char *above,  \
-                         size_t bytes, uint32_t filter) {                                          \
+                         size_t from, size_t to, uint32_t filter) {                                \
         if (filter == GF_PNG_SUB)                                                                  \
-            sub##BPP(out, in, bytes);                                                              \
+            sub##BPP(out, in, from, to);                                                           \
         else if (filter == GF_PNG_AVERAGE)                                                         \
-            unfilter_average(out, in, above, bytes, BPP);                                          \
+            unfilter_average(out, in, above, from, to, BPP);                                       \
         else                                                                                       \
-            unfilter_paeth(out, in, above, bytes, BPP);                                            \
+            unfilter_paeth(out, in, above, from, to, BPP);                                         \
     }
 
 DEFINE_UNFILTER(1)
@@ -308,11 +315,11 @@ DEFINE_UNFILTER(6)
 DEFINE_UNFILTER(8)
 
 static void unfilter_pixels(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                            size_t bytes, uint32_t bpp, uint32_t filter) {
+                            size_t from, size_t to, uint32_t bpp, uint32_t filter) {
     static void (*const rows[9])(unsigned char *, const unsigned char *, const unsigned char *,
-                                 size_t, uint32_t) = {
+                                 size_t, size_t, uint32_t) = {
         [1] = row1, [2] = row2, [3] = row3, [4] = row4, [6] = row6, [8] = row8};
-    rows[bpp](out, in, above, bytes, filter);
+    rows[bpp](out, in, above, from, to, filter);
 }
 
 /* ---- several rows at once -------------------------------------------------------------------- */
@@ -402,9 +409,9 @@ INLINE __m256i diagonal_paeth(__m256i left, __m256i up, __m256i upper_left, __m2
     return diagonal_choose(_mm256_cmpgt_epi16(t, low), nearest, _mm256_add_epi8(high, in));
 }
 
-/* Reconstruct whole rows. mixed: not all filters are Paeth. Paeth with some neighbours set to zero
- * is None, Sub or Up. */
-INLINE void diagonal(const diagonal_rows *rows, size_t bytes, size_t bpp, bool mixed) {
+/* Reconstruct bytes [from, to) of rows. mixed: not all filters are Paeth. Paeth with some
+ * neighbours set to zero is None, Sub or Up. */
+INLINE void diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t bpp, bool mixed) {
     enum { AVERAGE = 1 << GF_PNG_AVERAGE, PAETH = 1 << GF_PNG_PAETH, UP = 1 << GF_PNG_UP };
     const size_t count = diagonal_count(bpp), delay = DELAY * bpp, wide = bpp > 4 ? 8 : 4;
     const __m256i uses_left = diagonal_mask(rows, bpp, 1 << GF_PNG_SUB | AVERAGE | PAETH),
@@ -412,24 +419,25 @@ INLINE void diagonal(const diagonal_rows *rows, size_t bytes, size_t bpp, bool m
                   uses_both = diagonal_mask(rows, bpp, PAETH),
                   averages = diagonal_mask(rows, bpp, AVERAGE);
     const unsigned char *out[MAX_DIAGONAL];
-    size_t at = (count - 1) * delay;
+    size_t at = from + (count - 1) * delay;
     for (size_t k = 0; k < count; k++) {
         out[k] = rows->out[k];
-        gf_png_unfilter_part(rows->out[k], rows->in[k], rows->above[k], 0, at - k * delay, bpp,
-                             rows->filter[k]);
+        gf_png_unfilter_golden(rows->out[k], rows->in[k], rows->above[k], from, at - k * delay,
+                               (uint32_t)bpp, rows->filter[k]);
     }
-    /* The last row has no pixel yet: its neighbours to the left are zero. */
+    /* At the start of a row, the last one has no pixel yet: its neighbours to the left are zero. */
     unsigned char zeros[8] = {0};
     const unsigned char *left_of[MAX_DIAGONAL], *above_left_of[MAX_DIAGONAL];
     for (size_t k = 0; k < count; k++) {
-        left_of[k] = k == count - 1 ? zeros + k * delay - at : out[k] - bpp;
-        above_left_of[k] = k == count - 1 ? zeros + k * delay - at : rows->above[k] - bpp;
+        const bool start = at - k * delay == 0;
+        left_of[k] = start ? zeros : out[k] - bpp;
+        above_left_of[k] = start ? zeros : rows->above[k] - bpp;
     }
     __m256i left = diagonal_load(left_of, at, delay, bpp),
             upper_left = diagonal_load(above_left_of, at, delay, bpp),
             up = diagonal_load(rows->above, at, delay, bpp),
             next_up = diagonal_load(rows->above, at + bpp, delay, bpp);
-    for (; at + (DELAY + 1) * bpp + wide <= bytes; at += bpp) {
+    for (; at + (DELAY + 1) * bpp + wide <= to; at += bpp) {
         const __m256i in = diagonal_load(rows->in, at, delay, bpp);
         __m256i result;
         if (mixed) {
@@ -447,13 +455,13 @@ INLINE void diagonal(const diagonal_rows *rows, size_t bytes, size_t bpp, bool m
         next_up = diagonal_next_up(result, rows->above[0] + at + DELAY * bpp, bpp);
     }
     for (size_t k = 0; k < count; k++)
-        gf_png_unfilter_part(rows->out[k], rows->in[k], rows->above[k], at - k * delay, bytes, bpp,
-                             rows->filter[k]);
+        gf_png_unfilter_golden(rows->out[k], rows->in[k], rows->above[k], at - k * delay, to,
+                               (uint32_t)bpp, rows->filter[k]);
 }
 
 #define DEFINE_DIAGONAL(BPP)                                                                       \
-    static void diagonal##BPP(const diagonal_rows *rows, size_t bytes, bool mixed) {               \
-        mixed ? diagonal(rows, bytes, BPP, true) : diagonal(rows, bytes, BPP, false);              \
+    static void diagonal##BPP(const diagonal_rows *rows, size_t from, size_t to, bool mixed) {     \
+        mixed ? diagonal(rows, from, to, BPP, true) : diagonal(rows, from, to, BPP, false);        \
     }
 
 DEFINE_DIAGONAL(1)
@@ -466,15 +474,15 @@ DEFINE_DIAGONAL(8)
 /* Reconstruct the next rows together. Return false if it is faster to take one row. Measured per
  * row, in units of an Average row: Paeth 3, others 0.1, four rows together 3.4 to 4.4. */
 static bool unfilter_together(unsigned char *out, size_t out_stride, const unsigned char *in,
-                              size_t in_stride, const unsigned char *above, size_t bytes,
+                              size_t in_stride, const unsigned char *above, size_t from, size_t to,
                               uint32_t bpp, uint64_t left, uint64_t *taken) {
-    static void (*const variants[9])(const diagonal_rows *, size_t,
+    static void (*const variants[9])(const diagonal_rows *, size_t, size_t,
                                      bool) = {[1] = diagonal1, [2] = diagonal2, [3] = diagonal3,
                                               [4] = diagonal4, [6] = diagonal6, [8] = diagonal8};
     const size_t count = diagonal_count(bpp);
     diagonal_rows rows;
     uint32_t cost = 0, paeth = 0;
-    if (left < count || bytes < 16 * (size_t)bpp || *in < GF_PNG_AVERAGE)
+    if (left < count || to - from < 16 * (size_t)bpp || *in < GF_PNG_AVERAGE)
         return false;
     for (size_t k = 0; k < count; k++) {
         rows.filter[k] = in[k * in_stride];
@@ -486,7 +494,7 @@ static bool unfilter_together(unsigned char *out, size_t out_stride, const unsig
     }
     if (cost < 5)
         return false;
-    variants[bpp](&rows, bytes, paeth != count);
+    variants[bpp](&rows, from, to, paeth != count);
     *taken = count;
     return true;
 }
@@ -497,24 +505,25 @@ static bool unfilter_together(unsigned char *out, size_t out_stride, const unsig
 #endif
 
 static void unfilter_row(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                         size_t bytes, uint32_t bpp, uint32_t filter) {
+                         size_t from, size_t to, uint32_t bpp, uint32_t filter) {
     if (filter == GF_PNG_NONE)
-        memcpy(out, in, bytes);
+        memcpy(out + from, in + from, to - from);
     else if (filter == GF_PNG_UP)
-        unfilter_up(out, in, above, bytes);
+        unfilter_up(out + from, in + from, above + from, to - from);
     else
-        unfilter_pixels(out, in, above, bytes, bpp, filter);
+        unfilter_pixels(out, in, above, from, to, bpp, filter);
 }
 
 static void unfilter_rows(unsigned char *out, size_t out_stride, const unsigned char *in,
-                          size_t in_stride, const unsigned char *above, size_t bytes, uint32_t bpp,
-                          uint64_t rows) {
+                          size_t in_stride, const unsigned char *above, size_t from, size_t to,
+                          uint32_t bpp, uint64_t rows) {
     for (uint64_t i = 0, taken = 1; i < rows; i += taken) {
         taken = 1;
 #ifdef __AVX2__
-        if (!unfilter_together(out, out_stride, in, in_stride, above, bytes, bpp, rows - i, &taken))
+        if (!unfilter_together(out, out_stride, in, in_stride, above, from, to, bpp, rows - i,
+                               &taken))
 #endif
-            unfilter_row(out, in + 1, above, bytes, bpp, *in);
+            unfilter_row(out, in + 1, above, from, to, bpp, *in);
         above = out + (taken - 1) * out_stride;
         out += taken * out_stride;
         in += taken * in_stride;

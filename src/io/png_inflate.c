@@ -1,86 +1,14 @@
 /* Decompression of PNG image data, from IDAT chunks to filtered rows. */
 #include "io/png_inflate.h"
 
-#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "core/error.h"
 #include "io/bytes.h"
-
-gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what) {
-    return gf_fail(error, GF_FAILED, "%s: the PNG is damaged (%s); get an intact copy", name, what);
-}
-
-gf_status gf_png_fail_short(gf_error *error, const char *name) {
-    return gf_fail(error, GF_FAILED, "%s: the PNG ends too early; get a complete copy", name);
-}
-
-/* ---- IDAT chunks ----------------------------------------------------------------------------- */
-
-enum {
-    NAME_CRC = 0x35af061e, /* CRC-32 of "IDAT" */
-    SMALL_BYTES = 8        /* below this size ISA-L takes up to twice as long as zlib */
-};
-
-static uint32_t idat_crc(uint32_t crc, const unsigned char *data, size_t size) {
-    return size < SMALL_BYTES ? (uint32_t)crc32(crc, data, (uInt)size)
-                              : crc32_gzip_refl(crc, data, size);
-}
-
-bool gf_png_idat_is(const unsigned char header[GF_PNG_CHUNK_HEADER]) {
-    return memcmp(header + 4, "IDAT", 4) == 0 && header[0] < 0x80;
-}
-
-void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
-                       const unsigned char header[GF_PNG_CHUNK_HEADER]) {
-    /* header may be idat->header. */
-    *idat = (gf_png_idat){.input = input, .remaining = gf_big32(header), .crc = NAME_CRC};
-}
-
-/* Check the CRC of a chunk and read the header of the next one. */
-static gf_status idat_next_chunk(gf_png_idat *idat, gf_error *error) {
-    unsigned char end[4 + GF_PNG_CHUNK_HEADER];
-    size_t got;
-    gf_status status = gf_input_read(idat->input, end, sizeof end, &got, error);
-    if (status)
-        return status;
-    if (got >= 4 && gf_big32(end) != idat->crc)
-        return gf_png_fail_damaged(error, idat->input->name, "IDAT: CRC error");
-    if (got < sizeof end)
-        return gf_png_fail_short(error, idat->input->name);
-    memcpy(idat->header, end + 4, sizeof idat->header);
-    /* libpng rejects invalid chunk headers. */
-    idat->ended = !gf_png_idat_is(idat->header);
-    if (!idat->ended)
-        gf_png_idat_start(idat, idat->input, idat->header);
-    return GF_OK;
-}
-
-gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
-                           gf_error *error) {
-    unsigned char *bytes = data;
-    *got = 0;
-    while (*got < size && !idat->ended) {
-        const size_t capacity = size - *got;
-        const size_t wanted = capacity < idat->remaining ? capacity : idat->remaining;
-        size_t received;
-        gf_status status = gf_input_read(idat->input, bytes + *got, wanted, &received, error);
-        *got += received;
-        if (!status && received < wanted)
-            return gf_png_fail_short(error, idat->input->name);
-        if (status)
-            return status;
-        idat->crc = idat_crc(idat->crc, bytes + *got - wanted, wanted);
-        idat->remaining -= (uint32_t)wanted;
-        if (idat->remaining == 0 && (status = idat_next_chunk(idat, error)))
-            return status;
-    }
-    return GF_OK;
-}
+#include "io/png_parallel.h"
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
@@ -95,16 +23,15 @@ enum {
 };
 
 struct gf_png_inflate {
-    gf_png_idat idat;
-    size_t row;         /* bytes of a filtered row, with its filter type byte */
-    unsigned char *out; /* `capacity` bytes; [begin, end) is not yet returned */
+    gf_png_stream stream;
+    gf_png_image image;
+    gf_png_parallel *parallel; /* decodes with several threads; NULL: the following does */
+    size_t row;                /* bytes of a filtered row, with its filter type byte */
+    unsigned char *out;        /* `capacity` bytes; [begin, end) is not yet returned */
     size_t capacity, begin, end;
-    size_t summed;            /* output that adler covers */
-    uint32_t adler;           /* of all output */
-    bool ended;               /* the checksum has been read */
-    gf_inflate_result damage; /* error after the output; 0: none */
-    gf_error unread;          /* error after the input; status GF_OK: none */
-    gf_inflate inflate;       /* large; this and the following are not cleared */
+    size_t summed;      /* output that adler covers */
+    uint32_t adler;     /* of all output */
+    gf_inflate inflate; /* large; this and the following are not cleared */
     unsigned char in[IN_BYTES + IN_PADDING];
 };
 
@@ -114,40 +41,56 @@ bool gf_png_inflate_supports(const unsigned char head[2]) {
            (head[1] & dictionary) == 0;
 }
 
-gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_inflate **opened,
-                              gf_error *error) {
+gf_status gf_png_inflate_open(const gf_png_idat *idat, const gf_png_image *image,
+                              gf_png_inflate **opened, gf_error *error) {
     gf_png_inflate *rows = malloc(sizeof *rows);
     *opened = NULL;
     if (!rows)
         return gf_fail_memory(error, idat->input->name, sizeof *rows, "a decoder");
     memset(rows, 0, offsetof(gf_png_inflate, inflate));
-    rows->idat = *idat;
-    rows->row = row_bytes + 1;
-    rows->capacity = GF_INFLATE_WINDOW + GF_INFLATE_RESERVE +
-                     (MIN_ROWS * rows->row < OUT_BYTES ? OUT_BYTES : MIN_ROWS * rows->row);
-    rows->adler = 1;
-    gf_inflate_start(&rows->inflate, gf_isa_best());
-    gf_inflate_set_input(&rows->inflate, rows->in, 0, rows->in, false);
-    rows->out = malloc(rows->capacity);
-    if (!rows->out) {
-        gf_png_inflate_close(rows);
-        return gf_fail_memory(error, idat->input->name, row_bytes, "a row");
-    }
+    rows->stream.idat = *idat;
+    rows->image = *image;
+    rows->row = image->row_bytes + 1;
     *opened = rows;
     return GF_OK;
 }
 
+/* Before the first row: start the threads, or allocate what one thread needs. */
+static gf_status inflate_start(gf_png_inflate *rows, gf_error *error) {
+    if (rows->parallel || rows->out)
+        return GF_OK;
+    if (rows->image.threads > 1)
+        rows->parallel = gf_png_parallel_open(&rows->stream, &rows->image);
+    if (rows->parallel)
+        return GF_OK;
+    rows->capacity = GF_INFLATE_WINDOW + GF_INFLATE_RESERVE +
+                     (MIN_ROWS * rows->row < OUT_BYTES ? OUT_BYTES : MIN_ROWS * rows->row);
+    rows->out = malloc(rows->capacity);
+    if (!rows->out)
+        return gf_fail_memory(error, rows->stream.idat.input->name, rows->row, "a row");
+    rows->adler = 1;
+    gf_inflate_start(&rows->inflate, gf_isa_best());
+    gf_inflate_set_input(&rows->inflate, rows->in, 0, rows->in, false);
+    return GF_OK;
+}
+
 /* Fail for damaged data. An error in a later chunk is reported instead: damage that a CRC detects
- * makes the data undecodable at a place that depends on chance. The rest of a pipe is not read. */
-static gf_status inflate_fail(gf_png_inflate *rows, const char *what, gf_error *error) {
+ * makes the data undecodable at a place that depends on chance. The rest of a pipe is not read, and
+ * an error in it that has been found by chance is not reported. truncated: the data ends there. */
+static gf_status inflate_fail(gf_png_inflate *rows, const char *what, bool truncated,
+                              gf_error *error) {
+    gf_png_stream *stream = &rows->stream;
     size_t got = 1;
-    while (!rows->unread.status && got != 0 && rows->idat.input->regular)
-        (void)gf_png_idat_read(&rows->idat, rows->in, IN_BYTES, &got, &rows->unread);
-    if (!rows->unread.status)
-        return gf_png_fail_damaged(error, rows->idat.input->name, what);
+    if (rows->parallel)
+        gf_png_parallel_stop(rows->parallel);
+    const bool read_on = stream->idat.input->regular;
+    while (!stream->unread.status && got != 0 && read_on)
+        (void)gf_png_idat_read(&stream->idat, rows->in, IN_BYTES, &got, &stream->unread);
+    if (!stream->unread.status || !(read_on || truncated))
+        return gf_png_fail_damaged(error, stream->idat.input->name, what);
     if (error)
-        *error = rows->unread;
-    return rows->unread.status;
+        *error = stream->unread;
+    return stream->unread.status;
 }
 
 /* Keep the unused input and fill the buffer as far as data is available. An error is reported when
@@ -158,9 +101,10 @@ static void inflate_read_more(gf_png_inflate *rows) {
     const size_t kept = (size_t)(rows->inflate.in_end - at);
     size_t got;
     memmove(rows->in, at, kept);
-    (void)gf_png_idat_read(&rows->idat, rows->in + kept, IN_BYTES - kept, &got, &rows->unread);
+    (void)gf_png_idat_read(&rows->stream.idat, rows->in + kept, IN_BYTES - kept, &got,
+                           &rows->stream.unread);
     gf_inflate_set_input(&rows->inflate, rows->in, bit, rows->in + kept + got,
-                         rows->idat.ended || rows->unread.status);
+                         rows->stream.idat.ended || rows->stream.unread.status);
 }
 
 /* Add the output since the last call to the checksum. */
@@ -193,18 +137,22 @@ static void inflate_check_adler(gf_png_inflate *rows) {
         at += bit != 0;
     }
     if (rows->inflate.in_end - at < 4)
-        rows->damage = GF_INFLATE_TRUNCATED;
+        rows->stream.damage = GF_INFLATE_TRUNCATED;
     else if (gf_big32(at) != rows->adler)
-        rows->damage = GF_INFLATE_INVALID_CHECKSUM;
+        rows->stream.damage = GF_INFLATE_INVALID_CHECKSUM;
     else
-        rows->ended = true;
+        rows->stream.ended = true;
 }
 
-/* Decode as far as input and output last, at most up to the end of a block. */
+/* Decode as far as input and output last, at most one block or several short ones. */
 static void inflate_step(gf_png_inflate *rows) {
     gf_inflate_out out = {
         .next = rows->out + rows->end, .end = rows->out + rows->capacity, .history = rows->out};
-    const gf_inflate_result result = gf_inflate_run(&rows->inflate, &out);
+    const unsigned char *const enough = out.next + SUM_BYTES;
+    gf_inflate_result result;
+    do {
+        result = gf_inflate_run(&rows->inflate, &out);
+    } while (!result && !rows->inflate.last && out.next < enough);
     rows->end = (size_t)(out.next - rows->out);
     if (rows->end - rows->summed >= SUM_BYTES)
         inflate_sum(rows);
@@ -213,7 +161,7 @@ static void inflate_step(gf_png_inflate *rows) {
     else if (result == GF_INFLATE_NEEDS_OUTPUT)
         inflate_make_space(rows);
     else if (result)
-        rows->damage = result;
+        rows->stream.damage = result;
     else if (rows->inflate.last)
         inflate_check_adler(rows);
 }
@@ -225,53 +173,89 @@ static gf_status inflate_report(gf_png_inflate *rows, gf_error *error) {
         [GF_INFLATE_INVALID_DISTANCE] = "IDAT: invalid distance too far back",
         [GF_INFLATE_INVALID_CHECKSUM] = "IDAT: incorrect data check",
         [GF_INFLATE_TRUNCATED] = "Not enough image data"};
-    return inflate_fail(rows, damage[rows->damage ? rows->damage : GF_INFLATE_TRUNCATED], error);
+    const gf_inflate_result result =
+        rows->stream.damage ? rows->stream.damage : GF_INFLATE_TRUNCATED;
+    return inflate_fail(rows, damage[result], rows->stream.damage == GF_INFLATE_TRUNCATED, error);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, const unsigned char **first,
-                              uint64_t *count, gf_error *error) {
+gf_status gf_png_inflate_announce(gf_png_inflate *rows, void *to, size_t stride, uint64_t count,
+                                  gf_error *error) {
+    const gf_status status = inflate_start(rows, error);
+    if (!status && rows->parallel)
+        gf_png_parallel_announce(rows->parallel, to, stride, count);
+    return status;
+}
+
+void gf_png_inflate_cancel(gf_png_inflate *rows) {
+    if (rows->parallel)
+        gf_png_parallel_stop(rows->parallel);
+}
+
+void gf_png_inflate_shrink(gf_png_inflate *rows) {
+    rows->image.threads = 1;
+}
+
+gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, gf_png_rows *decoded,
+                              gf_error *error) {
+    const gf_png_stream *stream = &rows->stream;
     const uint64_t wanted = max < MIN_ROWS ? max : MIN_ROWS;
-    while ((rows->end - rows->begin) / rows->row < wanted && !rows->damage && !rows->ended)
+    const gf_status status = inflate_start(rows, error);
+    if (status)
+        return status;
+    if (rows->parallel) {
+        gf_png_parallel_rows(rows->parallel, max, decoded);
+        return decoded->count != 0 ? GF_OK : inflate_report(rows, error);
+    }
+    while ((rows->end - rows->begin) / rows->row < wanted && !stream->damage && !stream->ended)
         inflate_step(rows);
     const uint64_t complete = (rows->end - rows->begin) / rows->row;
-    if (complete == 0)
-        return inflate_report(rows, error);
-    *first = rows->out + rows->begin;
-    *count = complete < max ? complete : max;
-    rows->begin += (size_t)*count * rows->row;
-    return GF_OK;
+    *decoded = (gf_png_rows){.first = rows->out + rows->begin,
+                             .stride = rows->row,
+                             .count = complete < max ? complete : max,
+                             .filtered = true};
+    rows->begin += (size_t)decoded->count * rows->row;
+    return decoded->count != 0 ? GF_OK : inflate_report(rows, error);
 }
 
 gf_status gf_png_inflate_fail_filter(gf_png_inflate *rows, gf_error *error) {
-    return inflate_fail(rows, "bad adaptive filter value", error);
+    return inflate_fail(rows, "bad adaptive filter value", false, error);
 }
 
 gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PNG_CHUNK_HEADER],
                                 gf_error *error) {
     size_t got = 1, surplus = rows->end - rows->begin;
     /* Skip surplus rows, as libpng does, up to a limit. */
-    while (surplus <= MAX_SURPLUS && !rows->ended && !rows->damage) {
+    if (rows->parallel)
+        surplus = gf_png_parallel_skip(rows->parallel, MAX_SURPLUS);
+    while (surplus <= MAX_SURPLUS && !rows->stream.ended && !rows->stream.damage) {
         rows->begin = rows->end;
         inflate_step(rows);
         surplus += rows->end - rows->begin;
     }
     if (surplus > MAX_SURPLUS)
-        return inflate_fail(rows, "IDAT: too much data", error);
-    if (rows->damage)
+        return inflate_fail(rows, "IDAT: too much data", false, error);
+    if (rows->stream.damage)
         return inflate_report(rows, error);
-    while (!rows->unread.status && got != 0)
-        (void)gf_png_idat_read(&rows->idat, rows->in, IN_BYTES, &got, &rows->unread);
-    memcpy(header, rows->idat.header, GF_PNG_CHUNK_HEADER);
-    if (rows->unread.status && error)
-        *error = rows->unread;
-    return rows->unread.status;
+    if (rows->parallel)
+        gf_png_parallel_stop(rows->parallel);
+    while (!rows->stream.unread.status && got != 0)
+        (void)gf_png_idat_read(&rows->stream.idat, rows->in, IN_BYTES, &got, &rows->stream.unread);
+    memcpy(header, rows->stream.idat.header, GF_PNG_CHUNK_HEADER);
+    if (rows->stream.unread.status && error)
+        *error = rows->stream.unread;
+    return rows->stream.unread.status;
+}
+
+double gf_png_inflate_busy(const gf_png_inflate *rows) {
+    return rows->parallel ? gf_png_parallel_busy(rows->parallel) : 0;
 }
 
 void gf_png_inflate_close(gf_png_inflate *rows) {
     if (!rows)
         return;
+    gf_png_parallel_close(rows->parallel);
     free(rows->out);
     free(rows);
 }

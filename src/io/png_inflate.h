@@ -9,46 +9,55 @@
 #define GF_PNG_INFLATE_H
 
 #include "io/inflate.h"
-#include "io/input.h"
+#include "io/png_idat.h"
 
-/* Compressed data of a PNG: the contents of consecutive IDAT chunks. */
+/* Properties of an image that the decoder needs. */
+typedef struct gf_png_image {
+    size_t row_bytes;    /* a row without its filter type byte */
+    uint64_t height;     /* rows */
+    uint64_t file_bytes; /* compressed bytes, or slightly more; 0: unknown */
+    uint32_t unit;       /* bytes per pixel: 1, 2, 3, 4, 6 or 8; 1 for pixels below one byte */
+    uint32_t threads;    /* maximum number of threads */
+    uint64_t max_memory; /* maximum bytes of the buffers of several threads */
+    size_t segment;      /* as gf_limits.segment */
+} gf_png_image;
 
-#define GF_PNG_CHUNK_HEADER 8 /* bytes: length and chunk type */
+/* State of the zlib stream, for one and for several threads. */
+typedef struct gf_png_stream {
+    gf_png_idat idat;
+    bool ended;               /* the checksum after the last block is correct */
+    gf_inflate_result damage; /* error after the output; 0: none */
+    gf_error unread;          /* error after the input; status GF_OK: none */
+} gf_png_stream;
 
-typedef struct gf_png_idat {
-    gf_input *input;                           /* borrowed */
-    uint32_t remaining;                        /* unread bytes of the current chunk */
-    uint32_t crc;                              /* CRC-32 of the chunk type and the data read */
-    bool ended;                                /* a chunk of another type follows */
-    unsigned char header[GF_PNG_CHUNK_HEADER]; /* its header */
-} gf_png_idat;
-
-/* Return true for the header of an IDAT chunk with a valid length. */
-bool gf_png_idat_is(const unsigned char header[GF_PNG_CHUNK_HEADER]);
-
-/* Start at the data of the first IDAT chunk, whose header has been read. */
-void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
-                       const unsigned char header[GF_PNG_CHUNK_HEADER]);
-
-/* Read up to size bytes, across chunks, and check the CRC at the end of each chunk. *got is less
- * than size only if another type of chunk follows, whose header has then been read, or after an
- * error: it then counts the bytes before the error. */
-gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
-                           gf_error *error);
+/* Decoded rows. Filtered ones begin with their filter type byte. */
+typedef struct gf_png_rows {
+    const unsigned char *first;
+    size_t stride;
+    uint64_t count;
+    bool filtered;
+} gf_png_rows;
 
 typedef struct gf_png_inflate gf_png_inflate;
 
 /* Return true if this decoder supports the stream. head: the first two bytes, the zlib header. */
 bool gf_png_inflate_supports(const unsigned char head[2]);
 
-/* Start after the zlib header, read from *idat. row_bytes: a row without its filter type byte. */
-gf_status gf_png_inflate_open(const gf_png_idat *idat, size_t row_bytes, gf_png_inflate **opened,
-                              gf_error *error);
+/* Start after the zlib header, read from *idat. */
+gf_status gf_png_inflate_open(const gf_png_idat *idat, const gf_png_image *image,
+                              gf_png_inflate **opened, gf_error *error);
 
-/* Decode the next rows, at least 1 and at most max, of 1 + row_bytes bytes each. They are
- * contiguous and valid until the next call. */
-gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, const unsigned char **first,
-                              uint64_t *count, gf_error *error);
+/* As gf_source_ops.announce and cancel, for images whose samples are not expanded. */
+gf_status gf_png_inflate_announce(gf_png_inflate *rows, void *to, size_t stride, uint64_t count,
+                                  gf_error *error);
+void gf_png_inflate_cancel(gf_png_inflate *rows);
+
+/* Before the first row: decode with one thread. */
+void gf_png_inflate_shrink(gf_png_inflate *rows);
+
+/* Decode the next rows, at least 1 and at most max. They are valid until the next call. */
+gf_status gf_png_inflate_rows(gf_png_inflate *rows, uint64_t max, gf_png_rows *decoded,
+                              gf_error *error);
 
 /* Fail because a filter type byte is invalid. */
 gf_status gf_png_inflate_fail_filter(gf_png_inflate *rows, gf_error *error);
@@ -58,11 +67,11 @@ gf_status gf_png_inflate_fail_filter(gf_png_inflate *rows, gf_error *error);
 gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PNG_CHUNK_HEADER],
                                 gf_error *error);
 
+/* Return the seconds that other threads have been busy, less those that the caller has waited for
+ * them. */
+double gf_png_inflate_busy(const gf_png_inflate *rows);
+
 /* rows may be NULL. */
 void gf_png_inflate_close(gf_png_inflate *rows);
-
-/* Fail for a PNG that libpng or this decoder cannot read. */
-gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what);
-gf_status gf_png_fail_short(gf_error *error, const char *name);
 
 #endif

@@ -10,11 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/formats.h"
 #include "io/png_filter.h"
 #include "io/png_inflate.h"
+#include "io/png_parallel.h"
+
+/* The buffers of several threads take at most this share of the memory of an image. */
+enum { MEMORY_SHARE = 8 };
 
 typedef struct png_layout {
     uint64_t width;
@@ -40,6 +45,7 @@ typedef struct png_source {
     gf_png_inflate *inflate;
     const gf_png_simd *simd;
     unsigned char *above; /* previous row, unfiltered and not expanded */
+    double called;        /* seconds in calls of read */
     /* State of libpng. */
     png_structp png;
     png_infop info;
@@ -379,37 +385,62 @@ static gf_status png_read_interlaced(png_source *source, gf_error *error) {
     return status;
 }
 
-static bool png_has_invalid_filter(const unsigned char *filtered, size_t row, uint64_t rows) {
+static bool png_has_invalid_filter(const gf_png_rows *rows) {
     bool invalid = false;
-    for (uint64_t i = 0; i < rows; i++)
-        invalid |= filtered[i * row] >= GF_PNG_FILTERS;
+    for (uint64_t i = 0; i < rows->count; i++)
+        invalid |= rows->first[i * rows->stride] >= GF_PNG_FILTERS;
     return invalid;
+}
+
+/* Return the bytes from a byte to the one on which its prediction depends. */
+static uint32_t layout_unit(const png_layout *layout) {
+    const uint32_t bits = layout->channels * layout->depth;
+    return bits < 8 ? 1 : bits / 8;
+}
+
+/* Return whether stored rows are expanded rows. */
+static bool layout_is_plain(const png_layout *layout) {
+    return layout->depth == 8 && !layout->indexed && !layout->has_key;
+}
+
+/* Store decoded rows, unfiltered but not expanded. */
+static gf_status png_unfilter(png_source *source, unsigned char *out, size_t stride,
+                              const unsigned char *above, const gf_png_rows *decoded,
+                              gf_error *error) {
+    const size_t row_bytes = layout_bytes(&source->layout);
+    if (!decoded->filtered && decoded->first == out)
+        return GF_OK;
+    if (!decoded->filtered) {
+        for (uint64_t k = 0; k < decoded->count; k++)
+            memcpy(out + k * stride, decoded->first + k * decoded->stride, row_bytes);
+        return GF_OK;
+    }
+    if (png_has_invalid_filter(decoded))
+        return gf_png_inflate_fail_filter(source->inflate, error);
+    source->simd->unfilter_rows(out, stride, decoded->first, decoded->stride, above, 0, row_bytes,
+                                layout_unit(&source->layout), decoded->count);
+    return GF_OK;
 }
 
 static gf_status png_read_inflated(png_source *source, unsigned char *out, size_t stride,
                                    uint64_t rows, gf_error *error) {
     const png_layout *layout = &source->layout;
-    const size_t row_bytes = layout_bytes(layout);
-    const uint32_t bits = layout->channels * layout->depth;
-    const uint32_t unit = bits < 8 ? 1 : bits / 8;
-    const bool plain = layout->depth == 8 && !layout->indexed && !layout->has_key;
-    const unsigned char *above = source->above, *filtered;
-    uint64_t count;
-    for (uint64_t i = 0; i < rows; i += count, out += count * stride) {
-        gf_status status = gf_png_inflate_rows(source->inflate, rows - i, &filtered, &count, error);
+    const bool plain = layout_is_plain(layout);
+    const unsigned char *above = source->above;
+    gf_png_rows decoded;
+    for (uint64_t i = 0; i < rows; i += decoded.count, out += decoded.count * stride) {
+        gf_status status = gf_png_inflate_rows(source->inflate, rows - i, &decoded, error);
+        if (!status)
+            status = png_unfilter(source, out, stride, above, &decoded, error);
         if (status)
             return status;
-        if (png_has_invalid_filter(filtered, row_bytes + 1, count))
-            return gf_png_inflate_fail_filter(source->inflate, error);
-        source->simd->unfilter_rows(out, stride, filtered, row_bytes + 1, above, row_bytes, unit,
-                                    count);
-        above = out + (count - 1) * stride;
+        above = out + (decoded.count - 1) * stride;
         /* The caller may overwrite its rows after this call: copy the last one. */
-        if (!plain || i + count == rows) {
-            memcpy(source->above, above, row_bytes);
+        if (!plain || i + decoded.count == rows) {
+            memcpy(source->above, above, layout_bytes(layout));
             above = source->above;
         }
-        for (uint64_t k = 0; k < count && !plain; k++)
+        for (uint64_t k = 0; k < decoded.count && !plain; k++)
             expand_row(source, out + k * stride, out + k * stride);
     }
     return GF_OK;
@@ -435,17 +466,45 @@ static gf_status png_read_by_libpng(png_source *source, unsigned char *out, size
 static gf_status png_source_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                                  gf_error *error) {
     png_source *source = (png_source *)base;
-    return source->inflate ? png_read_inflated(source, dst, stride, rows, error)
-                           : png_read_by_libpng(source, dst, stride, rows, error);
+    const double start = gf_now();
+    const gf_status status = source->inflate ? png_read_inflated(source, dst, stride, rows, error)
+                                             : png_read_by_libpng(source, dst, stride, rows, error);
+    source->called += gf_now() - start;
+    return status;
+}
+
+static gf_status png_source_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                                     gf_error *error) {
+    png_source *source = (png_source *)base;
+    return source->inflate && layout_is_plain(&source->layout)
+               ? gf_png_inflate_announce(source->inflate, dst, stride, rows, error)
+               : GF_OK;
+}
+
+static void png_source_cancel(gf_source *base) {
+    png_source *source = (png_source *)base;
+    if (source->inflate)
+        gf_png_inflate_cancel(source->inflate);
+}
+
+static void png_source_shrink(gf_source *base) {
+    png_source *source = (png_source *)base;
+    if (source->inflate)
+        gf_png_inflate_shrink(source->inflate);
+    base->threads = 0;
+    base->memory = 0;
 }
 
 static gf_status png_source_finish(gf_source *base, gf_error *error) {
     png_source *source = (png_source *)base;
     unsigned char header[GF_PNG_CHUNK_HEADER];
     if (source->inflate) {
+        const double start = gf_now();
         gf_status status = gf_png_inflate_finish(source->inflate, header, error);
         if (status)
             return status;
+        base->busy_seconds =
+            gf_png_inflate_busy(source->inflate) + source->called + gf_now() - start;
         reader_push_back(source, header, sizeof header);
     }
     gf_status status = reader_end(source, source->inflate, error);
@@ -455,9 +514,9 @@ static gf_status png_source_finish(gf_source *base, gf_error *error) {
 
 static void png_source_close(gf_source *base) {
     png_source *source = (png_source *)base;
+    gf_png_inflate_close(source->inflate); /* before the input, which its threads read */
     gf_input_close(&source->input);
     png_destroy_read_struct(&source->png, &source->info, NULL);
-    gf_png_inflate_close(source->inflate);
     gf_metadata_clear(&source->base.metadata);
     free(source->raw);
     free(source->above);
@@ -553,7 +612,18 @@ static gf_status png_start_pixels(png_source *source, gf_error *error) {
     source->above = calloc(1, row_bytes);
     if (!source->above)
         return gf_fail_memory(error, source->input.name, row_bytes, "a row");
-    return gf_png_inflate_open(&idat, row_bytes, &source->inflate, error);
+    const gf_input *input = &source->input;
+    const bool known = input->regular && input->size > input->offset;
+    gf_png_image image = {.row_bytes = row_bytes,
+                          .file_bytes = known ? input->size - input->offset : 0,
+                          .height = source->base.format.height,
+                          .unit = layout_unit(&source->layout),
+                          .threads = source->limits.threads,
+                          .max_memory = source->limits.max_memory / MEMORY_SHARE,
+                          .segment = source->limits.segment};
+    image.threads = gf_png_parallel_threads(&image, &source->base.memory);
+    source->base.threads = image.threads > 1 ? image.threads : 0;
+    return gf_png_inflate_open(&idat, &image, &source->inflate, error);
 }
 
 static gf_status png_open_image(png_source *source, gf_error *error) {
@@ -585,7 +655,12 @@ static gf_status png_open_image(png_source *source, gf_error *error) {
 
 gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
-    static const gf_source_ops ops = {png_source_read, png_source_finish, png_source_close, NULL};
+    static const gf_source_ops ops = {.read = png_source_read,
+                                      .finish = png_source_finish,
+                                      .close = png_source_close,
+                                      .announce = png_source_announce,
+                                      .cancel = png_source_cancel,
+                                      .shrink = png_source_shrink};
     png_source *source = gf_source_new(sizeof *source, &ops, input->name, error);
     if (!source)
         return GF_FAILED;

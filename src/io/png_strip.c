@@ -9,15 +9,14 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Target bytes per strip: few enough for the cache of a core, and for many cores to share a small
- * image; enough that the block header (about 100 bytes) does not matter. The efforts with zlib use
- * an eighth of the image, within limits: larger strips compress better and take longer. */
-enum { STRIP_BYTES = 1 << 18, MAX_STRIP_BYTES = 1 << 21, PARTS = 8 };
+/* The efforts with zlib use strips of an eighth of the image, within limits: larger strips compress
+ * better and take longer. */
+enum { MAX_STRIP_BYTES = 1 << 21, PARTS = 8 };
 
 void gf_png_strips_init(const gf_format *format, gf_png_effort effort, gf_isa isa,
                         gf_png_strips *strips) {
     const size_t row = gf_row_bytes(format), filtered = row + 1;
-    uint64_t bytes = STRIP_BYTES;
+    uint64_t bytes = GF_PNG_STRIP_BYTES;
     if (gf_png_tries_zlib(effort))
         while (bytes < MAX_STRIP_BYTES && bytes * PARTS < filtered * format->height)
             bytes *= 2;

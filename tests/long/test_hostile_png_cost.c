@@ -1,5 +1,7 @@
 /* PNGs that are expensive to decode for their size: the reader may take at most twice libpng's
- * time. GF_HOSTILE in the environment makes them large (make hostile). */
+ * time, and several threads at most 1.5 times as long as one. GF_HOSTILE in the environment makes
+ * them large (make hostile). */
+#include "core/thread.h"
 #include "hostile.h"
 
 enum { ROW = 1000, ROWS_OF_UNIT = 125 }; /* bytes per row; units whose output is whole rows */
@@ -162,9 +164,141 @@ static void expensive_streams_take_at_most_twice_the_time_of_libpng(void **state
     }
 }
 
+/* ---- streams that waste the time of several threads ------------------------------------------ */
+
+enum { WASTE_ROW = 1 << 19 };
+
+/* Fill with dynamic blocks of 12 bytes, which contain no output: 257 literals and one distance. */
+static void fill_with_blocks(unsigned char *to, size_t n) {
+    static bits unit;
+    memset(&unit, 0, sizeof unit);
+    for (size_t block = 0; block < 8; block++) {
+        put_bits(&unit, 4, 3);
+        put_bits(&unit, 0, 10);
+        put_bits(&unit, 14, 4);
+        for (int i = 0; i < 18; i++) /* lengths: 18 has one bit; 0 and 1 have two */
+            put_bits(&unit, i == 2 ? 1 : i == 3 || i == 17 ? 2 : 0, 3);
+        put_bits(&unit, 0, 1); /* 138 unused symbols */
+        put_bits(&unit, 138 - 11, 7);
+        put_bits(&unit, 0, 1); /* 118 */
+        put_bits(&unit, 118 - 11, 7);
+        put_bits(&unit, 3, 2); /* the end of the block has one bit */
+        put_bits(&unit, 1, 2);
+        put_bits(&unit, 0, 1);
+    }
+    for (size_t i = 0; i < n; i++)
+        to[i] = unit.bytes[i % (unit.count / 8)];
+}
+
+/* Literals in one block with fixed codes: a search finds nothing. */
+static void fill_with_noise(unsigned char *to, size_t n) {
+    test_random random = {9};
+
+    for (size_t i = 0; i < n; i++)
+        to[i] = (unsigned char)test_below(&random, 144);
+}
+
+/* As before, with the end of an empty stored block after each 10,000 bytes. */
+static void fill_with_ends(unsigned char *to, size_t n) {
+    fill_with_blocks(to, n);
+    for (size_t i = 10000; i + 4 < n; i += 10000)
+        memcpy(to + i - 4, "\0\0\xff\xff", 4);
+}
+
+typedef struct waste_case {
+    const char *what;
+    void (*fill)(unsigned char *to, size_t n);
+    int level, strategy; /* of zlib */
+} waste_case;
+
+static png_bytes wasteful_file(const waste_case *c, size_t rows) {
+    const size_t n = rows * (WASTE_ROW + 1), max = n + n / 8 + 1000;
+    const uint32_t sizes[] = {WASTE_ROW, (uint32_t)rows};
+    unsigned char header[13] = {[8] = 8}, *raw = malloc(n), *packed = malloc(max);
+    png_bytes file = {0};
+
+    assert_non_null(raw);
+    assert_non_null(packed);
+    c->fill(raw, n);
+    for (size_t r = 0; r < rows; r++)
+        raw[r * (WASTE_ROW + 1)] = 0;
+    z_stream zlib = {.next_in = raw, .avail_in = (uInt)n, .next_out = packed};
+    zlib.avail_out = (uInt)max;
+    assert_int_equal(deflateInit2(&zlib, c->level, Z_DEFLATED, 15, 9, c->strategy), Z_OK);
+    assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+    const size_t size = max - zlib.avail_out;
+    (void)deflateEnd(&zlib);
+    for (int i = 0; i < 8; i++)
+        header[i] = (unsigned char)(sizes[i / 4] >> (24 - i % 4 * 8));
+    png_put_signature(&file);
+    png_put_chunk(&file, "IHDR", header, sizeof header, false);
+    for (size_t at = 0, end = 4; at < size; at = end, end += 4) {
+        while (end < size && memcmp(packed + end - 4, "\0\0\xff\xff", 4) != 0)
+            end++;
+        end = end < size ? end : size;
+        png_put_chunk(&file, "IDAT", packed + at, end - at, false);
+    }
+    png_put_chunk(&file, "IEND", NULL, 0, false);
+    free(raw);
+    free(packed);
+    return file;
+}
+
+static double wall_seconds(void) {
+    struct timespec now;
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void several_threads_take_at_most_half_as_long_again(void **state) {
+    static const waste_case cases[] = {
+        {"false starts in stored blocks", fill_with_blocks, 0, Z_DEFAULT_STRATEGY},
+        {"false starts in fixed blocks", fill_with_blocks, 9, Z_FIXED},
+        {"no starts", fill_with_noise, 9, Z_FIXED},
+        {"false ends of stored blocks", fill_with_ends, 0, Z_DEFAULT_STRATEGY},
+        {"many small blocks", fill_with_noise, 1, Z_HUFFMAN_ONLY},
+    };
+    const size_t rows = hostile_all() ? 128 : 32;
+    const uint32_t cores = gf_cpu_count(), most = cores < 8 ? cores : 8;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        png_bytes file = wasteful_file(&cases[i], rows);
+        outcome first = {0};
+        double one = 0;
+        for (uint32_t threads = 1; threads <= most; threads++) {
+            const gf_limits given = {.threads = threads};
+            double min = 1e9;
+            for (int k = 0; k < 5; k++) {
+                const double start = wall_seconds();
+                outcome got = load(&file, file.size, &given, gf_png_source_open, 1);
+                const double seconds = wall_seconds() - start;
+                min = seconds < min ? seconds : min;
+                assert_int_equal(got.error.status, GF_OK);
+                if (!first.pixels) {
+                    first = got;
+                    continue;
+                }
+                assert_true(same_image(&first, &got));
+                clear(&got);
+            }
+            one = threads == 1 ? min : one;
+            print_message("%s, %u threads: %.1f ms, %.2f\n", cases[i].what, threads, min * 1e3,
+                          min / one);
+            /* 5 ms of tolerance, because the machine may be busy. */
+            if (min > 1.5 * one + 0.005)
+                fail_msg("%s, %u threads: %.1f ms, one: %.1f ms", cases[i].what, threads, min * 1e3,
+                         one * 1e3);
+        }
+        clear(&first);
+        free(file.data);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expensive_streams_take_at_most_twice_the_time_of_libpng),
+        cmocka_unit_test(several_threads_take_at_most_half_as_long_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

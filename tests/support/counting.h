@@ -71,7 +71,7 @@ static inline gf_status write_rows(gf_sink *base, const void *src, size_t stride
     return GF_OK;
 }
 
-static const gf_source_ops source_ops = {read_rows, finish_source, NULL, NULL};
+static const gf_source_ops source_ops = {.read = read_rows, .finish = finish_source};
 static const gf_sink_ops sink_ops = {write_rows, NULL, NULL};
 
 #define NEVER UINT64_MAX

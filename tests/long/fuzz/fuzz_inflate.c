@@ -1,7 +1,8 @@
-/* The rows in IDAT chunks, decoded by our reader and by zlib. The first bytes give the length of
- * rows and the size of chunks; the rest is the stream. */
+/* The rows in IDAT chunks, decoded by our reader, with one thread and with several, and by zlib.
+ * The first bytes give the length of rows and the size of chunks; the rest is the stream. */
 #include "fuzz.h"
 
+#include "io/png_filter.h"
 #include "io/png_inflate.h"
 
 enum { MAX_ROWS = 1 << 13 };
@@ -21,34 +22,37 @@ static png_bytes in_chunks(const fuzz_bytes *stream, size_t piece) {
 typedef struct rows {
     gf_error error;
     unsigned char bytes[MAX_ROWS];
-    size_t size; /* bytes that were read before a failure */
+    size_t size;  /* bytes that were read before a failure */
+    bool stopped; /* at an invalid filter type */
 } rows;
 
-static void read_ours(const png_bytes *file, size_t row, size_t count, rows *got) {
+static void read_ours(const png_bytes *file, const gf_png_image *image, rows *got) {
+    const size_t row = image->row_bytes + 1;
     gf_input input = {.name = strdup("x"), .file = fmemopen(file->data, file->size, "rb")};
     unsigned char header[GF_PNG_CHUNK_HEADER], head[2];
-    const unsigned char *bytes;
     gf_png_inflate *inflate = NULL;
+    gf_png_rows decoded;
     gf_png_idat idat;
     size_t used;
-    uint64_t one;
 
     got->error = (gf_error){0};
     got->size = 0;
+    got->stopped = false;
     if (input.file == NULL ||
         gf_input_read(&input, header, sizeof header, &used, &got->error) != GF_OK)
         abort();
     gf_png_idat_start(&idat, &input, header);
     if (gf_png_idat_read(&idat, head, sizeof head, &used, &got->error) == GF_OK &&
-        gf_png_inflate_open(&idat, row - 1, &inflate, &got->error) == GF_OK) {
-        for (size_t i = 0; i < count; i++, got->size += row) {
-            if (gf_png_inflate_rows(inflate, 1, &bytes, &one, &got->error) != GF_OK)
+        gf_png_inflate_open(&idat, image, &inflate, &got->error) == GF_OK) {
+        for (size_t i = 0; i < image->height && !got->stopped; i++, got->size += row) {
+            if (gf_png_inflate_rows(inflate, 1, &decoded, &got->error) != GF_OK)
                 break;
-            memcpy(got->bytes + got->size, bytes, row);
+            memcpy(got->bytes + got->size, decoded.first, row);
+            got->stopped = image->threads > 1 && got->bytes[got->size] >= GF_PNG_FILTERS;
         }
-        if (got->error.status == GF_OK)
+        if (got->error.status == GF_OK && !got->stopped)
             (void)gf_png_inflate_finish(inflate, header, &got->error);
-        if (got->error.status == GF_OK)
+        if (got->error.status == GF_OK && !got->stopped)
             FUZZ_CHECK(memcmp(header + 4, "IEND", 4) == 0,
                        "the input is not at the end of the chunks");
     }
@@ -82,7 +86,7 @@ static int read_by_zlib(const fuzz_bytes *stream, unsigned char *back, size_t ma
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static unsigned char back[MAX_ROWS];
-    static rows ours;
+    static rows ours, parallel;
     fuzz_bytes bytes = {data, size};
     const size_t row = 1 + fuzz_below(&bytes, 300), count = 1 + fuzz_byte(&bytes) % 24;
     const size_t piece = 3 + fuzz_below(&bytes, 3000);
@@ -92,8 +96,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (bytes.size < 3 || !gf_png_inflate_supports(bytes.data))
         return 0;
     png_bytes file = in_chunks(&bytes, piece);
-    read_ours(&file, row, count, &ours);
+    /* With fewer than four threads, rows are returned as they are stored. */
+    gf_png_image image = {
+        .row_bytes = row - 1, .height = count, .unit = 1, .threads = 1, .segment = 512};
+    read_ours(&file, &image, &ours);
+    image.threads = 3;
+    read_ours(&file, &image, &parallel);
     free(file.data);
+    FUZZ_CHECK(parallel.stopped ||
+                   (parallel.size == ours.size && parallel.error.status == ours.error.status &&
+                    strcmp(parallel.error.message, ours.error.message) == 0),
+               "several threads: %s; one: %s", parallel.error.message, ours.error.message);
+    FUZZ_CHECK(parallel.size <= ours.size && memcmp(parallel.bytes, ours.bytes, parallel.size) == 0,
+               "several threads: other rows");
     const int zlib = read_by_zlib(&bytes, back, row * count, &got, &why);
     const bool valid = zlib == Z_STREAM_END && got == row * count;
     if (ours.error.status == GF_OK)

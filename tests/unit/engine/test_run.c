@@ -224,6 +224,33 @@ static void held_images_count_against_memory(void **state) {
     assert_int_equal(normalize(true, 1200000, &error), GF_OK);
 }
 
+/* A PNG of 6,000,000 bytes that two threads decode, with 14 MB of memory if there is enough. */
+static void decoding_threads_need_no_memory(void **state) {
+    const gf_format format = {3000, 2000, 1, GF_U8};
+    const gf_limits limits = {.threads = 2};
+    unsigned char *pixels = malloc(3000 * 2000);
+    test_random random = {1};
+    gf_error error = {0};
+    gf_source *source;
+
+    (void)state;
+    assert_non_null(pixels);
+    for (size_t i = 0; i < 3000 * 2000; i++)
+        pixels[i] = (unsigned char)test_below(&random, 256);
+    assert_int_equal(save_image(in_directory("in.png"), &format, pixels, NULL, NULL, 100, &error),
+                     GF_OK);
+    free(pixels);
+    assert_int_equal(gf_source_open(in_directory("in.png"), &limits, &source, &error), GF_OK);
+    assert_int_equal(source->threads, 2);
+    assert_in_range(source->memory, 10000000, 20000000);
+    source->ops->close(source);
+    assert_int_equal(rename(in_directory("in.png"), in_directory("in.pgm")), 0);
+    for (uint64_t memory = 7000000; memory < 60000000; memory += 3000000)
+        for (int piped = 0; piped < 2; piped++)
+            if (normalize(piped != 0, memory, &error) != GF_OK)
+                fail_msg("%lu bytes: %s", (unsigned long)memory, error.message);
+}
+
 /* 10000 samples of 9 bytes each. */
 static void held_samples_get_half_of_the_rest(void **state) {
     static const char held[] = "are kept in memory until the end";
@@ -407,6 +434,7 @@ int main(void) {
         cmocka_unit_test_teardown(keeps_all_files_if_one_output_fails, empty_directory),
         cmocka_unit_test_teardown(rejects_one_file_for_two_outputs, empty_directory),
         cmocka_unit_test_teardown(held_images_count_against_memory, empty_directory),
+        cmocka_unit_test_teardown(decoding_threads_need_no_memory, empty_directory),
         cmocka_unit_test_teardown(held_samples_get_half_of_the_rest, empty_directory),
         cmocka_unit_test_teardown(holds_samples_of_images_in_memory, empty_directory),
         cmocka_unit_test_teardown(detects_changed_files, empty_directory),

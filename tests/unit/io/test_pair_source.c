@@ -36,7 +36,8 @@ static void fake_close(gf_source *base) {
 }
 
 static fake_source new_fake(gf_format format) {
-    static const gf_source_ops ops = {fake_read, fake_finish, fake_close, NULL};
+    static const gf_source_ops ops = {
+        .read = fake_read, .finish = fake_finish, .close = fake_close};
     fake_source fake = {.base = {.ops = &ops, .format = format, .cost = 1.5}};
 
     gf_metadata_init(&fake.base.metadata);

@@ -49,7 +49,7 @@ static void golden_equals_values_by_hand(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned char out[6];
-        gf_png_unfilter_golden(out, rows[i].in, rows[i].above, 6, rows[i].unit, rows[i].filter);
+        gf_png_unfilter_golden(out, rows[i].in, rows[i].above, 0, 6, rows[i].unit, rows[i].filter);
         for (int j = 0; j < 6; j++)
             if (out[j] != rows[i].out[j])
                 fail_msg("row %zu byte %d: %d, not %d", i, j, out[j], rows[i].out[j]);
@@ -86,8 +86,15 @@ static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, tes
             in.bytes[i] = (unsigned char)(in.bytes[i] % 5 - 2);
             above.bytes[i] = (unsigned char)(i / unit + above.bytes[i] % 3);
         }
-    gf_png_unfilter_golden(wanted, in.bytes, above.bytes, bytes, unit, filter);
-    gf_png_simd_of(isa)->unfilter(out.bytes, in.bytes, above.bytes, bytes, unit, filter);
+    /* In two parts: the second one continues after any pixel. */
+    const size_t part = (size_t)test_below(random, pixels + 1) * unit;
+    gf_png_unfilter_row *unfilter = gf_png_simd_of(isa)->unfilter;
+    gf_png_unfilter_golden(wanted, in.bytes, above.bytes, 0, bytes, unit, filter);
+    unfilter(out.bytes, in.bytes, above.bytes, 0, part, unit, filter);
+    if (!test_painted(out.bytes + part, out.memory + bytes + 2 * TEST_MARGIN))
+        fail_msg("level %d: %zu pixels of %u bytes, filter %u", (int)isa, part / unit, unit,
+                 filter);
+    unfilter(out.bytes, in.bytes, above.bytes, part, bytes, unit, filter);
     if (memcmp(out.bytes, wanted, bytes) != 0 || !test_painted(out.memory, out.bytes) ||
         !test_painted(out.bytes + bytes, out.memory + bytes + 2 * TEST_MARGIN))
         fail_msg("level %d: %zu pixels of %u bytes, filter %u", (int)isa, pixels, unit, filter);
@@ -141,11 +148,16 @@ static void check_rows(gf_isa isa, size_t pixels, uint32_t unit, uint64_t rows,
         filtered[0] = choose_filter(random, kind);
         for (size_t i = 1; i <= bytes && kind < 3; i++)
             filtered[i] = (unsigned char)(filtered[i] % 9 - 4);
-        gf_png_unfilter_golden(to, filtered + 1, last, bytes, unit, filtered[0]);
+        gf_png_unfilter_golden(to, filtered + 1, last, 0, bytes, unit, filtered[0]);
         last = to;
     }
-    gf_png_simd_of(isa)->unfilter_rows(out.bytes, out_stride, in.bytes, in_stride, above.bytes,
-                                       bytes, unit, rows);
+    /* In up to three blocks of columns. */
+    for (size_t from = 0, to; from < bytes; from = to) {
+        to = from + (1 + (size_t)test_below(random, pixels)) * unit;
+        to = from >= bytes / 2 || to > bytes ? bytes : to;
+        gf_png_simd_of(isa)->unfilter_rows(out.bytes, out_stride, in.bytes, in_stride, above.bytes,
+                                           from, to, unit, rows);
+    }
     /* The margins between rows are compared, too. */
     if (memcmp(out.bytes, wanted, out_stride * rows) != 0 || !test_painted(out.memory, out.bytes) ||
         !test_painted(out.bytes + out_stride * rows,
@@ -194,7 +206,7 @@ static void paeth_of_every_neighbourhood(void **state) {
                         above[i] = (unsigned char)corner;
                         above[8 + i] = (unsigned char)up;
                     }
-                    row(out, in, above, 16, 8, GF_PNG_PAETH);
+                    row(out, in, above, 0, 16, 8, GF_PNG_PAETH);
                     for (int i = 0; i < 8; i++)
                         if (out[i] != left + i || out[8 + i] != paeth(left + i, up, corner))
                             fail_msg("level %d: left %d, up %d, corner %d", isa, left + i, up,
