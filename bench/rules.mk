@@ -4,6 +4,10 @@ $(BUILD)/codec: $(OBJ)/bench/codec.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/bench-decode: $(OBJ)/bench/decode.o $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
 $(BUILD)/timed: $(OBJ)/bench/timed.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^
@@ -45,4 +49,7 @@ bench-device: $(if $(NVCC),$(BUILD)/bench-device) ## Time calls on images in dev
 bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program from PNG to PNG; compare with vips, ImageMagick and ffmpeg (BENCH="--quick")
 	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
 
-.PHONY: bench bench-cuda bench-device bench-e2e
+bench-decode: $(BUILD)/bench-decode ## Time the decoding of PNGs with one and with several threads; compare with libpng (BENCH="FILE.png...")
+	@$(BUILD)/bench-decode $(BENCH)
+
+.PHONY: bench bench-decode bench-cuda bench-device bench-e2e
