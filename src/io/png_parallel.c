@@ -838,6 +838,10 @@ double gf_png_parallel_busy(const gf_png_parallel *parallel) {
     return parallel->busy - parallel->waited;
 }
 
+uint64_t gf_png_parallel_accepted(const gf_png_parallel *parallel) {
+    return parallel->used;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Release the destinations of returned rows. Called with the lock held. */

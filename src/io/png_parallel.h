@@ -34,6 +34,10 @@ void gf_png_parallel_stop(gf_png_parallel *parallel);
  * for them. */
 double gf_png_parallel_busy(const gf_png_parallel *parallel);
 
+/* Return the bytes of output that were decoded without history and accepted, plus some per block.
+ * For tests. */
+uint64_t gf_png_parallel_accepted(const gf_png_parallel *parallel);
+
 /* parallel may be NULL. */
 void gf_png_parallel_close(gf_png_parallel *parallel);
 

@@ -411,6 +411,48 @@ static void own_files(void **state) {
     }
 }
 
+/* Every segment of a file of our encoder starts exactly, and is decoded without history. */
+static void segments_of_our_files_are_accepted(void **state) {
+    enum { WIDTH = 3000, HEIGHT = 2000 };
+    const gf_file_options options = {.force = true};
+    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
+    const gf_png_image image = {.row_bytes = WIDTH, .height = HEIGHT, .unit = 1, .threads = 3};
+    unsigned char *pixels = malloc(WIDTH * HEIGHT), header[8], head[2];
+    test_random random = {5};
+    gf_png_stream stream = {0};
+    gf_png_rows rows;
+    gf_error error;
+    uint64_t y = 0;
+    size_t got;
+
+    (void)state;
+    assert_non_null(pixels);
+    for (size_t i = 0; i < (size_t)WIDTH * HEIGHT; i++)
+        pixels[i] = (unsigned char)(i % WIDTH / 20 + test_below(&random, 30));
+    assert_int_equal(
+        save_image(in_directory("own.png"), &format, pixels, NULL, &options, 100, &error), GF_OK);
+    free(pixels);
+    gf_input input = {.name = strdup("own.png"), .file = fopen(in_directory("own.png"), "rb")};
+    assert_non_null(input.file);
+    assert_int_equal(fseek(input.file, 8, SEEK_SET), 0);
+    while (fread(header, 1, 8, input.file) == 8 && !gf_png_idat_is(header))
+        assert_int_equal(fseek(input.file, (long)get32(header) + 4, SEEK_CUR), 0);
+    gf_png_idat_start(&stream.idat, &input, header);
+    assert_int_equal(gf_png_idat_read(&stream.idat, head, 2, &got, &error), GF_OK);
+    gf_png_parallel *parallel = gf_png_parallel_open(&stream, &image);
+    assert_non_null(parallel);
+    do {
+        gf_png_parallel_rows(parallel, HEIGHT, &rows);
+        y += rows.count;
+    } while (rows.count != 0);
+    assert_int_equal(y, HEIGHT);
+    gf_png_parallel_stop(parallel);
+    assert_true(stream.ended);
+    assert_true(gf_png_parallel_accepted(parallel) >= (uint64_t)(WIDTH + 1) * HEIGHT);
+    gf_png_parallel_close(parallel);
+    gf_input_close(&input);
+}
+
 /* ---- threads and memory ---------------------------------------------------------------------- */
 
 static void threads_depend_on_size_and_memory(void **state) {
@@ -447,6 +489,7 @@ int main(void) {
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(errors_behind_the_end),
         cmocka_unit_test(own_files),
+        cmocka_unit_test(segments_of_our_files_are_accepted),
         cmocka_unit_test(threads_depend_on_size_and_memory),
     };
 
