@@ -37,7 +37,7 @@ enum {
     WINDOW = GF_INFLATE_WINDOW,
     TARGET_BYTES = 1 << 19, /* default of the expected output of a segment */
     MIN_SEGMENTS = 4,       /* per thread: with fewer, more threads cost more than they gain */
-    AHEAD_BYTES = 512, /* more than GF_INFLATE_LOOKAHEAD: decoding goes on in the next segment */
+    AHEAD_BYTES = 512, /* more than GF_INFLATE_LOOKAHEAD: decoding continues in the next segment */
     IN_PADDING = 8,
     TRAILER_BYTES = 4, /* checksum after the last block; loaded with this block */
     MAX_RATIO = 10,    /* above, blocks are longer than segments; with 1, they are stored */
@@ -84,7 +84,7 @@ typedef struct segment {
     /* Input, constant until the segment is returned. */
     bool exact;        /* a block starts here */
     bool final;        /* the last segment */
-    uint64_t chunks;   /* the segment ends exactly after so many; 0: anywhere */
+    uint64_t chunks;   /* chunks up to an exact end; 0: the segment ends anywhere */
     uint64_t begin;    /* offset in the stream */
     size_t size;       /* bytes up to the next segment */
     size_t ahead;      /* bytes after them; 0: the stream ends */
@@ -619,7 +619,7 @@ static bool schedule_has_place(const gf_png_parallel *parallel, const segment *s
                destination_at(parallel, parallel->announced - 1)->end;
 }
 
-/* Return a segment of which a block of columns can be unfiltered, or NULL. A row needs this block
+/* Return a segment whose next block of columns can be unfiltered, or NULL. A row needs this block
  * of the row above, and the block to the left, whose last pixel and the one above are read. */
 static segment *schedule_find_block(const gf_png_parallel *parallel) {
     const segment *before = NULL;
@@ -864,8 +864,7 @@ void gf_png_parallel_announce(gf_png_parallel *parallel, unsigned char *to, size
     pthread_mutex_unlock(&parallel->lock);
 }
 
-/* Wait for output of the current segment, and take steps meanwhile. Return false at the end of the
- * stream. */
+/* Take steps until the current segment has output. Return false at the end of the stream. */
 static bool rows_await(gf_png_parallel *parallel) {
     gf_png_stream *stream = parallel->stream;
     pthread_mutex_lock(&parallel->lock);

@@ -15,7 +15,7 @@ enum { MAX_RAW = 1 << 18, MAX_PACKED = 2 * MAX_RAW };
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Fill with noise, runs and repetitions, of which each file has its own shares. */
+/* Fill with noise, runs and repetitions. Their shares differ from file to file. */
 static void make_raw(test_random *random, unsigned char *to, size_t n) {
     const uint64_t range = 1 + test_below(random, 256), noise = 1 + test_below(random, 12);
 
