@@ -1,7 +1,7 @@
 /* Parallel decompression of one PNG.
  *
- * The compressed data is cut into segments, which pass through four steps. Each idle thread, the
- * caller included, takes the first step that is possible:
+ * The compressed data is cut into segments, which pass through four steps. Each idle thread takes
+ * the first step that is possible:
  *
  * 1. Unfilter, in order: reconstruct rows. A row depends on the one above and on its pixels to the
  *    left. Rows are divided into blocks of columns: a thread reconstructs the first block of a
@@ -16,7 +16,8 @@
  *    finds. Matches that reach before the start copy placeholders of 16 bits. A segment ends at the
  *    first block that starts in the next one.
  *
- * With few threads, the caller reconstructs the rows: this saves a copy. */
+ * With few threads, the caller takes steps, too, and reconstructs the rows: this saves a copy. With
+ * more, it only returns rows: during a step, it would let others wait for memory. */
 #include "io/png_parallel.h"
 
 #include <assert.h>
@@ -155,6 +156,7 @@ struct gf_png_parallel {
     bool stop;        /* atomic: also read without the lock */
     bool polling;     /* a worker polls `changes` instead of waiting */
     bool caller_waits;
+    bool caller_helps; /* constant: the caller takes steps */
     bool loading, loaded_all;
     bool linking, linked_all;
     bool needs_history; /* matches reach before segments that start exactly */
@@ -619,20 +621,26 @@ static bool schedule_has_place(const gf_png_parallel *parallel, const segment *s
                destination_at(parallel, parallel->announced - 1)->end;
 }
 
-/* Return a segment whose next block of columns can be unfiltered, or NULL. A row needs this block
- * of the row above, and the block to the left, whose last pixel and the one above are read. */
-static segment *schedule_find_block(const gf_png_parallel *parallel) {
+/* Return a segment whose next block of columns can be unfiltered, or NULL: if possible, with the
+ * same block as the calling thread's last one. Each block then has its thread, and need not wait
+ * for another one to wake. A row needs this block of the row above, and the block to the left,
+ * whose last pixel and the one above are read. */
+static segment *schedule_find_block(const gf_png_parallel *parallel, uint32_t block) {
     const segment *before = NULL;
+    segment *first = NULL;
     for (uint64_t k = parallel->current; k < parallel->loaded; k++) {
         segment *s = segment_at(parallel, k);
         if (s->state == SEGMENT_LINKED && !s->unfiltering &&
-            (before ? before->blocks > s->blocks && schedule_has_place(parallel, s) : true))
-            return s;
+            (before ? before->blocks > s->blocks && schedule_has_place(parallel, s) : true)) {
+            if (s->blocks == block)
+                return s;
+            first = first ? first : s;
+        }
         if (s->state != SEGMENT_LINKED && s->state != SEGMENT_READY)
-            return NULL;
+            break;
         before = s;
     }
-    return NULL;
+    return first;
 }
 
 /* Return true if the next segment can be linked. One that does not start exactly is not decoded
@@ -647,9 +655,9 @@ static bool schedule_can_link(const gf_png_parallel *parallel) {
             (!s->exact || parallel->needs_history || !schedule_may_try(parallel)));
 }
 
-/* Find the next step and its segment. */
-static step schedule_find(const gf_png_parallel *parallel, segment **s) {
-    *s = schedule_find_block(parallel);
+/* Find the next step and its segment. block: the last one that the thread unfiltered. */
+static step schedule_find(const gf_png_parallel *parallel, uint32_t block, segment **s) {
+    *s = schedule_find_block(parallel, block);
     if (*s)
         return STEP_UNFILTER;
     *s = segment_at(parallel, parallel->linked);
@@ -683,7 +691,8 @@ static void schedule_wake(gf_png_parallel *parallel) {
     segment *s;
     if (parallel->polling)
         __atomic_store_n(&parallel->changes, parallel->changes + 1, __ATOMIC_RELAXED);
-    else if ((parallel->idle != 0 || parallel->caller_waits) && schedule_find(parallel, &s))
+    else if ((parallel->idle != 0 || (parallel->caller_waits && parallel->caller_helps)) &&
+             schedule_find(parallel, 0, &s))
         pthread_cond_signal(parallel->idle != 0 ? &parallel->changed : &parallel->ready);
 }
 
@@ -769,11 +778,12 @@ static void step_decode(gf_png_parallel *parallel, segment *s) {
     s->state = SEGMENT_DECODED;
 }
 
-/* Take a step. Return false if there is none. */
-static bool schedule_step(gf_png_parallel *parallel) {
+/* Take a step. Return false if there is none. *block: the last one that the thread unfiltered. */
+static bool schedule_step(gf_png_parallel *parallel, uint32_t *block) {
     segment *s;
-    switch (schedule_find(parallel, &s)) {
+    switch (schedule_find(parallel, *block, &s)) {
     case STEP_UNFILTER:
+        *block = s->blocks;
         step_unfilter(parallel, s);
         return true;
     case STEP_LINK:
@@ -807,10 +817,11 @@ static bool schedule_poll(gf_png_parallel *parallel) {
 static void *schedule_run(void *context) {
     gf_png_parallel *parallel = context;
     bool poll = parallel->blocks != 0;
+    uint32_t block = 0;
     pthread_mutex_lock(&parallel->lock);
     while (!parallel->stop) {
         const double start = gf_now();
-        if (schedule_step(parallel)) {
+        if (schedule_step(parallel, &block)) {
             parallel->busy += gf_now() - start;
             poll = parallel->blocks != 0;
         } else if (poll && !parallel->polling) {
@@ -864,16 +875,18 @@ void gf_png_parallel_announce(gf_png_parallel *parallel, unsigned char *to, size
     pthread_mutex_unlock(&parallel->lock);
 }
 
-/* Take steps until the current segment has output. Return false at the end of the stream. */
+/* Wait, or take steps, until the current segment has output. Return false at the end of the
+ * stream. */
 static bool rows_await(gf_png_parallel *parallel) {
     gf_png_stream *stream = parallel->stream;
+    uint32_t block = 0;
     pthread_mutex_lock(&parallel->lock);
     rows_release(parallel);
     const uint64_t k = parallel->current;
     segment *s = segment_at(parallel, k);
     while (!(k < parallel->loaded && s->state == SEGMENT_READY) &&
            !(parallel->linked_all && k >= parallel->linked))
-        if (!schedule_step(parallel)) {
+        if (!parallel->caller_helps || !schedule_step(parallel, &block)) {
             const double start = gf_now();
             parallel->caller_waits = true;
             pthread_cond_wait(&parallel->ready, &parallel->lock);
@@ -1031,10 +1044,13 @@ gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image 
         gf_png_parallel_close(parallel);
         return NULL;
     }
-    /* The caller is one of the threads. It decodes alone if no worker can be started. */
-    while (parallel->threads < threads - 1 &&
+    parallel->caller_helps = parallel->blocks == 0;
+    const uint32_t workers = threads - (parallel->caller_helps ? 1 : 0);
+    while (parallel->threads < workers &&
            gf_thread_start(&parallel->workers[parallel->threads], schedule_run, parallel) == 0)
         parallel->threads++;
+    if (parallel->threads == 0) /* the caller decodes alone */
+        parallel->caller_helps = true;
     return parallel;
 }
 
