@@ -38,8 +38,12 @@ typedef struct gf_cpu_run {
 
 #define MAX_THREADS 1024u
 #define PART_BYTES (UINT64_C(16) << 10)
-/* Estimated work of a part: waking a thread takes 5 to 10 us, in a virtual machine even longer. */
-#define PART_NS 1e5
+/* Estimated work of a part: waking a thread takes 5 to 10 us, 50 us in a virtual machine. */
+#define PART_NS 3e5
+/* Strips in the ring. With many threads, more of them wait for a thread to wake. */
+#define SLOTS 4u
+#define MORE_SLOTS 6u
+#define MANY_THREADS 8u
 /* Limit for all strips when their height is raised for a large halo. */
 #define HALO_BYTES (UINT64_C(48) << 20)
 /* Estimated work below which an image is computed in the calling thread, because waking a thread
@@ -102,12 +106,13 @@ static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
     uint64_t share = plan->in.height * gf_row_bytes(&plan->in) / 16;
     if (share < bytes)
         bytes = share > 64u << 10 ? share : 64u << 10;
-    /* A strip that shares rows with the next one keeps its slot until both are computed. */
-    const uint32_t slots = plan->halo ? 5 : 4;
+    const uint32_t slots = cpu->threads < MANY_THREADS ? SLOTS : MORE_SLOTS;
     return (gf_strip_request){.bytes = bytes,
                               .halos = 2,
                               .max = HALO_BYTES,
-                              .slots = cpu->unthreaded ? 1 : slots, /* nothing overlaps */
+                              /* Without threads, nothing overlaps. A strip that shares rows with
+                               * the next one keeps its slot until both are computed. */
+                              .slots = cpu->unthreaded ? 1 : slots + (plan->halo ? 1 : 0),
                               .pieces = cpu->threads,
                               .golden_parts = plan->golden_only ? cpu->threads : 0,
                               .extra = plan->state_bytes * cpu_count_states(cpu, plan)};
