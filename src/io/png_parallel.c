@@ -44,9 +44,11 @@ enum {
     MAX_RATIO = 10,    /* above, blocks are longer than segments; with 1, they are stored */
     MAX_THREADS = 64,
     ATTEMPTS = 4, /* positions tried per segment */
-    /* Output bytes that may be decoded in vain before any has been useful, at most a quarter of the
-     * image. */
+    /* Output bytes that may be decoded in vain before any has been useful, and limits as parts of
+     * the image. Stored blocks are decoded several times as fast. */
     ALLOWANCE_BYTES = 8 << 20,
+    PART = 4,
+    STORED_PART = 32,
     /* Output bytes that take as long to decode as searching a byte, and as building the tables of a
      * block. */
     SEARCHED_BYTES = 8,
@@ -1030,7 +1032,10 @@ gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image 
     parallel->chunk_bytes = parallel_chunk_bytes(image);
     parallel->blocks = parallel_count_blocks(image, threads);
     parallel->head = size_head(image);
-    parallel->allowance = bytes / 4 < ALLOWANCE_BYTES ? bytes / 4 : ALLOWANCE_BYTES;
+    const bool stored = image->file_bytes == 0 || image->file_bytes >= bytes; /* or unknown */
+    parallel->allowance = bytes / (stored ? STORED_PART : PART);
+    if (parallel->allowance > ALLOWANCE_BYTES)
+        parallel->allowance = ALLOWANCE_BYTES;
     parallel->next_exact = true;
     parallel->adler = 1;
     gf_inflate_finder_init(&parallel->finder);
