@@ -1,5 +1,5 @@
 /* The compressed data of a PNG: the contents of its IDAT chunks, with their CRCs checked. */
-#include "io/png_idat.h"
+#include "io/png_inflate.h"
 
 #include <isa-l/crc.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "io/bytes.h"
-#include "io/png_parallel.h"
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 

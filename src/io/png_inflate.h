@@ -9,7 +9,38 @@
 #define GF_PNG_INFLATE_H
 
 #include "io/inflate.h"
-#include "io/png_idat.h"
+#include "io/input.h"
+
+/* ---- IDAT chunks ----------------------------------------------------------------------------- */
+
+#define GF_PNG_CHUNK_HEADER 8 /* bytes: length and chunk type */
+
+typedef struct gf_png_idat {
+    gf_input *input;                           /* borrowed */
+    uint32_t remaining;                        /* unread bytes of the current chunk */
+    uint32_t crc;                              /* CRC-32 of the chunk type and the data read */
+    bool ended;                                /* a chunk of another type follows */
+    unsigned char header[GF_PNG_CHUNK_HEADER]; /* its header */
+} gf_png_idat;
+
+/* Return true for the header of an IDAT chunk with a valid length. */
+bool gf_png_idat_is(const unsigned char header[GF_PNG_CHUNK_HEADER]);
+
+/* Start at the data of the first IDAT chunk, whose header has been read. */
+void gf_png_idat_start(gf_png_idat *idat, gf_input *input,
+                       const unsigned char header[GF_PNG_CHUNK_HEADER]);
+
+/* Read up to size bytes, across chunks, and check the CRC at the end of each chunk. *got is less
+ * than size only if another type of chunk follows, whose header has then been read, or after an
+ * error: it then counts the bytes before the error. */
+gf_status gf_png_idat_read(gf_png_idat *idat, void *data, size_t size, size_t *got,
+                           gf_error *error);
+
+/* Fail for a PNG that libpng or this decoder cannot read. */
+gf_status gf_png_fail_damaged(gf_error *error, const char *name, const char *what);
+gf_status gf_png_fail_short(gf_error *error, const char *name);
+
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Properties of an image that the decoder needs. */
 typedef struct gf_png_image {
@@ -73,5 +104,45 @@ double gf_png_inflate_busy(const gf_png_inflate *rows);
 
 /* rows may be NULL. */
 void gf_png_inflate_close(gf_png_inflate *rows);
+
+/* ---- several threads ------------------------------------------------------------------------- */
+
+/* Decoder on several threads (png_parallel.c), which the functions above call. */
+typedef struct gf_png_parallel gf_png_parallel;
+
+/* Return the number of threads that decode the image; 1 if png_inflate.c is faster or the memory
+ * does not suffice. *memory receives the bytes of their buffers. */
+uint32_t gf_png_parallel_threads(const gf_png_image *image, uint64_t *memory);
+
+/* Start after the zlib header with image->threads threads, as returned above. stream and image:
+ * borrowed until close. Return NULL if out of memory. */
+gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image *image);
+
+/* Announce the memory of the next rows, as gf_source_ops.announce, for images whose samples are not
+ * expanded. Rows that have been decoded before are in other memory. */
+void gf_png_parallel_announce(gf_png_parallel *parallel, unsigned char *to, size_t stride,
+                              uint64_t rows);
+
+/* Decode the next rows, at most max. rows->count is 0 if the stream ends before: stream->damage is
+ * then set unless its checksum is correct. */
+void gf_png_parallel_rows(gf_png_parallel *parallel, uint64_t max, gf_png_rows *rows);
+
+/* Decode the rest of the stream. Return its bytes, or any number above max if there are more. */
+size_t gf_png_parallel_skip(gf_png_parallel *parallel, size_t max);
+
+/* End the threads. The input can then be read by the caller; rows that have not been returned are
+ * lost. */
+void gf_png_parallel_stop(gf_png_parallel *parallel);
+
+/* Return the seconds that the other threads have been busy, less those that the caller has waited
+ * for them. */
+double gf_png_parallel_busy(const gf_png_parallel *parallel);
+
+/* Return the bytes of output that were decoded without history and accepted, plus some per block.
+ * For tests. */
+uint64_t gf_png_parallel_accepted(const gf_png_parallel *parallel);
+
+/* parallel may be NULL. */
+void gf_png_parallel_close(gf_png_parallel *parallel);
 
 #endif

@@ -18,7 +18,7 @@
  *
  * With few threads, the caller takes steps, too, and reconstructs the rows: this saves a copy. With
  * more, it only returns rows: during a step, it would let others wait for memory. */
-#include "io/png_parallel.h"
+#include "io/png_inflate.h"
 
 #include <assert.h>
 #include <isa-l/igzip_lib.h>

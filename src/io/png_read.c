@@ -16,7 +16,6 @@
 #include "io/formats.h"
 #include "io/png_filter.h"
 #include "io/png_inflate.h"
-#include "io/png_parallel.h"
 
 /* The buffers of several threads take at most this share of the memory of an image. */
 enum { MEMORY_SHARE = 8 };

@@ -6,7 +6,6 @@
 #include "io/formats.h"
 #include "io/png_filter.h"
 #include "io/png_inflate.h"
-#include "io/png_parallel.h"
 #include "io_util.h"
 #include "png_both.h"
 #include "testing.h"
