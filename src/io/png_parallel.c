@@ -144,7 +144,7 @@ struct gf_png_parallel {
     /* Shared, protected by the lock. Segments are numbered from 0. */
     uint64_t loaded;                           /* the next segment to load */
     uint64_t taken;                            /* the next segment to decode */
-    uint64_t linked;                           /* the next segment to link */
+    uint64_t linked;                           /* the next segment to link; atomic, as `stop` */
     uint64_t current;                          /* the segment whose rows are returned */
     uint64_t output;                           /* bytes */
     uint64_t used, spent;                      /* for segments decoded without history */
@@ -196,9 +196,9 @@ static size_t size_out(const gf_png_image *image) {
 }
 
 /* Return the limit of the time for decoding a segment without history, in output bytes. Few tries
- * that succeed take longer. */
-static uint64_t size_spent(const gf_png_image *image) {
-    return 3 * size_target(image) + MANY_BLOCKS * BLOCK_BYTES;
+ * that succeed take longer. awaited: it is the next segment to link. */
+static uint64_t size_spent(const gf_png_image *image, bool awaited) {
+    return (awaited ? 2 : 3) * size_target(image) + MANY_BLOCKS * BLOCK_BYTES;
 }
 
 /* Return the minimum and maximum compressed bytes of a segment that ends anywhere. */
@@ -336,6 +336,12 @@ static void load_input(gf_png_parallel *parallel, segment *s, const segment *bef
 
 /* ---- decoding without history ---------------------------------------------------------------- */
 
+/* Return true if all segments before this one have been linked. */
+static bool segment_is_awaited(const segment *s) {
+    const uint64_t linked = __atomic_load_n(&s->parallel->linked, __ATOMIC_RELAXED);
+    return segment_at(s->parallel, linked) == s;
+}
+
 /* Decode up to the first block that starts after the segment. limited: give up if it takes long. */
 static gf_inflate_result segment_run(segment *s, gf_inflate_out *out, bool limited) {
     const unsigned char *const start = out->next;
@@ -349,7 +355,7 @@ static gf_inflate_result segment_run(segment *s, gf_inflate_out *out, bool limit
             s->spent += BLOCK_BYTES;
         const uint64_t spent = s->spent + ((uint64_t)(out->next - start) >> out->wide);
         if (__atomic_load_n(&s->parallel->stop, __ATOMIC_RELAXED) ||
-            (limited && spent > size_spent(s->parallel->image)))
+            (limited && spent > size_spent(s->parallel->image, segment_is_awaited(s))))
             return GF_INFLATE_INVALID;
     }
 }
@@ -400,7 +406,7 @@ static bool segment_try_exact(segment *s, bool *needs_history) {
 static bool segment_try_found(segment *s) {
     uint64_t from = 0;
     gf_inflate_start_point found;
-    for (int i = 0; i < ATTEMPTS && s->spent <= size_spent(s->parallel->image); i++) {
+    for (int i = 0; i < ATTEMPTS && s->spent <= size_spent(s->parallel->image, false); i++) {
         /* A search takes twice as long as decoding: not worth it for less than half a segment. */
         const uint64_t end = 8 * (uint64_t)s->size / 2;
         const bool any =
@@ -741,7 +747,7 @@ static void step_link(gf_png_parallel *parallel, segment *s) {
         link_count(parallel, s, found);
     parallel->linking = false;
     parallel->linked_all = last;
-    parallel->linked += s->complete;
+    __atomic_store_n(&parallel->linked, parallel->linked + s->complete, __ATOMIC_RELAXED);
     schedule_wake(parallel);
     pthread_mutex_unlock(&parallel->lock);
     link_finish(s);
@@ -777,6 +783,10 @@ static void step_decode(gf_png_parallel *parallel, segment *s) {
         (s->exact && segment_try_exact(s, &needs_history)) || (search && segment_try_found(s));
     pthread_mutex_lock(&parallel->lock);
     parallel->needs_history |= needs_history;
+    if (!s->decoded) { /* count it now: by the time it is linked, many more may have been tried */
+        parallel->spent += s->spent;
+        s->spent = 0;
+    }
     s->state = SEGMENT_DECODED;
 }
 
