@@ -53,7 +53,8 @@ class Bench:
 
     def draw(self, pictures):
         """Draw missing images, one process per core, large images first."""
-        todo = sorted((p for p in pictures if not os.path.exists(self.path(p))), key=lambda p: -p.pixels)
+        missing = {p.name: p for p in pictures if not os.path.exists(self.path(p))}  # several cases share an image
+        todo = sorted(missing.values(), key=lambda p: -p.pixels)
         if todo:
             megapixels = sum(p.pixels for p in todo) / 1e6
             print(f"drawing {len(todo)} images, {megapixels:.0f} MP, into {self.directory}", flush=True)
