@@ -43,7 +43,8 @@ enum {
     TRAILER_BYTES = 4, /* checksum after the last block; loaded with this block */
     MAX_RATIO = 10,    /* above, blocks are longer than segments; with 1, they are stored */
     MAX_THREADS = 64,
-    ATTEMPTS = 4, /* positions tried per segment */
+    STORED_THREADS = 3, /* for stored blocks: more only wait for memory */
+    ATTEMPTS = 4,       /* positions tried per segment */
     /* Output bytes that may be decoded in vain before any has been useful, and limits as parts of
      * the image. Stored blocks are decoded several times as fast. */
     ALLOWANCE_BYTES = 8 << 20,
@@ -195,10 +196,21 @@ static size_t size_out(const gf_png_image *image) {
     return 2 * size_target(image);
 }
 
+/* Return the bytes of the rows in the stream. */
+static uint64_t size_image(const gf_png_image *image) {
+    return image->height * (image->row_bytes + 1);
+}
+
+/* Return true if the image is probably stored. */
+static bool size_is_stored(const gf_png_image *image) {
+    return image->file_bytes >= size_image(image);
+}
+
 /* Return the limit of the time for decoding a segment without history, in output bytes. Few tries
  * that succeed take longer. awaited: it is the next segment to link. */
 static uint64_t size_spent(const gf_png_image *image, bool awaited) {
-    return (awaited ? 2 : 3) * size_target(image) + MANY_BLOCKS * BLOCK_BYTES;
+    const uint64_t quarters = size_is_stored(image) ? 5 : awaited ? 8 : 12;
+    return quarters * size_target(image) / 4 + MANY_BLOCKS * BLOCK_BYTES;
 }
 
 /* Return the minimum and maximum compressed bytes of a segment that ends anywhere. */
@@ -980,12 +992,13 @@ size_t gf_png_parallel_skip(gf_png_parallel *parallel, size_t max) {
 uint32_t gf_png_parallel_threads(const gf_png_image *image, uint64_t *memory) {
     const uint64_t slot = size_memory(image) + size_in(image) + IN_PADDING + sizeof(gf_inflate);
     const uint64_t slots = image->max_memory / slot;
-    const uint64_t by_size = image->height * (image->row_bytes + 1) / size_target(image);
+    const uint64_t by_size = size_image(image) / size_target(image);
     const uint64_t most = image->file_bytes / size_min(image);
     const uint64_t segments = image->file_bytes != 0 && most < by_size ? most : by_size;
+    const uint64_t limit = size_is_stored(image) ? STORED_THREADS : MAX_THREADS;
     uint64_t threads = image->row_bytes > MAX_ROW_BYTES ? 1
-                       : image->threads < MAX_THREADS   ? image->threads
-                                                        : MAX_THREADS;
+                       : image->threads < limit         ? image->threads
+                                                        : limit;
     threads = threads < segments / MIN_SEGMENTS ? threads : segments / MIN_SEGMENTS;
     while (threads > 1 && size_slots((uint32_t)threads) > slots)
         threads--;
@@ -1030,7 +1043,7 @@ static uint32_t parallel_count_blocks(const gf_png_image *image, uint32_t thread
 
 gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image *image) {
     const uint32_t threads = image->threads;
-    const uint64_t bytes = image->height * (image->row_bytes + 1);
+    const uint64_t bytes = size_image(image);
     gf_png_parallel *parallel = calloc(1, sizeof *parallel);
     if (!parallel)
         return NULL;
@@ -1042,8 +1055,8 @@ gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image 
     parallel->chunk_bytes = parallel_chunk_bytes(image);
     parallel->blocks = parallel_count_blocks(image, threads);
     parallel->head = size_head(image);
-    const bool stored = image->file_bytes == 0 || image->file_bytes >= bytes; /* or unknown */
-    parallel->allowance = bytes / (stored ? STORED_PART : PART);
+    const bool compressed = image->file_bytes != 0 && !size_is_stored(image);
+    parallel->allowance = bytes / (compressed ? PART : STORED_PART);
     if (parallel->allowance > ALLOWANCE_BYTES)
         parallel->allowance = ALLOWANCE_BYTES;
     parallel->next_exact = true;

@@ -473,6 +473,11 @@ static void threads_depend_on_size_and_memory(void **state) {
     assert_int_equal(gf_png_parallel_threads(&image, &memory), 1);
     assert_int_equal(memory, 0);
     image.max_memory = UINT64_MAX;
+    image.file_bytes = 300009999; /* compressed; one byte more: stored */
+    assert_int_equal(gf_png_parallel_threads(&image, &memory), 16);
+    image.file_bytes++;
+    assert_int_equal(gf_png_parallel_threads(&image, &memory), 3);
+    image.file_bytes = 0;
     image.height = 200; /* 6 MB: at least 2 MiB per thread */
     assert_int_equal(gf_png_parallel_threads(&image, &memory), 2);
     image.height = 100;
