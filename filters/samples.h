@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "core/image.h"
-
-#ifdef __CUDACC__
-#define GF_BOTH static __host__ __device__ __forceinline__
-#else
-#define GF_BOTH static inline
-#endif
+#include "core/machine.h"
 
 /* The largest sample of a type; 1 for f32. */
 GF_BOTH uint32_t gf_type_max(gf_type type) {

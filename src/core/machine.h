@@ -7,6 +7,13 @@
 /* Force inlining, so that constant arguments specialize the loops of each call. */
 #define GF_INLINE static inline __attribute__((always_inline))
 
+/* A function that CPU and GPU share. */
+#ifdef __CUDACC__
+#define GF_BOTH static __host__ __device__ __forceinline__
+#else
+#define GF_BOTH static inline
+#endif
+
 /* SIMD levels, in the order of gf_simd_names() after "auto". Every level produces the same bits. */
 typedef enum gf_isa {
     GF_ISA_PORTABLE, /* compiler baseline: SSE2 on x86-64, NEON on arm64 */

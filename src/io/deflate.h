@@ -12,28 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/machine.h"
+#include "io/deflate_code.h"
 
-/* ---- codes and bits -------------------------------------------------------------------------- */
-
-enum {
-    GF_DEFLATE_LITERALS = 286, /* literals, end of block, lengths */
-    GF_DEFLATE_DISTANCES = 30,
-    GF_DEFLATE_END = 256,
-    GF_DEFLATE_FIRST_LENGTH = 257,
-    GF_DEFLATE_MIN_MATCH = 3,
-    GF_DEFLATE_MAX_MATCH = 258,
-    GF_DEFLATE_WINDOW = 32768,
-    /* The format allows 15. With 14, four codewords and up to 7 pending bits fit into 64 bits. */
-    GF_DEFLATE_MAX_BITS = 14
-};
-
-/* Codeword in the low 16 bits, first bit lowest, with its length above. Length 0: unused symbol. */
-typedef uint32_t gf_deflate_codeword;
-
-static inline unsigned gf_deflate_bits(gf_deflate_codeword codeword) {
-    return codeword >> 16;
-}
+/* ---- bits ----------------------------------------------------------------------------------- */
 
 /* Bit buffer, first bit lowest. Writes overwrite up to 8 bytes after `at`. */
 typedef struct gf_bit_writer {
@@ -64,64 +45,11 @@ static inline void gf_align_bits(gf_bit_writer *out) {
         gf_put_bits(out, 0, 8 - out->used);
 }
 
-/* Build a Huffman code for `count` <= GF_DEFLATE_LITERALS symbols with codewords of at most
- * max_bits (<= 15) bits. The code is optimal unless the limit applies. It is complete: at least two
- * symbols get a codeword, others of frequency 0 none. The sum of the frequencies is below 2^32. */
+/* Make a Huffman code for `count` <= GF_DEFLATE_LITERALS symbols: see gf_code_assign. */
 void gf_deflate_make_code(const uint32_t *frequency, unsigned count, unsigned max_bits,
                           gf_deflate_codeword *codewords);
 
-/* Codes of a dynamic block, and their encoding in the block header. */
-typedef struct gf_deflate_codes {
-    gf_deflate_codeword literal[GF_DEFLATE_LITERALS];
-    gf_deflate_codeword distance[GF_DEFLATE_DISTANCES];
-    uint16_t byte_code[256]; /* codewords of the byte literals */
-    uint16_t byte_bits[256]; /* and their lengths */
-    /* Code lengths of both codes, run-length encoded with the code length alphabet. */
-    unsigned literals, distances; /* number of code lengths sent */
-    unsigned length_symbols;
-    struct {
-        uint8_t symbol, extra;
-    } length_symbol[GF_DEFLATE_LITERALS + GF_DEFLATE_DISTANCES];
-    gf_deflate_codeword length_codeword[19];
-    unsigned lengths;     /* number of length_codeword lengths sent */
-    uint64_t header_bits; /* size of the block header, with its first 3 bits */
-} gf_deflate_codes;
-
-/* Symbol frequencies of a block. */
-typedef struct gf_deflate_counts {
-    uint32_t literal[GF_DEFLATE_LITERALS];
-    uint32_t distance[GF_DEFLATE_DISTANCES];
-} gf_deflate_counts;
-
 void gf_deflate_make_codes(const gf_deflate_counts *counts, gf_deflate_codes *codes);
-
-/* ---- lengths and distances ------------------------------------------------------------------- */
-
-/* Symbol and extra bits of a length or distance. */
-typedef struct gf_deflate_split {
-    unsigned symbol, extra_bits, extra;
-} gf_deflate_split;
-
-/* length: 3..258 */
-static inline gf_deflate_split gf_split_length(unsigned length) {
-    const unsigned l = length - GF_DEFLATE_MIN_MATCH;
-    if (length == GF_DEFLATE_MAX_MATCH)
-        return (gf_deflate_split){GF_DEFLATE_LITERALS - 1, 0, 0};
-    if (l < 8)
-        return (gf_deflate_split){GF_DEFLATE_FIRST_LENGTH + l, 0, 0};
-    const unsigned bits = 29u - (unsigned)__builtin_clz(l);
-    return (gf_deflate_split){GF_DEFLATE_FIRST_LENGTH + 4 * bits + (l >> bits), bits,
-                              l & ((1u << bits) - 1)};
-}
-
-/* distance: 1..GF_DEFLATE_WINDOW */
-static inline gf_deflate_split gf_split_distance(unsigned distance) {
-    const unsigned d = distance - 1;
-    if (d < 4)
-        return (gf_deflate_split){d, 0, 0};
-    const unsigned bits = 30u - (unsigned)__builtin_clz(d);
-    return (gf_deflate_split){2 * bits + (d >> bits), bits, d & ((1u << bits) - 1)};
-}
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
@@ -132,14 +60,7 @@ typedef struct gf_token {
     uint16_t distance_less_1;
 } gf_token;
 
-/* Maximum bytes per block: bounds the scratch memory and lets the codes follow the image. */
-enum { GF_DEFLATE_BLOCK = 1 << 18, GF_DEFLATE_HASH_BITS = 14 };
-
-/* Minimum length of a run. Shorter runs may take fewer bits as literals. */
-enum { GF_DEFLATE_RUN = 12 };
-
-/* Bytes compared to detect repeats: noise does not repeat so long a pattern by chance. */
-enum { GF_DEFLATE_PATTERN = 32 };
+enum { GF_DEFLATE_HASH_BITS = 14 };
 
 /* Tokens and codes of one block. Each thread has its own. */
 typedef struct gf_deflate_plan {

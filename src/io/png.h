@@ -5,7 +5,7 @@
 #include "core/image.h"
 #include "io/deflate.h"
 #include "io/formats.h"
-#include "io/png_filter.h"
+#include "io/png_probe.h"
 
 /* Compression efforts, in the order of gf_compressions(). */
 typedef enum gf_png_effort {
@@ -83,22 +83,9 @@ void gf_png_filter_rows(const gf_png_strips *strips, const gf_png_strip *strip, 
                         int64_t from, int64_t to, unsigned char *const row_buffers[GF_PNG_FILTERS],
                         unsigned char *dst);
 
-/* Statistics from a sixteenth of a strip. */
-typedef struct gf_png_probe {
-    uint64_t total;                /* bytes examined */
-    uint64_t cost[GF_PNG_FILTERS]; /* entropy of the residuals, in bytes */
-    uint64_t repeated;             /* bytes examined in words equal to one above or to the left */
-} gf_png_probe;
-
-/* Compute the statistics. buffer holds as many bytes as the strip. */
+/* Compute the statistics of a strip. buffer holds as many bytes as the strip. */
 void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
                         unsigned char *buffer, gf_png_probe *probe);
-/* Return the cheapest filter type. Later types are slower to undo: they must cost 2 % less. */
-gf_png_filter gf_png_best_filter(const gf_png_probe *probe);
-/* Return true if a match search is worth its time. */
-static inline bool gf_png_has_repeats(const gf_png_probe *probe) {
-    return probe->repeated > probe->total / 4;
-}
 
 /* ---- strips ---------------------------------------------------------------------------------- */
 

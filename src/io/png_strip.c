@@ -72,44 +72,22 @@ void gf_png_filter_rows(const gf_png_strips *strips, const gf_png_strip *strip, 
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-/* Return 256 * log2(x), x > 0: an approximation, equal on all platforms. */
-static uint64_t strip_log2(uint32_t x) {
-    const unsigned whole = 31u - (unsigned)__builtin_clz(x);
-    const uint64_t part = whole > 8 ? (x >> (whole - 8)) & 255 : (x << (8 - whole)) & 255;
-    /* log2(1 + t) is approximately t + 0.34 t (1 - t). */
-    return 256 * whole + part + (part * (256 - part) * 87 >> 16);
-}
-
 /* Return the entropy of n residuals with this histogram, in bytes. */
 static uint64_t strip_entropy(const uint32_t counts[256], uint64_t n) {
-    uint64_t bits = n * strip_log2((uint32_t)n);
+    uint64_t sum = 0;
     for (int b = 0; b < 256; b++)
-        if (counts[b])
-            bits -= counts[b] * strip_log2(counts[b]);
-    return bits / (8 * 256);
+        sum += gf_png_entropy_term(counts[b]);
+    return gf_png_entropy(n, sum);
 }
 
-/* A sixteenth of the strip is probed, in pieces spread over it. */
-enum {
-    PIECE_BYTES = 1024,
-    PROBE_SHARE = 16,
-    WORD_STRIDE = 20 /* not a power of 2, unlike the period of many patterns */
-};
-
-/* Set *row to the samples of piece k and return their bytes; 0 after the last piece. Positions move
- * by one piece whenever they would repeat the same columns, and row steps are uneven. Margins and
- * patterns are therefore weighted by their area. */
+/* Set *row to the samples of piece k and return their bytes; 0 after the last piece. */
 static size_t strip_piece(const gf_png_strips *strips, const gf_png_strip *strip, uint64_t k,
                           const unsigned char **row) {
-    const uint64_t pieces = (strips->row_bytes + PIECE_BYTES - 1) / PIECE_BYTES;
-    const uint64_t step = pieces < PROBE_SHARE ? PROBE_SHARE / pieces : 1,
-                   y = k * PROBE_SHARE / pieces + k % step;
-    const uint64_t shared = pieces % PROBE_SHARE ? pieces & -pieces : PROBE_SHARE;
-    const size_t at = (size_t)((k * PROBE_SHARE + k * shared / pieces) % pieces) * PIECE_BYTES;
-    if (y >= strip->count)
+    const gf_png_piece piece = gf_png_piece_at(strips->row_bytes, k);
+    if (piece.y >= strip->count)
         return 0;
-    *row = gf_png_row(strips, strip, (int64_t)y) + at;
-    return strips->row_bytes - at < PIECE_BYTES ? strips->row_bytes - at : PIECE_BYTES;
+    *row = gf_png_row(strips, strip, (int64_t)piece.y) + piece.at;
+    return piece.size;
 }
 
 /* Count the bytes of words equal to the word above or to one up to 8 pixels to the left, as in flat
@@ -117,16 +95,16 @@ static size_t strip_piece(const gf_png_strips *strips, const gf_png_strip *strip
 static uint64_t strip_count_repeats(const unsigned char *row, const unsigned char *above, size_t n,
                                     size_t bpp) {
     uint64_t repeated = 0;
-    for (size_t i = 0; i + 4 <= n; i += WORD_STRIDE) {
+    for (size_t i = 0; i + 4 <= n; i += GF_PNG_PROBE_STRIDE) {
         uint32_t here, other;
         memcpy(&here, row + i, 4);
         memcpy(&other, above + i, 4);
         bool same = here == other;
-        for (size_t left = bpp; left <= 8 * bpp; left += bpp) {
+        for (size_t left = bpp; left <= GF_PNG_PROBE_LEFT * bpp; left += bpp) {
             memcpy(&other, row + i - left, 4);
             same |= here == other;
         }
-        repeated += same ? WORD_STRIDE : 0;
+        repeated += same ? GF_PNG_PROBE_STRIDE : 0;
     }
     return repeated;
 }
@@ -165,14 +143,6 @@ void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
     }
     /* Rows shorter than a word cannot be compared: assume repeats. */
     probe->repeated = strips->row_bytes < 4 ? probe->total : strip_probe_repeats(strips, strip);
-}
-
-gf_png_filter gf_png_best_filter(const gf_png_probe *probe) {
-    unsigned best = GF_PNG_NONE;
-    for (unsigned f = 1; f < GF_PNG_FILTERS; f++)
-        if (probe->cost[f] + probe->cost[f] / 50 < probe->cost[best])
-            best = f;
-    return (gf_png_filter)best;
 }
 
 /* ---- scratch --------------------------------------------------------------------------------- */
