@@ -155,3 +155,75 @@ extern "C" gf_status gf_devices(gf_device *devices, size_t capacity, size_t *cou
         *count = static_cast<size_t>(present);
     return status;
 }
+
+// ---- memory and streams of the caller -----------------------------------------------------------
+
+// Find the range of an address.
+static gf_status memory_find_range(const gf_cuda_devices *devices, const char *name,
+                                   const char *what, CUdeviceptr at, gf_memory_range *range,
+                                   gf_error *error) {
+    unsigned type = 0, managed = 0;
+    const int own = devices->own.list[0];
+    int device = own;
+    size_t bytes = 0;
+    *range = {};
+    CUpointer_attribute attributes[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
+    void *values[] = {&type, &managed, &device, &range->begin, &bytes, &range->bounded};
+    const CUresult result = devices->driver.pointer_attributes(
+        sizeof attributes / sizeof attributes[0], attributes, values, at);
+    if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
+        return gf_fail(error, GF_USAGE,
+                       "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
+                       name, what);
+    if (!managed && device != own)
+        return gf_fail(error, GF_USAGE,
+                       "%s: the %s is in memory of device %d; this engine uses device %d", name,
+                       what, device, own);
+    range->end = range->begin + bytes;
+    return GF_OK;
+}
+
+gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name, const char *what,
+                               const void *data, size_t bytes, gf_memory_range *known,
+                               gf_error *error) {
+    const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data), end = at + bytes;
+    if (!known->bounded || at < known->begin || at >= known->end) {
+        const gf_status status = memory_find_range(devices, name, what, at, known, error);
+        if (status)
+            return status;
+    }
+    if (!known->bounded || end <= known->end)
+        return GF_OK;
+    return gf_fail(error, GF_USAGE,
+                   "%s: the %s has %llu bytes, but its memory ends after %llu bytes", name, what,
+                   static_cast<unsigned long long>(bytes),
+                   static_cast<unsigned long long>(known->end - at));
+}
+
+gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name, void *stream,
+                               gf_error *error) {
+    CUcontext context = nullptr;
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
+        return GF_OK;
+    if (devices->driver.stream_context(static_cast<CUstream>(stream), &context) != CUDA_SUCCESS)
+        return gf_fail(error, GF_USAGE, "%s: the stream is invalid", name);
+    return context == devices->context
+               ? GF_OK
+               : gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
+                         name, devices->own.list[0]);
+}
+
+gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
+                                gf_error *error) {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t result = cudaStreamIsCapturing(stream, &capture);
+    if (result == cudaSuccess && capture == cudaStreamCaptureStatusNone)
+        return GF_OK;
+    if (result != cudaSuccess && result != cudaErrorStreamCaptureImplicit)
+        return gf_cuda_check(result, "cudaStreamIsCapturing", error);
+    cudaGetLastError();
+    return gf_fail(error, GF_USAGE, "%s: %s", name, what);
+}

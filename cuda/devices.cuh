@@ -61,6 +61,26 @@ class gf_caller_scope {
 gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
                         gf_error *error);
 
+// ---- memory and streams of the caller -----------------------------------------------------------
+
+// An address range of memory that the device can access.
+struct gf_memory_range {
+    CUdeviceptr begin, end;
+    unsigned bounded; // 1: ends with its block of memory; 0: a virtual mapping may have several
+};
+
+// Check that `bytes` bytes are in memory of the first device. known: the range of the last block
+// that was checked, or zero; receives that of this one. name and what start the message.
+gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name, const char *what,
+                               const void *data, size_t bytes, gf_memory_range *known,
+                               gf_error *error);
+// Check that a stream belongs to the first device.
+gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name, void *stream,
+                               gf_error *error);
+// Return GF_USAGE, with the message `what`, if a stream is being captured into a graph.
+gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
+                                gf_error *error);
+
 // Jobs on images in device memory (job.cu).
 struct gf_device_functions;
 extern const gf_device_functions gf_cuda_jobs;

@@ -253,87 +253,23 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
 
 // ---- checks -------------------------------------------------------------------------------------
 
-// An address range of memory that the device can access.
-struct gf_job_range {
-    CUdeviceptr begin, end;
-    unsigned bounded; // 1: ends with its block of memory; 0: a virtual mapping may have several
-};
-
-// Find the range of an address.
-static gf_status job_find_range(const gf_cuda_job *job, const char *what, CUdeviceptr at,
-                                gf_job_range *range, gf_error *error) {
-    const char *name = job->filter->info.name;
-    unsigned type = 0, managed = 0;
-    const int own = job->devices->own.list[0];
-    int device = own;
-    size_t bytes = 0;
-    *range = {};
-    CUpointer_attribute attributes[] = {
-        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
-        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
-    void *values[] = {&type, &managed, &device, &range->begin, &bytes, &range->bounded};
-    const CUresult result = job->devices->driver.pointer_attributes(
-        sizeof attributes / sizeof attributes[0], attributes, values, at);
-    if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
-        return gf_fail(error, GF_USAGE,
-                       "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
-                       name, what);
-    if (!managed && device != own)
-        return gf_fail(error, GF_USAGE,
-                       "%s: the %s is in memory of device %d; this engine uses device %d", name,
-                       what, device, own);
-    range->end = range->begin + bytes;
-    return GF_OK;
-}
-
-// Check that an image is in memory of the device. known: the range of the image before it; receives
-// that of this one. in_place: receives whether the kernels can access its rows there; they read
-// whole units.
+// Check that an image is in memory of the device: see gf_check_memory. in_place: receives whether
+// the kernels can access its rows there; they read whole units.
 static gf_status job_check_pointer(const gf_cuda_job *job, const char *what, const void *data,
-                                   size_t stride, size_t row, uint64_t rows, gf_job_range *known,
+                                   size_t stride, size_t row, uint64_t rows, gf_memory_range *known,
                                    bool *in_place, gf_error *error) {
     const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data);
-    const CUdeviceptr end = at + (rows - 1) * stride + row;
-    if (!known->bounded || at < known->begin || at >= known->end) {
-        const gf_status status = job_find_range(job, what, at, known, error);
-        if (status)
-            return status;
-    }
-    if (known->bounded && end > known->end)
-        return gf_fail(error, GF_USAGE,
-                       "%s: the %s has %llu bytes, but its memory ends after %llu bytes",
-                       job->filter->info.name, what, static_cast<unsigned long long>(end - at),
-                       static_cast<unsigned long long>(known->end - at));
+    const gf_status status = gf_cuda_check_memory(job->devices, job->filter->info.name, what, data,
+                                                  (rows - 1) * stride + row, known, error);
     *in_place = at % UNIT == 0 && stride % UNIT == 0 &&
                 (at + rows * stride <= known->end || stride - row < UNIT);
-    return GF_OK;
-}
-
-static gf_status job_check_stream(const gf_cuda_job *job, void *stream, gf_error *error) {
-    CUcontext context = nullptr;
-    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
-        return GF_OK;
-    if (job->devices->driver.stream_context(static_cast<CUstream>(stream), &context) !=
-        CUDA_SUCCESS)
-        return gf_fail(error, GF_USAGE, "%s: the stream is invalid", job->filter->info.name);
-    return context == job->devices->context
-               ? GF_OK
-               : gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
-                         job->filter->info.name, job->devices->own.list[0]);
+    return status;
 }
 
 // Return GF_USAGE if a stream is being captured into a graph.
 static gf_status job_check_capture(const gf_cuda_job *job, cudaStream_t stream, const char *what,
                                    gf_error *error) {
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    const cudaError_t result = cudaStreamIsCapturing(stream, &capture);
-    if (result == cudaSuccess && capture == cudaStreamCaptureStatusNone)
-        return GF_OK;
-    if (result != cudaSuccess && result != cudaErrorStreamCaptureImplicit)
-        return gf_cuda_check(result, "cudaStreamIsCapturing", error);
-    cudaGetLastError();
-    return gf_fail(error, GF_USAGE, "%s: %s", job->filter->info.name, what);
+    return gf_cuda_check_capture(job->filter->info.name, stream, what, error);
 }
 
 #define CAPTURED_ALLOCATION                                                                        \
@@ -487,7 +423,7 @@ struct gf_job_memory {
     gf_job_block *block;
     gf_job_part *part; // NULL: no measurements
     bool in_staged, out_staged;
-    gf_job_range in_range, out_range; // of the last image that was checked
+    gf_memory_range in_range, out_range; // of the last image that was checked
 };
 
 // Find the block of a stream. The first stream takes the one that job_open has created.
@@ -695,7 +631,7 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
     gf_caller_scope scope(job->devices->driver);
     gf_status status = scope.enter(job->devices, error);
     if (!status)
-        status = job_check_stream(job, stream, error);
+        status = gf_cuda_check_stream(job->devices, job->filter->info.name, stream, error);
     for (uint64_t i = 0; i < images && !status; i++)
         status = job_check_images(job, rows, in + i * job->plan->inputs, out ? out + i : nullptr,
                                   &memory, error);
