@@ -30,8 +30,12 @@ $(BUILD)/bench-cpu: $(patsubst %.c,$(OBJ)/%.o,$(sort $(wildcard bench/cpu*.c))) 
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
-$(OBJ)/bench/device.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+$(OBJ)/bench/device.o $(OBJ)/bench/png_device.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 $(BUILD)/bench-device: $(OBJ)/bench/device.o $(BUILD)/libgpufilter.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
+$(BUILD)/bench-png-device: $(OBJ)/bench/png_device.o $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
@@ -46,10 +50,15 @@ bench-cuda: $(if $(NVCC),$(BUILD)/bench-cuda) ## Time every CUDA kernel; compare
 bench-device: $(if $(NVCC),$(BUILD)/bench-device) ## Time calls on images in device memory; compare with a copy
 	@$(if $(NVCC),$(BUILD)/bench-device $(BENCH),echo "bench-device needs CUDA: $(WITHOUT)" >&2; exit 1)
 
+bench-png-device: $(if $(NVCC),$(BUILD)/bench-png-device $(BUILD)/draw) ## Time the encoding of PNG in device memory; compare with a copy (BENCH="-n 64 FILE...")
+	@$(if $(NVCC),,echo "bench-png-device needs CUDA: $(WITHOUT)" >&2; exit 1)
+	@$(if $(BENCH),,$(BUILD)/draw --photo 6000 4000 1 $(BUILD)/photo24.ppm && $(BUILD)/draw --photo 1920 1080 2 $(BUILD)/photo2.ppm)
+	@$(BUILD)/bench-png-device $(or $(BENCH),$(BUILD)/photo24.ppm $(BUILD)/photo2.ppm)
+
 bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program from PNG to PNG; compare with vips, ImageMagick and ffmpeg (BENCH="--quick")
 	@python3 -B bench/e2e.py $(BUILD) $(BENCH)
 
 bench-decode: $(BUILD)/bench-decode ## Time the decoding of PNGs with one and with several threads; compare with libpng (BENCH="FILE.png...")
 	@$(BUILD)/bench-decode $(BENCH)
 
-.PHONY: bench bench-decode bench-cuda bench-device bench-e2e
+.PHONY: bench bench-decode bench-cuda bench-device bench-png-device bench-e2e

@@ -231,6 +231,7 @@ static void cuda_close(void *state) {
             cudaEventDestroy(cuda->timelines[i].origin);
     }
     pinned_free(&cuda->ring);
+    gf_png_encoder_free(cuda->devices.encoder);
     cudaGetLastError(); // clear the error of a failed device
     free(cuda);
 }

@@ -23,7 +23,8 @@ struct gf_cuda_devices {
     gf_device_list own;
     char names[160]; // for example "device 0: NVIDIA H200 (sm_90)"
     gf_driver driver;
-    CUcontext context; // of the first device
+    CUcontext context;              // of the first device
+    struct gf_png_encoder *encoder; // on the first device; NULL until needed
 };
 
 // Restores the caller's context at the end of the scope, and with it the current device. Allows
@@ -80,6 +81,17 @@ gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
 // Return GF_USAGE, with the message `what`, if a stream is being captured into a graph.
 gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
                                 gf_error *error);
+
+// ---- PNG ----------------------------------------------------------------------------------------
+
+// Encode images in device memory: see gf_encode_png_device. threads: of the CPU, for strips with
+// LZ77 matches.
+gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t count,
+                             const gf_pixels *in, gf_buffer *out, uint32_t threads, void *stream,
+                             gf_error *error);
+// Free an encoder. NULL is allowed.
+struct gf_png_encoder;
+void gf_png_encoder_free(gf_png_encoder *encoder);
 
 // Jobs on images in device memory (job.cu).
 struct gf_device_functions;

@@ -661,6 +661,34 @@ GF_API gf_status gf_run_device_batch(gf_engine *engine, const gf_filter *filter,
                                      uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
                                      void *stream, gf_result **results, gf_error *error);
 
+/* ---- PNG in device memory -------------------------------------------------------------------- */
+
+/* A file in memory. */
+typedef struct gf_buffer {
+    void *data;  /* NULL: receives a pointer to pinned host memory of the engine, which is valid
+                  * until the next call on the engine */
+    size_t size; /* bytes: before a call the capacity of data, after it the size of the file */
+} gf_buffer;
+
+/* Return a capacity that is sufficient for the PNG of any image of this format; 0 if there is no
+ * such PNG. The memory is rarely used up: photographs take about half of it. */
+GF_API size_t gf_png_bound(const gf_format *format);
+
+/* Encode `count` images of one format, u8 or u16, in device memory as PNG files. File i is written
+ * to out[i], in host or device memory, and out[i].size is set. It has the bytes that gf_save_file
+ * writes with compression "fast". The work is queued on `stream`, as in gf_device_job_run; the call
+ * returns when the files are complete. Parts of an image in which LZ77 matches pay, such as text,
+ * are encoded on the CPU by the threads of the engine.
+ *
+ * The engine keeps about 2 bytes of device memory per byte of the images, up to 600 MiB.
+ *
+ * GF_USAGE: as for gf_device_job_run, a format that PNG cannot store, or a capacity that is too
+ * small. GF_FAILED: an invalid format, or not enough memory. GF_NO_BACKEND: CUDA is not available
+ * or failed. After an error, the outputs are undefined. */
+GF_API gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint64_t count,
+                                      const gf_pixels *in, gf_buffer *out, void *stream,
+                                      gf_error *error);
+
 /* ---- inspection ------------------------------------------------------------------------------ */
 
 /* Description of a file, read from its header. */

@@ -83,6 +83,11 @@ typedef struct gf_device_functions {
     void (*close)(void *job); /* waits for all work */
     /* Wait for a stream. state: of the engine. */
     gf_status (*wait_stream)(void *state, void *stream, gf_error *error);
+    /* Check the pointers and the stream, and encode images (gf_encode_png_device). threads: CPU
+     * threads for parts with LZ77 matches. */
+    gf_status (*encode_png)(void *state, const gf_format *format, uint64_t count,
+                            const gf_pixels *in, gf_buffer *out, uint32_t threads, void *stream,
+                            gf_error *error);
 } gf_device_functions;
 
 /* Functions of a backend. `state` belongs to an engine, `run` to one image. */

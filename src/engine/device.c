@@ -114,10 +114,8 @@ static bool device_overlap(uint64_t rows, gf_pixels a, size_t a_row, gf_pixels b
     return apart < a_row || a.stride - apart < b_row;
 }
 
-static gf_status device_check_image(const gf_device_job *job, const char *what, const void *data,
-                                    size_t stride, size_t row, gf_error *error) {
-    const char *name = job->filter->info.name;
-    const uint64_t height = job->plan->in.height;
+static gf_status device_check_image(const char *name, const char *what, const void *data,
+                                    size_t stride, size_t row, uint64_t height, gf_error *error) {
     uint64_t span;
     if (!data)
         return gf_fail(error, GF_USAGE, "%s: the %s is NULL", name, what);
@@ -135,20 +133,21 @@ static gf_status device_check_image(const gf_device_job *job, const char *what, 
 /* Check the memory of one image. in: its inputs. */
 static gf_status device_check(const gf_device_job *job, const gf_pixels *in,
                               const gf_out_pixels *out, gf_error *error) {
+    const char *name = job->filter->info.name;
     const uint64_t height = job->plan->in.height;
     gf_status status = GF_OK;
     for (uint32_t i = 0; i < job->plan->inputs && !status; i++)
-        status = device_check_image(job, i ? "second input" : "input", in[i].data, in[i].stride,
-                                    job->in_row, error);
+        status = device_check_image(name, i ? "second input" : "input", in[i].data, in[i].stride,
+                                    job->in_row, height, error);
     if (status || !job->out_row)
         return status;
-    status = device_check_image(job, "output", out->data, out->stride, job->out_row, error);
+    status =
+        device_check_image(name, "output", out->data, out->stride, job->out_row, height, error);
     for (uint32_t i = 0; i < job->plan->inputs && !status; i++)
         if (device_overlap(height, in[i], job->in_row, (gf_pixels){out->data, out->stride},
                            job->out_row))
             status = gf_fail(error, GF_USAGE,
-                             "%s: the output overlaps an input; use other memory for it",
-                             job->filter->info.name);
+                             "%s: the output overlaps an input; use other memory for it", name);
     return status;
 }
 
@@ -300,6 +299,37 @@ gf_status gf_device_wait(gf_engine *engine, void *stream, gf_error *error) {
     void *state;
     const gf_status status = gf_engine_device(engine, &device, &state, error);
     return status ? status : device->wait_stream(state, stream, error);
+}
+
+/* ---- PNG ------------------------------------------------------------------------------------- */
+
+static gf_status device_check_png(const gf_format *format, uint64_t count, const gf_pixels *in,
+                                  const gf_buffer *out, gf_error *error) {
+    const char *name = "encode_png";
+    gf_status status = gf_format_check(format, "device memory", error);
+    if (!status && format->type == GF_F32)
+        status = gf_fail(error, GF_USAGE,
+                         "%s: PNG cannot store f32 samples; convert them to u8 or u16", name);
+    if (!status && count && (!in || !out))
+        status =
+            gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name, in ? "outputs" : "images");
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = device_check_image(name, "image", in[i].data, in[i].stride, gf_row_bytes(format),
+                                    format->height, error);
+    return status;
+}
+
+gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint64_t count,
+                               const gf_pixels *in, gf_buffer *out, void *stream, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    const gf_device_functions *device;
+    void *state;
+    gf_status status = device_check_png(format, count, in, out, error);
+    if (!status)
+        status = gf_engine_device(engine, &device, &state, error);
+    return status || count == 0 ? status
+                                : device->encode_png(state, format, count, in, out,
+                                                     gf_engine_threads(engine), stream, error);
 }
 
 /* ---- jobs of an engine ----------------------------------------------------------------------- */

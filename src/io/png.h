@@ -29,6 +29,12 @@ enum {
     GF_PNG_IDAT_TAIL = 4
 };
 
+/* Bytes of the signature and the IHDR chunk. */
+enum { GF_PNG_HEAD = 8 + 12 + 13 };
+
+/* Write the signature and the IHDR chunk of an image of type u8 or u16. */
+void gf_png_head(const gf_format *format, unsigned char head[GF_PNG_HEAD]);
+
 /* Write `size` bytes at `data` as IDAT chunks of at most max bytes, without copying them. */
 gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t size, size_t max,
                                   gf_error *error);

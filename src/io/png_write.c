@@ -73,19 +73,16 @@ static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *meta
     return status;
 }
 
-static gf_status chunk_write_head(gf_output *output, const gf_format *format,
-                                  const gf_metadata *metadata, gf_error *error) {
+void gf_png_head(const gf_format *format, unsigned char head[GF_PNG_HEAD]) {
     static const unsigned char color_types[] = {[1] = 0, [2] = 4, [3] = 2, [4] = 6};
-    /* The last three bytes: deflate, adaptive filtering, not interlaced. */
-    unsigned char header[13] = {0};
-    gf_put_big32(header, (uint32_t)format->width);
-    gf_put_big32(header + 4, (uint32_t)format->height);
-    header[8] = format->type == GF_U16 ? 16 : 8;
-    header[9] = color_types[format->channels];
-    gf_status status = gf_output_write(output, "\x89PNG\r\n\x1a\n", 8, error);
-    if (!status)
-        status = chunk_write(output, "IHDR", header, sizeof header, error);
-    return status ? status : chunk_write_metadata(output, metadata, false, error);
+    enum { DATA_BYTES = 13, DATA = 16 };
+    memset(head, 0, GF_PNG_HEAD); /* deflate, adaptive filtering, not interlaced */
+    memcpy(head, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", DATA);
+    gf_put_big32(head + DATA, (uint32_t)format->width);
+    gf_put_big32(head + DATA + 4, (uint32_t)format->height);
+    head[DATA + 8] = format->type == GF_U16 ? 16 : 8;
+    head[DATA + 9] = color_types[format->channels];
+    gf_put_big32(head + DATA + DATA_BYTES, crc32_gzip_refl(0, head + DATA - 4, 4 + DATA_BYTES));
 }
 
 /* Write an IDAT chunk around its data: 8 bytes before and 4 bytes after are overwritten. crc: of
@@ -293,6 +290,17 @@ static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, ui
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+size_t gf_png_bound(const gf_format *format) {
+    enum { END_BYTES = 4 + 12 }; /* Adler-32 and the IEND chunk */
+    gf_png_strips strips;
+    if (gf_format_check(format, "png", NULL) || format->type == GF_F32)
+        return 0;
+    gf_png_strips_init(format, GF_PNG_FAST, gf_isa_best(), &strips);
+    const uint64_t count = (format->height - 1) / strips.rows + 1;
+    return GF_PNG_HEAD + 2 + END_BYTES +
+           (size_t)count * (gf_png_strip_bound(&strips) + GF_PNG_IDAT_HEAD + GF_PNG_IDAT_TAIL);
+}
+
 static size_t encoder_memory_bytes(const gf_png_strips *strips) {
     return GF_PNG_PAD + (size_t)(strips->rows + strips->context + 1) * strips->row_stride;
 }
@@ -413,7 +421,9 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     encoder->max_memory = setup->max_memory;
     encoder->adler = 1;
     gf_png_effort effort;
+    unsigned char head[GF_PNG_HEAD];
     gf_status status = GF_OK;
+    gf_png_head(setup->format, head);
     if (!png_effort_of(setup->compression, &effort))
         status = gf_fail(error, GF_USAGE,
                          "%s: unknown compression '%s'; use none, fast, balanced or small",
@@ -422,7 +432,9 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     if (!status)
         status = encoder_open_slots(encoder, setup->threads, error);
     if (!status)
-        status = chunk_write_head(setup->output, setup->format, setup->metadata, error);
+        status = gf_output_write(setup->output, head, sizeof head, error);
+    if (!status)
+        status = chunk_write_metadata(setup->output, setup->metadata, false, error);
     if (status)
         encoder_close(&encoder->base);
     else

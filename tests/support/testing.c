@@ -174,6 +174,27 @@ void test_put(const char *path, const test_image *image) {
     sink->ops->close(sink);
 }
 
+unsigned char *test_png(const test_image *image, size_t *size) {
+    char path[4096];
+    const char *folder = getenv("TMPDIR");
+    (void)snprintf(path, sizeof path, "%s/gf-test-%d.png", folder ? folder : "/tmp", (int)getpid());
+    const gf_pixels pixels = {image->rows.data, image->stride};
+    gf_error error = {0};
+    if (gf_save_file(path, &image->format, &pixels, &(gf_file_options){.force = true}, &error))
+        fail_msg("%s", error.message);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    unsigned char *bytes = malloc(*size);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    unlink(path);
+    return bytes;
+}
+
 void test_disturb(const test_image *image, test_random *random) {
     for (uint64_t n = test_below(random, 4); n > 0; n--) {
         uint64_t y = test_below(random, image->format.height);

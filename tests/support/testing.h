@@ -65,6 +65,8 @@ typedef enum test_content {
 void test_fill(const test_image *image, test_content content, test_random *random);
 /* Write an image to a file in the format of its extension. Replace an existing file. */
 void test_put(const char *path, const test_image *image);
+/* Return the PNG that gf_save_file writes for an image. The caller frees it. */
+unsigned char *test_png(const test_image *image, size_t *size);
 /* Change 0 to 3 samples. */
 void test_disturb(const test_image *image, test_random *random);
 

@@ -105,8 +105,21 @@ static void fake_close(void *state) {
     (void)state;
 }
 
-static const gf_device_functions fake_device = {
-    fake_open_job, fake_run, fake_fetch, fake_wait, fake_release, fake_close_job, fake_wait_stream};
+/* Store the number of threads instead of a file. */
+static gf_status fake_encode_png(void *state, const gf_format *format, uint64_t count,
+                                 const gf_pixels *in, gf_buffer *out, uint32_t threads,
+                                 void *stream, gf_error *error) {
+    (void)state, (void)stream, (void)error;
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(in[i].stride >= gf_row_bytes(format));
+        out[i].size = threads;
+    }
+    return GF_OK;
+}
+
+static const gf_device_functions fake_device = {fake_open_job,    fake_run,       fake_fetch,
+                                                fake_wait,        fake_release,   fake_close_job,
+                                                fake_wait_stream, fake_encode_png};
 static const gf_backend fake_backend = {
     .name = "cuda", .open = fake_open, .close = fake_close, .device = &fake_device};
 
@@ -296,8 +309,35 @@ static void rejects_wrong_images(void **state) {
     gf_engine_close(engine);
 }
 
+static void encodes_png(void **state) {
+    (void)state;
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda", .threads = 3});
+    const gf_format stored = {300, 200, 3, GF_U16}, real = {300, 200, 3, GF_F32};
+    unsigned char memory[16];
+    gf_pixels in[2] = {{memory, 1800}, {memory, 1801}};
+    gf_buffer out[2] = {{NULL, 0}, {memory, sizeof memory}};
+    gf_error error = {0};
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &error), GF_OK);
+    assert_true(out[0].size == 3 && out[1].size == 3);
+    assert_int_equal(gf_encode_png_device(engine, &stored, 0, NULL, NULL, NULL, &error), GF_OK);
+    assert_int_equal(gf_encode_png_device(engine, &real, 2, in, out, NULL, &error), GF_USAGE);
+    assert_string_equal(error.message,
+                        "encode_png: PNG cannot store f32 samples; convert them to "
+                        "u8 or u16");
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, NULL, out, NULL, &error), GF_USAGE);
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, NULL, NULL, &error), GF_USAGE);
+    in[1].stride = 1799;
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &error), GF_USAGE);
+    in[1] = (gf_pixels){NULL, 1800};
+    assert_int_equal(gf_encode_png_device(engine, &stored, 2, in, out, NULL, &error), GF_USAGE);
+    assert_true(gf_png_bound(&stored) > 300 * 200 * 6);
+    assert_int_equal(gf_png_bound(&real), 0);
+    gf_engine_close(engine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(encodes_png, start, stop),
         cmocka_unit_test_setup_teardown(batches_take_few_launches, start, stop),
         cmocka_unit_test_setup_teardown(engines_keep_sixteen_jobs, start, stop),
         cmocka_unit_test_setup_teardown(rejects_wrong_images, start, stop),

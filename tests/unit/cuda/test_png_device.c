@@ -1,0 +1,273 @@
+/* PNG in device memory: files have the bytes that the CPU writes. */
+#include "job.h"
+
+#ifdef GF_WITH_CUDA
+#include <cuda_runtime_api.h>
+
+static void must(cudaError_t result) {
+    if (result != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(result));
+}
+
+static gf_engine *cuda_engine(void) {
+    return test_engine(&(gf_engine_options){.backend = "cuda"});
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+typedef enum content {
+    NOISE = TEST_UNIFORM,
+    EXTREMES = TEST_EXTREMES,
+    FLAT = TEST_FLAT,
+    WAVE = TEST_SMOOTH,
+    PHOTOGRAPH = TEST_CONTENT_COUNT, /* a slow wave with noise of a random amplitude */
+    RUNS,                            /* constant bytes between random ones */
+    TILES,                           /* a random pattern, again and again */
+    MARGINS,                         /* a photograph between flat areas */
+    CONTENT_COUNT
+} content;
+
+static uint64_t run_length(test_random *random) {
+    switch (test_below(random, 4)) {
+    case 0:
+        return 1 + test_below(random, 30);
+    case 1:
+        return 200 + test_below(random, 400);
+    case 2:
+        return 258 * (1 + test_below(random, 4)) + test_below(random, 6);
+    default:
+        return test_below(random, 40000);
+    }
+}
+
+static void fill(const test_image *image, content kind, test_random *random) {
+    const gf_format *format = &image->format;
+    const size_t row = gf_row_bytes(format);
+    const uint64_t amplitude = UINT64_C(1) << test_below(random, 8);
+    const uint64_t period = 1 + test_below(random, 300), slope = 1 + test_below(random, 4);
+    uint64_t left = 0;
+    unsigned char value = 0, tile[300];
+    for (size_t i = 0; i < sizeof tile; i++)
+        tile[i] = (unsigned char)test_next(random);
+    if (kind < PHOTOGRAPH) {
+        test_fill(image, (test_content)kind, random);
+        return;
+    }
+    for (uint64_t y = 0; y < format->height; y++) {
+        unsigned char *to = gf_row(&image->rows, y);
+        for (size_t i = 0; i < row; i++) {
+            const bool margin = kind == MARGINS && (i < row / 3 || y % 64 < 8);
+            if (kind == RUNS && left-- == 0) {
+                left = run_length(random);
+                value = (unsigned char)(test_below(random, 3) ? test_next(random) : 0);
+            }
+            to[i] = kind == RUNS    ? value
+                    : kind == TILES ? tile[(i + y * row) % period]
+                    : margin
+                        ? 200
+                        : (unsigned char)((i + y) * slope / 16 + test_below(random, amplitude));
+        }
+    }
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+typedef enum output { ON_DEVICE, ON_HOST, OF_ENGINE, OUTPUT_COUNT } output;
+
+/* Encode images of one format and compare their files with the CPU's. where: receives the files. */
+static void check_images(gf_engine *engine, gf_format format, uint64_t count, const content *kinds,
+                         output where, test_random *random) {
+    enum { MAX = 8, MARGIN = 100 };
+    test_image images[MAX];
+    gf_pixels in[MAX];
+    gf_buffer out[MAX];
+    unsigned char *from[MAX], *to[MAX], *got;
+    const size_t bound = gf_png_bound(&format), padding = (size_t)test_below(random, 2) * 37;
+    const size_t shift = (size_t)test_below(random, 2) * gf_type_bytes(format.type);
+    gf_error error = {0};
+    assert_true(count <= MAX && bound);
+    got = malloc(bound + 2 * MARGIN);
+    assert_non_null(got);
+    for (uint64_t i = 0; i < count; i++) {
+        images[i] = test_image_new(format, padding);
+        fill(&images[i], kinds[i], random);
+        must(cudaMalloc((void **)&from[i], images[i].size + shift));
+        must(cudaMemcpy(from[i] + shift, images[i].memory, images[i].size, cudaMemcpyHostToDevice));
+        in[i] = (gf_pixels){from[i] + shift + (images[i].rows.data - images[i].memory),
+                            images[i].stride};
+        to[i] = NULL;
+        memset(got, TEST_PAINT, bound + 2 * MARGIN);
+        if (where != ON_DEVICE)
+            to[i] = malloc(bound + 2 * MARGIN);
+        else
+            must(cudaMalloc((void **)&to[i], bound + 2 * MARGIN));
+        assert_non_null(to[i]);
+        must(cudaMemcpy(to[i], got, bound + 2 * MARGIN, cudaMemcpyDefault));
+        out[i] = (gf_buffer){where == OF_ENGINE ? NULL : to[i] + MARGIN, bound};
+    }
+    must(cudaDeviceSynchronize());
+    if (gf_encode_png_device(engine, &format, count, in, out, NULL, &error))
+        fail_msg("%s", error.message);
+    for (uint64_t i = 0; i < count; i++) {
+        size_t size;
+        unsigned char *want = test_png(&images[i], &size);
+        if (where == OF_ENGINE && out[i].size <= bound)
+            memcpy(to[i] + MARGIN, out[i].data, out[i].size);
+        must(cudaMemcpy(got, to[i], bound + 2 * MARGIN, cudaMemcpyDefault));
+        size_t k = 0;
+        while (k < size && k < out[i].size && got[MARGIN + k] == want[k])
+            k++;
+        if (k < size || out[i].size != size)
+            fail_msg(
+                "%llu x %llu x %u %s, image %llu of %llu, content %d: %zu bytes instead of "
+                "%zu, the first difference at %zu",
+                (unsigned long long)format.width, (unsigned long long)format.height,
+                format.channels, gf_type_name(format.type), (unsigned long long)i,
+                (unsigned long long)count, (int)kinds[i], out[i].size, size, k);
+        assert_true(test_painted(got, got + MARGIN));
+        assert_true(test_painted(got + MARGIN + size, got + bound + 2 * MARGIN));
+        free(want);
+        test_image_free(&images[i]);
+        must(cudaFree(from[i]));
+        if (where != ON_DEVICE)
+            free(to[i]);
+        else
+            must(cudaFree(to[i]));
+    }
+    free(got);
+}
+
+static void check_one(gf_engine *engine, gf_format format, content kind, output where,
+                      test_random *random) {
+    check_images(engine, format, 1, &kind, where, random);
+}
+
+/* ---- equality -------------------------------------------------------------------------------- */
+
+static void writes_the_bytes_of_the_cpu(void **state) {
+    (void)state;
+    test_needs_gpu();
+    gf_engine *engine = cuda_engine();
+    const uint64_t seed = test_environment("GF_TEST_SEED", 2025), rounds = test_rounds(300);
+    for (uint64_t round = 0; round < rounds; round++) {
+        test_random random = test_seeded(seed + round);
+        content kinds[8];
+        gf_format format = test_format(&random);
+        const uint64_t count = test_below(&random, 4) ? 1 : 1 + test_below(&random, 8);
+        if (format.type == GF_F32)
+            format.type = GF_U8;
+        if (test_below(&random, 3) == 0) { /* several strips */
+            format.width = 1 + test_below(&random, 3000);
+            format.height = 1 + test_below(&random, 400);
+        }
+        for (size_t i = 0; i < 8; i++)
+            kinds[i] = (content)test_below(&random, CONTENT_COUNT);
+        check_images(engine, format, count, kinds, (output)test_below(&random, OUTPUT_COUNT),
+                     &random);
+    }
+    gf_engine_close(engine);
+}
+
+/* Sizes at the edges of chunks (16 KiB), blocks and strips (256 KiB of filtered bytes), pieces of
+ * the probe (1 KiB) and windows (1024 strips). */
+static void covers_all_edges(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const gf_format formats[] = {
+        {1, 1, 1, GF_U8},      {1, 1, 4, GF_U16},      {1, 131072, 1, GF_U8},
+        {1, 300001, 1, GF_U8}, {16383, 1, 1, GF_U8},   {16384, 1, 1, GF_U8},
+        {16382, 3, 1, GF_U8},  {262143, 2, 1, GF_U8},  {262142, 1, 1, GF_U8},
+        {262144, 3, 1, GF_U8}, {262145, 2, 1, GF_U8},  {131072, 2, 2, GF_U8},
+        {400000, 3, 3, GF_U8}, {70001, 3, 4, GF_U16},  {1023, 257, 1, GF_U8},
+        {1024, 256, 1, GF_U8}, {1025, 255, 1, GF_U8},  {511, 513, 1, GF_U16},
+        {341, 300, 3, GF_U8},  {4000, 3000, 3, GF_U8}, {170000, 1040, 2, GF_U8},
+        {2, 65536, 3, GF_U8},  {3, 87382, 4, GF_U16},
+    };
+    gf_engine *engine = cuda_engine();
+    test_random random = test_seeded(7);
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        for (int kind = 0; kind < CONTENT_COUNT; kind++)
+            if (formats[i].width * formats[i].height < 10000000 || kind == PHOTOGRAPH)
+                check_one(engine, formats[i], (content)kind, (output)(kind % OUTPUT_COUNT),
+                          &random);
+    /* Two images in three windows: the memory for files grows between them. */
+    const content kinds[] = {PHOTOGRAPH, MARGINS};
+    check_images(engine, (gf_format){170000, 1040, 2, GF_U8}, 2, kinds, OF_ENGINE, &random);
+    gf_engine_close(engine);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void rejects_wrong_arguments(void **state) {
+    (void)state;
+    test_needs_gpu();
+    gf_engine *engine = cuda_engine();
+    const gf_format format = {300, 200, 3, GF_U8}, real = {300, 200, 3, GF_F32};
+    unsigned char *image, file[1000];
+    gf_error error = {0};
+    must(cudaMalloc((void **)&image, 900 * 200));
+    must(cudaMemset(image, 1, 900 * 200));
+    gf_pixels in = {image, 900};
+    gf_buffer out = {file, sizeof file};
+    assert_int_equal(gf_png_bound(&real), 0);
+    assert_int_equal(gf_encode_png_device(engine, &real, 1, &in, &out, NULL, &error), GF_USAGE);
+    assert_non_null(strstr(error.message, "f32"));
+    in.stride = 899;
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
+    in.stride = 901;
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
+    assert_non_null(strstr(error.message, "its memory ends after 180000 bytes"));
+    in = (gf_pixels){file, 900};
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
+    assert_non_null(strstr(error.message, "host memory"));
+    in = (gf_pixels){NULL, 900};
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
+    in = (gf_pixels){image, 900};
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, NULL, NULL, &error), GF_USAGE);
+    assert_int_equal(gf_encode_png_device(engine, &format, 0, NULL, NULL, NULL, &error), GF_OK);
+    out = (gf_buffer){file, 100};
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_USAGE);
+    assert_non_null(strstr(error.message, "gf_png_bound"));
+    out = (gf_buffer){file, sizeof file};
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, NULL, &error), GF_OK);
+    assert_memory_equal(file, "\x89PNG", 4);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &in, &out, stream, &error), GF_USAGE);
+    assert_non_null(strstr(error.message, "captured"));
+    must(cudaStreamEndCapture(stream, &graph));
+    must(cudaGraphDestroy(graph));
+    must(cudaStreamDestroy(stream));
+    must(cudaFree(image));
+    gf_engine_close(engine);
+}
+
+#define CUDA_TESTS                                                                                 \
+    cmocka_unit_test(writes_the_bytes_of_the_cpu), cmocka_unit_test(covers_all_edges),             \
+        cmocka_unit_test(rejects_wrong_arguments),
+#else
+#define CUDA_TESTS
+#endif
+
+/* Without CUDA or a device, the call fails with a reason. */
+static void absent_devices_are_errors(void **state) {
+    (void)state;
+    if (test_has_cuda())
+        test_skip("there is a device");
+    const gf_format format = {8, 8, 1, GF_U8};
+    unsigned char image[64] = {0}, file[64];
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
+    gf_error error = {0};
+    assert_int_equal(gf_encode_png_device(engine, &format, 1, &(gf_pixels){image, 8},
+                                          &(gf_buffer){file, sizeof file}, NULL, &error),
+                     GF_NO_BACKEND);
+    assert_non_null(strstr(error.message, "cuda:"));
+    gf_engine_close(engine);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {CUDA_TESTS cmocka_unit_test(absent_devices_are_errors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
