@@ -4,12 +4,16 @@ Needs a GPU and PyTorch; compares with kornia, torchvision, a depthwise conv2d o
 cupyx.scipy.ndimage and cv2 (on the CPU) if they are installed. The peers run their nearest
 equivalent: 7 weights along rows, as the default stages of smooth have.
 
+Then it encodes PNG files from GPU memory, and compares with Pillow, cv2 and torchvision on the CPU,
+which download the image first.
+
 Each row shows the time of a call on the device as a share of that of a copy of the same bytes
 (copy time / call time; both queued together, in turns), and the host time of one call. Medians
 over the rounds.
 """
 
 import importlib
+import io
 import statistics
 import sys
 import time
@@ -163,6 +167,43 @@ def measure_peers(rounds):
                       f"{'-':>9}")
 
 
+def measure_png(rounds):
+    """Measure the encoding of an image in GPU memory to the bytes of a PNG file."""
+    pil, cv2, torchvision = module("PIL.Image"), module("cv2"), module("torchvision.io")
+
+    def pillow(tensor):
+        file = io.BytesIO()
+        pil.fromarray(tensor.cpu().numpy()).save(file, "png", compress_level=1)
+        return file.getvalue()
+
+    def opencv(tensor):
+        return cv2.imencode(".png", tensor.cpu().numpy()[..., ::-1])[1].tobytes()
+
+    def vision(tensor):
+        planes = tensor.permute(2, 0, 1).contiguous().cpu()
+        return torchvision.encode_png(planes, 1).numpy().tobytes()
+
+    print(f"\n{'PNG from GPU memory':34} {'image':22} {'ms':>8} {'bytes':>12}")
+    for height, width in [(1080, 1920), (4000, 6000)]:
+        source = image((height, width, 3), "uint8")
+        for name, package, call in [
+            ("gpufilter.encode_png", True, gpufilter.encode_png),
+            ("Pillow, level 1", pil, pillow),
+            ("cv2.imencode", cv2, opencv),
+            ("torchvision encode_png, level 1", torchvision, vision),
+        ]:
+            if not package:
+                continue
+            seconds = []
+            for _ in range(rounds + 1):
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                size = len(call(source))
+                seconds.append(time.perf_counter() - start)
+            middle = statistics.median(seconds[1:]) * 1e3
+            print(f"{name:34} {f'{height}x{width}x3 uint8':22} {middle:8.2f} {size:12}", flush=True)
+
+
 def main():
     """Print the table."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 9
@@ -170,6 +211,7 @@ def main():
     print(f"{'call':34} {'image':22} {'share':>7} {'us':>10} {'host us':>9}")
     measure_ours(rounds)
     measure_peers(rounds)
+    measure_png(rounds)
 
 
 main()

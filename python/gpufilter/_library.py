@@ -33,6 +33,10 @@ class gf_pixels(Structure):  # and gf_out_pixels
     _fields_ = [("data", c_void_p), ("stride", c_size_t)]
 
 
+class gf_buffer(Structure):
+    _fields_ = [("data", c_void_p), ("size", c_size_t)]
+
+
 class gf_param(Structure):
     _fields_ = [
         ("name", c_char_p), ("letter", c_char), ("type", c_int), ("metavar", c_char_p),
@@ -201,6 +205,7 @@ PROTOTYPES = [
     ("gf_device_job_free", None, P),
     ("gf_device_results_wait", c_int, P, P, P),
     ("gf_device_wait", c_int, P, P, P),
+    ("gf_encode_png_device", c_int, P, P, c_uint64, P, P, P, P),
     ("gf_load_file", c_int, c_char_p, P, P, P, P),
     ("gf_save_file", c_int, c_char_p, P, P, P, P),
     ("gf_result_table_count", c_size_t, P),

@@ -370,3 +370,39 @@ def test_unknown_packages(image, kind):
         gpufilter.smooth(kind(tensor))
     with pytest.raises(gpufilter.UsageError, match="not contiguous"):
         gpufilter.hist(kind(tensor[:, ::2]))
+
+
+# ---- PNG ----------------------------------------------------------------------------------------
+
+
+def file_of(image, path):
+    gpufilter.write(path, image, force=True)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("dtype, channels", [f for f in FORMATS if f[0] != "f4"])
+def test_encode_png(rng, tmp_path, dtype, channels):
+    path = tmp_path / "cpu.png"
+    image = random_image(rng, dtype, channels, (300, 411))
+    image[50:90] = image[50]
+    image[:, 20:60] = 7
+    tensor = to_device(image)
+    for part in (lambda a: a, lambda a: a[1:-3, 2:-5], lambda a: a[:, ::2], lambda a: a[:1, :1],
+                 lambda a: a[60:65]):
+        assert gpufilter.encode_png(part(tensor)) == file_of(part(image), path)
+    images = np.stack([image, image[::-1], image[:, ::-1]])
+    want = [file_of(one, path) for one in images]
+    assert gpufilter.encode_png(to_device(images)) == want
+    result = torch.zeros_like(tensor)
+    stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    slow(stream, result, tensor)
+    assert gpufilter.encode_png(result, stream=stream) == want[0]
+    assert gpufilter.encode_png(Interface(tensor)) == want[0]
+
+
+def test_encode_png_errors(image):
+    with pytest.raises(gpufilter.UsageError, match="encode_png: PNG cannot store f32"):
+        gpufilter.encode_png(to_device(image).float())
+    with pytest.raises(gpufilter.UsageError, match="memory of a CUDA device"):
+        gpufilter.encode_png(torch.zeros((4, 5), dtype=torch.uint8))

@@ -57,6 +57,8 @@ REAL = np.zeros((4, 5), np.float32)
     (lambda: gpufilter.batch(["x.png"], None, "hist", radius=1), "hist has no option radius"),
     (lambda: gpufilter.read("a\0b"), "NUL"),
     (lambda: gpufilter.write("x.png", None), "image: expected a NumPy array"),
+    (lambda: gpufilter.encode_png(IMAGE), "image: expected an array in the memory of a CUDA device"),
+    (lambda: gpufilter.encode_png(None), "image: expected a NumPy array"),
     (lambda: gpufilter.write("x.png", IMAGE[None]), "expected one image"),
 ])
 def test_usage(call, message, tmp_path, monkeypatch):
