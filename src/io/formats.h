@@ -48,6 +48,39 @@ gf_open_sink gf_png_sink_open;
 gf_open_sink gf_plain_sink_open; /* PGM, PPM, PAM, PFM, raw */
 gf_open_sink gf_stb_sink_open;   /* JPEG, BMP, TGA, HDR */
 
+/* ---- PNG files in memory --------------------------------------------------------------------- */
+
+/* A file of samples that are stored as they are used: 8 or 16 bits, without a palette, a
+ * transparent colour or interlacing, in one run of IDAT chunks. */
+typedef struct gf_png_scan {
+    gf_format format;
+    size_t idat;        /* offset of the first IDAT chunk */
+    uint32_t chunks;    /* number of IDAT chunks */
+    uint64_t bytes;     /* of their data */
+    uint64_t part_rows; /* rows per IDAT chunk of a file of our encoder, whose strips do not refer
+                           to each other; otherwise the height */
+} gf_png_scan;
+
+/* Scan the chunks of a file, without the data of IDAT chunks. Return false for all other files:
+ * damaged ones, and those that only gf_png_decode reads. */
+bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan);
+
+/* Return the bytes that gf_png_scan_copy writes. */
+size_t gf_png_scan_bytes(const gf_png_scan *scan);
+/* Copy the data of the IDAT chunks of a file that gf_png_scan_file accepted. If the file has parts,
+ * each one starts at a multiple of 4 bytes and offsets[k] and sizes[k] are set for it; otherwise
+ * only offsets[0] and sizes[0]. Return false if a CRC is wrong. */
+bool gf_png_scan_copy(const unsigned char *file, const gf_png_scan *scan, unsigned char *to,
+                      size_t *offsets, size_t *sizes);
+/* Return the number of parts. */
+static inline uint32_t gf_png_scan_parts(const gf_png_scan *scan) {
+    return scan->part_rows < scan->format.height ? scan->chunks : 1;
+}
+
+/* Open a file in memory. name: for messages. */
+gf_status gf_png_memory_source(const void *file, size_t size, const char *name, gf_source **source,
+                               gf_error *error);
+
 /* ---- costs ----------------------------------------------------------------------------------- */
 
 /* Estimates from which the backend is chosen, in ns per sample of a photograph on one core. */

@@ -91,6 +91,22 @@ failed:
     return GF_FAILED;
 }
 
+gf_status gf_input_open_memory(gf_input *input, const void *data, size_t size, const char *name,
+                               gf_error *error) {
+    int cause;
+    *input = (gf_input){.name = strdup(name)};
+    if (!input->name)
+        return gf_fail_memory(error, name, strlen(name) + 1, "its name");
+    input->file = fmemopen((void *)data, size, "rb"); /* never written */
+    if (!input->file) {
+        gf_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
+        gf_input_close(input);
+        return GF_FAILED;
+    }
+    input->head_size = input_read_stream(input->file, input->head, GF_PEEK, &cause);
+    return GF_OK;
+}
+
 gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, gf_error *error) {
     unsigned char *bytes = data;
     size_t peeked = input->head_size - input->head_used;

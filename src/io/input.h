@@ -23,6 +23,9 @@ typedef struct gf_input {
 
 /* Open a path, or standard input for "-", and fill head. */
 gf_status gf_input_open(gf_input *input, const char *path, gf_error *error);
+/* Open bytes in memory, which are borrowed until the input is closed. name: for messages. */
+gf_status gf_input_open_memory(gf_input *input, const void *data, size_t size, const char *name,
+                               gf_error *error);
 /* Read up to size bytes and store their number in *got: fewer only at the end of the file. */
 gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, gf_error *error);
 /* Return the next byte, or EOF at the end of the file or on an error (check ferror). */

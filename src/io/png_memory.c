@@ -1,0 +1,152 @@
+/* PNG files in memory: the simple ones are scanned for a decoder on a device; all can be decoded
+ * here. */
+#include <isa-l/crc.h>
+#include <string.h>
+
+#include "io/bytes.h"
+#include "io/png.h"
+
+enum { HEAD_BYTES = 8, FRAME_BYTES = 12, IHDR_BYTES = 13 };
+
+/* A chunk in a file. */
+typedef struct scan_chunk {
+    const unsigned char *name, *data;
+    uint32_t size;
+} scan_chunk;
+
+/* Locate the chunk at *at, and move *at after it. */
+static bool scan_next(const unsigned char *file, size_t size, size_t *at, scan_chunk *chunk) {
+    if (size - *at < FRAME_BYTES)
+        return false;
+    chunk->size = gf_big32(file + *at);
+    chunk->name = file + *at + 4;
+    chunk->data = chunk->name + 4;
+    if (chunk->size > INT32_MAX || chunk->size > size - *at - FRAME_BYTES)
+        return false;
+    *at += FRAME_BYTES + (size_t)chunk->size;
+    return true;
+}
+
+static bool scan_is(const scan_chunk *chunk, const char *name) {
+    return memcmp(chunk->name, name, 4) == 0;
+}
+
+static bool scan_is_intact(const scan_chunk *chunk) {
+    return crc32_gzip_refl(0, chunk->name, 4 + (uint64_t)chunk->size) ==
+           gf_big32(chunk->data + chunk->size);
+}
+
+/* Return whether a chunk is ancillary, small and intact, and does not change pixels. */
+static bool scan_may_skip(const scan_chunk *chunk) {
+    enum { SMALL = 1 << 16 };
+    for (int i = 0; i < 4; i++)
+        if ((unsigned)((chunk->name[i] | 0x20) - 'a') > 25)
+            return false;
+    return (chunk->name[0] & 0x20) && !(chunk->name[2] & 0x20) && chunk->size <= SMALL &&
+           !scan_is(chunk, "tRNS") && scan_is_intact(chunk);
+}
+
+static bool scan_read_head(const scan_chunk *chunk, gf_format *format) {
+    static const uint8_t channels[7] = {[0] = 1, [2] = 3, [4] = 2, [6] = 4};
+    const unsigned char *data = chunk->data;
+    if (!scan_is(chunk, "IHDR") || chunk->size != IHDR_BYTES || !scan_is_intact(chunk) ||
+        (data[8] != 8 && data[8] != 16) || data[9] > 6 || !channels[data[9]] || data[10] ||
+        data[11] || data[12])
+        return false;
+    *format = (gf_format){.width = gf_big32(data),
+                          .height = gf_big32(data + 4),
+                          .channels = channels[data[9]],
+                          .type = data[8] == 16 ? GF_U16 : GF_U8};
+    const gf_limits limits = gf_limits_resolve(NULL);
+    return format->width <= INT32_MAX && format->height <= INT32_MAX &&
+           !gf_check_pixels(format, &limits, "", NULL);
+}
+
+/* Return whether the decoder of this library supports the zlib header. */
+static bool scan_supports(const scan_chunk *chunk) {
+    return chunk->size > 2 && chunk->data[0] == 0x78 && !(chunk->data[1] & 0x20) &&
+           (chunk->data[0] * 256u + chunk->data[1]) % 31 == 0;
+}
+
+/* Set scan->part_rows. */
+static void scan_find_parts(const unsigned char *stream, gf_png_scan *scan) {
+    gf_png_strips strips;
+    gf_png_strips_init(&scan->format, GF_PNG_FAST, GF_ISA_PORTABLE, &strips);
+    scan->part_rows = scan->format.height;
+    if (stream[1] == 1 && scan->chunks == (scan->format.height - 1) / strips.rows + 1)
+        scan->part_rows = strips.rows;
+}
+
+bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan) {
+    const unsigned char *stream = NULL;
+    bool ended = false; /* another chunk follows the IDAT chunks */
+    size_t at = HEAD_BYTES, start;
+    scan_chunk chunk;
+    *scan = (gf_png_scan){.chunks = 0};
+    if (size < HEAD_BYTES || memcmp(file, "\x89PNG\r\n\x1a\n", HEAD_BYTES) != 0 ||
+        !scan_next(file, size, &at, &chunk) || !scan_read_head(&chunk, &scan->format))
+        return false;
+    for (start = at; scan_next(file, size, &at, &chunk) && !scan_is(&chunk, "IEND"); start = at) {
+        if (!scan_is(&chunk, "IDAT")) {
+            ended = stream;
+            if (!scan_may_skip(&chunk))
+                return false;
+            continue;
+        }
+        if (!stream) {
+            stream = chunk.data;
+            scan->idat = start;
+            if (!scan_supports(&chunk))
+                return false;
+        }
+        if (ended || ++scan->chunks > 1u << 20)
+            return false;
+        scan->bytes += chunk.size;
+    }
+    if (!stream || at - start != FRAME_BYTES || !scan_is(&chunk, "IEND") || !scan_is_intact(&chunk))
+        return false;
+    scan_find_parts(stream, scan);
+    return true;
+}
+
+static size_t scan_align(size_t bytes) {
+    return (bytes + 3) & ~(size_t)3;
+}
+
+size_t gf_png_scan_bytes(const gf_png_scan *scan) {
+    return scan_align((size_t)scan->bytes) + 4 * (size_t)gf_png_scan_parts(scan);
+}
+
+bool gf_png_scan_copy(const unsigned char *file, const gf_png_scan *scan, unsigned char *to,
+                      size_t *offsets, size_t *sizes) {
+    const bool parts = gf_png_scan_parts(scan) > 1;
+    size_t at = scan->idat, used = 0;
+    offsets[0] = sizes[0] = 0;
+    for (uint32_t k = 0; k < scan->chunks; k++) {
+        scan_chunk chunk;
+        if (!scan_next(file, SIZE_MAX, &at, &chunk) || !scan_is_intact(&chunk))
+            return false;
+        if (parts) {
+            offsets[k] = used = scan_align(used);
+            sizes[k] = chunk.size;
+        } else {
+            sizes[0] += chunk.size;
+        }
+        memcpy(to + used, chunk.data, chunk.size);
+        used += chunk.size;
+    }
+    return true;
+}
+
+gf_status gf_png_memory_source(const void *file, size_t size, const char *name, gf_source **source,
+                               gf_error *error) {
+    const gf_limits limits = gf_limits_resolve(NULL);
+    gf_input input;
+    gf_status status = gf_input_open_memory(&input, file, size, name, error);
+    if (status)
+        return status;
+    status = gf_png_source_open(&input, &limits, source, error);
+    if (status)
+        gf_input_close(&input);
+    return status;
+}
