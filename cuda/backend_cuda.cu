@@ -232,6 +232,7 @@ static void cuda_close(void *state) {
     }
     pinned_free(&cuda->ring);
     gf_png_encoder_free(cuda->devices.encoder);
+    gf_png_decoder_free(cuda->devices.decoder);
     cudaGetLastError(); // clear the error of a failed device
     free(cuda);
 }

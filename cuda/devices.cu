@@ -227,3 +227,13 @@ gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const cha
     cudaGetLastError();
     return gf_fail(error, GF_USAGE, "%s: %s", name, what);
 }
+
+gf_status gf_device_grow(gf_device_memory *memory, size_t size, gf_error *error) {
+    if (size <= memory->size)
+        return GF_OK;
+    cudaFree(memory->data);
+    *memory = gf_device_memory{};
+    const gf_status status = gf_cuda_check(cudaMalloc(&memory->data, size), "device memory", error);
+    memory->size = status ? 0 : size;
+    return status;
+}

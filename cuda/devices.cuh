@@ -25,6 +25,7 @@ struct gf_cuda_devices {
     gf_driver driver;
     CUcontext context;              // of the first device
     struct gf_png_encoder *encoder; // on the first device; NULL until needed
+    struct gf_png_decoder *decoder; // the same
 };
 
 // Restores the caller's context at the end of the scope, and with it the current device. Allows
@@ -82,6 +83,14 @@ gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
 gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
                                 gf_error *error);
 
+// Device memory that grows. The contents are lost.
+struct gf_device_memory {
+    unsigned char *data;
+    size_t size;
+};
+
+gf_status gf_device_grow(gf_device_memory *memory, size_t size, gf_error *error);
+
 // ---- PNG ----------------------------------------------------------------------------------------
 
 // Encode images in device memory: see gf_encode_png_device. threads: of the CPU, for strips with
@@ -89,9 +98,16 @@ gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const cha
 gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t count,
                              const gf_pixels *in, gf_buffer *out, uint32_t threads, void *stream,
                              gf_error *error);
-// Free an encoder. NULL is allowed.
+// Decode files to images in device memory: see gf_decode_png_device. threads: of the CPU. always:
+// use the device even if the CPU is expected to be faster.
+gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
+                             const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
+                             bool always, void *stream, gf_error *errors, gf_error *error);
+// Free an encoder or a decoder. NULL is allowed.
 struct gf_png_encoder;
+struct gf_png_decoder;
 void gf_png_encoder_free(gf_png_encoder *encoder);
+void gf_png_decoder_free(gf_png_decoder *decoder);
 
 // Jobs on images in device memory (job.cu).
 struct gf_device_functions;

@@ -665,6 +665,6 @@ static gf_status job_wait_stream(void *state, void *stream, gf_error *error) {
                                   "kernel execution", error);
 }
 
-const gf_device_functions gf_cuda_jobs = {job_open,        job_run,           job_fetch,
-                                          job_wait,        job_release,       job_close,
-                                          job_wait_stream, gf_cuda_encode_png};
+const gf_device_functions gf_cuda_jobs = {
+    job_open,  job_run,         job_fetch,          job_wait,          job_release,
+    job_close, job_wait_stream, gf_cuda_encode_png, gf_cuda_decode_png};

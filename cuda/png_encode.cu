@@ -16,12 +16,6 @@ extern "C" {
 #define MAX_EXTERNAL 64 // strips at once on the CPU
 #define NAME "encode_png"
 
-// Device memory that grows.
-struct gf_encoder_memory {
-    unsigned char *data;
-    size_t size;
-};
-
 // A strip on the CPU, in pinned memory.
 struct gf_encoder_slot {
     gf_png_encoder *encoder;
@@ -46,12 +40,12 @@ struct gf_png_encoder {
     const gf_cuda_devices *devices;
     gf_format format; // of the strips
     gf_png_strips strips;
-    gf_encoder_memory device; // all arrays of a window
-    gf_encoder_host *host;    // pinned
-    gf_encoder_memory adler;  // sums of all images
-    gf_encoder_memory files;  // pinned: files without memory of the caller
+    gf_device_memory device; // all arrays of a window
+    gf_encoder_host *host;   // pinned
+    gf_device_memory adler;  // sums of all images
+    gf_device_memory files;  // pinned: files without memory of the caller
     // For strips encoded by the CPU; NULL until needed.
-    gf_encoder_memory external;
+    gf_device_memory external;
     uint32_t threads;
     gf_pool *pool;
     gf_png_scratch **scratch; // one per thread
@@ -73,17 +67,6 @@ struct gf_encoder_call {
 };
 
 // ---- memory -------------------------------------------------------------------------------------
-
-static gf_status encoder_grow(gf_encoder_memory *memory, size_t size, gf_error *error) {
-    if (size <= memory->size)
-        return GF_OK;
-    cudaFree(memory->data);
-    *memory = gf_encoder_memory{};
-    const gf_status status =
-        gf_cuda_check(cudaMalloc(&memory->data, size), "device memory of the encoder", error);
-    memory->size = status ? 0 : size;
-    return status;
-}
 
 // Free what depends on the format of the strips.
 static void encoder_free_cpu(gf_png_encoder *encoder) {
@@ -268,8 +251,8 @@ static gf_status encoder_run_external(gf_png_encoder *encoder, png_window *windo
     const cudaStream_t stream = call->stream;
     gf_status status = encoder_open_cpu(encoder, call->threads, error);
     if (!status)
-        status =
-            encoder_grow(&encoder->external, strips * gf_png_strip_bound(&encoder->strips), error);
+        status = gf_device_grow(&encoder->external, strips * gf_png_strip_bound(&encoder->strips),
+                                error);
     window->external = encoder->external.data;
     window->complete = true;
     uint64_t at = 0;
@@ -347,7 +330,7 @@ static gf_status encoder_finish_window(const gf_png_encoder *encoder, const png_
 // Grow the memory of files to `size` bytes. Keep the first `used` bytes.
 static gf_status encoder_grow_files(gf_png_encoder *encoder, size_t size, size_t used,
                                     cudaStream_t stream, gf_error *error) {
-    gf_encoder_memory larger = {nullptr, size + size / 4};
+    gf_device_memory larger = {nullptr, size + size / 4};
     if (size <= encoder->files.size)
         return GF_OK;
     gf_status status = gf_cuda_check(cudaMallocHost(&larger.data, larger.size),
@@ -430,7 +413,7 @@ static gf_status encoder_run_window(gf_png_encoder *encoder, gf_encoder_call *ca
     const cudaStream_t stream = call->stream;
     png_window window = {};
     gf_status status =
-        encoder_grow(&encoder->device, encoder_divide(encoder, strips, &window), error);
+        gf_device_grow(&encoder->device, encoder_divide(encoder, strips, &window), error);
     if (status)
         return status;
     encoder_divide(encoder, strips, &window);
@@ -495,7 +478,7 @@ gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t coun
     if (status)
         return status;
     gf_png_encoder *encoder = devices->encoder;
-    status = encoder_grow(&encoder->adler, count * sizeof(uint64_t[2]), error);
+    status = gf_device_grow(&encoder->adler, count * sizeof(uint64_t[2]), error);
     if (status)
         return status;
     encoder_set_format(encoder, format);

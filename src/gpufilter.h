@@ -689,6 +689,28 @@ GF_API gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format
                                       const gf_pixels *in, gf_buffer *out, void *stream,
                                       gf_error *error);
 
+/* Read the header of a PNG file in memory, and return the format of its image. Return GF_FAILED if
+ * the file cannot be read. */
+GF_API gf_status gf_png_format(const void *file, size_t size, gf_format *format, gf_error *error);
+
+/* Decode `count` PNG files in host memory to images in device memory. Image i has the format
+ * formats[i], which gf_png_format has returned, and the pixels of gf_load_file; it is written to
+ * out[i]. Every kind of PNG is read: files with a palette, a transparent colour, interlacing or
+ * fewer than 8 bits per sample are decoded by the threads of the engine and uploaded, and so are
+ * files of other encoders if there are too few to occupy the device (below about 500). The work is
+ * queued on `stream`, as in gf_device_job_run; the call returns when it is complete.
+ *
+ * A file that fails, for example because it is damaged, does not affect the others: errors[i]
+ * receives its status and message, and the content of its image is undefined. Without errors
+ * (NULL), the call returns the first one. The engine keeps memory on the device: up to a quarter of
+ * what is free at the first large call.
+ *
+ * GF_USAGE: as for gf_device_job_run. GF_FAILED: not enough memory, or without errors a file.
+ * GF_NO_BACKEND: CUDA is not available or failed. */
+GF_API gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffer *files,
+                                      const gf_format *formats, const gf_out_pixels *out,
+                                      void *stream, gf_error *errors, gf_error *error);
+
 /* ---- inspection ------------------------------------------------------------------------------ */
 
 /* Description of a file, read from its header. */

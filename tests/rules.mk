@@ -12,7 +12,7 @@ LIBFUZZERS := $(FUZZ_C:tests/long/fuzz/%.c=$(BUILD)/libfuzzer/%)
 
 # The only C files that call the CUDA runtime. -isystem /usr/include would change the order of the system's directories.
 ifneq ($(NVCC),)
-$(OBJ)/tests/support/device.o $(OBJ)/tests/unit/cuda/test_cuda_fault.o $(OBJ)/tests/unit/cuda/test_device.o $(OBJ)/tests/unit/cuda/test_png_device.o $(OBJ)/tests/support/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
+$(OBJ)/tests/support/device.o $(OBJ)/tests/unit/cuda/test_cuda_fault.o $(OBJ)/tests/unit/cuda/test_device.o $(OBJ)/tests/unit/cuda/test_png_device.o $(OBJ)/tests/unit/cuda/test_png_decode_device.o $(OBJ)/tests/support/tools/hold_memory.o: INCLUDES += $(addprefix -isystem ,$(filter-out /usr/include,$(CUDA_ROOT)/include))
 endif
 
 $(BUILD)/gpufilter-mpi: $(CLI_O) $(MPI_O) $(BUILD)/libgpufilter.a

@@ -88,6 +88,12 @@ typedef struct gf_device_functions {
     gf_status (*encode_png)(void *state, const gf_format *format, uint64_t count,
                             const gf_pixels *in, gf_buffer *out, uint32_t threads, void *stream,
                             gf_error *error);
+    /* Check the pointers and the stream, and decode files (gf_decode_png_device). errors: one per
+     * file, with status GF_OK. threads: CPU threads for files that the device does not decode.
+     * always: use the device even if the CPU is expected to be faster. */
+    gf_status (*decode_png)(void *state, uint64_t count, const gf_buffer *files,
+                            const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
+                            bool always, void *stream, gf_error *errors, gf_error *error);
 } gf_device_functions;
 
 /* Functions of a backend. `state` belongs to an engine, `run` to one image. */

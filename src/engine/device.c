@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "engine/task.h"
+#include "io/formats.h"
 
 struct gf_device_job {
     gf_engine *engine;
@@ -330,6 +331,73 @@ gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint6
     return status || count == 0 ? status
                                 : device->encode_png(state, format, count, in, out,
                                                      gf_engine_threads(engine), stream, error);
+}
+
+gf_status gf_png_format(const void *file, size_t size, gf_format *format, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_source *source;
+    const gf_status status = gf_png_memory_source(file, size, "PNG", &source, error);
+    if (status)
+        return status;
+    *format = source->format;
+    source->ops->close(source);
+    return GF_OK;
+}
+
+static bool device_decodes_always;
+
+void gf_device_decode_always(bool always) {
+    device_decodes_always = always;
+}
+
+static gf_status device_check_files(uint64_t count, const gf_buffer *files,
+                                    const gf_format *formats, const gf_out_pixels *out,
+                                    gf_error *error) {
+    const char *name = "decode_png";
+    gf_status status = GF_OK;
+    if (!files || !formats || !out)
+        return gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name,
+                       !files     ? "files"
+                       : !formats ? "formats"
+                                  : "images");
+    for (uint64_t i = 0; i < count && !status; i++) {
+        status = gf_format_check(&formats[i], "device memory", error);
+        if (!status && !files[i].data)
+            status = gf_fail(error, GF_USAGE, "%s: the file is NULL", name);
+        if (!status)
+            status = device_check_image(name, "image", out[i].data, out[i].stride,
+                                        gf_row_bytes(&formats[i]), formats[i].height, error);
+    }
+    return status;
+}
+
+gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffer *files,
+                               const gf_format *formats, const gf_out_pixels *out, void *stream,
+                               gf_error *errors, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    const gf_device_functions *device;
+    void *state;
+    gf_status status = count ? device_check_files(count, files, formats, out, error) : GF_OK;
+    if (!status)
+        status = gf_engine_device(engine, &device, &state, error);
+    if (status || count == 0)
+        return status;
+    gf_error *own = errors ? errors : calloc((size_t)count, sizeof *own);
+    if (!own)
+        return gf_fail_memory(error, "decode_png", count * sizeof *own, "the errors");
+    for (uint64_t i = 0; i < count; i++)
+        own[i].status = GF_OK;
+    status = device->decode_png(state, count, files, formats, out, gf_engine_threads(engine),
+                                device_decodes_always, stream, own, error);
+    for (uint64_t i = 0; i < count && !status && !errors; i++)
+        if (own[i].status) {
+            status = own[i].status;
+            if (error)
+                *error = own[i];
+        }
+    if (!errors)
+        free(own);
+    return status;
 }
 
 /* ---- jobs of an engine ----------------------------------------------------------------------- */

@@ -54,6 +54,9 @@ bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **s
 /* Convert the failure of a backend to a reason in a report: remove its remedy. */
 void gf_engine_format_reason(char *reason, size_t size, const gf_error *error);
 
+/* In tests: let gf_decode_png_device use the device even if the CPU is expected to be faster. */
+void gf_device_decode_always(bool always);
+
 /* Return the functions for images in device memory and the state of their backend, which is started
  * if necessary. Return GF_USAGE for an engine of another backend. */
 gf_status gf_engine_device(gf_engine *engine, const gf_device_functions **device, void **state,

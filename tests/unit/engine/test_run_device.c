@@ -117,9 +117,24 @@ static gf_status fake_encode_png(void *state, const gf_format *format, uint64_t 
     return GF_OK;
 }
 
-static const gf_device_functions fake_device = {fake_open_job,    fake_run,       fake_fetch,
-                                                fake_wait,        fake_release,   fake_close_job,
-                                                fake_wait_stream, fake_encode_png};
+/* Fail for files of one byte. */
+static gf_status fake_decode_png(void *state, uint64_t count, const gf_buffer *files,
+                                 const gf_format *formats, const gf_out_pixels *out,
+                                 uint32_t threads, bool always, void *stream, gf_error *errors,
+                                 gf_error *error) {
+    (void)state, (void)threads, (void)always, (void)stream, (void)error;
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(out[i].stride >= gf_row_bytes(&formats[i]));
+        assert_int_equal(errors[i].status, GF_OK);
+        if (files[i].size == 1)
+            (void)gf_set_error(&errors[i], GF_FAILED, "file %d", (int)i);
+    }
+    return GF_OK;
+}
+
+static const gf_device_functions fake_device = {fake_open_job,    fake_run,        fake_fetch,
+                                                fake_wait,        fake_release,    fake_close_job,
+                                                fake_wait_stream, fake_encode_png, fake_decode_png};
 static const gf_backend fake_backend = {
     .name = "cuda", .open = fake_open, .close = fake_close, .device = &fake_device};
 
@@ -335,8 +350,37 @@ static void encodes_png(void **state) {
     gf_engine_close(engine);
 }
 
+static void decodes_png(void **state) {
+    (void)state;
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    const gf_format list[] = {{30, 20, 3, GF_U16}, {7, 5, 1, GF_U8}, {7, 5, 1, GF_U8}};
+    unsigned char memory[16];
+    const gf_buffer files[] = {{memory, 2}, {memory, 1}, {memory, 1}};
+    gf_out_pixels out[] = {{memory, 180}, {memory, 7}, {memory, 9}};
+    gf_error errors[3], error = {0};
+    assert_int_equal(gf_decode_png_device(engine, 3, files, list, out, NULL, errors, &error),
+                     GF_OK);
+    assert_true(errors[0].status == GF_OK && errors[1].status == GF_FAILED);
+    assert_int_equal(gf_decode_png_device(engine, 3, files, list, out, NULL, NULL, &error),
+                     GF_FAILED);
+    assert_string_equal(error.message, "file 1");
+    assert_int_equal(gf_decode_png_device(engine, 1, files, list, out, NULL, NULL, NULL), GF_OK);
+    assert_int_equal(gf_decode_png_device(engine, 0, NULL, NULL, NULL, NULL, NULL, &error), GF_OK);
+    assert_int_equal(gf_decode_png_device(engine, 1, NULL, list, out, NULL, NULL, &error),
+                     GF_USAGE);
+    assert_int_equal(gf_decode_png_device(engine, 1, files, NULL, out, NULL, NULL, &error),
+                     GF_USAGE);
+    assert_int_equal(gf_decode_png_device(engine, 1, files, list, NULL, NULL, NULL, &error),
+                     GF_USAGE);
+    out[0].stride = 179;
+    assert_int_equal(gf_decode_png_device(engine, 1, files, list, out, NULL, NULL, &error),
+                     GF_USAGE);
+    gf_engine_close(engine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(decodes_png, start, stop),
         cmocka_unit_test_setup_teardown(encodes_png, start, stop),
         cmocka_unit_test_setup_teardown(batches_take_few_launches, start, stop),
         cmocka_unit_test_setup_teardown(engines_keep_sixteen_jobs, start, stop),

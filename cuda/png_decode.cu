@@ -1,0 +1,494 @@
+// PNG decoder on a device: windows of files, and files that the CPU decodes.
+#include "devices.cuh"
+#include "png_decode.cuh"
+
+#include <stdlib.h>
+
+extern "C" {
+#include "core/thread.h"
+#include "engine/backend.h"
+#include "io/formats.h"
+}
+
+#define NAME "decode_png"
+#define MIN_WINDOW (uint64_t{256} << 20) // filtered bytes, if an image is not larger
+#define WINDOW_SHARE 4                   // of the free device memory
+#define PIECE_BYTES (size_t{64} << 20)   // compressed bytes, if a file is not larger
+#define MAX_BYTES (uint64_t{1} << 30) // per image, filtered or compressed: positions have 32 bits
+#define ADLER_BASE 65521u
+// Filtered bytes per second of a stream on an H100, and of a CPU thread (docs/performance.md).
+#define STREAM_RATE 15e6
+#define THREAD_RATE 500e6
+
+// A file of a call.
+struct gf_decoder_file {
+    gf_png_scan scan;
+    bool on_device;        // the kernels decode it; false: the CPU does
+    size_t data_at;        // in the compressed data of the window
+    size_t filtered_at;    // in its filtered rows
+    size_t part_stride;    // from one part to the next
+    uint32_t first, parts; // streams
+};
+
+struct gf_png_decoder {
+    const gf_cuda_devices *devices;
+    uint32_t threads;
+    gf_pool *pool;
+    gf_device_memory memory; // of a window
+    gf_device_memory host;   // pinned: descriptions and results
+    // Pinned: compressed data. One is filled while the other one is uploaded.
+    gf_device_memory pieces[2];
+    cudaEvent_t uploaded[2];
+};
+
+// A call, and its current window.
+struct gf_decoder_call {
+    gf_png_decoder *decoder;
+    const gf_buffer *files;
+    const gf_format *formats;
+    const gf_out_pixels *out;
+    gf_error *errors;
+    cudaStream_t stream;
+    gf_decoder_file *all;
+    uint64_t window;                 // maximum filtered bytes of a window
+    uint64_t first, end;             // files of the window
+    uint64_t piece_first, piece_end; // those of the current piece
+    unsigned char *piece;            // its memory, which begins with byte piece_at of the data
+    size_t piece_at;
+    uint64_t *retried; // files that the CPU decodes, and their number
+    uint64_t retries;
+    // Sizes of the window.
+    size_t data_bytes, filtered_bytes;
+    uint32_t streams, images, groups;
+    // Its arrays, on the host. The device has copies at the same distances from each other,
+    // followed by the data and the filtered rows.
+    png_stream *stream_list;
+    png_rows *rows;
+    png_stream_end *ends;
+    uint32_t *failed, *progress;
+    size_t uploaded, used;          // bytes of the arrays: before ends, and all
+    unsigned char *data, *filtered; // on the device
+};
+
+// ---- memory -------------------------------------------------------------------------------------
+
+void gf_png_decoder_free(gf_png_decoder *decoder) {
+    if (!decoder)
+        return;
+    gf_caller_scope scope(decoder->devices->driver);
+    scope.enter(decoder->devices, nullptr);
+    gf_pool_close(decoder->pool);
+    cudaFree(decoder->memory.data);
+    cudaFreeHost(decoder->host.data);
+    for (int i = 0; i < 2; i++) {
+        cudaFreeHost(decoder->pieces[i].data);
+        if (decoder->uploaded[i])
+            cudaEventDestroy(decoder->uploaded[i]);
+    }
+    free(decoder);
+}
+
+static gf_status decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_error *error) {
+    gf_png_decoder *decoder = devices->decoder;
+    if (decoder && decoder->threads == threads)
+        return GF_OK;
+    gf_png_decoder_free(decoder);
+    devices->decoder = nullptr;
+    decoder = static_cast<gf_png_decoder *>(calloc(1, sizeof *decoder));
+    if (!decoder)
+        return gf_fail_memory(error, NAME, sizeof *decoder, "the decoder");
+    decoder->devices = devices;
+    decoder->threads = threads;
+    gf_status status = gf_pool_open(threads, &decoder->pool, error);
+    for (cudaEvent_t &event : decoder->uploaded)
+        if (!status)
+            status = gf_cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                                   "cudaEventCreate", error);
+    if (status)
+        gf_png_decoder_free(decoder);
+    else
+        devices->decoder = decoder;
+    return status;
+}
+
+static gf_status decoder_grow_host(gf_device_memory *memory, size_t size, gf_error *error) {
+    if (size <= memory->size)
+        return GF_OK;
+    cudaFreeHost(memory->data);
+    *memory = gf_device_memory{};
+    const gf_status status =
+        gf_cuda_check(cudaMallocHost(&memory->data, size), "pinned memory", error);
+    memory->size = status ? 0 : size;
+    return status;
+}
+
+// ---- windows ------------------------------------------------------------------------------------
+
+static void decoder_scan(void *context, uint32_t task, uint32_t) {
+    gf_decoder_call *call = static_cast<gf_decoder_call *>(context);
+    gf_decoder_file *file = &call->all[task];
+    const gf_buffer *buffer = &call->files[task];
+    gf_png_scan *scan = &file->scan;
+    file->on_device =
+        gf_png_scan_file(static_cast<const unsigned char *>(buffer->data), buffer->size, scan) &&
+        gf_format_equal(&scan->format, &call->formats[task]) && scan->bytes < MAX_BYTES &&
+        (gf_row_bytes(&scan->format) + 1) * scan->format.height < MAX_BYTES;
+}
+
+// Leave files to the CPU if its threads finish them before the device finishes the longest stream:
+// streams are decoded at the same time, each one slowly. parts: decide about files with several
+// streams, or about those with one.
+static void decoder_choose(gf_decoder_call *call, uint64_t count, uint32_t threads, bool parts) {
+    double total = 0, longest = 0; // filtered bytes
+    uint64_t files = 0;
+    const auto concerns = [&](const gf_decoder_file *file) {
+        return file->on_device && (gf_png_scan_parts(&file->scan) > 1) == parts;
+    };
+    for (uint64_t i = 0; i < count; i++)
+        if (concerns(&call->all[i])) {
+            const gf_png_scan *scan = &call->all[i].scan;
+            const double row = static_cast<double>(gf_row_bytes(&scan->format));
+            const double stream = row * static_cast<double>(scan->part_rows);
+            total += row * static_cast<double>(scan->format.height);
+            longest = stream > longest ? stream : longest;
+            files++;
+        }
+    const double active = static_cast<double>(files < threads ? files : threads);
+    if (longest / STREAM_RATE <= total / (THREAD_RATE * active))
+        return;
+    for (uint64_t i = 0; i < count; i++)
+        if (concerns(&call->all[i]))
+            call->all[i].on_device = false;
+}
+
+// Add files to the window. Returns false if it has none.
+static bool decoder_list(gf_decoder_call *call, uint64_t count) {
+    call->first = call->end;
+    call->data_bytes = call->filtered_bytes = 0;
+    call->streams = call->images = call->groups = 0;
+    for (; call->end < count; call->end++) {
+        gf_decoder_file *file = &call->all[call->end];
+        if (!file->on_device)
+            continue;
+        const gf_png_scan *scan = &file->scan;
+        const size_t row = gf_row_bytes(&scan->format) + 1;
+        file->parts = gf_png_scan_parts(scan);
+        file->part_stride = gf_align(row * static_cast<size_t>(scan->part_rows));
+        const size_t filtered = file->parts * file->part_stride;
+        if (call->images && call->filtered_bytes + filtered > call->window)
+            break;
+        file->data_at = call->data_bytes;
+        file->filtered_at = call->filtered_bytes;
+        file->first = call->streams;
+        call->data_bytes += gf_align(gf_png_scan_bytes(scan));
+        call->filtered_bytes += filtered;
+        call->streams += file->parts;
+        call->groups += static_cast<uint32_t>(gf_divide_up(scan->format.height, PNG_GROUP));
+        call->images++;
+    }
+    return call->first < call->end;
+}
+
+// Divide the host's memory among the arrays of the window.
+static void decoder_divide(gf_decoder_call *call) {
+    unsigned char *base = call->decoder->host.data;
+    size_t used = 0;
+    const auto take = [&](auto **array, size_t count) {
+        *array =
+            reinterpret_cast<typename std::remove_reference<decltype(*array)>::type>(base + used);
+        used += gf_align(count * sizeof **array);
+    };
+    take(&call->stream_list, call->streams);
+    take(&call->rows, call->images);
+    take(&call->failed, call->images);
+    take(&call->progress, call->groups + size_t{1});
+    call->uploaded = used;
+    take(&call->ends, call->streams);
+    call->used = used;
+    call->data = call->decoder->memory.data + used;
+    call->filtered = call->data + call->data_bytes;
+}
+
+// Copy the data of a file to the piece and describe its streams.
+static void decoder_prepare(void *context, uint32_t task, uint32_t) {
+    gf_decoder_call *call = static_cast<gf_decoder_call *>(context);
+    const uint64_t i = call->piece_first + task;
+    gf_decoder_file *file = &call->all[i];
+    if (!file->on_device)
+        return;
+    const gf_png_scan *scan = &file->scan;
+    const size_t row = gf_row_bytes(&scan->format) + 1;
+    size_t *places = static_cast<size_t *>(calloc(2 * size_t{file->parts}, sizeof *places));
+    const bool intact =
+        places && gf_png_scan_copy(static_cast<const unsigned char *>(call->files[i].data), scan,
+                                   call->piece + (file->data_at - call->piece_at), places,
+                                   places + file->parts);
+    for (uint32_t k = 0; k < file->parts; k++) {
+        const uint64_t y = k * scan->part_rows;
+        const uint64_t rows =
+            scan->format.height - y < scan->part_rows ? scan->format.height - y : scan->part_rows;
+        png_stream *stream = &call->stream_list[file->first + k];
+        *stream = {};
+        stream->data = reinterpret_cast<const uint32_t *>(call->data + file->data_at +
+                                                          (places ? places[k] : 0));
+        stream->bytes = intact ? static_cast<uint32_t>(places[file->parts + k]) : 0;
+        stream->skip = k == 0 ? 2 : 0;
+        stream->out = call->filtered + file->filtered_at + k * file->part_stride;
+        stream->out_bytes = static_cast<uint32_t>(rows * row);
+        stream->last = k + 1 == file->parts;
+    }
+    free(places);
+}
+
+// Describe the images of the window.
+static void decoder_list_rows(gf_decoder_call *call) {
+    uint32_t image = 0, group = 0;
+    for (uint64_t i = call->first; i < call->end; i++) {
+        const gf_decoder_file *file = &call->all[i];
+        if (!file->on_device)
+            continue;
+        const gf_format *format = &file->scan.format;
+        png_rows *rows = &call->rows[image++];
+        *rows = {};
+        rows->filtered = call->filtered + file->filtered_at;
+        rows->part_rows = static_cast<uint32_t>(file->scan.part_rows);
+        rows->row_bytes = static_cast<uint32_t>(gf_row_bytes(format));
+        rows->part_stride = file->part_stride;
+        rows->out = static_cast<unsigned char *>(call->out[i].data);
+        rows->stride = call->out[i].stride;
+        rows->height = static_cast<uint32_t>(format->height);
+        rows->first_group = group;
+        rows->bpp = static_cast<uint32_t>(format->channels * gf_type_bytes(format->type));
+        rows->swap = format->type == GF_U16;
+        group += static_cast<uint32_t>(gf_divide_up(format->height, PNG_GROUP));
+    }
+}
+
+// Return whether all streams of a file are valid and its Adler-32 is correct.
+static bool decoder_is_valid(const gf_decoder_call *call, const gf_decoder_file *file) {
+    const uint64_t row = gf_row_bytes(&file->scan.format) + 1;
+    const uint64_t total = row * file->scan.format.height;
+    uint64_t sum = 0, weighted = 0; // of the bytes, and times the number of bytes from there on
+    for (uint32_t k = 0; k < file->parts; k++) {
+        const png_stream_end *end = &call->ends[file->first + k];
+        const uint64_t left = (total - k * file->scan.part_rows * row) % ADLER_BASE;
+        if (end->failed)
+            return false;
+        sum += end->sum % ADLER_BASE;
+        weighted +=
+            left * (end->sum % ADLER_BASE) + uint64_t{ADLER_BASE} - end->moment % ADLER_BASE;
+    }
+    const uint64_t low = (1 + sum) % ADLER_BASE, high = (total + weighted) % ADLER_BASE;
+    return call->ends[file->first + file->parts - 1].adler == (high << 16 | low);
+}
+
+// Note the files of the window that the CPU must decode.
+static void decoder_judge(gf_decoder_call *call) {
+    uint32_t image = 0;
+    for (uint64_t i = call->first; i < call->end; i++) {
+        const gf_decoder_file *file = &call->all[i];
+        const bool failed = !file->on_device || call->failed[image++];
+        if (failed || !decoder_is_valid(call, file))
+            call->retried[call->retries++] = i;
+    }
+}
+
+// Prepare the next files of the window, and queue the upload of their data. buffer: the piece to
+// fill, 0 or 1.
+static gf_status decoder_upload_piece(gf_decoder_call *call, int buffer, gf_error *error) {
+    gf_png_decoder *decoder = call->decoder;
+    size_t bytes = 0;
+    call->piece_first = call->piece_end;
+    for (; call->piece_end < call->end; call->piece_end++) {
+        const gf_decoder_file *file = &call->all[call->piece_end];
+        const size_t size = file->on_device ? gf_align(gf_png_scan_bytes(&file->scan)) : 0;
+        if (bytes && bytes + size > PIECE_BYTES)
+            break;
+        if (!bytes)
+            call->piece_at = file->data_at;
+        bytes += size;
+    }
+    gf_status status =
+        gf_cuda_check(cudaEventSynchronize(decoder->uploaded[buffer]), "upload", error);
+    if (!status)
+        status = decoder_grow_host(&decoder->pieces[buffer], bytes + bytes / 4, error);
+    if (status)
+        return status;
+    call->piece = decoder->pieces[buffer].data;
+    gf_work work = {};
+    work.run = decoder_prepare;
+    work.context = call;
+    work.count = static_cast<uint32_t>(call->piece_end - call->piece_first);
+    gf_pool_run(decoder->pool, &work);
+    if (bytes)
+        status = gf_cuda_check(cudaMemcpyAsync(call->data + call->piece_at, call->piece, bytes,
+                                               cudaMemcpyHostToDevice, call->stream),
+                               "upload", error);
+    return status ? status
+                  : gf_cuda_check(cudaEventRecord(decoder->uploaded[buffer], call->stream),
+                                  "cudaEventRecord", error);
+}
+
+// Queue the kernels of a window and the download of their results.
+static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
+    const gf_png_decoder *decoder = call->decoder;
+    const cudaStream_t stream = call->stream;
+    const auto on_device = [&](auto *host) { // the copy of an array
+        return reinterpret_cast<decltype(host)>(
+            decoder->memory.data + (reinterpret_cast<unsigned char *>(host) - decoder->host.data));
+    };
+    decoder_list_rows(call);
+    memset(call->failed, 0, call->images * sizeof *call->failed);
+    memset(call->progress, 0, (call->groups + size_t{1}) * sizeof *call->progress);
+    gf_status status =
+        gf_cuda_check(cudaMemcpyAsync(decoder->memory.data, decoder->host.data, call->uploaded,
+                                      cudaMemcpyHostToDevice, stream),
+                      "upload", error);
+    if (status)
+        return status;
+    png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams, stream);
+    png_queue_unfilter(on_device(call->rows), call->images, call->groups, on_device(call->progress),
+                       on_device(call->failed), stream);
+    status = gf_launch_check(NAME, error);
+    if (!status)
+        status = gf_cuda_check(cudaMemcpyAsync(call->ends, on_device(call->ends),
+                                               call->streams * sizeof *call->ends,
+                                               cudaMemcpyDeviceToHost, stream),
+                               "download", error);
+    if (!status)
+        status = gf_cuda_check(cudaMemcpyAsync(call->failed, on_device(call->failed),
+                                               call->images * sizeof *call->failed,
+                                               cudaMemcpyDeviceToHost, stream),
+                               "download", error);
+    return status;
+}
+
+static gf_status decoder_run_window(gf_decoder_call *call, gf_error *error) {
+    gf_png_decoder *decoder = call->decoder;
+    decoder_divide(call);
+    gf_status status = decoder_grow_host(&decoder->host, call->used, error);
+    if (!status)
+        status = gf_device_grow(&decoder->memory,
+                                call->used + call->data_bytes + call->filtered_bytes, error);
+    if (status)
+        return status;
+    decoder_divide(call);
+    call->piece_end = call->first;
+    for (int buffer = 0; call->piece_end < call->end && !status; buffer = 1 - buffer)
+        status = decoder_upload_piece(call, buffer, error);
+    if (!status && call->images)
+        status = decoder_queue_window(call, error);
+    const gf_status done = gf_cuda_check(cudaStreamSynchronize(call->stream), "kernel execution",
+                                         status ? nullptr : error);
+    status = status ? status : done;
+    if (!status)
+        decoder_judge(call);
+    return status;
+}
+
+// ---- files decoded by the CPU -------------------------------------------------------------------
+
+// Decode a file and upload its image.
+static gf_status decoder_retry_one(const gf_decoder_call *call, uint64_t i, gf_error *error) {
+    const gf_format *format = &call->formats[i];
+    gf_source *source;
+    void *pixels;
+    gf_status status =
+        gf_png_memory_source(call->files[i].data, call->files[i].size, "PNG", &source, error);
+    if (status)
+        return status;
+    if (!gf_format_equal(&source->format, format))
+        status =
+            gf_fail(error, GF_USAGE,
+                    NAME ": the image of a file has another format; use that of gf_png_format");
+    if (!status)
+        status = gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, error);
+    source->ops->close(source);
+    if (status)
+        return status;
+    const size_t row = gf_row_bytes(format);
+    gf_caller_scope scope(call->decoder->devices->driver);
+    status = scope.enter(call->decoder->devices, error);
+    if (!status)
+        status =
+            gf_cuda_check(cudaMemcpy2D(call->out[i].data, call->out[i].stride, pixels, row, row,
+                                       static_cast<size_t>(format->height), cudaMemcpyHostToDevice),
+                          "upload", error);
+    free(pixels);
+    return status;
+}
+
+static void decoder_retry(void *context, uint32_t task, uint32_t) {
+    const gf_decoder_call *call = static_cast<const gf_decoder_call *>(context);
+    const uint64_t i = call->retried[task];
+    call->errors[i].status = decoder_retry_one(call, i, &call->errors[i]);
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+static gf_status decoder_check(const gf_cuda_devices *devices, uint64_t count,
+                               const gf_format *formats, const gf_out_pixels *out, void *stream,
+                               gf_error *error) {
+    gf_memory_range known = {};
+    gf_status status = gf_cuda_check_stream(devices, NAME, stream, error);
+    if (!status)
+        status = gf_cuda_check_capture(NAME, static_cast<cudaStream_t>(stream),
+                                       "cannot decode while the stream is captured", error);
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = gf_cuda_check_memory(
+            devices, NAME, "image", out[i].data,
+            (formats[i].height - 1) * out[i].stride + gf_row_bytes(&formats[i]), &known, error);
+    if (!status && count > INT32_MAX)
+        status = gf_fail(error, GF_USAGE, NAME ": too many files");
+    return status;
+}
+
+gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
+                             const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
+                             bool always, void *stream, gf_error *errors, gf_error *error) {
+    gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
+    gf_caller_scope scope(devices->driver);
+    gf_status status = scope.enter(devices, error);
+    if (!status)
+        status = decoder_check(devices, count, formats, out, stream, error);
+    if (!status)
+        status = decoder_open(devices, threads, error);
+    if (status)
+        return status;
+    gf_decoder_call call = {};
+    call.decoder = devices->decoder;
+    call.files = files;
+    call.formats = formats;
+    call.out = out;
+    call.errors = errors;
+    call.stream = static_cast<cudaStream_t>(stream);
+    call.all = static_cast<gf_decoder_file *>(calloc(count, sizeof *call.all));
+    call.retried = static_cast<uint64_t *>(calloc(count, sizeof *call.retried));
+    if (!call.all || !call.retried)
+        status = gf_fail_memory(error, NAME, count * sizeof *call.all, "the files");
+    gf_work work = {};
+    work.run = decoder_scan;
+    work.context = &call;
+    work.count = static_cast<uint32_t>(count);
+    if (!status) {
+        size_t free_bytes = 0, total = 0;
+        gf_pool_run(call.decoder->pool, &work);
+        for (int parts = 0; parts < 2 && !always; parts++)
+            decoder_choose(&call, count, threads, parts == 1);
+        if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+            cudaGetLastError();
+        call.window = (free_bytes + call.decoder->memory.size) / WINDOW_SHARE;
+        call.window = call.window > MIN_WINDOW ? call.window : MIN_WINDOW;
+    }
+    while (!status && decoder_list(&call, count))
+        status = decoder_run_window(&call, error);
+    work = {};
+    work.run = decoder_retry;
+    work.context = &call;
+    work.count = static_cast<uint32_t>(call.retries);
+    if (!status && call.retries)
+        gf_pool_run(call.decoder->pool, &work);
+    free(call.all);
+    free(call.retried);
+    return status;
+}

@@ -1,0 +1,381 @@
+/* Decoding of PNG files to device memory: verdicts, messages and pixels are those of the CPU. */
+#include "job.h"
+
+#include <zlib.h>
+
+#include "engine/engine.h"
+#include "io/formats.h"
+
+#include "png_util.h"
+
+#ifdef GF_WITH_CUDA
+#include <cuda_runtime_api.h>
+
+static void must(cudaError_t result) {
+    if (result != cudaSuccess)
+        fail_msg("%s", cudaGetErrorString(result));
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static uint32_t get_big32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void put_big32(unsigned char *p, uint32_t v) {
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(v >> (24 - 8 * i));
+}
+
+/* Return a file of our encoder. */
+static png_bytes own_file(gf_format format, test_random *random) {
+    png_bytes file;
+    test_image image = test_image_new(format, 0);
+    test_fill(&image, (test_content)test_below(random, TEST_CONTENT_COUNT), random);
+    file.data = test_png(&image, &file.size);
+    test_image_free(&image);
+    return file;
+}
+
+/* Return a file of another encoder: any kind, or mostly a kind that the device decodes. */
+static png_bytes foreign_file(test_random *random) {
+    static const int colors[] = {0, 2, 4, 6, 3}, depths[] = {8, 16, 1, 2, 4};
+    const bool plain = test_below(random, 8) != 0;
+    png_bytes file;
+    png_spec spec = {.width = (uint32_t)test_width(random),
+                     .height = (uint32_t)test_height(random),
+                     .color = colors[test_below(random, plain ? 4 : 5)],
+                     .seed = (uint32_t)test_next(random),
+                     .filter = (png_rows)test_below(random, PNG_ROWS_RANDOM + 1),
+                     .level = (int)test_below(random, 11) - 1,
+                     .strategy = (int)test_below(random, 5),
+                     .idat_bytes = test_below(random, 3) ? 0 : 1 + test_below(random, 3000),
+                     .interlaced = !plain && test_below(random, 2),
+                     .transparent = !plain && test_below(random, 2)};
+    if (test_below(random, 8) == 0) {
+        spec.flush = (int)(1 + test_below(random, 3));
+        spec.flush_bytes = 1 + test_below(random, 500);
+    }
+    if (test_below(random, 16) == 0)
+        spec.window_bits = (int)(9 + test_below(random, 6));
+    do
+        spec.depth = depths[test_below(random, plain ? 2 : 5)];
+    while ((spec.depth < 8 && spec.color != 0 && spec.color != 3) ||
+           (spec.depth == 16 && spec.color == 3));
+    png_make(&spec, &file, NULL, NULL);
+    return file;
+}
+
+/* Store the Adler-32 that belongs to the output of a damaged stream, if it has an end. */
+static void repair_adler(unsigned char *stream, size_t size) {
+    enum { PART = 1 << 16 };
+    unsigned char *part = malloc(PART);
+    z_stream zlib = {.next_in = stream + 2, .avail_in = (uInt)size - 2};
+    uLong adler = 1;
+    int result = Z_OK;
+    assert_non_null(part);
+    assert_int_equal(inflateInit2(&zlib, -15), Z_OK);
+    while (result == Z_OK) {
+        zlib.next_out = part;
+        zlib.avail_out = PART;
+        result = inflate(&zlib, Z_NO_FLUSH);
+        adler = adler32(adler, part, PART - zlib.avail_out);
+    }
+    if (result == Z_STREAM_END && zlib.avail_in >= 4)
+        put_big32(zlib.next_in, (uint32_t)adler);
+    inflateEnd(&zlib);
+    free(part);
+}
+
+/* Change some bytes of the stream of a file, and repair its checksums. */
+static void damage(png_bytes *file, test_random *random) {
+    unsigned char *stream = malloc(file->size);
+    size_t size = 0, used = 0;
+    assert_non_null(stream);
+    for (size_t at = 8; at + 12 <= file->size; at += 12 + get_big32(file->data + at))
+        if (memcmp(file->data + at + 4, "IDAT", 4) == 0) {
+            memcpy(stream + size, file->data + at + 8, get_big32(file->data + at));
+            size += get_big32(file->data + at);
+        }
+    for (uint64_t k = test_below(random, 4) + 1; k > 0 && size > 6; k--) {
+        /* Half of the changes are in the first block header. */
+        const size_t range = test_below(random, 2) ? size - 2 : size < 100 ? size - 2 : 98;
+        unsigned char *byte = stream + 2 + test_below(random, range);
+        if (test_below(random, 2))
+            *byte ^= (unsigned char)(1u << test_below(random, 8));
+        else
+            *byte = (unsigned char)test_next(random);
+    }
+    if (size > 6 && test_below(random, 8))
+        repair_adler(stream, size);
+    for (size_t at = 8; at + 12 <= file->size; at += 12 + get_big32(file->data + at)) {
+        const size_t length = get_big32(file->data + at);
+        if (memcmp(file->data + at + 4, "IDAT", 4) == 0) {
+            memcpy(file->data + at + 8, stream + used, length);
+            used += length;
+            put_big32(file->data + at + 8 + length,
+                      (uint32_t)crc32(0, file->data + at + 4, (uInt)length + 4));
+        }
+    }
+    free(stream);
+}
+
+/* ---- comparison ------------------------------------------------------------------------------ */
+
+typedef struct counts {
+    uint64_t files, accepted;
+} counts;
+
+/* Read a file as the CPU does. Return NULL with the error for a file that fails. */
+static void *cpu_pixels(const png_bytes *file, gf_error *error) {
+    gf_source *source;
+    void *pixels = NULL;
+    error->status = gf_png_memory_source(file->data, file->size, "PNG", &source, error);
+    if (error->status)
+        return NULL;
+    error->status = gf_source_read_all(source, "PNG", "the image", UINT64_MAX, &pixels, error);
+    source->ops->close(source);
+    return error->status ? NULL : pixels;
+}
+
+/* Decode files on the device and on the CPU, and free them. Files without a header are left out. */
+static void check_files(gf_engine *engine, png_bytes *list, size_t count, uint64_t seed,
+                        test_random *random, counts *total) {
+    enum { MAX = 16, MARGIN = 64 };
+    gf_buffer files[MAX];
+    gf_format formats[MAX];
+    gf_out_pixels out[MAX];
+    gf_error errors[MAX], error = {0};
+    unsigned char *memory[MAX];
+    size_t sizes[MAX], used = 0;
+    assert_true(count <= MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (gf_png_format(list[i].data, list[i].size, &formats[used], NULL)) {
+            free(list[i].data);
+            continue;
+        }
+        const size_t row = gf_row_bytes(&formats[used]);
+        const size_t stride = row + (test_below(random, 2) ? test_below(random, 40) : 0);
+        sizes[used] = stride * formats[used].height + 2 * MARGIN + 3;
+        must(cudaMalloc((void **)&memory[used], sizes[used]));
+        must(cudaMemset(memory[used], TEST_PAINT, sizes[used]));
+        out[used] = (gf_out_pixels){
+            memory[used] + MARGIN + (test_below(random, 2) ? test_below(random, 4) : 0), stride};
+        files[used] = (gf_buffer){list[i].data, list[i].size};
+        used++;
+    }
+    must(cudaDeviceSynchronize());
+    if (gf_decode_png_device(engine, used, files, formats, out, NULL, errors, &error))
+        fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
+    for (size_t i = 0; i < used; i++) {
+        const png_bytes file = {files[i].data, files[i].size};
+        const size_t row = gf_row_bytes(&formats[i]);
+        gf_error want = {0};
+        unsigned char *pixels = cpu_pixels(&file, &want), *got = malloc(sizes[i]);
+        assert_non_null(got);
+        must(cudaMemcpy(got, memory[i], sizes[i], cudaMemcpyDeviceToHost));
+        if (errors[i].status != want.status ||
+            (want.status && strcmp(errors[i].message, want.message) != 0))
+            fail_msg("seed %llu, file %zu: status %d (%s) instead of %d (%s)",
+                     (unsigned long long)seed, i, (int)errors[i].status, errors[i].message,
+                     (int)want.status, want.message);
+        const unsigned char *first = got + ((unsigned char *)out[i].data - memory[i]);
+        for (uint64_t y = 0; y < formats[i].height && pixels; y++)
+            if (memcmp(first + y * out[i].stride, pixels + y * row, row) != 0)
+                fail_msg("seed %llu, file %zu: row %llu of %llu x %llu x %u differs",
+                         (unsigned long long)seed, i, (unsigned long long)y,
+                         (unsigned long long)formats[i].width,
+                         (unsigned long long)formats[i].height, formats[i].channels);
+        for (uint64_t y = 0; y < formats[i].height; y++)
+            assert_true(test_painted(first + y * out[i].stride + row,
+                                     y + 1 < formats[i].height ? first + (y + 1) * out[i].stride
+                                                               : got + sizes[i]));
+        assert_true(test_painted(got, first));
+        total->files++;
+        total->accepted += !want.status;
+        free(pixels);
+        free(got);
+        must(cudaFree(memory[i]));
+        free((void *)(uintptr_t)files[i].data);
+    }
+}
+
+/* Let the device decode files that the CPU would decode faster. */
+static int use_device(void **state) {
+    (void)state;
+    gf_device_decode_always(true);
+    return 0;
+}
+
+static int use_fastest(void **state) {
+    (void)state;
+    gf_device_decode_always(false);
+    return 0;
+}
+
+static void decodes_all_kinds(void **state) {
+    (void)state;
+    test_needs_gpu();
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    const uint64_t seed = test_environment("GF_TEST_SEED", 4711), rounds = test_rounds(80);
+    counts total = {0, 0};
+    for (uint64_t round = 0; round < rounds; round++) {
+        test_random random = test_seeded(seed + round);
+        png_bytes files[8];
+        for (size_t i = 0; i < 8; i++) {
+            gf_format format = test_format(&random);
+            format.type = format.type == GF_F32 ? GF_U16 : format.type;
+            if (test_below(&random, 3) == 0)
+                format = (gf_format){1 + test_below(&random, 2000), 1 + test_below(&random, 300),
+                                     format.channels, format.type};
+            files[i] = test_below(&random, 3) ? foreign_file(&random) : own_file(format, &random);
+        }
+        check_files(engine, files, 8, seed + round, &random, &total);
+    }
+    assert_int_equal(total.accepted, total.files);
+    gf_engine_close(engine);
+}
+
+static void judges_damaged_files_as_the_cpu(void **state) {
+    (void)state;
+    test_needs_gpu();
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    const uint64_t seed = test_environment("GF_TEST_SEED", 815), rounds = test_rounds(300);
+    counts total = {0, 0};
+    for (uint64_t round = 0; round < rounds; round++) {
+        test_random random = test_seeded(seed + round);
+        png_bytes files[16];
+        for (size_t i = 0; i < 16; i++) {
+            const gf_format format = {1 + test_below(&random, 300), 1 + test_below(&random, 30), 3,
+                                      GF_U8};
+            files[i] = test_below(&random, 4) ? foreign_file(&random) : own_file(format, &random);
+            damage(&files[i], &random);
+            if (test_below(&random, 30) == 0)
+                files[i].size -= test_below(&random, files[i].size);
+        }
+        check_files(engine, files, 16, seed + round, &random, &total);
+    }
+    print_message("%llu of %llu damaged files are valid\n", (unsigned long long)total.accepted,
+                  (unsigned long long)total.files);
+    assert_true(total.accepted > total.files / 100 && total.accepted < total.files);
+    gf_engine_close(engine);
+}
+
+/* Few files are decoded by the CPU, with the same result. */
+static void few_files_are_left_to_the_cpu(void **state) {
+    (void)state;
+    test_needs_gpu();
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    counts total = {0, 0};
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        test_random random = test_seeded(seed);
+        png_bytes files[3];
+        for (size_t i = 0; i < 3; i++) {
+            files[i] = foreign_file(&random);
+            if (i == 1)
+                damage(&files[i], &random);
+        }
+        check_files(engine, files, 3, seed, &random, &total);
+    }
+    gf_engine_close(engine);
+}
+
+/* Images and streams larger than the segments, rings and groups of the kernels. */
+static void decodes_large_files(void **state) {
+    (void)state;
+    test_needs_gpu();
+    static const gf_format formats[] = {
+        {1500, 1000, 3, GF_U8}, {30001, 7, 4, GF_U16}, {5, 20001, 1, GF_U8}, {300000, 3, 1, GF_U8}};
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    test_random random = test_seeded(3);
+    counts total = {0, 0};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        png_bytes files[4];
+        for (size_t k = 0; k < 3; k++) {
+            const png_spec spec = {.width = (uint32_t)formats[i].width,
+                                   .height = (uint32_t)formats[i].height,
+                                   .color = formats[i].channels == 1   ? 0
+                                            : formats[i].channels == 3 ? 2
+                                                                       : 6,
+                                   .depth = formats[i].type == GF_U8 ? 8 : 16,
+                                   .filter = k == 0 ? PNG_ROWS_PAETH : PNG_ROWS_CYCLE,
+                                   .level = k == 1 ? -1 : 6};
+            png_make(&spec, &files[k], NULL, NULL);
+        }
+        files[3] = own_file(formats[i], &random);
+        check_files(engine, files, 4, i, &random, &total);
+    }
+    assert_int_equal(total.accepted, total.files);
+    gf_engine_close(engine);
+}
+
+static void rejects_wrong_arguments(void **state) {
+    (void)state;
+    test_needs_gpu();
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
+    test_random random = test_seeded(1);
+    gf_format format = {300, 200, 3, GF_U8};
+    png_bytes file = own_file(format, &random);
+    unsigned char *image;
+    gf_error error = {0};
+    must(cudaMalloc((void **)&image, 900 * 200));
+    gf_buffer files[] = {{file.data, file.size}, {file.data, file.size / 2}};
+    gf_format formats[] = {format, format};
+    gf_out_pixels out[] = {{image, 900}, {image, 900}};
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+                     GF_OK);
+    assert_int_equal(gf_decode_png_device(engine, 0, NULL, NULL, NULL, NULL, NULL, &error), GF_OK);
+    assert_int_equal(gf_decode_png_device(engine, 2, files, formats, out, NULL, NULL, &error),
+                     GF_FAILED);
+    assert_string_equal(error.message, "PNG: the PNG ends too early; get a complete copy");
+    out[0].stride = 899;
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+                     GF_USAGE);
+    out[0].stride = 901;
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+                     GF_USAGE);
+    assert_non_null(strstr(error.message, "its memory ends after 180000 bytes"));
+    out[0] = (gf_out_pixels){&format, 900};
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+                     GF_USAGE);
+    out[0] = (gf_out_pixels){image, 900};
+    formats[0].height = 100;
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+                     GF_USAGE);
+    assert_non_null(strstr(error.message, "gf_png_format"));
+    files[0].data = NULL;
+    assert_int_equal(gf_decode_png_device(engine, 1, files, formats, out, NULL, NULL, &error),
+                     GF_USAGE);
+    must(cudaFree(image));
+    free(file.data);
+    gf_engine_close(engine);
+}
+
+#define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, use_device, use_fastest)
+#define CUDA_TESTS                                                                                 \
+    ON_DEVICE(decodes_all_kinds), ON_DEVICE(judges_damaged_files_as_the_cpu),                      \
+        ON_DEVICE(decodes_large_files), cmocka_unit_test(few_files_are_left_to_the_cpu),           \
+        cmocka_unit_test(rejects_wrong_arguments),
+#else
+#define CUDA_TESTS
+#endif
+
+/* Without CUDA or a device, the call fails with a reason. */
+static void absent_devices_are_errors(void **state) {
+    (void)state;
+    if (test_has_cuda())
+        test_skip("there is a device");
+    const gf_format format = {8, 8, 1, GF_U8};
+    unsigned char image[64] = {0};
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
+    gf_error error = {0};
+    assert_int_equal(gf_decode_png_device(engine, 1, &(gf_buffer){image, sizeof image}, &format,
+                                          &(gf_out_pixels){image, 8}, NULL, NULL, &error),
+                     GF_NO_BACKEND);
+    gf_engine_close(engine);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {CUDA_TESTS cmocka_unit_test(absent_devices_are_errors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
