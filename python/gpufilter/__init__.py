@@ -8,13 +8,14 @@ from . import _filters
 from ._files import Outcome, Report, batch, read, write
 from ._filters import *  # noqa: F403 - one function per filter, and one for its files
 from ._library import BackendError, Error, UsageError, lib
-from ._png import encode_png
+from ._png import decode_png, encode_png
 from ._results import AxisSumResult, CompareResult, Difference, DotResult, HistResult, Result
 from ._run import clear
 
 __version__: str = lib.gf_version().decode()
 __all__ = [
     "AxisSumResult", "BackendError", "CompareResult", "Difference", "DotResult", "Error",
-    "HistResult", "Outcome", "Report", "Result", "UsageError", "batch", "clear", "encode_png", "read", "write",
+    "HistResult", "Outcome", "Report", "Result", "UsageError", "batch", "clear", "decode_png",
+    "encode_png", "read", "write",
 ]
 __all__ += _filters.__all__

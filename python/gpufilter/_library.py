@@ -206,6 +206,8 @@ PROTOTYPES = [
     ("gf_device_results_wait", c_int, P, P, P),
     ("gf_device_wait", c_int, P, P, P),
     ("gf_encode_png_device", c_int, P, P, c_uint64, P, P, P, P),
+    ("gf_png_format", c_int, P, c_size_t, P, P),
+    ("gf_decode_png_device", c_int, P, c_uint64, P, P, P, P, P, P),
     ("gf_load_file", c_int, c_char_p, P, P, P, P),
     ("gf_save_file", c_int, c_char_p, P, P, P, P),
     ("gf_result_table_count", c_size_t, P),

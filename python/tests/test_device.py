@@ -406,3 +406,30 @@ def test_encode_png_errors(image):
         gpufilter.encode_png(to_device(image).float())
     with pytest.raises(gpufilter.UsageError, match="memory of a CUDA device"):
         gpufilter.encode_png(torch.zeros((4, 5), dtype=torch.uint8))
+
+
+@pytest.mark.parametrize("dtype, channels", [f for f in FORMATS if f[0] != "f4"])
+def test_decode_png(rng, tmp_path, dtype, channels):
+    path = tmp_path / "cpu.png"
+    images = [random_image(rng, dtype, channels, shape) for shape in ((300, 411), (1, 1), (700, 90))]
+    images = [image[..., 0] if channels == 1 else image for image in images]
+    files = [file_of(image, path) for image in images]
+    assert all(same_as(got, want) for got, want in zip(gpufilter.decode_png(files), images))
+    with torch.cuda.stream(torch.cuda.Stream()):
+        made = gpufilter.decode_png(bytearray(files[0]), device=torch.device("cuda", 0))
+    assert same_as(made, images[0]) and gpufilter.decode_png([]) == []
+    assert gpufilter.encode_png(made) == files[0]
+
+
+def test_decode_png_errors(image, tmp_path):
+    file = file_of(image, tmp_path / "cpu.png")
+    broken = bytearray(file)
+    broken[60] ^= 255
+    with pytest.raises(gpufilter.Error, match="PNG: the PNG is damaged"):
+        gpufilter.decode_png(broken)
+    with pytest.raises(gpufilter.Error, match="file 1: PNG: the PNG is damaged"):
+        gpufilter.decode_png([file, broken])
+    with pytest.raises(gpufilter.UsageError, match="got int"):
+        gpufilter.decode_png([3])
+    with pytest.raises(gpufilter.UsageError, match="expected a CUDA device, got cpu"):
+        gpufilter.decode_png(file, device="cpu")

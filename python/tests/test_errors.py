@@ -1,5 +1,7 @@
 """Errors: class, status and message."""
 
+import sys
+
 import gpufilter
 import numpy as np
 import pytest
@@ -132,3 +134,9 @@ def test_byte_order_of_a_device_array(image):
 
     with pytest.raises(gpufilter.UsageError, match="native byte order, got >u2"):
         gpufilter.hist(Swapped())
+
+
+def test_decode_png_needs_torch(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with pytest.raises(gpufilter.UsageError, match="returns tensors of PyTorch: import torch"):
+        gpufilter.decode_png(b"x")
