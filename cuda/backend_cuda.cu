@@ -233,6 +233,7 @@ static void cuda_close(void *state) {
     pinned_free(&cuda->ring);
     gf_png_encoder_free(cuda->devices.encoder);
     gf_png_decoder_free(cuda->devices.decoder);
+    gf_cuda_workspace_free(cuda->devices.workspace);
     cudaGetLastError(); // clear the error of a failed device
     free(cuda);
 }

@@ -228,12 +228,21 @@ gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const cha
     return gf_fail(error, GF_USAGE, "%s: %s", name, what);
 }
 
-gf_status gf_device_grow(gf_device_memory *memory, size_t size, gf_error *error) {
+gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t stream,
+                         gf_error *error) {
+    void *data = nullptr;
     if (size <= memory->size)
         return GF_OK;
-    cudaFree(memory->data);
+    if (memory->data)
+        cudaFreeAsync(memory->data, stream);
     *memory = gf_device_memory{};
-    const gf_status status = gf_cuda_check(cudaMalloc(&memory->data, size), "device memory", error);
-    memory->size = status ? 0 : size;
+    cudaError_t result = cudaMallocAsync(&data, size, stream);
+    if (result == cudaErrorNotSupported) {
+        cudaGetLastError();
+        result = cudaMalloc(&data, size);
+    }
+    const gf_status status = gf_cuda_check(result, "device memory", error);
+    if (!status)
+        *memory = gf_device_memory{static_cast<unsigned char *>(data), size};
     return status;
 }

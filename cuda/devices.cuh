@@ -23,9 +23,10 @@ struct gf_cuda_devices {
     gf_device_list own;
     char names[160]; // for example "device 0: NVIDIA H200 (sm_90)"
     gf_driver driver;
-    CUcontext context;              // of the first device
-    struct gf_png_encoder *encoder; // on the first device; NULL until needed
-    struct gf_png_decoder *decoder; // the same
+    CUcontext context;                   // of the first device
+    struct gf_png_encoder *encoder;      // on the first device; NULL until needed
+    struct gf_png_decoder *decoder;      // the same
+    struct gf_cuda_workspace *workspace; // the same
 };
 
 // Restores the caller's context at the end of the scope, and with it the current device. Allows
@@ -89,20 +90,38 @@ struct gf_device_memory {
     size_t size;
 };
 
-gf_status gf_device_grow(gf_device_memory *memory, size_t size, gf_error *error);
+// stream: uses the memory. Does not wait for the work of other streams.
+gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t stream,
+                         gf_error *error);
+
+// Memory, a stream and copies (workspace.cu): see gf_device_functions.
+gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **stream,
+                                gf_error *error);
+uint64_t gf_cuda_free_memory(void *state);
+gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes, gf_error *error);
+typedef gf_status gf_take_bytes(void *context, const void *data, size_t size, gf_error *error);
+gf_status gf_cuda_download(void *state, const void *from, size_t bytes, gf_take_bytes *take,
+                           void *context, gf_error *error);
+// NULL is allowed.
+struct gf_cuda_workspace;
+void gf_cuda_workspace_free(gf_cuda_workspace *workspace);
 
 // ---- PNG ----------------------------------------------------------------------------------------
 
-// Encode images in device memory: see gf_encode_png_device. threads: of the CPU, for strips with
-// LZ77 matches.
+// Encode and decode: see gf_device_functions.
 gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t count,
-                             const gf_pixels *in, gf_buffer *out, uint32_t threads, void *stream,
-                             gf_error *error);
-// Decode files to images in device memory: see gf_decode_png_device. threads: of the CPU. always:
-// use the device even if the CPU is expected to be faster.
+                             const gf_pixels *in, gf_buffer *out, uint64_t *largest,
+                             uint32_t threads, void *stream, gf_error *error);
 gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
                              const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
                              bool always, void *stream, gf_error *errors, gf_error *error);
+struct gf_device_file;
+gf_status gf_cuda_decode_uploaded(void *state, uint64_t count, const gf_device_file *files,
+                                  const gf_out_pixels *out, void *stream, bool *decoded,
+                                  gf_error *error);
+// Open an encoder or a decoder, if there is none. threads: of the CPU.
+gf_status gf_png_encoder_open(gf_cuda_devices *devices, gf_error *error);
+gf_status gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_error *error);
 // Free an encoder or a decoder. NULL is allowed.
 struct gf_png_encoder;
 struct gf_png_decoder;

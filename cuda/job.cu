@@ -666,5 +666,18 @@ static gf_status job_wait_stream(void *state, void *stream, gf_error *error) {
 }
 
 const gf_device_functions gf_cuda_jobs = {
-    job_open,  job_run,         job_fetch,          job_wait,          job_release,
-    job_close, job_wait_stream, gf_cuda_encode_png, gf_cuda_decode_png};
+    job_open,
+    job_run,
+    job_fetch,
+    job_wait,
+    job_release,
+    job_close,
+    job_wait_stream,
+    gf_cuda_encode_png,
+    gf_cuda_decode_png,
+    gf_cuda_decode_uploaded,
+    gf_cuda_get_workspace,
+    gf_cuda_free_memory,
+    gf_cuda_upload,
+    gf_cuda_download,
+};

@@ -14,17 +14,19 @@ extern "C" {
 #define MIN_WINDOW (uint64_t{256} << 20) // filtered bytes, if an image is not larger
 #define WINDOW_SHARE 4                   // of the free device memory
 #define PIECE_BYTES (size_t{64} << 20)   // compressed bytes, if a file is not larger
+#define MIN_HOST_BYTES (size_t{1} << 20)
 #define MAX_BYTES (uint64_t{1} << 30) // per image, filtered or compressed: positions have 32 bits
 #define ADLER_BASE 65521u
-// Filtered bytes per second of a stream on an H100, and of a CPU thread (docs/performance.md).
-#define STREAM_RATE 15e6
-#define THREAD_RATE 500e6
 
 // A file of a call.
 struct gf_decoder_file {
     gf_png_scan scan;
-    bool on_device;        // the kernels decode it; false: the CPU does
-    size_t data_at;        // in the compressed data of the window
+    bool on_device;            // the kernels decode it; false: the CPU does
+    const size_t *places;      // offsets of the parts in its data, then their sizes
+    size_t *own_places;        // memory for them; NULL: the caller's
+    bool intact;               // its CRCs are correct
+    const unsigned char *data; // on the device
+    size_t data_at;        // in the compressed data of the window, unless the caller uploaded it
     size_t filtered_at;    // in its filtered rows
     size_t part_stride;    // from one part to the next
     uint32_t first, parts; // streams
@@ -44,7 +46,9 @@ struct gf_png_decoder {
 // A call, and its current window.
 struct gf_decoder_call {
     gf_png_decoder *decoder;
+    uint64_t count;
     const gf_buffer *files;
+    const gf_device_file *device_files; // the files' data is on the device; NULL: it is not
     const gf_format *formats;
     const gf_out_pixels *out;
     gf_error *errors;
@@ -88,7 +92,18 @@ void gf_png_decoder_free(gf_png_decoder *decoder) {
     free(decoder);
 }
 
-static gf_status decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_error *error) {
+static gf_status decoder_grow_host(gf_device_memory *memory, size_t size, gf_error *error) {
+    if (size <= memory->size)
+        return GF_OK;
+    cudaFreeHost(memory->data);
+    *memory = gf_device_memory{};
+    const gf_status status =
+        gf_cuda_check(cudaMallocHost(&memory->data, size), "pinned memory", error);
+    memory->size = status ? 0 : size;
+    return status;
+}
+
+gf_status gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_error *error) {
     gf_png_decoder *decoder = devices->decoder;
     if (decoder && decoder->threads == threads)
         return GF_OK;
@@ -100,6 +115,8 @@ static gf_status decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_err
     decoder->devices = devices;
     decoder->threads = threads;
     gf_status status = gf_pool_open(threads, &decoder->pool, error);
+    if (!status)
+        status = decoder_grow_host(&decoder->host, MIN_HOST_BYTES, error);
     for (cudaEvent_t &event : decoder->uploaded)
         if (!status)
             status = gf_cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
@@ -108,17 +125,6 @@ static gf_status decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_err
         gf_png_decoder_free(decoder);
     else
         devices->decoder = decoder;
-    return status;
-}
-
-static gf_status decoder_grow_host(gf_device_memory *memory, size_t size, gf_error *error) {
-    if (size <= memory->size)
-        return GF_OK;
-    cudaFreeHost(memory->data);
-    *memory = gf_device_memory{};
-    const gf_status status =
-        gf_cuda_check(cudaMallocHost(&memory->data, size), "pinned memory", error);
-    memory->size = status ? 0 : size;
     return status;
 }
 
@@ -138,13 +144,13 @@ static void decoder_scan(void *context, uint32_t task, uint32_t) {
 // Leave files to the CPU if its threads finish them before the device finishes the longest stream:
 // streams are decoded at the same time, each one slowly. parts: decide about files with several
 // streams, or about those with one.
-static void decoder_choose(gf_decoder_call *call, uint64_t count, uint32_t threads, bool parts) {
+static void decoder_choose(gf_decoder_call *call, uint32_t threads, bool parts) {
     double total = 0, longest = 0; // filtered bytes
     uint64_t files = 0;
     const auto concerns = [&](const gf_decoder_file *file) {
         return file->on_device && (gf_png_scan_parts(&file->scan) > 1) == parts;
     };
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < call->count; i++)
         if (concerns(&call->all[i])) {
             const gf_png_scan *scan = &call->all[i].scan;
             const double row = static_cast<double>(gf_row_bytes(&scan->format));
@@ -154,19 +160,19 @@ static void decoder_choose(gf_decoder_call *call, uint64_t count, uint32_t threa
             files++;
         }
     const double active = static_cast<double>(files < threads ? files : threads);
-    if (longest / STREAM_RATE <= total / (THREAD_RATE * active))
+    if (longest * GF_PNG_STREAM_COST <= total * GF_PNG_DECODE_COST / active)
         return;
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < call->count; i++)
         if (concerns(&call->all[i]))
             call->all[i].on_device = false;
 }
 
 // Add files to the window. Returns false if it has none.
-static bool decoder_list(gf_decoder_call *call, uint64_t count) {
+static bool decoder_list(gf_decoder_call *call) {
     call->first = call->end;
     call->data_bytes = call->filtered_bytes = 0;
     call->streams = call->images = call->groups = 0;
-    for (; call->end < count; call->end++) {
+    for (; call->end < call->count; call->end++) {
         gf_decoder_file *file = &call->all[call->end];
         if (!file->on_device)
             continue;
@@ -180,7 +186,7 @@ static bool decoder_list(gf_decoder_call *call, uint64_t count) {
         file->data_at = call->data_bytes;
         file->filtered_at = call->filtered_bytes;
         file->first = call->streams;
-        call->data_bytes += gf_align(gf_png_scan_bytes(scan));
+        call->data_bytes += call->device_files ? 0 : gf_align(gf_png_scan_bytes(scan));
         call->filtered_bytes += filtered;
         call->streams += file->parts;
         call->groups += static_cast<uint32_t>(gf_divide_up(scan->format.height, PNG_GROUP));
@@ -209,44 +215,54 @@ static void decoder_divide(gf_decoder_call *call) {
     call->filtered = call->data + call->data_bytes;
 }
 
-// Copy the data of a file to the piece and describe its streams.
-static void decoder_prepare(void *context, uint32_t task, uint32_t) {
+// Copy the data of a file to the piece.
+static void decoder_copy(void *context, uint32_t task, uint32_t) {
     gf_decoder_call *call = static_cast<gf_decoder_call *>(context);
     const uint64_t i = call->piece_first + task;
     gf_decoder_file *file = &call->all[i];
     if (!file->on_device)
         return;
+    file->own_places = static_cast<size_t *>(calloc(2 * size_t{file->parts}, sizeof(size_t)));
+    file->places = file->own_places;
+    file->intact = file->own_places &&
+                   gf_png_scan_copy(static_cast<const unsigned char *>(call->files[i].data),
+                                    &file->scan, call->piece + (file->data_at - call->piece_at),
+                                    file->own_places, file->own_places + file->parts);
+    file->data = call->data + file->data_at;
+}
+
+// Describe the streams of a file.
+static void decoder_list_streams(const gf_decoder_call *call, gf_decoder_file *file) {
     const gf_png_scan *scan = &file->scan;
     const size_t row = gf_row_bytes(&scan->format) + 1;
-    size_t *places = static_cast<size_t *>(calloc(2 * size_t{file->parts}, sizeof *places));
-    const bool intact =
-        places && gf_png_scan_copy(static_cast<const unsigned char *>(call->files[i].data), scan,
-                                   call->piece + (file->data_at - call->piece_at), places,
-                                   places + file->parts);
     for (uint32_t k = 0; k < file->parts; k++) {
         const uint64_t y = k * scan->part_rows;
         const uint64_t rows =
             scan->format.height - y < scan->part_rows ? scan->format.height - y : scan->part_rows;
         png_stream *stream = &call->stream_list[file->first + k];
         *stream = {};
-        stream->data = reinterpret_cast<const uint32_t *>(call->data + file->data_at +
-                                                          (places ? places[k] : 0));
-        stream->bytes = intact ? static_cast<uint32_t>(places[file->parts + k]) : 0;
-        stream->skip = k == 0 ? 2 : 0;
         stream->out = call->filtered + file->filtered_at + k * file->part_stride;
         stream->out_bytes = static_cast<uint32_t>(rows * row);
         stream->last = k + 1 == file->parts;
+        stream->data = reinterpret_cast<const uint32_t *>(file->data);
+        if (!file->intact) // no bytes: the stream fails
+            continue;
+        stream->data = reinterpret_cast<const uint32_t *>(file->data + file->places[k]);
+        stream->bytes = static_cast<uint32_t>(file->places[file->parts + k]);
+        stream->skip = k == 0 ? 2 : 0;
     }
-    free(places);
+    free(file->own_places);
+    file->own_places = nullptr;
 }
 
 // Describe the images of the window.
-static void decoder_list_rows(gf_decoder_call *call) {
+static void decoder_list_images(gf_decoder_call *call) {
     uint32_t image = 0, group = 0;
     for (uint64_t i = call->first; i < call->end; i++) {
-        const gf_decoder_file *file = &call->all[i];
+        gf_decoder_file *file = &call->all[i];
         if (!file->on_device)
             continue;
+        decoder_list_streams(call, file);
         const gf_format *format = &file->scan.format;
         png_rows *rows = &call->rows[image++];
         *rows = {};
@@ -293,7 +309,7 @@ static void decoder_judge(gf_decoder_call *call) {
     }
 }
 
-// Prepare the next files of the window, and queue the upload of their data. buffer: the piece to
+// Copy the next files of the window, and queue the upload of their data. buffer: the piece to
 // fill, 0 or 1.
 static gf_status decoder_upload_piece(gf_decoder_call *call, int buffer, gf_error *error) {
     gf_png_decoder *decoder = call->decoder;
@@ -316,7 +332,7 @@ static gf_status decoder_upload_piece(gf_decoder_call *call, int buffer, gf_erro
         return status;
     call->piece = decoder->pieces[buffer].data;
     gf_work work = {};
-    work.run = decoder_prepare;
+    work.run = decoder_copy;
     work.context = call;
     work.count = static_cast<uint32_t>(call->piece_end - call->piece_first);
     gf_pool_run(decoder->pool, &work);
@@ -337,7 +353,7 @@ static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
         return reinterpret_cast<decltype(host)>(
             decoder->memory.data + (reinterpret_cast<unsigned char *>(host) - decoder->host.data));
     };
-    decoder_list_rows(call);
+    decoder_list_images(call);
     memset(call->failed, 0, call->images * sizeof *call->failed);
     memset(call->progress, 0, (call->groups + size_t{1}) * sizeof *call->progress);
     gf_status status =
@@ -368,12 +384,13 @@ static gf_status decoder_run_window(gf_decoder_call *call, gf_error *error) {
     decoder_divide(call);
     gf_status status = decoder_grow_host(&decoder->host, call->used, error);
     if (!status)
-        status = gf_device_grow(&decoder->memory,
-                                call->used + call->data_bytes + call->filtered_bytes, error);
+        status =
+            gf_device_grow(&decoder->memory, call->used + call->data_bytes + call->filtered_bytes,
+                           call->stream, error);
     if (status)
         return status;
     decoder_divide(call);
-    call->piece_end = call->first;
+    call->piece_end = call->device_files ? call->end : call->first;
     for (int buffer = 0; call->piece_end < call->end && !status; buffer = 1 - buffer)
         status = decoder_upload_piece(call, buffer, error);
     if (!status && call->images)
@@ -443,44 +460,59 @@ static gf_status decoder_check(const gf_cuda_devices *devices, uint64_t count,
     return status;
 }
 
+// Start a call: allocate its lists, and choose the size of its windows.
+static gf_status decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices, uint64_t count,
+                               const gf_out_pixels *out, uint32_t threads, void *stream,
+                               gf_error *error) {
+    const gf_status status = gf_png_decoder_open(devices, threads, error);
+    if (status)
+        return status;
+    size_t free_bytes = 0, total = 0;
+    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+        cudaGetLastError();
+    call->decoder = devices->decoder;
+    call->count = count;
+    call->out = out;
+    call->stream = static_cast<cudaStream_t>(stream);
+    call->window = (free_bytes + call->decoder->memory.size) / WINDOW_SHARE;
+    call->window = call->window > MIN_WINDOW ? call->window : MIN_WINDOW;
+    call->all = static_cast<gf_decoder_file *>(calloc(count, sizeof *call->all));
+    call->retried = static_cast<uint64_t *>(calloc(count, sizeof *call->retried));
+    return call->all && call->retried
+               ? GF_OK
+               : gf_fail_memory(error, NAME, count * sizeof *call->all, "the files");
+}
+
+static void decoder_end(gf_decoder_call *call) {
+    for (uint64_t i = 0; call->all && i < call->count; i++)
+        free(call->all[i].own_places);
+    free(call->all);
+    free(call->retried);
+}
+
 gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
                              const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
                              bool always, void *stream, gf_error *errors, gf_error *error) {
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
+    gf_decoder_call call = {};
     gf_status status = scope.enter(devices, error);
     if (!status)
         status = decoder_check(devices, count, formats, out, stream, error);
     if (!status)
-        status = decoder_open(devices, threads, error);
-    if (status)
-        return status;
-    gf_decoder_call call = {};
-    call.decoder = devices->decoder;
+        status = decoder_begin(&call, devices, count, out, threads, stream, error);
     call.files = files;
     call.formats = formats;
-    call.out = out;
     call.errors = errors;
-    call.stream = static_cast<cudaStream_t>(stream);
-    call.all = static_cast<gf_decoder_file *>(calloc(count, sizeof *call.all));
-    call.retried = static_cast<uint64_t *>(calloc(count, sizeof *call.retried));
-    if (!call.all || !call.retried)
-        status = gf_fail_memory(error, NAME, count * sizeof *call.all, "the files");
     gf_work work = {};
     work.run = decoder_scan;
     work.context = &call;
     work.count = static_cast<uint32_t>(count);
-    if (!status) {
-        size_t free_bytes = 0, total = 0;
+    if (!status)
         gf_pool_run(call.decoder->pool, &work);
-        for (int parts = 0; parts < 2 && !always; parts++)
-            decoder_choose(&call, count, threads, parts == 1);
-        if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
-            cudaGetLastError();
-        call.window = (free_bytes + call.decoder->memory.size) / WINDOW_SHARE;
-        call.window = call.window > MIN_WINDOW ? call.window : MIN_WINDOW;
-    }
-    while (!status && decoder_list(&call, count))
+    for (int parts = 0; parts < 2 && !always && !status; parts++)
+        decoder_choose(&call, threads, parts == 1);
+    while (!status && decoder_list(&call))
         status = decoder_run_window(&call, error);
     work = {};
     work.run = decoder_retry;
@@ -488,7 +520,32 @@ gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files
     work.count = static_cast<uint32_t>(call.retries);
     if (!status && call.retries)
         gf_pool_run(call.decoder->pool, &work);
-    free(call.all);
-    free(call.retried);
+    decoder_end(&call);
+    return status;
+}
+
+gf_status gf_cuda_decode_uploaded(void *state, uint64_t count, const gf_device_file *files,
+                                  const gf_out_pixels *out, void *stream, bool *decoded,
+                                  gf_error *error) {
+    gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
+    gf_caller_scope scope(devices->driver);
+    gf_decoder_call call = {};
+    gf_status status = scope.enter(devices, error);
+    if (!status)
+        status = decoder_begin(&call, devices, count, out, 1, stream, error);
+    call.device_files = files;
+    for (uint64_t i = 0; i < count && !status; i++) {
+        gf_decoder_file *file = &call.all[i];
+        decoded[i] = true;
+        file->scan = files[i].scan;
+        file->places = files[i].places;
+        file->data = static_cast<const unsigned char *>(files[i].data);
+        file->on_device = file->intact = true;
+    }
+    while (!status && decoder_list(&call))
+        status = decoder_run_window(&call, error);
+    for (uint64_t i = 0; i < call.retries; i++)
+        decoded[call.retried[i]] = false;
+    decoder_end(&call);
     return status;
 }

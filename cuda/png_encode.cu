@@ -16,7 +16,7 @@ extern "C" {
 #define MAX_EXTERNAL 64 // strips at once on the CPU
 #define NAME "encode_png"
 
-// A strip on the CPU, in pinned memory.
+// A strip on the CPU.
 struct gf_encoder_slot {
     gf_png_encoder *encoder;
     unsigned char *rows, *out;
@@ -49,7 +49,7 @@ struct gf_png_encoder {
     uint32_t threads;
     gf_pool *pool;
     gf_png_scratch **scratch; // one per thread
-    unsigned char *pinned;    // rows and output of all slots
+    unsigned char *memory;    // rows and output of all slots
     uint32_t slots;
     gf_encoder_slot slot[MAX_EXTERNAL];
 };
@@ -59,8 +59,9 @@ struct gf_encoder_call {
     uint64_t count;
     const gf_pixels *in;
     gf_buffer *out;
-    size_t capacity; // of the output of the current image
-    size_t used;     // bytes of the encoder's memory for files
+    uint64_t *largest; // per image; NULL: not counted
+    size_t capacity;   // of the output of the current image
+    size_t used;       // bytes of the encoder's memory for files
     cudaStream_t stream;
     uint32_t threads;
     uint64_t image, y;
@@ -74,10 +75,10 @@ static void encoder_free_cpu(gf_png_encoder *encoder) {
     for (uint32_t i = 0; encoder->scratch && i < encoder->threads; i++)
         gf_png_scratch_free(encoder->scratch[i]);
     free(encoder->scratch);
-    cudaFreeHost(encoder->pinned);
+    free(encoder->memory);
     encoder->pool = nullptr;
     encoder->scratch = nullptr;
-    encoder->pinned = nullptr;
+    encoder->memory = nullptr;
 }
 
 void gf_png_encoder_free(gf_png_encoder *encoder) {
@@ -94,7 +95,9 @@ void gf_png_encoder_free(gf_png_encoder *encoder) {
     free(encoder);
 }
 
-static gf_status encoder_open(gf_cuda_devices *devices, gf_error *error) {
+gf_status gf_png_encoder_open(gf_cuda_devices *devices, gf_error *error) {
+    if (devices->encoder)
+        return GF_OK;
     gf_png_encoder *encoder = static_cast<gf_png_encoder *>(calloc(1, sizeof *encoder));
     if (!encoder)
         return gf_fail_memory(error, NAME, sizeof *encoder, "the encoder");
@@ -180,7 +183,7 @@ static size_t encoder_rows_bytes(const gf_png_strips *shape) {
 
 static gf_status encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, gf_error *error) {
     const gf_png_strips *shape = &encoder->strips;
-    if (encoder->pinned && encoder->threads == threads)
+    if (encoder->memory && encoder->threads == threads)
         return GF_OK;
     encoder_free_cpu(encoder);
     encoder->threads = threads;
@@ -189,17 +192,19 @@ static gf_status encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, gf_
     encoder->scratch = static_cast<gf_png_scratch **>(calloc(threads, sizeof *encoder->scratch));
     gf_status status = encoder->scratch ? gf_pool_open(threads, &encoder->pool, error)
                                         : gf_fail_memory(error, NAME, threads, "the encoder");
-    if (!status)
-        status = gf_cuda_check(cudaMallocHost(&encoder->pinned, encoder->slots * (rows + out)),
-                               "pinned memory", error);
+    // Not pinned: that would wait for the kernels of other streams.
+    if (!status) {
+        encoder->memory = static_cast<unsigned char *>(calloc(encoder->slots, rows + out));
+        if (!encoder->memory)
+            status = gf_fail_memory(error, NAME, encoder->slots * (rows + out), "the encoder");
+    }
     if (status) {
         encoder_free_cpu(encoder);
         return status;
     }
-    memset(encoder->pinned, 0, encoder->slots * (rows + out)); // the padding of the rows
     for (uint32_t i = 0; i < encoder->slots; i++) {
         encoder->slot[i].encoder = encoder;
-        encoder->slot[i].rows = encoder->pinned + i * (rows + out);
+        encoder->slot[i].rows = encoder->memory + i * (rows + out);
         encoder->slot[i].out = encoder->slot[i].rows + rows;
     }
     return GF_OK;
@@ -252,7 +257,7 @@ static gf_status encoder_run_external(gf_png_encoder *encoder, png_window *windo
     gf_status status = encoder_open_cpu(encoder, call->threads, error);
     if (!status)
         status = gf_device_grow(&encoder->external, strips * gf_png_strip_bound(&encoder->strips),
-                                error);
+                                stream, error);
     window->external = encoder->external.data;
     window->complete = true;
     uint64_t at = 0;
@@ -413,7 +418,7 @@ static gf_status encoder_run_window(gf_png_encoder *encoder, gf_encoder_call *ca
     const cudaStream_t stream = call->stream;
     png_window window = {};
     gf_status status =
-        gf_device_grow(&encoder->device, encoder_divide(encoder, strips, &window), error);
+        gf_device_grow(&encoder->device, encoder_divide(encoder, strips, &window), stream, error);
     if (status)
         return status;
     encoder_divide(encoder, strips, &window);
@@ -426,16 +431,20 @@ static gf_status encoder_run_window(gf_png_encoder *encoder, gf_encoder_call *ca
     if (status)
         return status;
     png_queue_plan(window, stream);
+    if (call->largest)
+        png_queue_count_largest(window, encoder->format.channels, stream);
     status = encoder_finish_window(encoder, &window, stream, error);
     uint32_t list[PNG_MAX_STRIPS], external = 0;
     for (uint32_t i = 0; i < strips && !status; i++)
-        if (host->state[i].matches)
+        if (host->state[i].matches == PNG_MATCHES)
             list[external++] = i;
     if (external) {
         status = encoder_run_external(encoder, &window, list, external, call, error);
         if (!status)
             status = encoder_finish_window(encoder, &window, stream, error);
     }
+    for (uint32_t i = 0; i < strips && call->largest && !status; i++)
+        call->largest[call->image + host->input.strip[i].image] += host->state[i].largest;
     const png_strip last = host->input.strip[strips - 1];
     const uint64_t y =
         last.last ? 0 : encoder->format.height - last.after / (encoder->strips.row_bytes + 1);
@@ -466,26 +475,30 @@ static gf_status encoder_check(const gf_cuda_devices *devices, const gf_format *
 }
 
 gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t count,
-                             const gf_pixels *in, gf_buffer *out, uint32_t threads, void *stream,
-                             gf_error *error) {
+                             const gf_pixels *in, gf_buffer *out, uint64_t *largest,
+                             uint32_t threads, void *stream, gf_error *error) {
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
     gf_status status = scope.enter(devices, error);
     if (!status)
         status = encoder_check(devices, format, count, in, stream, error);
-    if (!status && !devices->encoder)
-        status = encoder_open(devices, error);
+    if (!status)
+        status = gf_png_encoder_open(devices, error);
     if (status)
         return status;
     gf_png_encoder *encoder = devices->encoder;
-    status = gf_device_grow(&encoder->adler, count * sizeof(uint64_t[2]), error);
+    status = gf_device_grow(&encoder->adler, count * sizeof(uint64_t[2]),
+                            static_cast<cudaStream_t>(stream), error);
     if (status)
         return status;
     encoder_set_format(encoder, format);
+    if (largest)
+        memset(largest, 0, count * sizeof *largest);
     gf_encoder_call call = {};
     call.count = count;
     call.in = in;
     call.out = out;
+    call.largest = largest;
     call.stream = static_cast<cudaStream_t>(stream);
     call.threads = threads;
     status = gf_cuda_check(

@@ -27,14 +27,17 @@ struct png_strip {
     bool first, last;  // of the image
 };
 
+// Whether LZ77 matches pay in a strip: the CPU encodes it then.
+enum png_matches : uint32_t { PNG_NO_MATCHES, PNG_MATCHES, PNG_MATCHES_UNLESS_CHEAP };
+
 // Results for a strip.
 struct png_strip_state {
     uint64_t sum, weighted; // for Adler-32: of the bytes, and of their number of successors + 1
     uint64_t at, data;      // offsets of its first byte, and of its deflate data, in the output
     uint32_t size;          // bytes of deflate data; for a strip encoded by the CPU set by the host
     uint32_t filter;
-    uint32_t matches; // 1: LZ77 matches pay; the CPU encodes the strip
-    uint32_t pad;
+    uint32_t matches;  // a png_matches
+    uint32_t largest;  // samples with the maximum value, alpha excluded, if they are counted
     uint64_t external; // offset of the data that the CPU encoded
 };
 
@@ -72,12 +75,14 @@ struct png_window {
     uint64_t (*adler)[2];      // per image: sums as in png_strip_state
     const unsigned char *head; // of the file, up to the first IDAT chunk
     uint32_t head_bytes;
-    uint32_t *any_matches; // 1: a strip has `matches`
+    uint32_t *any_matches; // 1: a strip has PNG_MATCHES
     bool complete;         // the CPU has encoded those strips; if not, nothing is written
 };
 
 // Choose the filter of each strip, filter, and make the codes of all blocks.
 void png_queue_plan(const png_window &window, cudaStream_t stream);
+// Set `largest` of all strips, after png_queue_plan.
+void png_queue_count_largest(const png_window &window, uint32_t channels, cudaStream_t stream);
 // Write the files, after window.state was completed for strips encoded by the CPU.
 void png_queue_write(const png_window &window, cudaStream_t stream);
 

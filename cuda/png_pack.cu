@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(PNG_MAX_STRIPS) png_lay_out(const png_window w
     if (k < w.strips) {
         s = w.strip[k];
         png_strip_state *state = w.state + k;
-        if (!state->matches)
+        if (state->matches != PNG_MATCHES)
             state->size = png_place_blocks(w, s, k);
         size = state->size + IDAT_HEAD + CRC_BYTES + (s.first ? w.head_bytes + ZLIB_HEAD : 0) +
                (s.last ? ADLER_BYTES + IEND_BYTES : 0);
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(PNG_MAX_STRIPS) png_lay_out(const png_window w
     for (uint32_t i = k; i < w.strips * w.chunks; i += PNG_MAX_STRIPS) {
         const uint32_t strip = i / w.chunks, chunk = i % w.chunks;
         const png_strip_state *state = w.state + strip;
-        if (chunk * uint64_t{PNG_CHUNK} >= w.strip[strip].filtered || state->matches)
+        if (chunk * uint64_t{PNG_CHUNK} >= w.strip[strip].filtered || state->matches == PNG_MATCHES)
             continue;
         const png_block *block = w.block + strip * w.blocks + chunk / PNG_BLOCK_CHUNKS;
         if (block->stored)
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(THREADS) png_pack_chunks(const png_window w) {
     const png_place p = png_locate(w, blockIdx.x, s.filtered);
     if (p.size == 0)
         return;
-    if (w.state[p.strip].matches) {
+    if (w.state[p.strip].matches == PNG_MATCHES) {
         png_copy_external(w, p, s.filtered);
         return;
     }

@@ -7,6 +7,7 @@
 // | png_count_chunks  | one a chunk | symbols of literals and runs, and Adler-32 sums;            |
 // |                   | one a strip | whether filtered bytes repeat                               |
 // | png_make_codes    | one a block | Huffman codes, header, and the first bit of each chunk      |
+// | png_count_largest | one a strip | samples with the maximum value, if requested                |
 #include "png_chunk.cuh"
 
 // ---- samples and residuals ----------------------------------------------------------------------
@@ -34,14 +35,6 @@ GF_DEVICE uint32_t png_word(const png_window &w, const png_strip &s, int64_t r, 
     return __funnelshift_r(words[0], words[1], at % 4 * 8);
 }
 
-GF_DEVICE int png_paeth(int left, int up, int upper_left) {
-    const int from_left = abs(up - upper_left), from_up = abs(left - upper_left);
-    const int from_upper_left = abs(left + up - 2 * upper_left);
-    if (from_left <= from_up && from_left <= from_upper_left)
-        return left;
-    return from_up <= from_upper_left ? up : upper_left;
-}
-
 // Filter four bytes.
 GF_DEVICE uint32_t png_filter_word(uint32_t filter, uint32_t x, uint32_t left, uint32_t up,
                                    uint32_t upper_left) {
@@ -56,7 +49,7 @@ GF_DEVICE uint32_t png_filter_word(uint32_t filter, uint32_t x, uint32_t left, u
 #pragma unroll
         for (int k = 0; k < 32; k += 8)
             predicted |= static_cast<uint32_t>(
-                             png_paeth(left >> k & 255, up >> k & 255, upper_left >> k & 255))
+                             gf_png_paeth(left >> k & 255, up >> k & 255, upper_left >> k & 255))
                          << k;
     }
     return __vsub4(x, predicted);
@@ -141,13 +134,17 @@ GF_DEVICE uint32_t png_piece_count(const png_window &w, uint32_t count) {
     return min;
 }
 
-// Return whether the word at byte c of row y equals the one above or one to the left.
-GF_DEVICE bool png_is_repeated(const png_window &w, const png_strip &s, int64_t y, int64_t c) {
+// Add the word at byte c of row y to the flat ones if it equals the one above and the one to the
+// left, or to the repeated ones if it equals one of those, or one further left.
+GF_DEVICE void png_count_repeat(const png_window &w, const png_strip &s, int64_t y, int64_t c,
+                                uint64_t *flat, uint64_t *repeated) {
     const uint32_t here = png_word(w, s, y, c);
-    bool same = here == png_word(w, s, y - 1, c);
-    for (uint32_t left = 1; left <= GF_PNG_PROBE_LEFT && !same; left++)
-        same = here == png_word(w, s, y, c - left * w.bpp);
-    return same;
+    const bool up = here == png_word(w, s, y - 1, c), left = here == png_word(w, s, y, c - w.bpp);
+    bool same = up || left;
+    for (uint32_t k = 2; k <= GF_PNG_PROBE_LEFT && !same; k++)
+        same = here == png_word(w, s, y, c - k * w.bpp);
+    *flat += up && left ? GF_PNG_PROBE_STRIDE : 0;
+    *repeated += same && !(up && left) ? GF_PNG_PROBE_STRIDE : 0;
 }
 
 // Choose the filter of a strip from its probe.
@@ -159,7 +156,7 @@ __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_wind
     for (uint32_t i = threadIdx.x; i < GF_PNG_FILTERS * 256 * PROBE_COPIES; i += PROBE_THREADS)
         counts[0][0][i] = 0;
     const uint32_t pieces = png_piece_count(w, s.count);
-    uint64_t total = 0, repeated = 0;
+    uint64_t total = 0, flat = 0, repeated = 0;
     for (uint32_t k = threadIdx.x / 32; k < pieces; k += PROBE_THREADS / 32) {
         const gf_png_piece piece = gf_png_piece_at(w.row_bytes, k);
         const int64_t y = static_cast<int64_t>(piece.y);
@@ -192,14 +189,16 @@ __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_wind
         }
         for (uint32_t i = threadIdx.x % 32 * GF_PNG_PROBE_STRIDE; i + 4 <= piece.size;
              i += 32 * GF_PNG_PROBE_STRIDE)
-            if (png_is_repeated(w, s, y, static_cast<int64_t>(piece.at + i)))
-                repeated += GF_PNG_PROBE_STRIDE;
+            png_count_repeat(w, s, y, static_cast<int64_t>(piece.at + i), &flat, &repeated);
     }
     gf_png_probe probe;
     probe.total = png_block_sum(total);
+    probe.flat = png_block_sum(flat);
     probe.repeated = png_block_sum(repeated);
-    if (w.row_bytes < 4) // a word cannot be compared: assume repeats
+    if (w.row_bytes < 4) { // a word cannot be compared: assume repeats
+        probe.flat = 0;
         probe.repeated = probe.total;
+    }
     for (uint32_t f = 0; f < GF_PNG_FILTERS; f++) {
         uint32_t count = 0;
         for (uint32_t k = 0; k < PROBE_COPIES && threadIdx.x < 256; k++)
@@ -210,9 +209,10 @@ __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_wind
         return;
     png_strip_state state = {};
     state.filter = gf_png_best_filter(&probe);
-    state.matches = gf_png_has_repeats(&probe) ? 1 : 0;
+    if (gf_png_has_repeats(&probe))
+        state.matches = gf_png_has_patterns(&probe) ? PNG_MATCHES : PNG_MATCHES_UNLESS_CHEAP;
     w.state[blockIdx.x] = state;
-    if (state.matches)
+    if (state.matches == PNG_MATCHES)
         *w.any_matches = 1;
 }
 
@@ -306,7 +306,7 @@ GF_DEVICE bool png_find_pattern(const unsigned char *src, size_t at) {
 GF_DEVICE void png_find_repeats(const png_window &w, uint32_t strip) {
     const png_strip s = w.strip[strip];
     const unsigned char *src = w.filtered + strip * w.filtered_stride;
-    if (s.filtered < GF_REPEAT_MIN_BYTES || w.state[strip].matches)
+    if (s.filtered < GF_REPEAT_MIN_BYTES || w.state[strip].matches == PNG_MATCHES)
         return;
     // Lane k examines position k.
     const uint32_t lane = threadIdx.x % 32;
@@ -319,13 +319,12 @@ GF_DEVICE void png_find_repeats(const png_window &w, uint32_t strip) {
         if (!png_find_pattern(src, __shfl_sync(GF_WARP, own, k)))
             continue;
         if (threadIdx.x == 0)
-            *w.any_matches = w.state[strip].matches = 1;
+            *w.any_matches = w.state[strip].matches = PNG_MATCHES;
         return;
     }
 }
 
-// ---- counting
-// ------------------------------------------------------------------------------------
+// ---- counting -----------------------------------------------------------------------------------
 
 #define COPIES 8 // counters per byte value: lanes that count the same value rarely conflict
 
@@ -539,6 +538,7 @@ __global__ void __launch_bounds__(CODE_THREADS) png_make_codes(const png_window 
             w.chunk_bits[chunk + c] =
                 bits + own[GF_DEFLATE_LITERALS] * gf_deflate_bits(m.codes.distance[0]);
     }
+    const uint64_t literals = png_block_sum(threadIdx.x < 256 ? m.literal[threadIdx.x] : 0);
     const uint32_t *from = reinterpret_cast<const uint32_t *>(&m.codes);
     uint32_t *to = reinterpret_cast<uint32_t *>(w.codes + blockIdx.x);
     for (unsigned i = threadIdx.x; i < sizeof m.codes / 4; i += CODE_THREADS)
@@ -556,6 +556,30 @@ __global__ void __launch_bounds__(CODE_THREADS) png_make_codes(const png_window 
     block.bits = at + gf_deflate_bits(m.codes.literal[GF_DEFLATE_END]);
     block.stored = block.bits >= gf_stored_bits(size);
     w.block[blockIdx.x] = block;
+    png_strip_state *state = w.state + blockIdx.x / w.blocks;
+    if (state->matches == PNG_MATCHES_UNLESS_CHEAP &&
+        !gf_block_is_cheap(block.bits, literals, size))
+        *w.any_matches = state->matches = PNG_MATCHES;
+}
+
+// Count the samples of a strip that have the maximum value, alpha excluded.
+// Grid: strips. Block: 256 threads; a warp reads a row, one byte per thread. Reads the strip once.
+__global__ void __launch_bounds__(THREADS)
+    png_count_largest(const png_window w, uint32_t channels) {
+    gf_wait_for_stream();
+    const png_strip s = w.strip[blockIdx.x];
+    const size_t bytes = w.swap ? 2 : 1, samples = w.row_bytes / bytes;
+    const size_t mask = channels % 2 ? 0 : channels - 1; // the last of an even number is alpha
+    uint64_t count = 0;
+    for (uint32_t y = threadIdx.x / 32; y < s.count; y += THREADS / 32) {
+        const unsigned char *row = s.rows + y * s.stride;
+        for (size_t i = threadIdx.x % 32; i < samples; i += 32)
+            count += row[bytes * i] == 255 && row[bytes * i + bytes - 1] == 255 &&
+                     !(mask && (i & mask) == mask);
+    }
+    count = png_block_sum(count);
+    if (threadIdx.x == 0)
+        w.state[blockIdx.x].largest = static_cast<uint32_t>(count);
 }
 
 // ---- launches -----------------------------------------------------------------------------------
@@ -565,4 +589,8 @@ void png_queue_plan(const png_window &w, cudaStream_t stream) {
     gf_launch_kernel(png_filter_chunks, w.strips * w.chunks, THREADS, 0, stream, w);
     gf_launch_kernel(png_count_chunks, w.strips + w.strips * w.chunks, THREADS, 0, stream, w);
     gf_launch_kernel(png_make_codes, w.strips * w.blocks, CODE_THREADS, 0, stream, w);
+}
+
+void png_queue_count_largest(const png_window &w, uint32_t channels, cudaStream_t stream) {
+    gf_launch_kernel(png_count_largest, w.strips, THREADS, 0, stream, w, channels);
 }

@@ -3,7 +3,7 @@
 // A byte depends on the pixel to its left, on the row above, and for Paeth on both. Warps process
 // groups of 32 rows, a lane per row; lane k is k units of 12 or 16 bytes behind the first one. It
 // receives the row above from its neighbour by a shuffle, and the first lane from the group above
-// through global memory. Bands are numbered in the order of their start: each waits only for a
+// through global memory. Groups are numbered in the order of their start: each waits only for a
 // running one.
 #include "png_decode.cuh"
 
@@ -73,13 +73,6 @@ GF_DEVICE int unfilter_byte(const uint32_t (&unit)[WORDS], const uint32_t (&befo
     return static_cast<int>(word >> (k + 4 * WORDS) % 4 * 8 & 255);
 }
 
-GF_DEVICE int unfilter_paeth(int left, int up, int upper_left) {
-    const int from_left = abs(up - upper_left), from_up = abs(left - upper_left);
-    const int from_upper_left = abs(left + up - 2 * upper_left);
-    const int best = from_up <= from_upper_left ? up : upper_left;
-    return from_left <= from_up && from_left <= from_upper_left ? left : best;
-}
-
 // Reconstruct a unit in place.
 template <int BPP, int WORDS>
 GF_DEVICE void unfilter_compute(uint32_t filter, uint32_t (&unit)[WORDS],
@@ -94,7 +87,7 @@ GF_DEVICE void unfilter_compute(uint32_t filter, uint32_t (&unit)[WORDS],
         const int above = unfilter_byte(up, up_before, k);
         int predicted = ((left & use_left) + (above & use_up)) >> shift;
         if (paeth && filter == GF_PNG_PAETH)
-            predicted = unfilter_paeth(left, above, unfilter_byte(up, up_before, k - BPP));
+            predicted = gf_png_paeth(left, above, unfilter_byte(up, up_before, k - BPP));
         const uint32_t byte = (unit[k / 4] >> k % 4 * 8) + static_cast<uint32_t>(predicted);
         unit[k / 4] = (unit[k / 4] & ~(255u << k % 4 * 8)) | (byte & 255) << k % 4 * 8;
     }

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/filter.h"
+#include "io/formats.h"
 
 /* Context of one strip in flight. */
 typedef struct gf_slot {
@@ -60,6 +61,17 @@ typedef struct gf_device_part {
     void *payload;   /* NULL: none */
 } gf_device_part;
 
+/* The IDAT data of a PNG file in device memory. */
+typedef struct gf_device_file {
+    gf_png_scan scan;
+    const void *data; /* aligned to 4 bytes; at least gf_png_scan_bytes */
+    /* Offsets of the parts in data, then their sizes: those of gf_png_scan_copy. */
+    const size_t *places;
+} gf_device_file;
+
+/* Receive the next bytes. */
+typedef gf_status gf_take_bytes(void *context, const void *data, size_t size, gf_error *error);
+
 /* Functions for images in device memory (gf_device_job in gpufilter.h). A job is one filter and one
  * plan, used by one thread at a time. */
 typedef struct gf_device_functions {
@@ -84,16 +96,32 @@ typedef struct gf_device_functions {
     /* Wait for a stream. state: of the engine. */
     gf_status (*wait_stream)(void *state, void *stream, gf_error *error);
     /* Check the pointers and the stream, and encode images (gf_encode_png_device). threads: CPU
-     * threads for parts with LZ77 matches. */
+     * threads for parts with LZ77 matches. largest: receives, for each image, the number of samples
+     * with the maximum value, alpha excluded; may be NULL. */
     gf_status (*encode_png)(void *state, const gf_format *format, uint64_t count,
-                            const gf_pixels *in, gf_buffer *out, uint32_t threads, void *stream,
-                            gf_error *error);
+                            const gf_pixels *in, gf_buffer *out, uint64_t *largest,
+                            uint32_t threads, void *stream, gf_error *error);
     /* Check the pointers and the stream, and decode files (gf_decode_png_device). errors: one per
      * file, with status GF_OK. threads: CPU threads for files that the device does not decode.
      * always: use the device even if the CPU is expected to be faster. */
     gf_status (*decode_png)(void *state, uint64_t count, const gf_buffer *files,
                             const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
                             bool always, void *stream, gf_error *errors, gf_error *error);
+    /* Decode files whose data is in device memory, and wait. decoded: receives, for each file,
+     * whether the device found no error. For the others, the CPU reports it. */
+    gf_status (*decode_uploaded)(void *state, uint64_t count, const gf_device_file *files,
+                                 const gf_out_pixels *out, void *stream, bool *decoded,
+                                 gf_error *error);
+    /* Return device memory of at least `size` bytes and a stream, which the engine keeps for one
+     * caller. The contents of the memory are lost when it grows. */
+    gf_status (*workspace)(void *state, size_t size, void **memory, void **stream, gf_error *error);
+    /* Return the bytes of device memory that are free. */
+    uint64_t (*free_memory)(void *state);
+    /* Upload bytes and wait. Several threads may call it at once, after `workspace`. */
+    gf_status (*upload)(void *state, void *to, const void *from, size_t bytes, gf_error *error);
+    /* Download bytes and pass them to `take` in pieces. Several threads may call it at once. */
+    gf_status (*download)(void *state, const void *from, size_t bytes, gf_take_bytes *take,
+                          void *context, gf_error *error);
 } gf_device_functions;
 
 /* Functions of a backend. `state` belongs to an engine, `run` to one image. */

@@ -157,7 +157,26 @@ gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
     return forecast;
 }
 
-/* Decide by the first image that can be opened, and opened again. */
+/* Return whether CPU threads and a device should share the batch, assuming that all items resemble
+ * this one. *forecast: without sharing. */
+static bool files_wants_both(gf_file_batch *batch, const gf_task *task, gf_forecast *forecast) {
+    const gf_format *in = &task->plan->in;
+    gf_byte_buffer buffer = {0};
+    gf_png_scan scan;
+    const bool png =
+        gf_batch_png_is_candidate(batch, task) && gf_batch_png_read(task, &buffer, &scan);
+    const bool shared =
+        png && gf_auto_expect_shared(gf_batch_expected(batch),
+                                     (double)(gf_row_bytes(in) + 1) * (double)in->height,
+                                     gf_png_scan_parts(&scan), forecast);
+    const bool forced = png && gf_device_decodes_always();
+    batch->has_parts = png && gf_png_scan_parts(&scan) > 1;
+    free(buffer.data);
+    forecast->cuda = forecast->cuda || forced;
+    return shared || forced;
+}
+
+/* Decide by the first image that can be opened, and opened again. Set batch->with_cpu. */
 static bool files_wants_cuda(gf_file_batch *batch) {
     for (uint64_t i = 0; i < batch->count && i < TRIES; i++) {
         const gf_batch_item *item = &batch->items[i];
@@ -169,6 +188,7 @@ static bool files_wants_cuda(gf_file_batch *batch) {
         if (!status) {
             const gf_codec_costs codec = files_codec_costs(batch, task.inputs.source, item->out);
             forecast = gf_batch_expect(batch, task.plan, &codec);
+            batch->with_cpu = files_wants_both(batch, &task, &forecast);
             snprintf(batch->reason, sizeof batch->reason, "%s", forecast.reason);
         }
         gf_task_end(&task);

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/task.h"
+#include "io/formats.h"
 
 #define GF_BATCH_MAX_THREADS 1024u
 
@@ -33,6 +34,8 @@ typedef struct gf_file_batch {
     uint32_t threads;
     uint32_t at_once;          /* files read and written at the same time */
     uint32_t threads_per_file; /* threads per file; 1: no additional threads */
+    bool with_cpu;             /* on devices: CPU threads run items of the same list, too */
+    bool has_parts;            /* with_cpu: PNG files are expected to have several streams */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* with lock: a field below or a queue of images changed */
@@ -104,10 +107,56 @@ uint64_t gf_batch_image_bytes(const gf_format *in, const gf_format *out);
 #define GF_BATCH_SMALL (UINT64_C(64) << 20)
 /* Return the maximum number of engines per device, used to overlap large images. */
 uint32_t gf_batch_engines(const gf_file_batch *batch, uint32_t devices);
-/* Run all items. The calling thread and others decode and encode. One driver thread per device runs
- * an engine; if auto's device does not start, that engine uses the cpu backend. More drivers run
- * additional engines of the device while there are large images. */
+/* Run all items. The calling thread and others decode and encode, and with batch->with_cpu run
+ * whole items. One driver thread per device runs an engine; if auto's device does not start, that
+ * engine uses the cpu backend. More drivers run additional engines of the device while there are
+ * large images or many PNG files. */
 void gf_batch_run_on_devices(gf_file_batch *batch, const gf_batch_devices *devices);
+
+/* ---- batch_png.c ----------------------------------------------------------------------------- */
+
+/* A PNG file that a device decodes, filters and encodes. */
+typedef struct gf_batch_png {
+    /* Set by the caller: memory of an engine, of gf_batch_png_bytes bytes, and its backend. It
+     * holds the input image, afterwards the output file; the output image; and the data of the
+     * file. */
+    unsigned char *memory;
+    const gf_device_functions *device;
+    void *state;
+    gf_device_file file; /* file.scan: set by the caller */
+    size_t *places;      /* memory of file.places; the caller frees it */
+    bool decoded;        /* set by gf_batch_png_compute; false: only the CPU can decode it */
+    gf_buffer encoded;   /* output file, set by gf_batch_png_compute if there is an output image */
+    uint64_t largest;    /* samples of the output with the maximum value, alpha excluded */
+} gf_batch_png;
+
+/* Memory that grows. */
+typedef struct gf_byte_buffer {
+    unsigned char *data;
+    size_t size;
+} gf_byte_buffer;
+
+/* Return whether a device may run an open item: PNG to PNG, or to measurements. */
+bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task);
+/* Read the file of a task. Return false if a device cannot decode it. */
+bool gf_batch_png_read(const gf_task *task, gf_byte_buffer *buffer, gf_png_scan *scan);
+/* Return the device memory for an image, without its filtered rows. */
+uint64_t gf_batch_png_bytes(const gf_task *task);
+/* Upload the data of a file that was read to a buffer, which is overwritten. Close the file of the
+ * task, and add the metadata after its pixels to the task. *intact: the CRCs are correct. */
+gf_status gf_batch_png_upload(gf_task *task, const gf_byte_buffer *buffer, gf_batch_png *png,
+                              bool *intact, gf_error *error);
+/* Compute images in memory of one engine, with the format of one plan. stream: of the engine. */
+gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
+                               size_t count, gf_batch_png *const *list,
+                               gf_batch_outcome *const *outcomes, void *stream, gf_error *error);
+/* Run one image of undefined contents: loads the kernels and allocates memory, which could later
+ * wait for the kernels of other engines. png: its memory, device and state. */
+gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
+                               const gf_format *format, gf_batch_png *png, void *stream,
+                               gf_error *error);
+/* Download an output and write it to a sink. context: a gf_batch_png. A gf_fill_sink. */
+gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error);
 
 /* ---- batch.c --------------------------------------------------------------------------------- */
 

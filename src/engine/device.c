@@ -329,7 +329,7 @@ gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint6
     if (!status)
         status = gf_engine_device(engine, &device, &state, error);
     return status || count == 0 ? status
-                                : device->encode_png(state, format, count, in, out,
+                                : device->encode_png(state, format, count, in, out, NULL,
                                                      gf_engine_threads(engine), stream, error);
 }
 
@@ -348,6 +348,10 @@ static bool device_decodes_always;
 
 void gf_device_decode_always(bool always) {
     device_decodes_always = always;
+}
+
+bool gf_device_decodes_always(void) {
+    return device_decodes_always;
 }
 
 static gf_status device_check_files(uint64_t count, const gf_buffer *files,

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/thread.h"
+#include "io/formats.h"
 
 enum { GOLDEN, CPU, CUDA };
 
@@ -295,4 +296,24 @@ void gf_auto_scale(gf_forecast *forecast, uint64_t images) {
     forecast->cpu_seconds *= (double)images;
     forecast->cuda_seconds *= (double)images;
     auto_set_reason(forecast, ", for all files");
+}
+
+bool gf_auto_expect_shared(uint64_t images, double bytes, uint32_t parts, gf_forecast *forecast) {
+    const double all = (double)images * bytes * 1e-9;
+    const double stream = bytes / parts * GF_PNG_STREAM_COST * 1e-9;
+    const double device =
+        auto_max(all * GF_PNG_DEVICE_COST, all * GF_PNG_STREAM_COST / ((double)images * parts));
+    const double start = CUDA_START_SECONDS + stream, cpu = forecast->cpu_seconds;
+    /* The device begins after `start` seconds; then both work until all is done. */
+    const double shared = (1 + start / device) / (1 / cpu + 1 / device);
+    if (shared >= cpu || shared >= forecast->cuda_seconds)
+        return false;
+    forecast->cuda = true;
+    forecast->cuda_seconds = shared;
+    snprintf(
+        forecast->reason, sizeof forecast->reason,
+        "expected %.2f s on cpu, %.2f s on cpu and cuda together with %.2f s start-up, for all "
+        "files",
+        cpu, shared, CUDA_START_SECONDS);
+    return true;
 }

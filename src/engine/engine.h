@@ -54,8 +54,9 @@ bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **s
 /* Convert the failure of a backend to a reason in a report: remove its remedy. */
 void gf_engine_format_reason(char *reason, size_t size, const gf_error *error);
 
-/* In tests: let gf_decode_png_device use the device even if the CPU is expected to be faster. */
+/* In tests: decode PNG files on the device even if the CPU is expected to be faster. */
 void gf_device_decode_always(bool always);
+bool gf_device_decodes_always(void);
 
 /* Return the functions for images in device memory and the state of their backend, which is started
  * if necessary. Return GF_USAGE for an engine of another backend. */
@@ -93,5 +94,9 @@ void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec, const gf_a
                     gf_forecast *forecast);
 /* Scale the estimate for one image to a number of images. */
 void gf_auto_scale(gf_forecast *forecast, uint64_t images);
+/* Estimate the time of PNG files that the CPU and a device share. *forecast: for
+ * all of them. bytes: filtered bytes of each; parts: its number of streams. Return whether sharing
+ * is expected to be faster than either; *forecast then has its time and reason. */
+bool gf_auto_expect_shared(uint64_t images, double bytes, uint32_t parts, gf_forecast *forecast);
 
 #endif

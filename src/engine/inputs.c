@@ -144,8 +144,18 @@ void gf_inputs_shrink(gf_inputs *inputs) {
     inputs->limits.threads = 1; /* if the inputs are opened again */
 }
 
+void gf_inputs_replace(gf_inputs *inputs, gf_source *replacement) {
+    gf_source *source = inputs->source;
+    replacement->metadata = source->metadata;
+    replacement->bytes = source->bytes;
+    replacement->dropped = source->dropped;
+    gf_metadata_init(&source->metadata);
+    source->ops->close(source);
+    inputs->source = replacement;
+}
+
 gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error) {
-    gf_source *source = inputs->source, *buffered = NULL;
+    gf_source *source = inputs->source, *buffered;
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
     const double began = gf_now();
@@ -162,13 +172,8 @@ gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, g
         return gf_fail(error, GF_FAILED, "%s: out of memory for a source", inputs->name);
     }
     gf_memory_source_own(buffered, pixels, free);
-    buffered->metadata = source->metadata;
-    buffered->bytes = source->bytes;
-    buffered->dropped = source->dropped;
-    gf_metadata_init(&source->metadata);
     *memory -= format->height * row;
-    source->ops->close(source);
-    inputs->source = buffered;
+    gf_inputs_replace(inputs, buffered);
     return GF_OK;
 }
 

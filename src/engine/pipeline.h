@@ -79,6 +79,8 @@ bool gf_inputs_can_restart(const gf_inputs *inputs);
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
 /* Release the optional memory of the inputs; only before their first row. */
 void gf_inputs_shrink(gf_inputs *inputs);
+/* Close the source of a single image. Another one takes its place and its metadata. */
+void gf_inputs_replace(gf_inputs *inputs, gf_source *replacement);
 /* Load a single image into memory, where it can be read repeatedly, and close its file. Subtract
  * its size from *memory and add the time to *busy. */
 gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error);

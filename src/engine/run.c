@@ -181,16 +181,15 @@ static gf_status run_open_outputs(gf_task *task, const gf_settings *settings, co
 }
 
 gf_status gf_task_write(gf_task *task, const gf_settings *settings, const char *out_path,
-                        const void *pixels, const gf_file_options *options, gf_result **result,
-                        gf_error *error) {
-    const gf_format *out = &task->plan->out;
+                        gf_fill_sink *fill, void *context, const gf_file_options *options,
+                        gf_result **result, gf_error *error) {
     const double began = gf_now();
     gf_result *made = *result;
     *result = NULL;
     gf_status status = run_open_outputs(task, settings, out_path, options, error);
     gf_sink *sink = task->sink;
     if (!status && sink)
-        status = sink->ops->write(sink, pixels, gf_row_bytes(out), out->height, error);
+        status = fill(context, sink, error);
     gf_busy_add(&task->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
     if (!status && sink)
         status = run_finish_sink(task, error);

@@ -61,11 +61,13 @@ gf_status gf_task_stream(gf_task *task, gf_error *error);
 /* Create the result of the measure, if there is one. It takes ownership of plan and data. */
 gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error);
 
+/* Write all rows, or the encoded image, to a sink. */
+typedef gf_status gf_fill_sink(void *context, gf_sink *sink, gf_error *error);
 /* Write an image that is already computed, if the plan produces one, then call options->ready and
- * rename the output. Rows are contiguous. Take ownership of *result; return it on success. */
+ * rename the output. Take ownership of *result; return it on success. */
 gf_status gf_task_write(gf_task *task, const gf_settings *settings, const char *out_path,
-                        const void *pixels, const gf_file_options *options, gf_result **result,
-                        gf_error *error);
+                        gf_fill_sink *fill, void *context, const gf_file_options *options,
+                        gf_result **result, gf_error *error);
 
 /* Reject paths that do not match the filter's inputs and outputs. */
 gf_status gf_check_paths(const gf_filter *filter, const char *const *in_paths, const char *out_path,

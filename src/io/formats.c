@@ -264,6 +264,14 @@ static gf_status sink_check(const struct sink_kind *kind, const char *name, cons
     return sink_check_size(kind, name, format, error);
 }
 
+bool gf_sink_takes_encoded(const char *path, gf_type type, const gf_file_options *options) {
+    const struct sink_kind *kind;
+    const char *compression = options->compression;
+    return type != GF_F32 && !sink_choose_kind(path, options->format, &kind, NULL) &&
+           kind->kind == GF_SINK_PNG &&
+           (!compression || strcmp(compression, gf_compressions()[GF_PNG_FAST]) == 0);
+}
+
 bool gf_sink_has_parts(const char *path, const gf_file_options *options) {
     const struct sink_kind *kind;
     return gf_output_sharable(path) && !sink_choose_kind(path, options->format, &kind, NULL) &&

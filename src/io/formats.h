@@ -55,6 +55,8 @@ gf_open_sink gf_stb_sink_open;   /* JPEG, BMP, TGA, HDR */
 typedef struct gf_png_scan {
     gf_format format;
     size_t idat;        /* offset of the first IDAT chunk */
+    size_t after;       /* offset of the first chunk after the IDAT chunks */
+    size_t end;         /* bytes up to the end of the IEND chunk */
     uint32_t chunks;    /* number of IDAT chunks */
     uint64_t bytes;     /* of their data */
     uint64_t part_rows; /* rows per IDAT chunk of a file of our encoder, whose strips do not refer
@@ -67,16 +69,22 @@ bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan)
 
 /* Return the bytes that gf_png_scan_copy writes. */
 size_t gf_png_scan_bytes(const gf_png_scan *scan);
-/* Copy the data of the IDAT chunks of a file that gf_png_scan_file accepted. If the file has parts,
- * each one starts at a multiple of 4 bytes and offsets[k] and sizes[k] are set for it; otherwise
- * only offsets[0] and sizes[0]. Return false if a CRC is wrong. */
+/* Copy the data of the IDAT chunks of a file that gf_png_scan_file accepted. `to` may be the file.
+ * If the file has parts, each one starts at a multiple of 4 bytes and offsets[k] and sizes[k] are
+ * set for it; otherwise only offsets[0] and sizes[0]. Return false if a CRC is wrong. */
 bool gf_png_scan_copy(const unsigned char *file, const gf_png_scan *scan, unsigned char *to,
                       size_t *offsets, size_t *sizes);
+/* Append the metadata chunks after the pixels. name: for messages. */
+gf_status gf_png_scan_late(const unsigned char *file, const gf_png_scan *scan,
+                           gf_metadata *metadata, const char *name, gf_error *error);
 /* Return the number of parts. */
 static inline uint32_t gf_png_scan_parts(const gf_png_scan *scan) {
     return scan->part_rows < scan->format.height ? scan->chunks : 1;
 }
 
+/* Return true for an ancillary chunk that is copied to the output: one that stays valid when
+ * samples change. */
+bool gf_png_preserves(const unsigned char name[4]);
 /* Open a file in memory. name: for messages. */
 gf_status gf_png_memory_source(const void *file, size_t size, const char *name, gf_source **source,
                                gf_error *error);
@@ -91,6 +99,11 @@ gf_status gf_png_memory_source(const void *file, size_t size, const char *name, 
 #define GF_STB_DECODE_COST 10.0      /* JPEG; approximate */
 #define GF_STB_ENCODE_COST 15.0
 #define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, raw: copy and byte swap, in either direction */
+
+/* Decoding on a device, in ns per byte of filtered rows: of one deflate stream while others are
+ * decoded, and of all together (H100, docs/performance.md). */
+#define GF_PNG_STREAM_COST 67.0
+#define GF_PNG_DEVICE_COST 0.1
 
 /* Maximum number of threads that read an uncompressed file: they saturate the bus to a GPU. */
 #define GF_PLAIN_DECODE_THREADS 16u

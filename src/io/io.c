@@ -264,6 +264,20 @@ gf_pixels gf_memory_source_pixels(const gf_source *base) {
     return ((const memory_source *)base)->one;
 }
 
+static void rowless_close(gf_source *source) {
+    gf_metadata_clear(&source->metadata);
+    free(source);
+}
+
+gf_status gf_rowless_source(const gf_format *format, gf_source **source, gf_error *error) {
+    static const gf_source_ops ops = {.close = rowless_close};
+    *source = gf_source_new(sizeof **source, &ops, "memory", error);
+    if (!*source)
+        return GF_FAILED;
+    (*source)->format = *format;
+    return GF_OK;
+}
+
 bool gf_memory_source_is(const gf_source *source) {
     return source->ops == &memory_ops;
 }

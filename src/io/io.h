@@ -136,6 +136,9 @@ bool gf_memory_source_is(const gf_source *source);
 gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
                              uint64_t max_memory, void **pixels, gf_error *error);
 
+/* Create a source without rows, for the format and the metadata of an image. */
+gf_status gf_rowless_source(const gf_format *format, gf_source **source, gf_error *error);
+
 /* Create a source for `count` images in memory that have one format, stacked vertically: image i is
  * images[i * step]. All memory is borrowed until close. */
 gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
@@ -177,6 +180,9 @@ struct gf_sink {
     bool headerless;          /* the file does not store its format */
     /* Before the first row: free the buffers that only improve speed. NULL if there are none. */
     gf_status (*shrink)(gf_sink *sink, gf_error *error);
+    /* Instead of all rows, write the next bytes of the encoded image: the IDAT chunks of a PNG
+     * file. The caller sets clipped. NULL for other formats. */
+    gf_status (*write_encoded)(gf_sink *sink, const void *data, size_t size, gf_error *error);
 };
 
 /* Return the busy time of a sink; as gf_source_busy. */
@@ -196,6 +202,10 @@ void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output,
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                        const gf_file_options *options, uint32_t threads, gf_sink **sink,
                        gf_error *error);
+
+/* Return true if the sink for an image of this type has write_encoded, and would write the same
+ * bytes as a device (gf_encode_png_device). */
+bool gf_sink_takes_encoded(const char *path, gf_type type, const gf_file_options *options);
 
 /* Return true if several processes can write parts of the file: every row has a fixed offset. */
 bool gf_sink_has_parts(const char *path, const gf_file_options *options);

@@ -2,18 +2,6 @@
  * exists, and as the reference in tests. */
 #include "io/png_filter.h"
 
-#include <stdlib.h>
-
-/* Return the neighbour nearest to left + up - upper_left; in a tie, the first in this order. */
-static int png_paeth(int left, int up, int upper_left) {
-    const int estimate = left + up - upper_left;
-    const int from_left = abs(estimate - left), from_up = abs(estimate - up);
-    const int from_upper_left = abs(estimate - upper_left);
-    if (from_left <= from_up && from_left <= from_upper_left)
-        return left;
-    return from_up <= from_upper_left ? up : upper_left;
-}
-
 static int png_predict(uint32_t filter, int left, int up, int upper_left) {
     switch (filter) {
     case GF_PNG_SUB:
@@ -23,7 +11,7 @@ static int png_predict(uint32_t filter, int left, int up, int upper_left) {
     case GF_PNG_AVERAGE:
         return (left + up) / 2;
     case GF_PNG_PAETH:
-        return png_paeth(left, up, upper_left);
+        return gf_png_paeth(left, up, upper_left);
     default:
         return 0;
     }

@@ -4,6 +4,8 @@
 #ifndef GF_PNG_FILTER_H
 #define GF_PNG_FILTER_H
 
+#include <stdlib.h>
+
 #include "core/machine.h"
 #include "gpufilter.h"
 
@@ -16,6 +18,14 @@ typedef enum gf_png_filter {
     GF_PNG_PAETH,
     GF_PNG_FILTERS
 } gf_png_filter;
+
+/* Return the neighbour nearest to left + up - upper_left; in a tie, the first in this order. */
+GF_BOTH int gf_png_paeth(int left, int up, int upper_left) {
+    const int from_left = abs(up - upper_left), from_up = abs(left - upper_left);
+    const int from_upper_left = abs(left + up - 2 * upper_left);
+    const int best = from_up <= from_upper_left ? up : upper_left;
+    return from_left <= from_up && from_left <= from_upper_left ? left : best;
+}
 
 /* Bytes per strip of the encoder, if a row is not larger: few enough for the cache of a core, and
  * for many cores to share a small image; enough that the block header (about 100 bytes) does not

@@ -7,6 +7,9 @@
 #include "io/png.h"
 
 enum { HEAD_BYTES = 8, FRAME_BYTES = 12, IHDR_BYTES = 13 };
+enum {
+    MAX_SKIPPED = 1 << 20
+}; /* bytes of ancillary chunks: the limits on metadata allow as many */
 
 /* A chunk in a file. */
 typedef struct scan_chunk {
@@ -79,8 +82,7 @@ static void scan_find_parts(const unsigned char *stream, gf_png_scan *scan) {
 
 bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan) {
     const unsigned char *stream = NULL;
-    bool ended = false; /* another chunk follows the IDAT chunks */
-    size_t at = HEAD_BYTES, start;
+    size_t at = HEAD_BYTES, start, skipped = 0;
     scan_chunk chunk;
     *scan = (gf_png_scan){.chunks = 0};
     if (size < HEAD_BYTES || memcmp(file, "\x89PNG\r\n\x1a\n", HEAD_BYTES) != 0 ||
@@ -88,8 +90,10 @@ bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan)
         return false;
     for (start = at; scan_next(file, size, &at, &chunk) && !scan_is(&chunk, "IEND"); start = at) {
         if (!scan_is(&chunk, "IDAT")) {
-            ended = stream;
-            if (!scan_may_skip(&chunk))
+            if (stream && !scan->after)
+                scan->after = start;
+            skipped += at - start;
+            if (!scan_may_skip(&chunk) || skipped > MAX_SKIPPED)
                 return false;
             continue;
         }
@@ -99,14 +103,27 @@ bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan)
             if (!scan_supports(&chunk))
                 return false;
         }
-        if (ended || ++scan->chunks > 1u << 20)
+        if (scan->after || ++scan->chunks > 1u << 20)
             return false;
         scan->bytes += chunk.size;
     }
     if (!stream || at - start != FRAME_BYTES || !scan_is(&chunk, "IEND") || !scan_is_intact(&chunk))
         return false;
+    scan->after = scan->after ? scan->after : start;
+    scan->end = at;
     scan_find_parts(stream, scan);
     return true;
+}
+
+gf_status gf_png_scan_late(const unsigned char *file, const gf_png_scan *scan,
+                           gf_metadata *metadata, const char *name, gf_error *error) {
+    gf_status status = GF_OK;
+    scan_chunk chunk;
+    for (size_t at = scan->after; scan_next(file, scan->end, &at, &chunk) && !status;)
+        if (gf_png_preserves(chunk.name))
+            status = gf_metadata_append(metadata, (const char *)chunk.name, true, chunk.data,
+                                        chunk.size, name, error);
+    return status;
 }
 
 static size_t scan_align(size_t bytes) {
@@ -132,7 +149,7 @@ bool gf_png_scan_copy(const unsigned char *file, const gf_png_scan *scan, unsign
         } else {
             sizes[0] += chunk.size;
         }
-        memcpy(to + used, chunk.data, chunk.size);
+        memmove(to + used, chunk.data, chunk.size);
         used += chunk.size;
     }
     return true;

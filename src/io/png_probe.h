@@ -57,7 +57,8 @@ GF_BOTH uint64_t gf_png_entropy(uint64_t n, uint64_t sum) {
 typedef struct gf_png_probe {
     uint64_t total;                /* bytes examined */
     uint64_t cost[GF_PNG_FILTERS]; /* entropy of the residuals, in bytes */
-    uint64_t repeated;             /* bytes examined in words equal to one above or to the left */
+    uint64_t flat;     /* bytes of words equal to the one above and the one to the left */
+    uint64_t repeated; /* bytes of other words equal to one above or to the left */
 } gf_png_probe;
 
 /* Return the cheapest filter type. Later types are slower to undo: they must cost 2 % less. */
@@ -69,9 +70,22 @@ GF_BOTH gf_png_filter gf_png_best_filter(const gf_png_probe *probe) {
     return (gf_png_filter)best;
 }
 
-/* Return whether a match search is worth its time. */
+/* Return whether matches may pay: flat areas or patterns. */
 GF_BOTH bool gf_png_has_repeats(const gf_png_probe *probe) {
-    return probe->repeated > probe->total / 4;
+    return probe->flat + probe->repeated > probe->total / 4;
+}
+
+/* Return whether almost everything outside of flat areas repeats, as in dithering. */
+GF_BOTH bool gf_png_has_patterns(const gf_png_probe *probe) {
+    return probe->repeated * 8 > (probe->total - probe->flat) * 7 &&
+           probe->repeated > probe->total / 16;
+}
+
+/* Return whether matches would not pay in a block of n bytes that takes `bits` bits with runs. Its
+ * literals take under 3.5 bits each: it is noise, for which matches cost more than they save, or a
+ * pattern. Or it takes under 1/16 bit per byte: it is almost flat. */
+GF_BOTH bool gf_block_is_cheap(uint64_t bits, uint64_t literals, uint64_t n) {
+    return bits * 2 < literals * 7 || bits * 16 < n;
 }
 
 #endif

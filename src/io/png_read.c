@@ -241,10 +241,9 @@ static void PNGCBAPI reader_on_read(png_structp png, png_bytep data, size_t size
     memcpy(source->header, data, GF_PNG_CHUNK_HEADER);
 }
 
-/* Return true for a chunk that stays valid when samples change: the colour chunks, and chunks whose
- * name has the safe-to-copy bit. Chunks about the old representation (bKGD, hIST, sBIT, sPLT, APNG
- * frames) are not safe to copy. */
-static bool reader_preserves(const png_byte name[5]) {
+/* The colour chunks, and chunks whose name has the safe-to-copy bit. Chunks about the old
+ * representation (bKGD, hIST, sBIT, sPLT, APNG frames) are not safe to copy. */
+bool gf_png_preserves(const unsigned char name[4]) {
     static const char *const listed[] = {"iCCP", "sRGB", "gAMA", "cHRM",
                                          "cICP", "mDCV", "cLLI", "tIME"};
     for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
@@ -279,7 +278,7 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
                 (const char *)chunk->name);
         reader_jump(png);
     }
-    if (!reader_preserves(chunk->name))
+    if (!gf_png_preserves(chunk->name))
         return 1;
     if (damaged) {
         memcpy(source->base.metadata.damaged, chunk->name, 4);

@@ -91,22 +91,23 @@ static size_t strip_piece(const gf_png_strips *strips, const gf_png_strip *strip
 }
 
 /* Count the bytes of words equal to the word above or to one up to 8 pixels to the left, as in flat
- * areas and in patterns (dithering, checkerboards behind transparency). */
-static uint64_t strip_count_repeats(const unsigned char *row, const unsigned char *above, size_t n,
-                                    size_t bpp) {
-    uint64_t repeated = 0;
+ * areas, which runs encode, and in patterns (dithering, checkerboards behind transparency). */
+static void strip_count_repeats(const unsigned char *row, const unsigned char *above, size_t n,
+                                size_t bpp, gf_png_probe *probe) {
     for (size_t i = 0; i + 4 <= n; i += GF_PNG_PROBE_STRIDE) {
-        uint32_t here, other;
+        uint32_t here, up, left;
         memcpy(&here, row + i, 4);
-        memcpy(&other, above + i, 4);
-        bool same = here == other;
-        for (size_t left = bpp; left <= GF_PNG_PROBE_LEFT * bpp; left += bpp) {
-            memcpy(&other, row + i - left, 4);
-            same |= here == other;
+        memcpy(&up, above + i, 4);
+        memcpy(&left, row + i - bpp, 4);
+        const bool flat = here == up && here == left;
+        bool same = here == up || here == left;
+        for (size_t k = 2; k <= GF_PNG_PROBE_LEFT; k++) {
+            memcpy(&left, row + i - k * bpp, 4);
+            same |= here == left;
         }
-        repeated += same ? GF_PNG_PROBE_STRIDE : 0;
+        probe->flat += flat ? GF_PNG_PROBE_STRIDE : 0;
+        probe->repeated += same && !flat ? GF_PNG_PROBE_STRIDE : 0;
     }
-    return repeated;
 }
 
 /* Write the residuals of all pieces for one filter type to dst. Return their number. */
@@ -121,13 +122,12 @@ static size_t strip_probe_filter(const gf_png_strips *strips, const gf_png_strip
     return total;
 }
 
-static uint64_t strip_probe_repeats(const gf_png_strips *strips, const gf_png_strip *strip) {
+static void strip_probe_repeats(const gf_png_strips *strips, const gf_png_strip *strip,
+                                gf_png_probe *probe) {
     const unsigned char *row;
-    uint64_t repeated = 0;
     size_t n;
     for (uint64_t k = 0; (n = strip_piece(strips, strip, k, &row)); k++)
-        repeated += strip_count_repeats(row, row - strips->row_stride, n, strips->bpp);
-    return repeated;
+        strip_count_repeats(row, row - strips->row_stride, n, strips->bpp, probe);
 }
 
 void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
@@ -142,7 +142,10 @@ void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
         probe->cost[f] = strip_entropy(sums, probe->total);
     }
     /* Rows shorter than a word cannot be compared: assume repeats. */
-    probe->repeated = strips->row_bytes < 4 ? probe->total : strip_probe_repeats(strips, strip);
+    probe->repeated = strips->row_bytes < 4 ? probe->total : 0;
+    probe->flat = 0;
+    if (strips->row_bytes >= 4)
+        strip_probe_repeats(strips, strip, probe);
 }
 
 /* ---- scratch --------------------------------------------------------------------------------- */
@@ -248,6 +251,7 @@ typedef struct strip_variant {
     const unsigned char *filtered; /* filtered rows of the whole strip */
     bool matches;                  /* planned with matches */
     bool matches_pay;              /* matches are known to save bits */
+    bool pattern;                  /* matches may save bits even if literals are cheap */
 } strip_variant;
 
 static void strip_plan_part(gf_png_scratch *scratch, const strip_variant *variant, size_t at,
@@ -276,8 +280,7 @@ static bool strip_matches_pay(gf_png_scratch *scratch, const gf_deflate_plan *ru
 }
 
 /* Plan a block with each variant. Return the shortest plan and its variant in *chosen. Variant 0
- * uses runs. If its literals take under 3.5 bits each, the block is noise, for which matches cost
- * more than they save, or a pattern: strip_matches_pay decides between the two. */
+ * uses runs. If its literals are cheap, strip_matches_pay decides whether the others are tried. */
 static const gf_deflate_plan *strip_plan_block(gf_png_scratch *scratch,
                                                const strip_variant *variants, unsigned count,
                                                size_t at, size_t n, const strip_variant **chosen) {
@@ -285,8 +288,8 @@ static const gf_deflate_plan *strip_plan_block(gf_png_scratch *scratch,
     *chosen = variants;
     strip_plan_part(scratch, variants, at, n, best);
     if (scratch->strips->effort == GF_PNG_FAST && count > 1 && !variants[1].matches_pay &&
-        best->bits * 2 < best->literals * 7 &&
-        !strip_matches_pay(scratch, best, &variants[count - 1], at, n))
+        gf_block_is_cheap(best->bits, best->literals, n) &&
+        !(variants[1].pattern && strip_matches_pay(scratch, best, &variants[count - 1], at, n)))
         return best;
     for (unsigned i = 1; i < count; i++) {
         strip_plan_part(scratch, &variants[i], at, n, next);
@@ -346,6 +349,7 @@ static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
     strip_filter(scratch, strip, gf_png_best_filter(&probe), scratch->filtered[0]);
     variants[1].matches_pay =
         gf_deflate_has_repeats(scratch->simd, scratch->filtered[0], (size_t)strip->filtered);
+    variants[1].pattern = gf_png_has_patterns(&probe);
     if (gf_png_has_repeats(&probe)) {
         count = 2;
         if (strip->filtered <= GF_DEFLATE_BLOCK) {

@@ -211,7 +211,7 @@ static gf_status encoder_write_strip(png_encoder *encoder, gf_error *error) {
 }
 
 /* Wait for strips and write them until at most max remain. */
-static gf_status encoder_write_encoded(png_encoder *encoder, uint64_t max, gf_error *error) {
+static gf_status encoder_write_strips(png_encoder *encoder, uint64_t max, gf_error *error) {
     gf_status status = GF_OK;
     while (encoder->filled - encoder->written > max && !status) {
         const double start = gf_now();
@@ -259,7 +259,7 @@ static gf_status encoder_submit_strip(png_encoder *encoder, gf_error *error) {
         gf_pool_submit(encoder->pool, &s->work);
     else
         encoder_encode_strip(s, encoder->caller_scratch);
-    return encoder_write_encoded(encoder, s->strip.last ? 0 : encoder->slot_count - 1, error);
+    return encoder_write_strips(encoder, s->strip.last ? 0 : encoder->slot_count - 1, error);
 }
 
 static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
@@ -286,6 +286,11 @@ static gf_status encoder_write(gf_sink *base, const void *src, size_t stride, ui
     }
     encoder->caller_seconds += gf_now() - start;
     return status;
+}
+
+static gf_status encoder_write_encoded(gf_sink *base, const void *data, size_t size,
+                                       gf_error *error) {
+    return gf_output_write(base->output, data, size, error);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -417,6 +422,7 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     encoder->base.exact = true;
     encoder->base.counts_clipped = true;
     encoder->base.shrink = encoder_shrink;
+    encoder->base.write_encoded = encoder_write_encoded;
     encoder->format = *setup->format;
     encoder->max_memory = setup->max_memory;
     encoder->adler = 1;

@@ -1,4 +1,6 @@
 /* The cost model of auto: its inputs, and forecasts for synthetic plans, codecs and machines. */
+#include <string.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,8 +147,25 @@ static void png_has_costs(void **state) {
     source->ops->close(source);
 }
 
+/* The CPU and a device share many PNG files: both finish after (1 + s/g) / (1/c + 1/g) seconds. */
+static void shares_many_png_files(void **state) {
+    (void)state;
+    gf_forecast many = {.cpu_seconds = 4, .cuda_seconds = 8};
+    gf_forecast few = {.cpu_seconds = 0.4, .cuda_seconds = 1};
+    gf_forecast parts = few;
+    /* 12.4 GB: 1.24 s on the device, after 0.3 s and 0.415 s for a stream of 6.2 MB */
+    assert_true(gf_auto_expect_shared(2000, 6.2e6, 1, &many));
+    assert_true(many.cuda);
+    assert_true(many.cuda_seconds > 1.49 && many.cuda_seconds < 1.50);
+    assert_false(gf_auto_expect_shared(200, 6.2e6, 1, &few)); /* the stream takes longer */
+    assert_true(few.cpu_seconds == 0.4 && few.cuda_seconds == 1 && !few.cuda);
+    assert_true(gf_auto_expect_shared(200, 6.2e6, 24, &parts));
+    assert_non_null(strstr(parts.reason, "together"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_many_png_files),
         cmocka_unit_test(auto_includes_the_start_up),
         cmocka_unit_test(auto_shares_cores_between_stages),
         cmocka_unit_test(auto_divides_transfers_among_devices),

@@ -1,115 +1,13 @@
 /* gf_run_device without a device: golden replaces the kernels, on host memory. Checks what device.c
  * does: arguments, images per launch, results, and the jobs that an engine keeps. */
-#include "engine/engine.h"
+#include "fake_device.h"
 #include "job.h"
-
-/* ---- the device ------------------------------------------------------------------------------ */
-
-typedef struct fake_job {
-    const gf_filter *filter;
-    const gf_plan *plan;
-} fake_job;
-
-static int open_jobs, opened_jobs, launches;
-
-static gf_status fake_open_job(void *state, const gf_filter *filter, const gf_plan *plan,
-                               const gf_plan *before, void **out, gf_error *error) {
-    (void)state, (void)before, (void)error;
-    fake_job *job = malloc(sizeof *job);
-    assert_non_null(job);
-    *job = (fake_job){filter, plan};
-    *out = job;
-    open_jobs++;
-    opened_jobs++;
-    return GF_OK;
-}
-
-static gf_status fake_run(void *state, uint64_t images, uint64_t rows, const gf_pixels *in,
-                          const gf_out_pixels *out, void *stream, gf_device_part **part,
-                          gf_error *error) {
-    const fake_job *job = state;
-    const gf_plan *plan = job->plan;
-    const uint64_t height = plan->in.height;
-    (void)stream;
-    launches++;
-    if (job->filter->measure) {
-        const uint64_t all = images * rows;
-        const size_t payload = plan->has_payload ? job->filter->payload->bytes(plan, rows) : 0;
-        *part = calloc(1, sizeof **part);
-        assert_non_null(*part);
-        (*part)->records = (gf_rows){calloc(all, plan->record + 1), plan->record, 0, all};
-        (*part)->state = calloc(1, (size_t)plan->state_bytes + 1);
-        (*part)->payload = payload ? calloc(1, payload) : NULL;
-    }
-    for (uint64_t i = 0; i < images; i++)
-        for (uint64_t y = 0; y < rows; y += height) { /* images without a gap */
-            const gf_pixels *from = in + i * plan->inputs;
-            gf_pixels at[2];
-            for (uint32_t k = 0; k < plan->inputs; k++)
-                at[k] = (gf_pixels){(const unsigned char *)from[k].data + y * from[k].stride,
-                                    from[k].stride};
-            gf_strip strip = {.in = {(unsigned char *)at[0].data, at[0].stride, 0, height},
-                              .in_list = at};
-            if (plan->out.width)
-                strip.out = (gf_rows){(unsigned char *)out[i].data + y * out[i].stride,
-                                      out[i].stride, 0, height};
-            else
-                strip.out = (gf_rows){(*part)->records.data + (i * rows + y) * plan->record,
-                                      plan->record, 0, height};
-            if (part && *part) {
-                strip.state = (*part)->state;
-                strip.payload = (*part)->payload;
-            }
-            if (job->filter->golden(plan, &strip, error))
-                return GF_FAILED;
-        }
-    return GF_OK;
-}
-
-static gf_status fake_fetch(void *job, gf_device_part *part, gf_error *error) {
-    (void)job, (void)part, (void)error;
-    return GF_OK;
-}
-
-static gf_status fake_wait(void *job, gf_device_part *part, gf_error *error) {
-    (void)job, (void)part, (void)error;
-    return GF_OK;
-}
-
-static void fake_release(void *job, gf_device_part *part) {
-    (void)job;
-    free(part->records.data);
-    free(part->state);
-    free(part->payload);
-    free(part);
-}
-
-static void fake_close_job(void *job) {
-    open_jobs--;
-    free(job);
-}
-
-static gf_status fake_wait_stream(void *state, void *stream, gf_error *error) {
-    (void)state, (void)error;
-    (*(int *)stream)++;
-    return GF_OK;
-}
-
-static gf_status fake_open(const gf_engine_options *options, void **state, gf_error *error) {
-    (void)options, (void)error;
-    *state = NULL;
-    return GF_OK;
-}
-
-static void fake_close(void *state) {
-    (void)state;
-}
 
 /* Store the number of threads instead of a file. */
 static gf_status fake_encode_png(void *state, const gf_format *format, uint64_t count,
-                                 const gf_pixels *in, gf_buffer *out, uint32_t threads,
-                                 void *stream, gf_error *error) {
-    (void)state, (void)stream, (void)error;
+                                 const gf_pixels *in, gf_buffer *out, uint64_t *largest,
+                                 uint32_t threads, void *stream, gf_error *error) {
+    (void)state, (void)largest, (void)stream, (void)error;
     for (uint64_t i = 0; i < count; i++) {
         assert_true(in[i].stride >= gf_row_bytes(format));
         out[i].size = threads;
@@ -132,9 +30,15 @@ static gf_status fake_decode_png(void *state, uint64_t count, const gf_buffer *f
     return GF_OK;
 }
 
-static const gf_device_functions fake_device = {fake_open_job,    fake_run,        fake_fetch,
-                                                fake_wait,        fake_release,    fake_close_job,
-                                                fake_wait_stream, fake_encode_png, fake_decode_png};
+static const gf_device_functions fake_device = {.open = fake_open_job,
+                                                .run = fake_run,
+                                                .fetch = fake_fetch,
+                                                .wait = fake_wait,
+                                                .release = fake_release,
+                                                .close = fake_close_job,
+                                                .wait_stream = fake_wait_stream,
+                                                .encode_png = fake_encode_png,
+                                                .decode_png = fake_decode_png};
 static const gf_backend fake_backend = {
     .name = "cuda", .open = fake_open, .close = fake_close, .device = &fake_device};
 

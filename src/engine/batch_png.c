@@ -1,0 +1,298 @@
+/* PNG files that a device decodes, filters and encodes: reading, one group of images, writing. Only
+ * file bytes cross the bus. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "engine/batch.h"
+#include "io/input.h"
+#include "io/png.h"
+
+/* Files that are read at the same time take at most a quarter of the memory. */
+#define MEMORY_SHARE 4u
+/* Limit of a file and of its filtered rows: positions have 32 bits. */
+#define MAX_BYTES (UINT64_C(1) << 30)
+/* gf_png_scan_file accepts metadata chunks up to this size. */
+#define MIN_MAX_CHUNK (UINT64_C(1) << 16)
+
+/* Images of one format that a device computes together. The arrays have `count` entries. */
+typedef struct png_group {
+    size_t count;
+    gf_device_file *files;
+    gf_buffer *encoded;
+    gf_out_pixels *decoded, *out;
+    gf_pixels *in, *rows;
+    uint64_t *largest;
+    bool *valid;
+    gf_result **results;
+} png_group;
+
+/* ---- device memory --------------------------------------------------------------------------- */
+
+static uint64_t png_file_bytes(const gf_task *task) {
+    return (uint64_t)task->inputs.stats[0].info.st_size;
+}
+
+/* Return the bytes of an image of aligned rows. */
+static size_t png_image_bytes(const gf_format *format) {
+    return (size_t)format->height * gf_align(gf_row_bytes(format));
+}
+
+/* Return the bytes for the input image, and afterwards the encoded output. */
+static size_t png_in_bytes(const gf_plan *plan) {
+    const size_t in = png_image_bytes(&plan->in);
+    const size_t out = plan->out.width ? gf_png_bound(&plan->out) : 0;
+    return gf_align(in > out ? in : out);
+}
+
+static size_t png_out_bytes(const gf_plan *plan) {
+    return plan->out.width ? png_image_bytes(&plan->out) : 0;
+}
+
+uint64_t gf_batch_png_bytes(const gf_task *task) {
+    return png_in_bytes(task->plan) + png_out_bytes(task->plan) +
+           gf_align((size_t)png_file_bytes(task));
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) {
+    const gf_plan *plan = task->plan;
+    const gf_file_options options = gf_batch_file_options(batch, task->item);
+    const uint64_t memory = batch->options.engine.max_memory;
+    const uint64_t max = (memory ? memory : GF_DEFAULT_MAX_MEMORY) / MEMORY_SHARE / batch->at_once;
+    const uint64_t filtered = (gf_row_bytes(&plan->in) + 1) * plan->in.height;
+    return strcmp(task->inputs.source->kind, "png") == 0 && png_file_bytes(task) <= max &&
+           png_file_bytes(task) < MAX_BYTES && filtered < MAX_BYTES &&
+           task->inputs.limits.max_chunk >= MIN_MAX_CHUNK && !batch->options.engine.verify &&
+           (!plan->out.width ||
+            gf_sink_takes_encoded(batch->items[task->item].out, plan->out.type, &options));
+}
+
+bool gf_batch_png_read(const gf_task *task, gf_byte_buffer *buffer, gf_png_scan *scan) {
+    const size_t size = (size_t)png_file_bytes(task);
+    gf_input input;
+    size_t got = 0;
+    if (size > buffer->size) {
+        free(buffer->data);
+        buffer->data = malloc(size + size / 4);
+        buffer->size = buffer->data ? size + size / 4 : 0;
+    }
+    if (!buffer->data || gf_input_open(&input, task->inputs.paths[0], NULL))
+        return false;
+    const bool read = !gf_input_read(&input, buffer->data, size, &got, NULL) &&
+                      gf_png_scan_file(buffer->data, got, scan);
+    gf_input_close(&input);
+    return read && gf_format_equal(&scan->format, &task->plan->in);
+}
+
+/* Close the file of the task, and add the metadata after its pixels to the task. */
+static gf_status png_hold(gf_task *task, const unsigned char *file, const gf_png_scan *scan,
+                          gf_error *error) {
+    gf_source *held;
+    const gf_status status = gf_rowless_source(&task->plan->in, &held, error);
+    if (status)
+        return status;
+    gf_inputs_replace(&task->inputs, held);
+    held->bytes = scan->end;
+    return task->with_metadata
+               ? gf_png_scan_late(file, scan, &held->metadata, task->inputs.name, error)
+               : GF_OK;
+}
+
+gf_status gf_batch_png_upload(gf_task *task, const gf_byte_buffer *buffer, gf_batch_png *png,
+                              bool *intact, gf_error *error) {
+    const gf_png_scan *scan = &png->file.scan;
+    const uint32_t parts = gf_png_scan_parts(scan);
+    size_t *places = calloc(2 * (size_t)parts, sizeof *places);
+    gf_status status = places ? png_hold(task, buffer->data, scan, error)
+                              : gf_fail_memory(error, task->inputs.name, parts, "the file");
+    *intact = false;
+    png->places = places;
+    png->file.places = places;
+    png->file.data = png->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan);
+    if (status || !gf_png_scan_copy(buffer->data, scan, buffer->data, places, places + parts))
+        return status;
+    *intact = true;
+    return png->device->upload(png->state,
+                               png->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan),
+                               buffer->data, gf_png_scan_bytes(scan), error);
+}
+
+/* ---- a group --------------------------------------------------------------------------------- */
+
+static gf_status png_allocate(png_group *group, size_t count, const char *name, gf_error *error) {
+    *group = (png_group){.count = count,
+                         .files = calloc(count, sizeof *group->files),
+                         .encoded = calloc(count, sizeof *group->encoded),
+                         .decoded = calloc(count, sizeof *group->decoded),
+                         .out = calloc(count, sizeof *group->out),
+                         .in = calloc(count, sizeof *group->in),
+                         .rows = calloc(count, sizeof *group->rows),
+                         .largest = calloc(count, sizeof *group->largest),
+                         .valid = calloc(count, sizeof *group->valid),
+                         .results = calloc(count, sizeof(gf_result *))};
+    return group->files && group->encoded && group->decoded && group->out && group->in &&
+                   group->rows && group->largest && group->valid && group->results
+               ? GF_OK
+               : gf_fail_memory(error, name, count * sizeof *group, "a group");
+}
+
+static void png_free(png_group *group) {
+    free(group->files);
+    free(group->encoded);
+    free(group->decoded);
+    free(group->out);
+    free(group->in);
+    free(group->rows);
+    free(group->largest);
+    free(group->valid);
+    free(group->results);
+}
+
+/* Describe image k in the memory of a file. */
+static void png_place(png_group *group, size_t k, unsigned char *memory, const gf_plan *plan) {
+    const size_t in_bytes = png_in_bytes(plan), stride = gf_align(gf_row_bytes(&plan->out));
+    group->in[k] = (gf_pixels){memory, gf_align(gf_row_bytes(&plan->in))};
+    group->encoded[k] = (gf_buffer){memory, in_bytes};
+    group->out[k] = (gf_out_pixels){memory + in_bytes, stride};
+    group->rows[k] = (gf_pixels){memory + in_bytes, stride};
+}
+
+/* Decode all files. Keep the images that the device decoded. */
+static gf_status png_decode(png_group *group, gf_batch_png *const *list, const gf_plan *plan,
+                            void *stream, gf_error *error) {
+    const gf_device_functions *device = list[0]->device;
+    const size_t count = group->count;
+    for (size_t i = 0; i < count; i++) {
+        group->files[i] = list[i]->file;
+        group->decoded[i] = (gf_out_pixels){list[i]->memory, gf_align(gf_row_bytes(&plan->in))};
+    }
+    const gf_status status = device->decode_uploaded(list[0]->state, count, group->files,
+                                                     group->decoded, stream, group->valid, error);
+    group->count = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        list[i]->decoded = group->valid[i];
+        if (group->valid[i])
+            png_place(group, group->count++, list[i]->memory, plan);
+    }
+    return status;
+}
+
+/* Filter and encode. */
+static gf_status png_filter(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
+                            const png_group *group, void *stream, gf_error *error) {
+    const gf_filter *filter = batch->filter;
+    return group->count
+               ? gf_run_device_batch(engine, filter, batch->settings, &plan->in, group->count,
+                                     group->in, plan->out.width ? group->out : NULL, stream,
+                                     filter->measure ? group->results : NULL, error)
+               : GF_OK;
+}
+
+static gf_status png_encode(const gf_engine *engine, const gf_batch_png *png, const gf_plan *plan,
+                            const png_group *group, void *stream, gf_error *error) {
+    return group->count && plan->out.width
+               ? png->device->encode_png(png->state, &plan->out, group->count, group->rows,
+                                         group->encoded, group->largest, gf_engine_threads(engine),
+                                         stream, error)
+               : GF_OK;
+}
+
+static void png_report(const gf_engine *engine, const gf_plan *plan, gf_report *report) {
+    const gf_backend *backend = engine->named;
+    snprintf(report->backend, sizeof report->backend, "%s", backend->name);
+    for (int i = 0; i < GF_BACKEND_COUNT; i++)
+        if (engine->states[i])
+            backend->describe(engine->states[i], report->device, sizeof report->device);
+    report->in = plan->in;
+    report->out = plan->out;
+    report->brightness = plan->brightness;
+    if (plan->advice)
+        snprintf(report->advice, sizeof report->advice, "%s", plan->advice);
+    report->rows_per_strip = plan->in.height;
+    report->strips = 1;
+}
+
+/* Add the time since *began, divided among the images, to a stage of each, and restart it. */
+static void png_add_time(gf_batch_outcome *const *outcomes, size_t count, gf_stage stage,
+                         double *began) {
+    const double now = gf_now(), each = (now - *began) / (double)count;
+    for (size_t i = 0; i < count; i++)
+        gf_busy_add(&outcomes[i]->report.busy[stage], (gf_busy){each, 1});
+    *began = now;
+}
+
+gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
+                               size_t count, gf_batch_png *const *list,
+                               gf_batch_outcome *const *outcomes, void *stream, gf_error *error) {
+    double began = gf_now();
+    png_group group;
+    gf_status status = png_allocate(&group, count, batch->filter->info.name, error);
+    if (!status)
+        status = png_decode(&group, list, plan, stream, error);
+    png_add_time(outcomes, count, GF_DECODING, &began);
+    if (!status)
+        status = png_filter(batch, engine, plan, &group, stream, error);
+    png_add_time(outcomes, count, GF_COMPUTING, &began);
+    if (!status)
+        status = png_encode(engine, list[0], plan, &group, stream, error);
+    png_add_time(outcomes, count, GF_ENCODING, &began);
+    for (size_t i = 0, k = 0; i < count && !status; i++) {
+        png_report(engine, plan, &outcomes[i]->report);
+        if (!list[i]->decoded)
+            continue;
+        list[i]->encoded = group.encoded[k];
+        list[i]->largest = group.largest[k];
+        outcomes[i]->result = group.results[k++];
+    }
+    png_free(&group);
+    return status;
+}
+
+gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
+                               const gf_format *format, gf_batch_png *png, void *stream,
+                               gf_error *error) {
+    const size_t places[2] = {0, 0};
+    gf_batch_png *const list[] = {png};
+    gf_plan *plan = NULL;
+    png_group group;
+    png->file = (gf_device_file){.scan = {.format = *format, .part_rows = format->height},
+                                 .data = png->memory,
+                                 .places = places};
+    gf_status status = png_allocate(&group, 1, batch->filter->info.name, error);
+    if (!status)
+        status = gf_plan_new(batch->filter, batch->settings, format, &plan, error);
+    if (!status)
+        status = png_decode(&group, list, plan, stream, error); /* fails: the stream is empty */
+    if (!status) {
+        group.count = 1;
+        png_place(&group, 0, png->memory, plan);
+        status = png_filter(batch, engine, plan, &group, stream, error);
+    }
+    if (!status)
+        status = png_encode(engine, png, plan, &group, stream, error);
+    if (group.results)
+        gf_result_free(group.results[0]);
+    png_free(&group);
+    free(plan);
+    return status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static gf_status png_take(void *context, const void *data, size_t size, gf_error *error) {
+    gf_sink *sink = context;
+    return sink->write_encoded(sink, data, size, error);
+}
+
+gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error) {
+    enum { TAIL = 12 }; /* the IEND chunk: the sink writes it, as the head */
+    const gf_batch_png *png = context;
+    sink->clipped = png->largest;
+    return png->device->download(png->state, (const unsigned char *)png->encoded.data + GF_PNG_HEAD,
+                                 png->encoded.size - GF_PNG_HEAD - TAIL, png_take, sink, error);
+}

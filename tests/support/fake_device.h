@@ -1,0 +1,137 @@
+/* A device in host memory: golden replaces the kernels. For tests without a GPU. */
+#ifndef FAKE_DEVICE_H
+#define FAKE_DEVICE_H
+
+#include <stdatomic.h>
+
+#include "engine/engine.h"
+#include "testing.h"
+
+typedef struct fake_job {
+    const gf_filter *filter;
+    const gf_plan *plan;
+} fake_job;
+
+static atomic_int open_jobs, opened_jobs, launches;
+
+static inline gf_status fake_open_job(void *state, const gf_filter *filter, const gf_plan *plan,
+                                      const gf_plan *before, void **out, gf_error *error) {
+    (void)state, (void)before, (void)error;
+    fake_job *job = malloc(sizeof *job);
+    assert_non_null(job);
+    *job = (fake_job){filter, plan};
+    *out = job;
+    open_jobs++;
+    opened_jobs++;
+    return GF_OK;
+}
+
+static inline gf_status fake_run(void *state, uint64_t images, uint64_t rows, const gf_pixels *in,
+                                 const gf_out_pixels *out, void *stream, gf_device_part **part,
+                                 gf_error *error) {
+    const fake_job *job = state;
+    const gf_plan *plan = job->plan;
+    const uint64_t height = plan->in.height;
+    (void)stream;
+    launches++;
+    if (job->filter->measure) {
+        const uint64_t all = images * rows;
+        const size_t payload = plan->has_payload ? job->filter->payload->bytes(plan, rows) : 0;
+        *part = calloc(1, sizeof **part);
+        assert_non_null(*part);
+        if (plan->record)
+            (*part)->records = (gf_rows){calloc(all, plan->record), plan->record, 0, all};
+        (*part)->state = calloc(1, (size_t)plan->state_bytes + 1);
+        (*part)->payload = payload ? calloc(1, payload) : NULL;
+    }
+    for (uint64_t i = 0; i < images; i++)
+        for (uint64_t y = 0; y < rows; y += height) { /* images without a gap */
+            const gf_pixels *from = in + i * plan->inputs;
+            gf_pixels at[2];
+            for (uint32_t k = 0; k < plan->inputs; k++)
+                at[k] = (gf_pixels){(const unsigned char *)from[k].data + y * from[k].stride,
+                                    from[k].stride};
+            gf_strip strip = {.in = {(unsigned char *)at[0].data, at[0].stride, 0, height},
+                              .in_list = at};
+            if (plan->out.width)
+                strip.out = (gf_rows){(unsigned char *)out[i].data + y * out[i].stride,
+                                      out[i].stride, 0, height};
+            else if (plan->record)
+                strip.out = (gf_rows){(*part)->records.data + (i * rows + y) * plan->record,
+                                      plan->record, 0, height};
+            else
+                strip.out = (gf_rows){NULL, 0, 0, height};
+            if (part && *part) {
+                strip.state = (*part)->state;
+                strip.payload = (*part)->payload;
+            }
+            if (job->filter->golden(plan, &strip, error))
+                return GF_FAILED;
+        }
+    return GF_OK;
+}
+
+static inline gf_status fake_fetch(void *job, gf_device_part *part, gf_error *error) {
+    (void)job, (void)part, (void)error;
+    return GF_OK;
+}
+
+static inline gf_status fake_wait(void *job, gf_device_part *part, gf_error *error) {
+    (void)job, (void)part, (void)error;
+    return GF_OK;
+}
+
+static inline void fake_release(void *job, gf_device_part *part) {
+    (void)job;
+    free(part->records.data);
+    free(part->state);
+    free(part->payload);
+    free(part);
+}
+
+static inline void fake_close_job(void *job) {
+    open_jobs--;
+    free(job);
+}
+
+static inline gf_status fake_wait_stream(void *state, void *stream, gf_error *error) {
+    (void)state, (void)error;
+    (*(int *)stream)++;
+    return GF_OK;
+}
+
+static inline uint64_t fake_free_memory(void *state) {
+    (void)state;
+    return UINT64_C(1) << 34;
+}
+
+static inline gf_status fake_upload(void *state, void *to, const void *from, size_t bytes,
+                                    gf_error *error) {
+    (void)state, (void)error;
+    memcpy(to, from, bytes);
+    return GF_OK;
+}
+
+/* Pass the bytes on, in small pieces. */
+static inline gf_status fake_download(void *state, const void *from, size_t bytes,
+                                      gf_take_bytes *take, void *context, gf_error *error) {
+    enum { PIECE = 1000 };
+    gf_status status = GF_OK;
+    (void)state;
+    for (size_t at = 0; at < bytes && !status; at += PIECE)
+        status = take(context, (const unsigned char *)from + at,
+                      bytes - at < PIECE ? bytes - at : PIECE, error);
+    return status;
+}
+
+static inline gf_status fake_open(const gf_engine_options *options, void **state, gf_error *error) {
+    (void)options, (void)error;
+    *state = NULL;
+    return GF_OK;
+}
+
+static inline void fake_close(void *state) {
+    (void)state;
+}
+
+#endif

@@ -1,0 +1,330 @@
+/* Batches of PNG files on a device, with and without CPU threads that run items of the same list. A
+ * device in host memory decodes, filters and encodes. Every file and every report must be that of a
+ * single run. */
+#include "batch_util.h"
+#include "fake_device.h"
+
+#include "io/formats.h"
+#include "io/png_filter.h"
+
+#include <zlib.h>
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+#define ENGINES 64
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct { void *state, *memory; } workspaces[ENGINES];
+static atomic_int decoded, encoded, groups;
+static atomic_int works; /* groups until the device fails; negative: never */
+static bool rejects;     /* the device decodes no file */
+
+static void free_workspaces(void) {
+    for (int i = 0; i < ENGINES; i++)
+        free(workspaces[i].memory);
+    memset(workspaces, 0, sizeof workspaces);
+}
+
+static gf_status png_workspace(void *state, size_t size, void **memory, void **stream,
+                               gf_error *error) {
+    static int unused;
+    int i = 0;
+    (void)error;
+    pthread_mutex_lock(&lock);
+    while (workspaces[i].state && workspaces[i].state != state)
+        i++;
+    workspaces[i].state = state;
+    free(workspaces[i].memory);
+    *memory = workspaces[i].memory = calloc(1, size);
+    pthread_mutex_unlock(&lock);
+    *stream = &unused;
+    assert_non_null(*memory);
+    return GF_OK;
+}
+
+/* Decode the parts of a file with zlib, and undo the filters with the scalar reference. */
+static bool png_decode_one(const gf_device_file *file, const gf_out_pixels *out) {
+    const gf_png_scan *scan = &file->scan;
+    const gf_format *format = &scan->format;
+    const size_t row = gf_row_bytes(format), bpp = format->channels * gf_type_bytes(format->type);
+    const uint32_t parts = gf_png_scan_parts(scan);
+    unsigned char *filtered = malloc((row + 1) * format->height), *above = calloc(1, row);
+    z_stream stream = {.next_out = filtered, .avail_out = (uInt)((row + 1) * format->height)};
+    int result = inflateInit(&stream);
+    assert_non_null(filtered);
+    assert_non_null(above);
+    for (uint32_t k = 0; k < parts && (result == Z_OK || result == Z_BUF_ERROR); k++) {
+        stream.next_in = (unsigned char *)file->data + file->places[k];
+        stream.avail_in = (uInt)file->places[parts + k];
+        result = inflate(&stream, Z_SYNC_FLUSH);
+    }
+    bool valid = !rejects && result == Z_STREAM_END && stream.avail_out == 0;
+    inflateEnd(&stream);
+    for (uint64_t y = 0; y < format->height && valid; y++) {
+        const unsigned char *from = filtered + y * (row + 1);
+        unsigned char *to = (unsigned char *)out->data + y * out->stride;
+        valid = *from < GF_PNG_FILTERS;
+        gf_png_unfilter_golden(to, from + 1, above, 0, row, (uint32_t)bpp, *from);
+        memcpy(above, to, row);
+    }
+    for (uint64_t y = 0; y < format->height && valid && format->type == GF_U16; y++) {
+        unsigned char *to = (unsigned char *)out->data + y * out->stride;
+        gf_png_simd_of(GF_ISA_PORTABLE)->swap16(to, to, row / 2);
+    }
+    free(filtered);
+    free(above);
+    return valid;
+}
+
+static gf_status png_decode(void *state, uint64_t count, const gf_device_file *files,
+                            const gf_out_pixels *out, void *stream, bool *valid, gf_error *error) {
+    (void)state, (void)stream;
+    if (files[0].scan.bytes == 0) { /* warm-up */
+        valid[0] = false;
+        return GF_OK;
+    }
+    groups++;
+    if (works == 0)
+        return gf_set_error(error, GF_NO_BACKEND, "cuda: the device failed; use --backend cpu");
+    works -= works > 0;
+    for (uint64_t i = 0; i < count; i++) {
+        valid[i] = png_decode_one(&files[i], &out[i]);
+        decoded += valid[i];
+    }
+    return GF_OK;
+}
+
+static gf_status png_encode(void *state, const gf_format *format, uint64_t count,
+                            const gf_pixels *in, gf_buffer *out, uint64_t *largest,
+                            uint32_t threads, void *stream, gf_error *error) {
+    (void)threads, (void)stream;
+    for (uint64_t i = 0; i < count; i++) {
+        char path[1300];
+        size_t size;
+        snprintf(path, sizeof path, "%s/device%p.png", test_directory, state);
+        assert_int_equal(gf_save_file(path, format, &in[i], NULL, error), GF_OK);
+        unsigned char *file = get_bytes(path, &size);
+        unlink(path);
+        assert_true(size <= out[i].size);
+        memcpy(out[i].data, file, size);
+        free(file);
+        out[i].size = size;
+        largest[i] = 0;
+        for (uint64_t y = 0; y < format->height; y++)
+            largest[i] +=
+                gf_png_simd_of(GF_ISA_PORTABLE)
+                    ->count_largest(format, (const unsigned char *)in[i].data + y * in[i].stride);
+        encoded++;
+    }
+    return GF_OK;
+}
+
+static const gf_device_functions png_device = {.open = fake_open_job,
+                                               .run = fake_run,
+                                               .fetch = fake_fetch,
+                                               .wait = fake_wait,
+                                               .release = fake_release,
+                                               .close = fake_close_job,
+                                               .wait_stream = fake_wait_stream,
+                                               .encode_png = png_encode,
+                                               .decode_uploaded = png_decode,
+                                               .workspace = png_workspace,
+                                               .free_memory = fake_free_memory,
+                                               .upload = fake_upload,
+                                               .download = fake_download};
+
+static gf_backend backend; /* cpu, with the device */
+
+static int start(void **state) {
+    backend = gf_backend_cpu;
+    backend.name = "cuda";
+    backend.device = &png_device;
+    gf_engine_stand_in(&backend);
+    gf_device_decode_always(true);
+    return make_inputs(state);
+}
+
+static int stop(void **state) {
+    gf_engine_stand_in(NULL);
+    gf_device_decode_always(false);
+    free_workspaces();
+    return remove_directory(state) || open_jobs;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+typedef struct batch_case {
+    const char *filter, *settings, *backend;
+    uint32_t threads;
+    bool in_order;
+    int works;
+    bool rejects;
+} batch_case;
+
+static gf_status run_case(const batch_case *c, gf_error *error) {
+    const gf_filter *filter = gf_filter_find(c->filter);
+    const bool image = gf_filter_describe(filter)->makes_image;
+    gf_settings *settings = test_settings(filter, c->settings);
+    listener all = {.in_order = c->in_order};
+    gf_batch_item items[ITEMS];
+    const gf_batch_options options = {.engine = {.backend = c->backend, .threads = c->threads},
+                                      .in_order = c->in_order,
+                                      .done = on_done,
+                                      .context = &all};
+    run_each(filter, settings, &(gf_file_options){.force = true}, ITEMS);
+    make_items(items, image);
+    decoded = encoded = groups = 0;
+    works = c->works;
+    rejects = c->rejects;
+    const gf_status status = gf_run_batch(filter, settings, items, ITEMS, &options, error);
+    free_workspaces();
+    gf_settings_free(settings);
+    return status;
+}
+
+static void check_case(const batch_case *c) {
+    char what[200];
+    gf_error error = {0};
+    snprintf(what, sizeof what, "%s '%s' on %s, %u threads", c->filter, c->settings, c->backend,
+             c->threads);
+    if (run_case(c, &error))
+        fail_msg("%s: %s", what, error.message);
+    check_outcomes(what);
+    for (int i = 0; i < ITEMS; i++) {
+        if (want[i].status)
+            continue;
+        assert_true(got[i].report.counts_clipped == want[i].report.counts_clipped);
+        if (got[i].report.clipped != want[i].report.clipped)
+            fail_msg("%s: item %d: %d clipped, alone %d (%s)", what, i, (int)got[i].report.clipped,
+                     (int)want[i].report.clipped, got[i].report.backend);
+        assert_int_equal(got[i].report.in_bytes, want[i].report.in_bytes);
+        assert_int_equal(got[i].report.out_bytes, want[i].report.out_bytes);
+        assert_true(gf_format_equal(&got[i].report.in, &want[i].report.in));
+        if (access(want_paths[i], F_OK) == 0)
+            check_file(i, what);
+    }
+}
+
+/* With "cuda", the device decodes all files without an error, except interlaced ones (n % 32 is 8)
+ * and those with a damaged chunk (n % 16 is 7). */
+static void devices_match_single_runs(void **state) {
+    static const batch_case cases[] = {
+        {"smooth", "", "cuda", 1, false, -1, false},
+        {"smooth", "", "cuda", 5, true, -1, false},
+        {"smooth", "axis=xy", "cuda", 3, false, -1, false},
+        {"hist", "bins=5", "cuda", 4, true, -1, false},
+        {"axis-sum", "", "cuda", 2, true, -1, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const bool image =
+            strcmp(cases[i].filter, "hist") != 0 && strcmp(cases[i].filter, "axis-sum") != 0;
+        int intact = 0;
+        check_case(&cases[i]);
+        for (int k = 0; k < ITEMS; k++)
+            intact += !want[k].status && k % 32 != 8 && k % 16 != 7;
+        assert_int_equal(decoded, intact);
+        assert_true(image ? encoded >= intact : encoded == 0); /* warm-ups, too */
+    }
+}
+
+/* Under auto, each item is run once, by the device or by a CPU thread. */
+static void cpu_threads_share_the_list(void **state) {
+    static const batch_case cases[] = {{"smooth", "", "auto", 1, false, -1, false},
+                                       {"smooth", "", "auto", 4, false, -1, false},
+                                       {"hist", "bins=3", "auto", 3, true, -1, false}};
+    (void)state;
+    for (int round = 0; round < 10; round++)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            int on_device = 0;
+            check_case(&cases[i]);
+            for (int k = 0; k < ITEMS; k++)
+                on_device += strcmp(got[k].report.backend, "cuda") == 0;
+            assert_true(on_device <= decoded);
+        }
+}
+
+/* Files of our encoder have several streams. */
+static void uploads_several_streams(void **state) {
+    enum { FILES = 6, WIDTH = 500, HEIGHT = 601 };
+    static const gf_format format = {WIDTH, HEIGHT, 3, GF_U8};
+    static const batch_case cases[] = {{"smooth", "", "cuda", 4, false, -1, false},
+                                       {"smooth", "", "auto", 4, false, -1, false}};
+    unsigned char *pixels = malloc(WIDTH * HEIGHT * 3);
+    test_random random = {7};
+    (void)state;
+    assert_non_null(pixels);
+    for (int i = 0; i < FILES; i++) {
+        for (size_t k = 0; k < (size_t)WIDTH * HEIGHT * 3; k++)
+            pixels[k] = (unsigned char)(k / 7 + test_below(&random, 20));
+        assert_int_equal(gf_save_file(in_paths[i], &format, &(gf_pixels){pixels, WIDTH * 3},
+                                      &(gf_file_options){.force = true}, NULL),
+                         GF_OK);
+    }
+    free(pixels);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_case(&cases[i]);
+    for (int i = 0; i < FILES; i++) {
+        unlink(in_paths[i]);
+        put_input(i, in_paths[i]);
+    }
+}
+
+/* Files that the device cannot decode run from file to file. */
+static void runs_rejected_files(void **state) {
+    static const batch_case cases[] = {{"smooth", "", "cuda", 3, false, -1, true},
+                                       {"smooth", "", "auto", 3, false, -1, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        check_case(&cases[i]);
+        assert_int_equal(decoded, 0);
+    }
+}
+
+/* Under auto, CPU threads run the batch after the device has failed. */
+static void survives_the_device(void **state) {
+    (void)state;
+    for (int works_for = 0; works_for < 2; works_for++) {
+        const batch_case lost = {"smooth", "", "auto", 3, false, works_for, false};
+        const batch_case alone = {"smooth", "", "cuda", 3, false, works_for, false};
+        gf_error error = {0};
+        check_case(&lost);
+        assert_int_equal(run_case(&alone, &error), groups > works_for ? GF_NO_BACKEND : GF_OK);
+    }
+}
+
+/* The same with a GPU, if there is one. */
+static void gpus_match_single_runs(void **state) {
+    static const batch_case cases[] = {
+        {"smooth", "", "cuda", 1, false, -1, false},
+        {"smooth", "", "cuda", 5, true, -1, false},
+        {"smooth", "axis=xy", "auto", 3, false, -1, false},
+        {"normalize", "", "cuda", 2, false, -1, false},
+        {"normalize", "", "auto", 2, false, -1, false},
+        {"hist", "bins=5", "cuda", 4, true, -1, false},
+        {"axis-sum", "", "cuda", 2, true, -1, false},
+    };
+    (void)state;
+    gf_engine_stand_in(NULL);
+    const bool present = gf_has_cuda() && test_has_cuda();
+    if (present)
+        uploads_several_streams(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && present; i++) {
+        check_case(&cases[i]);
+        for (int k = 0; k < ITEMS && strcmp(cases[i].backend, "cuda") == 0; k++)
+            if (!want[k].status)
+                assert_string_equal(got[k].report.backend, "cuda");
+    }
+    gf_engine_stand_in(&backend);
+    if (!present)
+        test_skip("no GPU");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_match_single_runs), cmocka_unit_test(cpu_threads_share_the_list),
+        cmocka_unit_test(uploads_several_streams),   cmocka_unit_test(runs_rejected_files),
+        cmocka_unit_test(survives_the_device),       cmocka_unit_test(gpus_match_single_runs),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
