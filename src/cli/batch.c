@@ -18,6 +18,14 @@ typedef struct batch_shard {
     uint32_t number, count;
 } batch_shard;
 
+/* Backend and devices that ran images. */
+typedef struct batch_engine {
+    char name[256];
+    uint64_t images;
+} batch_engine;
+
+enum { MAX_ENGINES = 8 }; /* listed in the summary */
+
 typedef struct batch_run {
     const gf_filter *filter;
     const gf_filter_info *info;
@@ -46,7 +54,7 @@ typedef struct batch_run {
     uint64_t dropping;         /* images whose metadata was not copied */
     const char *last_dropping; /* the last of them */
     uint32_t dropped;          /* their bits of gf_dropped */
-    char engine[256];          /* backend and device of all images; "" if they differ */
+    batch_engine engines[MAX_ENGINES];
 } batch_run;
 
 bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
@@ -378,12 +386,16 @@ static void batch_name_file(const gf_batch_item *item, const gf_error *reason, g
 
 /* Add an image to the summary. */
 static void batch_count(batch_run *run, const char *in, const gf_report *report) {
-    char engine[sizeof run->engine];
-    snprintf(engine, sizeof engine, "%s (%s)", report->backend, report->device);
-    if (run->done == 0)
-        memcpy(run->engine, engine, sizeof run->engine);
-    else if (strcmp(run->engine, engine) != 0)
-        run->engine[0] = 0;
+    char name[sizeof run->engines[0].name];
+    int i = 0;
+    snprintf(name, sizeof name, "%s (%s)", report->backend, report->device);
+    while (i + 1 < MAX_ENGINES && run->engines[i].images && strcmp(run->engines[i].name, name) != 0)
+        i++;
+    if (!run->engines[i].images)
+        memcpy(run->engines[i].name, name, sizeof name);
+    else if (strcmp(run->engines[i].name, name) != 0)
+        snprintf(run->engines[i].name, sizeof name, "others");
+    run->engines[i].images++;
     run->done++;
     run->progress.pixels += batch_pixels(&report->in);
     run->in_bytes += report->in_bytes;
@@ -455,6 +467,20 @@ static bool batch_done(void *context, const gf_batch_done *done) {
     return more;
 }
 
+/* Print which backends and devices ran the images, with their shares if there are several. "each":
+ * the device text has the threads of one image, and several images run at once. */
+static void batch_print_engines(const batch_run *run) {
+    const batch_engine *engines = run->engines;
+    if (!run->done)
+        return;
+    fputs(run->done > 1 && !engines[1].images ? ", each by" : " by", stderr);
+    for (int i = 0; i < MAX_ENGINES && engines[i].images; i++) {
+        fprintf(stderr, "%s %s", i ? "," : "", engines[i].name);
+        if (engines[1].images)
+            fprintf(stderr, ": %" PRIu64, engines[i].images);
+    }
+}
+
 /* Print the summary on standard error. */
 static void batch_summarise(const batch_run *run) {
     const gf_cli_progress *progress = &run->progress;
@@ -472,10 +498,7 @@ static void batch_summarise(const batch_run *run) {
     if (rest)
         fprintf(stderr, ", %" PRIu64 " not started", rest);
     fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
-    if (run->done)
-        /* "each": the device text has the threads of one image, and several images run at once. */
-        fprintf(stderr, "%s %s", run->done > 1 && run->engine[0] ? ", each by" : " by",
-                run->engine[0] ? run->engine : "several backends or devices");
+    batch_print_engines(run);
     if (run->peers->count > 1)
         fprintf(stderr, " on %" PRIu32 " ranks", run->peers->count);
     if (run->done)
