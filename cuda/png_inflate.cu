@@ -390,12 +390,14 @@ GF_DEVICE bool inflate_literals(inflate_memory *m, inflate_bits *in, inflate_out
     const bool two = ENTRY_LITERALS(second) != 0, three = two && ENTRY_LITERALS(third) != 0;
     const uint32_t second_at = at + ENTRY_LITERALS(first);
     const uint32_t third_at = second_at + (two ? ENTRY_LITERALS(second) : 0);
-    m->ring[at % RING] = static_cast<unsigned char>(first);
-    m->ring[(at + 1) % RING] = static_cast<unsigned char>(first >> 8);
-    m->ring[second_at % RING] = static_cast<unsigned char>(second);
-    m->ring[(second_at + 1) % RING] = static_cast<unsigned char>(second >> 8);
-    m->ring[third_at % RING] = static_cast<unsigned char>(third);
-    m->ring[(third_at + 1) % RING] = static_cast<unsigned char>(third >> 8);
+    if (threadIdx.x == 0) { // one lane: the order of the writes matters
+        m->ring[at % RING] = static_cast<unsigned char>(first);
+        m->ring[(at + 1) % RING] = static_cast<unsigned char>(first >> 8);
+        m->ring[second_at % RING] = static_cast<unsigned char>(second);
+        m->ring[(second_at + 1) % RING] = static_cast<unsigned char>(second >> 8);
+        m->ring[third_at % RING] = static_cast<unsigned char>(third);
+        m->ring[(third_at + 1) % RING] = static_cast<unsigned char>(third >> 8);
+    }
     in->drop(ENTRY_TOTAL(first) + (two ? ENTRY_TOTAL(second) : 0) +
              (three ? ENTRY_TOTAL(third) : 0));
     return inflate_advance(m, out, third_at - at + (three ? ENTRY_LITERALS(third) : 0));
