@@ -102,8 +102,8 @@ gf_status gf_png_memory_source(const void *file, size_t size, const char *name, 
 
 /* Decoding on a device, in ns per byte of filtered rows: of one deflate stream while others are
  * decoded, and of all together (H100, docs/performance.md). */
-#define GF_PNG_STREAM_COST 67.0
-#define GF_PNG_DEVICE_COST 0.1
+#define GF_PNG_STREAM_COST 28.0
+#define GF_PNG_DEVICE_COST 0.06
 
 /* Maximum number of threads that read an uncompressed file: they saturate the bus to a GPU. */
 #define GF_PLAIN_DECODE_THREADS 16u
