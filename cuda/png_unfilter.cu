@@ -1,215 +1,318 @@
 // Reconstruction of filtered PNG rows.
 //
 // A byte depends on the pixel to its left, on the row above, and for Paeth on both. Warps process
-// groups of 32 rows, a lane per row; lane k is k units of 12 or 16 bytes behind the first one. It
-// receives the row above from its neighbour by a shuffle, and the first lane from the group above
-// through global memory. Groups are numbered in the order of their start: each waits only for a
-// running one.
+// groups of 32 rows, a lane per row; lane k is k pixels behind the first one. It receives the row
+// above from its neighbour by a shuffle, and the first lane from the group above through memory.
+// Groups are numbered in the order of their start: each waits only for a running one.
 #include "png_decode.cuh"
 
-#define THREADS 128
-#define PUBLISH 4 // units after which a group reports its progress
+#define WARPS 4
+#define PUBLISH 4 // blocks of a row after which a group reports to another thread block
+#define BLOCK 48  // bytes of a row that a lane loads at once: whole pixels, whole vectors
+#define WORDS (BLOCK / 4)
 
-// Bytes of a unit: whole pixels, whole words.
-template <int BPP> struct unfilter_unit {
-    static constexpr int bytes = BPP == 3 || BPP == 6 ? 12 : 16;
-    static constexpr int words = bytes / 4;
+// A block of a row before it is shifted into place: words from an address that is a multiple of 16.
+struct unfilter_raw {
+    uint32_t word[WORDS + 4];
 };
 
-// Load a unit from any address. Bytes from `size` on are undefined. SHARED: another warp of this
-// launch has written them.
-template <bool SHARED, int WORDS>
-GF_DEVICE void unfilter_load(uint32_t (&unit)[WORDS], const unsigned char *from, uint32_t size) {
-    if (size >= 4 * WORDS + 4) {
-        const uintptr_t at = reinterpret_cast<uintptr_t>(from);
-        const uint32_t *words = reinterpret_cast<const uint32_t *>(at & ~uintptr_t{3});
-        uint32_t low = SHARED ? __ldcg(words) : words[0];
+// Load the block at byte `at` of a row, and the other bytes of its vectors of 16 that overlap the
+// row. Few and wide accesses: each lane has its own cache line. readable: bytes from the start of
+// the row on. ABOVE: a row of the image, which another warp of this launch has written.
+template <bool ABOVE>
+GF_DEVICE unfilter_raw unfilter_load(const unsigned char *row, int32_t at, uint32_t row_bytes,
+                                     int64_t readable) {
+    unfilter_raw raw = {};
+    const uintptr_t address = reinterpret_cast<uintptr_t>(row) + static_cast<intptr_t>(at);
+    const uint4 *vectors = reinterpret_cast<const uint4 *>(address & ~uintptr_t{15});
+    const int32_t first = at - static_cast<int32_t>(address & 15);
+    const int32_t end = static_cast<int32_t>(row_bytes);
 #pragma unroll
-        for (int i = 0; i < WORDS; i++) {
-            const uint32_t high = SHARED ? __ldcg(words + i + 1) : words[i + 1];
-            unit[i] = __funnelshift_r(low, high, at % 4 * 8);
-            low = high;
+    for (int i = 0; i < WORDS + 4; i += 4) {
+        const int32_t from = first + 4 * i;
+        if (from <= -16 || from >= end)
+            continue;
+        uint32_t *word = raw.word + i;
+        if (from + int64_t{16} <= readable) {
+            const uint4 v = ABOVE ? __ldcg(vectors + i / 4) : vectors[i / 4];
+            word[0] = v.x;
+            word[1] = v.y;
+            word[2] = v.z;
+            word[3] = v.w;
+            continue;
         }
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            if (from + 4 * k > -4 && from + 4 * k < end)
+                word[k] = __ldcg(reinterpret_cast<const uint32_t *>(vectors) + i + k);
+    }
+    return raw;
+}
+
+// If `condition`, replace each word by that which is STEP words after it; STEP < 0: before it.
+template <int STEP> GF_DEVICE void unfilter_move(uint32_t (&word)[WORDS + 4], bool condition) {
+#pragma unroll
+    for (int k = 0; k < WORDS + 4; k++) {
+        const int i = STEP > 0 ? k : WORDS + 3 - k;
+        if (i + STEP >= 0 && i + STEP < WORDS + 4)
+            word[i] = condition ? word[i + STEP] : word[i];
+    }
+}
+
+// Return the bytes of a block that begins with byte `shift` of raw.
+GF_DEVICE void unfilter_shift(uint32_t (&block)[WORDS], const unfilter_raw &raw, uint32_t shift) {
+    unfilter_raw w = raw;
+    unfilter_move<2>(w.word, shift & 8);
+    unfilter_move<1>(w.word, shift & 4);
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        block[i] = __funnelshift_r(w.word[i], w.word[i + 1], 8 * (shift & 3));
+}
+
+GF_DEVICE void unfilter_swap(uint32_t (&block)[WORDS]) {
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        block[i] = __byte_perm(block[i], 0, 0x2301);
+}
+
+// Store the block at byte `at` of a row, but the last address % 16 bytes: they are left to the next
+// call, in `carry`.
+GF_DEVICE void unfilter_store(unsigned char *row, int32_t at, uint32_t row_bytes,
+                              const uint32_t (&block)[WORDS], uint32_t (&carry)[4]) {
+    const uint32_t shift =
+        static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row) + static_cast<uintptr_t>(at)) & 15;
+    const int32_t first = at - static_cast<int32_t>(shift);
+    const int32_t end = static_cast<int32_t>(row_bytes);
+    uint32_t word[WORDS + 4]; // those to store from the fifth on
+#pragma unroll
+    for (int i = 0; i < WORDS + 4; i++)
+        word[i] = i < 4 ? carry[i] : block[i - 4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        carry[i] = block[WORDS - 4 + i];
+#pragma unroll
+    for (int i = WORDS + 3; i > 0; i--)
+        word[i] = __funnelshift_l(word[i - 1], word[i], 8 * (shift & 3));
+    unfilter_move<-2>(word, shift & 8);
+    unfilter_move<-1>(word, shift & 4);
+    if (first >= 0 && first + BLOCK <= end) {
+#pragma unroll
+        for (int i = 0; i < WORDS; i += 4)
+            *reinterpret_cast<uint4 *>(row + first + 4 * i) =
+                make_uint4(word[i + 4], word[i + 5], word[i + 6], word[i + 7]);
         return;
     }
 #pragma unroll
-    for (int i = 0; i < WORDS; i++) {
-        unit[i] = 0;
+    for (int k = 0; k < BLOCK; k++)
+        if (first + k >= 0 && first + k < end)
+            row[first + k] = static_cast<unsigned char>(word[k / 4 + 4] >> 8 * (k % 4));
+}
+
+// Return the four bytes of a block from byte k on; zeros follow the block. k is a constant after
+// unrolling.
+GF_DEVICE uint32_t unfilter_bytes(const uint32_t (&block)[WORDS], int k) {
+    return k % 4 == 0 ? block[k / 4]
+                      : __funnelshift_r(block[k / 4], k / 4 + 1 < WORDS ? block[k / 4 + 1] : 0,
+                                        8 * (k % 4));
+}
+
+// The row of a lane. The neighbours that its filter does not use are zero.
+template <int BPP> struct unfilter_row {
+    int mask_left, mask_up, mask_upper_left; // 255: the filter uses this neighbour
+    bool average;
+    bool any_average; // in the group
+    int left[BPP], upper_left[BPP];
+    uint32_t pixel[BPP > 4 ? 2 : 1]; // the last one
+};
+
+template <int BPP> GF_DEVICE void unfilter_start(unfilter_row<BPP> *row, uint32_t filter) {
+    *row = {};
+    const bool average = filter == GF_PNG_AVERAGE, paeth = filter == GF_PNG_PAETH;
+    row->mask_left = filter == GF_PNG_SUB || average || paeth ? 255 : 0;
+    row->mask_up = filter == GF_PNG_UP || average || paeth ? 255 : 0;
+    row->mask_upper_left = paeth ? 255 : 0;
+    row->average = average;
+    row->any_average = __any_sync(GF_WARP, average);
+}
+
+// Reconstruct pixels [FIRST, END) of a block. above: the row above of the first lane.
+template <int BPP, int FIRST, int END>
+GF_DEVICE void unfilter_pixels(unfilter_row<BPP> *row, const uint32_t (&filtered)[WORDS],
+                               const uint32_t (&above)[WORDS], uint32_t (&result)[WORDS]) {
+    constexpr int PARTS = BPP > 4 ? 2 : 1;
 #pragma unroll
-        for (uint32_t k = 0; k < 4; k++)
-            if (4 * i + k < size)
-                unit[i] |=
-                    static_cast<uint32_t>(SHARED ? __ldcg(from + 4 * i + k) : from[4 * i + k])
-                    << 8 * k;
+    for (int x = FIRST; x < END; x++) {
+        uint32_t ups[PARTS];
+#pragma unroll
+        for (int i = 0; i < PARTS; i++) {
+            ups[i] = __shfl_up_sync(GF_WARP, row->pixel[i], 1); // from the pixel before
+            ups[i] = threadIdx.x % 32 ? ups[i] : unfilter_bytes(above, x * BPP + 4 * i);
+        }
+#pragma unroll
+        for (int k = 0; k < BPP; k++) {
+            const int byte = x * BPP + k, left = row->left[k];
+            const int up = static_cast<int>(ups[k / 4] >> 8 * (k % 4)) & row->mask_up;
+            // Without its other neighbours, this is the predictor of Sub, Up and None, too.
+            int predicted = gf_png_paeth_by_order(left, up, row->upper_left[k]);
+            if (row->any_average)
+                predicted = row->average ? (left + up) >> 1 : predicted;
+            const int value =
+                (static_cast<int>(filtered[byte / 4] >> 8 * (byte % 4)) + predicted) & 255;
+            row->upper_left[k] = up & row->mask_upper_left;
+            row->left[k] = value & row->mask_left;
+            result[byte / 4] += static_cast<uint32_t>(value) << 8 * (byte % 4);
+        }
+#pragma unroll
+        for (int i = 0; i < PARTS; i++)
+            row->pixel[i] = unfilter_bytes(result, x * BPP + 4 * i);
     }
 }
 
-template <int WORDS>
-GF_DEVICE void unfilter_store(unsigned char *to, const uint32_t (&unit)[WORDS], uint32_t size) {
-    if (size >= 4 * WORDS && reinterpret_cast<uintptr_t>(to) % 4 == 0) {
-#pragma unroll
-        for (int i = 0; i < WORDS; i++)
-            reinterpret_cast<uint32_t *>(to)[i] = unit[i];
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < WORDS; i++)
-#pragma unroll
-        for (uint32_t k = 0; k < 4; k++)
-            if (4 * i + k < size)
-                to[4 * i + k] = static_cast<unsigned char>(unit[i] >> 8 * k);
+// The progress of a group: bytes of its last row that others may read. Groups of one thread block
+// report it in shared memory; it then suffices to order the accesses of this thread block.
+struct unfilter_progress {
+    volatile uint32_t *bytes;
+    bool local; // all readers are in the thread block of the writer
+};
+
+GF_DEVICE void unfilter_fence(bool local) {
+    if (local)
+        __threadfence_block();
+    else
+        __threadfence();
 }
 
-template <int WORDS> GF_DEVICE void unfilter_swap(uint32_t (&unit)[WORDS]) {
-#pragma unroll
-    for (int i = 0; i < WORDS; i++)
-        unit[i] = __byte_perm(unit[i], 0, 0x2301);
-}
-
-// Return byte k of a unit, or for k < 0 of the unit before it. k is constant after unrolling.
-template <int WORDS>
-GF_DEVICE int unfilter_byte(const uint32_t (&unit)[WORDS], const uint32_t (&before)[WORDS], int k) {
-    const uint32_t word = k < 0 ? before[(k + 4 * WORDS) / 4] : unit[k / 4];
-    return static_cast<int>(word >> (k + 4 * WORDS) % 4 * 8 & 255);
-}
-
-// Reconstruct a unit in place.
-template <int BPP, int WORDS>
-GF_DEVICE void unfilter_compute(uint32_t filter, uint32_t (&unit)[WORDS],
-                                const uint32_t (&before)[WORDS], const uint32_t (&up)[WORDS],
-                                const uint32_t (&up_before)[WORDS], bool paeth) {
-    const int use_left = filter == GF_PNG_SUB || filter == GF_PNG_AVERAGE ? 255 : 0;
-    const int use_up = filter == GF_PNG_UP || filter == GF_PNG_AVERAGE ? 255 : 0;
-    const int shift = filter == GF_PNG_AVERAGE ? 1 : 0;
-#pragma unroll
-    for (int k = 0; k < 4 * WORDS; k++) {
-        const int left = unfilter_byte(unit, before, k - BPP);
-        const int above = unfilter_byte(up, up_before, k);
-        int predicted = ((left & use_left) + (above & use_up)) >> shift;
-        if (paeth && filter == GF_PNG_PAETH)
-            predicted = gf_png_paeth(left, above, unfilter_byte(up, up_before, k - BPP));
-        const uint32_t byte = (unit[k / 4] >> k % 4 * 8) + static_cast<uint32_t>(predicted);
-        unit[k / 4] = (unit[k / 4] & ~(255u << k % 4 * 8)) | (byte & 255) << k % 4 * 8;
-    }
-}
-
-// Wait until a group has published `units` units. known: what it had published at the last call.
-GF_DEVICE void unfilter_wait(const uint32_t *progress, uint32_t units, uint32_t *known) {
-    while (*known < units)
-        *known = *reinterpret_cast<const volatile uint32_t *>(progress);
-    __threadfence();
-}
-
-// Unfilter the rows of a group.
+// Unfilter the rows of a group. own, before: the progress of it and of the group above.
 template <int BPP>
-GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, uint32_t *progress,
-                              uint32_t *failed) {
-    constexpr int WORDS = unfilter_unit<BPP>::words;
-    constexpr uint32_t UNIT = unfilter_unit<BPP>::bytes;
+GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, const unfilter_progress &own,
+                              const unfilter_progress &before, uint32_t *failed) {
+    constexpr int PIXELS = BLOCK / BPP;
     const uint32_t lane = threadIdx.x % 32, y = group * PNG_GROUP + lane;
     const bool exists = y < image.height;
-    const uint32_t units = (image.row_bytes + UNIT - 1) / UNIT;
-    const uint32_t row = exists ? y : image.height - 1;
-    const unsigned char *from = image.filtered + row / image.part_rows * image.part_stride +
-                                row % image.part_rows * (static_cast<size_t>(image.row_bytes) + 1);
+    const uint32_t number = exists ? y : image.height - 1;
+    const unsigned char *from =
+        image.filtered + number / image.part_rows * image.part_stride +
+        number % image.part_rows * (static_cast<size_t>(image.row_bytes) + 1);
     const uint32_t filter = *from++;
-    unsigned char *to = image.out + row * image.stride;
     if (__any_sync(GF_WARP, filter >= GF_PNG_FILTERS)) {
         if (lane == 0) { // other groups must not wait
             *failed = 1;
             __threadfence();
-            *reinterpret_cast<volatile uint32_t *>(progress) = units;
+            *own.bytes = image.row_bytes;
         }
         return;
     }
-    const bool paeth = __any_sync(GF_WARP, filter == GF_PNG_PAETH);
-    uint32_t unit[WORDS] = {}, up[WORDS] = {}, next[WORDS] = {}, known = 0;
-    if (lane == 0)
-        unfilter_load<false>(next, from, image.row_bytes);
-    for (uint32_t step = 0; step < units + 31; step++) {
-        const uint32_t c = step - lane, at = c * UNIT; // c wraps around before the first unit
-        uint32_t before[WORDS], up_before[WORDS];
-#pragma unroll
-        for (int i = 0; i < WORDS; i++) {
-            before[i] = c == 0 || c > units ? 0 : unit[i];
-            up_before[i] = c == 0 || c > units ? 0 : up[i];
-            up[i] = __shfl_up_sync(GF_WARP, unit[i], 1); // from the step before
-            unit[i] = next[i];
+    unsigned char *to = image.out + number * image.stride;
+    const unsigned char *above = to - image.stride; // used by the first lane
+    const int32_t lag = static_cast<int32_t>(lane * BPP);
+    const uint32_t from_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) - lag) & 15;
+    const uint32_t to_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(to) - lag) & 15;
+    const uint32_t above_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(above)) & 15;
+    const bool waits = lane == 0 && group > 0;
+    // A lane stores up to 15 bytes of a block with the next one.
+    const uint32_t blocks = (image.row_bytes + 31 * BPP + 15 + BLOCK - 1) / BLOCK;
+    unfilter_row<BPP> row;
+    unfilter_start(&row, filter);
+    unfilter_raw next = unfilter_load<false>(from, -lag, image.row_bytes, INT64_MAX),
+                 next_above = {};
+    uint32_t known = 0, carry[4] = {};
+    const auto receive = [&](int32_t at) { // the block of the row above
+        const uint32_t needed = min(static_cast<uint32_t>(at + BLOCK), image.row_bytes);
+        if (known < needed) {
+            while ((known = *before.bytes) < needed)
+                __nanosleep(64);
+            unfilter_fence(before.local);
         }
-        const uint32_t next_at = (c + 1) * UNIT;
-        if (c + 1 < units) // also for the first unit, one step ahead
-            unfilter_load<false>(next, from + next_at, image.row_bytes - next_at);
-        if (lane == 0 && c < units) {
+        return unfilter_load<true>(above, at, image.row_bytes,
+                                   static_cast<int64_t>(image.stride + image.row_bytes));
+    };
+    if (waits)
+        next_above = receive(0);
+    __syncwarp(); // here and below: otherwise lane 0 stays apart from the others
+    for (uint32_t b = 0; b < blocks; b++) {
+        const int32_t first_at = static_cast<int32_t>(b * BLOCK), at = first_at - lag; // bytes
+        uint32_t filtered[WORDS], up[WORDS], result[WORDS] = {};
+        unfilter_shift(filtered, next, from_shift);
+        unfilter_shift(up, next_above, above_shift);
+        if (image.swap)
+            unfilter_swap(up);
+        if (first_at < 31 * BPP) {
 #pragma unroll
-            for (int i = 0; i < WORDS; i++)
-                up[i] = 0;
-            if (group > 0) {
-                unfilter_wait(progress - 1, c + 1, &known);
-                unfilter_load<true>(up, to - image.stride + at, image.row_bytes - at);
-                if (image.swap)
-                    unfilter_swap(up);
-            }
+            for (int i = 0; i < WORDS; i++) // zeros before the first pixel
+                if (at + 4 * i < 0)
+                    filtered[i] = at + 4 * i > -4 ? filtered[i] & ~0u << -8 * (at + 4 * i) : 0;
         }
-        if (c < units) {
-            unfilter_compute<BPP>(filter, unit, before, up, up_before, paeth);
-            if (exists) {
-                uint32_t stored[WORDS];
-#pragma unroll
-                for (int i = 0; i < WORDS; i++)
-                    stored[i] = unit[i];
-                if (image.swap)
-                    unfilter_swap(stored);
-                unfilter_store(to + at, stored, image.row_bytes - at);
-            }
-            if (lane == 31 && (c % PUBLISH == PUBLISH - 1 || c + 1 == units)) {
-                __threadfence();
-                *reinterpret_cast<volatile uint32_t *>(progress) = c + 1;
-            }
+        next = unfilter_load<false>(from, at + BLOCK, image.row_bytes, INT64_MAX);
+        unfilter_pixels<BPP, 0, PIXELS / 2>(&row, filtered, up, result);
+        if (waits && first_at + BLOCK < static_cast<int32_t>(image.row_bytes))
+            next_above = receive(first_at + BLOCK);
+        __syncwarp();
+        unfilter_pixels<BPP, PIXELS / 2, PIXELS>(&row, filtered, up, result);
+        if (image.swap)
+            unfilter_swap(result);
+        if (exists)
+            unfilter_store(to, at, image.row_bytes, result, carry);
+        if (own.local || b % PUBLISH == PUBLISH - 1) {
+            const int32_t stored = at + BLOCK - static_cast<int32_t>(to_shift);
+            unfilter_fence(own.local);
+            if (lane == 31 && stored > 0)
+                *own.bytes = min(static_cast<uint32_t>(stored), image.row_bytes);
         }
+        __syncwarp();
     }
+    unfilter_fence(own.local);
+    if (lane == 31)
+        *own.bytes = image.row_bytes;
 }
 
 // Unfilter the rows of images.
-// Grid: a warp per group. Block: 128 threads. Each warp takes the next group, in the order of
+// Grid: a warp per group. Block: WARPS warps. Each block takes the next groups, in the order of
 // images and of their groups.
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(32 * WARPS)
     png_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
                  uint32_t *failed) {
+    __shared__ uint32_t ticket, local_progress[WARPS];
+    const uint32_t warp = threadIdx.x / 32;
     gf_wait_for_stream();
-    uint32_t ticket = 0;
-    if (threadIdx.x % 32 == 0)
-        ticket = atomicAdd(progress + groups, 1);
-    ticket = __shfl_sync(GF_WARP, ticket, 0);
-    if (ticket >= groups)
+    if (threadIdx.x == 0)
+        ticket = atomicAdd(progress + groups, WARPS);
+    if (threadIdx.x < WARPS)
+        local_progress[threadIdx.x] = 0;
+    __syncthreads();
+    const uint32_t number = ticket + warp;
+    if (number >= groups)
         return;
-    uint32_t low = 0, high = count; // the image is the last one with first_group <= ticket
+    uint32_t low = 0, high = count; // the image is the last one with first_group <= number
     while (high - low > 1) {
         const uint32_t middle = (low + high) / 2;
-        if (images[middle].first_group <= ticket)
+        if (images[middle].first_group <= number)
             low = middle;
         else
             high = middle;
     }
     const png_rows image = images[low];
-    const uint32_t group = ticket - image.first_group;
-    uint32_t *own = progress + ticket;
+    const uint32_t group = number - image.first_group;
+    const bool first = warp == 0, last = warp == WARPS - 1;
+    const unfilter_progress own = {last ? progress + number : local_progress + warp, !last};
+    const unfilter_progress before = {first ? progress + number - 1 : local_progress + warp - 1,
+                                      !first};
     if (image.bpp == 1)
-        unfilter_group<1>(image, group, own, failed + low);
+        unfilter_group<1>(image, group, own, before, failed + low);
     else if (image.bpp == 2)
-        unfilter_group<2>(image, group, own, failed + low);
+        unfilter_group<2>(image, group, own, before, failed + low);
     else if (image.bpp == 3)
-        unfilter_group<3>(image, group, own, failed + low);
+        unfilter_group<3>(image, group, own, before, failed + low);
     else if (image.bpp == 4)
-        unfilter_group<4>(image, group, own, failed + low);
+        unfilter_group<4>(image, group, own, before, failed + low);
     else if (image.bpp == 6)
-        unfilter_group<6>(image, group, own, failed + low);
+        unfilter_group<6>(image, group, own, before, failed + low);
     else
-        unfilter_group<8>(image, group, own, failed + low);
+        unfilter_group<8>(image, group, own, before, failed + low);
 }
 
 void png_queue_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
                         uint32_t *failed, cudaStream_t stream) {
-    const unsigned blocks = static_cast<unsigned>(gf_divide_up(groups, THREADS / 32));
-    gf_launch_kernel(png_unfilter, blocks, THREADS, 0, stream, images, count, groups, progress,
+    const unsigned blocks = static_cast<unsigned>(gf_divide_up(groups, WARPS));
+    gf_launch_kernel(png_unfilter, blocks, 32 * WARPS, 0, stream, images, count, groups, progress,
                      failed);
 }

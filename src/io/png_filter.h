@@ -27,6 +27,14 @@ GF_BOTH int gf_png_paeth(int left, int up, int upper_left) {
     return from_left <= from_up && from_left <= from_upper_left ? left : best;
 }
 
+/* The same by comparisons: upper_left is nearest only in the middle third between the other two. */
+GF_BOTH int gf_png_paeth_by_order(int left, int up, int upper_left) {
+    const int low = left < up ? left : up, high = left < up ? up : left;
+    const int middle = 3 * upper_left - up - left;
+    const int lower = high <= middle ? low : upper_left;
+    return middle <= low ? high : lower;
+}
+
 /* Bytes per strip of the encoder, if a row is not larger: few enough for the cache of a core, and
  * for many cores to share a small image; enough that the block header (about 100 bytes) does not
  * matter. */

@@ -188,6 +188,16 @@ static int paeth(int a, int b, int c) {
     return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
+static void both_forms_of_paeth_are_equal(void **state) {
+    (void)state;
+    for (int corner = 0; corner < 256; corner++)
+        for (int up = 0; up < 256; up++)
+            for (int left = 0; left < 256; left++)
+                if (gf_png_paeth(left, up, corner) != paeth(left, up, corner) ||
+                    gf_png_paeth_by_order(left, up, corner) != paeth(left, up, corner))
+                    fail_msg("left %d, up %d, corner %d", left, up, corner);
+}
+
 /* Decode two pixels of eight bytes. The first decodes to `left`, the second to the prediction. */
 static void paeth_of_every_neighbourhood(void **state) {
     (void)state;
@@ -243,6 +253,7 @@ int main(void) {
         cmocka_unit_test(golden_equals_values_by_hand),
         cmocka_unit_test(levels_equal_golden),
         cmocka_unit_test(rows_equal_golden),
+        cmocka_unit_test(both_forms_of_paeth_are_equal),
         cmocka_unit_test(paeth_of_every_neighbourhood),
         cmocka_unit_test(big_endian_becomes_native),
     };
