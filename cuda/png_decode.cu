@@ -395,8 +395,7 @@ static gf_status decoder_run_window(gf_decoder_call *call, gf_error *error) {
         status = decoder_upload_piece(call, buffer, error);
     if (!status && call->images)
         status = decoder_queue_window(call, error);
-    const gf_status done = gf_cuda_check(cudaStreamSynchronize(call->stream), "kernel execution",
-                                         status ? nullptr : error);
+    const gf_status done = gf_cuda_wait(call->stream, "kernel execution", status ? nullptr : error);
     status = status ? status : done;
     if (!status)
         decoder_judge(call);

@@ -14,6 +14,9 @@ extern "C" {
 #define MAX_ROW_BYTES (GF_PNG_IDAT_MAX / 2)
 #define FRAME_BYTES 64  // more than what surrounds the deflate data of a strip
 #define MAX_EXTERNAL 64 // strips at once on the CPU
+// Pinned memory for them that is allocated at the start: later, that would wait for the kernels of
+// other streams. Copies of other memory would wait, too.
+#define EXTERNAL_BYTES (size_t{4} << 20)
 #define NAME "encode_png"
 
 // A strip on the CPU.
@@ -44,12 +47,12 @@ struct gf_png_encoder {
     gf_encoder_host *host;   // pinned
     gf_device_memory adler;  // sums of all images
     gf_device_memory files;  // pinned: files without memory of the caller
-    // For strips encoded by the CPU; NULL until needed.
+    // For strips encoded by the CPU.
     gf_device_memory external;
+    gf_device_memory slot_memory; // pinned: rows and output of all slots
     uint32_t threads;
-    gf_pool *pool;
+    gf_pool *pool;            // NULL until needed
     gf_png_scratch **scratch; // one per thread
-    unsigned char *memory;    // rows and output of all slots
     uint32_t slots;
     gf_encoder_slot slot[MAX_EXTERNAL];
 };
@@ -75,10 +78,9 @@ static void encoder_free_cpu(gf_png_encoder *encoder) {
     for (uint32_t i = 0; encoder->scratch && i < encoder->threads; i++)
         gf_png_scratch_free(encoder->scratch[i]);
     free(encoder->scratch);
-    free(encoder->memory);
     encoder->pool = nullptr;
     encoder->scratch = nullptr;
-    encoder->memory = nullptr;
+    encoder->slots = 0;
 }
 
 void gf_png_encoder_free(gf_png_encoder *encoder) {
@@ -91,8 +93,20 @@ void gf_png_encoder_free(gf_png_encoder *encoder) {
     cudaFree(encoder->adler.data);
     cudaFree(encoder->external.data);
     cudaFreeHost(encoder->files.data);
+    cudaFreeHost(encoder->slot_memory.data);
     cudaFreeHost(encoder->host);
     free(encoder);
+}
+
+// Replace the memory of the slots.
+static gf_status encoder_set_slot_memory(gf_png_encoder *encoder, size_t size, gf_error *error) {
+    gf_device_memory *memory = &encoder->slot_memory;
+    cudaFreeHost(memory->data);
+    *memory = gf_device_memory{};
+    const gf_status status =
+        gf_cuda_check(cudaMallocHost(&memory->data, size), "pinned memory", error);
+    memory->size = status ? 0 : size;
+    return status;
 }
 
 gf_status gf_png_encoder_open(gf_cuda_devices *devices, gf_error *error) {
@@ -102,10 +116,12 @@ gf_status gf_png_encoder_open(gf_cuda_devices *devices, gf_error *error) {
     if (!encoder)
         return gf_fail_memory(error, NAME, sizeof *encoder, "the encoder");
     encoder->devices = devices;
-    const gf_status status = gf_cuda_check(cudaMallocHost(&encoder->host, sizeof *encoder->host),
-                                           "pinned memory", error);
+    gf_status status = gf_cuda_check(cudaMallocHost(&encoder->host, sizeof *encoder->host),
+                                     "pinned memory", error);
+    if (!status)
+        status = encoder_set_slot_memory(encoder, EXTERNAL_BYTES, error);
     if (status) {
-        free(encoder);
+        gf_png_encoder_free(encoder);
         return status;
     }
     encoder->host->input.any_matches = 0;
@@ -181,30 +197,32 @@ static size_t encoder_rows_bytes(const gf_png_strips *shape) {
     return gf_align(GF_PNG_PAD + static_cast<size_t>(shape->rows + 1) * shape->row_stride);
 }
 
-static gf_status encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, gf_error *error) {
+// Prepare the encoding of `strips` strips.
+static gf_status encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uint32_t strips,
+                                  gf_error *error) {
     const gf_png_strips *shape = &encoder->strips;
-    if (encoder->memory && encoder->threads == threads)
+    const uint32_t all = strips < threads ? strips : threads;
+    const uint32_t wanted = all < MAX_EXTERNAL ? all : MAX_EXTERNAL;
+    if (encoder->slots >= wanted && encoder->threads == threads)
         return GF_OK;
     encoder_free_cpu(encoder);
     encoder->threads = threads;
-    encoder->slots = threads < MAX_EXTERNAL ? threads : MAX_EXTERNAL;
     const size_t rows = encoder_rows_bytes(shape), out = gf_align(gf_png_strip_bound(shape));
     encoder->scratch = static_cast<gf_png_scratch **>(calloc(threads, sizeof *encoder->scratch));
     gf_status status = encoder->scratch ? gf_pool_open(threads, &encoder->pool, error)
                                         : gf_fail_memory(error, NAME, threads, "the encoder");
-    // Not pinned: that would wait for the kernels of other streams.
-    if (!status) {
-        encoder->memory = static_cast<unsigned char *>(calloc(encoder->slots, rows + out));
-        if (!encoder->memory)
-            status = gf_fail_memory(error, NAME, encoder->slots * (rows + out), "the encoder");
-    }
+    if (!status && encoder->slot_memory.size / (rows + out) < wanted)
+        status = encoder_set_slot_memory(encoder, wanted * (rows + out), error);
     if (status) {
         encoder_free_cpu(encoder);
         return status;
     }
+    const size_t slots = encoder->slot_memory.size / (rows + out);
+    encoder->slots = slots < MAX_EXTERNAL ? static_cast<uint32_t>(slots) : MAX_EXTERNAL;
+    memset(encoder->slot_memory.data, 0, encoder->slots * (rows + out)); // the padding of rows
     for (uint32_t i = 0; i < encoder->slots; i++) {
         encoder->slot[i].encoder = encoder;
-        encoder->slot[i].rows = encoder->memory + i * (rows + out);
+        encoder->slot[i].rows = encoder->slot_memory.data + i * (rows + out);
         encoder->slot[i].out = encoder->slot[i].rows + rows;
     }
     return GF_OK;
@@ -254,7 +272,7 @@ static gf_status encoder_run_external(gf_png_encoder *encoder, png_window *windo
                                       const gf_encoder_call *call, gf_error *error) {
     gf_encoder_host *host = encoder->host;
     const cudaStream_t stream = call->stream;
-    gf_status status = encoder_open_cpu(encoder, call->threads, error);
+    gf_status status = encoder_open_cpu(encoder, call->threads, strips, error);
     if (!status)
         status = gf_device_grow(&encoder->external, strips * gf_png_strip_bound(&encoder->strips),
                                 stream, error);
@@ -268,7 +286,7 @@ static gf_status encoder_run_external(gf_png_encoder *encoder, png_window *windo
                                             &encoder->slot[k], stream, error);
         // Also waits for the upload of the strips before, whose memory is used again.
         if (!status)
-            status = gf_cuda_check(cudaStreamSynchronize(stream), "download", error);
+            status = gf_cuda_wait(stream, "download", error);
         if (status)
             return status;
         gf_work work = {};
@@ -328,8 +346,7 @@ static gf_status encoder_finish_window(const gf_png_encoder *encoder, const png_
                                                window->strips * sizeof *host->state,
                                                cudaMemcpyDeviceToHost, stream),
                                "download", error);
-    return status ? status
-                  : gf_cuda_check(cudaStreamSynchronize(stream), "kernel execution", error);
+    return status ? status : gf_cuda_wait(stream, "kernel execution", error);
 }
 
 // Grow the memory of files to `size` bytes. Keep the first `used` bytes.
@@ -509,8 +526,7 @@ gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t coun
     const uint32_t max = static_cast<uint32_t>(most < PNG_MAX_STRIPS ? most : PNG_MAX_STRIPS);
     while (call.image < count && !status)
         status = encoder_run_window(encoder, &call, max, error);
-    const gf_status done = gf_cuda_check(cudaStreamSynchronize(call.stream), "kernel execution",
-                                         status ? nullptr : error);
+    const gf_status done = gf_cuda_wait(call.stream, "kernel execution", status ? nullptr : error);
     size_t at = 0; // in the encoder's memory, which holds the files one after another
     for (uint64_t i = 0; i < count && !status && !done; i++)
         if (!out[i].data) {

@@ -27,7 +27,7 @@
  * for the images of an engine. */
 #define MEMORY_SHARE 0.75
 #define ENCODER_BYTES (UINT64_C(640) << 20)
-#define MAX_ENGINE_BYTES (UINT64_C(16) << 30)
+#define MAX_ENGINE_BYTES (UINT64_C(4) << 30)
 
 /* State of an image. An image taken from a queue enters the state that follows. */
 typedef enum device_state {
