@@ -517,6 +517,7 @@ gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files
     work.run = decoder_retry;
     work.context = &call;
     work.count = static_cast<uint32_t>(call.retries);
+    gf_png_count_left(call.retries);
     if (!status && call.retries)
         gf_pool_run(call.decoder->pool, &work);
     decoder_end(&call);

@@ -88,6 +88,10 @@ bool gf_png_preserves(const unsigned char name[4]);
 /* Open a file in memory. name: for messages. */
 gf_status gf_png_memory_source(const void *file, size_t size, const char *name, gf_source **source,
                                gf_error *error);
+/* Count files that a device has left to the CPU, in this process. For tests: results do not show
+ * who has decoded a file. */
+void gf_png_count_left(uint64_t files);
+uint64_t gf_png_left(void);
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 

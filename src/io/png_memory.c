@@ -1,6 +1,7 @@
 /* PNG files in memory: the simple ones are scanned for a decoder on a device; all can be decoded
  * here. */
 #include <isa-l/crc.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "io/bytes.h"
@@ -166,4 +167,14 @@ gf_status gf_png_memory_source(const void *file, size_t size, const char *name, 
     if (status)
         gf_input_close(&input);
     return status;
+}
+
+static atomic_uint_fast64_t png_files_left;
+
+void gf_png_count_left(uint64_t files) {
+    atomic_fetch_add(&png_files_left, files);
+}
+
+uint64_t gf_png_left(void) {
+    return atomic_load(&png_files_left);
 }

@@ -1,5 +1,6 @@
 /* PNG in device memory: files have the bytes that the CPU writes. */
 #include "job.h"
+#include "png_both.h"
 
 #ifdef GF_WITH_CUDA
 #include <cuda_runtime_api.h>
@@ -74,10 +75,21 @@ static void fill(const test_image *image, content kind, test_random *random) {
 
 typedef enum output { ON_DEVICE, ON_HOST, OF_ENGINE, OUTPUT_COUNT } output;
 
+/* Check that libpng reads the image from a file. */
+static void check_reading(const png_bytes *file, const test_image *image) {
+    const size_t row = gf_row_bytes(&image->format);
+    outcome read = png_oracle(file, file->size, NULL);
+    assert_int_equal(read.error.status, GF_OK);
+    assert_true(gf_format_equal(&read.format, &image->format));
+    for (uint64_t y = 0; y < image->format.height; y++)
+        assert_memory_equal(read.pixels + y * row, image->rows.data + y * image->stride, row);
+    clear(&read);
+}
+
 /* Encode images of one format and compare their files with the CPU's. where: receives the files. */
-static void check_images(gf_engine *engine, gf_format format, uint64_t count, const content *kinds,
-                         output where, test_random *random) {
-    enum { MAX = 8, MARGIN = 100 };
+static void check_images(gf_engine *engine, gf_format format, uint64_t count,
+                         const content *contents, output where, test_random *random) {
+    enum { MAX = 8, AROUND = 100 };
     test_image images[MAX];
     gf_pixels in[MAX];
     gf_buffer out[MAX];
@@ -86,24 +98,24 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count, co
     const size_t shift = (size_t)test_below(random, 2) * gf_type_bytes(format.type);
     gf_error error = {0};
     assert_true(count <= MAX && bound);
-    got = malloc(bound + 2 * MARGIN);
+    got = malloc(bound + 2 * AROUND);
     assert_non_null(got);
     for (uint64_t i = 0; i < count; i++) {
         images[i] = test_image_new(format, padding);
-        fill(&images[i], kinds[i], random);
+        fill(&images[i], contents[i], random);
         must(cudaMalloc((void **)&from[i], images[i].size + shift));
         must(cudaMemcpy(from[i] + shift, images[i].memory, images[i].size, cudaMemcpyHostToDevice));
         in[i] = (gf_pixels){from[i] + shift + (images[i].rows.data - images[i].memory),
                             images[i].stride};
         to[i] = NULL;
-        memset(got, TEST_PAINT, bound + 2 * MARGIN);
+        memset(got, TEST_PAINT, bound + 2 * AROUND);
         if (where != ON_DEVICE)
-            to[i] = malloc(bound + 2 * MARGIN);
+            to[i] = malloc(bound + 2 * AROUND);
         else
-            must(cudaMalloc((void **)&to[i], bound + 2 * MARGIN));
+            must(cudaMalloc((void **)&to[i], bound + 2 * AROUND));
         assert_non_null(to[i]);
-        must(cudaMemcpy(to[i], got, bound + 2 * MARGIN, cudaMemcpyDefault));
-        out[i] = (gf_buffer){where == OF_ENGINE ? NULL : to[i] + MARGIN, bound};
+        must(cudaMemcpy(to[i], got, bound + 2 * AROUND, cudaMemcpyDefault));
+        out[i] = (gf_buffer){where == OF_ENGINE ? NULL : to[i] + AROUND, bound};
     }
     must(cudaDeviceSynchronize());
     if (gf_encode_png_device(engine, &format, count, in, out, NULL, &error))
@@ -112,10 +124,10 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count, co
         size_t size;
         unsigned char *want = test_png(&images[i], &size);
         if (where == OF_ENGINE && out[i].size <= bound)
-            memcpy(to[i] + MARGIN, out[i].data, out[i].size);
-        must(cudaMemcpy(got, to[i], bound + 2 * MARGIN, cudaMemcpyDefault));
+            memcpy(to[i] + AROUND, out[i].data, out[i].size);
+        must(cudaMemcpy(got, to[i], bound + 2 * AROUND, cudaMemcpyDefault));
         size_t k = 0;
-        while (k < size && k < out[i].size && got[MARGIN + k] == want[k])
+        while (k < size && k < out[i].size && got[AROUND + k] == want[k])
             k++;
         if (k < size || out[i].size != size)
             fail_msg(
@@ -123,9 +135,10 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count, co
                 "%zu, the first difference at %zu",
                 (unsigned long long)format.width, (unsigned long long)format.height,
                 format.channels, gf_type_name(format.type), (unsigned long long)i,
-                (unsigned long long)count, (int)kinds[i], out[i].size, size, k);
-        assert_true(test_painted(got, got + MARGIN));
-        assert_true(test_painted(got + MARGIN + size, got + bound + 2 * MARGIN));
+                (unsigned long long)count, (int)contents[i], out[i].size, size, k);
+        assert_true(test_painted(got, got + AROUND));
+        assert_true(test_painted(got + AROUND + size, got + bound + 2 * AROUND));
+        check_reading(&(png_bytes){want, size}, &images[i]);
         free(want);
         test_image_free(&images[i]);
         must(cudaFree(from[i]));
@@ -151,7 +164,7 @@ static void writes_the_bytes_of_the_cpu(void **state) {
     const uint64_t seed = test_environment("GF_TEST_SEED", 2025), rounds = test_rounds(300);
     for (uint64_t round = 0; round < rounds; round++) {
         test_random random = test_seeded(seed + round);
-        content kinds[8];
+        content contents[8];
         gf_format format = test_format(&random);
         const uint64_t count = test_below(&random, 4) ? 1 : 1 + test_below(&random, 8);
         if (format.type == GF_F32)
@@ -161,8 +174,8 @@ static void writes_the_bytes_of_the_cpu(void **state) {
             format.height = 1 + test_below(&random, 400);
         }
         for (size_t i = 0; i < 8; i++)
-            kinds[i] = (content)test_below(&random, CONTENT_COUNT);
-        check_images(engine, format, count, kinds, (output)test_below(&random, OUTPUT_COUNT),
+            contents[i] = (content)test_below(&random, CONTENT_COUNT);
+        check_images(engine, format, count, contents, (output)test_below(&random, OUTPUT_COUNT),
                      &random);
     }
     gf_engine_close(engine);
@@ -191,8 +204,8 @@ static void covers_all_edges(void **state) {
                 check_one(engine, formats[i], (content)kind, (output)(kind % OUTPUT_COUNT),
                           &random);
     /* Two images in three windows: the memory for files grows between them. */
-    const content kinds[] = {PHOTOGRAPH, MARGINS};
-    check_images(engine, (gf_format){170000, 1040, 2, GF_U8}, 2, kinds, OF_ENGINE, &random);
+    const content contents[] = {PHOTOGRAPH, MARGINS};
+    check_images(engine, (gf_format){170000, 1040, 2, GF_U8}, 2, contents, OF_ENGINE, &random);
     gf_engine_close(engine);
 }
 
