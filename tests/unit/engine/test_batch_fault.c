@@ -162,7 +162,7 @@ static void try_once(const scenario *w, const gf_settings *settings, const fault
     if (failed && any_noted())
         noted++;
     else if (failed && plan->status == GF_NO_BACKEND && strcmp(failed, "open") != 0)
-        fail_msg("%s: the failure is not reported", what);
+        fail_msg("%s: the failure of %s is not reported", what, failed);
 }
 
 static void try_calls(const scenario *w, gf_status status, const char *only, uint64_t step) {
