@@ -107,19 +107,18 @@ gf_status gf_batch_png_upload(gf_task *task, const gf_byte_buffer *buffer, gf_ba
                               bool *intact, gf_error *error) {
     const gf_png_scan *scan = &png->file.scan;
     const uint32_t parts = gf_png_scan_parts(scan);
+    unsigned char *data = png->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan);
     size_t *places = calloc(2 * (size_t)parts, sizeof *places);
     gf_status status = places ? png_hold(task, buffer->data, scan, error)
                               : gf_fail_memory(error, task->inputs.name, parts, "the file");
     *intact = false;
     png->places = places;
     png->file.places = places;
-    png->file.data = png->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan);
+    png->file.data = data;
     if (status || !gf_png_scan_copy(buffer->data, scan, buffer->data, places, places + parts))
         return status;
     *intact = true;
-    return png->device->upload(png->state,
-                               png->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan),
-                               buffer->data, gf_png_scan_bytes(scan), error);
+    return png->device->upload(png->state, data, buffer->data, gf_png_scan_bytes(scan), error);
 }
 
 /* ---- a group --------------------------------------------------------------------------------- */
@@ -182,7 +181,7 @@ static gf_status png_decode(png_group *group, gf_batch_png *const *list, const g
     return status;
 }
 
-/* Filter and encode. */
+/* Filter the images that the device decoded. */
 static gf_status png_filter(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
                             const png_group *group, void *stream, gf_error *error) {
     const gf_filter *filter = batch->filter;

@@ -94,6 +94,11 @@ static inline void fake_close_job(void *job) {
     free(job);
 }
 
+/* Members of gf_device_functions for jobs. */
+#define FAKE_JOBS                                                                                  \
+    .open = fake_open_job, .run = fake_run, .fetch = fake_fetch, .wait = fake_wait,                \
+    .release = fake_release, .close = fake_close_job, .wait_stream = fake_wait_stream
+
 static inline gf_status fake_wait_stream(void *state, void *stream, gf_error *error) {
     (void)state, (void)error;
     (*(int *)stream)++;

@@ -119,13 +119,7 @@ static gf_status png_encode(void *state, const gf_format *format, uint64_t count
     return GF_OK;
 }
 
-static const gf_device_functions png_device = {.open = fake_open_job,
-                                               .run = fake_run,
-                                               .fetch = fake_fetch,
-                                               .wait = fake_wait,
-                                               .release = fake_release,
-                                               .close = fake_close_job,
-                                               .wait_stream = fake_wait_stream,
+static const gf_device_functions png_device = {FAKE_JOBS,
                                                .encode_png = png_encode,
                                                .decode_uploaded = png_decode,
                                                .workspace = png_workspace,

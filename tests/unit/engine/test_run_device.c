@@ -30,14 +30,7 @@ static gf_status fake_decode_png(void *state, uint64_t count, const gf_buffer *f
     return GF_OK;
 }
 
-static const gf_device_functions fake_device = {.open = fake_open_job,
-                                                .run = fake_run,
-                                                .fetch = fake_fetch,
-                                                .wait = fake_wait,
-                                                .release = fake_release,
-                                                .close = fake_close_job,
-                                                .wait_stream = fake_wait_stream,
-                                                .encode_png = fake_encode_png,
+static const gf_device_functions fake_device = {FAKE_JOBS, .encode_png = fake_encode_png,
                                                 .decode_png = fake_decode_png};
 static const gf_backend fake_backend = {
     .name = "cuda", .open = fake_open, .close = fake_close, .device = &fake_device};
