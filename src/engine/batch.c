@@ -170,7 +170,7 @@ static bool files_wants_both(gf_file_batch *batch, const gf_task *task, gf_forec
                                      (double)(gf_row_bytes(in) + 1) * (double)in->height,
                                      gf_png_scan_parts(&scan), forecast);
     const bool forced = png && gf_device_decodes_always();
-    batch->has_parts = png && gf_png_scan_parts(&scan) > 1;
+    batch->parts = png ? gf_png_scan_parts(&scan) : 1;
     free(buffer.data);
     forecast->cuda = forecast->cuda || forced;
     return shared || forced;

@@ -35,7 +35,7 @@ typedef struct gf_file_batch {
     uint32_t at_once;          /* files read and written at the same time */
     uint32_t threads_per_file; /* threads per file; 1: no additional threads */
     bool with_cpu;             /* on devices: CPU threads run items of the same list, too */
-    bool has_parts;            /* with_cpu: PNG files are expected to have several streams */
+    uint32_t parts;            /* with_cpu: expected deflate streams of a PNG file */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* with lock: a field below or a queue of images changed */
@@ -125,7 +125,7 @@ typedef struct gf_batch_png {
     void *state;
     gf_device_file file; /* file.scan: set by the caller */
     size_t *places;      /* memory of file.places; the caller frees it */
-    bool decoded;        /* set by gf_batch_png_compute; false: only the CPU can decode it */
+    bool decoded;        /* set by gf_batch_png_decode; false: only the CPU can decode it */
     gf_buffer encoded;   /* output file, set by gf_batch_png_compute if there is an output image */
     uint64_t largest;    /* samples of the output with the maximum value, alpha excluded */
 } gf_batch_png;
@@ -146,7 +146,11 @@ uint64_t gf_batch_png_bytes(const gf_task *task);
  * task, and add the metadata after its pixels to the task. *intact: the CRCs are correct. */
 gf_status gf_batch_png_upload(gf_task *task, const gf_byte_buffer *buffer, gf_batch_png *png,
                               bool *intact, gf_error *error);
-/* Compute images in memory of one engine, with the format of one plan. stream: of the engine. */
+/* Decode files in memory of one engine, with the input format of a plan. stream: of the engine. */
+gf_status gf_batch_png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
+                              gf_batch_png *const *list, gf_batch_outcome *const *outcomes,
+                              void *stream, gf_error *error);
+/* Filter and encode the images that are decoded. */
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
                                size_t count, gf_batch_png *const *list,
                                gf_batch_outcome *const *outcomes, void *stream, gf_error *error);

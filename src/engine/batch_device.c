@@ -23,6 +23,8 @@
 #define MAX_PNG_ENGINES 8u
 /* Deflate streams that a device decodes together, if as many follow: each stream is slow. */
 #define GROUP_STREAMS 1024u
+/* Maximum streams that a device decodes at once, unless a group has more: they occupy it. */
+#define MAX_DECODING 3072u
 /* Device memory of all engines, as a share of the free memory; that of an encoder; and the maximum
  * for the images of an engine. */
 #define MEMORY_SHARE 0.75
@@ -110,11 +112,13 @@ typedef struct device_run {
     bool reads_png;          /* devices may decode PNG files */
     bool waits_for_memory;   /* a PNG file found no memory of an engine */
     bool few_left;           /* devices decode no other files of one stream */
-    bool has_parts;          /* the last file that was read has several streams */
+    uint32_t parts;          /* deflate streams of the last file that was read */
     uint32_t on_cpu;         /* items that run on the CPU */
     uint64_t engine_bytes;   /* maximum device memory for the images of an engine */
-    uint64_t wanted_bytes;   /* device memory for all images that are left */
+    uint64_t wanted_bytes;   /* device memory for a group, or for all images that are left */
     gf_format wanted_format; /* of one of them */
+    /* Deflate streams that each device decodes. */
+    uint64_t decoding[GF_MAX_DEVICES];
     device_driver drivers[GF_MAX_DEVICES * MAX_PNG_ENGINES];
     device_coder coders[GF_BATCH_MAX_THREADS];
 } device_run;
@@ -317,7 +321,7 @@ static bool device_few_left(device_run *run) {
     const gf_file_batch *batch = run->batch;
     const double cost = GF_PNG_DECODE_COST + GF_PNG_ENCODE_COST_FAST;
     const uint64_t files = batch->with_cpu ? device_left(run) : gf_batch_expected(batch);
-    if ((double)files * cost < GF_PNG_STREAM_COST * batch->threads && !run->has_parts &&
+    if ((double)files * cost < GF_PNG_STREAM_COST * batch->threads && run->parts == 1 &&
         !gf_device_decodes_always())
         run->few_left = true;
     return run->few_left;
@@ -372,7 +376,10 @@ static bool device_reserve(device_run *run, device_image *image) {
     if (!run->reads_png || (run->starting_devices == 0 && bytes > run->engine_bytes) ||
         (!image->has_parts && device_few_left(run)))
         return true;
-    run->wanted_bytes = bytes * (device_left(run) + 1);
+    /* A group, and the files that are being uploaded when it is closed. */
+    const uint64_t most = GROUP_STREAMS / run->parts + run->batch->at_once;
+    const uint64_t files = device_left(run) + 1;
+    run->wanted_bytes = bytes * (files < most ? files : most);
     run->wanted_format = image->task.plan->in;
     device_driver *driver = device_find_driver(run, &image->task.plan->in, bytes);
     if (!driver)
@@ -415,7 +422,7 @@ static void device_read(device_run *run, device_coder *coder, device_image *imag
     bool intact = false;
     const bool valid = gf_batch_png_read(&image->task, &coder->file, &png->file.scan);
     pthread_mutex_lock(&batch->lock);
-    run->has_parts = valid && gf_png_scan_parts(&png->file.scan) > 1;
+    run->parts = valid ? gf_png_scan_parts(&png->file.scan) : 1;
     pthread_mutex_unlock(&batch->lock);
     if (!valid || !driver) {
         device_refuse(run, image, valid);
@@ -470,7 +477,7 @@ static bool device_take_for_cpu(device_run *run, device_image **image, uint64_t 
     gf_file_batch *batch = run->batch;
     device_queue *large = &run->queues[IMAGE_LARGE], *opened = &run->queues[IMAGE_OPENED];
     device_queue *queue = large->first ? large : opened->first ? opened : NULL;
-    const bool fast = run->active_devices > 0 && run->has_parts;
+    const bool fast = run->active_devices > 0 && run->parts > 1;
     *image = NULL;
     if (fast && run->on_cpu >= (batch->threads + 1) / 2)
         return false;
@@ -568,8 +575,35 @@ static bool device_group_is_ready(const device_driver *driver) {
            (driver->closed || run->few_left || !more);
 }
 
+/* Return the number of streams that the device of a driver decodes. */
+static uint64_t *device_decoding(const device_driver *driver) {
+    device_run *run = driver->run;
+    return &run->decoding[driver->number % run->devices->count];
+}
+
+/* Wait until the device has room for the streams of a group. If it decoded all groups at once, they
+ * would end at the same time, and it would have no work while they are written. Called with the
+ * lock held. */
+static void device_begin_decoding(const device_driver *driver) {
+    const device_run *run = driver->run;
+    uint64_t *decoding = device_decoding(driver);
+    while (*decoding && *decoding + driver->streams > MAX_DECODING)
+        pthread_cond_wait(&run->batch->changed, &run->batch->lock);
+    *decoding += driver->streams;
+}
+
+static void device_end_decoding(const device_driver *driver) {
+    gf_file_batch *batch = driver->run->batch;
+    pthread_mutex_lock(&batch->lock);
+    *device_decoding(driver) -= driver->streams;
+    pthread_cond_broadcast(&batch->changed);
+    pthread_mutex_unlock(&batch->lock);
+}
+
 static gf_status device_compute_png(device_driver *driver, device_image *group, size_t count,
                                     gf_error *error) {
+    const gf_file_batch *batch = driver->run->batch;
+    const gf_plan *plan = group->task.plan;
     gf_batch_png **list = calloc(count, sizeof(gf_batch_png *));
     gf_batch_outcome **outcomes = calloc(count, sizeof(gf_batch_outcome *));
     gf_status status = list && outcomes ? GF_OK : GF_FAILED;
@@ -579,8 +613,11 @@ static gf_status device_compute_png(device_driver *driver, device_image *group, 
         outcomes[i] = &image->outcome;
     }
     if (!status)
-        status = gf_batch_png_compute(driver->run->batch, driver->engine, group->task.plan, count,
-                                      list, outcomes, driver->stream, error);
+        status = gf_batch_png_decode(batch, plan, count, list, outcomes, driver->stream, error);
+    device_end_decoding(driver);
+    if (!status)
+        status = gf_batch_png_compute(batch, driver->engine, plan, count, list, outcomes,
+                                      driver->stream, error);
     free(list);
     free(outcomes);
     return status;
@@ -627,6 +664,8 @@ static void device_run_png(device_driver *driver) {
     gf_error error = {0};
     gf_status status = GF_OK;
     driver->closed = true;
+    if (driver->group)
+        device_begin_decoding(driver);
     pthread_mutex_unlock(&batch->lock);
     if (driver->group)
         status = device_compute_png(driver, driver->group, driver->count, &error);
@@ -1024,7 +1063,7 @@ void gf_batch_run_on_devices(gf_file_batch *batch, const gf_batch_devices *devic
     }
     run->batch = batch;
     run->devices = devices;
-    run->has_parts = batch->has_parts;
+    run->parts = batch->parts ? batch->parts : 1;
     run->max_bytes = batch->options.engine.max_memory;
     run->starting_devices = run->active_devices = run->engines = devices->count;
     run->reads_png = gf_batch_is_auto(batch) || strcmp(batch->options.engine.backend, "cuda") == 0;

@@ -18,15 +18,14 @@
 /* gf_png_scan_file accepts metadata chunks up to this size. */
 #define MIN_MAX_CHUNK (UINT64_C(1) << 16)
 
-/* Images of one format that a device computes together. The arrays have `count` entries. */
+/* Decoded images of one format that a device filters and encodes together. The arrays have `count`
+ * entries. */
 typedef struct png_group {
     size_t count;
-    gf_device_file *files;
     gf_buffer *encoded;
-    gf_out_pixels *decoded, *out;
+    gf_out_pixels *out;
     gf_pixels *in, *rows;
     uint64_t *largest;
-    bool *valid;
     gf_result **results;
 } png_group;
 
@@ -123,65 +122,82 @@ gf_status gf_batch_png_upload(gf_task *task, const gf_byte_buffer *buffer, gf_ba
 
 /* ---- a group --------------------------------------------------------------------------------- */
 
+/* Add the time since *began, divided among the images, to a stage of each, and restart it. */
+static void png_add_time(gf_batch_outcome *const *outcomes, size_t count, gf_stage stage,
+                         double *began) {
+    const double now = gf_now(), each = (now - *began) / (double)count;
+    for (size_t i = 0; i < count; i++)
+        gf_busy_add(&outcomes[i]->report.busy[stage], (gf_busy){each, 1});
+    *began = now;
+}
+
+/* Decode all files. */
+static gf_status png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
+                            gf_batch_png *const *list, void *stream, gf_error *error) {
+    const gf_device_functions *device = list[0]->device;
+    const char *name = batch->filter->info.name;
+    gf_device_file *files = calloc(count, sizeof *files);
+    gf_out_pixels *images = calloc(count, sizeof *images);
+    bool *decoded = calloc(count, sizeof *decoded);
+    gf_status status = files && images && decoded
+                           ? GF_OK
+                           : gf_fail_memory(error, name, count * sizeof *files, "a group");
+    for (size_t i = 0; i < count && !status; i++) {
+        files[i] = list[i]->file;
+        images[i] = (gf_out_pixels){list[i]->memory, gf_align(gf_row_bytes(&plan->in))};
+    }
+    if (!status)
+        status =
+            device->decode_uploaded(list[0]->state, count, files, images, stream, decoded, error);
+    for (size_t i = 0; i < count && !status; i++)
+        list[i]->decoded = decoded[i];
+    free(files);
+    free(images);
+    free(decoded);
+    return status;
+}
+
+gf_status gf_batch_png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
+                              gf_batch_png *const *list, gf_batch_outcome *const *outcomes,
+                              void *stream, gf_error *error) {
+    double began = gf_now();
+    const gf_status status = png_decode(batch, plan, count, list, stream, error);
+    png_add_time(outcomes, count, GF_DECODING, &began);
+    return status;
+}
+
 static gf_status png_allocate(png_group *group, size_t count, const char *name, gf_error *error) {
-    *group = (png_group){.count = count,
-                         .files = calloc(count, sizeof *group->files),
-                         .encoded = calloc(count, sizeof *group->encoded),
-                         .decoded = calloc(count, sizeof *group->decoded),
+    *group = (png_group){.encoded = calloc(count, sizeof *group->encoded),
                          .out = calloc(count, sizeof *group->out),
                          .in = calloc(count, sizeof *group->in),
                          .rows = calloc(count, sizeof *group->rows),
                          .largest = calloc(count, sizeof *group->largest),
-                         .valid = calloc(count, sizeof *group->valid),
                          .results = calloc(count, sizeof(gf_result *))};
-    return group->files && group->encoded && group->decoded && group->out && group->in &&
-                   group->rows && group->largest && group->valid && group->results
+    return group->encoded && group->out && group->in && group->rows && group->largest &&
+                   group->results
                ? GF_OK
                : gf_fail_memory(error, name, count * sizeof *group, "a group");
 }
 
 static void png_free(png_group *group) {
-    free(group->files);
     free(group->encoded);
-    free(group->decoded);
     free(group->out);
     free(group->in);
     free(group->rows);
     free(group->largest);
-    free(group->valid);
     free(group->results);
 }
 
-/* Describe image k in the memory of a file. */
-static void png_place(png_group *group, size_t k, unsigned char *memory, const gf_plan *plan) {
+/* Add the image in the memory of a file. */
+static void png_add(png_group *group, unsigned char *memory, const gf_plan *plan) {
     const size_t in_bytes = png_in_bytes(plan), stride = gf_align(gf_row_bytes(&plan->out));
+    const size_t k = group->count++;
     group->in[k] = (gf_pixels){memory, gf_align(gf_row_bytes(&plan->in))};
     group->encoded[k] = (gf_buffer){memory, in_bytes};
     group->out[k] = (gf_out_pixels){memory + in_bytes, stride};
     group->rows[k] = (gf_pixels){memory + in_bytes, stride};
 }
 
-/* Decode all files. Keep the images that the device decoded. */
-static gf_status png_decode(png_group *group, gf_batch_png *const *list, const gf_plan *plan,
-                            void *stream, gf_error *error) {
-    const gf_device_functions *device = list[0]->device;
-    const size_t count = group->count;
-    for (size_t i = 0; i < count; i++) {
-        group->files[i] = list[i]->file;
-        group->decoded[i] = (gf_out_pixels){list[i]->memory, gf_align(gf_row_bytes(&plan->in))};
-    }
-    const gf_status status = device->decode_uploaded(list[0]->state, count, group->files,
-                                                     group->decoded, stream, group->valid, error);
-    group->count = 0;
-    for (size_t i = 0; i < count && !status; i++) {
-        list[i]->decoded = group->valid[i];
-        if (group->valid[i])
-            png_place(group, group->count++, list[i]->memory, plan);
-    }
-    return status;
-}
-
-/* Filter the images that the device decoded. */
 static gf_status png_filter(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
                             const png_group *group, void *stream, gf_error *error) {
     const gf_filter *filter = batch->filter;
@@ -216,24 +232,15 @@ static void png_report(const gf_engine *engine, const gf_plan *plan, gf_report *
     report->strips = 1;
 }
 
-/* Add the time since *began, divided among the images, to a stage of each, and restart it. */
-static void png_add_time(gf_batch_outcome *const *outcomes, size_t count, gf_stage stage,
-                         double *began) {
-    const double now = gf_now(), each = (now - *began) / (double)count;
-    for (size_t i = 0; i < count; i++)
-        gf_busy_add(&outcomes[i]->report.busy[stage], (gf_busy){each, 1});
-    *began = now;
-}
-
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
                                size_t count, gf_batch_png *const *list,
                                gf_batch_outcome *const *outcomes, void *stream, gf_error *error) {
     double began = gf_now();
     png_group group;
     gf_status status = png_allocate(&group, count, batch->filter->info.name, error);
-    if (!status)
-        status = png_decode(&group, list, plan, stream, error);
-    png_add_time(outcomes, count, GF_DECODING, &began);
+    for (size_t i = 0; i < count && !status; i++)
+        if (list[i]->decoded)
+            png_add(&group, list[i]->memory, plan);
     if (!status)
         status = png_filter(batch, engine, plan, &group, stream, error);
     png_add_time(outcomes, count, GF_COMPUTING, &began);
@@ -266,10 +273,9 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
     if (!status)
         status = gf_plan_new(batch->filter, batch->settings, format, &plan, error);
     if (!status)
-        status = png_decode(&group, list, plan, stream, error); /* fails: the stream is empty */
+        status = png_decode(batch, plan, 1, list, stream, error); /* fails: the stream is empty */
     if (!status) {
-        group.count = 1;
-        png_place(&group, 0, png->memory, plan);
+        png_add(&group, png->memory, plan);
         status = png_filter(batch, engine, plan, &group, stream, error);
     }
     if (!status)
