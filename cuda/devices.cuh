@@ -84,7 +84,8 @@ gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
 gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
                                 gf_error *error);
 
-// Wait for the work of a stream. what: for the message. A long wait leaves the core to other threads.
+// Wait for the work of a stream. what: for the message. A long wait leaves the core to other
+// threads.
 gf_status gf_cuda_wait(cudaStream_t stream, const char *what, gf_error *error);
 
 // Device memory that grows. The contents are lost.

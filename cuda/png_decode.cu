@@ -366,6 +366,9 @@ static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
     png_queue_unfilter(on_device(call->rows), call->images, call->groups, on_device(call->progress),
                        on_device(call->failed), stream);
     status = gf_launch_check(NAME, error);
+    // A download that waits in the queue for kernels would delay those of other streams.
+    if (!status)
+        status = gf_cuda_wait(stream, "kernel execution", error);
     if (!status)
         status = gf_cuda_check(cudaMemcpyAsync(call->ends, on_device(call->ends),
                                                call->streams * sizeof *call->ends,

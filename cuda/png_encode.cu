@@ -341,6 +341,8 @@ static gf_status encoder_finish_window(const gf_png_encoder *encoder, const png_
     gf_encoder_host *host = encoder->host;
     png_queue_write(*window, stream);
     gf_status status = gf_launch_check(NAME, error);
+    if (!status) // a download that waits in the queue would delay those of other streams
+        status = gf_cuda_wait(stream, "kernel execution", error);
     if (!status)
         status = gf_cuda_check(cudaMemcpyAsync(host->state, window->state,
                                                window->strips * sizeof *host->state,
