@@ -102,10 +102,13 @@ gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t str
 gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **stream,
                                 gf_error *error);
 uint64_t gf_cuda_free_memory(void *state);
-gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes, gf_error *error);
+gf_status gf_cuda_take_host(void *state, gf_buffer *host, gf_error *error);
+void gf_cuda_return_host(void *state, const gf_buffer *host);
+gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes,
+                         const gf_buffer *host, gf_error *error);
 typedef gf_status gf_take_bytes(void *context, const void *data, size_t size, gf_error *error);
-gf_status gf_cuda_download(void *state, const void *from, size_t bytes, gf_take_bytes *take,
-                           void *context, gf_error *error);
+gf_status gf_cuda_download(void *state, const void *from, size_t bytes, const gf_buffer *host,
+                           gf_take_bytes *take, void *context, gf_error *error);
 // NULL is allowed.
 struct gf_cuda_workspace;
 void gf_cuda_workspace_free(gf_cuda_workspace *workspace);

@@ -678,6 +678,8 @@ const gf_device_functions gf_cuda_jobs = {
     gf_cuda_decode_uploaded,
     gf_cuda_get_workspace,
     gf_cuda_free_memory,
+    gf_cuda_take_host,
+    gf_cuda_return_host,
     gf_cuda_upload,
     gf_cuda_download,
 };

@@ -117,11 +117,16 @@ typedef struct gf_device_functions {
     gf_status (*workspace)(void *state, size_t size, void **memory, void **stream, gf_error *error);
     /* Return the bytes of device memory that are free. */
     uint64_t (*free_memory)(void *state);
-    /* Upload bytes and wait. Several threads may call it at once, after `workspace`. */
-    gf_status (*upload)(void *state, void *to, const void *from, size_t bytes, gf_error *error);
-    /* Download bytes and pass them to `take` in pieces. Several threads may call it at once. */
-    gf_status (*download)(void *state, const void *from, size_t bytes, gf_take_bytes *take,
-                          void *context, gf_error *error);
+    /* Take host memory that devices copy quickly, and give it back. After `workspace`, several
+     * threads may call these functions and the next two at once. */
+    gf_status (*take_host)(void *state, gf_buffer *host, gf_error *error);
+    void (*return_host)(void *state, const gf_buffer *host);
+    /* Upload bytes through that host memory, and wait. from: host->data or other memory. */
+    gf_status (*upload)(void *state, void *to, const void *from, size_t bytes,
+                        const gf_buffer *host, gf_error *error);
+    /* Download bytes to that host memory, in pieces, and pass them to `take`. */
+    gf_status (*download)(void *state, const void *from, size_t bytes, const gf_buffer *host,
+                          gf_take_bytes *take, void *context, gf_error *error);
 } gf_device_functions;
 
 /* Functions of a backend. `state` belongs to an engine, `run` to one image. */

@@ -161,10 +161,11 @@ gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
  * this one. *forecast: without sharing. */
 static bool files_wants_both(gf_file_batch *batch, const gf_task *task, gf_forecast *forecast) {
     const gf_format *in = &task->plan->in;
+    const gf_buffer none = {NULL, 0};
     gf_byte_buffer buffer = {0};
     gf_png_scan scan;
     const bool png =
-        gf_batch_png_is_candidate(batch, task) && gf_batch_png_read(task, &buffer, &scan);
+        gf_batch_png_is_candidate(batch, task) && gf_batch_png_read(task, &none, &buffer, &scan);
     const bool shared =
         png && gf_auto_expect_shared(gf_batch_expected(batch),
                                      (double)(gf_row_bytes(in) + 1) * (double)in->height,

@@ -138,14 +138,16 @@ typedef struct gf_byte_buffer {
 
 /* Return whether a device may run an open item: PNG to PNG, or to measurements. */
 bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task);
-/* Read the file of a task. Return false if a device cannot decode it. */
-bool gf_batch_png_read(const gf_task *task, gf_byte_buffer *buffer, gf_png_scan *scan);
+/* Read the file of a task: to host if it is large enough, otherwise to a buffer. Return where it
+ * is; NULL if a device cannot decode it. */
+unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_byte_buffer *buffer,
+                                 gf_png_scan *scan);
 /* Return the device memory for an image, without its filtered rows. */
 uint64_t gf_batch_png_bytes(const gf_task *task);
-/* Upload the data of a file that was read to a buffer, which is overwritten. Close the file of the
- * task, and add the metadata after its pixels to the task. *intact: the CRCs are correct. */
-gf_status gf_batch_png_upload(gf_task *task, const gf_byte_buffer *buffer, gf_batch_png *png,
-                              bool *intact, gf_error *error);
+/* Upload the data of a file that was read, which is overwritten. Close the file of the task, and
+ * add the metadata after its pixels to the task. *intact: the CRCs are correct. */
+gf_status gf_batch_png_upload(gf_task *task, unsigned char *file, const gf_buffer *host,
+                              gf_batch_png *png, bool *intact, gf_error *error);
 /* Decode files in memory of one engine, with the input format of a plan. stream: of the engine. */
 gf_status gf_batch_png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
                               gf_batch_png *const *list, gf_batch_outcome *const *outcomes,

@@ -110,10 +110,10 @@ typedef struct device_run {
     uint32_t driver_count;
     bool no_more_engines;    /* open no additional engines */
     bool reads_png;          /* devices may decode PNG files */
-    bool waits_for_memory;   /* a PNG file found no memory of an engine */
     bool few_left;           /* devices decode no other files of one stream */
     uint32_t parts;          /* deflate streams of the last file that was read */
     uint32_t on_cpu;         /* items that run on the CPU */
+    uint64_t waiting_bytes;  /* of a PNG file that found no memory of an engine; 0: none */
     uint64_t engine_bytes;   /* maximum device memory for the images of an engine */
     uint64_t wanted_bytes;   /* device memory for a group, or for all images that are left */
     gf_format wanted_format; /* of one of them */
@@ -362,8 +362,8 @@ static device_driver *device_find_driver(device_run *run, const gf_format *forma
     const bool found = empty && empty->size >= bytes;
     if (!empty && other)
         news = other->closed = true;
-    news = news || (!found && !run->waits_for_memory);
-    run->waits_for_memory = run->waits_for_memory || !found;
+    news = news || (!found && !run->waiting_bytes);
+    run->waiting_bytes = found ? run->waiting_bytes : bytes;
     if (news)
         pthread_cond_broadcast(&run->batch->changed);
     return found ? empty : NULL;
@@ -420,15 +420,20 @@ static void device_read(device_run *run, device_coder *coder, device_image *imag
     device_driver *driver = image->driver;
     const double began = gf_now();
     bool intact = false;
-    const bool valid = gf_batch_png_read(&image->task, &coder->file, &png->file.scan);
+    gf_buffer host = {NULL, 0};
+    const bool has_host = driver && !png->device->take_host(png->state, &host, NULL);
+    unsigned char *file = gf_batch_png_read(&image->task, &host, &coder->file, &png->file.scan);
     pthread_mutex_lock(&batch->lock);
-    run->parts = valid ? gf_png_scan_parts(&png->file.scan) : 1;
+    run->parts = file ? gf_png_scan_parts(&png->file.scan) : 1;
     pthread_mutex_unlock(&batch->lock);
-    if (!valid || !driver) {
-        device_refuse(run, image, valid);
+    if (file && has_host)
+        outcome->status = gf_batch_png_upload(&image->task, file, &host, png, &intact, NULL);
+    if (has_host)
+        png->device->return_host(png->state, &host);
+    if (!file || !driver) {
+        device_refuse(run, image, file != NULL);
         return;
     }
-    outcome->status = gf_batch_png_upload(&image->task, &coder->file, png, &intact, NULL);
     outcome->report.in_bytes = png->file.scan.end;
     gf_busy_add(&outcome->report.busy[GF_DECODING], (gf_busy){gf_now() - began, 1});
     const bool uploaded = !outcome->status && intact;
@@ -689,7 +694,8 @@ static uint64_t device_wanted(const device_run *run) {
 static bool device_needs_memory(const device_driver *driver) {
     const device_run *run = driver->run;
     return device_is_open(driver) && driver->used == 0 && run->wanted_bytes &&
-           (driver->size == 0 || (run->waits_for_memory && driver->size < device_wanted(run)));
+           (driver->size == 0 || driver->size < run->waiting_bytes ||
+            (run->waiting_bytes && driver->size < device_wanted(run) / 2));
 }
 
 /* Allocate memory for the images of a driver. Called with the lock held. */
@@ -699,7 +705,7 @@ static void device_allocate(device_driver *driver) {
     const gf_format format = run->wanted_format;
     void *memory = NULL;
     driver->closed = true; /* no group may begin */
-    run->waits_for_memory = false;
+    run->waiting_bytes = 0;
     pthread_mutex_unlock(&run->batch->lock);
     gf_status status =
         driver->device->workspace(driver->state, (size_t)wanted, &memory, &driver->stream, NULL);

@@ -71,21 +71,24 @@ bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) 
             gf_sink_takes_encoded(batch->items[task->item].out, plan->out.type, &options));
 }
 
-bool gf_batch_png_read(const gf_task *task, gf_byte_buffer *buffer, gf_png_scan *scan) {
+unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_byte_buffer *buffer,
+                                 gf_png_scan *scan) {
     const size_t size = (size_t)png_file_bytes(task);
+    const bool fits = size <= host->size;
     gf_input input;
     size_t got = 0;
-    if (size > buffer->size) {
+    if (!fits && size > buffer->size) {
         free(buffer->data);
         buffer->data = malloc(size + size / 4);
         buffer->size = buffer->data ? size + size / 4 : 0;
     }
-    if (!buffer->data || gf_input_open(&input, task->inputs.paths[0], NULL))
-        return false;
-    const bool read = !gf_input_read(&input, buffer->data, size, &got, NULL) &&
-                      gf_png_scan_file(buffer->data, got, scan);
+    unsigned char *file = fits ? host->data : buffer->data;
+    if (!file || gf_input_open(&input, task->inputs.paths[0], NULL))
+        return NULL;
+    const bool read =
+        !gf_input_read(&input, file, size, &got, NULL) && gf_png_scan_file(file, got, scan);
     gf_input_close(&input);
-    return read && gf_format_equal(&scan->format, &task->plan->in);
+    return read && gf_format_equal(&scan->format, &task->plan->in) ? file : NULL;
 }
 
 /* Close the file of the task, and add the metadata after its pixels to the task. */
@@ -102,22 +105,22 @@ static gf_status png_hold(gf_task *task, const unsigned char *file, const gf_png
                : GF_OK;
 }
 
-gf_status gf_batch_png_upload(gf_task *task, const gf_byte_buffer *buffer, gf_batch_png *png,
-                              bool *intact, gf_error *error) {
+gf_status gf_batch_png_upload(gf_task *task, unsigned char *file, const gf_buffer *host,
+                              gf_batch_png *png, bool *intact, gf_error *error) {
     const gf_png_scan *scan = &png->file.scan;
     const uint32_t parts = gf_png_scan_parts(scan);
     unsigned char *data = png->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan);
     size_t *places = calloc(2 * (size_t)parts, sizeof *places);
-    gf_status status = places ? png_hold(task, buffer->data, scan, error)
+    gf_status status = places ? png_hold(task, file, scan, error)
                               : gf_fail_memory(error, task->inputs.name, parts, "the file");
     *intact = false;
     png->places = places;
     png->file.places = places;
     png->file.data = data;
-    if (status || !gf_png_scan_copy(buffer->data, scan, buffer->data, places, places + parts))
+    if (status || !gf_png_scan_copy(file, scan, file, places, places + parts))
         return status;
     *intact = true;
-    return png->device->upload(png->state, data, buffer->data, gf_png_scan_bytes(scan), error);
+    return png->device->upload(png->state, data, file, gf_png_scan_bytes(scan), host, error);
 }
 
 /* ---- a group --------------------------------------------------------------------------------- */
@@ -297,7 +300,14 @@ static gf_status png_take(void *context, const void *data, size_t size, gf_error
 gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error) {
     enum { TAIL = 12 }; /* the IEND chunk: the sink writes it, as the head */
     const gf_batch_png *png = context;
+    const gf_device_functions *device = png->device;
+    gf_buffer host;
+    gf_status status = device->take_host(png->state, &host, error);
+    if (status)
+        return status;
     sink->clipped = png->largest;
-    return png->device->download(png->state, (const unsigned char *)png->encoded.data + GF_PNG_HEAD,
-                                 png->encoded.size - GF_PNG_HEAD - TAIL, png_take, sink, error);
+    status = device->download(png->state, (const unsigned char *)png->encoded.data + GF_PNG_HEAD,
+                              png->encoded.size - GF_PNG_HEAD - TAIL, &host, png_take, sink, error);
+    device->return_host(png->state, &host);
+    return status;
 }

@@ -124,6 +124,8 @@ static const gf_device_functions png_device = {FAKE_JOBS,
                                                .decode_uploaded = png_decode,
                                                .workspace = png_workspace,
                                                .free_memory = fake_free_memory,
+                                               .take_host = fake_take_host,
+                                               .return_host = fake_return_host,
                                                .upload = fake_upload,
                                                .download = fake_download};
 
@@ -141,6 +143,7 @@ static int start(void **state) {
 static int stop(void **state) {
     gf_engine_stand_in(NULL);
     gf_device_decode_always(false);
+    assert_int_equal(taken_host, 0);
     free_workspaces();
     return remove_directory(state) || open_jobs;
 }
@@ -171,6 +174,7 @@ static gf_status run_case(const batch_case *c, gf_error *error) {
     works = c->works;
     rejects = c->rejects;
     const gf_status status = gf_run_batch(filter, settings, items, ITEMS, &options, error);
+    assert_int_equal(taken_host, 0);
     free_workspaces();
     gf_settings_free(settings);
     return status;
