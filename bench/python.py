@@ -5,15 +5,18 @@ cupyx.scipy.ndimage and cv2 (on the CPU) if they are installed. The peers run th
 equivalent: 7 weights along rows, as the default stages of smooth have.
 
 Then it encodes PNG files from GPU memory, and compares with Pillow, cv2 and torchvision on the CPU,
-which download the image first.
+which download the image first. Last, it decodes 256 files to GPU memory, and compares with Pillow in
+16 processes and torchvision in 16 threads.
 
 Each row shows the time of a call on the device as a share of that of a copy of the same bytes
 (copy time / call time; both queued together, in turns), and the host time of one call. Medians
 over the rounds.
 """
 
+import concurrent.futures
 import importlib
 import io
+import multiprocessing
 import statistics
 import sys
 import time
@@ -24,13 +27,14 @@ import torch
 import gpufilter
 
 CALLS = 100
+FILES, WORKERS = 256, 16
 WEIGHTS = (0.055, 0.109, 0.2, 0.2, 0.2, 0.145, 0.091)
 
 
-def image(shape, dtype):
+def image(shape, dtype, seed=1):
     """Return a slow wave with noise; f32 from 0 to 1."""
     count = int(np.prod(shape))
-    wave = np.arange(count) // 97 % 200 + np.random.default_rng(1).integers(0, 16, count)
+    wave = np.arange(count) // 97 % 200 + np.random.default_rng(seed).integers(0, 16, count)
     scale = {"uint8": 1, "uint16": 257, "float32": 1 / 255}[dtype]
     return torch.from_numpy((wave * scale).astype(dtype).reshape(shape)).cuda()
 
@@ -167,6 +171,18 @@ def measure_peers(rounds):
                       f"{'-':>9}")
 
 
+def median_ms(call, source, rounds):
+    """Return the median time of a call in ms, the copy to the GPU included, and the length of its result."""
+    seconds = []
+    for _ in range(rounds + 1):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        size = len(call(source))
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[1:]) * 1e3, size
+
+
 def measure_png(rounds):
     """Measure the encoding of an image in GPU memory to the bytes of a PNG file."""
     pil, cv2, torchvision = module("PIL.Image"), module("cv2"), module("torchvision.io")
@@ -192,16 +208,49 @@ def measure_png(rounds):
             ("cv2.imencode", cv2, opencv),
             ("torchvision encode_png, level 1", torchvision, vision),
         ]:
-            if not package:
-                continue
-            seconds = []
-            for _ in range(rounds + 1):
-                torch.cuda.synchronize()
-                start = time.perf_counter()
-                size = len(call(source))
-                seconds.append(time.perf_counter() - start)
-            middle = statistics.median(seconds[1:]) * 1e3
-            print(f"{name:34} {f'{height}x{width}x3 uint8':22} {middle:8.2f} {size:12}", flush=True)
+            if package:
+                middle, size = median_ms(call, source, rounds)
+                print(f"{name:34} {f'{height}x{width}x3 uint8':22} {middle:8.2f} {size:12}", flush=True)
+
+
+def pillow_decode(file):
+    """Decode a file; runs in a process of its own."""
+    return np.asarray(importlib.import_module("PIL.Image").open(io.BytesIO(file)))
+
+
+def measure_decoding(rounds):
+    """Measure the decoding of many files to GPU memory."""
+    pil, torchvision = module("PIL.Image"), module("torchvision.io")
+    images = [image((1080, 1920, 3), "uint8", seed) for seed in range(4)]
+    kinds = {"gpufilter": [gpufilter.encode_png(one) for one in images]}
+    if pil:
+        kinds["libpng, level 6"] = []
+        for one in images:
+            file = io.BytesIO()
+            pil.fromarray(one.cpu().numpy()).save(file, "png", compress_level=6)
+            kinds["libpng, level 6"].append(file.getvalue())
+    processes = multiprocessing.get_context("spawn").Pool(WORKERS)
+    threads = concurrent.futures.ThreadPoolExecutor(WORKERS)
+
+    def pillow(files):
+        return [torch.from_numpy(one.copy()).cuda() for one in processes.map(pillow_decode, files)]
+
+    def vision(files):
+        bytes_of = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in files]
+        return [one.cuda() for one in threads.map(torchvision.decode_png, bytes_of)]
+
+    print(f"\n{f'{FILES} files to GPU memory':34} {'by':22} {'ms':>8}")
+    for kind, some in kinds.items():
+        files = [some[i % len(some)] for i in range(FILES)]
+        for name, package, call in [
+            ("gpufilter.decode_png", True, gpufilter.decode_png),
+            (f"Pillow, {WORKERS} processes", pil, pillow),
+            (f"torchvision, {WORKERS} threads", torchvision, vision),
+        ]:
+            if package:
+                print(f"{name:34} {kind:22} {median_ms(call, files, rounds)[0]:8.1f}", flush=True)
+    processes.close()
+    processes.join()
 
 
 def main():
@@ -212,6 +261,8 @@ def main():
     measure_ours(rounds)
     measure_peers(rounds)
     measure_png(rounds)
+    measure_decoding(rounds)
 
 
-main()
+if __name__ == "__main__":
+    main()
