@@ -2,14 +2,16 @@
 //
 // A byte depends on the pixel to its left, on the row above, and for Paeth on both. Warps process
 // groups of 32 rows, a lane per row; lane k is k pixels behind the first one. It receives the row
-// above from its neighbour by a shuffle, and the first lane from the group above through memory.
-// Groups are numbered in the order of their start: each waits only for a running one.
+// above from its neighbour by a shuffle. The first lane receives it from the group above: from the
+// warp before through shared memory, from another thread block through the image. Groups are
+// numbered in the order of their start: each waits only for running ones.
 #include "png_decode.cuh"
 
 #define WARPS 4
-#define PUBLISH 4 // blocks of a row after which a group reports to another thread block
+#define PUBLISH 2 // blocks of a row after which a group reports to another thread block
 #define BLOCK 48  // bytes of a row that a lane loads at once: whole pixels, whole vectors
 #define WORDS (BLOCK / 4)
+#define RING 16 // blocks of a row on their way from a warp to the next one
 
 // A block of a row before it is shifted into place: words from an address that is a multiple of 16.
 struct unfilter_raw {
@@ -18,7 +20,7 @@ struct unfilter_raw {
 
 // Load the block at byte `at` of a row, and the other bytes of its vectors of 16 that overlap the
 // row. Few and wide accesses: each lane has its own cache line. readable: bytes from the start of
-// the row on. ABOVE: a row of the image, which another warp of this launch has written.
+// the row on. ABOVE: a row of the image, which this launch has written.
 template <bool ABOVE>
 GF_DEVICE unfilter_raw unfilter_load(const unsigned char *row, int32_t at, uint32_t row_bytes,
                                      int64_t readable) {
@@ -116,21 +118,24 @@ GF_DEVICE uint32_t unfilter_bytes(const uint32_t (&block)[WORDS], int k) {
                                         8 * (k % 4));
 }
 
-// The row of a lane. The neighbours that its filter does not use are zero.
+// The row of a lane. Bytes are held in pairs: those with even numbers of a word, and those with odd
+// ones. The neighbours that its filter does not use are zero.
 template <int BPP> struct unfilter_row {
-    int mask_left, mask_up, mask_upper_left; // 255: the filter uses this neighbour
+    static constexpr int WORDS_OF_PIXEL = BPP > 4 ? 2 : 1,
+                         PAIRS = BPP == 1 ? 1 : 2 * WORDS_OF_PIXEL;
+    uint32_t mask_left, mask_up, mask_upper_left; // GF_PNG_PAIR: the filter uses this neighbour
     bool average;
     bool any_average; // in the group
-    int left[BPP], upper_left[BPP];
-    uint32_t pixel[BPP > 4 ? 2 : 1]; // the last one
+    uint32_t left[PAIRS], upper_left[PAIRS];
+    uint32_t pixel[WORDS_OF_PIXEL]; // the last one
 };
 
 template <int BPP> GF_DEVICE void unfilter_start(unfilter_row<BPP> *row, uint32_t filter) {
     *row = {};
     const bool average = filter == GF_PNG_AVERAGE, paeth = filter == GF_PNG_PAETH;
-    row->mask_left = filter == GF_PNG_SUB || average || paeth ? 255 : 0;
-    row->mask_up = filter == GF_PNG_UP || average || paeth ? 255 : 0;
-    row->mask_upper_left = paeth ? 255 : 0;
+    row->mask_left = filter == GF_PNG_SUB || average || paeth ? GF_PNG_PAIR : 0;
+    row->mask_up = filter == GF_PNG_UP || average || paeth ? GF_PNG_PAIR : 0;
+    row->mask_upper_left = paeth ? GF_PNG_PAIR : 0;
     row->average = average;
     row->any_average = __any_sync(GF_WARP, average);
 }
@@ -139,7 +144,7 @@ template <int BPP> GF_DEVICE void unfilter_start(unfilter_row<BPP> *row, uint32_
 template <int BPP, int FIRST, int END>
 GF_DEVICE void unfilter_pixels(unfilter_row<BPP> *row, const uint32_t (&filtered)[WORDS],
                                const uint32_t (&above)[WORDS], uint32_t (&result)[WORDS]) {
-    constexpr int PARTS = BPP > 4 ? 2 : 1;
+    constexpr int PARTS = unfilter_row<BPP>::WORDS_OF_PIXEL, PAIRS = unfilter_row<BPP>::PAIRS;
 #pragma unroll
     for (int x = FIRST; x < END; x++) {
         uint32_t ups[PARTS];
@@ -147,58 +152,127 @@ GF_DEVICE void unfilter_pixels(unfilter_row<BPP> *row, const uint32_t (&filtered
         for (int i = 0; i < PARTS; i++) {
             ups[i] = __shfl_up_sync(GF_WARP, row->pixel[i], 1); // from the pixel before
             ups[i] = threadIdx.x % 32 ? ups[i] : unfilter_bytes(above, x * BPP + 4 * i);
+            row->pixel[i] = 0;
         }
 #pragma unroll
-        for (int k = 0; k < BPP; k++) {
-            const int byte = x * BPP + k, left = row->left[k];
-            const int up = static_cast<int>(ups[k / 4] >> 8 * (k % 4)) & row->mask_up;
+        for (int p = 0; p < PAIRS; p++) {
+            const int first = 4 * (p / 2) + p % 2; // byte of the pixel; the other one is first + 2
+            const uint32_t bytes = unfilter_bytes(filtered, x * BPP + 4 * (p / 2)) >> 8 * (p % 2);
+            const uint32_t left = row->left[p], up = ups[p / 2] >> 8 * (p % 2) & row->mask_up;
             // Without its other neighbours, this is the predictor of Sub, Up and None, too.
-            int predicted = gf_png_paeth_by_order(left, up, row->upper_left[k]);
+            uint32_t predicted = gf_png_paeth_pair(left, up, row->upper_left[p]);
             if (row->any_average)
-                predicted = row->average ? (left + up) >> 1 : predicted;
-            const int value =
-                (static_cast<int>(filtered[byte / 4] >> 8 * (byte % 4)) + predicted) & 255;
-            row->upper_left[k] = up & row->mask_upper_left;
-            row->left[k] = value & row->mask_left;
-            result[byte / 4] += static_cast<uint32_t>(value) << 8 * (byte % 4);
+                predicted = row->average ? (left + up) >> 1 & GF_PNG_PAIR : predicted;
+            const uint32_t value = ((bytes & GF_PNG_PAIR) + predicted) &
+                                   (first + 2 < BPP ? GF_PNG_PAIR : uint32_t{255});
+            row->upper_left[p] = up & row->mask_upper_left;
+            row->left[p] = value & row->mask_left;
+            row->pixel[p / 2] += value << 8 * (p % 2);
         }
 #pragma unroll
-        for (int i = 0; i < PARTS; i++)
-            row->pixel[i] = unfilter_bytes(result, x * BPP + 4 * i);
+        for (int i = 0; i < PARTS; i++) {
+            const int at = x * BPP + 4 * i, shift = 8 * (at % 4);
+            result[at / 4] |= row->pixel[i] << shift;
+            if (at % 4 + BPP - 4 * i > 4 && shift)
+                result[at / 4 + 1] |= row->pixel[i] >> (32 - shift);
+        }
     }
 }
 
-// The progress of a group: bytes of its last row that others may read. Groups of one thread block
-// report it in shared memory; it then suffices to order the accesses of this thread block.
-struct unfilter_progress {
-    volatile uint32_t *bytes;
-    bool local; // all readers are in the thread block of the writer
-};
-
-GF_DEVICE void unfilter_fence(bool local) {
-    if (local)
-        __threadfence_block();
+// Read or write a counter in global or shared memory. A lane that has read it may read all data
+// that was written before. A fence would also wait for the loads of the next block.
+template <bool GLOBAL> GF_DEVICE uint32_t unfilter_acquire(const uint32_t *counter) {
+    uint32_t value;
+    if (GLOBAL)
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                     : "=r"(value)
+                     : "l"(__cvta_generic_to_global(counter))
+                     : "memory");
     else
-        __threadfence();
+        asm volatile("ld.acquire.cta.shared.u32 %0, [%1];"
+                     : "=r"(value)
+                     : "l"(__cvta_generic_to_shared(counter))
+                     : "memory");
+    return value;
 }
 
-// Unfilter the rows of a group. own, before: the progress of it and of the group above.
+template <bool GLOBAL> GF_DEVICE void unfilter_release(uint32_t *counter, uint32_t value) {
+    if (GLOBAL)
+        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(counter)),
+                     "r"(value)
+                     : "memory");
+    else
+        asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"l"(__cvta_generic_to_shared(counter)),
+                     "r"(value)
+                     : "memory");
+}
+
+// Groups of a thread block, which are consecutive: the last row of each, for the next warp.
+struct unfilter_shared {
+    uint32_t ring[WARPS][RING * WORDS]; // block b of the last lane at b % RING
+    uint32_t done[WARPS];               // blocks that the warp has stored there
+};
+
+GF_DEVICE void unfilter_wait(const uint32_t *done, uint32_t blocks) {
+    while (unfilter_acquire<false>(done) < blocks)
+        __nanosleep(20);
+}
+
+// Read block b of the row above from the warp before. Its last lane is LAG bytes behind its first
+// one, and reaches the end of the block up to LATER blocks later. blocks: of a row.
 template <int BPP>
-GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, const unfilter_progress &own,
-                              const unfilter_progress &before, uint32_t *failed) {
+GF_DEVICE void unfilter_from_warp(uint32_t (&block)[WORDS], const unfilter_shared &shared,
+                                  uint32_t before, uint32_t b, uint32_t blocks) {
+    constexpr uint32_t LAG = 31 * BPP, LATER = (LAG + BLOCK - 1) / BLOCK;
+    unfilter_wait(&shared.done[before], min(b + LATER + 1, blocks));
+    uint32_t word[WORDS + 1];
+    const uint32_t first = (b * WORDS + LAG / 4) % (RING * WORDS);
+#pragma unroll
+    for (uint32_t i = 0; i <= WORDS; i++) {
+        const uint32_t at = first + i;
+        word[i] = shared.ring[before][at < RING * WORDS ? at : at - RING * WORDS];
+    }
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        block[i] = __funnelshift_r(word[i], word[i + 1], 8 * (LAG % 4));
+}
+
+// Pass block b of the last lane to the next warp, if it is read, and count it.
+GF_DEVICE void unfilter_to_warp(unfilter_shared *shared, uint32_t warp, uint32_t b, bool read,
+                                const uint32_t (&block)[WORDS]) {
+    if (read && b >= RING) // the next warp no longer reads the block before
+        unfilter_wait(&shared->done[warp + 1], b + 1 - RING);
+    if (threadIdx.x % 32 == 31) {
+        if (read) {
+#pragma unroll
+            for (int i = 0; i < WORDS; i++)
+                shared->ring[warp][b % RING * WORDS + i] = block[i];
+        }
+        unfilter_release<false>(&shared->done[warp], b + 1);
+    }
+}
+
+// Unfilter the rows of a group. progress: bytes of its last row that other thread blocks may read;
+// before it those of the group above.
+template <int BPP>
+GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_shared *shared,
+                              uint32_t *progress, uint32_t *failed) {
     constexpr int PIXELS = BLOCK / BPP;
-    const uint32_t lane = threadIdx.x % 32, y = group * PNG_GROUP + lane;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, y = group * PNG_GROUP + lane;
     const bool exists = y < image.height;
     const uint32_t number = exists ? y : image.height - 1;
     const unsigned char *from =
         image.filtered + number / image.part_rows * image.part_stride +
         number % image.part_rows * (static_cast<size_t>(image.row_bytes) + 1);
     const uint32_t filter = *from++;
+    const bool is_read = (group + 1) * PNG_GROUP < image.height; // by the next group
+    const bool to_warp = is_read && warp < WARPS - 1, to_memory = is_read && warp == WARPS - 1;
+    const bool from_warp = group > 0 && warp > 0;
     if (__any_sync(GF_WARP, filter >= GF_PNG_FILTERS)) {
         if (lane == 0) { // other groups must not wait
             *failed = 1;
-            __threadfence();
-            *own.bytes = image.row_bytes;
+            unfilter_release<true>(progress, image.row_bytes);
+            unfilter_release<false>(&shared->done[warp], UINT32_MAX);
         }
         return;
     }
@@ -208,7 +282,7 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, const unfil
     const uint32_t from_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) - lag) & 15;
     const uint32_t to_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(to) - lag) & 15;
     const uint32_t above_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(above)) & 15;
-    const bool waits = lane == 0 && group > 0;
+    const bool waits = lane == 0 && group > 0 && warp == 0;
     // A lane stores up to 15 bytes of a block with the next one.
     const uint32_t blocks = (image.row_bytes + 31 * BPP + 15 + BLOCK - 1) / BLOCK;
     unfilter_row<BPP> row;
@@ -218,24 +292,28 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, const unfil
     uint32_t known = 0, carry[4] = {};
     const auto receive = [&](int32_t at) { // the block of the row above
         const uint32_t needed = min(static_cast<uint32_t>(at + BLOCK), image.row_bytes);
-        if (known < needed) {
-            while ((known = *before.bytes) < needed)
+        while (known < needed) {
+            known = unfilter_acquire<true>(progress - 1);
+            if (known < needed)
                 __nanosleep(64);
-            unfilter_fence(before.local);
         }
         return unfilter_load<true>(above, at, image.row_bytes,
                                    static_cast<int64_t>(image.stride + image.row_bytes));
     };
     if (waits)
         next_above = receive(0);
-    __syncwarp(); // here and below: otherwise lane 0 stays apart from the others
+    __syncwarp(); // here and below: otherwise a lane stays apart from the others
     for (uint32_t b = 0; b < blocks; b++) {
         const int32_t first_at = static_cast<int32_t>(b * BLOCK), at = first_at - lag; // bytes
         uint32_t filtered[WORDS], up[WORDS], result[WORDS] = {};
         unfilter_shift(filtered, next, from_shift);
-        unfilter_shift(up, next_above, above_shift);
-        if (image.swap)
-            unfilter_swap(up);
+        if (from_warp) {
+            unfilter_from_warp<BPP>(up, *shared, warp - 1, b, blocks);
+        } else {
+            unfilter_shift(up, next_above, above_shift);
+            if (image.swap)
+                unfilter_swap(up);
+        }
         if (first_at < 31 * BPP) {
 #pragma unroll
             for (int i = 0; i < WORDS; i++) // zeros before the first pixel
@@ -248,21 +326,22 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, const unfil
             next_above = receive(first_at + BLOCK);
         __syncwarp();
         unfilter_pixels<BPP, PIXELS / 2, PIXELS>(&row, filtered, up, result);
+        unfilter_to_warp(shared, warp, b, to_warp, result);
+        __syncwarp();
         if (image.swap)
             unfilter_swap(result);
         if (exists)
             unfilter_store(to, at, image.row_bytes, result, carry);
-        if (own.local || b % PUBLISH == PUBLISH - 1) {
+        if (to_memory && b % PUBLISH == PUBLISH - 1) {
             const int32_t stored = at + BLOCK - static_cast<int32_t>(to_shift);
-            unfilter_fence(own.local);
             if (lane == 31 && stored > 0)
-                *own.bytes = min(static_cast<uint32_t>(stored), image.row_bytes);
+                unfilter_release<true>(progress,
+                                       min(static_cast<uint32_t>(stored), image.row_bytes));
         }
         __syncwarp();
     }
-    unfilter_fence(own.local);
-    if (lane == 31)
-        *own.bytes = image.row_bytes;
+    if (to_memory && lane == 31)
+        unfilter_release<true>(progress, image.row_bytes);
 }
 
 // Unfilter the rows of images.
@@ -271,13 +350,14 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, const unfil
 __global__ void __launch_bounds__(32 * WARPS)
     png_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
                  uint32_t *failed) {
-    __shared__ uint32_t ticket, local_progress[WARPS];
+    __shared__ uint32_t ticket;
+    __shared__ unfilter_shared shared;
     const uint32_t warp = threadIdx.x / 32;
     gf_wait_for_stream();
     if (threadIdx.x == 0)
         ticket = atomicAdd(progress + groups, WARPS);
     if (threadIdx.x < WARPS)
-        local_progress[threadIdx.x] = 0;
+        shared.done[threadIdx.x] = 0;
     __syncthreads();
     const uint32_t number = ticket + warp;
     if (number >= groups)
@@ -292,22 +372,18 @@ __global__ void __launch_bounds__(32 * WARPS)
     }
     const png_rows image = images[low];
     const uint32_t group = number - image.first_group;
-    const bool first = warp == 0, last = warp == WARPS - 1;
-    const unfilter_progress own = {last ? progress + number : local_progress + warp, !last};
-    const unfilter_progress before = {first ? progress + number - 1 : local_progress + warp - 1,
-                                      !first};
     if (image.bpp == 1)
-        unfilter_group<1>(image, group, own, before, failed + low);
+        unfilter_group<1>(image, group, &shared, progress + number, failed + low);
     else if (image.bpp == 2)
-        unfilter_group<2>(image, group, own, before, failed + low);
+        unfilter_group<2>(image, group, &shared, progress + number, failed + low);
     else if (image.bpp == 3)
-        unfilter_group<3>(image, group, own, before, failed + low);
+        unfilter_group<3>(image, group, &shared, progress + number, failed + low);
     else if (image.bpp == 4)
-        unfilter_group<4>(image, group, own, before, failed + low);
+        unfilter_group<4>(image, group, &shared, progress + number, failed + low);
     else if (image.bpp == 6)
-        unfilter_group<6>(image, group, own, before, failed + low);
+        unfilter_group<6>(image, group, &shared, progress + number, failed + low);
     else
-        unfilter_group<8>(image, group, own, before, failed + low);
+        unfilter_group<8>(image, group, &shared, progress + number, failed + low);
 }
 
 void png_queue_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,

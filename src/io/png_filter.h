@@ -27,12 +27,36 @@ GF_BOTH int gf_png_paeth(int left, int up, int upper_left) {
     return from_left <= from_up && from_left <= from_upper_left ? left : best;
 }
 
-/* The same by comparisons: upper_left is nearest only in the middle third between the other two. */
-GF_BOTH int gf_png_paeth_by_order(int left, int up, int upper_left) {
-    const int low = left < up ? left : up, high = left < up ? up : left;
-    const int middle = 3 * upper_left - up - left;
-    const int lower = high <= middle ? low : upper_left;
-    return middle <= low ? high : lower;
+/* Bytes 0 and 2 of a word: a pair of bytes, with room for 16 bits each. */
+#define GF_PNG_PAIR UINT32_C(0x00ff00ff)
+
+/* Return 0xffff for each half of a word whose highest bit is set, and 0 for the others. */
+GF_BOTH uint32_t gf_png_spread_signs(uint32_t word) {
+#ifdef __CUDA_ARCH__
+    uint32_t mask;
+    asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(mask) : "r"(word));
+    return mask;
+#else
+    return (word >> 15 & 0x00010001) * 0xffff;
+#endif
+}
+
+/* Return gf_png_paeth of each byte of three pairs. upper_left is nearest only in the middle third
+ * between the other two; `middle` is larger by `shift`, so that it is positive. */
+GF_BOTH uint32_t gf_png_paeth_pair(uint32_t left, uint32_t up, uint32_t upper_left) {
+    const uint32_t signs = 0x80008000, shift = 0x02000200;
+#ifdef __CUDA_ARCH__
+    const uint32_t low = __vminu2(left, up), high = __vmaxu2(left, up);
+#else
+    const uint32_t ordered = gf_png_spread_signs(up + signs - left);
+    const uint32_t low = (left & ordered) | (up & ~ordered);
+    const uint32_t high = (up & ordered) | (left & ~ordered);
+#endif
+    const uint32_t middle = 3 * upper_left + shift - up - left;
+    const uint32_t is_low = gf_png_spread_signs(low + (signs + shift) - middle);
+    const uint32_t is_high = gf_png_spread_signs(middle + (signs - shift) - high);
+    const uint32_t other = (low & is_high) | (upper_left & ~is_high);
+    return (high & is_low) | (other & ~is_low);
 }
 
 /* Bytes per strip of the encoder, if a row is not larger: few enough for the cache of a core, and
