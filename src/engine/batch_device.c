@@ -476,15 +476,15 @@ static bool device_wants_more(const device_run *run) {
 }
 
 /* Find an item that a coder's CPU engine should run from file to file: one that no device runs,
- * that waits for a device, or the next one. *image: NULL for the next one. A device that decodes
- * files quickly needs half of the coders to read and write. Called with the lock held. */
+ * that waits for a device, or the next one. *image: NULL for the next one. While devices run, half
+ * of the coders only read and write for them. Called with the lock held. */
 static bool device_take_for_cpu(device_run *run, device_image **image, uint64_t *item) {
     gf_file_batch *batch = run->batch;
     device_queue *large = &run->queues[IMAGE_LARGE], *opened = &run->queues[IMAGE_OPENED];
     device_queue *queue = large->first ? large : opened->first ? opened : NULL;
-    const bool fast = run->active_devices > 0 && run->parts > 1;
+    const bool devices_run = run->active_devices > 0 && run->starting_devices == 0;
     *image = NULL;
-    if (fast && run->on_cpu >= (batch->threads + 1) / 2)
+    if (devices_run && !run->few_left && run->on_cpu >= (batch->threads + 1) / 2)
         return false;
     if (!queue)
         return gf_batch_may_begin(batch) && gf_batch_begin(batch, item);
