@@ -3,7 +3,7 @@
 
 Two kinds of input: "own", written by gpufilter, and "foreign", written by libpng (through cv2 or Pillow). Each of 20
 photographs has many names (hard links). Backends alternate; the reported time is the median. The outputs of all backends
-are compared, byte for byte.
+are compared, byte for byte. The backend "vips" runs the same filter by vips under GNU parallel; its files differ.
 """
 import argparse
 import filecmp
@@ -13,6 +13,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+import e2e_work
 
 PHOTOS = 20
 
@@ -67,14 +69,27 @@ def link(args, files, kind, count):
     return directory
 
 
+def peer(directory, out):
+    """Return the command that filters the files named on its standard input by vips."""
+    mask = f"{directory}/mask.mat"
+    with open(mask, "w", encoding="ascii") as file:
+        file.write(f"{len(e2e_work.TAPS)} 1 {sum(e2e_work.TAPS)}\n{' '.join(map(str, e2e_work.TAPS))}\n")
+    os.makedirs(out)
+    return ["parallel", "-j", str(os.cpu_count()),
+            "VIPS_CONCURRENCY=1 " + " ".join(e2e_work.smooth("vips", "vips", None, "{}", f"{out}/{{/}}", mask))]
+
+
 def run(args, backend, source, out):
     """Run the batch. Return its time."""
     shutil.rmtree(out, ignore_errors=True)
-    command = [f"{args.build}/gpufilter", args.filter, "--backend", backend, "--quiet"] + args.options
+    if backend == "vips":
+        command = peer(args.directory, out)
+    else:
+        command = [f"{args.build}/gpufilter", args.filter, "--backend", backend, "--quiet"] + args.options + [
+            "--files-from", "-", "--out-dir", out]
     names = "\n".join(f"{source}/{name}" for name in sorted(os.listdir(source))) + "\n"
     start = time.perf_counter()
-    done = subprocess.run(command + ["--files-from", "-", "--out-dir", out], input=names, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(command, input=names, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     seconds = time.perf_counter() - start
     if done.returncode:
         sys.exit(f"{backend}: exit {done.returncode}: {done.stdout[-500:]}")
@@ -109,7 +124,7 @@ def main():
             print(f"  {backend:5} {median:7.3f} s  {args.count * width * height / median / 1e9:6.2f} GP/s   "
                   + " ".join(f"{t:.2f}" for t in times[backend]), flush=True)
         for i in range(min(args.count, PHOTOS)):
-            names = [f"{args.directory}/out-{backend}/{i:06d}.png" for backend in backends]
+            names = [f"{args.directory}/out-{backend}/{i:06d}.png" for backend in backends if backend != "vips"]
             for other in names[1:]:
                 if not filecmp.cmp(names[0], other, shallow=False):
                     sys.exit(f"{names[0]} and {other} differ")
