@@ -14,8 +14,8 @@ extern "C" {
 #define MAX_ROW_BYTES (GF_PNG_IDAT_MAX / 2)
 #define FRAME_BYTES 64  // more than what surrounds the deflate data of a strip
 #define MAX_EXTERNAL 64 // strips at once on the CPU
-// Pinned memory for them that is allocated at the start: later, that would wait for the kernels of
-// other streams. Copies of other memory would wait, too.
+// Pinned memory for them that is allocated at the start: to replace it waits for the kernels of all
+// streams. Copies of other memory would wait, too.
 #define EXTERNAL_BYTES (size_t{4} << 20)
 #define NAME "encode_png"
 

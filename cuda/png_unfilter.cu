@@ -210,7 +210,7 @@ template <bool GLOBAL> GF_DEVICE void unfilter_release(uint32_t *counter, uint32
 // Groups of a thread block, which are consecutive: the last row of each, for the next warp.
 struct unfilter_shared {
     uint32_t ring[WARPS][RING * WORDS]; // block b of the last lane at b % RING
-    uint32_t done[WARPS];               // blocks that the warp has stored there
+    uint32_t done[WARPS];               // blocks that the warp has finished
 };
 
 GF_DEVICE void unfilter_wait(const uint32_t *done, uint32_t blocks) {

@@ -156,8 +156,8 @@ gf_status gf_batch_png_decode(const gf_file_batch *batch, const gf_plan *plan, s
 gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
                                size_t count, gf_batch_png *const *list,
                                gf_batch_outcome *const *outcomes, void *stream, gf_error *error);
-/* Run one image of undefined contents: loads the kernels and allocates memory, which could later
- * wait for the kernels of other engines. png: its memory, device and state. */
+/* Run one image of undefined contents: loads the kernels, which could later wait for those of other
+ * engines, and allocates memory. png: its memory, device and state. */
 gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
                                const gf_format *format, gf_batch_png *png, void *stream,
                                gf_error *error);

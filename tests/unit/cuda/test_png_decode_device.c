@@ -176,7 +176,7 @@ static bool is_for_device(const gf_buffer *file) {
 }
 
 /* Decode files on the device and on the CPU, and free them. Files without a header are left out.
- * valid: all files are, and no other ones are left to the CPU than it alone can decode. */
+ * valid: all files are, and the device decodes all that it can. */
 static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool valid, uint64_t seed,
                         test_random *random, counts *total) {
     enum { MAX = 512, MARGIN = 64 };
