@@ -23,8 +23,10 @@
 #define MAX_PNG_ENGINES 8u
 /* Deflate streams that a device decodes together, if as many follow: each stream is slow. */
 #define GROUP_STREAMS 1024u
-/* Maximum streams that a device decodes at once, unless a group has more: they occupy it. */
-#define MAX_DECODING 3072u
+/* Maximum groups that a device decodes at once: the other half is encoded, written and read. And
+ * the maximum of their streams, unless a group has more: they occupy the device. */
+#define MAX_DECODING (MAX_PNG_ENGINES / 2)
+#define MAX_DECODING_STREAMS 3072u
 /* Device memory of all engines, as a share of the free memory; that of an encoder; and the maximum
  * for the images of an engine. */
 #define MEMORY_SHARE 0.75
@@ -96,6 +98,12 @@ typedef struct device_coder {
     pthread_t thread;
 } device_coder;
 
+/* Work that a device is decoding. */
+typedef struct device_load {
+    uint32_t groups;
+    uint64_t streams;
+} device_load;
+
 /* State of the batch. All variable fields are protected by the batch's lock. */
 typedef struct device_run {
     gf_file_batch *batch;
@@ -117,8 +125,7 @@ typedef struct device_run {
     uint64_t engine_bytes;   /* maximum device memory for the images of an engine */
     uint64_t wanted_bytes;   /* device memory for a group, or for all images that are left */
     gf_format wanted_format; /* of one of them */
-    /* Deflate streams that each device decodes. */
-    uint64_t decoding[GF_MAX_DEVICES];
+    device_load decoding[GF_MAX_DEVICES];
     device_driver drivers[GF_MAX_DEVICES * MAX_PNG_ENGINES];
     device_coder coders[GF_BATCH_MAX_THREADS];
 } device_run;
@@ -580,27 +587,30 @@ static bool device_group_is_ready(const device_driver *driver) {
            (driver->closed || run->few_left || !more);
 }
 
-/* Return the number of streams that the device of a driver decodes. */
-static uint64_t *device_decoding(const device_driver *driver) {
+static device_load *device_decoding(const device_driver *driver) {
     device_run *run = driver->run;
     return &run->decoding[driver->number % run->devices->count];
 }
 
-/* Wait until the device has room for the streams of a group. If it decoded all groups at once, they
- * would end at the same time, and it would have no work while they are written. Called with the
- * lock held. */
+/* Wait until the device has room for a group. If it decoded all groups at once, they would end at
+ * the same time: streams hold the shared memory that the encoder needs, and the device would have
+ * no work while files are written and read. Called with the lock held. */
 static void device_begin_decoding(const device_driver *driver) {
     const device_run *run = driver->run;
-    uint64_t *decoding = device_decoding(driver);
-    while (*decoding && *decoding + driver->streams > MAX_DECODING)
+    device_load *load = device_decoding(driver);
+    while (load->groups == MAX_DECODING ||
+           (load->groups && load->streams + driver->streams > MAX_DECODING_STREAMS))
         pthread_cond_wait(&run->batch->changed, &run->batch->lock);
-    *decoding += driver->streams;
+    load->groups++;
+    load->streams += driver->streams;
 }
 
 static void device_end_decoding(const device_driver *driver) {
     gf_file_batch *batch = driver->run->batch;
+    device_load *load = device_decoding(driver);
     pthread_mutex_lock(&batch->lock);
-    *device_decoding(driver) -= driver->streams;
+    load->groups--;
+    load->streams -= driver->streams;
     pthread_cond_broadcast(&batch->changed);
     pthread_mutex_unlock(&batch->lock);
 }
