@@ -19,6 +19,9 @@ static atomic_int decoded, encoded, groups;
 static atomic_int works; /* groups until the device fails; negative: never */
 static bool rejects;     /* the device decodes no file */
 
+/* Groups and images that are decoded, and the most so far. The first groups wait for others. */
+static struct { int groups, images, most_groups, most_images, wait_for; } decoding;
+
 static void free_workspaces(void) {
     for (int i = 0; i < ENGINES; i++)
         free(workspaces[i].memory);
@@ -76,6 +79,30 @@ static bool png_decode_one(const gf_device_file *file, const gf_out_pixels *out)
     return valid;
 }
 
+/* Count groups and images that are decoded. Return the most groups so far. */
+static int count_decoding(int more_groups, int more_images) {
+    pthread_mutex_lock(&lock);
+    decoding.groups += more_groups;
+    decoding.images += more_images;
+    if (decoding.groups > decoding.most_groups)
+        decoding.most_groups = decoding.groups;
+    if (decoding.images > decoding.most_images)
+        decoding.most_images = decoding.images;
+    const int most = decoding.most_groups;
+    pthread_mutex_unlock(&lock);
+    return most;
+}
+
+/* Wait until enough groups are decoded at once, and then for one too many. */
+static void wait_for_groups(void) {
+    enum { MAX_MS = 10000, LATER_MS = 300 };
+    const struct timespec one_ms = {.tv_nsec = 1000000};
+    for (int ms = 0; count_decoding(0, 0) < decoding.wait_for && ms < MAX_MS; ms++)
+        nanosleep(&one_ms, NULL);
+    for (int ms = 0; count_decoding(0, 0) <= decoding.wait_for && ms < LATER_MS; ms++)
+        nanosleep(&one_ms, NULL);
+}
+
 static gf_status png_decode(void *state, uint64_t count, const gf_device_file *files,
                             const gf_out_pixels *out, void *stream, bool *valid, gf_error *error) {
     (void)state, (void)stream;
@@ -87,10 +114,15 @@ static gf_status png_decode(void *state, uint64_t count, const gf_device_file *f
     if (works == 0)
         return gf_set_error(error, GF_NO_BACKEND, "cuda: the device failed; use --backend cpu");
     works -= works > 0;
+    const bool is_first = count_decoding(0, 0) < decoding.wait_for;
+    count_decoding(1, (int)count);
+    if (is_first)
+        wait_for_groups();
     for (uint64_t i = 0; i < count; i++) {
         valid[i] = png_decode_one(&files[i], &out[i]);
         decoded += valid[i];
     }
+    count_decoding(-1, -(int)count);
     return GF_OK;
 }
 
@@ -226,6 +258,41 @@ static void devices_match_single_runs(void **state) {
     }
 }
 
+/* Each format is a group. */
+static void decodes_few_groups_at_once(void **state) {
+    static const batch_case formats = {"smooth", "", "cuda", 4, false, -1, false};
+    (void)state;
+    decoding.most_groups = 0;
+    decoding.wait_for = 4;
+    check_case(&formats);
+    decoding.wait_for = 0;
+    assert_int_equal(decoding.most_groups, 4);
+}
+
+/* Groups are larger than a third of the limit. */
+static void decodes_few_streams_at_once(void **state) {
+    enum { FILES = 4500, LIMIT = 3072, GROUPS = 2 };
+    static gf_batch_item items[FILES];
+    const gf_batch_options options = {.engine = {.backend = "cuda", .threads = 4}};
+    const gf_filter *filter = gf_filter_find("hist");
+    gf_settings *settings = test_settings(filter, "");
+    gf_error error = {0};
+    (void)state;
+    for (int i = 0; i < FILES; i++)
+        items[i].in = in_paths[0];
+    works = -1;
+    rejects = false;
+    decoding.most_groups = decoding.most_images = decoded = 0;
+    decoding.wait_for = GROUPS;
+    if (gf_run_batch(filter, settings, items, FILES, &options, &error))
+        fail_msg("%s", error.message);
+    decoding.wait_for = 0;
+    assert_int_equal(decoded, FILES);
+    assert_in_range(decoding.most_images, LIMIT / 3 * GROUPS, LIMIT);
+    free_workspaces();
+    gf_settings_free(settings);
+}
+
 /* Under auto, each item is run once, by the device or by a CPU thread. */
 static void cpu_threads_share_the_list(void **state) {
     static const batch_case cases[] = {{"smooth", "", "auto", 1, false, -1, false},
@@ -320,9 +387,10 @@ static void gpus_match_single_runs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_match_single_runs), cmocka_unit_test(cpu_threads_share_the_list),
-        cmocka_unit_test(uploads_several_streams),   cmocka_unit_test(runs_rejected_files),
-        cmocka_unit_test(survives_the_device),       cmocka_unit_test(gpus_match_single_runs),
+        cmocka_unit_test(devices_match_single_runs),   cmocka_unit_test(decodes_few_groups_at_once),
+        cmocka_unit_test(decodes_few_streams_at_once), cmocka_unit_test(cpu_threads_share_the_list),
+        cmocka_unit_test(uploads_several_streams),     cmocka_unit_test(runs_rejected_files),
+        cmocka_unit_test(survives_the_device),         cmocka_unit_test(gpus_match_single_runs),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
