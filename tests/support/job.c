@@ -1,12 +1,5 @@
 #include "job.h"
 
-test_random test_seeded(uint64_t seed) {
-    test_random random = {seed * 2 + 1};
-    for (int i = 0; i < 8; i++)
-        test_next(&random);
-    return random;
-}
-
 bool test_job_new(test_job *job, const gf_filter *filter, const char *text, gf_format format,
                   test_random *random) {
     *job = (test_job){

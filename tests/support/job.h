@@ -13,9 +13,6 @@ typedef struct test_job {
     gf_pixels pixels[2];     /* of `in` */
 } test_job;
 
-/* Seed random numbers such that neighbouring seeds have unrelated sequences. */
-test_random test_seeded(uint64_t seed);
-
 /* Make a job with painted images. random: for padding between rows, or NULL for packed rows. Return
  * false if the case does not support the format. */
 bool test_job_new(test_job *job, const gf_filter *filter, const char *text, gf_format format,

@@ -17,6 +17,13 @@ uint64_t test_next(test_random *random) {
     return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+test_random test_seeded(uint64_t seed) {
+    test_random random = {seed * 2 + 1};
+    for (int i = 0; i < 8; i++)
+        test_next(&random);
+    return random;
+}
+
 uint64_t test_below(test_random *random, uint64_t n) {
     return (test_next(random) >> 16) % n;
 }

@@ -21,6 +21,8 @@ typedef struct test_random {
     uint64_t state;
 } test_random;
 
+/* Seed random numbers such that neighbouring seeds have unrelated sequences. */
+test_random test_seeded(uint64_t seed);
 uint64_t test_next(test_random *random);
 /* Return a uniform number in [0, n). */
 uint64_t test_below(test_random *random, uint64_t n);

@@ -170,7 +170,7 @@ static void results_equal_those_of_zlib(void **state) {
     (void)state;
     for (uint64_t round = 0; round < rounds; round++) {
         /* The streams do not depend on the SIMD levels of the machine. */
-        test_random random = {(seed + round) * UINT64_C(0x9e3779b97f4a7c15)};
+        test_random random = test_seeded(seed + round);
         const size_t n =
             1 + (size_t)test_below(&random, test_below(&random, 3) == 0 ? MAX_OUTPUT / 2 : 3000);
         bool valid;
