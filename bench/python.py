@@ -229,28 +229,23 @@ def measure_decoding(rounds):
             file = io.BytesIO()
             pil.fromarray(one.cpu().numpy()).save(file, "png", compress_level=6)
             kinds["libpng, level 6"].append(file.getvalue())
-    processes = multiprocessing.get_context("spawn").Pool(WORKERS)
-    threads = concurrent.futures.ThreadPoolExecutor(WORKERS)
-
-    def pillow(files):
-        return [torch.from_numpy(one.copy()).cuda() for one in processes.map(pillow_decode, files)]
-
-    def vision(files):
-        bytes_of = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in files]
-        return [one.cuda() for one in threads.map(torchvision.decode_png, bytes_of)]
-
     print(f"\n{f'{FILES} files to GPU memory':34} {'by':22} {'ms':>8}")
-    for kind, some in kinds.items():
-        files = [some[i % len(some)] for i in range(FILES)]
-        for name, package, call in [
-            ("gpufilter.decode_png", True, gpufilter.decode_png),
-            (f"Pillow, {WORKERS} processes", pil, pillow),
-            (f"torchvision, {WORKERS} threads", torchvision, vision),
-        ]:
-            if package:
-                print(f"{name:34} {kind:22} {median_ms(call, files, rounds)[0]:8.1f}", flush=True)
-    processes.close()
-    processes.join()
+
+    def measure(name, call):
+        for kind, some in kinds.items():
+            files = [some[i % len(some)] for i in range(FILES)]
+            print(f"{name:34} {kind:22} {median_ms(call, files, rounds)[0]:8.1f}", flush=True)
+
+    measure("gpufilter.decode_png", gpufilter.decode_png)  # before the processes, whose start takes all cores
+    if pil:
+        with multiprocessing.get_context("spawn").Pool(WORKERS) as processes:
+            measure(f"Pillow, {WORKERS} processes", lambda files: [
+                torch.from_numpy(one.copy()).cuda() for one in processes.map(pillow_decode, files)])
+    if torchvision:
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as threads:
+            measure(f"torchvision, {WORKERS} threads", lambda files: [
+                one.cuda() for one in threads.map(
+                    lambda file: torchvision.decode_png(torch.frombuffer(bytearray(file), dtype=torch.uint8)), files)])
 
 
 def main():
