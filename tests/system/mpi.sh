@@ -129,11 +129,16 @@ END
     cc -shared -fPIC -o no_thread.so no_thread.c -ldl 2>/dev/null
 }
 
+one_error() { # CODE LINE ARGUMENT...: three ranks print one such line; a failed check shows what they printed
+    local want=$1 line=$2 code
+    shift 2
+    mpi 3 "$@" 2>stderr
+    code=$?
+    echo "exit code $code" && cat stderr
+    [ $code -eq "$want" ] && [ "$(grep -c "$line" stderr)" = 1 ]
+}
 rejected() { # one rank prints the error once
-    mpi 3 smooth same/*.pgm -O none --name x.pgm 2>stderr
-    [ $? -eq 2 ] && [ "$(grep -c . stderr)" = 1 ] || return 1
-    mpi 3 smooth absent.png -O none --fail-fast 2>stderr
-    [ $? -eq 1 ] && [ "$(grep -c '^gpufilter: ' stderr)" = 1 ]
+    one_error 2 . smooth same/*.pgm -O none --name x.pgm && one_error 1 '^gpufilter: ' smooth absent.png -O none --fail-fast
 }
 
 # ---- progress --------------------------------------------------------------------------------------
