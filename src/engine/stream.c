@@ -35,9 +35,8 @@ typedef struct gf_stream {
     uint64_t released;     /* strips passed to the consumer */
     uint64_t announced;    /* strips whose memory the source knows; only the reader uses it */
     double decode_seconds; /* time of the reader */
-    double encode_seconds;
-    gf_status status; /* first failure of either side; stops both */
-    bool by_backend;  /* the backend caused it */
+    gf_status status;      /* first failure of either side; stops both */
+    bool by_backend;       /* the backend caused it */
     gf_error *error;
 } gf_stream;
 
@@ -176,10 +175,7 @@ static gf_status stream_take_strip(gf_stream *stream, uint64_t k, bool *by_backe
     *by_backend = status != GF_OK;
     if (status)
         return status;
-    const double start = gf_now();
-    status = stream->job->consumer->strip(stream->job->consumer, slot, error);
-    stream->encode_seconds += gf_now() - start;
-    return status;
+    return stream->job->consumer->strip(stream->job->consumer, slot, error);
 }
 
 /* Pass the merged state of the backend to the consumer, after the last strip. */
@@ -251,10 +247,10 @@ static gf_status stream_run_unthreaded(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-static void stream_report_codec(const gf_stream *stream) {
-    gf_report *report = stream->report;
-    gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(stream->source, stream->decode_seconds));
-    gf_busy_add(&report->busy[GF_ENCODING], (gf_busy){stream->encode_seconds, 1});
+/* The consumer reports the time of encoding. */
+static void stream_report_decoding(const gf_stream *stream) {
+    gf_busy_add(&stream->report->busy[GF_DECODING],
+                gf_source_busy(stream->source, stream->decode_seconds));
 }
 
 /* Return the point that the consumer reached. */
@@ -330,7 +326,7 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *
         report->strips = strips_before + stream.released;
     /* A threaded source reports its complete time only after it has finished. */
     if (!status || (stream.by_backend && !source->threads))
-        stream_report_codec(&stream);
+        stream_report_decoding(&stream);
     if (!status)
         job->backend->busy(stream.run, report->busy);
     if (job->consumer->end)
