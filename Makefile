@@ -29,7 +29,7 @@ SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize
 CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno -fPIC -fvisibility=hidden \
   -pthread -D_POSIX_C_SOURCE=200809L $(SAN_FLAGS) $(CFLAGS)
 INCLUDES := -Isrc -Ifilters
-LIBS := -lpng -lz -lisal -lm -pthread
+LIBS := -lpng -ljpeg -lz -lisal -lm -pthread
 
 # ---- detection of tools and libraries -------------------------------------------------------------
 

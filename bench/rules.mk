@@ -61,4 +61,7 @@ bench-e2e: all $(BUILD)/draw $(BUILD)/codec $(BUILD)/timed ## Time the program f
 bench-decode: $(BUILD)/bench-decode ## Time the decoding of PNGs with one and with several threads; compare with libpng (BENCH="FILE.png...")
 	@$(BUILD)/bench-decode $(BENCH)
 
-.PHONY: bench bench-decode bench-cuda bench-device bench-png-device bench-e2e
+.PHONY: bench bench-decode bench-cuda bench-device bench-png-device bench-e2e bench-formats
+
+bench-formats: all $(BUILD)/draw $(BUILD)/timed ## Time JPEG, file to file; compare with vips (BENCH="--rounds 5 jpeg-png")
+	@python3 -B bench/formats.py --build $(BUILD) $(BENCH)

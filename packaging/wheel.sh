@@ -37,7 +37,7 @@ strip --strip-unneeded -o "$library" "$build/libgpufilter.so"
 strip --strip-unneeded -o "$project/gpufilter/gpufilter" "$build/gpufilter-shared"
 chmod 755 "$library" "$project/gpufilter/gpufilter"
 # auditwheel bundles these libraries; their licences require the text.
-for name in libpng libisal; do
+for name in libpng libjpeg libisal; do
     text=/usr/share/doc/$name-dev/copyright
     if [ -r "$text" ]; then
         install -m 644 "$text" "$project/LICENSE.$name"

@@ -314,6 +314,7 @@ typedef struct gf_engine_options {
 #define GF_DEFAULT_MAX_PIXELS (UINT64_C(1) << 33)
 #define GF_DEFAULT_MAX_CHUNK (UINT64_C(16) << 20)
 #define GF_DEFAULT_MAX_SECONDS UINT32_C(60)
+#define GF_DEFAULT_QUALITY UINT32_C(95)
 
 /* Return NULL-terminated names for gf_engine_options.backend, "auto" first. "cuda" is always
  * listed: if CUDA is not built in, opening the engine reports the reason. */
@@ -356,9 +357,15 @@ typedef struct gf_busy {
 
 /* Bits for input metadata that the output lacks although `strip` was not set. */
 typedef enum gf_dropped {
-    GF_DROPPED_ICC = 1,        /* colour profile: colours look different without it */
-    GF_DROPPED_EXIF = 2,       /* camera settings, time, location */
-    GF_DROPPED_ORIENTATION = 4 /* EXIF orientation: the picture must be rotated or mirrored */
+    GF_DROPPED_ICC = 1,         /* colour profile: colours look different without it */
+    GF_DROPPED_EXIF = 2,        /* camera settings, time, location */
+    GF_DROPPED_ORIENTATION = 4, /* EXIF orientation: the picture must be rotated or mirrored */
+    GF_DROPPED_XMP = 8,
+    GF_DROPPED_IPTC = 16,       /* IPTC and other Photoshop resources */
+    GF_DROPPED_RESOLUTION = 32, /* pixels per inch or per centimetre */
+    GF_DROPPED_TEXT = 64,       /* texts and comments */
+    GF_DROPPED_COLOUR = 128,    /* other colour data: gamma, chromaticities, light levels */
+    GF_DROPPED_OTHER = 256
 } gf_dropped;
 
 /* Statistics of a job: backend, device, sizes and busy times. After a failure, the fields cover the
@@ -382,7 +389,7 @@ typedef struct gf_report {
     bool counts_clipped;             /* `clipped` is valid */
     double brightness;               /* factor applied to a flat area, such as 1.452; 0: none */
     char advice[64];                 /* option that avoids this clipping; empty: none */
-    uint32_t dropped;                /* bits of gf_dropped: JPEG metadata that was not copied */
+    uint32_t dropped;                /* bits of gf_dropped: metadata that was not copied */
     uint64_t rows_per_strip, strips; /* rows per strip, and number of strips */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t processes;   /* number of processes that shared the work; 0 for a single process */
@@ -439,16 +446,17 @@ typedef struct gf_file_options {
                               * nothing. For gf_run_file only; else GF_USAGE */
     bool strip;              /* omit the input's metadata */
     const char *compression; /* PNG compression: one of gf_compressions(); NULL: the first */
+    uint32_t quality;        /* JPEG quality, 1 to 100; 0: GF_DEFAULT_QUALITY */
     uint64_t max_pixels;     /* maximum pixels per image; 0: GF_DEFAULT_MAX_PIXELS */
     /* Maximum bytes for each file whose format must be held in memory as a whole, in addition to
      * the engine's memory; 0: GF_DEFAULT_MAX_MEMORY. */
     uint64_t max_memory;
     uint64_t max_chunk;   /* maximum bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
-    uint32_t max_seconds; /* maximum seconds of CPU time to decode a JPEG, BMP, TGA, PSD, GIF or
-                           * HDR; 0: GF_DEFAULT_MAX_SECONDS */
-    bool no_sandbox;      /* decode these formats in this process, for trusted files only. By
-                           * default a sandboxed child process decodes them */
-    const gf_raw *raw;    /* layout of headerless input files; NULL: inputs have headers */
+    uint32_t max_seconds; /* maximum seconds of CPU time to decode a progressive JPEG, BMP, TGA,
+                           * PSD, GIF or HDR; 0: GF_DEFAULT_MAX_SECONDS */
+    bool no_sandbox;   /* decode BMP, TGA, PSD, GIF and HDR in this process, for trusted files only.
+                        * By   default a sandboxed child process decodes them */
+    const gf_raw *raw; /* layout of headerless input files; NULL: inputs have headers */
     /* Called after all outputs are written and before any of them is renamed to its final name. If
      * it fails, no output appears. Only the name of the image file changes afterwards: its bytes
      * and modification time do not. The caller of gf_run_file owns the result, not this callback.
@@ -718,7 +726,10 @@ typedef struct gf_file_info {
     gf_format format;   /* format that filters receive */
     char kind[8];       /* file format: "png", "pgm", "jpg", "raw", ... */
     char stored[96];    /* encoding in the file: "8-bit palette, interlaced" */
-    char metadata[256]; /* names of the metadata chunks before the pixels, separated by spaces */
+    char metadata[256]; /* names of the metadata before the pixels, separated by spaces: PNG chunks,
+                         * or "ICC", "EXIF", "XMP", "IPTC", "resolution", "comment" */
+    uint32_t orientation;              /* EXIF orientation, 1 to 8; 0: none */
+    double resolution_x, resolution_y; /* pixels per inch; 0: unknown */
 } gf_file_info;
 
 /* Read the header of an image file. "-" is standard input. Only the limits (max_pixels, max_memory,

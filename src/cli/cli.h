@@ -50,7 +50,7 @@ typedef struct gf_cli_line {
     gf_cli_options options;
 } gf_cli_line;
 
-#define GF_CLI_MAX_COMMON 46
+#define GF_CLI_MAX_COMMON 64
 #define GF_CLI_MAX_PARAMS (GF_CLI_MAX_COMMON + 64) /* plus parameters of one filter or command */
 
 /* Fill in the shared options that a filter accepts (info NULL: all shared options). Return their

@@ -18,7 +18,19 @@ static void print_file_text(const char *path, const gf_file_info *info) {
         putchar(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     printf(", %s (%s), ", format, info->stored);
     gf_cli_print_bytes(stdout, gf_cli_row_bytes(&info->format) * info->format.height);
-    printf(" of pixels%s%s\n", info->metadata[0] ? ", metadata: " : "", info->metadata);
+    fputs(" of pixels", stdout);
+    if (info->resolution_x > 0)
+        printf(", %.6gx%.6g pixels per inch", info->resolution_x, info->resolution_y);
+    if (info->orientation)
+        printf(", orientation %" PRIu32, info->orientation);
+    printf("%s%s\n", info->metadata[0] ? ", metadata: " : "", info->metadata);
+}
+
+static void print_resolution(const gf_file_info *info) {
+    char x[40], y[40];
+    gf_value_format(&(gf_value){.type = GF_VALUE_DOUBLE, .real = info->resolution_x}, x, sizeof x);
+    gf_value_format(&(gf_value){.type = GF_VALUE_DOUBLE, .real = info->resolution_y}, y, sizeof y);
+    printf(", \"pixels_per_inch\": [%s, %s]", x, y);
 }
 
 static void print_file_json(const char *path, const gf_file_info *info) {
@@ -37,7 +49,12 @@ static void print_file_json(const char *path, const gf_file_info *info) {
         name += length + strspn(name + length, " ");
         printf("%s", *name ? ", " : "");
     }
-    printf("]}\n");
+    putchar(']');
+    if (info->orientation)
+        gf_json_count(stdout, "orientation", info->orientation);
+    if (info->resolution_x > 0)
+        print_resolution(info);
+    printf("}\n");
 }
 
 static gf_status run_info(const gf_cli_line *line, gf_error *error) {
@@ -77,9 +94,10 @@ const gf_command gf_info_command = {
              .operands = "FILE...",
              .details =
                  "Prints one line per file: file format, size, channels and sample type after\n"
-                 "decoding, the stored sample format, and the names of the metadata chunks before\n"
-                 "the pixels. Most formats are read only up to the first pixel. A file that\n"
-                 "cannot be read does not stop the others; the exit status is then 1.\n",
+                 "decoding, the stored sample format, resolution, EXIF orientation, and the names\n"
+                 "of the metadata before the pixels. Most formats are read only up to the first\n"
+                 "pixel. A file that cannot be read does not stop the others; the exit status is\n"
+                 "then 1.\n",
              .examples = "gpufilter info *.png\n"
                          "gpufilter info --json - <scan.png\n",
              .inputs = 1,

@@ -13,14 +13,13 @@
 
 const gf_help_format gf_help_formats[] = {
     {"PNG", "png", true, true,
-     "All colour types and depths, interlaced or not; 16-bit samples stay 16-bit. Metadata is copied "
-     "from PNG to PNG."},
+     "All colour types and depths, interlaced or not; 16-bit samples stay 16-bit."},
     {"PGM", "pgm pnm", true, true, "Grey, 8 or 16 bits; reads text and binary, writes binary."},
     {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; reads text and binary, writes binary."},
     {"PBM", "pbm", false, false, "Not supported; convert it with pbmtopgm."},
     {"PAM", "pam", true, true, "1 to 4 channels, 8 or 16 bits."},
     {"PFM", "pfm", true, true, "Grey or RGB, binary32."},
-    {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; lossy."},
+    {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; baseline and progressive; lossy."},
     {"BMP", "bmp", true, true, "8 bits."},
     {"TGA", "tga", true, true, "8 bits; recognised by its extension, because it has no signature."},
     {"PSD", "psd", true, false, "RGB; the merged image of all layers."},

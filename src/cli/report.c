@@ -390,7 +390,10 @@ void gf_cli_report_bytes(uint64_t in, uint64_t out) {
 }
 
 void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
-    static const char *const names[] = {"ICC profile", "EXIF data", "orientation"};
+    static const char *const names[] = {
+        "ICC profile",   "EXIF data",  "orientation", "XMP data",
+        "IPTC data",     "resolution", "text",        "gamma or other colour data",
+        "other metadata"};
     const char *gap = ": ";
     if (!dropped)
         return;
@@ -405,7 +408,8 @@ void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
         fprintf(stderr, "%s%s", gap, names[i]);
         gap = ", ";
     }
-    fputs(" dropped: JPEG metadata is not copied; --strip suppresses this warning\n", stderr);
+    fputs(" dropped: the output format does not store this; --strip suppresses this warning\n",
+          stderr);
 }
 
 void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report) {

@@ -271,8 +271,6 @@ static void device_decode(device_run *run, device_image *image) {
     if (!outcome->status)
         outcome->status = gf_task_check_metadata(task, &outcome->error);
     report->in_bytes = task->inputs.source->bytes;
-    if (out->width && !run->batch->options.files.strip)
-        report->dropped = task->inputs.source->dropped;
     device_move(run, image, outcome->status ? IMAGE_FINISHED : IMAGE_WAITING);
 }
 
@@ -762,7 +760,6 @@ static void device_share_report(gf_report *report, const gf_report *together, si
     own.busy[GF_DECODING] = report->busy[GF_DECODING];
     own.busy[GF_ENCODING] = (gf_busy){0};
     own.in_bytes = report->in_bytes;
-    own.dropped = report->dropped;
     own.start_seconds /= (double)count;
     *report = own;
 }

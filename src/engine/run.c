@@ -65,6 +65,9 @@ static void run_report_outputs(gf_task *task) {
         return;
     task->report->counts_clipped = task->sink->counts_clipped;
     task->report->clipped = task->sink->clipped;
+    if (task->with_metadata)
+        task->report->dropped = task->inputs.source->dropped | task->sink->dropped |
+                                gf_metadata_lost(&task->inputs.source->metadata, task->sink->form);
 }
 
 void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
@@ -115,8 +118,6 @@ static gf_status run_complete(gf_task *task, const gf_file_options *options, gf_
         gf_result_free(made);
         return status;
     }
-    if (task->sink && !options->strip)
-        task->report->dropped = task->inputs.source->dropped;
     return run_publish(task, options, made, result, error);
 }
 

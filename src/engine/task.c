@@ -53,9 +53,9 @@ gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
     if (!metadata || !metadata->damaged[0])
         return GF_OK;
     return gf_fail(error, GF_FAILED,
-                   "%s: the %s chunk is damaged; get an intact copy, or omit metadata with "
+                   "%s: the %.*s chunk is damaged; get an intact copy, or omit metadata with "
                    "--strip",
-                   task->inputs.name, metadata->damaged);
+                   task->inputs.name, (int)strcspn(metadata->damaged, " "), metadata->damaged);
 }
 
 gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const char *const *paths,

@@ -43,7 +43,7 @@ static const struct source_kind {
 } source_kinds[] = {
     {"png", "\x89PNG\r\n\x1a\n", NULL, gf_png_source_open},
     {NULL, NULL, is_pnm, gf_pnm_source_open},
-    {"jpg", "\xff\xd8\xff", NULL, gf_stb_source_open},
+    {"jpg", "\xff\xd8\xff", NULL, gf_jpeg_source_open},
     {"bmp", NULL, is_bmp, gf_stb_source_open},
     {"psd", "8BPS", NULL, gf_stb_source_open},
     {"gif", "GIF87a", NULL, gf_stb_source_open},
@@ -130,10 +130,10 @@ static const struct sink_kind {
     {"pnm", "PNM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, GREY | RGB, "write .png or .pam", 0},
     {"pam", "PAM", GF_SINK_PAM, gf_plain_sink_open, INTEGERS, ANY_CHANNELS, NULL, 0},
     {"pfm", "PFM", GF_SINK_PFM, gf_plain_sink_open, 1 << GF_F32, GREY | RGB, "remove it first", 0},
-    {"jpg", "JPEG", GF_SINK_JPG, gf_stb_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
-     65535},
-    {"jpeg", "JPEG", GF_SINK_JPG, gf_stb_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
-     65535},
+    {"jpg", "JPEG", GF_SINK_JPEG, gf_jpeg_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
+     65500},
+    {"jpeg", "JPEG", GF_SINK_JPEG, gf_jpeg_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
+     65500},
     {"bmp", "BMP", GF_SINK_BMP, gf_stb_sink_open, 1 << GF_U8, GREY | RGB | RGBA,
      "write .png, .pam or .tga", INT32_MAX},
     {"tga", "TGA", GF_SINK_TGA, gf_stb_sink_open, 1 << GF_U8, ANY_CHANNELS, NULL, 65535},
@@ -310,6 +310,7 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .format = format,
         .metadata = metadata ? metadata : &none,
         .compression = options->compression,
+        .quality = options->quality ? options->quality : GF_DEFAULT_QUALITY,
         .max_memory = limits.max_memory,
         .threads = limits.threads,
         .first = part ? part->first : 0,
@@ -346,6 +347,8 @@ bool gf_format_costs(const char *format, const char *compression, uint32_t threa
     } else if (kind->open == gf_png_sink_open) {
         *costs =
             (gf_codec_costs){GF_PNG_DECODE_COST, gf_png_encode_cost(compression), threads, threads};
+    } else if (kind->open == gf_jpeg_sink_open) {
+        *costs = (gf_codec_costs){GF_JPEG_DECODE_COST, GF_JPEG_ENCODE_COST, 1, 1};
     } else {
         *costs = (gf_codec_costs){GF_STB_DECODE_COST, GF_STB_ENCODE_COST, 1, 1};
     }
@@ -354,13 +357,13 @@ bool gf_format_costs(const char *format, const char *compression, uint32_t threa
 
 /* ---- whole files ----------------------------------------------------------------------------- */
 
-/* Append a name of 4 characters unless it is present or does not fit. */
+/* Append a name unless it is present or does not fit. */
 static void inspect_add_name(char *names, size_t size, const char *name) {
-    const size_t used = strlen(names);
-    if (used + 6 > size)
+    const size_t used = strlen(names), length = strlen(name);
+    if (used + length + 2 > size)
         return;
     for (const char *at = names; (at = strstr(at, name)); at++)
-        if ((at == names || at[-1] == ' ') && (at[4] == ' ' || at[4] == 0))
+        if ((at == names || at[-1] == ' ') && (at[length] == ' ' || at[length] == 0))
             return;
     snprintf(names + used, size - used, "%s%s", used ? " " : "", name);
 }
@@ -380,7 +383,15 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
     snprintf(info->stored, sizeof info->stored, "%.64s%s%s%s", source->stored,
              damaged ? ", damaged " : "", metadata->damaged, damaged ? " chunk" : "");
     for (size_t i = 0; i < metadata->count; i++)
-        inspect_add_name(info->metadata, sizeof info->metadata, metadata->chunks[i].name);
+        inspect_add_name(info->metadata, sizeof info->metadata,
+                         gf_metadata_label(&metadata->chunks[i]));
+    info->orientation = gf_metadata_orientation(metadata);
+    gf_resolution r;
+    if (gf_metadata_resolution(metadata, &r) && r.unit != GF_PER_NONE) {
+        const double per_inch = r.unit == GF_PER_CM ? 2.54 : 1;
+        info->resolution_x = r.x * per_inch;
+        info->resolution_y = r.y * per_inch;
+    }
     source->ops->close(source);
     return GF_OK;
 }

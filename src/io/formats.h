@@ -14,7 +14,8 @@ typedef gf_status gf_open_source(const gf_input *input, const gf_limits *limits,
 gf_open_source gf_png_source_open;
 gf_open_source gf_pnm_source_open; /* P1 to P7, PF and Pf */
 gf_open_source gf_raw_source_open; /* as described by limits->raw */
-gf_open_source gf_stb_source_open; /* JPEG, BMP, TGA, PSD, GIF, HDR */
+gf_open_source gf_jpeg_source_open;
+gf_open_source gf_stb_source_open; /* BMP, TGA, PSD, GIF, HDR */
 
 typedef enum gf_sink_kind {
     GF_SINK_PNG,
@@ -22,7 +23,7 @@ typedef enum gf_sink_kind {
     GF_SINK_PAM,
     GF_SINK_PFM,
     GF_SINK_RAW,
-    GF_SINK_JPG,
+    GF_SINK_JPEG,
     GF_SINK_BMP,
     GF_SINK_TGA,
     GF_SINK_HDR
@@ -34,6 +35,7 @@ typedef struct gf_sink_setup {
     const gf_format *format;
     const gf_metadata *metadata; /* never NULL */
     const char *compression;     /* as in gf_file_options */
+    uint32_t quality;            /* of JPEG: 1 to 100 */
     uint64_t max_memory;
     uint32_t threads; /* maximum number of encoding threads; at least 1 */
     uint64_t first;   /* first row that this process writes */
@@ -46,7 +48,8 @@ typedef gf_status gf_open_sink(const gf_sink_setup *setup, gf_sink **sink, gf_er
 
 gf_open_sink gf_png_sink_open;
 gf_open_sink gf_plain_sink_open; /* PGM, PPM, PAM, PFM, raw */
-gf_open_sink gf_stb_sink_open;   /* JPEG, BMP, TGA, HDR */
+gf_open_sink gf_jpeg_sink_open;
+gf_open_sink gf_stb_sink_open; /* BMP, TGA, HDR */
 
 /* ---- PNG files in memory --------------------------------------------------------------------- */
 
@@ -100,7 +103,9 @@ uint64_t gf_png_left(void);
 #define GF_PNG_ENCODE_COST_NONE 0.6
 #define GF_PNG_ENCODE_COST_FAST 2.0
 #define GF_PNG_ENCODE_COST_SLOW 50.0 /* with zlib; approximate */
-#define GF_STB_DECODE_COST 10.0      /* JPEG; approximate */
+#define GF_JPEG_DECODE_COST 1.2
+#define GF_JPEG_ENCODE_COST 2.0
+#define GF_STB_DECODE_COST 10.0 /* approximate */
 #define GF_STB_ENCODE_COST 15.0
 #define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, raw: copy and byte swap, in either direction */
 

@@ -1,4 +1,4 @@
-/* Common functions of sources and sinks, limits, metadata, and the sources and sinks that have no
+/* Common functions of sources and sinks, limits, and the sources and sinks that have no
  * file: images in memory and pairs of sources. */
 #include "io/io.h"
 
@@ -76,41 +76,6 @@ void *gf_alloc_limited(uint64_t bytes, uint64_t max_memory, const char *name, co
     if (!memory)
         gf_set_memory_error(error, name, bytes, what);
     return memory;
-}
-
-/* ---- metadata -------------------------------------------------------------------------------- */
-
-void gf_metadata_init(gf_metadata *metadata) {
-    *metadata = (gf_metadata){.pfm_scale = 1.0};
-}
-
-void gf_metadata_clear(gf_metadata *metadata) {
-    for (size_t i = 0; i < metadata->count; i++)
-        free(metadata->chunks[i].data);
-    free(metadata->chunks);
-    gf_metadata_init(metadata);
-}
-
-gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
-                             size_t size, const char *file, gf_error *error) {
-    /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
-    if ((metadata->count & (metadata->count - 1)) == 0) {
-        size_t capacity = metadata->count ? 2 * metadata->count : 1;
-        gf_chunk *grown = realloc(metadata->chunks, capacity * sizeof *grown);
-        if (!grown)
-            return gf_fail_memory(error, file, capacity * sizeof *grown, "metadata");
-        metadata->chunks = grown;
-    }
-    gf_chunk chunk = {.late = late, .size = size};
-    memcpy(chunk.name, name, 4);
-    /* malloc(0) may return NULL: allocate one byte for an empty chunk. */
-    chunk.data = malloc(size ? size : 1);
-    if (!chunk.data)
-        return gf_fail_memory(error, file, size, "metadata");
-    if (size)
-        memcpy(chunk.data, data, size);
-    metadata->chunks[metadata->count++] = chunk;
-    return GF_OK;
 }
 
 /* ---- all sources and sinks ------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #define GF_IO_H
 
 #include "core/image.h"
+#include "io/metadata.h"
 
 typedef struct gf_limits {
     uint64_t max_pixels;  /* width x height of an input; option --max-pixels */
@@ -20,29 +21,6 @@ typedef struct gf_limits {
     size_t segment;
     const gf_raw *raw; /* format of an input without a header; NULL: read it from the header */
 } gf_limits;
-
-typedef struct gf_chunk {
-    char name[5];
-    bool late; /* follows the pixels, in the input and in the output */
-    size_t size;
-    unsigned char *data;
-} gf_chunk;
-
-/* Data of an image other than its pixels. Chunks are copied as bytes and never parsed. */
-typedef struct gf_metadata {
-    gf_chunk *chunks;
-    size_t count;
-    char damaged[5];  /* name of a chunk that is not copied because its CRC is wrong, or "" */
-    double pfm_scale; /* absolute value of the scale in a PFM header; 1 for other formats */
-} gf_metadata;
-
-void gf_metadata_init(gf_metadata *metadata);
-void gf_metadata_clear(gf_metadata *metadata);
-
-/* Append a copy of a chunk. name has 4 characters; file is the name for the error message. On
- * GF_FAILED (out of memory) the metadata is unchanged. */
-gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
-                             size_t size, const char *file, gf_error *error);
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
@@ -100,7 +78,7 @@ struct gf_source {
     uint32_t threads;
     double busy_seconds;
     uint64_t memory;  /* bytes of --max-memory in use: buffers for speed */
-    uint32_t dropped; /* bits of gf_dropped: metadata that is not copied */
+    uint32_t dropped; /* bits of gf_dropped: metadata that is not read */
     uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish */
     char kind[8];     /* file format: "png"; empty for memory */
     char stored[96];  /* encoding of the pixels: "8-bit palette, interlaced" */
@@ -178,6 +156,8 @@ struct gf_sink {
     struct gf_output *output; /* output file; NULL: memory */
     bool exact;               /* lossless: a reader of the file gets the same rows */
     bool headerless;          /* the file does not store its format */
+    gf_metadata_form form;    /* form of the metadata that the file stores */
+    uint32_t dropped;         /* bits of gf_dropped: items that are too large for this form */
     /* Before the first row: free the buffers that only improve speed. NULL if there are none. */
     gf_status (*shrink)(gf_sink *sink, gf_error *error);
     /* Instead of all rows, write the next bytes of the encoded image: the IDAT chunks of a PNG

@@ -64,12 +64,15 @@ static gf_status chunk_write(gf_output *output, const char *name, const void *da
 /* Write the metadata chunks before the pixels, or those after them (late). */
 static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *metadata, bool late,
                                       gf_error *error) {
-    gf_status status = GF_OK;
-    for (size_t i = 0; i < metadata->count && !status; i++) {
-        const gf_chunk *chunk = &metadata->chunks[i];
+    gf_metadata chunks;
+    gf_metadata_init(&chunks);
+    gf_status status = gf_metadata_to_png(metadata, &chunks, gf_output_name(output), error);
+    for (size_t i = 0; i < chunks.count && !status; i++) {
+        const gf_chunk *chunk = &chunks.chunks[i];
         if (chunk->late == late)
             status = chunk_write(output, chunk->name, chunk->data, chunk->size, error);
     }
+    gf_metadata_clear(&chunks);
     return status;
 }
 
@@ -420,6 +423,7 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
         return GF_FAILED;
     encoder->base.cost = gf_png_encode_cost(setup->compression);
     encoder->base.exact = true;
+    encoder->base.form = GF_FORM_PNG;
     encoder->base.counts_clipped = true;
     encoder->base.shrink = encoder_shrink;
     encoder->base.write_encoded = encoder_write_encoded;

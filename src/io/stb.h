@@ -33,7 +33,6 @@ typedef enum gf_stb_outcome {
     GF_STB_TRUNCATED,      /* the file ends too early */
     GF_STB_REJECTED,       /* stb cannot decode it; the reason is stored */
     GF_STB_INVALID_HEADER, /* invalid dimensions */
-    GF_STB_INVALID_TABLE,  /* a JPEG Huffman table has too many codes */
     GF_STB_INVALID_CODES,  /* a GIF contains an undefined code */
     GF_STB_PSD_CHANNELS,   /* the PSD channels are not RGB */
     GF_STB_PSD_COMPRESSED, /* the PSD has compressed 16-bit samples */
@@ -68,12 +67,12 @@ const char *gf_stb_reason(void);
 
 typedef void gf_stb_write_func(void *context, void *data, int size);
 
-/* Encode an image whose rows have no gaps as JPEG, BMP, TGA or HDR. The encoded bytes are passed to
+/* Encode an image whose rows have no gaps as BMP, TGA or HDR. The encoded bytes are passed to
  * `write`. scratch: 4 * width bytes for HDR, otherwise NULL. */
 bool gf_stb_write(gf_sink_kind kind, gf_stb_write_func *write, void *context, int width, int height,
                   int channels, const void *pixels, void *scratch);
 
-/* Decoding of a JPEG, BMP, TGA, PSD, GIF or HDR file inside the sandbox: memory comes from an
+/* Decoding of a BMP, TGA, PSD, GIF or HDR file inside the sandbox: memory comes from an
  * arena, no system calls, no messages. The caller must not trust the result. */
 
 /* Integers only, so any byte pattern is a valid object. */
@@ -106,9 +105,6 @@ enum { GF_STB_MIN_BYTES = 19 };
 
 /* ---- sizes of files and memory; data holds at least GF_STB_MIN_BYTES bytes ------------------- */
 
-/* Return whether the file is a JPEG. A TGA, whose first byte is arbitrary, is not mistaken for one,
- * since its second byte is 0 or 1. */
-bool gf_stb_is_jpeg(const unsigned char *data);
 bool gf_stb_is_hdr(const unsigned char *data);
 
 /* Return the bits per pixel of a BMP; data holds at least 30 bytes. */
@@ -134,11 +130,5 @@ gf_status gf_bmp_fill_palette(unsigned char **file, size_t *size, const char *na
  * file, or has more pixels than the file can hold. INVALID_HEADER: the frame exceeds the canvas, or
  * there is no frame or no colour table. INVALID_CODES: a code is undefined. */
 gf_stb_outcome gf_gif_check(const unsigned char *data, size_t size);
-
-/* Return whether all Huffman tables of a JPEG have at most 256 codes. Nothing else is checked. */
-bool gf_jpeg_tables_fit(const unsigned char *data, size_t size);
-
-/* Return the metadata before the pixels as bits of gf_dropped. Damaged segments are ignored. */
-uint32_t gf_jpeg_metadata(const unsigned char *data, size_t size);
 
 #endif

@@ -74,11 +74,6 @@ static bool stb_has_magic(const unsigned char *data, const char *magic) {
     return memcmp(data, magic, strlen(magic)) == 0;
 }
 
-/* stb skips 0xff bytes before a marker. */
-bool gf_stb_is_jpeg(const unsigned char *data) {
-    return data[0] == 0xff && (data[1] == 0xff || data[1] == 0xd8);
-}
-
 bool gf_stb_is_hdr(const unsigned char *data) {
     return stb_has_magic(data, "#?");
 }
@@ -102,8 +97,6 @@ uint64_t gf_stb_min_bytes(const gf_stb_bytes *bytes, const gf_format *format) {
      * of 12 bits represents fewer than 4096 pixels, i.e. 2730 per byte. */
     if (stb_has_magic(bytes->data, "GIF8"))
         return pixels <= SMALL_CANVAS ? 0 : (pixels - SMALL_CANVAS) / 2730;
-    if (gf_stb_is_jpeg(bytes->data))
-        return pixels / 2048; /* one bit per 8x8 block; few components, which may be upsampled */
     if (stb_has_magic(bytes->data, "BM"))
         return pixels / 8 * gf_bmp_bits(bytes->data);
     if (stb_has_magic(bytes->data, "8BPS"))
@@ -116,8 +109,6 @@ uint64_t gf_stb_min_bytes(const gf_stb_bytes *bytes, const gf_format *format) {
 uint64_t gf_stb_peak_bytes(const unsigned char *data, const gf_format *format) {
     const uint64_t pixels = format->width * format->height;
     const uint64_t image = format->height * (uint64_t)gf_row_bytes(format);
-    if (gf_stb_is_jpeg(data))
-        return 2 * image; /* the separate components, too */
     if (stb_has_magic(data, "GIF8"))
         return pixels * 9; /* RGBA, the background, and a mask of the pixels drawn */
     if (stb_has_magic(data, "8BPS"))
@@ -285,121 +276,4 @@ gf_stb_outcome gf_gif_check(const unsigned char *data, size_t size) {
     if (at >= size)
         return GF_STB_TRUNCATED;
     return data[at] == FRAME ? gif_check_frame(data, size, at) : GF_STB_INVALID_HEADER;
-}
-
-/* ---- JPEG ------------------------------------------------------------------------------------ */
-
-enum { DHT = 0xc4, SOI = 0xd8, EOI = 0xd9, SOS = 0xda, APP1 = 0xe1, APP2 = 0xe2 };
-enum { TABLE_BYTES = 17, MAX_TABLE_CODES = 256 };
-
-/* ---- JPEG: Huffman tables -------------------------------------------------------------------- */
-
-/* stb_image before 2.28 writes past its tables if a Huffman table has more than 256 codes. This
- * scan visits every table that stb reads and possibly more: it accepts every marker that stb may
- * accept. */
-
-/* Return a byte, or 0 past the end, as stb does. */
-static unsigned jpeg_byte_at(const unsigned char *data, size_t size, size_t at) {
-    return at < size ? data[at] : 0;
-}
-
-typedef struct jpeg_segment {
-    unsigned marker;
-    size_t at, bytes; /* of the payload after the length; may extend past the end of the file */
-} jpeg_segment;
-
-/* Find the next segment at or after *next, and advance *next past it. Return false at the end of
- * the image, or where stb also stops. 0xff 0x00 is a data byte 0xff, and restart markers are part
- * of the data. */
-static bool jpeg_next_segment(const unsigned char *data, size_t size, size_t *next,
-                              jpeg_segment *segment) {
-    size_t at = *next;
-    while (at < size) {
-        if (data[at++] != 0xff)
-            continue;
-        while (at < size && data[at] == 0xff)
-            at++;
-        const unsigned marker = jpeg_byte_at(data, size, at++);
-        if (marker == 0 || (marker & 0xf8) == 0xd0 || marker == SOI)
-            continue;
-        const size_t length = jpeg_byte_at(data, size, at) << 8 | jpeg_byte_at(data, size, at + 1);
-        *segment = (jpeg_segment){marker, at + 2, length - 2};
-        *next = at + length;
-        return at < size && marker != EOI && length >= 2;
-    }
-    return false;
-}
-
-/* Check the tables of a DHT segment. A table has a class and a number, 16 code counts, and the
- * symbols. */
-static bool jpeg_segment_fits(const unsigned char *data, size_t size, size_t at, long left) {
-    while (left > 0) {
-        unsigned codes = 0;
-        for (size_t i = 1; i < TABLE_BYTES; i++)
-            codes += jpeg_byte_at(data, size, at + i);
-        if (codes > MAX_TABLE_CODES)
-            return false;
-        at += TABLE_BYTES + codes;
-        left -= (long)(TABLE_BYTES + codes);
-    }
-    return true;
-}
-
-bool gf_jpeg_tables_fit(const unsigned char *data, size_t size) {
-    jpeg_segment segment;
-    for (size_t next = 0; jpeg_next_segment(data, size, &next, &segment);)
-        if (segment.marker == DHT &&
-            !jpeg_segment_fits(data, size, segment.at, (long)segment.bytes))
-            return false;
-    return true;
-}
-
-/* ---- JPEG: metadata -------------------------------------------------------------------------- */
-
-/* Read a number of 2 or 4 bytes in the byte order of the EXIF data; bytes past the end are 0. */
-static uint32_t jpeg_exif_number(const unsigned char *exif, size_t size, size_t at, size_t bytes) {
-    uint32_t number = 0;
-    for (size_t i = 0; i < bytes; i++)
-        number =
-            number << 8 | jpeg_byte_at(exif, size, exif[0] == 'I' ? at + bytes - 1 - i : at + i);
-    return number;
-}
-
-/* Return whether EXIF data (a TIFF file without pixels) requests a rotation or reflection. */
-static bool jpeg_has_orientation(const unsigned char *exif, size_t size) {
-    enum { ENTRY_BYTES = 12, ORIENTATION = 0x112, UPRIGHT = 1, MAX = 8 };
-    if (size < 8 || (memcmp(exif, "II*", 4) != 0 && memcmp(exif, "MM\0*", 4) != 0))
-        return false;
-    const size_t directory = jpeg_exif_number(exif, size, 4, 4);
-    const uint32_t count = jpeg_exif_number(exif, size, directory, 2);
-    for (uint32_t i = 0; i < count; i++) {
-        const size_t entry = directory + 2 + (size_t)i * ENTRY_BYTES;
-        if (entry + ENTRY_BYTES > size)
-            return false;
-        if (jpeg_exif_number(exif, size, entry, 2) == ORIENTATION) {
-            const uint32_t orientation = jpeg_exif_number(exif, size, entry + 8, 2);
-            return orientation > UPRIGHT && orientation <= MAX;
-        }
-    }
-    return false;
-}
-
-uint32_t gf_jpeg_metadata(const unsigned char *data, size_t size) {
-    static const char exif[] = "Exif\0", icc[] = "ICC_PROFILE"; /* with one more NUL byte each */
-    uint32_t found = 0;
-    jpeg_segment segment;
-    for (size_t next = 0;
-         jpeg_next_segment(data, size, &next, &segment) && segment.marker != SOS && next <= size;) {
-        const unsigned char *text = data + segment.at;
-        const size_t bytes = segment.bytes;
-        if (segment.marker == APP1 && bytes >= sizeof exif &&
-            memcmp(text, exif, sizeof exif) == 0) {
-            found |= GF_DROPPED_EXIF;
-            if (jpeg_has_orientation(text + sizeof exif, bytes - sizeof exif))
-                found |= GF_DROPPED_ORIENTATION;
-        }
-        if (segment.marker == APP2 && bytes >= sizeof icc && memcmp(text, icc, sizeof icc) == 0)
-            found |= GF_DROPPED_ICC;
-    }
-    return found;
 }

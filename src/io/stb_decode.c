@@ -76,8 +76,6 @@ static gf_stb_outcome stb_read_format(gf_stb_bytes *bytes, const gf_stb_task *ta
     bool bmp = memcmp(bytes->data, "BM", 2) == 0;
     int width = 0, height = 0, found = 0;
     gf_stb_outcome outcome;
-    if (gf_stb_is_jpeg(bytes->data) && !gf_jpeg_tables_fit(bytes->data, bytes->size))
-        return GF_STB_INVALID_TABLE;
     if (psd && (outcome = psd_check(bytes)) != GF_STB_DECODED)
         return outcome;
     if (!gf_stb_info(bytes, task->arena, &width, &height, &found))

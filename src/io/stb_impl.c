@@ -38,6 +38,7 @@ static _Thread_local void *row_scratch;
 #define STB_IMAGE_STATIC
 #define STBI_NO_STDIO
 #define STBI_NO_PNG
+#define STBI_NO_JPEG
 #define STBI_NO_PNM
 #define STBI_NO_PIC
 /* A damaged file can violate stb's assertions and make it use tables that it never filled. It must
@@ -140,15 +141,9 @@ const char *gf_stb_reason(void) {
     return reason ? reason : "unknown reason";
 }
 
-/* Range: 1..100. Above 90 stb does not subsample chroma. */
-enum { JPEG_QUALITY = 95 };
-
 bool gf_stb_write(gf_sink_kind kind, gf_stb_write_func *write, void *context, int width, int height,
                   int channels, const void *pixels, void *scratch) {
     row_scratch = scratch;
-    if (kind == GF_SINK_JPG)
-        return stbi_write_jpg_to_func(write, context, width, height, channels, pixels,
-                                      JPEG_QUALITY) != 0;
     if (kind == GF_SINK_BMP)
         return stbi_write_bmp_to_func(write, context, width, height, channels, pixels) != 0;
     if (kind == GF_SINK_TGA)

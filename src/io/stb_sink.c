@@ -1,6 +1,6 @@
-/* JPEG, BMP, TGA and HDR output through stb_image_write, which needs the whole image in memory.
+/* BMP, TGA and HDR output through stb_image_write, which needs the whole image in memory.
  *
- * JPEG and HDR are lossy. JPEG, BMP and HDR store grey as three equal RGB channels; readers get the
+ * HDR is lossy. BMP and HDR store grey as three equal RGB channels; readers get the
  * same pixels. */
 
 #include <inttypes.h>

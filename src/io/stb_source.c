@@ -1,4 +1,4 @@
-/* JPEG, BMP, TGA, PSD, GIF (first frame) and HDR input through stb_image, with the whole file and
+/* BMP, TGA, PSD, GIF (first frame) and HDR input through stb_image, with the whole file and
  * image in memory. stb is not designed for hostile files: it runs in a sandbox (sandbox.h), and its
  * result is checked here as untrusted data. */
 #include <inttypes.h>
@@ -118,7 +118,6 @@ static gf_status stb_check_result(const gf_stb_result *result, const stb_file *f
     static const char *const messages[] = {
         [GF_STB_TRUNCATED] = "the file ends too early; get a complete copy",
         [GF_STB_INVALID_HEADER] = "its header is damaged; get an intact copy",
-        [GF_STB_INVALID_TABLE] = "the JPEG is damaged (invalid Huffman table); get an intact copy",
         [GF_STB_INVALID_CODES] = "the GIF is damaged (undefined code); get an intact copy",
         [GF_STB_PSD_CHANNELS] = "only PSD with three RGB channels is supported; save it as PNG",
         [GF_STB_PSD_COMPRESSED] =
@@ -268,9 +267,7 @@ static gf_status stb_decode_file(stb_file *file, gf_format *format, unsigned cha
 /* Describe how the file stores the pixels. Every kind not listed is TGA. */
 static void stb_describe(const stb_file *file, const gf_format *format, char *text, size_t size) {
     const unsigned char *data = file->data;
-    if (gf_stb_is_jpeg(data)) {
-        snprintf(text, size, "8-bit %s, lossy", format->channels == 1 ? "grey" : "colour");
-    } else if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
+    if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
         snprintf(text, size, "%u bits per pixel", gf_bmp_bits(data));
     } else if (memcmp(data, "8BPS", 4) == 0) {
         snprintf(text, size, "%d-bit planar RGB", format->type == GF_U16 ? 16 : 8);
@@ -303,8 +300,6 @@ static gf_status stb_open_source(stb_file *file, gf_input *input, gf_source **op
     gf_memory_source_own(*opened, file->shared.base, stb_release);
     file->shared.base = NULL;
     stb_describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
-    if (gf_stb_is_jpeg(file->data))
-        (*opened)->dropped = gf_jpeg_metadata(file->data, file->size);
     return GF_OK;
 }
 

@@ -138,7 +138,7 @@ static void written_by_stb(void **state) {
         pixels[i] = (unsigned char)(i * i);
         floats[i] = (float)pixels[i];
     }
-    for (int kind = GF_SINK_JPG; kind <= GF_SINK_HDR; kind++) {
+    for (int kind = GF_SINK_BMP; kind <= GF_SINK_HDR; kind++) {
         png_bytes file = {0};
         assert_true(gf_stb_write((gf_sink_kind)kind, on_write, &file, 5, 4, 3,
                                  kind == GF_SINK_HDR ? (const void *)floats : pixels, scratch));

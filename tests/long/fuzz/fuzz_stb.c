@@ -1,4 +1,4 @@
-/* JPEG, BMP, TGA, PSD, GIF and HDR through the decoder in this process. It must end, respect the
+/* BMP, TGA, PSD, GIF and HDR through the decoder in this process. It must end, respect the
  * limits, and return the same pixels when called again. All inputs reach it: files without a
  * signature may be TGA. */
 #include "fuzz.h"

@@ -1,6 +1,10 @@
 /* Write the seeds of the fuzzing corpus: make_seeds DIRECTORY creates one directory per harness. */
+#include <stdio.h>
 #include <sys/stat.h>
 #include <zlib.h>
+
+/* After stdio.h, which it requires. */
+#include <jpeglib.h>
 
 #include "io/stb.h"
 #include "png_both.h"
@@ -125,8 +129,8 @@ static void seed_rows(void) {
 
 /* ---- formats that stb decodes ------------------------------------------------------------ */
 
-/* Files that stb writes, and handmade files of kinds that it only decodes: PSD, GIF, progressive
- * JPEG, TGA with palettes and runs, BMP with few bits per pixel. */
+/* Files that stb writes, and handmade files of kinds that it only decodes: PSD, GIF,
+ * TGA with palettes and runs, BMP with few bits per pixel. */
 
 typedef struct growing {
     unsigned char bytes[1 << 16];
@@ -202,6 +206,8 @@ static void seed_psds(void) {
         "\0\2\0\2\0\5\xfdx\xfdy\3abcd");
 }
 
+/* ---- JPEG ------------------------------------------------------------------------------------ */
+
 /* One grey block: its DC coefficient, empty AC scans, then one more bit of the DC coefficient. */
 static void seed_progressive_jpeg(void) {
     growing file = {.size = 0};
@@ -219,7 +225,47 @@ static void seed_progressive_jpeg(void) {
     growing_put(&file, "\xff\xda\0\x08\1\1\0\0\0\x10\xff\0", 12);
     growing_put(&file, "\xff\xda\0\x08\1\1\0\1\x3f\x10\x7f", 11);
     growing_put(&file, "\xff\xd9", 2);
-    seed_put("fuzz_stb", file.bytes, file.size);
+    seed_put("fuzz_jpeg", file.bytes, file.size);
+}
+
+/* Files of libjpeg, with metadata. */
+static void seed_jpegs(void) {
+    static const char exif[] = "Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0";
+    for (int i = 0; i < 16; i++) {
+        struct jpeg_compress_struct jpeg;
+        struct jpeg_error_mgr errors;
+        unsigned char *data = NULL;
+        unsigned long size = 0;
+        JSAMPLE row[3 * 40];
+        jpeg.err = jpeg_std_error(&errors);
+        jpeg_create_compress(&jpeg);
+        jpeg_mem_dest(&jpeg, &data, &size);
+        jpeg.image_width = 40;
+        jpeg.image_height = 21;
+        jpeg.input_components = i & 1 ? 3 : 1;
+        jpeg.in_color_space = i & 1 ? JCS_RGB : JCS_GRAYSCALE;
+        jpeg_set_defaults(&jpeg);
+        jpeg.restart_interval = i & 8 ? 2 : 0;
+        if (i & 2)
+            jpeg_simple_progression(&jpeg);
+        jpeg_start_compress(&jpeg, TRUE);
+        if (i & 4) {
+            jpeg_write_marker(&jpeg, JPEG_APP0 + 1, (const JOCTET *)exif, sizeof exif - 1);
+            jpeg_write_icc_profile(&jpeg, (const JOCTET *)exif, sizeof exif);
+            jpeg_write_marker(&jpeg, JPEG_COM, (const JOCTET *)"text", 4);
+        }
+        for (int y = 0; y < 21; y++) {
+            JSAMPROW rows = row;
+            for (size_t k = 0; k < sizeof row; k++)
+                row[k] = (JSAMPLE)(k * k / 9 + (size_t)y * 5);
+            jpeg_write_scanlines(&jpeg, &rows, 1);
+        }
+        jpeg_finish_compress(&jpeg);
+        jpeg_destroy_compress(&jpeg);
+        seed_put("fuzz_jpeg", data, size);
+        free(data);
+    }
+    seed_progressive_jpeg();
 }
 
 static void seed_tgas_and_bmps(void) {
@@ -278,7 +324,6 @@ static void seed_stb(void) {
             if (channels != 2)
                 seed_written(GF_SINK_BMP, sizes[i][0], sizes[i][1], channels);
             if (channels == 1 || channels == 3) {
-                seed_written(GF_SINK_JPG, sizes[i][0], sizes[i][1], channels);
                 seed_written(GF_SINK_HDR, sizes[i][0], sizes[i][1], channels);
             }
         }
@@ -286,7 +331,6 @@ static void seed_stb(void) {
     for (int i = 0; i < 4; i++)
         seed_gif(i & 1, i & 2);
     seed_psds();
-    seed_progressive_jpeg();
     seed_tgas_and_bmps();
 }
 
@@ -386,6 +430,7 @@ int main(int argc, char **argv) {
             seed_stream(level, strategy, level == 3 ? 1 : 2000);
     seed_rows();
     seed_stb();
+    seed_jpegs();
     seed_lines();
     PUT("fuzz_list", "\0a.png\nb.png\n\n-\nc d.png");
     PUT("fuzz_list", "\1a.png\0b\nc.png\0-\0");

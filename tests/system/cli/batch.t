@@ -280,8 +280,6 @@ $ printf 't\n' | gpufilter smooth --files-from - -O l -q; printf 't\n' | gpufilt
 > file,bin,from,to,grey
 > t/1.png,0,0,127,44398
 ! gpufilter: t: is a directory; use --recursive to process its images
-! gpufilter: t/out/a/deep/3-3.jpeg: its columns differ from those of the first file, and a CSV table has one header; run it separately, or use --json
-! gpufilter: t/out/a/deep/3.jpeg: its columns differ from those of the first file, and a CSV table has one header; run it separately, or use --json
 # Usage.
 $ gpufilter smooth -O x; gpufilter smooth - -O x; gpufilter smooth ok.png -O x --null; gpufilter smooth ok.png -O x --keep-going --fail-fast; gpufilter smooth ok.png -O x -k -w 0
 ! gpufilter: smooth: expected input files; see 'gpufilter smooth --help'

@@ -39,6 +39,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --raw SHAPE
 > --format FORMAT
 > --compression EFFORT -c fast
+> --quality N -Q 95
 > --strip
 > --force -f
 > --dry-run

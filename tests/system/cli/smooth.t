@@ -64,14 +64,19 @@ $ gpufilter smooth samples/scene.png out.jpg; head -c 3 out.jpg | od -An -tx1; g
 $ gpufilter smooth out.bmp a.png; gpufilter smooth --no-sandbox out.bmp - | cmp - a.png; gpufilter smooth out.jpg b.png; gpufilter smooth --no-sandbox --max-seconds 9 out.jpg - | cmp - b.png; head -c 700 out.jpg | gpufilter smooth - c.png
 ! gpufilter: standard input: the file ends too early; get a complete copy
 [1]
-# Metadata of a JPEG is not carried, and that is said.
-$ { head -c 2 out.jpg; printf '\xff\xe2\0\x10ICC_PROFILE\0\1\1'; printf '\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0'; tail -c +3 out.jpg; } >meta.jpg; gpufilter smooth meta.jpg meta.png; gpufilter smooth --strip meta.jpg bare.png; gpufilter smooth -q meta.jpg - | cmp - bare.png
-! gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
-$ gpufilter smooth --json meta.jpg meta.ppm 2>/dev/null | grep -o '"dropped": [^]]*]'; gpufilter smooth --json --strip meta.jpg bare.ppm | grep -c dropped; gpufilter hist -q meta.jpg
+# Metadata of a JPEG goes to PNG; what the format of the output does not store is reported.
+$ { head -c 2 out.jpg; printf '\xff\xe2\0\x10ICC_PROFILE\0\1\1'; printf '\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0'; tail -c +3 out.jpg; } >meta.jpg; gpufilter smooth meta.jpg meta.png; gpufilter smooth --strip meta.jpg bare.png; gpufilter info meta.jpg meta.png bare.png
+> meta.jpg: JPG, 768x512 RGB u8 (8-bit YCbCr, chroma 1/1x1/1, lossy), 1.2 MB of pixels, orientation 6, metadata: EXIF ICC
+> meta.png: PNG, 768x512 RGB u8 (8-bit RGB), 1.2 MB of pixels, orientation 6, metadata: eXIf iCCP
+> bare.png: PNG, 768x512 RGB u8 (8-bit RGB), 1.2 MB of pixels
+$ gpufilter smooth meta.jpg meta.bmp; gpufilter smooth -q meta.png - --format ppm | tail -c +16 | cmp - <(gpufilter smooth --strip meta.png - --format ppm | tail -c +16)
+! gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: the output format does not store this; --strip suppresses this warning
+$ gpufilter smooth --json meta.jpg meta.ppm 2>/dev/null | grep -o '"dropped_metadata": [^]]*]'; gpufilter smooth --json --strip meta.jpg bare.ppm | grep -c dropped; gpufilter hist -q meta.jpg
+> "dropped_metadata": ["icc", "exif", "orientation"]
 > 0
-$ cp meta.jpg turned.jpg; gpufilter smooth -O meta meta.jpg bare.png 2>&1 | tail -n 1; gpufilter smooth -O meta -f meta.jpg bare.png turned.jpg 2>&1 | tail -n 1; gpufilter smooth -q -O meta -f meta.jpg turned.jpg
-> gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
-> gpufilter: 2 files: ICC profile, EXIF data, orientation dropped: JPEG metadata is not copied; --strip suppresses this warning
+$ cp meta.jpg turned.jpg; gpufilter smooth -O meta --format ppm meta.jpg bare.png 2>&1 | tail -n 1; gpufilter smooth -O meta --format ppm -f meta.jpg bare.png turned.jpg 2>&1 | tail -n 1; gpufilter smooth -q -O meta --format ppm -f meta.jpg turned.jpg
+> gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: the output format does not store this; --strip suppresses this warning
+> gpufilter: 2 files: ICC profile, EXIF data, orientation dropped: the output format does not store this; --strip suppresses this warning
 # A header with Windows line ends: its line feed is no sample. A comment may be long.
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' >crlf.pgm; gpufilter smooth --stages enhance --gain 1 --format pgm crlf.pgm - | tail -c 4; echo
 > ABCD

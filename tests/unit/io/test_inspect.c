@@ -172,7 +172,7 @@ static void identifies_formats_of_stb(void **state) {
         uint32_t channels;
         gf_type type;
     } cases[] = {
-        {"x.jpeg", "jpg", "8-bit colour, lossy", 3, GF_U8},
+        {"x.jpeg", "jpg", "8-bit YCbCr, chroma 1/1x1/1, lossy", 3, GF_U8},
         {"x.bmp", "bmp", "24 bits per pixel", 3, GF_U8},
         {"y.bmp", "bmp", "32 bits per pixel", 4, GF_U8},
         {"x.tga", "tga", "24 bits per pixel, run-length coded", 3, GF_U8},

@@ -47,9 +47,7 @@ static void reads_tga_with_any_text(void **state) {
         gf_file_info info;
         memcpy(file, head, sizeof head);
         file[0] = (unsigned char)length;
-        /* The text resembles a JPEG table with too many codes. */
         memset(file + 18, 0xff, length);
-        memcpy(file + 18, "\xff\xc4\1\0", length < 5 ? length : 5);
         for (size_t i = 0; i < 48; i++)
             file[18 + length + i] = (unsigned char)(5 * i);
         put_bytes(in_directory("x.tga"), file, 18 + length + 48);
@@ -96,29 +94,6 @@ static void writes_grey_bmp_as_equal_channels(void **state) {
     free(back);
 }
 
-static void writes_jpeg_with_small_errors(void **state) {
-    const gf_format format = {64, 48, 3, GF_U8};
-    unsigned char *pixels = random_pixels(&format, 1);
-    unsigned char *back;
-    gf_format got;
-    gf_error error = {0};
-
-    (void)state;
-    for (size_t i = 0; i < 64 * 48 * 3; i++)
-        pixels[i] = (unsigned char)(i / 3 % 64 * 2 + i / 3 / 64 + i % 3 * 30);
-    assert_int_equal(save_image(in_directory("x.jpeg"), &format, pixels, NULL, NULL, 5, &error),
-                     GF_OK);
-    assert_int_equal(load_image(in_directory("x.jpeg"), NULL, 5, &got, &back, NULL, &error), GF_OK);
-    assert_int_equal(got.width, 64);
-    assert_int_equal(got.height, 48);
-    assert_int_equal(got.channels, 3);
-    assert_int_equal(got.type, GF_U8);
-    for (size_t i = 0; i < 64 * 48 * 3; i++)
-        assert_in_range(back[i] + 8, pixels[i], pixels[i] + 16);
-    free(pixels);
-    free(back);
-}
-
 /* HDR stores multiples of the shared exponent's step exactly. */
 static void writes_hdr_of_floats(void **state) {
     static const uint32_t widths[] = {3, 40};
@@ -151,7 +126,7 @@ static void rejects_unsupported_formats(void **state) {
     assert_rejected("y.hdr", &(gf_format){1, 1, 3, GF_U8}, "only f32");
     assert_rejected("y.hdr", &(gf_format){1, 1, 4, GF_F32}, "alpha");
     assert_rejected("y.tga", &(gf_format){65536, 1, 1, GF_U8}, "65535");
-    assert_rejected("y.jpg", &(gf_format){1, 65536, 3, GF_U8}, "65535");
+    assert_rejected("y.jpg", &(gf_format){1, 65536, 3, GF_U8}, "65500");
     assert_rejected("y.bmp", &(gf_format){50000, 50000, 4, GF_U8}, "2 GiB");
 }
 
@@ -203,15 +178,15 @@ static void limit_errors_name_the_option(void **state) {
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 static void reports_truncation(void **state) {
-    static const char *const names[] = {"x.jpg", "x.bmp", "x.tga", "x.hdr"};
+    static const char *const names[] = {"x.bmp", "x.tga", "x.hdr"};
 
     (void)state;
-    for (size_t i = 0; i < 4; i++) {
-        const gf_format format = {21, 13, 3, i == 3 ? GF_F32 : GF_U8};
+    for (size_t i = 0; i < 3; i++) {
+        const gf_format format = {21, 13, 3, i == 2 ? GF_F32 : GF_U8};
         unsigned char *pixels = random_pixels(&format, 5);
         gf_error error = {0};
         size_t size;
-        if (i == 3)
+        if (i == 2)
             memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);
         assert_int_equal(save_image(in_directory(names[i]), &format, pixels, NULL, NULL, 1, &error),
                          GF_OK);
@@ -219,7 +194,7 @@ static void reports_truncation(void **state) {
         for (size_t cut = 0; cut < size; cut++) {
             /* BMP: the padding of the last row contains no pixels. */
             gf_status status = load_bytes(names[i], file, cut, NULL, &error);
-            if (status == GF_OK && (i != 1 || cut + 4 <= size))
+            if (status == GF_OK && (i != 0 || cut + 4 <= size))
                 fail_msg("%s: truncated to %zu of %zu bytes", names[i], cut, size);
             if (status != GF_OK)
                 assert_message(&error, names[i]);
@@ -229,25 +204,6 @@ static void reports_truncation(void **state) {
         free(file);
         free(pixels);
     }
-}
-
-/* A table with more codes than the capacity of the decoder. */
-static void rejects_overfull_huffman_tables(void **state) {
-    const gf_format format = {8, 8, 1, GF_U8};
-    const unsigned char pixels[64] = {0};
-    gf_error error = {0};
-    size_t size;
-
-    (void)state;
-    assert_int_equal(save_image(in_directory("x.jpg"), &format, pixels, NULL, NULL, 8, &error),
-                     GF_OK);
-    unsigned char *file = get_bytes(in_directory("x.jpg"), &size);
-    unsigned char *table = memmem(file, size, "\xff\xc4", 2);
-    assert_non_null(table);
-    memset(table + 5, 17, 16);
-    assert_int_equal(load_bytes("x.jpg", file, size, NULL, &error), GF_FAILED);
-    assert_message(&error, "x.jpg: the JPEG is damaged (invalid Huffman table)");
-    free(file);
 }
 
 /* A pixel without a palette entry is black, not uninitialized memory. The palette of the oldest
@@ -385,13 +341,11 @@ int main(void) {
         cmocka_unit_test_teardown(reads_tga_with_any_text, empty_directory),
         cmocka_unit_test_teardown(round_trips_bmp, empty_directory),
         cmocka_unit_test_teardown(writes_grey_bmp_as_equal_channels, empty_directory),
-        cmocka_unit_test_teardown(writes_jpeg_with_small_errors, empty_directory),
         cmocka_unit_test_teardown(writes_hdr_of_floats, empty_directory),
         cmocka_unit_test_teardown(rejects_unsupported_formats, empty_directory),
         cmocka_unit_test_teardown(rejects_samples_outside_the_range_of_hdr, empty_directory),
         cmocka_unit_test_teardown(limit_errors_name_the_option, empty_directory),
         cmocka_unit_test_teardown(reports_truncation, empty_directory),
-        cmocka_unit_test_teardown(rejects_overfull_huffman_tables, empty_directory),
         cmocka_unit_test_teardown(fills_the_palettes_of_bmps, empty_directory),
         cmocka_unit_test_teardown(reads_psd, empty_directory),
         cmocka_unit_test_teardown(reads_gif, empty_directory),

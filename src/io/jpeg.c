@@ -1,0 +1,633 @@
+/* JPEG input and output through libjpeg-turbo, row by row, with metadata.
+ *
+ * The decoder runs in this process: rows from a sandboxed child cost 12 to 22 % more CPU time, and
+ * the decoder of libjpeg-turbo has a good record (docs/security.md). Every error and every sign of
+ * damaged pixels fails the file. libjpeg reports errors with longjmp, which does not leave this
+ * file. */
+#include <stdio.h>
+/* After stdio.h, which jpeglib.h requires. */
+#include <inttypes.h>
+#include <jerror.h>
+#include <jpeglib.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/error.h"
+#include "io/formats.h"
+#include "io/png_filter.h"
+
+/* Bytes read and written at once. */
+enum { BUFFER_BYTES = 1 << 16 };
+
+/* Rows per call of libjpeg: at least those of a row of MCUs. */
+enum { CALL_ROWS = 16 };
+
+/* Max bytes of data in a marker segment. */
+enum { SEGMENT_BYTES = 65533 };
+
+static const char exif_tag[] = "Exif\0"; /* with the NUL of the string: 6 bytes */
+static const char xmp_tag[] = "http://ns.adobe.com/xap/1.0/";
+static const char icc_tag[] = "ICC_PROFILE";
+static const char photoshop_tag[] = "Photoshop 3.0";
+enum { ICC_HEAD = sizeof icc_tag + 2 }; /* with the number of the piece and their count */
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* Errors of libjpeg: its first member is the manager that libjpeg uses. */
+typedef struct jpeg_errors {
+    struct jpeg_error_mgr manager;
+    jmp_buf jump;
+    const char *name; /* of the file */
+    bool at_end;      /* the file has ended */
+    gf_error cause;   /* set before each jump */
+} jpeg_errors;
+
+static _Noreturn void jpeg_jump(j_common_ptr jpeg) {
+    longjmp(((jpeg_errors *)jpeg->err)->jump, 1);
+}
+
+static void jpeg_on_error(j_common_ptr jpeg) {
+    jpeg_errors *errors = (jpeg_errors *)jpeg->err;
+    char text[JMSG_LENGTH_MAX];
+    errors->manager.format_message(jpeg, text);
+    switch (errors->manager.msg_code) {
+    case JERR_OUT_OF_MEMORY:
+        gf_fail(&errors->cause, GF_FAILED, "%s: out of memory", errors->name);
+        break;
+    case JERR_BAD_PRECISION:
+        gf_fail(&errors->cause, GF_FAILED,
+                "%s: JPEG with %d bits per sample is not supported; convert it to PNG or TIFF",
+                errors->name, errors->manager.msg_parm.i[0]);
+        break;
+    case JERR_SOF_UNSUPPORTED:
+        gf_fail(&errors->cause, GF_FAILED,
+                "%s: lossless and hierarchical JPEG are not supported; convert it to PNG or TIFF",
+                errors->name);
+        break;
+    default:
+        if (errors->at_end)
+            gf_fail_short(errors->name, &errors->cause);
+        else
+            gf_fail(&errors->cause, GF_FAILED, "%s: the JPEG is damaged (%s); get an intact copy",
+                    errors->name, text);
+    }
+    jpeg_jump(jpeg);
+}
+
+/* Return whether a warning leaves the pixels correct: bytes between segments, an unknown version or
+ * colour transform, irrelevant parameters of a sequential scan, a missing end marker. */
+static bool jpeg_is_harmless(int code) {
+    return code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
+           code == JWRN_NOT_SEQUENTIAL || code == JWRN_JPEG_EOF;
+}
+
+static void jpeg_on_message(j_common_ptr jpeg, int level) {
+    if (level < 0 && !jpeg_is_harmless(jpeg->err->msg_code))
+        jpeg_on_error(jpeg);
+}
+
+static void jpeg_on_output(j_common_ptr jpeg) {
+    (void)jpeg;
+}
+
+static struct jpeg_error_mgr *jpeg_errors_init(jpeg_errors *errors, const char *name) {
+    jpeg_std_error(&errors->manager);
+    errors->manager.error_exit = jpeg_on_error;
+    errors->manager.emit_message = jpeg_on_message;
+    errors->manager.output_message = jpeg_on_output;
+    errors->name = name;
+    return &errors->manager;
+}
+
+static gf_status jpeg_report(const jpeg_errors *errors, gf_error *error) {
+    if (error)
+        *error = errors->cause;
+    return errors->cause.status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Pieces of an ICC profile, in any order; piece i is number i + 1. */
+typedef struct jpeg_pieces {
+    unsigned char *data[255];
+    size_t sizes[255];
+    unsigned count;
+    bool damaged;
+} jpeg_pieces;
+
+typedef struct jpeg_source {
+    gf_source base;
+    gf_input input;
+    gf_limits limits;
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_source_mgr reader;
+    struct jpeg_progress_mgr progress;
+    time_t start; /* CPU time of the thread when decoding began, in seconds */
+    jpeg_errors errors;
+    jpeg_pieces pieces;
+    bool header_done;        /* the pixels follow: segments are skipped */
+    uint64_t metadata_bytes; /* of all segments */
+    unsigned char segment[SEGMENT_BYTES];
+    unsigned char buffer[BUFFER_BYTES];
+} jpeg_source;
+
+static jpeg_source *source_of(j_decompress_ptr jpeg) {
+    return jpeg->client_data;
+}
+
+static void source_init(j_decompress_ptr jpeg) {
+    (void)jpeg;
+}
+
+/* Read more bytes. A file that ends without its end marker receives one: if pixels are missing, the
+ * decoder then warns, which is an error here. */
+static boolean source_fill(j_decompress_ptr jpeg) {
+    jpeg_source *source = source_of(jpeg);
+    size_t got;
+    if (gf_input_read(&source->input, source->buffer, BUFFER_BYTES, &got, &source->errors.cause))
+        jpeg_jump((j_common_ptr)jpeg);
+    if (got == 0) {
+        /* Scans of a progressive file may be missing. */
+        if (!source->header_done || jpeg->progressive_mode || source->errors.at_end) {
+            gf_fail_short(source->input.name, &source->errors.cause);
+            jpeg_jump((j_common_ptr)jpeg);
+        }
+        source->errors.at_end = true;
+        memcpy(source->buffer, (const unsigned char[2]){0xff, JPEG_EOI}, 2);
+        got = 2;
+    }
+    source->reader.next_input_byte = source->buffer;
+    source->reader.bytes_in_buffer = got;
+    return TRUE;
+}
+
+/* Copy the next bytes of the file, or skip them if `to` is NULL. */
+static void source_copy(j_decompress_ptr jpeg, unsigned char *to, size_t size) {
+    struct jpeg_source_mgr *reader = jpeg->src;
+    while (size) {
+        if (reader->bytes_in_buffer == 0)
+            (void)source_fill(jpeg);
+        const size_t part = reader->bytes_in_buffer < size ? reader->bytes_in_buffer : size;
+        if (to) {
+            memcpy(to, reader->next_input_byte, part);
+            to += part;
+        }
+        reader->next_input_byte += part;
+        reader->bytes_in_buffer -= part;
+        size -= part;
+    }
+}
+
+static void source_skip(j_decompress_ptr jpeg, long size) {
+    source_copy(jpeg, NULL, size > 0 ? (size_t)size : 0);
+}
+
+/* Limit the CPU time of files with several scans. A file with one scan needs time in proportion to
+ * its pixels, which are limited. */
+static void source_on_progress(j_common_ptr jpeg) {
+    jpeg_source *source = jpeg->client_data;
+    struct timespec used;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0 &&
+        used.tv_sec - source->start > (time_t)source->limits.max_seconds) {
+        gf_fail(&source->errors.cause, GF_FAILED,
+                "%s: decoding exceeds the limit of %" PRIu32
+                " seconds; raise it with --max-seconds",
+                source->input.name, source->limits.max_seconds);
+        jpeg_jump(jpeg);
+    }
+}
+
+/* ---- segments with metadata ------------------------------------------------------------------ */
+
+static bool segment_has_tag(const jpeg_source *source, size_t size, const char *tag, size_t bytes) {
+    return size >= bytes && memcmp(source->segment, tag, bytes) == 0;
+}
+
+static void segment_append(jpeg_source *source, const char *name, size_t head, size_t size) {
+    if (gf_metadata_append(&source->base.metadata, name, false, source->segment + head, size - head,
+                           source->input.name, &source->errors.cause))
+        jpeg_jump((j_common_ptr)&source->jpeg);
+}
+
+/* Keep a piece of the ICC profile. */
+static void segment_keep_piece(jpeg_source *source, size_t size) {
+    jpeg_pieces *pieces = &source->pieces;
+    const unsigned number = size >= ICC_HEAD ? source->segment[ICC_HEAD - 2] : 0,
+                   count = size >= ICC_HEAD ? source->segment[ICC_HEAD - 1] : 0;
+    if (number == 0 || number > count || (pieces->count && count != pieces->count) ||
+        pieces->data[number - 1]) {
+        pieces->damaged = true;
+        return;
+    }
+    pieces->count = count;
+    pieces->sizes[number - 1] = size - ICC_HEAD;
+    pieces->data[number - 1] = malloc(size);
+    if (!pieces->data[number - 1]) {
+        gf_fail_memory(&source->errors.cause, source->input.name, size, "metadata");
+        jpeg_jump((j_common_ptr)&source->jpeg);
+    }
+    memcpy(pieces->data[number - 1], source->segment + ICC_HEAD, size - ICC_HEAD);
+}
+
+/* Keep the data of a segment in source->segment, or record that it is not copied. */
+static void segment_keep(jpeg_source *source, int marker, size_t size) {
+    if (marker == JPEG_COM) {
+        segment_append(source, GF_ITEM_COMMENT, 0, size);
+    } else if (marker == JPEG_APP0 + 1) {
+        if (segment_has_tag(source, size, exif_tag, sizeof exif_tag) &&
+            !gf_metadata_find(&source->base.metadata, GF_ITEM_EXIF))
+            segment_append(source, GF_ITEM_EXIF, sizeof exif_tag, size);
+        else if (segment_has_tag(source, size, xmp_tag, sizeof xmp_tag) &&
+                 !gf_metadata_find(&source->base.metadata, GF_ITEM_XMP))
+            segment_append(source, GF_ITEM_XMP, sizeof xmp_tag, size);
+        else
+            segment_append(source, GF_ITEM_APP1, 0, size);
+    } else if (marker == JPEG_APP0 + 2 && segment_has_tag(source, size, icc_tag, sizeof icc_tag)) {
+        segment_keep_piece(source, size);
+    } else if (marker == JPEG_APP0 + 13 &&
+               segment_has_tag(source, size, photoshop_tag, sizeof photoshop_tag)) {
+        segment_append(source, GF_ITEM_8BIM, sizeof photoshop_tag, size);
+    } else if (!segment_has_tag(source, size, "Ducky", 5)) { /* the encoder's quality */
+        source->base.dropped |= GF_DROPPED_OTHER;
+    }
+}
+
+/* Read a segment. */
+static boolean segment_on_marker(j_decompress_ptr jpeg) {
+    jpeg_source *source = source_of(jpeg);
+    const int marker = jpeg->unread_marker;
+    unsigned char head[2];
+    source_copy(jpeg, head, sizeof head);
+    const size_t bytes = (size_t)head[0] << 8 | head[1], size = bytes < 2 ? 0 : bytes - 2;
+    source->metadata_bytes += size;
+    if (source->metadata_bytes > source->limits.max_chunk && !source->header_done) {
+        gf_fail(&source->errors.cause, GF_FAILED,
+                "%s: the metadata is over the limit of %" PRIu64
+                " bytes; raise it with --max-chunk",
+                source->input.name, source->limits.max_chunk);
+        jpeg_jump((j_common_ptr)jpeg);
+    }
+    source_copy(jpeg, source->header_done ? NULL : source->segment, size);
+    if (!source->header_done)
+        segment_keep(source, marker, size);
+    jpeg->unread_marker = 0;
+    return TRUE;
+}
+
+/* Join the pieces of the ICC profile. */
+static gf_status source_join_pieces(jpeg_source *source, gf_error *error) {
+    jpeg_pieces *pieces = &source->pieces;
+    gf_metadata *metadata = &source->base.metadata;
+    size_t size = 0, at = 0;
+    for (unsigned i = 0; i < pieces->count; i++) {
+        size += pieces->sizes[i];
+        pieces->damaged = pieces->damaged || !pieces->data[i];
+    }
+    if (pieces->damaged)
+        memcpy(metadata->damaged, GF_ITEM_ICC, sizeof metadata->damaged);
+    if (pieces->damaged || pieces->count == 0)
+        return GF_OK;
+    unsigned char *profile = malloc(size ? size : 1);
+    for (unsigned i = 0; i < pieces->count && profile; i++) {
+        memcpy(profile + at, pieces->data[i], pieces->sizes[i]);
+        at += pieces->sizes[i];
+    }
+    const gf_status status = profile ? gf_metadata_append(metadata, GF_ITEM_ICC, false, profile,
+                                                          size, source->input.name, error)
+                                     : gf_fail_memory(error, source->input.name, size, "metadata");
+    free(profile);
+    return status;
+}
+
+/* Append the resolution of the JFIF header, or else that of the EXIF data. */
+static gf_status source_add_resolution(jpeg_source *source, gf_error *error) {
+    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    gf_resolution r = {jpeg->X_density, jpeg->Y_density,
+                       jpeg->density_unit == 1   ? GF_PER_INCH
+                       : jpeg->density_unit == 2 ? GF_PER_CM
+                                                 : GF_PER_NONE};
+    const bool stored = jpeg->saw_JFIF_marker && jpeg->X_density && jpeg->Y_density &&
+                        (r.unit != GF_PER_NONE || jpeg->X_density != jpeg->Y_density);
+    if (!stored && !gf_metadata_resolution(&source->base.metadata, &r))
+        return GF_OK;
+    return gf_metadata_append(&source->base.metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r,
+                              source->input.name, error);
+}
+
+/* ---- the source ------------------------------------------------------------------------------ */
+
+static gf_status source_read_header(jpeg_source *source, gf_error *error) {
+    struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    if (setjmp(source->errors.jump) != 0)
+        return jpeg_report(&source->errors, error);
+    jpeg_create_decompress(jpeg);
+    jpeg->client_data = source;
+    source->reader = (struct jpeg_source_mgr){.init_source = source_init,
+                                              .fill_input_buffer = source_fill,
+                                              .skip_input_data = source_skip,
+                                              .resync_to_restart = jpeg_resync_to_restart,
+                                              .term_source = source_init};
+    jpeg->src = &source->reader;
+    /* libjpeg reads APP0 (JFIF) and APP14 (Adobe) itself. */
+    jpeg_set_marker_processor(jpeg, JPEG_COM, segment_on_marker);
+    for (int i = 1; i < 16; i++)
+        if (i != 14)
+            jpeg_set_marker_processor(jpeg, JPEG_APP0 + i, segment_on_marker);
+    (void)jpeg_read_header(jpeg, TRUE);
+    source->header_done = true;
+    return GF_OK;
+}
+
+static gf_status source_start(jpeg_source *source, gf_error *error) {
+    struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    struct timespec used = {0};
+    if (setjmp(source->errors.jump) != 0)
+        return jpeg_report(&source->errors, error);
+    if (jpeg_has_multiple_scans(jpeg)) {
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        source->start = used.tv_sec;
+        source->progress.progress_monitor = source_on_progress;
+        jpeg->progress = &source->progress;
+    }
+    (void)jpeg_start_decompress(jpeg);
+    return GF_OK;
+}
+
+static gf_status source_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                             gf_error *error) {
+    jpeg_source *source = (jpeg_source *)base;
+    struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    unsigned char *to = dst;
+    if (setjmp(source->errors.jump) != 0)
+        return jpeg_report(&source->errors, error);
+    for (uint64_t y = 0; y < rows;) {
+        JSAMPROW lines[CALL_ROWS];
+        const uint64_t max = rows - y < CALL_ROWS ? rows - y : CALL_ROWS;
+        for (uint64_t i = 0; i < max; i++)
+            lines[i] = to + (y + i) * stride;
+        y += jpeg_read_scanlines(jpeg, lines, (JDIMENSION)max);
+    }
+    return GF_OK;
+}
+
+static gf_status source_finish(gf_source *base, gf_error *error) {
+    jpeg_source *source = (jpeg_source *)base;
+    if (setjmp(source->errors.jump) != 0)
+        return jpeg_report(&source->errors, error);
+    (void)jpeg_finish_decompress(&source->jpeg);
+    base->bytes = source->input.offset - source->reader.bytes_in_buffer;
+    return GF_OK;
+}
+
+static void source_close(gf_source *base) {
+    jpeg_source *source = (jpeg_source *)base;
+    jpeg_destroy_decompress(&source->jpeg);
+    for (size_t i = 0; i < sizeof source->pieces.data / sizeof *source->pieces.data; i++)
+        free(source->pieces.data[i]);
+    gf_input_close(&source->input);
+    gf_metadata_clear(&base->metadata);
+    free(source);
+}
+
+/* Check the colour space and set the format. */
+static gf_status source_set_format(jpeg_source *source, gf_error *error) {
+    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    gf_format *format = &source->base.format;
+    const char *name = source->input.name;
+    if (jpeg->num_components == 4)
+        return gf_fail(error, GF_FAILED,
+                       "%s: CMYK JPEG is not supported, because its colours depend on a profile; "
+                       "convert it to RGB, e.g. with vips icc_transform",
+                       name);
+    if (jpeg->num_components != 1 && jpeg->num_components != 3)
+        return gf_fail(error, GF_FAILED,
+                       "%s: JPEG with %d components is not supported; convert it to PNG", name,
+                       jpeg->num_components);
+    *format = (gf_format){.width = jpeg->image_width,
+                          .height = jpeg->image_height,
+                          .channels = (uint32_t)jpeg->num_components,
+                          .type = GF_U8};
+    return gf_check_pixels(format, &source->limits, name, error);
+}
+
+/* Check the memory for the coefficients of a file with several scans, which are held together. */
+static gf_status source_check_memory(jpeg_source *source, gf_error *error) {
+    struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    uint64_t bytes = 0;
+    if (!jpeg_has_multiple_scans(jpeg))
+        return GF_OK;
+    for (int i = 0; i < jpeg->num_components; i++)
+        bytes += (uint64_t)jpeg->comp_info[i].width_in_blocks *
+                 jpeg->comp_info[i].height_in_blocks * sizeof(JBLOCK);
+    return gf_check_memory(bytes, source->limits.max_memory, source->input.name,
+                           "the coefficients of a progressive JPEG", error);
+}
+
+static void source_describe(jpeg_source *source) {
+    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    const jpeg_component_info *first = jpeg->comp_info;
+    char sampling[32] = "";
+    if (jpeg->num_components == 3 && jpeg->comp_info[1].h_samp_factor > 0)
+        snprintf(sampling, sizeof sampling, ", chroma 1/%dx1/%d",
+                 first->h_samp_factor / jpeg->comp_info[1].h_samp_factor,
+                 first->v_samp_factor / jpeg->comp_info[1].v_samp_factor);
+    snprintf(source->base.stored, sizeof source->base.stored, "8-bit %s%s%s, lossy",
+             jpeg->num_components == 1             ? "grey"
+             : jpeg->jpeg_color_space == JCS_YCbCr ? "YCbCr"
+                                                   : "RGB",
+             sampling, jpeg->progressive_mode ? ", progressive" : "");
+}
+
+static gf_status source_open(jpeg_source *source, gf_error *error) {
+    gf_status status = source_read_header(source, error);
+    if (!status)
+        status = source_set_format(source, error);
+    if (!status)
+        status = source_join_pieces(source, error);
+    if (!status)
+        status = source_add_resolution(source, error);
+    if (!status)
+        status = source_check_memory(source, error);
+    if (!status)
+        status = source_start(source, error);
+    if (!status)
+        source_describe(source);
+    return status;
+}
+
+gf_status gf_jpeg_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                              gf_error *error) {
+    static const gf_source_ops ops = {
+        .read = source_read, .finish = source_finish, .close = source_close};
+    jpeg_source *source = gf_source_new(sizeof *source, &ops, input->name, error);
+    if (!source)
+        return GF_FAILED;
+    source->base.cost = GF_JPEG_DECODE_COST;
+    source->input = *input;
+    source->limits = *limits;
+    source->jpeg.err = jpeg_errors_init(&source->errors, input->name);
+    const gf_status status = source_open(source, error);
+    if (status) {
+        source->input = (gf_input){0}; /* still owned by the caller */
+        source_close(&source->base);
+        return status;
+    }
+    *opened = &source->base;
+    return GF_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+typedef struct jpeg_sink {
+    gf_sink base;
+    gf_format format;
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_destination_mgr writer;
+    jpeg_errors errors;
+    unsigned char buffer[BUFFER_BYTES];
+} jpeg_sink;
+
+static void sink_init(j_compress_ptr jpeg) {
+    jpeg_sink *sink = jpeg->client_data;
+    sink->writer.next_output_byte = sink->buffer;
+    sink->writer.free_in_buffer = BUFFER_BYTES;
+}
+
+static void sink_flush(j_compress_ptr jpeg, size_t size) {
+    jpeg_sink *sink = jpeg->client_data;
+    if (gf_output_write(sink->base.output, sink->buffer, size, &sink->errors.cause))
+        jpeg_jump((j_common_ptr)jpeg);
+    sink_init(jpeg);
+}
+
+static boolean sink_empty(j_compress_ptr jpeg) {
+    sink_flush(jpeg, BUFFER_BYTES);
+    return TRUE;
+}
+
+static void sink_term(j_compress_ptr jpeg) {
+    sink_flush(jpeg, BUFFER_BYTES - jpeg->dest->free_in_buffer);
+}
+
+/* Write a segment from a tag and data, or record that it is too large for one. */
+static void sink_write_segment(jpeg_sink *sink, int marker, const char *tag, size_t tag_size,
+                               const gf_chunk *item, uint32_t kind) {
+    if (tag_size + item->size > SEGMENT_BYTES) {
+        sink->base.dropped |= kind;
+        return;
+    }
+    jpeg_write_m_header(&sink->jpeg, marker, (unsigned)(tag_size + item->size));
+    for (size_t i = 0; i < tag_size; i++)
+        jpeg_write_m_byte(&sink->jpeg, (unsigned char)tag[i]);
+    for (size_t i = 0; i < item->size; i++)
+        jpeg_write_m_byte(&sink->jpeg, item->data[i]);
+}
+
+static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
+    if (strcmp(item->name, GF_ITEM_EXIF) == 0)
+        sink_write_segment(sink, JPEG_APP0 + 1, exif_tag, sizeof exif_tag, item, GF_DROPPED_EXIF);
+    else if (strcmp(item->name, GF_ITEM_XMP) == 0)
+        sink_write_segment(sink, JPEG_APP0 + 1, xmp_tag, sizeof xmp_tag, item, GF_DROPPED_XMP);
+    else if (strcmp(item->name, GF_ITEM_APP1) == 0)
+        sink_write_segment(sink, JPEG_APP0 + 1, "", 0, item, GF_DROPPED_OTHER);
+    else if (strcmp(item->name, GF_ITEM_8BIM) == 0)
+        sink_write_segment(sink, JPEG_APP0 + 13, photoshop_tag, sizeof photoshop_tag, item,
+                           GF_DROPPED_IPTC);
+    else if (strcmp(item->name, GF_ITEM_COMMENT) == 0)
+        sink_write_segment(sink, JPEG_COM, "", 0, item, GF_DROPPED_TEXT);
+    else if (strcmp(item->name, GF_ITEM_ICC) == 0 && item->size)
+        jpeg_write_icc_profile(&sink->jpeg, item->data, (unsigned)item->size);
+}
+
+/* Round a resolution to 1..65535. */
+static UINT16 sink_density(double value) {
+    return value >= UINT16_MAX ? UINT16_MAX : value >= 1 ? (UINT16)(value + 0.5) : 1;
+}
+
+static gf_status sink_start(jpeg_sink *sink, const gf_metadata *items, int quality,
+                            gf_error *error) {
+    struct jpeg_compress_struct *jpeg = &sink->jpeg;
+    gf_resolution r;
+    if (setjmp(sink->errors.jump) != 0)
+        return jpeg_report(&sink->errors, error);
+    jpeg_create_compress(jpeg);
+    jpeg->client_data = sink;
+    sink->writer = (struct jpeg_destination_mgr){.init_destination = sink_init,
+                                                 .empty_output_buffer = sink_empty,
+                                                 .term_destination = sink_term};
+    jpeg->dest = &sink->writer;
+    jpeg->image_width = (JDIMENSION)sink->format.width;
+    jpeg->image_height = (JDIMENSION)sink->format.height;
+    jpeg->input_components = (int)sink->format.channels;
+    jpeg->in_color_space = sink->format.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(jpeg);
+    jpeg_set_quality(jpeg, quality, TRUE);
+    for (int i = 0; i < jpeg->num_components; i++) /* 4:4:4 */
+        jpeg->comp_info[i].h_samp_factor = jpeg->comp_info[i].v_samp_factor = 1;
+    if (gf_metadata_resolution(items, &r)) {
+        jpeg->density_unit = (UINT8)(r.unit - GF_PER_NONE); /* 0: none, 1: inch, 2: centimetre */
+        jpeg->X_density = sink_density(r.x);
+        jpeg->Y_density = sink_density(r.y);
+    }
+    jpeg_start_compress(jpeg, TRUE);
+    for (size_t i = 0; i < items->count; i++)
+        sink_write_item(sink, &items->chunks[i]);
+    return GF_OK;
+}
+
+static gf_status sink_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                            gf_error *error) {
+    jpeg_sink *sink = (jpeg_sink *)base;
+    const gf_png_simd *simd = gf_png_simd_of(gf_isa_best());
+    const unsigned char *from = src;
+    if (setjmp(sink->errors.jump) != 0)
+        return jpeg_report(&sink->errors, error);
+    for (uint64_t y = 0; y < rows; y++) {
+        JSAMPROW line = (JSAMPROW)(from + y * stride); /* only read */
+        base->clipped += simd->count_largest(&sink->format, line);
+        (void)jpeg_write_scanlines(&sink->jpeg, &line, 1);
+    }
+    return GF_OK;
+}
+
+static gf_status sink_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    jpeg_sink *sink = (jpeg_sink *)base;
+    (void)metadata; /* late items are not stored */
+    if (setjmp(sink->errors.jump) != 0)
+        return jpeg_report(&sink->errors, error);
+    jpeg_finish_compress(&sink->jpeg);
+    return gf_output_prepare(base->output, error);
+}
+
+static void sink_close(gf_sink *base) {
+    jpeg_sink *sink = (jpeg_sink *)base;
+    jpeg_destroy_compress(&sink->jpeg);
+    gf_output_close(base->output);
+    free(sink);
+}
+
+gf_status gf_jpeg_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    static const gf_sink_ops ops = {sink_write, sink_finish, sink_close};
+    const char *name = gf_output_name(setup->output);
+    gf_metadata items;
+    jpeg_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
+    if (!sink)
+        return GF_FAILED;
+    sink->base.cost = GF_JPEG_ENCODE_COST;
+    sink->base.counts_clipped = true;
+    sink->base.form = GF_FORM_JPEG;
+    sink->format = *setup->format;
+    sink->jpeg.err = jpeg_errors_init(&sink->errors, name);
+    gf_metadata_init(&items);
+    gf_status status = gf_metadata_to_items(setup->metadata, &items, name, error);
+    if (!status)
+        status = sink_start(sink, &items, (int)setup->quality, error);
+    gf_metadata_clear(&items);
+    if (status)
+        sink_close(&sink->base);
+    else
+        *opened = &sink->base;
+    return status;
+}

@@ -1,0 +1,361 @@
+/* Metadata: lists of items, and conversion between PNG chunks and the items of other formats. */
+#include "io/metadata.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/error.h"
+#include "io/bytes.h"
+#include "io/exif.h"
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+void gf_metadata_init(gf_metadata *metadata) {
+    *metadata = (gf_metadata){.pfm_scale = 1.0};
+}
+
+void gf_metadata_clear(gf_metadata *metadata) {
+    for (size_t i = 0; i < metadata->count; i++)
+        free(metadata->chunks[i].data);
+    free(metadata->chunks);
+    gf_metadata_init(metadata);
+}
+
+/* Append an item and take ownership of its data, also on failure. */
+static gf_status metadata_add(gf_metadata *metadata, const char *name, bool late,
+                              unsigned char *data, size_t size, const char *file, gf_error *error) {
+    if (!data)
+        return gf_fail_memory(error, file, size, "metadata");
+    /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
+    if ((metadata->count & (metadata->count - 1)) == 0) {
+        size_t capacity = metadata->count ? 2 * metadata->count : 1;
+        gf_chunk *grown = realloc(metadata->chunks, capacity * sizeof *grown);
+        if (!grown) {
+            free(data);
+            return gf_fail_memory(error, file, capacity * sizeof *grown, "metadata");
+        }
+        metadata->chunks = grown;
+    }
+    gf_chunk chunk = {.late = late, .size = size, .data = data};
+    memcpy(chunk.name, name, 4);
+    metadata->chunks[metadata->count++] = chunk;
+    return GF_OK;
+}
+
+gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
+                             size_t size, const char *file, gf_error *error) {
+    /* malloc(0) may return NULL: allocate one byte for an empty item. */
+    unsigned char *copy = malloc(size ? size : 1);
+    if (copy && size)
+        memcpy(copy, data, size);
+    return metadata_add(metadata, name, late, copy, size, file, error);
+}
+
+static bool item_is(const gf_chunk *item, const char *name) {
+    return memcmp(item->name, name, 4) == 0;
+}
+
+const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name) {
+    for (size_t i = 0; i < metadata->count; i++)
+        if (item_is(&metadata->chunks[i], name) && !metadata->chunks[i].late)
+            return &metadata->chunks[i];
+    return NULL;
+}
+
+/* ---- PNG chunks ------------------------------------------------------------------------------ */
+
+#define ICC_NAME "ICC profile" /* keyword of the iCCP chunks that are created here */
+#define COMMENT_KEYWORD "Comment"
+#define XMP_KEYWORD "XML:com.adobe.xmp"
+
+/* Keyword, flag of compression, method, empty language tag and empty translated keyword. */
+static const char xmp_head[] = XMP_KEYWORD "\0\0\0\0";
+
+/* Offset of the compressed data of a chunk: after its keyword, which ends with a NUL, and `extra`
+ * bytes. Return 0 if the chunk is too short. */
+static size_t chunk_data_offset(const gf_chunk *chunk, size_t extra) {
+    const unsigned char *end = memchr(chunk->data, 0, chunk->size);
+    const size_t at = end ? (size_t)(end - chunk->data) + 1 + extra : 0;
+    return at <= chunk->size ? at : 0;
+}
+
+static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const char *keyword) {
+    const size_t size = strlen(keyword) + 1;
+    return item_is(chunk, name) && chunk->size >= size && memcmp(chunk->data, keyword, size) == 0;
+}
+
+/* Decompress zlib data of at most GF_DEFAULT_MAX_CHUNK bytes. Return NULL if it is damaged, too
+ * large or memory is short. The caller frees the result. */
+static unsigned char *chunk_inflate(const unsigned char *data, size_t size, size_t *inflated) {
+    for (size_t capacity = 1 << 16; capacity <= GF_DEFAULT_MAX_CHUNK; capacity *= 4) {
+        unsigned char *out = malloc(capacity);
+        uLongf got = capacity;
+        const int result = out ? uncompress(out, &got, data, size) : Z_MEM_ERROR;
+        if (result == Z_OK) {
+            *inflated = got;
+            return out;
+        }
+        free(out);
+        if (result != Z_BUF_ERROR)
+            break;
+    }
+    return NULL;
+}
+
+/* Return the XMP packet of an iTXt chunk; the caller frees it. */
+static unsigned char *chunk_xmp(const gf_chunk *chunk, size_t *size) {
+    const size_t flags = chunk_data_offset(chunk, 2);
+    /* After the flags: the language tag and the translated keyword, which end with a NUL each. */
+    const unsigned char *at = chunk->data + flags, *end = chunk->data + chunk->size;
+    for (int i = 0; i < 2 && at && flags; i++) {
+        at = memchr(at, 0, (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    if (!at || !flags)
+        return NULL;
+    *size = (size_t)(end - at);
+    if (chunk->data[flags - 2] != 0)
+        return chunk_inflate(at, *size, size);
+    unsigned char *copy = malloc(*size ? *size : 1);
+    if (copy)
+        memcpy(copy, at, *size);
+    return copy;
+}
+
+/* Return the resolution of a pHYs chunk of 9 bytes, which has pixels per metre. */
+static gf_resolution chunk_resolution(const unsigned char *data) {
+    const double per_inch = 0.0254;
+    gf_resolution r = {gf_big32(data), gf_big32(data + 4), GF_PER_NONE};
+    if (data[8] != 1)
+        return r;
+    /* Whole numbers of pixels per inch are stored as rounded numbers per metre. */
+    const double x = rint(r.x * per_inch), y = rint(r.y * per_inch);
+    if (rint(x / per_inch) == r.x && rint(y / per_inch) == r.y)
+        return (gf_resolution){x, y, GF_PER_INCH};
+    return (gf_resolution){r.x / 100, r.y / 100, GF_PER_CM};
+}
+
+/* Convert a resolution to pixels per metre, as pHYs stores it. Return false if it does not fit. */
+static bool chunk_set_resolution(const gf_resolution *r, unsigned char data[9]) {
+    const double scale = r->unit == GF_PER_INCH ? 1 / 0.0254 : r->unit == GF_PER_CM ? 100 : 1;
+    const double x = rint(r->x * scale), y = rint(r->y * scale);
+    if (!(x >= 1 && x <= INT32_MAX && y >= 1 && y <= INT32_MAX))
+        return false;
+    gf_put_big32(data, (uint32_t)x);
+    gf_put_big32(data + 4, (uint32_t)y);
+    data[8] = r->unit != GF_PER_NONE;
+    return true;
+}
+
+/* Create a chunk from a text before the data of an item. */
+static gf_status chunk_append(gf_metadata *chunks, const char *name, const void *head,
+                              size_t head_size, const void *data, size_t size, const char *file,
+                              gf_error *error) {
+    unsigned char *joined = malloc(head_size + size);
+    if (joined) {
+        memcpy(joined, head, head_size);
+        memcpy(joined + head_size, data, size);
+    }
+    return metadata_add(chunks, name, false, joined, head_size + size, file, error);
+}
+
+static gf_status chunk_append_icc(gf_metadata *chunks, const gf_chunk *item, const char *file,
+                                  gf_error *error) {
+    static const char head[] = ICC_NAME "\0"; /* with the NUL of the string: method 0 */
+    uLongf size = compressBound(item->size);
+    unsigned char *packed = malloc(size);
+    if (!packed || compress2(packed, &size, item->data, item->size, 9) != Z_OK) {
+        free(packed);
+        return gf_fail_memory(error, file, size, "metadata");
+    }
+    const gf_status status =
+        chunk_append(chunks, "iCCP", head, sizeof head, packed, size, file, error);
+    free(packed);
+    return status;
+}
+
+/* Return whether a name is that of a GF_ITEM, not of a PNG chunk. */
+static bool item_is_shared(const gf_chunk *item);
+
+gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, const char *name,
+                             gf_error *error) {
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < metadata->count && !status; i++) {
+        const gf_chunk *item = &metadata->chunks[i];
+        unsigned char phys[9];
+        gf_resolution resolution;
+        if (!item_is_shared(item)) {
+            status = gf_metadata_append(chunks, item->name, item->late, item->data, item->size,
+                                        name, error);
+        } else if (item_is(item, GF_ITEM_ICC)) {
+            status = chunk_append_icc(chunks, item, name, error);
+        } else if (item_is(item, GF_ITEM_EXIF)) {
+            status = chunk_append(chunks, "eXIf", "", 0, item->data, item->size, name, error);
+        } else if (item_is(item, GF_ITEM_XMP)) {
+            status = chunk_append(chunks, "iTXt", xmp_head, sizeof xmp_head, item->data, item->size,
+                                  name, error);
+        } else if (item_is(item, GF_ITEM_COMMENT)) {
+            status =
+                chunk_append(chunks, "tEXt", COMMENT_KEYWORD, sizeof COMMENT_KEYWORD, item->data,
+                             strnlen((const char *)item->data, item->size), name, error);
+        } else if (item_is(item, GF_ITEM_RESOLUTION)) {
+            memcpy(&resolution, item->data, sizeof resolution);
+            if (chunk_set_resolution(&resolution, phys))
+                status = chunk_append(chunks, "pHYs", "", 0, phys, sizeof phys, name, error);
+        }
+    }
+    return status;
+}
+
+static gf_status items_fail_damaged(const gf_chunk *chunk, const char *name, gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: the %s chunk is damaged; get an intact copy, or omit metadata with --strip",
+                   name, chunk->name);
+}
+
+/* Convert one PNG chunk, or copy one item. */
+static gf_status items_append(gf_metadata *items, const gf_chunk *chunk, const char *name,
+                              gf_error *error) {
+    const char *form = NULL;
+    unsigned char *data = NULL;
+    size_t size = 0;
+    if (item_is_shared(chunk))
+        return gf_metadata_append(items, chunk->name, false, chunk->data, chunk->size, name, error);
+    if (item_is(chunk, "eXIf"))
+        return gf_metadata_append(items, GF_ITEM_EXIF, false, chunk->data, chunk->size, name,
+                                  error);
+    if (item_is(chunk, "pHYs") && chunk->size == 9) {
+        const gf_resolution resolution = chunk_resolution(chunk->data);
+        return gf_metadata_append(items, GF_ITEM_RESOLUTION, false, &resolution, sizeof resolution,
+                                  name, error);
+    }
+    if (chunk_has_keyword(chunk, "tEXt", COMMENT_KEYWORD))
+        return gf_metadata_append(items, GF_ITEM_COMMENT, false,
+                                  chunk->data + sizeof COMMENT_KEYWORD,
+                                  chunk->size - sizeof COMMENT_KEYWORD, name, error);
+    if (item_is(chunk, "iCCP")) {
+        const size_t at = chunk_data_offset(chunk, 1);
+        form = GF_ITEM_ICC;
+        data = at ? chunk_inflate(chunk->data + at, chunk->size - at, &size) : NULL;
+    } else if (chunk_has_keyword(chunk, "iTXt", XMP_KEYWORD)) {
+        form = GF_ITEM_XMP;
+        data = chunk_xmp(chunk, &size);
+    }
+    if (!form)
+        return GF_OK;
+    return data ? metadata_add(items, form, false, data, size, name, error)
+                : items_fail_damaged(chunk, name, error);
+}
+
+gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, const char *name,
+                               gf_error *error) {
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < metadata->count && !status; i++)
+        status = items_append(items, &metadata->chunks[i], name, error);
+    return status;
+}
+
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+#define ANY_FORM (GF_FORM_PNG | GF_FORM_JPEG | GF_FORM_TIFF)
+
+/* Kind of an item, and the forms of files that can store it. */
+static const struct item_kind {
+    const char *name;
+    uint32_t kind;
+    unsigned forms;
+    const char *label; /* for people; NULL: the name */
+} item_kinds[] = {
+    {GF_ITEM_ICC, GF_DROPPED_ICC, ANY_FORM, "ICC"},
+    {GF_ITEM_EXIF, GF_DROPPED_EXIF, ANY_FORM, NULL},
+    {GF_ITEM_XMP, GF_DROPPED_XMP, ANY_FORM, "XMP"},
+    {GF_ITEM_8BIM, GF_DROPPED_IPTC, GF_FORM_JPEG | GF_FORM_TIFF, "IPTC"},
+    {GF_ITEM_RESOLUTION, GF_DROPPED_RESOLUTION, ANY_FORM, "resolution"},
+    {GF_ITEM_COMMENT, GF_DROPPED_TEXT, GF_FORM_PNG | GF_FORM_JPEG, "comment"},
+    {GF_ITEM_APP1, GF_DROPPED_OTHER, GF_FORM_JPEG, NULL},
+    /* PNG chunks. Those that have no other form can only be stored in PNG. */
+    {"iCCP", GF_DROPPED_ICC, ANY_FORM, NULL},
+    {"eXIf", GF_DROPPED_EXIF, ANY_FORM, NULL},
+    {"pHYs", GF_DROPPED_RESOLUTION, ANY_FORM, NULL},
+    {"tEXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL},
+    {"zTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL},
+    {"iTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL},
+    {"sRGB", 0, GF_FORM_PNG, NULL},
+    {"gAMA", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
+    {"cHRM", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
+    {"cICP", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
+    {"mDCV", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
+    {"cLLI", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
+};
+enum { SHARED_ITEMS = 7 }; /* entries that are not PNG chunks */
+
+static struct item_kind item_find(const gf_chunk *item) {
+    for (size_t i = 0; i < sizeof item_kinds / sizeof *item_kinds; i++)
+        if (item_is(item, item_kinds[i].name))
+            return item_kinds[i];
+    return (struct item_kind){item->name, GF_DROPPED_OTHER, GF_FORM_PNG, NULL};
+}
+
+static bool item_is_shared(const gf_chunk *item) {
+    for (size_t i = 0; i < SHARED_ITEMS; i++)
+        if (item_is(item, item_kinds[i].name))
+            return true;
+    return false;
+}
+
+const char *gf_metadata_label(const gf_chunk *item) {
+    const char *label = item_find(item).label;
+    return label ? label : item->name;
+}
+
+uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
+    const bool srgb = gf_metadata_find(metadata, "sRGB");
+    uint32_t lost = 0;
+    for (size_t i = 0; i < metadata->count; i++) {
+        const gf_chunk *item = &metadata->chunks[i];
+        struct item_kind kind = item_find(item);
+        if (chunk_has_keyword(item, "iTXt", XMP_KEYWORD))
+            kind = (struct item_kind){"", GF_DROPPED_XMP, ANY_FORM, NULL};
+        if (chunk_has_keyword(item, "tEXt", COMMENT_KEYWORD))
+            kind.forms |= GF_FORM_JPEG;
+        if (srgb && (item_is(item, "gAMA") || item_is(item, "cHRM")))
+            kind.kind = 0;
+        /* A JPEG file stores metadata before the pixels only. */
+        if (!(kind.forms & form) || (item->late && form == GF_FORM_JPEG))
+            lost |= kind.kind;
+        if ((lost & GF_DROPPED_EXIF) && (item_is(item, GF_ITEM_EXIF) || item_is(item, "eXIf")) &&
+            gf_exif_orientation(item->data, item->size) > 1)
+            lost |= GF_DROPPED_ORIENTATION;
+    }
+    return lost;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static const gf_chunk *metadata_exif(const gf_metadata *metadata) {
+    const gf_chunk *exif = gf_metadata_find(metadata, GF_ITEM_EXIF);
+    return exif ? exif : gf_metadata_find(metadata, "eXIf");
+}
+
+uint32_t gf_metadata_orientation(const gf_metadata *metadata) {
+    const gf_chunk *exif = metadata_exif(metadata);
+    return exif ? gf_exif_orientation(exif->data, exif->size) : 0;
+}
+
+bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resolution) {
+    const gf_chunk *item = gf_metadata_find(metadata, GF_ITEM_RESOLUTION);
+    const gf_chunk *phys = gf_metadata_find(metadata, "pHYs");
+    const gf_chunk *exif = metadata_exif(metadata);
+    if (item) {
+        memcpy(resolution, item->data, sizeof *resolution);
+        return true;
+    }
+    if (phys && phys->size == 9) {
+        *resolution = chunk_resolution(phys->data);
+        return true;
+    }
+    return exif && gf_exif_resolution(exif->data, exif->size, resolution);
+}

@@ -1,0 +1,87 @@
+/* Metadata of images in memory: items in the form of the file that they were read from, and their
+ * conversion to the forms of other file formats. */
+#ifndef GF_METADATA_H
+#define GF_METADATA_H
+
+#include "gpufilter.h"
+
+/* One item of metadata: a PNG chunk, under its name, or an item that several formats can store,
+ * under one of the names below. PNG files yield only chunks, other files only the items below. */
+typedef struct gf_chunk {
+    char name[5];
+    bool late; /* follows the pixels, in the input and in the output; PNG only */
+    size_t size;
+    unsigned char *data;
+} gf_chunk;
+
+#define GF_ITEM_ICC "ICC "        /* ICC profile */
+#define GF_ITEM_EXIF "EXIF"       /* TIFF structure with its header and directories */
+#define GF_ITEM_XMP "XMP "        /* XMP packet, UTF-8 */
+#define GF_ITEM_8BIM "8BIM"       /* Photoshop image resources, which contain IPTC data */
+#define GF_ITEM_RESOLUTION "RES " /* a gf_resolution */
+#define GF_ITEM_COMMENT "TEXT"    /* comment of a JPEG, in an unspecified character set */
+#define GF_ITEM_APP1 "APP1"       /* JPEG only: APP1 segment that extends the items above */
+
+/* Data of an image other than its pixels. */
+typedef struct gf_metadata {
+    gf_chunk *chunks;
+    size_t count;
+    char damaged[5];  /* name of an item that is not copied because it is damaged, or "" */
+    double pfm_scale; /* absolute value of the scale in a PFM header; 1 for other formats */
+} gf_metadata;
+
+typedef enum gf_resolution_unit {
+    GF_PER_NONE = 1,
+    GF_PER_INCH = 2,
+    GF_PER_CM = 3
+} gf_resolution_unit;
+
+/* Forms of metadata in files. */
+typedef enum gf_metadata_form {
+    GF_FORM_NONE = 0, /* the format stores no metadata */
+    GF_FORM_PNG = 1,
+    GF_FORM_JPEG = 2,
+    GF_FORM_TIFF = 4
+} gf_metadata_form;
+
+/* Pixels per unit, as TIFF stores them. */
+typedef struct gf_resolution {
+    double x, y;
+    gf_resolution_unit unit; /* GF_PER_NONE: only the ratio of x and y has a meaning */
+} gf_resolution;
+
+void gf_metadata_init(gf_metadata *metadata);
+void gf_metadata_clear(gf_metadata *metadata);
+
+/* Append a copy of an item. name has 4 characters; file is the name for the error message. On
+ * GF_FAILED (out of memory) the metadata is unchanged. */
+gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
+                             size_t size, const char *file, gf_error *error);
+/* Return the first item of this name that precedes the pixels; NULL if there is none. */
+const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name);
+
+/* Convert the items that have a PNG form to PNG chunks, and append them. PNG chunks are copied.
+ * name: for messages, as above. */
+gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, const char *name,
+                             gf_error *error);
+/* Convert the PNG chunks that have another form to GF_ITEM items, and append them, late ones as if
+ * they preceded the pixels. Items are copied; other chunks are omitted. Return GF_FAILED for a
+ * damaged chunk, too. */
+gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, const char *name,
+                               gf_error *error);
+
+/* Return the kinds of the items that a format cannot store, as bits of gf_dropped. An sRGB chunk,
+ * and gamma and chromaticities that repeat it, are not counted: without them readers assume sRGB.
+ */
+uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form);
+
+/* Return the name of an item for people: "ICC", "tEXt". */
+const char *gf_metadata_label(const gf_chunk *item);
+
+/* Return the EXIF orientation, 1 to 8; 0 if there is none. */
+uint32_t gf_metadata_orientation(const gf_metadata *metadata);
+/* Return the resolution: that of the file format, or else of the EXIF data. Return false if there
+ * is none. */
+bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resolution);
+
+#endif

@@ -1,0 +1,535 @@
+/* JPEG: pixels, compared with those of libjpeg in this test; metadata to and from JPEG and PNG;
+ * damaged and unsupported files. */
+#define _GNU_SOURCE /* memmem */
+
+#include <stdio.h>
+/* After stdio.h, which it requires. */
+#include <jpeglib.h>
+
+#include "io_util.h"
+
+/* ---- files made by libjpeg ------------------------------------------------------------------- */
+
+typedef struct jpeg_file {
+    unsigned char *data; /* allocated by malloc */
+    size_t size;
+} jpeg_file;
+
+typedef struct jpeg_shape {
+    unsigned width, height;
+    int components; /* 1, 3 or 4 */
+    int sampling;   /* of the first component, horizontally and vertically */
+    bool progressive, rgb, arithmetic;
+    unsigned restart;
+} jpeg_shape;
+
+/* Encode random pixels with libjpeg. put_markers: called before the pixels; may be NULL. */
+static jpeg_file make_jpeg(const jpeg_shape *shape, uint32_t seed,
+                           void (*put_markers)(j_compress_ptr)) {
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    unsigned char *data = NULL;
+    unsigned long size = 0;
+    JSAMPLE row[4 * 512];
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&jpeg);
+    jpeg_mem_dest(&jpeg, &data, &size);
+    jpeg.image_width = shape->width;
+    jpeg.image_height = shape->height;
+    jpeg.input_components = shape->components;
+    jpeg.in_color_space = shape->components == 1   ? JCS_GRAYSCALE
+                          : shape->components == 3 ? JCS_RGB
+                                                   : JCS_CMYK;
+    jpeg_set_defaults(&jpeg);
+    if (shape->rgb)
+        jpeg_set_colorspace(&jpeg, JCS_RGB);
+    jpeg_set_quality(&jpeg, 90, TRUE);
+    jpeg.comp_info[0].h_samp_factor = jpeg.comp_info[0].v_samp_factor = shape->sampling;
+    jpeg.restart_interval = shape->restart;
+    jpeg.arith_code = shape->arithmetic;
+    if (shape->progressive)
+        jpeg_simple_progression(&jpeg);
+    jpeg_start_compress(&jpeg, TRUE);
+    if (put_markers)
+        put_markers(&jpeg);
+    for (unsigned y = 0; y < shape->height; y++) {
+        for (unsigned i = 0; i < shape->width * (unsigned)shape->components; i++)
+            row[i] = (JSAMPLE)(next_random(&seed) % 64 + y + i / 2);
+        JSAMPROW rows = row;
+        jpeg_write_scanlines(&jpeg, &rows, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    return (jpeg_file){data, size};
+}
+
+/* Decode with libjpeg, row by row. */
+static unsigned char *decode_jpeg(const jpeg_file *file) {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_decompress(&jpeg);
+    jpeg_mem_src(&jpeg, file->data, file->size);
+    jpeg_read_header(&jpeg, TRUE);
+    jpeg_start_decompress(&jpeg);
+    const size_t row = jpeg.output_width * (size_t)jpeg.output_components;
+    unsigned char *pixels = malloc(row * jpeg.output_height);
+    assert_non_null(pixels);
+    while (jpeg.output_scanline < jpeg.output_height) {
+        JSAMPROW rows = pixels + row * jpeg.output_scanline;
+        jpeg_read_scanlines(&jpeg, &rows, 1);
+    }
+    jpeg_finish_decompress(&jpeg);
+    jpeg_destroy_decompress(&jpeg);
+    return pixels;
+}
+
+static gf_status load_jpeg(const void *data, size_t size, const gf_limits *limits, uint64_t strip,
+                           gf_format *format, unsigned char **pixels, gf_metadata *metadata,
+                           gf_error *error) {
+    put_bytes(in_directory("x.jpg"), data, size);
+    return load_image(in_directory("x.jpg"), limits, strip, format, pixels, metadata, error);
+}
+
+static void assert_jpeg_rejected(const void *data, size_t size, const gf_limits *limits,
+                                 const char *part) {
+    gf_error error = {0};
+    gf_format format;
+    unsigned char *pixels;
+    assert_int_equal(load_jpeg(data, size, limits, 3, &format, &pixels, NULL, &error), GF_FAILED);
+    assert_message(&error, "x.jpg: ");
+    assert_message(&error, part);
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static const jpeg_shape shapes[] = {
+    {1, 1, 1, 1, false, false, false, 0},     {1, 1, 3, 2, false, false, false, 0},
+    {17, 33, 1, 1, false, false, false, 0},   {65, 41, 3, 1, false, false, false, 0},
+    {200, 131, 3, 2, false, false, false, 0}, {64, 48, 3, 2, true, false, false, 0},
+    {37, 90, 1, 1, true, false, false, 0},    {90, 37, 3, 1, true, false, false, 3},
+    {131, 65, 3, 2, false, false, false, 5},  {50, 50, 3, 1, false, true, false, 0},
+    {44, 31, 3, 2, false, false, true, 0},
+};
+
+static void decodes_as_libjpeg(void **state) {
+    static const uint64_t strips[] = {1, 3, 16, 1000};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
+        unsigned char *expected = decode_jpeg(&file);
+        for (size_t s = 0; s < sizeof strips / sizeof *strips; s++) {
+            gf_error error = {0};
+            gf_format format;
+            unsigned char *pixels;
+            if (load_jpeg(file.data, file.size, NULL, strips[s], &format, &pixels, NULL, &error))
+                fail_msg("%zu: %s", i, error.message);
+            assert_int_equal(format.width, shapes[i].width);
+            assert_int_equal(format.height, shapes[i].height);
+            assert_int_equal(format.channels, shapes[i].components);
+            assert_int_equal(format.type, GF_U8);
+            assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
+            free(pixels);
+        }
+        free(expected);
+        free(file.data);
+    }
+}
+
+/* Encode with the parameters that the sink uses. */
+static jpeg_file encode_with_libjpeg(const gf_format *format, const unsigned char *pixels,
+                                     int quality) {
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    unsigned char *data = NULL;
+    unsigned long size = 0;
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&jpeg);
+    jpeg_mem_dest(&jpeg, &data, &size);
+    jpeg.image_width = (JDIMENSION)format->width;
+    jpeg.image_height = (JDIMENSION)format->height;
+    jpeg.input_components = (int)format->channels;
+    jpeg.in_color_space = format->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&jpeg);
+    jpeg_set_quality(&jpeg, quality, TRUE);
+    jpeg.comp_info[0].h_samp_factor = jpeg.comp_info[0].v_samp_factor = 1;
+    jpeg_start_compress(&jpeg, TRUE);
+    for (uint64_t y = 0; y < format->height; y++) {
+        JSAMPROW row = (JSAMPROW)(pixels + y * gf_row_bytes(format));
+        jpeg_write_scanlines(&jpeg, &row, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    return (jpeg_file){data, size};
+}
+
+static void encodes_as_libjpeg(void **state) {
+    static const uint32_t qualities[] = {0, 1, 50, 100};
+    static const uint64_t sizes[][2] = {{1, 1}, {17, 3}, {300, 101}};
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        for (uint32_t channels = 1; channels <= 3; channels += 2)
+            for (size_t q = 0; q < 4; q++) {
+                const gf_format format = {sizes[i][0], sizes[i][1], channels, GF_U8};
+                const gf_file_options options = {.quality = qualities[q], .force = true};
+                unsigned char *pixels = random_pixels(&format, channels);
+                gf_error error = {0};
+                assert_int_equal(save_image(in_directory("o.jpg"), &format, pixels, NULL, &options,
+                                            1 + 3 * q, &error),
+                                 GF_OK);
+                jpeg_file file =
+                    encode_with_libjpeg(&format, pixels, qualities[q] ? (int)qualities[q] : 95);
+                assert_bytes(in_directory("o.jpg"), file.data, file.size);
+                free(file.data);
+                free(pixels);
+            }
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+#define EXIF(orientation)                                                                          \
+    "Exif\0\0II*\0\x08\0\0\0\3\0"                                                                  \
+    "\x12\1\3\0\1\0\0\0" orientation                                                               \
+    "\0\0\0"                                                                                       \
+    "\x1a\1\5\0\1\0\0\0\x32\0\0\0"                                                                 \
+    "\x1b\1\5\0\1\0\0\0\x3a\0\0\0"                                                                 \
+    "\0\0\0\0"                                                                                     \
+    "\x90\1\0\0\2\0\0\0\x58\2\0\0\3\0\0\0" /* 400/2, 600/3 */
+#define XMP "http://ns.adobe.com/xap/1.0/\0<x:xmpmeta/>"
+#define FLIR "FLIR\0raw"
+#define PHOTOSHOP                                                                                  \
+    "Photoshop 3.0\0"                                                                              \
+    "8BIM\4\4\0\0\0\0\0\0"
+static const char exif[] = EXIF("\6");
+enum { EXIF_BYTES = sizeof exif - 1, PROFILE_BYTES = 150000 };
+
+static unsigned char profile[PROFILE_BYTES];
+
+static void put_marker(j_compress_ptr jpeg, int marker, const void *data, size_t size) {
+    jpeg_write_marker(jpeg, marker, data, (unsigned)size);
+}
+
+static void put_all(j_compress_ptr jpeg) {
+    uint32_t seed = 7;
+    for (size_t i = 0; i < sizeof profile; i++)
+        profile[i] = (unsigned char)(next_random(&seed) % 5);
+    put_marker(jpeg, JPEG_APP0 + 1, exif, EXIF_BYTES);
+    put_marker(jpeg, JPEG_APP0 + 1, XMP, sizeof XMP - 1);
+    put_marker(jpeg, JPEG_APP0 + 1, FLIR, sizeof FLIR - 1);
+    put_marker(jpeg, JPEG_APP0 + 13, PHOTOSHOP, sizeof PHOTOSHOP - 1);
+    jpeg_write_icc_profile(jpeg, profile, sizeof profile);
+    put_marker(jpeg, JPEG_COM, "a comment", 9);
+}
+
+static void assert_item(const gf_metadata *metadata, const char *name, const void *data,
+                        size_t size) {
+    const gf_chunk *item = gf_metadata_find(metadata, name);
+    if (!item)
+        fail_msg("no %s", name);
+    assert_int_equal(item->size, size);
+    assert_memory_equal(item->data, data, size);
+}
+
+/* Check all items of put_all. jpeg: those that only JPEG stores, too. */
+static void assert_all_items(const gf_metadata *metadata, bool jpeg) {
+    gf_resolution r;
+    assert_item(metadata, GF_ITEM_EXIF, exif + 6, EXIF_BYTES - 6);
+    assert_item(metadata, GF_ITEM_XMP, "<x:xmpmeta/>", 12);
+    assert_item(metadata, GF_ITEM_ICC, profile, sizeof profile);
+    assert_item(metadata, GF_ITEM_COMMENT, "a comment", 9);
+    assert_int_equal(gf_metadata_orientation(metadata), 6);
+    assert_true(gf_metadata_resolution(metadata, &r));
+    assert_true(r.x == 200 && r.y == 200 && r.unit == GF_PER_INCH);
+    if (jpeg) {
+        assert_item(metadata, GF_ITEM_APP1, FLIR, sizeof FLIR - 1);
+        assert_item(metadata, GF_ITEM_8BIM, PHOTOSHOP + 14, sizeof PHOTOSHOP - 15);
+    }
+}
+
+static gf_metadata load_metadata(const char *name) {
+    gf_error error = {0};
+    gf_format format;
+    unsigned char *pixels;
+    gf_metadata metadata;
+    assert_int_equal(load_image(in_directory(name), NULL, 16, &format, &pixels, &metadata, &error),
+                     GF_OK);
+    free(pixels);
+    return metadata;
+}
+
+static void save_with(const char *name, const gf_metadata *metadata) {
+    const gf_format format = {8, 8, 3, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1);
+    const gf_file_options options = {.force = true};
+    gf_error error = {0};
+    if (save_image(in_directory(name), &format, pixels, metadata, &options, 8, &error))
+        fail_msg("%s", error.message);
+    free(pixels);
+}
+
+/* From JPEG to JPEG nothing is lost, and through PNG all that PNG can store is kept. */
+static void carries_metadata(void **state) {
+    const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0};
+    jpeg_file file = make_jpeg(&shape, 1, put_all);
+    gf_metadata items, chunks;
+    (void)state;
+    put_bytes(in_directory("a.jpg"), file.data, file.size);
+    gf_metadata first = load_metadata("a.jpg");
+    assert_all_items(&first, true);
+    assert_int_equal(gf_metadata_lost(&first, GF_FORM_JPEG), 0);
+    assert_int_equal(gf_metadata_lost(&first, GF_FORM_PNG), GF_DROPPED_IPTC | GF_DROPPED_OTHER);
+    assert_int_equal(gf_metadata_lost(&first, GF_FORM_NONE),
+                     GF_DROPPED_ICC | GF_DROPPED_EXIF | GF_DROPPED_ORIENTATION | GF_DROPPED_XMP |
+                         GF_DROPPED_IPTC | GF_DROPPED_RESOLUTION | GF_DROPPED_TEXT |
+                         GF_DROPPED_OTHER);
+    save_with("b.jpg", &first);
+    gf_metadata second = load_metadata("b.jpg");
+    assert_all_items(&second, true);
+    assert_int_equal(second.count, first.count);
+    save_with("c.png", &second);
+    chunks = load_metadata("c.png");
+    assert_null(gf_metadata_find(&chunks, GF_ITEM_EXIF));
+    assert_item(&chunks, "eXIf", exif + 6, EXIF_BYTES - 6);
+    assert_item(&chunks, "pHYs", "\0\0\x1e\xc2\0\0\x1e\xc2\1", 9); /* 7874 per metre */
+    assert_int_equal(gf_metadata_lost(&chunks, GF_FORM_JPEG), 0);
+    gf_metadata_init(&items);
+    assert_int_equal(gf_metadata_to_items(&chunks, &items, "c.png", NULL), GF_OK);
+    assert_all_items(&items, false);
+    save_with("d.jpg", &chunks);
+    gf_metadata last = load_metadata("d.jpg");
+    assert_all_items(&last, false);
+    gf_metadata_clear(&first);
+    gf_metadata_clear(&second);
+    gf_metadata_clear(&chunks);
+    gf_metadata_clear(&items);
+    gf_metadata_clear(&last);
+    free(file.data);
+}
+
+static void put_profile_pieces(j_compress_ptr jpeg) {
+    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\3\3xyz", 17);
+    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\1\3abc", 17);
+    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\2\3m", 15);
+    put_marker(jpeg, JPEG_APP0 + 2, "MPF\0", 4);
+    put_marker(jpeg, JPEG_APP0 + 12, "Ducky\0", 6);
+}
+
+static void put_incomplete_profile(j_compress_ptr jpeg) {
+    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\1\3abc", 17);
+    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\3\3xyz", 17);
+}
+
+static void put_repeated_piece(j_compress_ptr jpeg) {
+    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\1\1abc", 17);
+    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE\0\1\1abc", 17);
+}
+
+static void put_short_piece(j_compress_ptr jpeg) {
+    put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE", 12);
+}
+
+static void joins_the_pieces_of_a_profile(void **state) {
+    static void (*const damaged[])(j_compress_ptr) = {put_incomplete_profile, put_repeated_piece,
+                                                      put_short_piece};
+    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0};
+    jpeg_file file = make_jpeg(&shape, 1, put_profile_pieces);
+    gf_source *source;
+    (void)state;
+    put_bytes(in_directory("a.jpg"), file.data, file.size);
+    free(file.data);
+    assert_int_equal(gf_source_open(in_directory("a.jpg"), NULL, &source, NULL), GF_OK);
+    assert_item(&source->metadata, GF_ITEM_ICC, "abcmxyz", 7);
+    assert_int_equal(source->dropped, GF_DROPPED_OTHER); /* MPF */
+    source->ops->close(source);
+    for (size_t i = 0; i < 3; i++) {
+        file = make_jpeg(&shape, 1, damaged[i]);
+        put_bytes(in_directory("a.jpg"), file.data, file.size);
+        free(file.data);
+        gf_metadata metadata = load_metadata("a.jpg");
+        assert_null(gf_metadata_find(&metadata, GF_ITEM_ICC));
+        assert_string_equal(metadata.damaged, GF_ITEM_ICC);
+        gf_metadata_clear(&metadata);
+    }
+}
+
+/* A segment has at most 65533 bytes. */
+static void reports_metadata_that_is_too_large(void **state) {
+    static const struct {
+        const char *name;
+        size_t max;
+        uint32_t kind;
+    } items[] = {{GF_ITEM_EXIF, 65527, GF_DROPPED_EXIF},
+                 {GF_ITEM_XMP, 65504, GF_DROPPED_XMP},
+                 {GF_ITEM_8BIM, 65519, GF_DROPPED_IPTC},
+                 {GF_ITEM_COMMENT, 65533, GF_DROPPED_TEXT}};
+    static unsigned char large[65534];
+    const gf_format format = {8, 8, 3, GF_U8};
+    (void)state;
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        for (size_t extra = 0; extra < 2; extra++) {
+            gf_metadata metadata;
+            gf_sink *sink;
+            gf_metadata_init(&metadata);
+            assert_int_equal(gf_metadata_append(&metadata, items[i].name, false, large,
+                                                items[i].max + extra, "x", NULL),
+                             GF_OK);
+            assert_int_equal(
+                gf_sink_open(in_directory("o.jpg"), &format, &metadata, NULL, 1, &sink, NULL),
+                GF_OK);
+            assert_int_equal(sink->dropped, extra ? items[i].kind : 0);
+            sink->ops->close(sink);
+            gf_metadata_clear(&metadata);
+        }
+}
+
+/* Resolutions as stored in the JFIF header, the pHYs chunk and back. */
+static void converts_resolutions(void **state) {
+    static const struct {
+        gf_resolution from;
+        unsigned char jfif[5]; /* unit, x, y */
+        gf_resolution png;     /* read from the PNG */
+    } cases[] = {
+        {{300, 300, GF_PER_INCH}, {1, 1, 44, 1, 44}, {300, 300, GF_PER_INCH}},
+        {{72, 96, GF_PER_INCH}, {1, 0, 72, 0, 96}, {72, 96, GF_PER_INCH}},
+        {{118.11, 118.11, GF_PER_CM}, {2, 0, 118, 0, 118}, {300, 300, GF_PER_INCH}},
+        {{50.5, 40, GF_PER_CM}, {2, 0, 51, 0, 40}, {50.5, 40, GF_PER_CM}},
+        {{2, 1, GF_PER_NONE}, {0, 0, 2, 0, 1}, {2, 1, GF_PER_NONE}},
+        {{1e6, 0.25, GF_PER_INCH}, {1, 255, 255, 0, 1}, {39370079 / 100.0, 0.1, GF_PER_CM}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gf_metadata metadata;
+        gf_resolution r;
+        size_t size;
+        gf_metadata_init(&metadata);
+        assert_int_equal(gf_metadata_append(&metadata, GF_ITEM_RESOLUTION, false, &cases[i].from,
+                                            sizeof cases[i].from, "x", NULL),
+                         GF_OK);
+        save_with("o.jpg", &metadata);
+        unsigned char *file = get_bytes(in_directory("o.jpg"), &size);
+        assert_memory_equal(file + 13, cases[i].jfif, 5);
+        free(file);
+        save_with("o.png", &metadata);
+        gf_metadata_clear(&metadata);
+        metadata = load_metadata("o.png");
+        assert_true(gf_metadata_resolution(&metadata, &r));
+        assert_true(r.x == cases[i].png.x && r.y == cases[i].png.y && r.unit == cases[i].png.unit);
+        gf_metadata_clear(&metadata);
+    }
+}
+
+static void limits_metadata(void **state) {
+    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0};
+    jpeg_file file = make_jpeg(&shape, 1, put_all);
+    const gf_limits limits = {.max_chunk = PROFILE_BYTES};
+    (void)state;
+    assert_jpeg_rejected(
+        file.data, file.size, &limits,
+        "the metadata is over the limit of 150000 bytes; raise it with --max-chunk");
+    free(file.data);
+}
+
+/* ---- damaged and unsupported files ----------------------------------------------------------- */
+
+/* Without its end marker, a file with one scan is complete, and one with several may not be. */
+static void reports_truncation(void **state) {
+    static const jpeg_shape cut[] = {{17, 9, 3, 1, false, false, false, 0},
+                                     {25, 9, 1, 1, false, false, false, 2},
+                                     {9, 9, 3, 2, true, false, false, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        jpeg_file file = make_jpeg(&cut[i], 3, NULL);
+        unsigned char *expected = decode_jpeg(&file);
+        for (size_t size = 3; size < file.size; size++) {
+            gf_error error = {0};
+            gf_format format;
+            unsigned char *pixels;
+            const bool complete = !cut[i].progressive && size + 2 >= file.size;
+            const gf_status status =
+                load_jpeg(file.data, size, NULL, 4, &format, &pixels, NULL, &error);
+            if (status != (complete ? GF_OK : GF_FAILED))
+                fail_msg("%zu: %zu of %zu bytes", i, size, file.size);
+            if (complete)
+                assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
+            else
+                assert_message(&error, "x.jpg: the file ends too early; get a complete copy");
+            free(pixels);
+        }
+        free(expected);
+        free(file.data);
+    }
+}
+
+static void rejects_by_name(void **state) {
+    const jpeg_shape shape = {9, 9, 4, 1, false, false, false, 0};
+    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    (void)state;
+    assert_jpeg_rejected(file.data, file.size, NULL, "CMYK JPEG is not supported");
+    free(file.data);
+    const jpeg_shape grey = {16, 16, 1, 1, false, false, false, 0};
+    file = make_jpeg(&grey, 1, NULL);
+    unsigned char *frame = memmem(file.data, file.size, "\xff\xc0", 2);
+    assert_non_null(frame);
+    frame[4] = 12;
+    assert_jpeg_rejected(file.data, file.size, NULL,
+                         "JPEG with 12 bits per sample is not supported");
+    frame[4] = 8;
+    frame[1] = 0xc3;
+    assert_jpeg_rejected(file.data, file.size, NULL, "lossless and hierarchical JPEG");
+    frame[1] = 0xc0;
+    frame[5] = frame[7] = 0xff;
+    assert_jpeg_rejected(file.data, file.size, NULL, "x.jpg: the JPEG is damaged");
+    frame[5] = frame[7] = 0x7f;
+    assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_pixels = 1000000}, "--max-pixels");
+    free(file.data);
+}
+
+static void rejects_damage(void **state) {
+    const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 0};
+    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    unsigned char *table = memmem(file.data, file.size, "\xff\xc4", 2);
+    (void)state;
+    assert_non_null(table);
+    memset(table + 5, 17, 16);
+    assert_jpeg_rejected(file.data, file.size, NULL, "x.jpg: the JPEG is damaged (");
+    free(file.data);
+    file = make_jpeg(&shape, 1, NULL);
+    unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2);
+    memcpy(scan + 100, "\xff\xd9", 2); /* an end marker within the pixels */
+    assert_jpeg_rejected(file.data, file.size, NULL, "x.jpg: the JPEG is damaged (");
+    free(file.data);
+}
+
+/* The coefficients of several scans are held in memory, and each scan takes time. */
+static void limits_progressive_files(void **state) {
+    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0};
+    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    gf_format format;
+    unsigned char *pixels;
+    (void)state;
+    assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128 - 1},
+                         "the coefficients of a progressive JPEG");
+    assert_int_equal(load_jpeg(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128},
+                               7, &format, &pixels, NULL, NULL),
+                     GF_OK);
+    free(pixels);
+    free(file.data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(decodes_as_libjpeg, empty_directory),
+        cmocka_unit_test_teardown(encodes_as_libjpeg, empty_directory),
+        cmocka_unit_test_teardown(carries_metadata, empty_directory),
+        cmocka_unit_test_teardown(joins_the_pieces_of_a_profile, empty_directory),
+        cmocka_unit_test_teardown(reports_metadata_that_is_too_large, empty_directory),
+        cmocka_unit_test_teardown(converts_resolutions, empty_directory),
+        cmocka_unit_test_teardown(limits_metadata, empty_directory),
+        cmocka_unit_test_teardown(reports_truncation, empty_directory),
+        cmocka_unit_test_teardown(rejects_by_name, empty_directory),
+        cmocka_unit_test_teardown(rejects_damage, empty_directory),
+        cmocka_unit_test_teardown(limits_progressive_files, empty_directory),
+    };
+
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
