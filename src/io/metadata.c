@@ -125,17 +125,19 @@ static unsigned char *chunk_xmp(const gf_chunk *chunk, size_t *size) {
     return copy;
 }
 
-/* Return the resolution of a pHYs chunk of 9 bytes, which has pixels per metre. */
-static gf_resolution chunk_resolution(const unsigned char *data) {
+gf_resolution gf_resolution_of_metre(double x, double y) {
     const double per_inch = 0.0254;
-    gf_resolution r = {gf_big32(data), gf_big32(data + 4), GF_PER_NONE};
-    if (data[8] != 1)
-        return r;
     /* Whole numbers of pixels per inch are stored as rounded numbers per metre. */
-    const double x = rint(r.x * per_inch), y = rint(r.y * per_inch);
-    if (rint(x / per_inch) == r.x && rint(y / per_inch) == r.y)
-        return (gf_resolution){x, y, GF_PER_INCH};
-    return (gf_resolution){r.x / 100, r.y / 100, GF_PER_CM};
+    const double inch_x = rint(x * per_inch), inch_y = rint(y * per_inch);
+    if (rint(inch_x / per_inch) == x && rint(inch_y / per_inch) == y)
+        return (gf_resolution){inch_x, inch_y, GF_PER_INCH};
+    return (gf_resolution){x / 100, y / 100, GF_PER_CM};
+}
+
+/* Return the resolution of a pHYs chunk of 9 bytes. */
+static gf_resolution chunk_resolution(const unsigned char *data) {
+    const double x = gf_big32(data), y = gf_big32(data + 4);
+    return data[8] == 1 ? gf_resolution_of_metre(x, y) : (gf_resolution){x, y, GF_PER_NONE};
 }
 
 /* Convert a resolution to pixels per metre, as pHYs stores it. Return false if it does not fit. */

@@ -78,6 +78,9 @@ uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form);
 /* Return the name of an item for people: "ICC", "tEXt". */
 const char *gf_metadata_label(const gf_chunk *item);
 
+/* Convert pixels per metre to pixels per inch if these are whole numbers, else per centimetre. */
+gf_resolution gf_resolution_of_metre(double x, double y);
+
 /* Return the EXIF orientation, 1 to 8; 0 if there is none. */
 uint32_t gf_metadata_orientation(const gf_metadata *metadata);
 /* Return the resolution: that of the file format, or else of the EXIF data. Return false if there

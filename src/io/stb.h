@@ -103,6 +103,12 @@ void gf_stb_decode(const gf_stb_task *task);
 /* Size of the smallest header. stb's format detection reads that many bytes without a check. */
 enum { GF_STB_MIN_BYTES = 19 };
 
+/* Append the metadata of a BMP, PSD, GIF or TGA file in memory, at most one item of each kind, and
+ * set bits of gf_dropped for kinds that are not read. `data` holds at least GF_STB_MIN_BYTES bytes
+ * of any content. name: for messages. Return GF_FAILED if out of memory. */
+gf_status gf_stb_metadata(const unsigned char *data, size_t size, gf_metadata *metadata,
+                          uint32_t *dropped, const char *name, gf_error *error);
+
 /* ---- sizes of files and memory; data holds at least GF_STB_MIN_BYTES bytes ------------------- */
 
 bool gf_stb_is_hdr(const unsigned char *data);

@@ -32,6 +32,8 @@ typedef struct stb_file {
     size_t size;
     uint64_t file_bytes; /* size of the whole file; size may cover only its beginning */
     gf_sandbox_memory shared;
+    gf_metadata metadata;
+    uint32_t dropped; /* as in gf_source */
     size_t wanted; /* bytes of shared memory to allocate; shared.bytes is less if memory is short */
 } stb_file;
 
@@ -289,7 +291,10 @@ static gf_status stb_open_source(stb_file *file, gf_input *input, gf_source **op
     gf_status status = stb_load_file(file, input, error);
     if (!status && file->size < GF_STB_MIN_BYTES)
         return gf_fail_short(file->name, error);
-    if (status || (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) ||
+    if (status ||
+        (status = gf_stb_metadata(file->data, file->size, &file->metadata, &file->dropped,
+                                  file->name, error)) ||
+        (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) ||
         (status = stb_map_shared(file, error)) ||
         (status = stb_decode_file(file, &format, &pixels, error)))
         return status;
@@ -299,6 +304,9 @@ static gf_status stb_open_source(stb_file *file, gf_input *input, gf_source **op
     memcpy(file->shared.base, &file->shared, sizeof file->shared);
     gf_memory_source_own(*opened, file->shared.base, stb_release);
     file->shared.base = NULL;
+    (*opened)->metadata = file->metadata;
+    (*opened)->dropped = file->dropped;
+    gf_metadata_init(&file->metadata);
     stb_describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
     return GF_OK;
 }
@@ -307,7 +315,9 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
                              gf_error *error) {
     gf_input reader = *input;
     stb_file file = {.name = input->name, .limits = limits};
+    gf_metadata_init(&file.metadata);
     gf_status status = stb_open_source(&file, &reader, opened, error);
+    gf_metadata_clear(&file.metadata);
     stb_unmap_shared(&file.shared);
     free(file.data);
     if (status)
