@@ -29,7 +29,10 @@ SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize
 CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno -fPIC -fvisibility=hidden \
   -pthread -D_POSIX_C_SOURCE=200809L $(SAN_FLAGS) $(CFLAGS)
 INCLUDES := -Isrc -Ifilters
-LIBS := -lpng -ljpeg -lz -lisal -lm -pthread
+LIBS := -lpng -ljpeg -lz -lisal -lm -ldl -pthread
+# libtiff is loaded at run time, under the name of the installed version.
+DEFINES += -DGF_LIBTIFF='"$(or $(shell readelf -d $$($(CC) -print-file-name=libtiff.so) 2>/dev/null \
+  | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'),libtiff.so.6)"'
 
 # ---- detection of tools and libraries -------------------------------------------------------------
 

