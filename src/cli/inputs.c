@@ -14,9 +14,10 @@
 const gf_help_format gf_help_formats[] = {
     {"PNG", "png", true, true,
      "All colour types and depths, interlaced or not; 16-bit samples stay 16-bit."},
-    {"PGM", "pgm pnm", true, true, "Grey, 8 or 16 bits; reads text and binary, writes binary."},
+    {"PBM", "pbm", true, false, "Black and white, text and binary; read as grey, 8 bits."},
+    {"PGM", "pgm pnm", true, true,
+     "Grey, 8 or 16 bits; reads text and binary, writes binary. Reads any maximum value, writes 255 or 65535."},
     {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; reads text and binary, writes binary."},
-    {"PBM", "pbm", false, false, "Not supported; convert it with pbmtopgm."},
     {"PAM", "pam", true, true, "1 to 4 channels, 8 or 16 bits."},
     {"PFM", "pfm", true, true, "Grey or RGB, binary32."},
     {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; baseline and progressive; lossy."},

@@ -76,8 +76,8 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
         return status;
     }
     return gf_fail(error, GF_FAILED,
-                   "%s: unsupported image format; supported: PNG, PGM, PPM, PAM, PFM, JPEG, BMP, "
-                   "TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
+                   "%s: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, JPEG, "
+                   "BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
                    input->name);
 }
 

@@ -1,4 +1,4 @@
-/* Generated hostile PGM, PPM, PAM and PFM files, and files of stb's formats: each must be
+/* Generated hostile PBM, PGM, PPM, PAM and PFM files, and files of stb's formats: each must be
  * rejected with one line or be read, in limited time. */
 #include "hostile.h"
 
@@ -32,7 +32,10 @@ static void rows(void **state) {
     static const png_bytes files[] = {
         FILE_OF("P2\n# comment\n3 2\n255\n0 1 2\n253 254 255\n"),
         FILE_OF("P3 1 2 65535 1 2 3 65535 0 9\n"),
+        FILE_OF("P1\n3 2\n010\n1 0 1\n"),
+        FILE_OF("P4\n11 2\n\xff\x20\0\1"),
         FILE_OF("P5\n3 2\n255\nabcdef"),
+        FILE_OF("P5 2 2 1023\n\0\1\2\3\3\xff\1\0"),
         FILE_OF("P5 2 2 65535\n\0\1\2\3\4\5\6\7"),
         FILE_OF("P6\r1 1\r65535\r123456"),
         FILE_OF("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\nabcdefgh"),
@@ -68,6 +71,7 @@ static void numbers(void **state) {
                                           "+3"};
     static const char *const headers[] = {
         "P2\n%s 2\n255\n1 2 3 4",
+        "P4\n%s 1\n1234",
         "P5\n2 %s\n255\n1234",
         "P6\n1 1\n%s\n123456",
         "P3 1 1 255 1 %s 3",
@@ -97,9 +101,9 @@ static void numbers(void **state) {
 
 /* Headers, comments, lines, numbers and blanks without an end. */
 static void headers_without_end(void **state) {
-    static const char *const starts[] = {
-        "P5\n#",         "P5\n# c\n#",      "P7\n#",     "P7\nWIDTH 1", "P7\n",
-        "P7\nTUPLTYPE ", "P2\n1 1\n255\n#", "PF\n1 1\n", "Pf 1 ",       "P3 "};
+    static const char *const starts[] = {"P5\n#", "P5\n# c\n#",    "P7\n#",           "P7\nWIDTH 1",
+                                         "P7\n",  "P7\nTUPLTYPE ", "P2\n1 1\n255\n#", "PF\n1 1\n",
+                                         "Pf 1 ", "P3 ",           "P1 9 9 "};
     static const char fillers[] = {'x', '1', ' ', '\n', '#', '\0', '\r'};
     const size_t size = hostile_all() ? 16 << 20 : 1 << 20;
 

@@ -92,6 +92,11 @@ tail -c $((41 * 31 * 3 * 4)) a32.pfm >floats.raw
 some axis-sum --csv --axis y --raw 2x1906:f32+4 ../floats.raw
 some axis-sum --csv --axis y --raw 3x1271:f32be ../floats.raw
 some normalize --raw 123x31:f32le ../floats.raw out.pfm
+{ printf 'P4\n205 93\n' && tail -c $((26 * 93)) a8.ppm; } >bits.pbm
+some smooth --axis y ../bits.pbm out.pgm
+{ printf 'P6\n41 31\n127\n' && tail -c $((41 * 31 * 3)) a8.ppm | LC_ALL=C tr '\200-\377' '\0-\177'; } >low.ppm
+some smooth --axis y ../low.ppm out.pam
+some dot --csv ../low.ppm ../a8.ppm
 printf 'P5\n1 1\n255\n7' >pixel.pgm
 some smooth ../pixel.pgm out.pgm
 some normalize ../pixel.pgm out.pgm
@@ -132,6 +137,8 @@ some smooth ../a8.ppm ../one
 some smooth ../a8.ppm out.ppm --max-memory 1
 some hist -x 3 -o out.pam -m out.pam --sample-format csv ../a8.ppm
 some compare ../a8.ppm ../a16.ppm
+sed 's/^127$/100/' low.ppm >damaged.ppm
+some hist ../damaged.ppm
 some smooth --help
 some axis-sum --max-memory 1 --axis y ../a32.pfm
 once() { # CODE LINE ARGUMENTS...: commands that are not filters

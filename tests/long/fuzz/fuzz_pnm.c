@@ -1,5 +1,5 @@
-/* PGM, PPM, PAM and PFM, from a regular file and from a pipe. Accepted images must be unchanged
- * after writing in their own format. */
+/* PBM, PGM, PPM, PAM and PFM, from a regular file and from a pipe. Accepted images must be
+ * unchanged after writing in their own format. */
 #include "fuzz.h"
 
 static void pnm_round_trip(const outcome *image, unsigned which) {

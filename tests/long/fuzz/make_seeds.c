@@ -119,7 +119,13 @@ static void seed_rows(void) {
     PUT("fuzz_pnm", "P7\nMAXVAL 255\nDEPTH 1\nHEIGHT 2\nWIDTH 2\nTUPLTYPE GRAYSCALE\nENDHDR\nabcd");
     PUT("fuzz_pnm", "Pf\n2 2\n-1.0\n\0\0\x80?\0\0\0\0\0\0\xc0\x7f\1\0\0\0");
     PUT("fuzz_pnm", "PF\n1 2\n1\n?\x80\0\0@\0\0\0@@\0\0\x80\0\0\0\x7f\x80\0\0\x7f\xc0\0\1");
-    PUT("fuzz_pnm", "P4\n8 1\n\xff");
+    PUT("fuzz_pnm", "P4\n11 2\n\xff\x20\0\1");
+    seed_text("fuzz_pnm", "P1\n3 2\n# a comment\n010\n1 0 1\n");
+    PUT("fuzz_pnm", "P5\n3 2\n15\n\0\1\2\x0f\x10\7");
+    seed_text("fuzz_pnm", "P2 2 1 1000 1000 7");
+    PUT("fuzz_pnm",
+        "P7\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE\nENDHDR\n\0\1");
+    PUT("fuzz_pnm", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 1023\nENDHDR\n\0\1\3\xff\4\0");
     PUT("fuzz_raw", "3x2:u8\nabcdef");
     PUT("fuzz_raw", "2x1x3:u16be+4\nhead123456abcdef");
     PUT("fuzz_raw", "1x1x4:f32be\n0123456789abcdef");

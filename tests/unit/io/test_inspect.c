@@ -147,6 +147,10 @@ static void identifies_netpbm_files(void **state) {
     } cases[] = {
         {"P2 2 1 255 7 8 ", "pgm", "8-bit text", 1, GF_U8},
         {"P3 2 1 65535 1 2 3 4 5 6 ", "ppm", "16-bit text", 3, GF_U16},
+        {"P1 2 1 01", "pbm", "1-bit text", 1, GF_U8},
+        {"P4 2 1 a", "pbm", "1-bit binary", 1, GF_U8},
+        {"P2 2 1 15 7 8 ", "pgm", "8-bit text, maxval 15", 1, GF_U8},
+        {"P5 2 1 1023\n\1\1\1\1", "pgm", "16-bit binary, maxval 1023", 1, GF_U16},
         {"P5 2 1 255\nab", "pgm", "8-bit binary", 1, GF_U8},
         {"P6 2 1 65535\nabcdefghijkl", "ppm", "16-bit binary", 3, GF_U16},
         {"P7\nWIDTH 2\nHEIGHT 1\nDEPTH 2\nMAXVAL 255\nENDHDR\nabcd", "pam", "8-bit binary", 2,

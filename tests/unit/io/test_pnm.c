@@ -75,20 +75,169 @@ static void reads_plain_formats(void **state) {
     assert_reads(TEXT("P2 1 #\r1 255 7"), 1, 1, 1, GF_U8, "\x07"); /* a comment that ends with CR */
     assert_reads(TEXT("P3 1 2 255 1 2 3\n\n4 5 6\n"), 1, 2, 3, GF_U8, "\1\2\3\4\5\6");
     assert_reads(TEXT("P2 2 2 65535 0 65535 300 7 "), 2, 2, 1, GF_U16, deep);
-    assert_fails(TEXT("P2 2 1 255 0 256"), "sample is greater than 255");
+    assert_fails(TEXT("P2 1 2 255 0 256"), "row 2 of 2 has a sample greater than maxval 255");
     assert_fails(TEXT("P2 2 1 255 0 -1"), "sample is not a number");
     assert_fails(TEXT("P2 2 1 255 0 1x"), "sample is not a number");
     assert_fails(TEXT("P2 2 1 255 0"), "ends too early");
 }
 
+/* 0 is white, 1 is black. Each binary row starts at a byte. */
+static void reads_bitmaps(void **state) {
+    (void)state;
+    assert_reads(TEXT("P1\n3 2\n0 1 0\n#c\n101"), 3, 2, 1, GF_U8, "\xff\0\xff\0\xff\0");
+    assert_reads(TEXT("P1 2 2#\n0#1\n1\r10 and more"), 2, 2, 1, GF_U8, "\xff\0\0\xff");
+    assert_reads(TEXT("P4 1 3 \x80\x7f\xff"), 1, 3, 1, GF_U8, "\0\xff\0");
+    assert_reads(TEXT("P4\n11 2\n\xa5\x5f\x0f\x80"), 11, 2, 1, GF_U8,
+                 "\0\xff\0\xff\xff\0\xff\0\xff\0\xff\xff\xff\xff\xff\0\0\0\0\0\xff\xff");
+    assert_reads(TEXT("P4 8 1\r\n\x0f"), 8, 1, 1, GF_U8, "\xff\xff\xff\xff\0\0\0\0");
+    assert_reads(TEXT("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE\nENDHDR\n"
+                      "\0\1"),
+                 2, 1, 1, GF_U8, "\0\xff"); /* here 1 is white */
+    assert_reads(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE_ALPHA\n"
+                      "ENDHDR\n\1\0"),
+                 1, 1, 2, GF_U8, "\xff\0");
+    assert_fails(TEXT("P1 2 1 0"), "ends too early");
+    assert_fails(TEXT("P1 2 1 02"), "a sample is not 0 or 1");
+    assert_fails(TEXT("P4 9 2 \xff\xff\xff"), "ends too early, in row 2 of 2");
+    assert_fails(TEXT("P4 0 2 \xff"), "empty");
+    assert_fails(TEXT("P4 18446744073709551615 1 \xff"), "--max-pixels");
+    assert_fails(
+        TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE BLACKANDWHITE\nENDHDR\na"),
+        "'BLACKANDWHITE' is not supported");
+    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE_ALPHA\n"
+                      "ENDHDR\n\1"),
+                 "DEPTH 1 with TUPLTYPE 'BLACKANDWHITE_ALPHA'");
+    assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nENDHDR\n\2"),
+                 "row 1 of 1 has a sample greater than maxval 1;");
+}
+
+/* Samples of any other maxval are scaled to 255 or 65535. */
+static void scales_samples(void **state) {
+    const uint16_t ten[] = {0, 64, 32800, 65535}, twelve[] = {16, 65535, 32759, 32776};
+
+    (void)state;
+    assert_reads(TEXT("P2 4 1 15 0 1 7 15"), 4, 1, 1, GF_U8, "\0\x11\x77\xff");
+    assert_reads(TEXT("P5 3 1 2 \0\1\2"), 3, 1, 1, GF_U8, "\0\x80\xff"); /* 127.5: up */
+    assert_reads(TEXT("P6 1 1 254 \x7e\x7f\xfe"), 1, 1, 3, GF_U8, "\x7e\x80\xff");
+    assert_reads(TEXT("P5 4 1 1023\n\0\0\0\1\2\0\3\xff"), 4, 1, 1, GF_U16, ten);
+    assert_reads(TEXT("P5 4 1 1023\r\n\0\0\0\1\2\0\3\xff"), 4, 1, 1, GF_U16, ten);
+    assert_reads(TEXT("P2 4 1 1023 0 1 512 1023"), 4, 1, 1, GF_U16, ten);
+    assert_reads(TEXT("P7\nWIDTH 1\nHEIGHT 2\nDEPTH 2\nMAXVAL 4095\nENDHDR\n"
+                      "\0\1\x0f\xff\x07\xff\x08\0"),
+                 1, 2, 2, GF_U16, twelve);
+    assert_fails(TEXT("P5 1 1 0 a"), "maxval 0 is not in the range 1 to 65535");
+    assert_fails(TEXT("P5 1 1 65536 ab"), "maxval 65536 is not in the range 1 to 65535");
+    assert_fails(TEXT("P5 2 3 15 \1\2\3\4\5\x10"),
+                 "row 3 of 3 has a sample greater than maxval 15; the file is damaged");
+    assert_fails(TEXT("P5 1 2 1023 \3\xff\4\0"),
+                 "row 2 of 2 has a sample greater than maxval 1023");
+    assert_fails(TEXT("P3 1 2 15 1 2 3 4 16 6"), "row 2 of 2 has a sample greater than maxval 15");
+}
+
+/* Every sample of a file of one row is the nearest integer of sample * top / maxval. */
+static void scales_every_sample(void **state) {
+    static const uint32_t maxvals[] = {1,    2,    3,     100,   127,   128,  253,
+                                       254,  256,  257,   511,   999,   1000, 1023,
+                                       4095, 9999, 16383, 32768, 65533, 65534};
+
+    (void)state;
+    for (size_t m = 0; m < sizeof maxvals / sizeof *maxvals; m++) {
+        const uint32_t maxval = maxvals[m], size = maxval < 256 ? 1 : 2;
+        const uint32_t top = size == 1 ? 255 : 65535;
+        char *file = malloc(100 + size * (maxval + 1));
+        gf_format format;
+        unsigned char *pixels;
+        gf_error error = {0};
+        assert_non_null(file);
+        char *to = file + sprintf(file, "P5 %u 1 %u\n", maxval + 1, maxval);
+        for (uint32_t v = 0; v <= maxval; v++) {
+            if (size == 2)
+                *to++ = (char)(v >> 8);
+            *to++ = (char)v;
+        }
+        if (load_text("x.pnm", file, (size_t)(to - file), &format, &pixels, &error) != GF_OK)
+            fail_msg("%s", error.message);
+        for (uint32_t v = 0; v <= maxval; v++) {
+            uint16_t got = pixels[v * size];
+            if (size == 2)
+                memcpy(&got, pixels + 2 * v, 2);
+            /* |got - v * top / maxval| <= 1/2, and a tie is rounded up */
+            const int64_t off = 2 * ((int64_t)got * maxval - (int64_t)v * top);
+            assert_true(off <= (int64_t)maxval && off > -(int64_t)maxval);
+        }
+        free(pixels);
+        free(file);
+    }
+}
+
+static void read_with_threads(const char *file, size_t size, uint32_t threads,
+                              const unsigned char *expected, const char *message) {
+    const gf_limits limits = {.threads = threads};
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    put_bytes(in_directory("x.pnm"), file, size);
+    for (uint64_t strip = 300; strip <= 300 * 300 * 300; strip *= 300 * 300) {
+        const gf_status status =
+            load_image(in_directory("x.pnm"), &limits, strip, &format, &pixels, NULL, &error);
+        if (message) {
+            assert_int_equal(status, GF_FAILED);
+            assert_message(&error, message);
+        } else {
+            if (status != GF_OK)
+                fail_msg("%s", error.message);
+            assert_memory_equal(pixels, expected, gf_row_bytes(&format) * format.height);
+            free(pixels);
+        }
+    }
+}
+
+/* Large files: several threads return the pixels and the errors of one. */
+static void converts_with_any_threads(void **state) {
+    static const uint32_t widths[] = {3, 4093, 9001};
+    uint32_t seed = 3;
+
+    (void)state;
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+        const uint32_t width = widths[w], height = 3000000 / width * 2, packed = (width + 7) / 8;
+        const size_t samples = (size_t)width * height;
+        char *file = malloc(100 + samples);
+        unsigned char *pixels = malloc(samples);
+        assert_non_null(file);
+        assert_non_null(pixels);
+        for (uint32_t threads = 1; threads <= 7; threads += 3) {
+            int head = sprintf(file, "P4\n%u %u\n", width, height);
+            for (size_t i = 0; i < (size_t)packed * height; i++)
+                file[(size_t)head + i] = (char)next_random(&seed);
+            for (uint32_t y = 0; y < height; y++)
+                for (uint32_t x = 0; x < width; x++) {
+                    const unsigned byte =
+                        (unsigned char)file[(size_t)head + (size_t)y * packed + x / 8];
+                    pixels[(size_t)y * width + x] = byte >> (7 - x % 8) & 1 ? 0 : 255;
+                }
+            read_with_threads(file, (size_t)head + (size_t)packed * height, threads, pixels, NULL);
+
+            head = sprintf(file, "P5\n%u %u\n51\n", width, height);
+            for (size_t i = 0; i < samples; i++) {
+                file[(size_t)head + i] = (char)(next_random(&seed) % 52);
+                pixels[i] = (unsigned char)(file[(size_t)head + i] * 5);
+            }
+            read_with_threads(file, (size_t)head + samples, threads, pixels, NULL);
+            char message[99];
+            sprintf(message, "row %u of %u has a sample greater than maxval 51", height / 3,
+                    height);
+            file[(size_t)head + (size_t)(height / 3) * width - 1] = 52;
+            file[(size_t)head + samples - 1] = 53;
+            read_with_threads(file, (size_t)head + samples, threads, NULL, message);
+        }
+        free(pixels);
+        free(file);
+    }
+}
+
 static void rejects_formats_that_lose_values(void **state) {
     (void)state;
-    assert_fails(TEXT("P5 1 1 4095 ab"),
-                 "x.pnm: maxval 4095 is not supported, only 255 and 65535; convert it first, "
-                 "e.g. with pamdepth 65535");
-    assert_fails(TEXT("P5 1 1 0 a"), "maxval 0");
-    assert_fails(TEXT("P4 8 1\nx"), "bitmap");
-    assert_fails(TEXT("P1 1 1 0"), "pbmtopgm");
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 5\nMAXVAL 255\nENDHDR\nabcde"), "DEPTH 5");
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\nabcd"),
                  "CMYK");
@@ -287,6 +436,25 @@ static void reads_pipes(void **state) {
     free(pixels);
     wait_for(child);
     unlink(in_directory("fifo"));
+    child = feed(in_directory("fifo"), TEXT("P4 9 2\n\x80\0\xff\x80"));
+    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
+                     GF_OK);
+    assert_memory_equal(pixels, "\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0", 18);
+    free(pixels);
+    wait_for(child);
+    unlink(in_directory("fifo"));
+    child = feed(in_directory("fifo"), TEXT("P5 1 1 1023\r\n\3\xff"));
+    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
+                     GF_FAILED);
+    assert_message(&error, "its header ends in CR LF, and the LF may be part of the image");
+    wait_for(child);
+    unlink(in_directory("fifo"));
+    child = feed(in_directory("fifo"), TEXT("P5 1 3 5 \1\5\6"));
+    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
+                     GF_FAILED);
+    assert_message(&error, "row 3 of 3 has a sample greater than maxval 5");
+    wait_for(child);
+    unlink(in_directory("fifo"));
     child = feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 1);
     assert_int_equal(load_image(in_directory("fifo"), &(gf_limits){.max_memory = 15}, 1, &format,
                                 &pixels, NULL, &error),
@@ -344,9 +512,9 @@ static void limits_the_length_of_text(void **state) {
     static const struct {
         const char *start;
         char fill;
-    } files[] = {{"P5 #", 'x'},    {"P5 ", ' '},     {"P2 1 1 255 ", ' '}, {"P2 1 1 255 ", '0'},
-                 {"P5 1 ", '0'},   {"P7\n#", 'x'},   {"P7\n", '\n'},       {"P7\nENDHDR", ' '},
-                 {"PF 1 1 ", ' '}, {"PF 1 1 #", 'x'}};
+    } files[] = {{"P5 #", 'x'},    {"P5 ", ' '},      {"P2 1 1 255 ", ' '}, {"P2 1 1 255 ", '0'},
+                 {"P5 1 ", '0'},   {"P7\n#", 'x'},    {"P7\n", '\n'},       {"P7\nENDHDR", ' '},
+                 {"PF 1 1 ", ' '}, {"PF 1 1 #", 'x'}, {"P1 1 1 ", ' '},     {"P1 1 1 #", 'x'}};
     const size_t size = (size_t)1 << 22, max = (size_t)1 << 20;
     char *text = malloc(size);
 
@@ -389,6 +557,10 @@ int main(void) {
         cmocka_unit_test_teardown(limits_the_length_of_text, empty_directory),
         cmocka_unit_test_teardown(reads_headers, empty_directory),
         cmocka_unit_test_teardown(reads_plain_formats, empty_directory),
+        cmocka_unit_test_teardown(reads_bitmaps, empty_directory),
+        cmocka_unit_test_teardown(scales_samples, empty_directory),
+        cmocka_unit_test_teardown(scales_every_sample, empty_directory),
+        cmocka_unit_test_teardown(converts_with_any_threads, empty_directory),
         cmocka_unit_test_teardown(rejects_formats_that_lose_values, empty_directory),
         cmocka_unit_test_teardown(reports_damage, empty_directory),
         cmocka_unit_test_teardown(writes_exact_bytes, empty_directory),
