@@ -107,7 +107,7 @@ GF_API gf_status gf_run_shared_batch(const gf_filter *filter, const gf_settings 
 /* ---- ranges of rows of one image ----------------------------------------------------------------
  *
  * Several processes can process one image together if its files store rows of samples at fixed
- * offsets (PNM, PAM, PFM, raw). Each process runs a range of rows, writes its rows of the
+ * offsets (PNM, PAM, PFM, NPY, raw). Each process runs a range of rows, writes its rows of the
  * output, and obtains a partial result. The partial results, merged in row order, equal the result
  * of a single process. */
 

@@ -28,6 +28,20 @@ def test_write_and_read(rng, tmp_path, dtype, channels):
         assert got.flags.writeable
 
 
+@pytest.mark.parametrize("dtype, channels", FORMATS)
+def test_npy(rng, tmp_path, dtype, channels):
+    """Files of numpy.save are read in both byte orders, and written with the same bytes."""
+    image = random_image(rng, dtype, channels)
+    image = image if channels > 1 else image[:, :, 0]
+    saved, written = tmp_path / "saved.npy", tmp_path / "written.npy"
+    np.save(saved, image.astype(image.dtype.newbyteorder()))
+    assert same(gpufilter.read(saved), image)
+    np.save(saved, image)
+    assert same(gpufilter.read(saved), image)
+    gpufilter.write(written, image)
+    assert written.read_bytes() == saved.read_bytes()
+
+
 def test_write_options(image, tmp_path):
     path = os.fsencode(tmp_path / "ä.png")  # bytes are a path, too
     gpufilter.write(path, image)

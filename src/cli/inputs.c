@@ -20,6 +20,8 @@ const gf_help_format gf_help_formats[] = {
     {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; reads text and binary, writes binary."},
     {"PAM", "pam", true, true, "1 to 4 channels, 8 or 16 bits."},
     {"PFM", "pfm", true, true, "Grey or RGB, binary32."},
+    {"NPY", "npy", true, true,
+     "NumPy arrays of u8, u16 or f32, height x width, or height x width x channels with 1 to 4 channels."},
     {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; baseline and progressive; lossy."},
     {"BMP", "bmp", true, true, "8 bits."},
     {"TGA", "tga", true, true, "8 bits; recognised by its extension, because it has no signature."},

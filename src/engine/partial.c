@@ -270,9 +270,10 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
                        task->inputs.name);
     const gf_source *source = task->inputs.source;
     if (!source->ops->seek || gf_memory_source_is(source) || !gf_inputs_can_restart(&task->inputs))
-        return gf_fail(error, GF_USAGE,
-                       "%s: rows cannot be read at random in this format; use PGM, PPM, PAM or PFM",
-                       task->inputs.name);
+        return gf_fail(
+            error, GF_USAGE,
+            "%s: rows cannot be read at random in this format; use PGM, PPM, PAM, PFM or NPY",
+            task->inputs.name);
     if (job->first > job->end || job->end > task->plan->in.height)
         return gf_fail(error, GF_USAGE, "%s: invalid range of rows; the image has %" PRIu64 " rows",
                        task->inputs.name, task->plan->in.height);

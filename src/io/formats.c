@@ -43,6 +43,7 @@ static const struct source_kind {
 } source_kinds[] = {
     {"png", "\x89PNG\r\n\x1a\n", NULL, gf_png_source_open},
     {NULL, NULL, is_pnm, gf_pnm_source_open},
+    {"npy", "\x93NUMPY", NULL, gf_npy_source_open},
     {"jpg", "\xff\xd8\xff", NULL, gf_jpeg_source_open},
     {"bmp", NULL, is_bmp, gf_stb_source_open},
     {"psd", "8BPS", NULL, gf_stb_source_open},
@@ -75,10 +76,11 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
             snprintf((*source)->kind, sizeof(*source)->kind, "%s", kind->name);
         return status;
     }
-    return gf_fail(error, GF_FAILED,
-                   "%s: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, JPEG, "
-                   "BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
-                   input->name);
+    return gf_fail(
+        error, GF_FAILED,
+        "%s: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, "
+        "JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
+        input->name);
 }
 
 gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **source,
@@ -129,7 +131,7 @@ static const struct sink_kind {
     {"ppm", "PPM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, RGB, "write .png or .pam", 0},
     {"pnm", "PNM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, GREY | RGB, "write .png or .pam", 0},
     {"pam", "PAM", GF_SINK_PAM, gf_plain_sink_open, INTEGERS, ANY_CHANNELS, NULL, 0},
-    {"pfm", "PFM", GF_SINK_PFM, gf_plain_sink_open, 1 << GF_F32, GREY | RGB, "remove it first", 0},
+    {"pfm", "PFM", GF_SINK_PFM, gf_plain_sink_open, 1 << GF_F32, GREY | RGB, "write .npy", 0},
     {"jpg", "JPEG", GF_SINK_JPEG, gf_jpeg_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
      65500},
     {"jpeg", "JPEG", GF_SINK_JPEG, gf_jpeg_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
@@ -137,14 +139,15 @@ static const struct sink_kind {
     {"bmp", "BMP", GF_SINK_BMP, gf_stb_sink_open, 1 << GF_U8, GREY | RGB | RGBA,
      "write .png, .pam or .tga", INT32_MAX},
     {"tga", "TGA", GF_SINK_TGA, gf_stb_sink_open, 1 << GF_U8, ANY_CHANNELS, NULL, 65535},
-    {"hdr", "HDR", GF_SINK_HDR, gf_stb_sink_open, 1 << GF_F32, GREY | RGB, "remove it first",
+    {"hdr", "HDR", GF_SINK_HDR, gf_stb_sink_open, 1 << GF_F32, GREY | RGB, "write .npy",
      INT32_MAX / 16},
+    {"npy", "NPY", GF_SINK_NPY, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL, 0},
     {"raw", "raw", GF_SINK_RAW, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL, 0},
 };
 
 const char *const *gf_output_formats(void) {
     static const char *const names[] = {"png",  "pgm", "ppm", "pnm", "pam", "pfm", "jpg",
-                                        "jpeg", "bmp", "tga", "hdr", "raw", NULL};
+                                        "jpeg", "bmp", "tga", "hdr", "npy", "raw", NULL};
     _Static_assert(sizeof names / sizeof *names == sizeof sink_kinds / sizeof *sink_kinds + 1,
                    "one name per format");
     return names;
@@ -178,7 +181,7 @@ static gf_status sink_choose_kind(const char *path, const char *format,
         if (!*kind)
             return gf_fail(error, GF_USAGE,
                            "--format: cannot write '%s'; use png, pgm, ppm, pnm, pam, pfm, jpg, "
-                           "jpeg, bmp, tga, hdr or raw",
+                           "jpeg, bmp, tga, hdr, npy or raw",
                            format);
         return GF_OK;
     }
@@ -208,12 +211,12 @@ static bool sink_is_plain(const struct sink_kind *kind) {
 static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, gf_type type,
                                 gf_error *error) {
     if (kind->types == INTEGERS)
-        return gf_fail(error, GF_FAILED, "%s: %s does not support f32 samples; write .pfm", name,
-                       kind->label);
+        return gf_fail(error, GF_FAILED, "%s: %s does not support f32 samples; write .pfm or .npy",
+                       name, kind->label);
     return gf_fail(error, GF_FAILED,
                    "%s: %s supports only %s samples, and this image is %s; write %s", name,
                    kind->label, kind->types == 1 << GF_F32 ? "f32" : "u8", gf_type_name(type),
-                   type == GF_F32 ? ".pfm" : ".png or .pam");
+                   type == GF_F32 ? ".pfm or .npy" : ".png or .pam");
 }
 
 static gf_status sink_fail_channels(const struct sink_kind *kind, const char *name,

@@ -13,6 +13,7 @@ typedef gf_status gf_open_source(const gf_input *input, const gf_limits *limits,
 
 gf_open_source gf_png_source_open;
 gf_open_source gf_pnm_source_open; /* P1 to P7, PF and Pf */
+gf_open_source gf_npy_source_open;
 gf_open_source gf_raw_source_open; /* as described by limits->raw */
 gf_open_source gf_jpeg_source_open;
 gf_open_source gf_stb_source_open; /* BMP, TGA, PSD, GIF, HDR */
@@ -22,6 +23,7 @@ typedef enum gf_sink_kind {
     GF_SINK_PNM,
     GF_SINK_PAM,
     GF_SINK_PFM,
+    GF_SINK_NPY,
     GF_SINK_RAW,
     GF_SINK_JPEG,
     GF_SINK_BMP,
@@ -47,7 +49,7 @@ typedef struct gf_sink_setup {
 typedef gf_status gf_open_sink(const gf_sink_setup *setup, gf_sink **sink, gf_error *error);
 
 gf_open_sink gf_png_sink_open;
-gf_open_sink gf_plain_sink_open; /* PGM, PPM, PAM, PFM, raw */
+gf_open_sink gf_plain_sink_open; /* PGM, PPM, PAM, PFM, NPY, raw */
 gf_open_sink gf_jpeg_sink_open;
 gf_open_sink gf_stb_sink_open; /* BMP, TGA, HDR */
 
@@ -107,7 +109,7 @@ uint64_t gf_png_left(void);
 #define GF_JPEG_ENCODE_COST 2.0
 #define GF_STB_DECODE_COST 10.0 /* approximate */
 #define GF_STB_ENCODE_COST 15.0
-#define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, raw: copy and byte swap, in either direction */
+#define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, NPY, raw: copy and byte swap, in either direction */
 
 /* Decoding on a device, in ns per byte of filtered rows: of one deflate stream while others are
  * decoded, and of all together (H100, docs/performance.md). */

@@ -22,6 +22,20 @@ gf_status gf_fail_short(const char *name, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: the file ends too early; get a complete copy", name);
 }
 
+/* strtoull() would accept signs, spaces and locale-specific forms. */
+bool gf_parse_digits(const char **text, uint64_t *number) {
+    const char *at = *text;
+    uint64_t value = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
+            value = UINT64_MAX;
+    *number = value;
+    const bool found = at != *text;
+    *text = at;
+    return found;
+}
+
 bool gf_can_retry(int fd, short events, int cause) {
     struct pollfd wait = {.fd = fd, .events = events};
     if (cause == EAGAIN && poll(&wait, 1, -1) < 0 && errno != EINTR)

@@ -40,6 +40,9 @@ void gf_input_close(gf_input *input);
 /* If cause is EINTR or EAGAIN (a signal, or a non-blocking pipe that is empty or full), wait for
  * the poll events if necessary and return true. Return false for other errors. */
 bool gf_can_retry(int fd, short events, int cause);
+/* Parse digits and advance *text past them. Numbers above UINT64_MAX become that. Return false if
+ * there is no digit. */
+bool gf_parse_digits(const char **text, uint64_t *number);
 /* Fail with the text of cause, an errno. */
 gf_status gf_input_fail_read(const gf_input *input, int cause, gf_error *error);
 /* Fail for a truncated file. */

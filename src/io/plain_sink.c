@@ -1,7 +1,7 @@
 /* Output of plain files: a header, then uncompressed rows. PGM, PPM and PAM store 16-bit samples in
- * big-endian order. PFM stores little-endian f32, the last row first. Raw files have no header and
- * are little-endian. One system call writes many rows. Several threads write where that is
- * faster. */
+ * big-endian order. PFM stores little-endian f32, the last row first. NPY files are in native
+ * order. Raw files have no header and are little-endian. One system call writes many rows. Several
+ * threads write where that is faster. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "core/thread.h"
 #include "io/bytes.h"
 #include "io/formats.h"
+#include "io/npy.h"
 
 enum {
     WRITE_BUFFER_BYTES = 1 << 18, /* buffer for reordered rows; it stays in the cache */
@@ -230,7 +231,15 @@ static void pfm_print_scale(char text[32], double scale) {
         snprintf(text + length, 32 - (size_t)length, ".0");
 }
 
-static void plain_header(const gf_sink_setup *setup, char header[256]) {
+static size_t npy_print_header(const gf_format *format, char header[256]) {
+    const uint64_t shape[] = {format->height, format->width, format->channels};
+    char dtype[8];
+    snprintf(dtype, sizeof dtype, "'%s'", gf_npy_dtype(format->type));
+    return gf_npy_put_header(header, dtype, shape, format->channels == 1 ? 2 : 3);
+}
+
+/* Return the size of the header. */
+static size_t plain_header(const gf_sink_setup *setup, char header[256]) {
     static const char *const tuples[] = {"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
     const gf_format *format = setup->format;
     const uint64_t width = format->width, height = format->height;
@@ -250,24 +259,27 @@ static void plain_header(const gf_sink_setup *setup, char header[256]) {
         pfm_print_scale(scale, pfm_scale > 0 && isfinite(pfm_scale) ? pfm_scale : 1.0);
         snprintf(header, 256, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
                  format->channels == 3 ? "PF" : "Pf", width, height, scale);
+    } else if (setup->kind == GF_SINK_NPY) {
+        return npy_print_header(format, header);
     }
+    return strlen(header);
 }
 
 gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
     static const gf_sink_ops ops = {plain_write, plain_sink_finish, plain_sink_close};
-    const bool pfm = setup->kind == GF_SINK_PFM;
+    const bool pfm = setup->kind == GF_SINK_PFM, npy = setup->kind == GF_SINK_NPY;
     char header[256];
     plain_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
-    plain_header(setup, header);
     sink->base.cost = GF_PLAIN_COST;
     sink->base.exact = true;
     sink->base.headerless = setup->kind == GF_SINK_RAW;
-    sink->order = (gf_row_order){.format = *setup->format,
-                                 .start = strlen(header),
-                                 .bottom_up = pfm,
-                                 .little = pfm || setup->kind == GF_SINK_RAW};
+    sink->order =
+        (gf_row_order){.format = *setup->format,
+                       .start = plain_header(setup, header),
+                       .bottom_up = pfm,
+                       .little = npy ? gf_host_is_little() : pfm || setup->kind == GF_SINK_RAW};
     sink->y = setup->first;
     sink->buffer_all = pfm && !gf_output_seekable(setup->output);
     gf_status status = sink->buffer_all ? GF_OK : plain_open_writers(sink, setup->threads, error);

@@ -1,5 +1,6 @@
-/* Input of plain files: PBM, PGM, PPM, PAM and PFM, whose header describes the rows, and raw rows,
- * which the user describes. Several threads read a regular file directly into the caller's rows. */
+/* Input of plain files: PBM, PGM, PPM, PAM, PFM and NPY, whose header describes the rows, and raw
+ * rows, which the user describes. Several threads read a regular file directly into the caller's
+ * rows. */
 #define _GNU_SOURCE /* preadv, 64-bit offsets */
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "core/thread.h"
 #include "io/bytes.h"
 #include "io/formats.h"
+#include "io/npy.h"
 
 typedef struct plain_source {
     gf_source base;
@@ -101,27 +103,12 @@ static gf_status pnm_read_word(gf_input *input, const char *what, char word[WORD
     return *word == '\0' ? pnm_fail_end(input, error) : GF_OK;
 }
 
-/* Parse digits and advance *text past them. Numbers above UINT64_MAX become that. strtoull() would
- * accept signs, spaces and locale-specific forms. */
-static bool plain_parse(const char **text, uint64_t *number) {
-    const char *at = *text;
-    uint64_t value = 0;
-    for (; *at >= '0' && *at <= '9'; at++)
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
-            value = UINT64_MAX;
-    *number = value;
-    const bool found = at != *text;
-    *text = at;
-    return found;
-}
-
 static gf_status pnm_read_number(gf_input *input, const char *what, uint64_t *number,
                                  gf_error *error) {
     char word[WORD_BYTES];
     const char *rest = word;
     gf_status status = pnm_read_word(input, what, word, error);
-    if (!status && (!plain_parse(&rest, number) || *rest != '\0'))
+    if (!status && (!gf_parse_digits(&rest, number) || *rest != '\0'))
         status = pnm_fail_word(input, what, error);
     return status;
 }
@@ -742,7 +729,7 @@ static gf_status pnm_skip_line_feed(plain_source *source, gf_error *error) {
 }
 
 /* Report a truncated file on opening, not after most of the work, if the size is known. */
-static gf_status pnm_check_size(const plain_source *source, gf_error *error) {
+static gf_status plain_check_size(const plain_source *source, gf_error *error) {
     const gf_format *format = &source->order.format;
     if (source->text || !plain_has_size(source))
         return GF_OK;
@@ -778,7 +765,7 @@ static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_erro
     source->order.start = input->offset;
     source->header_ends_cr = !input->regular && !source->text && input->last == '\r';
     pnm_describe(source, source->base.stored, sizeof source->base.stored);
-    status = pnm_check_size(source, error);
+    status = plain_check_size(source, error);
     if (!status)
         status = pnm_skip_line_feed(source, error);
     return status ? status : plain_open_readers(source, limits->threads, error);
@@ -787,6 +774,33 @@ static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_erro
 gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
     return plain_open(pnm_open, input, limits, opened, error);
+}
+
+/* Describe samples: "16-bit, big-endian". word: inserted after the type. */
+static void plain_describe(plain_source *source, const char *word, const char *tail) {
+    static const char *const types[] = {"8-bit", "16-bit", "32-bit float"};
+    gf_source *base = &source->base;
+    snprintf(base->stored, sizeof base->stored, "%s%s%s%s", types[base->format.type], word,
+             base->format.type == GF_U8 ? ""
+             : source->order.little     ? ", little-endian"
+                                        : ", big-endian",
+             tail);
+}
+
+static gf_status npy_open(plain_source *source, const gf_limits *limits, gf_error *error) {
+    gf_status status = gf_npy_read_header(&source->input, &source->order, error);
+    source->base.format = source->order.format;
+    if (status ||
+        (status = gf_check_pixels(&source->base.format, limits, source->input.name, error)))
+        return status;
+    plain_describe(source, "", "");
+    status = plain_check_size(source, error);
+    return status ? status : plain_open_readers(source, limits->threads, error);
+}
+
+gf_status gf_npy_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                             gf_error *error) {
+    return plain_open(npy_open, input, limits, opened, error);
 }
 
 /* ---- opening raw rows ------------------------------------------------------------------------ */
@@ -815,22 +829,10 @@ static gf_status raw_skip_to_rows(plain_source *source, gf_error *error) {
     return GF_OK;
 }
 
-static void raw_describe(const gf_raw *raw, gf_source *base) {
-    static const char *const types[] = {"8-bit", "16-bit", "32-bit float"};
-    char offset[40] = "";
-    snprintf(base->kind, sizeof base->kind, "raw");
-    if (raw->offset != 0)
-        snprintf(offset, sizeof offset, ", offset %" PRIu64, raw->offset);
-    snprintf(base->stored, sizeof base->stored, "%s raw%s%s", types[raw->format.type],
-             raw->format.type == GF_U8 ? ""
-             : raw->big_endian         ? ", big-endian"
-                                       : ", little-endian",
-             offset);
-}
-
 static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_error *error) {
     const gf_raw *raw = limits->raw;
     const char *name = source->input.name;
+    char offset[40] = "";
     source->raw = true;
     gf_status status = gf_check_pixels(&raw->format, limits, name, error);
     if (status)
@@ -842,7 +844,10 @@ static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_erro
         return gf_fail(error, GF_FAILED,
                        "%s: --raw specifies more bytes than any file can have; correct its shape",
                        name);
-    raw_describe(raw, &source->base);
+    snprintf(source->base.kind, sizeof source->base.kind, "raw");
+    if (raw->offset != 0)
+        snprintf(offset, sizeof offset, ", offset %" PRIu64, raw->offset);
+    plain_describe(source, " raw", offset);
     status = raw_check_size(source, error);
     if (!status)
         status = plain_open_readers(source, limits->threads, error);
@@ -883,15 +888,15 @@ static bool raw_type(const char **text, gf_raw *raw) {
 
 static bool raw_read(const char *text, gf_raw *raw) {
     uint64_t channels = 1;
-    if (!plain_parse(&text, &raw->format.width) || !raw_skip(&text, 'x') ||
-        !plain_parse(&text, &raw->format.height))
+    if (!gf_parse_digits(&text, &raw->format.width) || !raw_skip(&text, 'x') ||
+        !gf_parse_digits(&text, &raw->format.height))
         return false;
-    if (raw_skip(&text, 'x') && !plain_parse(&text, &channels))
+    if (raw_skip(&text, 'x') && !gf_parse_digits(&text, &channels))
         return false;
     if (channels > GF_MAX_CHANNELS || !raw_skip(&text, ':') || !raw_type(&text, raw))
         return false;
     raw->format.channels = (uint32_t)channels;
-    if (raw_skip(&text, '+') && !plain_parse(&text, &raw->offset))
+    if (raw_skip(&text, '+') && !gf_parse_digits(&text, &raw->offset))
         return false;
     return *text == '\0' && raw->offset <= INT64_MAX &&
            gf_format_check(&raw->format, "", NULL) == GF_OK;

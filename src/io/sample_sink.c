@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
-#include "io/bytes.h"
+#include "io/npy.h"
 #include "io/output.h"
 
 /* A sample to be written. */
@@ -32,27 +32,15 @@ typedef enum sample_kind { SAMPLES_CSV, SAMPLES_NPY, SAMPLES_JSON, SAMPLE_KINDS 
 
 /* ---- NumPy: an array of packed records in native byte order ---------------------------------- */
 
-/* Format version 1.0: magic, version, length of the text (little-endian), text. The size must be a
- * multiple of 64; 192 bytes hold the longest text, with a count of 20 digits. */
-enum { HEADER_BYTES = 192, PREFIX = 10, TEXT_BYTES = HEADER_BYTES - PREFIX };
-
 static char *npy_header(char *to, const gf_sample_layout *layout, uint64_t count) {
-    static const char start[PREFIX] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)TEXT_BYTES, 0};
-    static const char *const values[] = {"|u1", "<u2", "<f4", "|u1", ">u2", ">f4"};
-    const bool little = gf_host_is_little();
-    const char order = little ? '<' : '>';
-    char bin[32] = "";
-    _Static_assert(TEXT_BYTES < 256, "the length has one byte that is not 0");
+    const char order = gf_host_is_little() ? '<' : '>';
+    char bin[20] = "", descr[100];
     if (layout->with_bin)
         snprintf(bin, sizeof bin, "('bin', '%cu4'), ", order);
-    memcpy(to, start, PREFIX);
-    int length = snprintf(to + PREFIX, TEXT_BYTES,
-                          "{'descr': [%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), "
-                          "('value', '%s')], 'fortran_order': False, 'shape': (%" PRIu64 ",), }",
-                          bin, order, order, values[layout->type + (little ? 0 : 3)], count);
-    memset(to + PREFIX + length, ' ', (size_t)(TEXT_BYTES - length));
-    to[HEADER_BYTES - 1] = '\n';
-    return to + HEADER_BYTES;
+    snprintf(descr, sizeof descr,
+             "[%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), ('value', '%s')]", bin, order,
+             order, gf_npy_dtype(layout->type));
+    return to + gf_npy_put_header(to, descr, &count, 1);
 }
 
 static char *npy_put(char *to, const void *field, size_t size) {

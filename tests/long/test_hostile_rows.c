@@ -1,4 +1,4 @@
-/* Generated hostile PBM, PGM, PPM, PAM and PFM files, and files of stb's formats: each must be
+/* Generated hostile PBM, PGM, PPM, PAM, PFM and NPY files, and files of stb's formats: each must be
  * rejected with one line or be read, in limited time. */
 #include "hostile.h"
 
@@ -41,12 +41,19 @@ static void rows(void **state) {
         FILE_OF("P7\nWIDTH 2\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\nabcdefgh"),
         FILE_OF("Pf\n2 2\n-1.0\n\0\0\x80?\0\0\0\0\0\0\xc0\x7f\1\0\0\0"),
         FILE_OF("PF\n1 1\n1e3\n?\x80\0\0@\0\0\0@@\0\0"),
+        FILE_OF(
+            "\x93NUMPY\1\0\x3f\0{'descr': '|u1', 'fortran_order': False, 'shape': (3, 1, 2), }\n"
+            "abcdef"),
+        FILE_OF(
+            "\x93NUMPY\2\0\x36\0\0\0{\"shape\":(2,2),\"descr\":\">f4\",\"fortran_order\":False}  \n"
+            "0123456789abcdef"),
     };
 
     (void)state;
-    open_as = gf_pnm_source_open;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        open_as = *files[i].data == 'P' ? gf_pnm_source_open : gf_npy_source_open;
         try_variants(&files[i], "rows");
+    }
     hostile_print(&totals);
 }
 

@@ -97,6 +97,10 @@ some smooth --axis y ../bits.pbm out.pgm
 { printf 'P6\n41 31\n127\n' && tail -c $((41 * 31 * 3)) a8.ppm | LC_ALL=C tr '\200-\377' '\0-\177'; } >low.ppm
 some smooth --axis y ../low.ppm out.pam
 some dot --csv ../low.ppm ../a8.ppm
+gpufilter smooth -q a16.ppm a16.npy
+some smooth --axis xy --radius 9 ../a16.npy out.npy
+some hist --csv --bins 300 -x 7 -o samples.npy -m mask.npy ../a16.npy
+some normalize --raw 123x31:f32le ../floats.raw out.npy
 printf 'P5\n1 1\n255\n7' >pixel.pgm
 some smooth ../pixel.pgm out.pgm
 some normalize ../pixel.pgm out.pgm

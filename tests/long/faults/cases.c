@@ -32,6 +32,7 @@ const gf_case fault_cases[] = {
     {"to a redirected file", "smooth -j 1 --format ppm rgb.ppm -", "rgb.ppm", 0, NULL, NULL},
     {"pfm", "smooth -j 1 --force rgb.pfm out.pfm", "rgb.pfm" OLD("out.pfm"), 0, NULL, NULL},
     {"pfm through a pipe", "smooth -j 1 --rows-per-strip 3 - out.pfm", "", 0, "rgb.pfm", NULL},
+    {"npy through a pipe", "smooth -j 1 - out.npy", "", 0, "rgb.npy", NULL},
     {"pam of 16 bits", "smooth -j 1 rgba16.pam out.pam", "rgba16.pam", 0, NULL, NULL},
     {"raw", "smooth -j 1 --raw 37x23:u16be+10 rows.raw out.raw", "rows.raw", 0, NULL, NULL},
     {"golden", "smooth --backend golden rgb.ppm out.ppm", "rgb.ppm", 0, NULL, NULL},

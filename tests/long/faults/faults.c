@@ -134,6 +134,7 @@ static void prepare(void) {
     add_written(&set, "rgb.bmp", "smooth rgb.ppm rgb.bmp");
     add_written(&set, "rgb.tga", "smooth rgb.ppm rgb.tga");
     add_written(&set, "rgb.hdr", "smooth rgb.pfm rgb.hdr");
+    add_written(&set, "rgb.npy", "smooth rgb.pfm rgb.npy");
     fault_references = need(calloc(fault_case_count, sizeof *fault_references));
     for (size_t i = 0; i < fault_case_count; i++)
         if (is_wanted(&fault_cases[i]))

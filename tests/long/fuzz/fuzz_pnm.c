@@ -1,10 +1,12 @@
-/* PBM, PGM, PPM, PAM and PFM, from a regular file and from a pipe. Accepted images must be
- * unchanged after writing in their own format. */
+/* PBM, PGM, PPM, PAM, PFM and NPY, from a regular file and from a pipe. Accepted images must be
+ * unchanged after writing in their own format or as NPY. An input that starts with a brace is the
+ * text of an NPY header up to a newline, and pixels. */
 #include "fuzz.h"
 
 static void pnm_round_trip(const outcome *image, unsigned which) {
-    const bool real = image->format.type == GF_F32;
-    const char *path = fuzz_path(real ? "x.pfm" : "x.pam");
+    const bool real = image->format.type == GF_F32, alpha = image->format.channels % 2 == 0;
+    const bool npy = which % 8 == 0 || (real && alpha);
+    const char *path = fuzz_path(npy ? "x.npy" : real ? "x.pfm" : "x.pam");
     const gf_file_options options = {.force = true};
     gf_error error = {0};
     outcome back = {0};
@@ -19,12 +21,29 @@ static void pnm_round_trip(const outcome *image, unsigned which) {
     clear(&back);
 }
 
+/* Put the magic, the version and the size of the text before the text of a header. */
+static uint8_t *pnm_make_npy(const uint8_t *data, size_t *size) {
+    const uint8_t *end = memchr(data, '\n', *size);
+    const size_t text = end ? (size_t)(end - data) + 1 : *size;
+    uint8_t *file = malloc(*size + 10);
+    assert_non_null(file);
+    memcpy(file, "\x93NUMPY\1\0", 8);
+    file[8] = (uint8_t)text;
+    file[9] = (uint8_t)(text >> 8);
+    memcpy(file + 10, data, *size);
+    *size += 10;
+    return file;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 4)
         return 0;
     const unsigned which = data[size - 1];
-    outcome file = fuzz_load_file(data, size, &fuzz_limits, gf_pnm_source_open, 1 + which % 4);
-    outcome pipe = fuzz_load_pipe(data, size, &fuzz_limits, gf_pnm_source_open, 1 + which % 3);
+    uint8_t *npy = *data == '{' ? pnm_make_npy(data, &size) : NULL;
+    data = npy ? npy : data;
+    gf_open_source *open = *data == 0x93 ? gf_npy_source_open : gf_pnm_source_open;
+    outcome file = fuzz_load_file(data, size, &fuzz_limits, open, 1 + which % 4);
+    outcome pipe = fuzz_load_pipe(data, size, &fuzz_limits, open, 1 + which % 3);
     /* A header that ends with CR LF is ambiguous: the size of a file resolves it; a pipe has
      * none. */
     if (strstr(pipe.error.message, "not from a pipe") == NULL)
@@ -33,5 +52,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         pnm_round_trip(&file, which);
     clear(&file);
     clear(&pipe);
+    free(npy);
     return 0;
 }

@@ -126,6 +126,19 @@ static void seed_rows(void) {
     PUT("fuzz_pnm",
         "P7\nWIDTH 2\nHEIGHT 1\nDEPTH 1\nMAXVAL 1\nTUPLTYPE BLACKANDWHITE\nENDHDR\n\0\1");
     PUT("fuzz_pnm", "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 1023\nENDHDR\n\0\1\3\xff\4\0");
+    PUT("fuzz_pnm", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }   \nabcdef");
+    PUT("fuzz_pnm", "{'shape':(1,2,2),'descr':'>u2','fortran_order':False}\n\1\2\3\4\5\6\7\x08");
+    PUT("fuzz_pnm",
+        "{\"descr\": \"<f4\", \"shape\": (1, 1, 4), \"fortran_order\": False}\n"
+        "\0\0\x80?\0\0\0\0\0\0\xc0\x7f\1\0\0\0");
+    PUT("fuzz_pnm", "{'descr': '<i8', 'fortran_order': True, 'shape': (3,), }\n0123456789");
+    PUT("fuzz_pnm", "{'descr': [('x', '<u8'), ('value', '|u1')], 'fortran_order': False}\n0123");
+    PUT("fuzz_pnm",
+        "\x93NUMPY\1\0\x3f\0{'descr': '|u1', 'fortran_order': False, 'shape': (3, 1, 2), }\n"
+        "abcdef");
+    PUT("fuzz_pnm",
+        "\x93NUMPY\2\0\x3c\0\0\0{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }\n"
+        "abcd");
     PUT("fuzz_raw", "3x2:u8\nabcdef");
     PUT("fuzz_raw", "2x1x3:u16be+4\nhead123456abcdef");
     PUT("fuzz_raw", "1x1x4:f32be\n0123456789abcdef");

@@ -11,8 +11,8 @@ $ gpufilter | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; /^(Usag
 > bench
 > info
 > devices
-> Reads  PNG, PBM, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, PSD, GIF and HDR
-> Writes PNG, PGM, PPM, PAM, PFM, JPEG, BMP, TGA, HDR and raw rows
+> Reads  PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA, PSD, GIF and HDR
+> Writes PNG, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA, HDR and raw rows
 $ gpufilter help smooth | grep -E '^[A-Z][A-Za-z ]*:$|^Usage|^  gpufilter'
 > Usage: gpufilter smooth [OPTION]... IN OUT
 > Filter options:

@@ -21,9 +21,8 @@ import zlib
 
 import numpy as np
 
-from arithmetic import F32
 from differing import differing_pixels, differing_samples, differing_value, read_json
-from files import read_image, write_image
+from files import extension, read_image, write_image
 
 
 def all_filters():
@@ -44,11 +43,10 @@ def case_count(filter_):
     return published_cases(filter_) + filter_.CASES * (4 if os.environ.get("GF_TEST_TIER") == "long" else 1)
 
 
-def run(program, directory, case, inputs, backend, spread):
+def run(program, directory, case, inputs, backend, npy, spread):
     """Run a case on one backend; return the command line, and the first difference or None."""
-    image = case.made is not None and os.path.join(
-        directory, "out-%s.%s" % (backend, "pfm" if case.made.dtype == F32 else "pam"))
-    samples = case.samples is not None and os.path.join(directory, "out-%s.npy" % backend)
+    image = case.made is not None and os.path.join(directory, "image-%s" % backend + extension(case.made, npy))
+    samples = case.samples is not None and os.path.join(directory, "samples-%s.npy" % backend)
     command = [program, case.name] + spread + case.options
     if backend != "default":
         command += ["--backend", backend]
@@ -93,10 +91,11 @@ def check(job):
         case = filter_.published(rng) if published else filter_.random_case(rng)
     directory = os.path.join(directory, "%s-%d" % (case.name, number))
     os.mkdir(directory)
-    inputs = [write_image(os.path.join(directory, "in%d" % i), image) for i, image in enumerate(case.images)]
+    npy = rng.choice([None, None, "<", ">"])
+    inputs = [write_image(os.path.join(directory, "in%d" % i), image, npy) for i, image in enumerate(case.images)]
     spread = ["--threads", str(rng.integers(1, 4))]
     spread += ["--rows-per-strip", str(rng.integers(1, 20))] if rng.random() < 0.5 else []
-    runs = [run(program, directory, case, inputs, backend, spread) for backend in backends]
+    runs = [run(program, directory, case, inputs, backend, npy, spread) for backend in backends]
     failures = [" ".join(command) + "\n  " + wrong for command, wrong in runs if wrong]
     if not failures:
         shutil.rmtree(directory)

@@ -1,13 +1,26 @@
 """Read and write image files without the program."""
 
+import io
+
 import numpy as np
 
 from arithmetic import F32, top
 
 
-def write_image(stem, image):
-    """Write PFM, PGM, PPM or PAM; return the file name."""
+def extension(image, npy):
+    """Return the extension of a file that can store the image; npy: prefer a NumPy file."""
+    if npy or (image.dtype == F32 and image.shape[2] in (2, 4)):
+        return ".npy"
+    return ".pfm" if image.dtype == F32 else ".pam"
+
+
+def write_image(stem, image, npy=None):
+    """Write NPY in the byte order npy ("<" or ">"), PFM, PGM, PPM or PAM; return the file name."""
     height, width, channels = image.shape
+    if extension(image, npy) == ".npy":
+        stored = image[:, :, 0] if channels == 1 else image
+        np.save(stem + ".npy", stored.astype(image.dtype.newbyteorder(npy or "<")))
+        return stem + ".npy"
     if image.dtype == F32:
         kind, head = ".pfm", "%s\n%d %d\n-1\n" % ("PF" if channels == 3 else "Pf", width, height)
         data = image[::-1].astype("<f4")
@@ -26,7 +39,14 @@ def write_image(stem, image):
 
 
 def read_image(path):
-    """Read PFM or PAM."""
+    """Read NPY, PFM or PAM. The bytes of an NPY file are those of numpy.save."""
+    if path.endswith(".npy"):
+        image, saved = np.load(path), io.BytesIO()
+        np.save(saved, image)
+        with open(path, "rb") as file:
+            if file.read() != saved.getvalue():
+                raise ValueError("the file differs from the one of numpy.save")
+        return image.reshape(image.shape[:2] + (-1,))
     with open(path, "rb") as file:
         magic = file.readline().strip()
         if magic == b"P7":

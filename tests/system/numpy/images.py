@@ -37,7 +37,7 @@ def random_floats(rng, shape, count, span):
 def random_image(rng, kind=None, count=8, span=None):
     kind = kind or rng.choice(["u1", "u2", "f4", "f4"])
     if kind == "f4":
-        return random_floats(rng, random_shape(rng) + (int(rng.choice([1, 3])),), count, span)
+        return random_floats(rng, random_shape(rng) + (int(rng.integers(1, 5)),), count, span)
     shape = random_shape(rng) + (int(rng.integers(1, 5)),)
     maximum = 255 if kind == "u1" else 65535
     content = rng.choice(["uniform", "uniform", "extremes", "edges", "constant"])
