@@ -150,6 +150,8 @@ $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 
 # stb relies on wrapping int arithmetic.
 $(OBJ)/src/io/stb_impl.o: CFLAGS_ALL += -fwrapv
+# Loops over samples: vectorized.
+$(OBJ)/src/io/convert.o: CFLAGS_ALL += $(SIMD_OPT)
 
 $(CLI_O): INCLUDES = $(CLI_INCLUDES)
 $(MPI_O): INCLUDES = $(CLI_INCLUDES) -Isrc/cli $(MPI_INCLUDES)

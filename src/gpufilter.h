@@ -355,7 +355,8 @@ typedef struct gf_busy {
     uint32_t workers; /* 0: the stage did not exist */
 } gf_busy;
 
-/* Bits for input metadata that the output lacks although `strip` was not set. */
+/* Bits for input data that the output lacks although `strip` was not set: metadata, and bits of the
+ * samples. */
 typedef enum gf_dropped {
     GF_DROPPED_ICC = 1,         /* colour profile: colours look different without it */
     GF_DROPPED_EXIF = 2,        /* camera settings, time, location */
@@ -365,7 +366,8 @@ typedef enum gf_dropped {
     GF_DROPPED_RESOLUTION = 32, /* pixels per inch or per centimetre */
     GF_DROPPED_TEXT = 64,       /* texts and comments */
     GF_DROPPED_COLOUR = 128,    /* other colour data: gamma, chromaticities, light levels */
-    GF_DROPPED_OTHER = 256
+    GF_DROPPED_OTHER = 256,
+    GF_DROPPED_DEPTH = 512 /* `depth` reduced the samples to fewer bits */
 } gf_dropped;
 
 /* Statistics of a job: backend, device, sizes and busy times. After a failure, the fields cover the
@@ -379,7 +381,8 @@ typedef struct gf_report {
      * CUDA failed. */
     bool device_failed;
     bool verified;      /* golden computed the whole image, too, without a difference */
-    gf_format in, out;  /* out: all zero if no image was produced */
+    gf_format in, out;  /* in: as the filter received it. out: as it was written; all zero if no
+                         * image  was produced */
     uint64_t in_bytes;  /* size of the input files; 0 for memory */
     uint64_t out_bytes; /* size of the image and sample files written; 0 for memory */
     /* Samples written with the maximum value (255, 65535), alpha excluded, whether clipped or
@@ -436,15 +439,27 @@ typedef enum gf_sync {
     GF_SYNC_NEVER      /* none: the system writes them back later */
 } gf_sync;
 
+/* Sample type of an image that is written. */
+typedef enum gf_depth {
+    GF_DEPTH_INPUT, /* that of the input; of an image drawn in addition, that of the drawing */
+    GF_DEPTH_8,
+    GF_DEPTH_16,
+    GF_DEPTH_F32
+} gf_depth;
+
 /* Options for reading and writing files. All zero selects the defaults. */
 typedef struct gf_file_options {
     const char *format;        /* output format: "png", "pam", ...; NULL: from the extension */
     const char *sample_format; /* sample format: "csv", "npy", "json"; NULL: from the extension */
     bool force;                /* replace existing outputs; write binary data to a terminal */
     gf_sync sync;
-    bool dry_run;            /* only check that inputs and outputs can be opened; compute and write
-                              * nothing. For gf_run_file only; else GF_USAGE */
-    bool strip;              /* omit the input's metadata */
+    bool dry_run; /* only check that inputs and outputs can be opened; compute and write
+                   * nothing. For gf_run_file only; else GF_USAGE */
+    bool strip;   /* omit the input's metadata */
+    /* Sample type of the image written. A filter that produces an image computes in this type if it
+     * is larger than that of the input: the input is converted. Otherwise the image is converted
+     * when it is written. docs/numerics.md defines both conversions. */
+    gf_depth depth;
     const char *compression; /* PNG compression: one of gf_compressions(); NULL: the first */
     uint32_t quality;        /* JPEG quality, 1 to 100; 0: GF_DEFAULT_QUALITY */
     uint64_t max_pixels;     /* maximum pixels per image; 0: GF_DEFAULT_MAX_PIXELS */

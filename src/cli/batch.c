@@ -54,6 +54,8 @@ typedef struct batch_run {
     uint64_t dropping;         /* images whose metadata was not copied */
     const char *last_dropping; /* the last of them */
     uint32_t dropped;          /* their bits of gf_dropped */
+    uint64_t reducing;         /* images whose samples have fewer bits than in the input */
+    const char *last_reducing; /* the last of them */
     batch_engine engines[MAX_ENGINES];
 } batch_run;
 
@@ -401,7 +403,11 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
     run->in_bytes += report->in_bytes;
     run->out_bytes += report->out_bytes;
     gf_cli_brightness_add(&run->brightness, report);
-    if (report->dropped) {
+    if (report->dropped & GF_DROPPED_DEPTH) {
+        run->reducing++;
+        run->last_reducing = in;
+    }
+    if (report->dropped & ~(uint32_t)GF_DROPPED_DEPTH) {
         run->dropping++;
         run->last_dropping = in;
         run->dropped |= report->dropped;
@@ -509,6 +515,7 @@ static void batch_summarise(const batch_run *run) {
         fprintf(stderr, "  %s\n", text);
     gf_cli_report_brightness(&run->brightness);
     gf_cli_report_dropped(run->last_dropping, run->dropping, run->dropped);
+    gf_cli_report_reduced(run->last_reducing, run->reducing);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

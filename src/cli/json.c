@@ -244,8 +244,9 @@ static void print_busy(FILE *file, const gf_report *report) {
 }
 
 static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
-    static const char *const dropped[] = {"icc",        "exif", "orientation", "xmp",   "iptc",
-                                          "resolution", "text", "colour",      "other", NULL};
+    static const char *const dropped[] = {"icc",   "exif",       "orientation", "xmp",
+                                          "iptc",  "resolution", "text",        "colour",
+                                          "other", "depth",      NULL};
     const gf_report *report = run->report;
     /* Increase schema_version when a member is removed or changes its meaning. */
     fprintf(file, "{\"schema\": \"gpufilter\", \"schema_version\": 3, \"program\": \"%s\"",

@@ -25,6 +25,8 @@ typedef enum gf_feature {
 } gf_feature;
 
 static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
+/* In the order of gf_depth. */
+static const char *const depths[] = {"input", "8", "16", "f32", NULL};
 /* In the order of gf_sync. */
 static const char *const syncs[] = {"auto", "always", "never", NULL};
 static const char *const plot_formats[] = {"png", "svg", NULL};
@@ -58,6 +60,10 @@ static const struct gf_common {
     INT(IMAGE, files.quality, "quality", 'Q', "N", "JPEG quality; chroma is not subsampled", "95",
         1, 100),
     FLAG(IMAGE, files.strip, "strip", 0, "omit the metadata of the input from the output"),
+    CHOICE(IMAGE, depth, "depth", 0, "DEPTH",
+           "sample type of the output: bits of integers, or f32; a larger type than that of the "
+           "input is also used to compute",
+           "input", depths),
     FLAG(OUTPUT | FEATURE_BRIEF, files.force, "force", 'f',
          "overwrite existing outputs; write images to a terminal"),
     FLAG(OUTPUT, files.dry_run, "dry-run", 0,
@@ -247,6 +253,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     options->engine.threads = options->threads ? options->threads : gf_cli_ranks()->threads;
     options->engine.rows_per_strip = options->rows_per_strip;
     options->engine.max_memory = options->files.max_memory;
+    options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");
     if (options->no_progress)
         options->progress = "none";

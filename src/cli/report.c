@@ -389,19 +389,32 @@ void gf_cli_report_bytes(uint64_t in, uint64_t out) {
     fputs(" out", stderr);
 }
 
+/* Print the file that a warning concerns, or the number of files. */
+static void report_files(const char *name, uint64_t files) {
+    fputs("gpufilter: ", stderr);
+    if (files == 1)
+        gf_cli_print_name(stderr, name, "standard input");
+    else
+        fprintf(stderr, "%" PRIu64 " files", files);
+}
+
+void gf_cli_report_reduced(const char *name, uint64_t files) {
+    if (!files)
+        return;
+    report_files(name, files);
+    fputs(": --depth reduces the samples to fewer bits; --strip suppresses this warning\n", stderr);
+}
+
 void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
     static const char *const names[] = {
         "ICC profile",   "EXIF data",  "orientation", "XMP data",
         "IPTC data",     "resolution", "text",        "gamma or other colour data",
         "other metadata"};
     const char *gap = ": ";
+    dropped &= ~(uint32_t)GF_DROPPED_DEPTH;
     if (!dropped)
         return;
-    fputs("gpufilter: ", stderr);
-    if (files == 1)
-        gf_cli_print_name(stderr, name, "standard input");
-    else
-        fprintf(stderr, "%" PRIu64 " files", files);
+    report_files(name, files);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!(dropped >> i & 1))
             continue;

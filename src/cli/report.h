@@ -54,6 +54,9 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose);
 /* Print one line about metadata (bits of gf_dropped) that was not copied to the outputs; print
  * `name` if files is 1. Print nothing if dropped is 0. */
 void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped);
+/* Print one line about images whose samples --depth reduced; print `name` if files is 1, nothing if
+ * files is 0. */
+void gf_cli_report_reduced(const char *name, uint64_t files);
 /* Print ", 1.2 MB in, 999 kB out"; the second part only if out is not 0. */
 void gf_cli_report_bytes(uint64_t in, uint64_t out);
 

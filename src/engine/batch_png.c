@@ -68,7 +68,8 @@ bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) 
            png_file_bytes(task) < MAX_BYTES && filtered < MAX_BYTES &&
            task->inputs.limits.max_chunk >= MIN_MAX_CHUNK && !batch->options.engine.verify &&
            (!plan->out.width ||
-            gf_sink_takes_encoded(batch->items[task->item].out, plan->out.type, &options));
+            (task->stored.type == plan->out.type &&
+             gf_sink_takes_encoded(batch->items[task->item].out, plan->out.type, &options)));
 }
 
 unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_byte_buffer *buffer,

@@ -14,6 +14,7 @@
 #include "core/image.h"
 #include "core/settings.h"
 #include "core/thread.h"
+#include "io/convert.h"
 #include "io/io.h"
 #include "io/output.h"
 
@@ -226,7 +227,9 @@ static gf_status partial_state(gf_consumer *base, const void *state, gf_error *e
 
 gf_status gf_rows_file_open(const char *path, const gf_format *format,
                             const gf_file_options *options, gf_rows_file **file, gf_error *error) {
-    return gf_sink_open_part(path, NULL, format, 0, options, 1, file, error);
+    gf_format stored = *format;
+    stored.type = gf_depth_type(options->depth, format->type);
+    return gf_sink_open_part(path, NULL, &stored, 0, options, 1, file, error);
 }
 
 const char *gf_rows_file_name(const gf_rows_file *file) {
@@ -264,6 +267,12 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
 
 /* Reject images and ranges that cannot be processed in ranges of rows. */
 static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_error *error) {
+    if (task->filter->before && task->plan->in.type != task->inputs.file_type)
+        return gf_fail(
+            error, GF_USAGE,
+            "%s: %s measures the samples of the file, not those of --depth; run the image "
+            "as a whole",
+            task->inputs.name, task->filter->before->info.name);
     if (task->plan->ordered)
         return gf_fail(error, GF_USAGE,
                        "%s: the sums depend on the order of rows; run the image as a whole",
@@ -334,6 +343,7 @@ static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partia
     gf_status status = gf_pass_run(&pass, error);
     if (!status && task->sink)
         status = task->sink->ops->finish(task->sink, NULL, error);
+    gf_task_report_stored(task);
     task->report->in_bytes = task->inputs.source->bytes;
     task->report->total_seconds = gf_now() - task->began;
     return status;
@@ -365,8 +375,10 @@ gf_status gf_run_rows(gf_engine *engine, const gf_filter *filter, const gf_setti
         (*partial)->head.files = partial_digest_files(&task.inputs);
     }
     if (!status && job->end > job->first && job->out_file)
-        status = gf_sink_open_part(job->out_path, job->out_file, &task.plan->out, job->first,
-                                   options, task.threads, &task.sink, error);
+        status = gf_sink_open_part(job->out_path, job->out_file, &task.stored, job->first, options,
+                                   task.threads, &task.sink, error);
+    if (!status && task.sink)
+        status = gf_task_convert_sink(&task, error);
     if (!status && job->end > job->first)
         status = partial_stream(&task, job, *partial, error);
     gf_task_end(&task);

@@ -36,8 +36,7 @@ static gf_status run_compute(gf_task *task, gf_result **result, gf_error *error)
     if (!status && task->sink)
         status = run_finish_sink(task, error);
     if (!status && task->sink && task->report->verified)
-        status =
-            gf_read_back(task->sink, &task->plan->out, &task->inputs.limits, task->digest, error);
+        status = gf_read_back(task->sink, &task->stored, &task->inputs.limits, task->digest, error);
     if (!status)
         status = run_finish_result(task, result, error);
     task->report->in_bytes = task->inputs.source->bytes;
@@ -68,6 +67,7 @@ static void run_report_outputs(gf_task *task) {
     if (task->with_metadata)
         task->report->dropped = task->inputs.source->dropped | task->sink->dropped |
                                 gf_metadata_lost(&task->inputs.source->metadata, task->sink->form);
+    gf_task_report_stored(task);
 }
 
 void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
@@ -171,8 +171,10 @@ static gf_status run_open_outputs(gf_task *task, const gf_settings *settings, co
     if (!task->filter->info.makes_image)
         out_path = gf_filter_file(task->filter, settings, GF_PARAM_IMAGE);
     if (task->plan->out.width) {
-        const gf_status status = gf_sink_open(out_path, &task->plan->out, gf_task_metadata(task),
-                                              options, task->threads, &task->sink, error);
+        gf_status status = gf_sink_open(out_path, &task->stored, gf_task_metadata(task), options,
+                                        task->threads, &task->sink, error);
+        if (!status)
+            status = gf_task_convert_sink(task, error);
         if (status)
             return status;
         task->sink_memory = task->sink->memory < task->memory ? task->sink->memory : task->memory;

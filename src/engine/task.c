@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/filter.h"
 #include "core/result.h"
+#include "io/convert.h"
 #include "io/io.h"
 #include "io/output.h"
 
@@ -58,6 +59,18 @@ gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
                    task->inputs.name, (int)strcspn(metadata->damaged, " "), metadata->damaged);
 }
 
+gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
+    return gf_convert_sink(&task->sink, &task->plan->out, &task->stored, error);
+}
+
+void gf_task_report_stored(const gf_task *task) {
+    if (!task->stored.width)
+        return;
+    task->report->out = task->stored;
+    if (task->with_metadata && task->reduced)
+        task->report->dropped |= GF_DROPPED_DEPTH;
+}
+
 gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const char *const *paths,
                              const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;
@@ -67,11 +80,16 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
                              .context = options->progress_context,
                              .passes = filter->before ? 2 : 1};
     gf_status status =
-        gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits, error);
+        gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits,
+                             filter->info.makes_image ? options->depth : GF_DEPTH_INPUT, error);
     if (!status)
         status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
     if (status)
         return status;
+    task->stored = task->plan->out;
+    task->stored.type = gf_depth_type(options->depth, task->stored.type);
+    task->reduced = task->stored.type < task->plan->out.type &&
+                    task->stored.type < task->inputs.file_type;
     /* An image drawn from two inputs is neither of them and has no metadata. */
     task->with_metadata = !options->strip && task->plan->out.width && filter->info.inputs == 1;
     return gf_task_check_metadata(task, error);
@@ -190,6 +208,10 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
                             .watch = &task->watch,
                             .report = task->report,
                             .digests = task->sink && task->engine->options.verify};
+    if (task->sink && task->sink->converts) {
+        task->sink->digests = delivery.digests;
+        delivery.digests = false;
+    }
     gf_pass pass = {.engine = task->engine,
                     .inputs = &task->inputs,
                     .filter = task->filter,
@@ -206,7 +228,7 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
         pass.memory = task->memory;
         status = gf_pass_run(&pass, &failure);
     }
-    task->digest = delivery.digest;
+    task->digest = task->sink && task->sink->converts ? task->sink->digest : delivery.digest;
     if (status && error)
         *error = failure;
     return status;

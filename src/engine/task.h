@@ -13,6 +13,9 @@ typedef struct gf_task {
     const gf_filter *filter;
     gf_inputs inputs;
     gf_plan *plan;
+    gf_format stored;        /* of the image file, whose type may differ from plan->out; width 0:
+                              * there is no image file */
+    bool reduced;            /* the file stores fewer bits per sample than the input */
     gf_sink *sink;           /* NULL: no image is produced */
     gf_sample_sink *samples; /* NULL: no sample file */
     bool with_metadata;      /* copy the input's metadata to the output */
@@ -47,6 +50,10 @@ gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const 
                               const gf_pixels *in, gf_error *error);
 /* Return the metadata to write to the output; NULL for none. */
 const gf_metadata *gf_task_metadata(const gf_task *task);
+/* Convert the rows of the open sink, if the type of the file differs from that of the plan. */
+gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
+/* Add the format of the image file to the report, and its type, if it was reduced. */
+void gf_task_report_stored(const gf_task *task);
 /* Fail if a metadata chunk is damaged. The loss of a colour profile, for example, changes the
  * appearance of the picture. */
 gf_status gf_task_check_metadata(const gf_task *task, gf_error *error);

@@ -211,12 +211,15 @@ static bool sink_is_plain(const struct sink_kind *kind) {
 static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, gf_type type,
                                 gf_error *error) {
     if (kind->types == INTEGERS)
-        return gf_fail(error, GF_FAILED, "%s: %s does not support f32 samples; write .pfm or .npy",
-                       name, kind->label);
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s does not support f32 samples; write .pfm, .npy, or give --depth 16", name,
+                       kind->label);
+    const bool only_f32 = kind->types == 1 << GF_F32;
     return gf_fail(error, GF_FAILED,
-                   "%s: %s supports only %s samples, and this image is %s; write %s", name,
-                   kind->label, kind->types == 1 << GF_F32 ? "f32" : "u8", gf_type_name(type),
-                   type == GF_F32 ? ".pfm or .npy" : ".png or .pam");
+                   "%s: %s supports only %s samples, and this image is %s; write %s or give "
+                   "--depth %s",
+                   name, kind->label, only_f32 ? "f32" : "u8", gf_type_name(type),
+                   type == GF_F32 ? ".pfm, .npy," : ".png", only_f32 ? "f32" : "8");
 }
 
 static gf_status sink_fail_channels(const struct sink_kind *kind, const char *name,

@@ -153,6 +153,10 @@ struct gf_sink {
      * clipped is complete after finish. */
     bool counts_clipped;
     uint64_t clipped;
+    /* The sink stores other rows than it receives. If digests is set before the first row, digest
+     * is that of the stored rows (gf_digest_rows). */
+    bool converts, digests;
+    uint64_t digest;
     struct gf_output *output; /* output file; NULL: memory */
     bool exact;               /* lossless: a reader of the file gets the same rows */
     bool headerless;          /* the file does not store its format */

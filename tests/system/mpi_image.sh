@@ -78,6 +78,10 @@ for kind in 8.ppm 16.ppm 32.pfm; do
     some normalize $a out.$end
     some compare $a $b
     some compare $a $a
+    for depth in 8 16 f32; do
+        some smooth --depth $depth --axis y $a out.raw
+        some normalize --depth $depth $a out.raw
+    done
     some hist --channel all --bins 5 -x all -o samples.npy -m mask.raw $a
     some hist --bins 9 -x 4 -o samples.json -q $a
     some hist --bins 9 -x 2,4 -o samples.csv --per-row --csv $a

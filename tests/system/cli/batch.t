@@ -151,7 +151,7 @@ $ gpufilter hist --dry-run -x 3 samples/card.png --out v.csv --mask m.png; gpufi
 > v.csv
 > m.png
 > d.png
-! gpufilter: dry.jpg: JPEG supports only u8 samples, and this image is u16; write .png or .pam
+! gpufilter: dry.jpg: JPEG supports only u8 samples, and this image is u16; write .png or give --depth 8
 ! ls: cannot access 'v.csv': No such file or directory
 ! ls: cannot access 'm.png': No such file or directory
 ! ls: cannot access 'd.png': No such file or directory

@@ -130,7 +130,7 @@ $ for name in out.tif out.TIFF out.webp out.gif; do gpufilter smooth samples/sce
 ! gpufilter: out.gif: cannot write GIF; use an extension such as .png, .pam or .pfm, or --format
 [2]
 $ gpufilter smooth samples/gradient16.png out.jpg
-! gpufilter: out.jpg: JPEG supports only u8 samples, and this image is u16; write .png or .pam
+! gpufilter: out.jpg: JPEG supports only u8 samples, and this image is u16; write .png or give --depth 8
 [1]
 $ gpufilter smooth samples/cutout.png out.jpg
 ! gpufilter: out.jpg: JPEG does not support an alpha channel; write .png or .pam
@@ -139,7 +139,7 @@ $ gpufilter smooth samples/cutout.png out.ppm
 ! gpufilter: out.ppm: PPM does not support an alpha channel; write .png or .pam
 [1]
 $ gpufilter smooth samples/ramp.pfm out.png
-! gpufilter: out.png: PNG does not support f32 samples; write .pfm or .npy
+! gpufilter: out.png: PNG does not support f32 samples; write .pfm, .npy, or give --depth 16
 [1]
 $ gpufilter smooth samples/scene.png out.pgm
 ! gpufilter: out.pgm: PGM does not support colour images; write .ppm, .pnm or .png

@@ -41,6 +41,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --compression EFFORT -c fast
 > --quality N -Q 95
 > --strip
+> --depth DEPTH input
 > --force -f
 > --dry-run
 > --sync WHEN auto

@@ -1,0 +1,327 @@
+/* Conversion of rows between a file and a filter: sample types. docs/numerics.md defines every
+ * value. Filters and backends receive rows that are already converted, so that all of them produce
+ * the same bits. */
+#include "io/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+enum { BLOCK = 1024 }; /* samples converted at a time, in the cache; whole pixels of any format */
+
+/* Samples of one type, aligned. */
+typedef union block {
+    uint8_t u8[BLOCK];
+    uint16_t u16[BLOCK];
+    float f32[BLOCK];
+} block;
+
+typedef void convert_block(block *to, const block *from, size_t n);
+
+static void convert_u8_u16(block *to, const block *from, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to->u16[i] = (uint16_t)(from->u8[i] * 257u);
+}
+
+static void convert_u8_f32(block *to, const block *from, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to->f32[i] = (float)from->u8[i] / 255.0f;
+}
+
+static void convert_u16_f32(block *to, const block *from, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to->f32[i] = (float)from->u16[i] / 65535.0f;
+}
+
+/* Round v / 257 to nearest. v / 257 = k + 1/2 would mean 2 v = 257 (2 k + 1), an odd number: there
+ * are no ties. */
+static void convert_u16_u8(block *to, const block *from, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to->u8[i] = (uint8_t)((from->u16[i] * 255u + 32895u) >> 16);
+}
+
+/* Clamp to 0..1 and multiply by the maximum, which is exact in binary64. 2^52 is added to round to
+ * an integer, to nearest even. */
+static inline uint32_t convert_unit(float v, double max) {
+    const float low = v > 0.0f ? v : 0.0f; /* also for a NaN */
+    const float unit = low < 1.0f ? low : 1.0f;
+    const double rounded = (double)unit * max + 0x1p52;
+    return (uint32_t)(int32_t)(rounded - 0x1p52);
+}
+
+static void convert_f32_u8(block *to, const block *from, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to->u8[i] = (uint8_t)convert_unit(from->f32[i], 255.0);
+}
+
+static void convert_f32_u16(block *to, const block *from, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        to->u16[i] = (uint16_t)convert_unit(from->f32[i], 65535.0);
+}
+
+static convert_block *const converters[3][3] = {
+    [GF_U8] = {[GF_U16] = convert_u8_u16, [GF_F32] = convert_u8_f32},
+    [GF_U16] = {[GF_U8] = convert_u16_u8, [GF_F32] = convert_u16_f32},
+    [GF_F32] = {[GF_U8] = convert_f32_u8, [GF_U16] = convert_f32_u16},
+};
+
+/* Conversion of the rows of an image. */
+typedef struct conversion {
+    convert_block *block;
+    uint64_t samples; /* per row */
+    size_t from, to;  /* bytes per sample */
+} conversion;
+
+static conversion conversion_of(const gf_format *from, gf_type to) {
+    return (conversion){.block = converters[from->type][to],
+                        .samples = gf_row_samples(from),
+                        .from = gf_type_bytes(from->type),
+                        .to = gf_type_bytes(to)};
+}
+
+/* Convert a row. Samples that grow may be at the end of dst: each block is read before it is
+ * written, and ends before the next one. */
+static void convert_row(const conversion *how, unsigned char *dst, const unsigned char *src) {
+    block in, out;
+    for (uint64_t i = 0, n; i < how->samples; i += n) {
+        n = how->samples - i < BLOCK ? how->samples - i : BLOCK;
+        memcpy(&in, src + i * how->from, n * how->from);
+        how->block(&out, &in, n);
+        memcpy(dst + i * how->to, &out, n * how->to);
+    }
+}
+
+gf_type gf_depth_type(gf_depth depth, gf_type type) {
+    switch (depth) {
+    case GF_DEPTH_8:
+        return GF_U8;
+    case GF_DEPTH_16:
+        return GF_U16;
+    case GF_DEPTH_F32:
+        return GF_F32;
+    case GF_DEPTH_INPUT:
+        break;
+    }
+    return type;
+}
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+/* A source that changes the rows of another one. */
+typedef struct wrapper {
+    gf_source base;
+    gf_source_ops ops;
+    gf_source *inner;
+    const char *name;  /* of the file, for messages */
+    double seconds;    /* spent in converting */
+    conversion how;    /* of a row */
+    size_t tail_bytes; /* from the start of a row to where the inner source writes its row */
+} wrapper;
+
+/* Move the metadata of the inner source to the wrapper: later metadata follows that before. */
+static gf_status wrapper_take_metadata(wrapper *wrap, gf_error *error) {
+    gf_metadata *from = &wrap->inner->metadata, *to = &wrap->base.metadata;
+    gf_status status = GF_OK;
+    if (from->damaged[0])
+        memcpy(to->damaged, from->damaged, sizeof to->damaged);
+    for (size_t i = 0; i < from->count && !status; i++) {
+        const gf_chunk *chunk = &from->chunks[i];
+        status = gf_metadata_append(to, chunk->name, chunk->late, chunk->data, chunk->size,
+                                    wrap->name, error);
+    }
+    gf_metadata_clear(from);
+    return status;
+}
+
+static void wrapper_close(gf_source *base) {
+    wrapper *wrap = (wrapper *)base;
+    wrap->inner->ops->close(wrap->inner);
+    gf_metadata_clear(&base->metadata);
+    free(wrap);
+}
+
+static void wrapper_seek(gf_source *base, uint64_t y) {
+    gf_source *inner = ((wrapper *)base)->inner;
+    inner->ops->seek(inner, y);
+}
+
+static void wrapper_cancel(gf_source *base) {
+    gf_source *inner = ((wrapper *)base)->inner;
+    inner->ops->cancel(inner);
+}
+
+static void wrapper_shrink(gf_source *base) {
+    gf_source *inner = ((wrapper *)base)->inner;
+    if (inner->ops->shrink)
+        inner->ops->shrink(inner);
+    base->threads = inner->threads;
+    base->memory = inner->memory;
+}
+
+static gf_status wrapper_finish(gf_source *base, gf_error *error) {
+    wrapper *wrap = (wrapper *)base;
+    gf_source *inner = wrap->inner;
+    gf_status status = inner->ops->finish(inner, error);
+    base->threads = inner->threads;
+    base->busy_seconds = inner->busy_seconds + wrap->seconds;
+    base->bytes = inner->bytes;
+    return status ? status : wrapper_take_metadata(wrap, error);
+}
+
+static gf_status wrapper_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                                  gf_error *error) {
+    const wrapper *wrap = (wrapper *)base;
+    return wrap->inner->ops->announce(wrap->inner, (unsigned char *)dst + wrap->tail_bytes, stride,
+                                      rows, error);
+}
+
+/* Read rows to the end of each row of the caller, and convert them there: the inner source may
+ * write them ahead, with its threads. */
+static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                              gf_error *error) {
+    wrapper *wrap = (wrapper *)base;
+    unsigned char *row = dst;
+    const gf_status status =
+        wrap->inner->ops->read(wrap->inner, row + wrap->tail_bytes, stride, rows, error);
+    const double start = gf_now();
+    for (uint64_t i = 0; i < rows && !status; i++, row += stride)
+        convert_row(&wrap->how, row, row + wrap->tail_bytes);
+    wrap->seconds += gf_now() - start;
+    return status;
+}
+
+/* Wrap a source; all but the format is that of the inner source. On failure it is unchanged. */
+static wrapper *wrapper_new(gf_source *inner, const char *name, gf_error *error) {
+    wrapper *wrap = gf_source_new(sizeof *wrap, NULL, name, error);
+    if (!wrap)
+        return NULL;
+    wrap->ops = (gf_source_ops){.read = wrapper_read,
+                                .finish = wrapper_finish,
+                                .close = wrapper_close,
+                                .seek = inner->ops->seek ? wrapper_seek : NULL,
+                                .announce = inner->ops->announce ? wrapper_announce : NULL,
+                                .cancel = inner->ops->cancel ? wrapper_cancel : NULL,
+                                .shrink = wrapper_shrink};
+    wrap->base.ops = &wrap->ops;
+    wrap->base.format = inner->format;
+    wrap->base.metadata = inner->metadata;
+    wrap->base.cost = inner->cost;
+    wrap->base.threads = inner->threads;
+    wrap->base.memory = inner->memory;
+    wrap->base.dropped = inner->dropped;
+    wrap->base.bytes = inner->bytes;
+    memcpy(wrap->base.stored, inner->stored, sizeof inner->stored);
+    wrap->inner = inner;
+    wrap->name = name;
+    gf_metadata_init(&inner->metadata);
+    return wrap;
+}
+
+gf_status gf_convert_source(gf_source **source, gf_type type, const char *name, gf_error *error) {
+    gf_source *inner = *source;
+    gf_format format = inner->format;
+    format.type = type;
+    if (type == inner->format.type)
+        return GF_OK;
+    gf_status status = gf_format_check(&format, name, error);
+    wrapper *wrap = status ? NULL : wrapper_new(inner, name, error);
+    if (!wrap)
+        return GF_FAILED;
+    wrap->how = conversion_of(&inner->format, type);
+    wrap->tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
+    wrap->base.format = format;
+    *source = &wrap->base;
+    return GF_OK;
+}
+
+/* ---- sinks ----------------------------------------------------------------------------------- */
+
+enum { SINK_BYTES = 1 << 18 }; /* converted rows, at least one, passed on while in the cache */
+
+typedef struct convert_sink {
+    gf_sink base;
+    gf_sink *inner;
+    conversion how;
+    size_t row_bytes; /* of a converted row */
+    uint64_t y, rows; /* next row; rows of the buffer */
+    double seconds;
+    unsigned char *buffer;
+} convert_sink;
+
+static gf_status convert_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                               gf_error *error) {
+    convert_sink *sink = (convert_sink *)base;
+    const unsigned char *from = src;
+    gf_status status = GF_OK;
+    for (uint64_t i = 0, n; i < rows && !status; i += n) {
+        n = rows - i < sink->rows ? rows - i : sink->rows;
+        const gf_rows out = {sink->buffer, sink->row_bytes, sink->y, n};
+        const double start = gf_now();
+        for (uint64_t k = 0; k < n; k++, from += stride)
+            convert_row(&sink->how, sink->buffer + k * sink->row_bytes, from);
+        if (base->digests)
+            base->digest = gf_digest_rows(base->digest, &out, sink->row_bytes);
+        sink->seconds += gf_now() - start;
+        sink->y += n;
+        status = sink->inner->ops->write(sink->inner, out.data, out.stride, n, error);
+    }
+    return status;
+}
+
+static gf_status convert_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    convert_sink *sink = (convert_sink *)base;
+    const gf_status status = sink->inner->ops->finish(sink->inner, metadata, error);
+    base->threads = sink->inner->threads;
+    base->busy_seconds = sink->inner->busy_seconds + sink->seconds;
+    base->clipped = sink->inner->clipped;
+    return status;
+}
+
+static void convert_close(gf_sink *base) {
+    convert_sink *sink = (convert_sink *)base;
+    sink->inner->ops->close(sink->inner);
+    free(sink->buffer);
+    free(sink);
+}
+
+static gf_status convert_shrink(gf_sink *base, gf_error *error) {
+    gf_sink *inner = ((convert_sink *)base)->inner;
+    const gf_status status = inner->shrink(inner, error);
+    base->threads = inner->threads;
+    base->memory = inner->memory;
+    return status;
+}
+
+gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
+                          gf_error *error) {
+    static const gf_sink_ops ops = {convert_write, convert_finish, convert_close};
+    gf_sink *inner = *sink;
+    const size_t row = gf_row_bytes(stored);
+    const uint64_t rows = SINK_BYTES / row + 1;
+    if (format->type == stored->type)
+        return GF_OK;
+    unsigned char *buffer = malloc((size_t)rows * row); /* NOLINT: a row has at least one sample */
+    if (!buffer)
+        return gf_fail_memory(error, "--depth", rows * row, "converted rows");
+    convert_sink *wrap = gf_sink_new(sizeof *wrap, &ops, NULL, error);
+    if (!wrap) {
+        free(buffer);
+        return GF_FAILED;
+    }
+    wrap->base = *inner;
+    wrap->base.ops = &ops;
+    wrap->base.converts = true;
+    wrap->base.shrink = inner->shrink ? convert_shrink : NULL;
+    wrap->base.write_encoded = NULL;
+    wrap->inner = inner;
+    wrap->how = conversion_of(format, stored->type);
+    wrap->row_bytes = row;
+    wrap->rows = rows;
+    wrap->buffer = buffer;
+    *sink = &wrap->base;
+    return GF_OK;
+}

@@ -1,0 +1,20 @@
+/* Sources and sinks that convert the rows of another source or sink. They wrap it: the wrapper is
+ * used and closed in its place. A wrapped source has no file format (gf_source.kind). */
+#ifndef GF_CONVERT_H
+#define GF_CONVERT_H
+
+#include "io/io.h"
+
+/* Return the sample type that a depth selects; `type` for GF_DEPTH_INPUT. */
+gf_type gf_depth_type(gf_depth depth, gf_type type);
+
+/* Convert the samples of a source to a larger type, or wrap nothing if it has this type. On failure
+ * the source is unchanged. */
+gf_status gf_convert_source(gf_source **source, gf_type type, const char *name, gf_error *error);
+
+/* Convert rows of this format to the type of the image that a sink writes, or wrap nothing if it is
+ * the same. On failure the sink is unchanged. */
+gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
+                          gf_error *error);
+
+#endif

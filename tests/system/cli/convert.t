@@ -1,0 +1,43 @@
+# --depth. A larger type than that of the input: the input is converted first.
+$ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; for to in 16:u16 f32:f32; do copy --depth ${to%:*} samples/scene.png copy.raw; wc -c <copy.raw; for backend in golden cpu; do for filter in "smooth -k" "smooth --axis xy" normalize; do gpufilter $filter -b $backend --depth ${to%:*} samples/scene.png a.raw -f; gpufilter $filter -b $backend --raw 768x512x3:${to#*:} copy.raw b.raw -f; cmp a.raw b.raw; done; done; done
+> 2359296
+> 4718592
+$ gpufilter smooth -k --depth 16 samples/scene.png a.png; gpufilter info a.png; gpufilter smooth --depth 16 - - <samples/scene.png -k | cmp - a.png; for rows in 1 7; do gpufilter smooth --depth 16 -k --rows-per-strip $rows samples/scene.png - | cmp - a.png; done; gpufilter smooth --depth 16 -k --verify samples/scene.png - | cmp - a.png
+> a.png: PNG, 768x512 RGB u16 (16-bit RGB), 2.4 MB of pixels
+# A smaller type: the image is converted when it is written.
+$ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; for backend in golden cpu; do gpufilter smooth -b $backend samples/gradient16.png --depth 8 a8.png -f; gpufilter smooth samples/gradient16.png b.png -f; copy --depth 8 b.png b8.png -q; cmp a8.png b8.png; done; gpufilter smooth -q --depth 8 --verify samples/gradient16.png v8.png; cmp v8.png a8.png; gpufilter info a8.png
+> a8.png: PNG, 640x480 grey u8 (8-bit grey), 307 kB of pixels
+! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+$ for depth in 8 16; do gpufilter smooth --depth $depth --strip --verify samples/ramp.pfm ramp$depth.png; gpufilter info ramp$depth.png; done
+> ramp8.png: PNG, 1024x4 grey u8 (8-bit grey), 4.1 kB of pixels
+> ramp16.png: PNG, 1024x4 grey u16 (16-bit grey), 8.2 kB of pixels
+# The type of the input, and no option: the same file.
+$ gpufilter smooth -k samples/scene.png a.png -f; gpufilter smooth -k --depth 8 samples/scene.png - | cmp - a.png; gpufilter smooth -k --depth input samples/scene.png - | cmp - a.png
+# Images that a filter draws are converted when they are written.
+$ gpufilter hist -q samples/scene.png -n 8 -x 3 --mask m8.png; gpufilter hist -q samples/scene.png -n 8 -x 3 --mask m16.png --depth 16; gpufilter hist -q samples/gradient16.png -n 8 -x 3 --mask mb.png --depth 8 -b golden; gpufilter info m16.png mb.png; gpufilter smooth --stages enhance --gain 1 --depth 8 m16.png -q - | cmp - m8.png; gpufilter hist samples/scene.png --depth 16
+> m16.png: PNG, 768x512 RGBA u16 (16-bit RGB and alpha), 3.1 MB of pixels
+> mb.png: PNG, 640x480 grey+alpha u8 (8-bit grey and alpha), 614 kB of pixels
+! gpufilter: --depth: requires --mask
+[2]
+$ gpufilter compare samples/scene.png m16.png; gpufilter compare -q a.png samples/scene.png --diff d.png; gpufilter compare -q a.png samples/scene.png --diff d16.png --depth 16 --json | grep -o dropped; gpufilter info d16.png
+> d16.png: PNG, 768x512 RGB u16 (16-bit RGB), 2.4 MB of pixels
+! gpufilter: m16.png: is 768x512 RGBA u16, but samples/scene.png is 768x512 RGB u8; both must have the same size, channels and type
+# Lost bits are reported, in one line.
+$ gpufilter smooth --depth 8 --json samples/gradient16.png j.png | grep -o '"dropped[^]]*]'; gpufilter smooth --depth 8 --json samples/gradient16.png j.png -f --strip | grep -c dropped
+> "dropped_metadata": ["depth"]
+> 0
+! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+[1]
+$ cp samples/gradient16.png g.png; gpufilter smooth --depth 8 -O o samples/gradient16.png g.png samples/scene.png 2>&1 | tail -n 1; gpufilter info o/g.png
+> gpufilter: 2 files: --depth reduces the samples to fewer bits; --strip suppresses this warning
+> o/g.png: PNG, 640x480 grey u8 (8-bit grey), 307 kB of pixels
+# Formats that cannot store the type.
+$ gpufilter smooth --depth f32 samples/scene.png f.png; gpufilter smooth samples/gradient16.png f.jpg; gpufilter smooth samples/scene.png f.pfm; gpufilter smooth -q samples/gradient16.png --depth 8 f.jpg; gpufilter smooth samples/scene.png --depth f32 f.pfm; gpufilter info f.jpg f.pfm; gpufilter smooth --depth 12 samples/scene.png f.png
+> f.jpg: JPG, 640x480 RGB u8 (8-bit colour, lossy), 922 kB of pixels
+> f.pfm: PFM, 768x512 RGB f32 (32-bit float, little-endian, scale 1), 4.7 MB of pixels
+! gpufilter: f.png: PNG does not support f32 samples; write .pfm or give --depth 16
+! gpufilter: f.jpg: JPEG supports only u8 samples, and this image is u16; write .png or give --depth 8
+! gpufilter: f.pfm: PFM supports only f32 samples, and this image is u8; write .png or give --depth f32
+! gpufilter: --depth '12': must be input, 8, 16 or f32
+[2]

@@ -1,0 +1,301 @@
+/* Conversion of rows: sample types, in sources and sinks. */
+#include "io/convert.h"
+
+#include <math.h>
+
+#include "io_util.h"
+
+/* Image of one row in memory, which the caller frees after the source. */
+static gf_source *row_source(const gf_format *format, const void *row) {
+    gf_source *source = NULL;
+
+    assert_int_equal(gf_memory_source(format, row, gf_row_bytes(format), &source, NULL), GF_OK);
+    return source;
+}
+
+/* Convert a row with a source. The caller frees the result. */
+static void *raise_row(gf_format format, const void *row, gf_type type) {
+    gf_source *source = row_source(&format, row);
+    unsigned char *raised;
+
+    assert_int_equal(gf_convert_source(&source, type, "x.png", NULL), GF_OK);
+    assert_int_equal(source->format.type, type);
+    assert_int_equal(load_source(source, 1, &raised, NULL, NULL), GF_OK);
+    return raised;
+}
+
+/* Convert rows with a sink, in pieces, from a buffer with margins. The caller frees the result. */
+static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint64_t *digest) {
+    const size_t row = gf_row_bytes(&format), stride = row + MARGIN;
+    gf_format stored = format;
+    gf_sink *sink;
+
+    stored.type = type;
+    const size_t out_row = gf_row_bytes(&stored);
+    unsigned char *rows = malloc(stride * format.height), *out = malloc(out_row * format.height);
+    assert_non_null(rows);
+    assert_non_null(out);
+    memset(rows, PAINT, stride * format.height);
+    for (uint64_t y = 0; y < format.height; y++)
+        memcpy(rows + y * stride, (const unsigned char *)pixels + y * row, row);
+    assert_int_equal(gf_memory_sink(&stored, out, out_row, &sink, NULL), GF_OK);
+    assert_int_equal(gf_convert_sink(&sink, &format, &stored, NULL), GF_OK);
+    sink->digests = digest != NULL;
+    for (uint64_t y = 0, n = 1; y < format.height; y += n, n++) {
+        n = format.height - y < n ? format.height - y : n;
+        assert_int_equal(sink->ops->write(sink, rows + y * stride, stride, n, NULL), GF_OK);
+    }
+    assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
+    if (digest)
+        *digest = sink->digest;
+    sink->ops->close(sink);
+    free(rows);
+    return out;
+}
+
+static void *lower_row(gf_format format, const void *row, gf_type type) {
+    return lower_rows(format, row, type, NULL);
+}
+
+/* ---- every integer value --------------------------------------------------------------------- */
+
+static void raises_every_integer(void **state) {
+    uint8_t bytes[256];
+    uint16_t *words = malloc(65536 * sizeof *words);
+
+    (void)state;
+    assert_non_null(words);
+    for (unsigned i = 0; i < 256; i++)
+        bytes[i] = (uint8_t)i;
+    for (unsigned i = 0; i < 65536; i++)
+        words[i] = (uint16_t)i;
+    uint16_t *from_u8 = raise_row((gf_format){256, 1, 1, GF_U8}, bytes, GF_U16);
+    float *f32_from_u8 = raise_row((gf_format){256, 1, 1, GF_U8}, bytes, GF_F32);
+    float *f32_from_u16 = raise_row((gf_format){65536, 1, 1, GF_U16}, words, GF_F32);
+    for (unsigned i = 0; i < 256; i++) {
+        assert_int_equal(from_u8[i], i * 0x101);
+        /* A quotient of two integers below 2^16 is no midpoint of binary32, and farther from one
+         * than an error of binary64: rounding twice is the same as once. */
+        assert_true(f32_from_u8[i] == (float)((double)i / 255));
+    }
+    for (unsigned i = 0; i < 65536; i++)
+        assert_true(f32_from_u16[i] == (float)((double)i / 65535));
+    /* 8 bits, stored in 16 or as f32, and back: the same value. */
+    uint8_t *back = lower_row((gf_format){256, 1, 1, GF_U16}, from_u8, GF_U8);
+    assert_memory_equal(back, bytes, sizeof bytes);
+    free(back);
+    back = lower_row((gf_format){256, 1, 1, GF_F32}, f32_from_u8, GF_U8);
+    assert_memory_equal(back, bytes, sizeof bytes);
+    free(back);
+    uint16_t *words_back = lower_row((gf_format){65536, 1, 1, GF_F32}, f32_from_u16, GF_U16);
+    assert_memory_equal(words_back, words, 65536 * sizeof *words);
+    uint8_t *lowered = lower_row((gf_format){65536, 1, 1, GF_U16}, words, GF_U8);
+    for (unsigned i = 0; i < 65536; i++) /* no value is farther than 128 from a multiple of 257 */
+        assert_true(abs((int)i - 257 * lowered[i]) <= 128);
+    free(lowered);
+    free(words_back);
+    free(f32_from_u16);
+    free(f32_from_u8);
+    free(from_u8);
+    free(words);
+}
+
+/* ---- binary32 -------------------------------------------------------------------------------- */
+
+static void rounds_and_clamps(void **state) {
+    /* The exact products are in the comments. Halves occur only for 0.5: 255 and 65535 are odd. */
+    static const struct {
+        float value;
+        unsigned u8, u16;
+    } cases[] = {
+        {0.0f, 0, 0},
+        {-0.0f, 0, 0},
+        {1.0f, 255, 65535},
+        {0.5f, 128, 32768},           /* 127.5 and 32767.5: to even, up */
+        {0x1.fffffep-2f, 127, 32767}, /* just below */
+        {0.1f, 26, 6554},             /* 25.5000004, 6553.5001 */
+        {0x1.999998p-4f, 25, 6553},   /* the value below 0.1f: 25.4999985, 6553.4996 */
+        {0.7f, 178, 45874},           /* 178.499997, 45874.4992 */
+        {0x1.66668p-1f, 179, 45875},  /* 178.50004, 45874.51 */
+        {1.0f / 512.0f, 0, 128},      /* 0.498, 127.998 */
+        {0x1p-16f, 0, 1},             /* 0.99998 */
+        {0x1p-17f, 0, 0},             /* 0.499992 */
+        {0x1.8p-16f, 0, 1},           /* 1.49998 */
+        {0x1.0001p-17f, 0, 0},        /* 0.4999998 */
+        {0x1.000102p-17f, 0, 1},      /* 0.5000000+: above one half */
+        {2.0f, 255, 65535},
+        {3.0e38f, 255, 65535},
+        {-1.0f, 0, 0},
+        {-1e-45f, 0, 0},
+        {1e-45f, 0, 0},
+        {0x1.fffffep-1f, 255, 65535}, /* 254.99998, 65534.996 */
+    };
+    enum { COUNT = sizeof cases / sizeof *cases, SPECIAL = 4 };
+    float values[COUNT + SPECIAL];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        values[i] = cases[i].value;
+    values[COUNT] = (float)INFINITY;
+    values[COUNT + 1] = -(float)INFINITY;
+    values[COUNT + 2] = (float)NAN;
+    values[COUNT + 3] = -(float)NAN;
+    const gf_format format = {COUNT + SPECIAL, 1, 1, GF_F32};
+    uint8_t *u8 = lower_row(format, values, GF_U8);
+    uint16_t *u16 = lower_row(format, values, GF_U16);
+    for (size_t i = 0; i < COUNT; i++)
+        if (u8[i] != cases[i].u8 || u16[i] != cases[i].u16)
+            fail_msg("%a: %u and %u, expected %u and %u", (double)values[i], u8[i], u16[i],
+                     cases[i].u8, cases[i].u16);
+    assert_int_equal(u8[COUNT], 255);
+    assert_int_equal(u16[COUNT], 65535);
+    for (size_t i = COUNT + 1; i < COUNT + SPECIAL; i++)
+        assert_int_equal(u8[i] | u16[i], 0);
+    free(u8);
+    free(u16);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The same conversions, one sample at a time. */
+static double sample_at(const gf_format *format, const void *pixels, uint64_t i) {
+    return format->type == GF_U8    ? ((const uint8_t *)pixels)[i] / 255.0
+           : format->type == GF_U16 ? ((const uint16_t *)pixels)[i] / 65535.0
+                                    : (double)((const float *)pixels)[i];
+}
+
+static void *convert_each(const gf_format *format, const void *pixels, gf_type type) {
+    const uint64_t n = gf_row_samples(format) * format->height;
+    unsigned char *out = malloc(n * gf_type_bytes(type));
+
+    assert_non_null(out);
+    for (uint64_t i = 0; i < n; i++) {
+        const double v = sample_at(format, pixels, i), unit = v > 0 ? v < 1 ? v : 1 : 0;
+        if (type == GF_U8)
+            out[i] = (uint8_t)lrint(unit * 255);
+        else if (type == GF_U16)
+            ((uint16_t *)(void *)out)[i] = (uint16_t)lrint(unit * 65535);
+        else
+            ((float *)(void *)out)[i] = (float)v;
+    }
+    return out;
+}
+
+/* Sizes around the block of the conversion, all channels, strips of several heights. */
+static void converts_rows(void **state) {
+    static const uint64_t widths[] = {1, 2, 7, 64, 255, 256, 257, 341, 342, 1023, 1024, 1025, 3000};
+    uint32_t seed = 1;
+
+    (void)state;
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+        for (gf_type from = GF_U8; from <= GF_F32; from++)
+            for (gf_type to = GF_U8; to <= GF_F32; to++) {
+                const gf_format format = {widths[w], 1 + next_random(&seed) % 9,
+                                          1 + next_random(&seed) % 4, from};
+                const uint64_t n = gf_row_samples(&format) * format.height;
+                gf_format stored = format;
+                unsigned char *pixels = random_pixels(&format, (unsigned)w), *got;
+                if (from == GF_F32)
+                    for (uint64_t i = 0; i < n; i++)
+                        ((float *)(void *)pixels)[i] =
+                            (float)((double)next_random(&seed) / 8000000.0 - 0.5);
+                stored.type = to;
+                unsigned char *expected = convert_each(&format, pixels, to);
+                if (from < to) {
+                    gf_source *source = row_source(&format, pixels);
+                    assert_int_equal(gf_convert_source(&source, to, "x", NULL), GF_OK);
+                    const uint64_t strip = 1 + next_random(&seed) % format.height;
+                    assert_int_equal(load_source(source, strip, &got, NULL, NULL), GF_OK);
+                    assert_memory_equal(got, expected, n * gf_type_bytes(to));
+                    free(got);
+                }
+                if (from != to) {
+                    uint64_t digest;
+                    const gf_rows rows = {expected, gf_row_bytes(&stored), 0, format.height};
+                    got = lower_rows(format, pixels, to, &digest);
+                    assert_memory_equal(got, expected, n * gf_type_bytes(to));
+                    assert_true(digest == gf_digest_rows(0, &rows, gf_row_bytes(&stored)));
+                    free(got);
+                }
+                free(expected);
+                free(pixels);
+            }
+}
+
+/* A type that is already there adds nothing. */
+static void keeps_equal_types(void **state) {
+    const gf_format format = {2, 1, 1, GF_U16};
+    uint16_t row[2] = {1, 2};
+    gf_source *source = row_source(&format, row), *before = source;
+    gf_sink *sink, *sink_before;
+
+    (void)state;
+    assert_int_equal(gf_convert_source(&source, GF_U16, "x", NULL), GF_OK);
+    assert_ptr_equal(source, before);
+    source->ops->close(source);
+    assert_int_equal(gf_memory_sink(&format, row, sizeof row, &sink, NULL), GF_OK);
+    sink_before = sink;
+    assert_int_equal(gf_convert_sink(&sink, &format, &format, NULL), GF_OK);
+    assert_ptr_equal(sink, sink_before);
+    sink->ops->close(sink);
+}
+
+/* The wrapper seeks, and has the metadata, the threads and the bytes of what it wraps. */
+static void forwards_to_files(void **state) {
+    const gf_format format = {301, 200, 3, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 5), *got;
+    const size_t row = gf_row_bytes(&format);
+    uint16_t *rows = malloc(2 * row * 2);
+    gf_metadata metadata = {.count = 0}, read;
+    gf_source *source;
+
+    (void)state;
+    assert_non_null(rows);
+    assert_int_equal(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL),
+                     GF_OK);
+    assert_int_equal(gf_source_open(in_directory("x.ppm"), NULL, &source, NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, "x.ppm", NULL), GF_OK);
+    assert_string_equal(source->kind, "");
+    assert_null(source->ops->announce);
+    source->ops->seek(source, 150);
+    assert_int_equal(source->ops->read(source, rows, 2 * row, 2, NULL), GF_OK);
+    for (size_t i = 0; i < 2 * row; i++)
+        assert_int_equal(rows[i], 257 * pixels[150 * row + i]);
+    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+    assert_int_equal(source->bytes, format.height * row + strlen("P6\n301 200\n255\n"));
+    source->ops->close(source);
+
+    gf_metadata_init(&metadata);
+    assert_int_equal(
+        gf_metadata_append(&metadata, "pHYs", false, "\0\0\1\0\0\0\1\0\1", 9, "x", NULL), GF_OK);
+    assert_int_equal(gf_metadata_append(&metadata, "tEXt", true, "a\0b", 3, "x", NULL), GF_OK);
+    assert_int_equal(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL),
+                     GF_OK);
+    assert_int_equal(gf_source_open(in_directory("x.png"), NULL, &source, NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, "x.png", NULL), GF_OK);
+    assert_int_equal(source->metadata.count, 1);
+    assert_non_null(source->ops->announce);
+    assert_int_equal(load_source(source, 50, &got, &read, NULL), GF_OK);
+    for (size_t i = 0; i < format.height * row; i++)
+        assert_int_equal(((uint16_t *)(void *)got)[i], 257 * pixels[i]);
+    assert_int_equal(read.count, 2);
+    assert_string_equal(read.chunks[0].name, "pHYs");
+    assert_string_equal(read.chunks[1].name, "tEXt");
+    gf_metadata_clear(&read);
+    gf_metadata_clear(&metadata);
+    free(got);
+    free(rows);
+    free(pixels);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(raises_every_integer),
+        cmocka_unit_test(rounds_and_clamps),
+        cmocka_unit_test(converts_rows),
+        cmocka_unit_test(keeps_equal_types),
+        cmocka_unit_test_setup(forwards_to_files, empty_directory),
+    };
+
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
