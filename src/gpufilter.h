@@ -439,6 +439,16 @@ typedef enum gf_sync {
     GF_SYNC_NEVER      /* none: the system writes them back later */
 } gf_sync;
 
+/* Rectangle of an image, in pixels. */
+typedef struct gf_crop {
+    uint64_t x, y;          /* column and row of its first pixel, from 0 */
+    uint64_t width, height; /* at least 1; the rectangle must lie inside the image */
+} gf_crop;
+
+/* Parse "X,Y,WIDTH,HEIGHT". Return GF_USAGE for any other text and for an empty rectangle; *crop is
+ * then unchanged. */
+GF_API gf_status gf_crop_parse(const char *text, gf_crop *crop, gf_error *error);
+
 /* Sample type of an image that is written. */
 typedef enum gf_depth {
     GF_DEPTH_INPUT, /* that of the input; of an image drawn in addition, that of the drawing */
@@ -469,9 +479,12 @@ typedef struct gf_file_options {
     uint64_t max_chunk;   /* maximum bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
     uint32_t max_seconds; /* maximum seconds of CPU time to decode a progressive JPEG, BMP, TGA,
                            * PSD, GIF or HDR; 0: GF_DEFAULT_MAX_SECONDS */
-    bool no_sandbox;   /* decode BMP, TGA, PSD, GIF and HDR in this process, for trusted files only.
-                        * By   default a sandboxed child process decodes them */
-    const gf_raw *raw; /* layout of headerless input files; NULL: inputs have headers */
+    bool no_sandbox;      /* decode BMP, TGA, PSD, GIF and HDR in this process, for trusted files
+                           * only. By default a sandboxed child process decodes them */
+    const gf_raw *raw;    /* layout of headerless input files; NULL: inputs have headers */
+    /* Part of each input to read, as if it were the image; NULL: all. Rows below it are not read,
+     * and neither is what follows them: late metadata, checksums. */
+    const gf_crop *crop;
     /* Called after all outputs are written and before any of them is renamed to its final name. If
      * it fails, no output appears. Only the name of the image file changes afterwards: its bytes
      * and modification time do not. The caller of gf_run_file owns the result, not this callback.
@@ -754,7 +767,7 @@ GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *option
                                  gf_file_info *info, gf_error *error);
 
 /* Read a whole image of at most options->max_memory bytes. The rows are contiguous; release *pixels
- * with free(). "-" is standard input. The same options are used as in gf_inspect_file. */
+ * with free(). "-" is standard input. crop and the options of gf_inspect_file are used. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                               void **pixels, gf_error *error);
 

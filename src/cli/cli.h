@@ -28,9 +28,10 @@
  * command does not accept is NULL, false or 0. Texts live as long as the gf_cli_line. */
 typedef struct gf_cli_options {
     gf_engine_options engine; /* threads: --threads, or this rank's share of the cores */
-    gf_file_options files;    /* files.raw points to raw below, or is NULL */
+    gf_file_options files;    /* raw and crop point to the members below, or are NULL */
     gf_raw raw;
-    const char *raw_text;             /* argument of --raw */
+    gf_crop crop;
+    const char *raw_text, *crop_text; /* arguments of --raw and --crop */
     uint32_t threads, rows_per_strip; /* 0: one thread per core; automatic */
     const char *out_dir, *name, *files_from, *shard, *plot, *plot_format;
     const char *progress, *sync, *color, *depth;

@@ -53,6 +53,10 @@ static const struct gf_common {
          "read headerless inputs; SHAPE: WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE: u8, u16le, "
          "u16be, f32le or f32be; OFFSET: bytes before the first row",
          NULL),
+    TEXT(ANY, crop_text, "crop", 0, "X,Y,W,H",
+         "read only a rectangle of each input, as if it were the image; X, Y: its first column and "
+         "row, from 0; W, H: its size",
+         NULL),
     CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
            "image format of the output; without it, the extension selects the format", NULL, NULL),
     CHOICE(IMAGE, files.compression, "compression", 'c', "EFFORT", "PNG compression effort", "fast",
@@ -260,8 +264,12 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     /* Commands define --json as an option of their own. */
     options->json = options->json || gf_settings_flag(line->filter, "json");
     gf_cli_colour_use(gf_settings_choice(common, "color"));
-    if (!options->raw_text)
-        return GF_OK;
-    options->files.raw = &options->raw;
-    return gf_raw_parse(options->raw_text, &options->raw, error);
+    options->files.raw = options->raw_text ? &options->raw : NULL;
+    options->files.crop = options->crop_text ? &options->crop : NULL;
+    gf_status status = GF_OK;
+    if (options->raw_text)
+        status = gf_raw_parse(options->raw_text, &options->raw, error);
+    if (!status && options->crop_text)
+        status = gf_crop_parse(options->crop_text, &options->crop, error);
+    return status;
 }

@@ -3,6 +3,7 @@
  * the same bits. */
 #include "io/convert.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,9 +195,10 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
     return status;
 }
 
-/* Wrap a source; all but the format is that of the inner source. On failure it is unchanged. */
-static wrapper *wrapper_new(gf_source *inner, const char *name, gf_error *error) {
-    wrapper *wrap = gf_source_new(sizeof *wrap, NULL, name, error);
+/* Wrap a source in a struct of `size` bytes; all but the format is that of the inner source. On
+ * failure it is unchanged. */
+static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_error *error) {
+    wrapper *wrap = gf_source_new(size, NULL, name, error);
     if (!wrap)
         return NULL;
     wrap->ops = (gf_source_ops){.read = wrapper_read,
@@ -228,13 +230,147 @@ gf_status gf_convert_source(gf_source **source, gf_type type, const char *name, 
     if (type == inner->format.type)
         return GF_OK;
     gf_status status = gf_format_check(&format, name, error);
-    wrapper *wrap = status ? NULL : wrapper_new(inner, name, error);
+    wrapper *wrap = status ? NULL : wrapper_new(sizeof *wrap, inner, name, error);
     if (!wrap)
         return GF_FAILED;
     wrap->how = conversion_of(&inner->format, type);
     wrap->tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
     wrap->base.format = format;
     *source = &wrap->base;
+    return GF_OK;
+}
+
+/* ---- parts of images ------------------------------------------------------------------------- */
+
+enum { CROP_BYTES = 1 << 20 }; /* whole rows, at least one, from which columns are copied */
+
+typedef struct crop_source {
+    wrapper wrap;
+    uint64_t first;        /* row of the inner image */
+    uint64_t at;           /* next row of the inner source, if it cannot seek */
+    size_t skip_bytes;     /* of the inner row, before the part */
+    unsigned char *buffer; /* NULL: the inner source reads the columns of the part only */
+    uint64_t rows;         /* in the buffer */
+} crop_source;
+
+/* Read rows of the inner source to the buffer, and copy the columns of the part unless dst is
+ * NULL. */
+static gf_status crop_read_buffered(crop_source *crop, unsigned char *dst, size_t stride,
+                                    uint64_t rows, gf_error *error) {
+    gf_source *inner = crop->wrap.inner;
+    const size_t whole = gf_row_bytes(&inner->format), part = gf_row_bytes(&crop->wrap.base.format);
+    gf_status status = GF_OK;
+    for (uint64_t i = 0, n; i < rows && !status; i += n) {
+        n = rows - i < crop->rows ? rows - i : crop->rows;
+        status = inner->ops->read(inner, crop->buffer, whole, n, error);
+        for (uint64_t k = 0; k < n && dst && !status; k++)
+            memcpy(dst + (i + k) * stride, crop->buffer + k * whole + crop->skip_bytes, part);
+    }
+    return status;
+}
+
+static gf_status crop_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                           gf_error *error) {
+    crop_source *crop = (crop_source *)base;
+    gf_source *inner = crop->wrap.inner;
+    gf_status status = GF_OK;
+    if (!inner->ops->seek && crop->at < crop->first) {
+        status = crop_read_buffered(crop, NULL, 0, crop->first - crop->at, error);
+        crop->at = crop->first;
+    }
+    if (status)
+        return status;
+    crop->at += rows;
+    return gf_row_bytes(&base->format) == gf_row_bytes(&inner->format)
+               ? inner->ops->read(inner, dst, stride, rows, error)
+               : crop_read_buffered(crop, dst, stride, rows, error);
+}
+
+static void crop_seek(gf_source *base, uint64_t y) {
+    const crop_source *crop = (crop_source *)base;
+    gf_source *inner = crop->wrap.inner;
+    inner->ops->seek(inner, crop->first + y);
+}
+
+static gf_status crop_finish(gf_source *base, gf_error *error) {
+    const crop_source *crop = (crop_source *)base;
+    gf_source *inner = crop->wrap.inner;
+    if (inner->ops->seek || crop->at == inner->format.height)
+        return wrapper_finish(base, error);
+    if (inner->ops->cancel)
+        inner->ops->cancel(inner);
+    base->threads = 0; /* the inner source has not added up its busy time */
+    base->bytes = inner->bytes;
+    return GF_OK;
+}
+
+static void crop_close(gf_source *base) {
+    free(((crop_source *)base)->buffer);
+    wrapper_close(base);
+}
+
+static gf_status crop_check(const gf_format *format, const gf_crop *crop, const char *name,
+                            gf_error *error) {
+    if (!crop->width || !crop->height)
+        return gf_fail(error, GF_USAGE, "--crop: the rectangle is empty");
+    if (crop->x < format->width && crop->width <= format->width - crop->x &&
+        crop->y < format->height && crop->height <= format->height - crop->y)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: --crop %" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                   " is not inside the image of %" PRIu64 "x%" PRIu64 " pixels; correct it",
+                   name, crop->x, crop->y, crop->width, crop->height, format->width,
+                   format->height);
+}
+
+gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_memory,
+                         const char *name, gf_error *error) {
+    gf_source *inner = *source;
+    const gf_format whole = inner->format;
+    const size_t row = gf_row_bytes(&whole);
+    gf_status status = crop_check(&whole, part, name, error);
+    if (status)
+        return status;
+    crop_source *crop = wrapper_new(sizeof *crop, inner, name, error);
+    if (!crop)
+        return GF_FAILED;
+    gf_source *base = &crop->wrap.base;
+    *source = base;
+    crop->wrap.ops = (gf_source_ops){.read = crop_read,
+                                     .finish = crop_finish,
+                                     .close = crop_close,
+                                     .seek = inner->ops->seek ? crop_seek : NULL,
+                                     .shrink = wrapper_shrink};
+    base->format.width = part->width;
+    base->format.height = part->height;
+    crop->first = part->y;
+    if (inner->ops->seek)
+        inner->ops->seek(inner, part->y);
+    if (inner->ops->cut && inner->ops->cut(inner, part->x, part->width))
+        return GF_OK;
+    if (part->width == whole.width && (inner->ops->seek || part->y == 0))
+        return GF_OK;
+    crop->skip_bytes = (size_t)part->x * (row / (size_t)whole.width);
+    crop->rows = CROP_BYTES / row + 1;
+    if (crop->rows * row > max_memory / 2)
+        crop->rows = 1;
+    crop->buffer = gf_alloc_limited(crop->rows * row, max_memory, name, "a row", error);
+    return crop->buffer ? GF_OK : GF_FAILED;
+}
+
+gf_status gf_crop_parse(const char *text, gf_crop *crop, gf_error *error) {
+    uint64_t numbers[4];
+    const char *at = text;
+    for (size_t i = 0; i < 4; i++) {
+        if (!gf_parse_digits(&at, &numbers[i]) || *at != (i < 3 ? ',' : '\0'))
+            return gf_fail(
+                error, GF_USAGE,
+                "--crop '%s': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480", text);
+        at++;
+    }
+    if (!numbers[2] || !numbers[3])
+        return gf_fail(error, GF_USAGE, "--crop '%s': width and height must be at least 1", text);
+    *crop = (gf_crop){numbers[0], numbers[1], numbers[2], numbers[3]};
     return GF_OK;
 }
 

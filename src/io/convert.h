@@ -8,6 +8,13 @@
 /* Return the sample type that a depth selects; `type` for GF_DEPTH_INPUT. */
 gf_type gf_depth_type(gf_depth depth, gf_type type);
 
+/* Replace a source by a part of its image. The caller closes the source, also on failure. Rows
+ * above the part are skipped if the source can seek, otherwise they are read. If the part does not
+ * end with the last row, sources that cannot seek are not finished: nothing below the part is read.
+ */
+gf_status gf_crop_source(gf_source **source, const gf_crop *crop, uint64_t max_memory,
+                         const char *name, gf_error *error);
+
 /* Convert the samples of a source to a larger type, or wrap nothing if it has this type. On failure
  * the source is unchanged. */
 gf_status gf_convert_source(gf_source **source, gf_type type, const char *name, gf_error *error);

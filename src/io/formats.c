@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/image.h"
 #include "core/thread.h"
+#include "io/convert.h"
 #include "io/output.h"
 #include "io/png.h"
 
@@ -97,9 +98,12 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         gf_input_close(&input);
         return status;
     }
+    if (resolved.crop)
+        status = gf_crop_source(source, resolved.crop, resolved.max_memory, name, error);
     /* The caller allocates at least one row. */
-    status = gf_check_memory(gf_row_bytes(&(*source)->format), resolved.max_memory, name, "a row",
-                             error);
+    if (!status)
+        status = gf_check_memory(gf_row_bytes(&(*source)->format), resolved.max_memory, name,
+                                 "a row", error);
     if (status) {
         (*source)->ops->close(*source);
         *source = NULL;
@@ -377,8 +381,9 @@ static void inspect_add_name(char *names, size_t size, const char *name) {
 gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_file_info *info,
                           gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    const gf_limits limits = gf_limits_of(options, 0);
+    gf_limits limits = gf_limits_of(options, 0);
     gf_source *source;
+    limits.crop = NULL;
     gf_status status = gf_source_open(path, &limits, &source, error);
     if (status)
         return status;
@@ -479,6 +484,7 @@ gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_li
     const gf_raw raw = {.format = *format};
     gf_limits own = *limits;
     own.raw = sink->headerless ? &raw : NULL;
+    own.crop = NULL;
     gf_source *source = NULL;
     gf_error cause = {0};
     uint64_t found = ~digest;

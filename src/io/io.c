@@ -37,7 +37,8 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
                              .max_seconds = options->max_seconds,
                              .no_sandbox = options->no_sandbox,
                              .threads = threads,
-                             .raw = options->raw};
+                             .raw = options->raw,
+                             .crop = options->crop};
     return gf_limits_resolve(&limits);
 }
 

@@ -19,7 +19,8 @@ typedef struct gf_limits {
     /* Output bytes of a part of a file that one thread decodes; 0: default. Tests use small ones.
      */
     size_t segment;
-    const gf_raw *raw; /* format of an input without a header; NULL: read it from the header */
+    const gf_raw *raw;   /* format of an input without a header; NULL: read it from the header */
+    const gf_crop *crop; /* part of the image to read; NULL: all */
 } gf_limits;
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -40,6 +41,10 @@ gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name,
 void *gf_alloc_limited(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
                        gf_error *error);
 
+/* Parse digits and advance *text past them. Return false if there are none. Numbers above
+ * UINT64_MAX become that. strtoull() would accept signs, spaces and locale-specific forms. */
+bool gf_parse_digits(const char **text, uint64_t *number);
+
 /* ---- sources --------------------------------------------------------------------------------- */
 
 typedef struct gf_source gf_source;
@@ -52,13 +57,17 @@ typedef struct gf_source_ops {
     void (*close)(gf_source *source);
     /* Set the next row to read. NULL if rows can only be read in order. */
     void (*seek)(gf_source *source, uint64_t y);
+    /* Read only `width` columns from x on, which become the format; only before the first row.
+     * Return false if this saves nothing. NULL if rows can only be read as a whole. */
+    bool (*cut)(gf_source *source, uint64_t x, uint64_t width);
     /* Announce the memory of the next rows that have not been announced: a source with threads of
      * its own may write to it before read is called, with the same arguments. Either all rows are
      * announced or none; at most GF_SOURCE_AHEAD announcements are without a read. NULL if the
      * source does not write ahead. */
     gf_status (*announce)(gf_source *source, void *dst, size_t stride, uint64_t rows,
                           gf_error *error);
-    /* End the writes to announced memory. Only close may follow. NULL if announce is. */
+    /* End the writes to announced memory, and complete `bytes`. Only close may follow. NULL if
+     * announce is. */
     void (*cancel)(gf_source *source);
     /* Release the optional memory; only before the first row. NULL if there is none. */
     void (*shrink)(gf_source *source);
@@ -79,7 +88,8 @@ struct gf_source {
     double busy_seconds;
     uint64_t memory;  /* bytes of --max-memory in use: buffers for speed */
     uint32_t dropped; /* bits of gf_dropped: metadata that is not read */
-    uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish */
+    uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish or
+                       * cancel */
     char kind[8];     /* file format: "png"; empty for memory */
     char stored[96];  /* encoding of the pixels: "8-bit palette, interlaced" */
 };

@@ -35,6 +35,7 @@ typedef struct plain_source {
     bool header_ends_cr;     /* the input is a pipe and its header ends in CR */
     bool rows_begin_lf;      /* header_ends_cr, and the first byte after the header is LF */
     bool raw;                /* no header; nothing may follow the rows */
+    size_t cut_bytes;        /* of a row of the file, before the columns to read */
 } plain_source;
 
 /* Max bytes of a header word with its NUL. Numbers need 20 digits. */
@@ -311,6 +312,11 @@ static bool plain_has_size(const plain_source *source) {
     return source->input.regular && source->input.size != 0;
 }
 
+/* Return the bytes of a row that are read: all, or those of the columns that are not cut. */
+static size_t plain_part_bytes(const plain_source *source) {
+    return gf_row_bytes(source->bitmap ? &source->order.format : &source->base.format);
+}
+
 /* Return the offset after the last row. */
 static uint64_t plain_end(const plain_source *source) {
     const gf_format *format = &source->order.format;
@@ -386,7 +392,8 @@ enum {
     READ_MAX_PARTS = 4,         /* parts per thread; slow threads process fewer */
     READ_PIECE_BYTES = 1 << 18, /* bytes to read and then reorder while they are in the cache */
     READ_NARROW_BYTES = 512,    /* shorter rows: reading into a buffer and copying is faster */
-    READ_BUFFER_BYTES = 1 << 15
+    READ_BUFFER_BYTES = 1 << 15,
+    CUT_MIN_BYTES = 1 << 14 /* of a row that are left out: they take longer than a call */
 };
 #define READ_MAX_THREADS GF_PLAIN_DECODE_THREADS
 
@@ -434,7 +441,7 @@ static size_t plain_read_vectors(int fd, struct iovec *vectors, int count, uint6
  * consecutive in memory. */
 static int plain_make_vectors(const read_job *job, unsigned char *dst, uint64_t rows,
                               struct iovec vectors[VECTORS]) {
-    const size_t row_bytes = gf_row_bytes(&job->source->order.format);
+    const size_t row_bytes = plain_part_bytes(job->source);
     const bool bottom_up = job->source->order.bottom_up;
     if (!bottom_up && job->stride == row_bytes) {
         vectors[0] = (struct iovec){dst, rows * row_bytes};
@@ -452,7 +459,7 @@ static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t 
                               uint64_t offset, struct read_part *result) {
     const plain_source *source = job->source;
     const gf_row_order *order = &source->order;
-    const size_t row_bytes = gf_row_bytes(&order->format);
+    const size_t row_bytes = plain_part_bytes(source);
     unsigned char buffer[READ_BUFFER_BYTES];
     struct iovec vectors[VECTORS];
     vectors[0] = (struct iovec){buffer, rows * row_bytes};
@@ -462,7 +469,7 @@ static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t 
     for (uint64_t i = 0; got == rows * row_bytes && i < rows && !result->above; i++) {
         unsigned char *row = dst + (order->bottom_up ? rows - 1 - i : i) * job->stride;
         result->above = !plain_convert_row(source, row, narrow ? buffer + i * row_bytes : row);
-        result->row = (offset - order->start) / row_bytes + i;
+        result->row = (offset - order->start) / gf_row_bytes(&order->format) + i;
     }
     return got;
 }
@@ -471,30 +478,34 @@ static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
     read_job *job = context;
     const plain_source *source = job->source;
     const gf_row_order *order = &source->order;
-    const size_t row_bytes = gf_row_bytes(&order->format);
+    const size_t row_bytes = plain_part_bytes(source);
+    const bool cut = row_bytes != gf_row_bytes(&order->format);
     const bool narrow = row_bytes < READ_NARROW_BYTES && row_bytes != job->stride;
     const uint64_t piece = READ_PIECE_BYTES / row_bytes + 1;
-    const uint64_t max = narrow ? READ_BUFFER_BYTES / row_bytes : piece < VECTORS ? piece : VECTORS;
+    const uint64_t max = cut               ? 1
+                         : narrow          ? READ_BUFFER_BYTES / row_bytes
+                         : piece < VECTORS ? piece
+                                           : VECTORS;
     const uint64_t end = gf_share(job->rows, task + 1, job->parts);
     struct read_part *result = &job->results[task];
     (void)thread;
     for (uint64_t i = gf_share(job->rows, task, job->parts), rows; i < end; i += rows) {
         rows = end - i < max ? end - i : max;
-        const uint64_t offset = gf_row_order_offset(order, source->y + i, rows);
+        const uint64_t offset = gf_row_order_offset(order, source->y + i, rows) + source->cut_bytes;
         const size_t got =
             plain_read_rows(job, job->dst + i * job->stride, rows, narrow, offset, result);
         if (result->above)
             return;
         if (got < rows * row_bytes) {
             result->ended = result->cause == 0;
-            result->row = (offset + got - order->start) / row_bytes;
+            result->row = (offset + got - order->start) / gf_row_bytes(&order->format);
             return;
         }
     }
 }
 
 static uint32_t plain_count_parts(const plain_source *source, uint64_t rows, uint32_t max) {
-    const uint64_t parts = rows * gf_row_bytes(&source->order.format) / READ_PART_BYTES;
+    const uint64_t parts = rows * plain_part_bytes(source) / READ_PART_BYTES;
     return parts < 1 ? 1 : parts < max ? (uint32_t)parts : max;
 }
 
@@ -625,6 +636,7 @@ static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t 
         else
             status = plain_read_binary(source, row, error);
     }
+    base->bytes = source->input.offset;
     return status;
 }
 
@@ -673,6 +685,17 @@ static void plain_seek(gf_source *base, uint64_t y) {
     ((plain_source *)base)->y = y;
 }
 
+/* Leave out columns if a call per row is faster than reading them. */
+static bool plain_cut(gf_source *base, uint64_t x, uint64_t width) {
+    plain_source *source = (plain_source *)base;
+    const size_t pixel = gf_row_bytes(&base->format) / (size_t)base->format.width;
+    if (source->bitmap || (base->format.width - width) * pixel < CUT_MIN_BYTES)
+        return false;
+    source->cut_bytes = (size_t)x * pixel;
+    base->format.width = width;
+    return true;
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_error *error) {
@@ -692,8 +715,11 @@ static gf_status plain_open(plain_find_rows *find, const gf_input *input, const 
                             gf_source **opened, gf_error *error) {
     static const gf_source_ops in_order = {
         .read = plain_read, .finish = plain_finish, .close = plain_close};
-    static const gf_source_ops in_any_order = {
-        .read = plain_read, .finish = plain_finish, .close = plain_close, .seek = plain_seek};
+    static const gf_source_ops in_any_order = {.read = plain_read,
+                                               .finish = plain_finish,
+                                               .close = plain_close,
+                                               .seek = plain_seek,
+                                               .cut = plain_cut};
     plain_source *source = gf_source_new(sizeof *source, &in_order, input->name, error);
     if (!source)
         return GF_FAILED;

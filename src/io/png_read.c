@@ -483,6 +483,7 @@ static void png_source_cancel(gf_source *base) {
     png_source *source = (png_source *)base;
     if (source->inflate)
         gf_png_inflate_cancel(source->inflate);
+    base->bytes = source->input.offset;
 }
 
 static void png_source_shrink(gf_source *base) {

@@ -41,3 +41,28 @@ $ gpufilter smooth --depth f32 samples/scene.png f.png; gpufilter smooth samples
 ! gpufilter: f.pfm: PFM supports only f32 samples, and this image is u8; write .png or give --depth f32
 ! gpufilter: --depth '12': must be input, 8, 16 or f32
 [2]
+# --crop: the part is the image. The parts here are made by the filter that changes nothing.
+$ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; touch x.csv; for image in scene.png:100,50,301,207 gradient16.png:0,479,640,1 cutout.png:479,0,1,480 ramp.pfm:3,1,1000,2; do file=samples/${image%:*} crop=${image#*:} end=pam; [ $file = samples/ramp.pfm ] && end=pfm; copy --crop $crop $file part.$end; for backend in golden cpu; do for filter in "smooth -r 9" "smooth --axis xy --tile 16" "smooth --axis y --depth f32 --format raw" normalize; do gpufilter $filter -b $backend --crop $crop $file a.$end -f; gpufilter $filter -b $backend part.$end b.$end -f; cmp a.$end b.$end; done; for filter in axis-sum "axis-sum --axis y --alpha" "hist -n 9 --per-row" "hist -n 9 -x 2,3 --channel all --out x.csv -f" dot compare; do [ "$filter" = dot -o "$filter" = compare ] && second=same || second=; gpufilter $filter -b $backend --json --crop $crop $file ${second:+samples/${image%:*}} | grep -o '"result.*' >a.txt; cp x.csv y.csv 2>/dev/null; gpufilter $filter -b $backend --json part.$end ${second:+part.$end} | grep -o '"result.*' | cmp - a.txt; cmp x.csv y.csv; done; done; done
+$ gpufilter smooth --crop 100,50,301,207 samples/scene.png a.png -f; gpufilter info a.png; gpufilter smooth --crop 100,50,301,207 - - <samples/scene.png | cmp - a.png; gpufilter smooth -q --crop 100,50,301,207 --verify --rows-per-strip 5 --axis y samples/scene.png y.png; gpufilter smooth --stages enhance --gain 1 samples/scene.png s.ppm; cat s.ppm | gpufilter smooth --crop 100,50,301,207 - - | cmp - a.png; gpufilter smooth --crop 100,50,301,207 s.ppm - | cmp - a.png; gpufilter smooth -q -f --crop 100,50,301,207 s.ppm samples/scene.png -O crops; cmp crops/scene.png a.png
+> a.png: PNG, 301x207 RGB u8 (8-bit RGB), 187 kB of pixels
+# Two images of different sizes have parts of the same size. An image drawn has the size of the part.
+$ gpufilter compare --crop 9,8,100,90 s.ppm samples/scene.png; gpufilter compare -q --crop 0,0,300,200 a.png s.ppm --diff d.png -f; gpufilter info d.png; gpufilter hist -q --crop 1,2,30,40 s.ppm -n 4 -x 1 --mask k.png; gpufilter info k.png
+> s.ppm, samples/scene.png: 100x90 RGB u8, by cpu
+> 
+> same: 27000 samples
+> d.png: PNG, 300x200 RGB u8 (8-bit RGB), 180 kB of pixels
+> k.png: PNG, 30x40 RGBA u8 (8-bit RGB and alpha), 4.8 kB of pixels
+$ gpufilter smooth --crop 700,0,100,10 samples/scene.png n.png; gpufilter dot --crop 0,0,700,500 a.png samples/scene.png; gpufilter smooth -q --crop 0,0,700,500 -O none samples/scene.png a.png; ls none n.png
+> none:
+> scene.png
+! gpufilter: samples/scene.png: --crop 700,0,100,10 is not inside the image of 768x512 pixels; correct it
+! gpufilter: a.png: --crop 0,0,700,500 is not inside the image of 301x207 pixels; correct it
+! gpufilter: a.png: --crop 0,0,700,500 is not inside the image of 301x207 pixels; correct it
+! ls: cannot access 'n.png': No such file or directory
+[2]
+$ for crop in 1,2,3 1,2,3,4,5 a,0,1,1 0,0,0,1; do gpufilter hist --crop $crop samples/scene.png; done
+! gpufilter: --crop '1,2,3': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480
+! gpufilter: --crop '1,2,3,4,5': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480
+! gpufilter: --crop 'a,0,1,1': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480
+! gpufilter: --crop '0,0,0,1': width and height must be at least 1
+[2]

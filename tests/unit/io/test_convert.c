@@ -1,4 +1,4 @@
-/* Conversion of rows: sample types, in sources and sinks. */
+/* Conversion of rows: sample types, in sources and sinks; parts of images. */
 #include "io/convert.h"
 
 #include <math.h>
@@ -74,8 +74,8 @@ static void raises_every_integer(void **state) {
     float *f32_from_u16 = raise_row((gf_format){65536, 1, 1, GF_U16}, words, GF_F32);
     for (unsigned i = 0; i < 256; i++) {
         assert_int_equal(from_u8[i], i * 0x101);
-        /* A quotient of two integers below 2^16 is no midpoint of binary32, and farther from one
-         * than an error of binary64: rounding twice is the same as once. */
+        /* Binary64 has over twice the bits of binary32: rounding the quotient twice is the same as
+         * rounding it once. */
         assert_true(f32_from_u8[i] == (float)((double)i / 255));
     }
     for (unsigned i = 0; i < 65536; i++)
@@ -288,6 +288,190 @@ static void forwards_to_files(void **state) {
     free(pixels);
 }
 
+/* ---- parts of images ------------------------------------------------------------------------- */
+
+/* Read a part of a file in strips, and compare it with the same part of its pixels. */
+static void assert_part(const char *path, const gf_limits *limits, const gf_format *whole,
+                        const unsigned char *pixels, uint32_t *seed) {
+    const size_t row = gf_row_bytes(whole), pixel = row / whole->width;
+    gf_crop crop = {next_random(seed) % whole->width, next_random(seed) % whole->height, 0, 0};
+    const bool wide = next_random(seed) % 4 == 0; /* all columns */
+    gf_limits part = *limits;
+    gf_format format;
+    unsigned char *got;
+
+    crop.x = wide ? 0 : crop.x;
+    crop.width = wide ? whole->width : 1 + next_random(seed) % (whole->width - crop.x);
+    crop.height = 1 + next_random(seed) % (whole->height - crop.y);
+    part.crop = &crop;
+    const uint64_t strip = 1 + next_random(seed) % crop.height;
+    assert_int_equal(load_image(path, &part, strip, &format, &got, NULL, NULL), GF_OK);
+    assert_int_equal(format.width, crop.width);
+    assert_int_equal(format.height, crop.height);
+    for (uint64_t y = 0; y < crop.height; y++)
+        assert_memory_equal(got + y * crop.width * pixel,
+                            pixels + (crop.y + y) * row + crop.x * pixel, crop.width * pixel);
+    free(got);
+}
+
+/* Files with and without random access, wide and narrow rows, with one and several threads. */
+static void reads_parts_of_files(void **state) {
+    static const struct {
+        const char *name;
+        gf_format format;
+    } files[] = {
+        {"a.ppm", {67, 41, 3, GF_U8}},       {"a.pam", {300, 5, 4, GF_U16}},
+        {"a.pfm", {33, 29, 1, GF_F32}},      {"a.png", {71, 60, 2, GF_U8}},
+        {"big.png", {1200, 900, 3, GF_U16}}, {"a.bmp", {50, 20, 3, GF_U8}},
+        {"wide.pgm", {40000, 9, 1, GF_U16}}, {"wide.pfm", {30000, 7, 3, GF_F32}},
+        {"a.raw", {30011, 11, 2, GF_U8}},
+    };
+    uint32_t seed = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const gf_format *format = &files[i].format;
+        const char *path = in_directory(files[i].name);
+        const gf_raw raw = {.format = *format};
+        unsigned char *pixels = random_pixels(format, (unsigned)i);
+        assert_int_equal(save_image(path, format, pixels, NULL, NULL, format->height, NULL), GF_OK);
+        for (int round = 0; round < 12; round++) {
+            const gf_limits limits = {.threads = round % 2 ? 4 : 1,
+                                      .raw = strcmp(files[i].name, "a.raw") == 0 ? &raw : NULL};
+            assert_part(path, &limits, format, pixels, &seed);
+        }
+        free(pixels);
+    }
+}
+
+/* Only some columns of wide rows are read: the others may be missing at the end of the file. */
+static void leaves_out_columns(void **state) {
+    const gf_raw raw = {.format = {50000, 3, 1, GF_U16}, .offset = 10};
+    const gf_crop crop = {.x = 7, .y = 1, .width = 1000, .height = 2};
+    const gf_limits limits = {.raw = &raw, .crop = &crop, .threads = 2};
+    const size_t size = 10 + 300000;
+    unsigned char *bytes = malloc(size);
+    uint16_t rows[1000];
+    gf_source *source;
+
+    (void)state;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)(i * 7 / 3);
+    put_bytes(in_directory("x.raw"), bytes, size);
+    assert_int_equal(gf_source_open(in_directory("x.raw"), &limits, &source, NULL), GF_OK);
+    /* Without its end the file has the wrong size, which is reported when it is opened. */
+    assert_int_equal(truncate(in_directory("x.raw"), 10 + 200014 + 2000), 0);
+    for (size_t y = 1; y < 3; y++) {
+        assert_int_equal(source->ops->read(source, rows, sizeof rows, 1, NULL), GF_OK);
+        assert_memory_equal(rows, bytes + 10 + y * 100000 + 14, sizeof rows);
+    }
+    source->ops->seek(source, 1);
+    memset(rows, 0, sizeof rows);
+    assert_int_equal(source->ops->read(source, rows, sizeof rows, 1, NULL), GF_OK);
+    assert_memory_equal(rows, bytes + 10 + 200014, sizeof rows);
+    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+    source->ops->close(source);
+    free(bytes);
+}
+
+/* A damaged row below the part is not read; one above it is, if the rows have to be decoded. */
+static void ignores_rows_below(void **state) {
+    const gf_format format = {400, 300, 3, GF_U8};
+    gf_crop crop = {.width = 400, .height = 10};
+    gf_limits limits = {.crop = &crop, .threads = 1};
+    unsigned char *pixels = random_pixels(&format, 3), *got;
+    gf_format read;
+    gf_error error = {0};
+    size_t size;
+
+    (void)state;
+    assert_int_equal(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL),
+                     GF_OK);
+    unsigned char *bytes = get_bytes(in_directory("x.png"), &size);
+    put_bytes(in_directory("x.png"), bytes, size - 40000);
+    for (limits.threads = 1; limits.threads <= 4; limits.threads += 3) {
+        crop.height = 10;
+        assert_int_equal(load_image(in_directory("x.png"), &limits, 3, &read, &got, NULL, &error),
+                         GF_OK);
+        assert_memory_equal(got, pixels, 10 * gf_row_bytes(&format));
+        free(got);
+        crop.height = 300;
+        assert_int_equal(load_image(in_directory("x.png"), &limits, 3, &read, &got, NULL, &error),
+                         GF_FAILED);
+        assert_message(&error, "x.png: the PNG ends too early");
+    }
+    free(bytes);
+    free(pixels);
+}
+
+static void rejects_parts_outside(void **state) {
+    static const struct {
+        gf_crop crop;
+        const char *message; /* NULL: inside */
+    } cases[] = {
+        {{0, 0, 10, 8}, NULL},
+        {{9, 7, 1, 1}, NULL},
+        {{10, 0, 1, 1},
+         "x.pgm: --crop 10,0,1,1 is not inside the image of 10x8 pixels; correct it"},
+        {{0, 8, 1, 1}, "x.pgm: --crop 0,8,1,1 is not inside the image of 10x8 pixels; correct it"},
+        {{1, 0, 10, 8},
+         "x.pgm: --crop 1,0,10,8 is not inside the image of 10x8 pixels; correct it"},
+        {{0, 1, 10, 8},
+         "x.pgm: --crop 0,1,10,8 is not inside the image of 10x8 pixels; correct it"},
+        {{UINT64_MAX, 0, 2, 1},
+         "x.pgm: --crop 18446744073709551615,0,2,1 is not inside the image of 10x8 pixels; correct it"},
+        {{0, 2, 1, UINT64_MAX},
+         "x.pgm: --crop 0,2,1,18446744073709551615 is not inside the image of 10x8 pixels; correct it"},
+        {{0, 0, 0, 1}, "--crop: the rectangle is empty"},
+        {{0, 0, 1, 0}, "--crop: the rectangle is empty"},
+    };
+    const gf_format format = {10, 8, 1, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1);
+
+    (void)state;
+    assert_int_equal(save_image(in_directory("x.pgm"), &format, pixels, NULL, NULL, 8, NULL),
+                     GF_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gf_file_options options = {.crop = &cases[i].crop};
+        gf_format read;
+        void *got;
+        gf_error error = {0};
+        const gf_status status = gf_load_file(in_directory("x.pgm"), &options, &read, &got, &error);
+        assert_int_equal(status == GF_OK, cases[i].message == NULL);
+        if (status)
+            assert_message(&error, cases[i].message);
+        else
+            assert_int_equal(read.width * read.height, cases[i].crop.width * cases[i].crop.height);
+        free(got);
+        /* The description of a file is that of the whole file. */
+        gf_file_info info;
+        assert_int_equal(gf_inspect_file(in_directory("x.pgm"), &options, &info, NULL), GF_OK);
+        assert_true(gf_format_equal(&info.format, &format));
+    }
+    free(pixels);
+}
+
+static void parses_parts(void **state) {
+    static const char *const invalid[] = {
+        "",         "1",       "1,2,3",   "1,2,3,4,5", "1,2,3,",   "1,2,3,4 ", "-1,2,3,4",
+        "1, 2,3,4", "1,2,0,4", "1,2,3,0", "1x2x3x4",   "+1,2,3,4", ",2,3,4"};
+    gf_crop crop = {5, 6, 7, 8};
+    gf_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
+        assert_int_equal(gf_crop_parse(invalid[i], &crop, &error), GF_USAGE);
+        assert_message(&error, "--crop '");
+        assert_int_equal(crop.x + crop.y + crop.width + crop.height, 5 + 6 + 7 + 8);
+    }
+    assert_int_equal(gf_crop_parse("0,20,300,4000", &crop, &error), GF_OK);
+    assert_int_equal(crop.x, 0);
+    assert_int_equal(crop.y, 20);
+    assert_int_equal(crop.width, 300);
+    assert_int_equal(crop.height, 4000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raises_every_integer),
@@ -295,6 +479,11 @@ int main(void) {
         cmocka_unit_test(converts_rows),
         cmocka_unit_test(keeps_equal_types),
         cmocka_unit_test_setup(forwards_to_files, empty_directory),
+        cmocka_unit_test_setup(reads_parts_of_files, empty_directory),
+        cmocka_unit_test_setup(leaves_out_columns, empty_directory),
+        cmocka_unit_test_setup(ignores_rows_below, empty_directory),
+        cmocka_unit_test_setup(rejects_parts_outside, empty_directory),
+        cmocka_unit_test(parses_parts),
     };
 
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
