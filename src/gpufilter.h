@@ -470,6 +470,10 @@ typedef struct gf_file_options {
      * is larger than that of the input: the input is converted. Otherwise the image is converted
      * when it is written. docs/numerics.md defines both conversions. */
     gf_depth depth;
+    /* Convert sRGB samples to linear light, f32, for a filter that produces an image, and back when
+     * it is written. f32 images are linear already, and stay so. GF_FAILED if the metadata says
+     * that the image is not sRGB. GF_USAGE for a filter that measures. */
+    bool linear;
     const char *compression; /* PNG compression: one of gf_compressions(); NULL: the first */
     uint32_t quality;        /* JPEG quality, 1 to 100; 0: GF_DEFAULT_QUALITY */
     uint64_t max_pixels;     /* maximum pixels per image; 0: GF_DEFAULT_MAX_PIXELS */

@@ -20,6 +20,7 @@ typedef enum gf_feature {
     FEATURE_LIST = 128,      /* a list of input names */
     FEATURE_DIRECTORY = 256, /* the output directory */
     FEATURE_NAMES = 512,     /* the names of the files in the output directory */
+    FEATURE_MAKES = 2048,    /* an output image that is the result */
     FEATURE_OUTPUT = FEATURE_IMAGE | FEATURE_SAMPLES | FEATURE_CHART, /* any output file */
     FEATURE_BRIEF = 1024 /* not a feature: one of the most used options, which -h lists */
 } gf_feature;
@@ -68,6 +69,8 @@ static const struct gf_common {
            "sample type of the output: bits of integers, or f32; a larger type than that of the "
            "input is also used to compute",
            "input", depths),
+    FLAG(MAKES, files.linear, "linear", 0,
+         "filter sRGB images in linear light; f32 images are linear already"),
     FLAG(OUTPUT | FEATURE_BRIEF, files.force, "force", 'f',
          "overwrite existing outputs; write images to a terminal"),
     FLAG(OUTPUT, files.dry_run, "dry-run", 0,
@@ -165,8 +168,7 @@ static unsigned options_features(const gf_filter_info *info) {
         features |= FEATURE_IMAGE;
     if (own_param(info, GF_PARAM_SAMPLES))
         features |= FEATURE_SAMPLES;
-    if (!info->makes_image)
-        features |= FEATURE_MEASURES;
+    features |= info->makes_image ? FEATURE_MAKES : FEATURE_MEASURES;
     if (info->has_chart)
         features |= FEATURE_CHART | FEATURE_PLOT;
     if (info->inputs == 1 && !info->is_test)

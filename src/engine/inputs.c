@@ -39,9 +39,11 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
     if (status)
         return status;
     inputs->file_type = inputs->source->format.type;
-    const gf_type type = gf_depth_type(inputs->depth, inputs->file_type);
+    const bool linear = inputs->type.linear;
+    const gf_type type =
+        gf_depth_type(linear ? GF_DEPTH_F32 : inputs->type.depth, inputs->file_type);
     if (type > inputs->file_type)
-        status = gf_convert_source(&inputs->source, type, inputs->name, error);
+        status = gf_convert_source(&inputs->source, type, linear, inputs->name, error);
     if (status || inputs->count == 1)
         return status;
     status = gf_source_open(paths[1], &inputs->limits, &second, error);
@@ -49,12 +51,12 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
 }
 
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
-                               const gf_limits *limits, gf_depth depth, gf_error *error) {
+                               const gf_limits *limits, gf_input_type type, gf_error *error) {
     *inputs = (gf_inputs){.name = strcmp(paths[0], "-") == 0 ? "standard input" : paths[0],
                           .count = count,
                           .paths = paths,
                           .limits = *limits,
-                          .depth = depth};
+                          .type = type};
     for (uint32_t i = 0; i < count; i++)
         inputs->stats[i] = gf_stat_file(paths[i]);
     return inputs_open_sources(inputs, error);

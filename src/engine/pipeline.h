@@ -47,6 +47,12 @@ typedef struct gf_file_stat {
 /* Return the status of a file. Standard input ("-") is not regular. */
 gf_file_stat gf_stat_file(const char *path);
 
+/* Sample type that a filter receives. */
+typedef struct gf_input_type {
+    gf_depth depth; /* a smaller type is converted to this one */
+    bool linear;    /* sRGB becomes linear light, f32 */
+} gf_input_type;
+
 /* Input images of a filter, one or two, read as one source. */
 typedef struct gf_inputs {
     const char *name;         /* name of the first input, for messages */
@@ -55,14 +61,14 @@ typedef struct gf_inputs {
     const char *const *paths; /* owned by the caller; NULL: inputs in memory */
     gf_limits limits;
     gf_file_stat stats[2];
-    gf_depth depth;    /* a source of a smaller type is converted to this one; files only */
-    gf_type file_type; /* sample type of the (first) file */
-    uint64_t first;    /* first row to read; 0 unless source->ops->seek exists */
+    gf_input_type type; /* sample type to convert to; files only */
+    gf_type file_type;  /* sample type of the (first) file */
+    uint64_t first;     /* first row to read; 0 unless source->ops->seek exists */
 } gf_inputs;
 
 /* Open input files. Always close the inputs, also after a failure. */
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
-                               const gf_limits *limits, gf_depth depth, gf_error *error);
+                               const gf_limits *limits, gf_input_type type, gf_error *error);
 /* Open images in memory, all of one format. `filter` is the name for messages. Always close the
  * inputs, also after a failure. */
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,

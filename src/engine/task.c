@@ -12,6 +12,7 @@
 #include "io/convert.h"
 #include "io/io.h"
 #include "io/output.h"
+#include "io/srgb.h"
 
 gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *report) {
     *report = (gf_report){0};
@@ -60,7 +61,8 @@ gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
 }
 
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
-    return gf_convert_sink(&task->sink, &task->plan->out, &task->stored, error);
+    return gf_convert_sink(&task->sink, &task->plan->out, &task->stored, task->inputs.type.linear,
+                           error);
 }
 
 void gf_task_report_stored(const gf_task *task) {
@@ -79,20 +81,28 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
                              .progress = options->progress,
                              .context = options->progress_context,
                              .passes = filter->before ? 2 : 1};
+    gf_input_type type = {.linear = options->linear};
+    if (filter->info.makes_image)
+        type.depth = options->depth;
+    else if (options->linear)
+        return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image",
+                       filter->info.name);
     gf_status status =
-        gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits,
-                             filter->info.makes_image ? options->depth : GF_DEPTH_INPUT, error);
+        gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits, type, error);
     if (!status)
         status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
     if (status)
         return status;
     task->stored = task->plan->out;
-    task->stored.type = gf_depth_type(options->depth, task->stored.type);
-    task->reduced = task->stored.type < task->plan->out.type &&
-                    task->stored.type < task->inputs.file_type;
+    task->stored.type =
+        gf_depth_type(options->depth, options->linear ? task->inputs.file_type : task->stored.type);
+    task->reduced =
+        task->stored.type < task->plan->out.type && task->stored.type < task->inputs.file_type;
     /* An image drawn from two inputs is neither of them and has no metadata. */
     task->with_metadata = !options->strip && task->plan->out.width && filter->info.inputs == 1;
-    return gf_task_check_metadata(task, error);
+    if (options->linear && (task->inputs.file_type != GF_F32 || task->stored.type != GF_F32))
+        status = gf_srgb_check(&task->inputs.source->metadata, task->inputs.name, error);
+    return status ? status : gf_task_check_metadata(task, error);
 }
 
 gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const gf_format *format,

@@ -1,6 +1,6 @@
-/* Conversion of rows between a file and a filter: sample types. docs/numerics.md defines every
- * value. Filters and backends receive rows that are already converted, so that all of them produce
- * the same bits. */
+/* Conversion of rows between a file and a filter: parts, sample types, linear light.
+ * docs/numerics.md defines every value. Filters and backends receive rows that are already
+ * converted, so that all of them produce the same bits. */
 #include "io/convert.h"
 
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "io/srgb.h"
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
@@ -64,6 +65,46 @@ static void convert_f32_u16(block *to, const block *from, size_t n) {
         to->u16[i] = (uint16_t)convert_unit(from->f32[i], 65535.0);
 }
 
+static void convert_u8_linear(block *to, const block *from, size_t n) {
+    const float *linear = gf_srgb_linear(GF_U8);
+    for (size_t i = 0; i < n; i++)
+        to->f32[i] = linear[from->u8[i]];
+}
+
+static void convert_u16_linear(block *to, const block *from, size_t n) {
+    const float *linear = gf_srgb_linear(GF_U16);
+    for (size_t i = 0; i < n; i++)
+        to->f32[i] = linear[from->u16[i]];
+}
+
+/* Return the code value of linear light. */
+static inline uint32_t convert_code(const gf_srgb_codes *codes, float v) {
+    const float above = v > codes->low ? v : codes->low; /* also for a NaN */
+    const float light = above < 1.0f ? above : 1.0f;
+    uint32_t bits;
+    memcpy(&bits, &light, sizeof bits);
+    const uint32_t start = codes->starts[(bits >> codes->shift) - codes->base];
+    return start + (light >= codes->thresholds[start + 1]);
+}
+
+static void convert_linear_u8(block *to, const block *from, size_t n) {
+    const gf_srgb_codes codes = gf_srgb_codes_of(GF_U8);
+    for (size_t i = 0; i < n; i++)
+        to->u8[i] = (uint8_t)convert_code(&codes, from->f32[i]);
+}
+
+static void convert_linear_u16(block *to, const block *from, size_t n) {
+    const gf_srgb_codes codes = gf_srgb_codes_of(GF_U16);
+    for (size_t i = 0; i < n; i++)
+        to->u16[i] = (uint16_t)convert_code(&codes, from->f32[i]);
+}
+
+static convert_block *const linear_converters[3][3] = {
+    [GF_U8] = {[GF_F32] = convert_u8_linear},
+    [GF_U16] = {[GF_F32] = convert_u16_linear},
+    [GF_F32] = {[GF_U8] = convert_linear_u8, [GF_U16] = convert_linear_u16},
+};
+
 static convert_block *const converters[3][3] = {
     [GF_U8] = {[GF_U16] = convert_u8_u16, [GF_F32] = convert_u8_f32},
     [GF_U16] = {[GF_U8] = convert_u16_u8, [GF_F32] = convert_u16_f32},
@@ -73,25 +114,34 @@ static convert_block *const converters[3][3] = {
 /* Conversion of the rows of an image. */
 typedef struct conversion {
     convert_block *block;
-    uint64_t samples; /* per row */
-    size_t from, to;  /* bytes per sample */
+    convert_block *alpha; /* NULL: as the other channels */
+    uint64_t samples;     /* per row */
+    size_t from, to;      /* bytes per sample */
+    gf_format pixel;      /* channels and type of the result */
 } conversion;
 
-static conversion conversion_of(const gf_format *from, gf_type to) {
-    return (conversion){.block = converters[from->type][to],
+static conversion conversion_of(const gf_format *from, gf_type to, bool linear) {
+    convert_block *plain = converters[from->type][to];
+    return (conversion){.block = linear ? linear_converters[from->type][to] : plain,
+                        .alpha = linear && gf_has_alpha(from->channels) ? plain : NULL,
                         .samples = gf_row_samples(from),
                         .from = gf_type_bytes(from->type),
-                        .to = gf_type_bytes(to)};
+                        .to = gf_type_bytes(to),
+                        .pixel = {1, 1, from->channels, to}};
 }
 
 /* Convert a row. Samples that grow may be at the end of dst: each block is read before it is
  * written, and ends before the next one. */
 static void convert_row(const conversion *how, unsigned char *dst, const unsigned char *src) {
-    block in, out;
+    block in, out, alpha;
     for (uint64_t i = 0, n; i < how->samples; i += n) {
         n = how->samples - i < BLOCK ? how->samples - i : BLOCK;
         memcpy(&in, src + i * how->from, n * how->from);
         how->block(&out, &in, n);
+        if (how->alpha) {
+            how->alpha(&alpha, &in, n);
+            gf_restore_alpha(&how->pixel, alpha.u8, out.u8, n / how->pixel.channels);
+        }
         memcpy(dst + i * how->to, &out, n * how->to);
     }
 }
@@ -223,7 +273,8 @@ static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_err
     return wrap;
 }
 
-gf_status gf_convert_source(gf_source **source, gf_type type, const char *name, gf_error *error) {
+gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, const char *name,
+                            gf_error *error) {
     gf_source *inner = *source;
     gf_format format = inner->format;
     format.type = type;
@@ -233,7 +284,7 @@ gf_status gf_convert_source(gf_source **source, gf_type type, const char *name, 
     wrapper *wrap = status ? NULL : wrapper_new(sizeof *wrap, inner, name, error);
     if (!wrap)
         return GF_FAILED;
-    wrap->how = conversion_of(&inner->format, type);
+    wrap->how = conversion_of(&inner->format, type, linear);
     wrap->tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
     wrap->base.format = format;
     *source = &wrap->base;
@@ -433,7 +484,7 @@ static gf_status convert_shrink(gf_sink *base, gf_error *error) {
 }
 
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
-                          gf_error *error) {
+                          bool linear, gf_error *error) {
     static const gf_sink_ops ops = {convert_write, convert_finish, convert_close};
     gf_sink *inner = *sink;
     const size_t row = gf_row_bytes(stored);
@@ -454,7 +505,7 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.shrink = inner->shrink ? convert_shrink : NULL;
     wrap->base.write_encoded = NULL;
     wrap->inner = inner;
-    wrap->how = conversion_of(format, stored->type);
+    wrap->how = conversion_of(format, stored->type, linear);
     wrap->row_bytes = row;
     wrap->rows = rows;
     wrap->buffer = buffer;

@@ -15,13 +15,14 @@ gf_type gf_depth_type(gf_depth depth, gf_type type);
 gf_status gf_crop_source(gf_source **source, const gf_crop *crop, uint64_t max_memory,
                          const char *name, gf_error *error);
 
-/* Convert the samples of a source to a larger type, or wrap nothing if it has this type. On failure
- * the source is unchanged. */
-gf_status gf_convert_source(gf_source **source, gf_type type, const char *name, gf_error *error);
+/* Convert the samples of a source to a larger type, or wrap nothing if it has this type. linear:
+ * integers become linear light; they are sRGB. On failure the source is unchanged. */
+gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, const char *name,
+                            gf_error *error);
 
 /* Convert rows of this format to the type of the image that a sink writes, or wrap nothing if it is
- * the same. On failure the sink is unchanged. */
+ * the same. linear: f32 is linear light, integers become sRGB. On failure the sink is unchanged. */
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
-                          gf_error *error);
+                          bool linear, gf_error *error);
 
 #endif

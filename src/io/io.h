@@ -43,7 +43,6 @@ void *gf_alloc_limited(uint64_t bytes, uint64_t max_memory, const char *name, co
 
 /* Parse digits and advance *text past them. Return false if there are none. Numbers above
  * UINT64_MAX become that. strtoull() would accept signs, spaces and locale-specific forms. */
-bool gf_parse_digits(const char **text, uint64_t *number);
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

@@ -66,3 +66,19 @@ $ for crop in 1,2,3 1,2,3,4,5 a,0,1,1 0,0,0,1; do gpufilter hist --crop $crop sa
 ! gpufilter: --crop 'a,0,1,1': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480
 ! gpufilter: --crop '0,0,0,1': width and height must be at least 1
 [2]
+# --linear: sRGB becomes linear light, and sRGB again. A filter that changes nothing changes no code.
+$ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; for image in scene.png gradient16.png cutout.png; do gpufilter smooth --stages enhance --gain 1 samples/$image a.pam -f; for backend in golden cpu; do copy -b $backend --linear samples/$image b.pam; cmp a.pam b.pam; done; copy --linear --verify samples/$image v.png; copy v.png v.pam; cmp a.pam v.pam; done
+$ for backend in golden cpu; do for filter in "smooth -k" "smooth --axis xy -k" normalize; do gpufilter $filter -b $backend --linear samples/scene.png a.png -f; gpufilter smooth --stages enhance --gain 1 --linear --depth f32 samples/scene.png light.pfm -f; gpufilter $filter --linear --depth 8 -f light.pfm b.png -q; cmp a.png b.png; gpufilter $filter -f samples/scene.png c.png; cmp -s a.png c.png || echo differs; done; done | uniq -c
+>       6 differs
+$ gpufilter smooth -k --linear --depth 16 samples/scene.png deep.png; gpufilter info deep.png; gpufilter smooth -k --linear samples/ramp.pfm r.pfm; gpufilter smooth -k samples/ramp.pfm - --format pfm | cmp - r.pfm; gpufilter smooth -k --linear samples/scene.png samples/gradient16.png -O linear -q; gpufilter smooth -k --linear samples/scene.png - | cmp - linear/scene.png
+> deep.png: PNG, 768x512 RGB u16 (16-bit RGB), 2.4 MB of pixels
+# Only filters that produce an image, and only sRGB.
+$ gpufilter hist --linear samples/scene.png; gpufilter hist --linear -n 9 -x 1 --mask lm.png samples/scene.png
+! gpufilter: --linear: unknown option of hist (it is an option of smooth); see 'gpufilter hist --help'
+! gpufilter: --linear: unknown option of hist (it is an option of smooth); see 'gpufilter hist --help'
+[2]
+$ chunk() { python3 -c 'import struct, sys, zlib; png = open("samples/scene.png", "rb").read(); name, data = sys.argv[1].encode(), eval(sys.argv[2]); data = name + data; sys.stdout.buffer.write(png[:33] + struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data)) + png[33:])' "$1" "$2"; }; chunk iCCP 'b"p\0\0" + zlib.compress(bytes(131) + b"\1desc" + struct.pack(">II", 144, 30) + b"desc" + bytes(8) + b"Display P3" + bytes(8))' >p3.png; chunk iCCP 'b"p\0\0" + zlib.compress(bytes(131) + b"\1desc" + struct.pack(">II", 144, 30) + b"desc" + bytes(7) + b"\12sRGB 2014 " + bytes(8))' >icc.png; chunk gAMA 'struct.pack(">I", 100000)' >gamma.png; chunk sRGB 'b"\0"' >srgb.png; for image in p3 icc gamma srgb; do gpufilter smooth --linear --strip -k $image.png l.png -f && cmp l.png linear/scene.png; done; gpufilter smooth --linear -k --depth f32 p3.png l.pfm
+! gpufilter: p3.png: its ICC profile is not sRGB; convert it to sRGB first or remove --linear
+! gpufilter: gamma.png: its gamma is not sRGB; convert it to sRGB first or remove --linear
+! gpufilter: p3.png: its ICC profile is not sRGB; convert it to sRGB first or remove --linear
+[1]

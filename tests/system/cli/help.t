@@ -43,6 +43,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --quality N -Q 95
 > --strip
 > --depth DEPTH input
+> --linear
 > --force -f
 > --dry-run
 > --sync WHEN auto

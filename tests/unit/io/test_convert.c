@@ -18,7 +18,7 @@ static void *raise_row(gf_format format, const void *row, gf_type type) {
     gf_source *source = row_source(&format, row);
     unsigned char *raised;
 
-    assert_int_equal(gf_convert_source(&source, type, "x.png", NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, type, false, "x.png", NULL), GF_OK);
     assert_int_equal(source->format.type, type);
     assert_int_equal(load_source(source, 1, &raised, NULL, NULL), GF_OK);
     return raised;
@@ -39,7 +39,7 @@ static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint
     for (uint64_t y = 0; y < format.height; y++)
         memcpy(rows + y * stride, (const unsigned char *)pixels + y * row, row);
     assert_int_equal(gf_memory_sink(&stored, out, out_row, &sink, NULL), GF_OK);
-    assert_int_equal(gf_convert_sink(&sink, &format, &stored, NULL), GF_OK);
+    assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, NULL), GF_OK);
     sink->digests = digest != NULL;
     for (uint64_t y = 0, n = 1; y < format.height; y += n, n++) {
         n = format.height - y < n ? format.height - y : n;
@@ -203,7 +203,7 @@ static void converts_rows(void **state) {
                 unsigned char *expected = convert_each(&format, pixels, to);
                 if (from < to) {
                     gf_source *source = row_source(&format, pixels);
-                    assert_int_equal(gf_convert_source(&source, to, "x", NULL), GF_OK);
+                    assert_int_equal(gf_convert_source(&source, to, false, "x", NULL), GF_OK);
                     const uint64_t strip = 1 + next_random(&seed) % format.height;
                     assert_int_equal(load_source(source, strip, &got, NULL, NULL), GF_OK);
                     assert_memory_equal(got, expected, n * gf_type_bytes(to));
@@ -230,12 +230,12 @@ static void keeps_equal_types(void **state) {
     gf_sink *sink, *sink_before;
 
     (void)state;
-    assert_int_equal(gf_convert_source(&source, GF_U16, "x", NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, "x", NULL), GF_OK);
     assert_ptr_equal(source, before);
     source->ops->close(source);
     assert_int_equal(gf_memory_sink(&format, row, sizeof row, &sink, NULL), GF_OK);
     sink_before = sink;
-    assert_int_equal(gf_convert_sink(&sink, &format, &format, NULL), GF_OK);
+    assert_int_equal(gf_convert_sink(&sink, &format, &format, false, NULL), GF_OK);
     assert_ptr_equal(sink, sink_before);
     sink->ops->close(sink);
 }
@@ -254,7 +254,7 @@ static void forwards_to_files(void **state) {
     assert_int_equal(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL),
                      GF_OK);
     assert_int_equal(gf_source_open(in_directory("x.ppm"), NULL, &source, NULL), GF_OK);
-    assert_int_equal(gf_convert_source(&source, GF_U16, "x.ppm", NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, "x.ppm", NULL), GF_OK);
     assert_string_equal(source->kind, "");
     assert_null(source->ops->announce);
     source->ops->seek(source, 150);
@@ -272,7 +272,7 @@ static void forwards_to_files(void **state) {
     assert_int_equal(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL),
                      GF_OK);
     assert_int_equal(gf_source_open(in_directory("x.png"), NULL, &source, NULL), GF_OK);
-    assert_int_equal(gf_convert_source(&source, GF_U16, "x.png", NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, "x.png", NULL), GF_OK);
     assert_int_equal(source->metadata.count, 1);
     assert_non_null(source->ops->announce);
     assert_int_equal(load_source(source, 50, &got, &read, NULL), GF_OK);

@@ -1,0 +1,270 @@
+/* The sRGB transfer function. Every entry of the tables is rounded from the exact value, so that it
+ * does not depend on the C library: pow only selects the candidates, and integers decide between
+ * them. docs/numerics.md has the definition. */
+#include "io/srgb.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "io/bytes.h"
+
+/* ---- exact comparison ------------------------------------------------------------------------ */
+
+enum { LIMBS = 16 }; /* 512 bits; 470 are needed */
+
+/* Unsigned integer, the lowest limb first. */
+typedef struct srgb_integer {
+    uint32_t limbs[LIMBS];
+} srgb_integer;
+
+/* Multiply by a factor, `times` times. */
+static void srgb_multiply(srgb_integer *product, uint32_t factor, int times) {
+    for (int t = 0; t < times; t++) {
+        uint64_t carry = 0;
+        for (int i = 0; i < LIMBS; i++) {
+            carry += (uint64_t)product->limbs[i] * factor;
+            product->limbs[i] = (uint32_t)carry;
+            carry >>= 32;
+        }
+    }
+}
+
+static int srgb_compare_integers(const srgb_integer *a, const srgb_integer *b) {
+    for (int i = LIMBS - 1; i >= 0; i--)
+        if (a->limbs[i] != b->limbs[i])
+            return a->limbs[i] < b->limbs[i] ? -1 : 1;
+    return 0;
+}
+
+/* Return whether p / q is in the linear segment: at most 0.04045. */
+static bool srgb_is_low(uint32_t p, uint32_t q) {
+    return (uint64_t)p * 100000 <= (uint64_t)q * 4045;
+}
+
+/* Compare the transfer function of p / q with m: return the sign of E(p / q) - m. m has at most 26
+ * significant bits, and is between 2^-32 and 1; p and q are below 2^17.
+ *
+ * Linear segment: E = (p / q) / 12.92 = 25 p / (323 q). Otherwise E = x^(12/5) with x = (p / q +
+ * 0.055) / 1.055 = (200 p + 11 q) / (211 q), and the fifth powers are compared: x^12 and m^5. */
+static int srgb_compare(uint32_t p, uint32_t q, double m) {
+    enum { BITS = 26 };
+    int exponent;
+    const uint32_t mantissa = (uint32_t)ldexp(frexp(m, &exponent), BITS);
+    srgb_integer light = {.limbs = {1}}, other = {.limbs = {1}};
+    const bool low = srgb_is_low(p, q);
+    const int power = low ? 1 : 5;
+    if (low) {
+        srgb_multiply(&light, 25 * p, 1);
+        srgb_multiply(&other, 323 * q, 1);
+    } else {
+        srgb_multiply(&light, 200 * p + 11 * q, 12);
+        srgb_multiply(&other, 211 * q, 12);
+    }
+    srgb_multiply(&other, mantissa, power);
+    srgb_multiply(&light, 2, power * (BITS - exponent)); /* m = mantissa / 2^(BITS - exponent) */
+    return srgb_compare_integers(&light, &other);
+}
+
+/* ---- rounding -------------------------------------------------------------------------------- */
+
+/* Relative error of the approximation. It is at most 2^-49 where pow has an error of 2^-50; the
+ * margin costs 4 exact comparisons in 2^16. */
+#define SRGB_ERROR 0x1p-40
+
+static double srgb_approximate(uint32_t p, uint32_t q) {
+    return srgb_is_low(p, q) ? 25.0 * p / (323.0 * q)
+                             : pow((200.0 * p + 11.0 * q) / (211.0 * q), 2.4);
+}
+
+/* Return the binary32 number that is nearest to E(p / q); of two, the even one. */
+static float srgb_round(uint32_t p, uint32_t q) {
+    const double y = srgb_approximate(p, q);
+    const float low = (float)(y * (1 - SRGB_ERROR)), high = (float)(y * (1 + SRGB_ERROR));
+    uint32_t bits;
+    if (low == high)
+        return low;
+    const int sign = srgb_compare(p, q, ((double)low + (double)high) / 2);
+    memcpy(&bits, &low, sizeof bits);
+    return sign < 0 || (sign == 0 && bits % 2 == 0) ? low : high;
+}
+
+/* Return the least binary32 number that is not below a positive y. */
+static float srgb_ceil(double y) {
+    const float nearest = (float)y;
+    return (double)nearest < y ? nextafterf(nearest, 2.0f) : nearest;
+}
+
+/* Return the least binary32 number that is not below E(p / q). */
+static float srgb_round_up(uint32_t p, uint32_t q) {
+    const double y = srgb_approximate(p, q);
+    const float low = srgb_ceil(y * (1 - SRGB_ERROR)), high = srgb_ceil(y * (1 + SRGB_ERROR));
+    return low == high || srgb_compare(p, q, (double)low) <= 0 ? low : high;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* Bits of the mantissa that select a bucket. Thresholds are nearest to each other, in relation to
+ * their size, below 1: 2^-15.6 for u16. */
+enum { U8_BITS = 7, U16_BITS = 15, MANTISSA_BITS = 23 };
+/* From the powers of two below the first thresholds, 2^-13 and 2^-21, to 1. */
+enum { U8_BUCKETS = (13 << U8_BITS) + 1, U16_BUCKETS = (21 << U16_BITS) + 1 };
+
+static float u8_linear[256], u16_linear[65536];
+static float u8_thresholds[257], u16_thresholds[65537]; /* that of code k at k */
+static uint16_t u8_starts[U8_BUCKETS], u16_starts[U16_BUCKETS];
+
+static uint32_t srgb_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float srgb_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Return the description of the tables of a type; the first threshold must be set. */
+static gf_srgb_codes srgb_codes(const float *thresholds, const uint16_t *starts, uint32_t bits) {
+    const uint32_t shift = MANTISSA_BITS - bits;
+    const uint32_t low = srgb_bits(thresholds[1]) >> MANTISSA_BITS << MANTISSA_BITS;
+    return (gf_srgb_codes){.thresholds = thresholds,
+                           .starts = starts,
+                           .low = srgb_of_bits(low),
+                           .shift = shift,
+                           .base = low >> shift};
+}
+
+static void srgb_fill(uint32_t max, float *linear, float *thresholds, uint16_t *starts,
+                      uint32_t bits) {
+    for (uint32_t v = 1; v <= max; v++) {
+        linear[v] = srgb_round(2 * v, 2 * max);
+        thresholds[v] = srgb_round_up(2 * v - 1, 2 * max);
+    }
+    thresholds[max + 1] = INFINITY;
+    const gf_srgb_codes codes = srgb_codes(thresholds, starts, bits);
+    uint32_t k = 0;
+    for (uint32_t b = codes.base; b <= srgb_bits(1.0f) >> codes.shift; b++) {
+        const float least = srgb_of_bits(b << codes.shift);
+        while (least >= thresholds[k + 1])
+            k++;
+        starts[b - codes.base] = (uint16_t)k;
+    }
+}
+
+static void srgb_fill_u8(void) {
+    srgb_fill(255, u8_linear, u8_thresholds, u8_starts, U8_BITS);
+}
+
+static void srgb_fill_u16(void) {
+    srgb_fill(65535, u16_linear, u16_thresholds, u16_starts, U16_BITS);
+}
+
+static void srgb_prepare(gf_type type) {
+    static pthread_once_t u8 = PTHREAD_ONCE_INIT, u16 = PTHREAD_ONCE_INIT;
+    (void)pthread_once(type == GF_U8 ? &u8 : &u16, type == GF_U8 ? srgb_fill_u8 : srgb_fill_u16);
+}
+
+const float *gf_srgb_linear(gf_type type) {
+    srgb_prepare(type);
+    return type == GF_U8 ? u8_linear : u16_linear;
+}
+
+gf_srgb_codes gf_srgb_codes_of(gf_type type) {
+    srgb_prepare(type);
+    return type == GF_U8 ? srgb_codes(u8_thresholds, u8_starts, U8_BITS)
+                         : srgb_codes(u16_thresholds, u16_starts, U16_BITS);
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
+
+/* Find a text in characters of 1 byte or, big-endian, of 2. */
+static bool icc_contains(const unsigned char *data, size_t size, size_t width, const char *text) {
+    const size_t length = strlen(text);
+    for (size_t i = 0; i + length * width <= size; i += width) {
+        size_t k = 0;
+        while (k < length && data[i + (k + 1) * width - 1] == (unsigned char)text[k] &&
+               (width == 1 || data[i + k * width] == 0))
+            k++;
+        if (k == length)
+            return true;
+    }
+    return false;
+}
+
+static bool icc_says_srgb(const unsigned char *data, size_t size, size_t width) {
+    return icc_contains(data, size, width, "sRGB") && !icc_contains(data, size, width, "inear");
+}
+
+/* Return whether a description tag names sRGB: a textDescriptionType or a
+ * multiLocalizedUnicodeType. */
+static bool icc_describes_srgb(const unsigned char *tag, size_t size) {
+    enum { HEAD = 12, MLUC_HEAD = 16, RECORD = 12 };
+    if (size < MLUC_HEAD)
+        return false;
+    if (memcmp(tag, "desc", 4) == 0) {
+        const size_t length = gf_big32(tag + 8), rest = size - HEAD;
+        return icc_says_srgb(tag + HEAD, length < rest ? length : rest, 1);
+    }
+    if (memcmp(tag, "mluc", 4) != 0 || gf_big32(tag + 12) != RECORD)
+        return false;
+    const size_t records = gf_big32(tag + 8), fit = (size - MLUC_HEAD) / RECORD;
+    for (size_t i = 0; i < records && i < fit; i++) {
+        const unsigned char *record = tag + MLUC_HEAD + i * RECORD;
+        const size_t length = gf_big32(record + 4), offset = gf_big32(record + 8);
+        if (offset <= size && length <= size - offset && icc_says_srgb(tag + offset, length, 2))
+            return true;
+    }
+    return false;
+}
+
+/* Return whether the description of a profile names sRGB. */
+static bool icc_is_srgb(const unsigned char *icc, size_t size) {
+    enum { HEAD = 128, ENTRY = 12 };
+    if (size < HEAD + 4)
+        return false;
+    const size_t count = gf_big32(icc + HEAD), fit = (size - HEAD - 4) / ENTRY;
+    for (size_t i = 0; i < count && i < fit; i++) {
+        const unsigned char *entry = icc + HEAD + 4 + i * ENTRY;
+        const size_t offset = gf_big32(entry + 4), length = gf_big32(entry + 8);
+        if (memcmp(entry, "desc", 4) == 0)
+            return offset <= size && length <= size - offset &&
+                   icc_describes_srgb(icc + offset, length);
+    }
+    return false;
+}
+
+static gf_status srgb_fail(const char *name, const char *what, gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: its %s is not sRGB; convert it to sRGB first or remove --linear", name,
+                   what);
+}
+
+/* In the order in which PNG readers use them. */
+gf_status gf_srgb_check(const gf_metadata *metadata, const char *name, gf_error *error) {
+    static const unsigned char srgb[4] = {1, 13, 0, 1}; /* primaries, transfer, matrix, range */
+    enum { GAMMA = 45455, TOLERANCE = 5 };              /* 1 / 2.2 */
+    const gf_chunk *cicp = gf_metadata_find(metadata, "cICP");
+    const gf_chunk *gama = gf_metadata_find(metadata, "gAMA");
+    if (cicp)
+        return cicp->size == sizeof srgb && memcmp(cicp->data, srgb, sizeof srgb) == 0
+                   ? GF_OK
+                   : srgb_fail(name, "cICP chunk", error);
+    gf_metadata items;
+    gf_metadata_init(&items);
+    gf_status status = gf_metadata_to_items(metadata, &items, name, error);
+    const gf_chunk *icc = gf_metadata_find(&items, GF_ITEM_ICC);
+    const bool is_srgb = icc && icc_is_srgb(icc->data, icc->size);
+    if (!status && icc && !is_srgb)
+        status = srgb_fail(name, "ICC profile", error);
+    gf_metadata_clear(&items);
+    if (status || is_srgb || gf_metadata_find(metadata, "sRGB") || !gama)
+        return status;
+    const uint32_t gamma = gama->size == 4 ? gf_big32(gama->data) : 0;
+    return gamma >= GAMMA - TOLERANCE && gamma <= GAMMA + TOLERANCE
+               ? GF_OK
+               : srgb_fail(name, "gamma", error);
+}
