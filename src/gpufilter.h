@@ -486,8 +486,9 @@ typedef struct gf_file_options {
     bool no_sandbox;      /* decode BMP, TGA, PSD, GIF and HDR in this process, for trusted files
                            * only. By default a sandboxed child process decodes them */
     const gf_raw *raw;    /* layout of headerless input files; NULL: inputs have headers */
-    /* Part of each input to read, as if it were the image; NULL: all. Rows below it are not read,
-     * and neither is what follows them: late metadata, checksums. */
+    bool autorotate; /* turn the pixels of inputs as their EXIF orientation says, and set it to 1 */
+    /* Part of each input to read, after that, as if it were the image; NULL: all. Rows below it are
+     * not read, and neither is what follows them: late metadata, checksums. */
     const gf_crop *crop;
     /* Called after all outputs are written and before any of them is renamed to its final name. If
      * it fails, no output appears. Only the name of the image file changes afterwards: its bytes
@@ -771,7 +772,8 @@ GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *option
                                  gf_file_info *info, gf_error *error);
 
 /* Read a whole image of at most options->max_memory bytes. The rows are contiguous; release *pixels
- * with free(). "-" is standard input. crop and the options of gf_inspect_file are used. */
+ * with free(). "-" is standard input. autorotate, crop and the options of
+ * gf_inspect_file are used. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                               void **pixels, gf_error *error);
 

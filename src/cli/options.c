@@ -54,6 +54,8 @@ static const struct gf_common {
          "read headerless inputs; SHAPE: WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE: u8, u16le, "
          "u16be, f32le or f32be; OFFSET: bytes before the first row",
          NULL),
+    FLAG(ANY, files.autorotate, "autorotate", 0,
+         "turn each input as its EXIF orientation says; the orientation of the output is 1"),
     TEXT(ANY, crop_text, "crop", 0, "X,Y,W,H",
          "read only a rectangle of each input, as if it were the image; X, Y: its first column and "
          "row, from 0; W, H: its size",

@@ -1,4 +1,4 @@
-/* Conversion of rows between a file and a filter: parts, sample types, linear light.
+/* Conversion of rows between a file and a filter: orientation, parts, sample types, linear light.
  * docs/numerics.md defines every value. Filters and backends receive rows that are already
  * converted, so that all of them produce the same bits. */
 #include "io/convert.h"
@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "io/input.h"
 #include "io/srgb.h"
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -169,7 +170,7 @@ typedef struct wrapper {
     gf_source *inner;
     const char *name;  /* of the file, for messages */
     double seconds;    /* spent in converting */
-    conversion how;    /* of a row */
+    conversion how;    /* of a row; block NULL: its pixels are mirrored */
     size_t tail_bytes; /* from the start of a row to where the inner source writes its row */
 } wrapper;
 
@@ -213,14 +214,20 @@ static void wrapper_shrink(gf_source *base) {
     base->memory = inner->memory;
 }
 
-static gf_status wrapper_finish(gf_source *base, gf_error *error) {
+/* Take over what the inner source knows after it has finished. */
+static gf_status wrapper_complete(gf_source *base, gf_error *error) {
     wrapper *wrap = (wrapper *)base;
-    gf_source *inner = wrap->inner;
-    gf_status status = inner->ops->finish(inner, error);
+    const gf_source *inner = wrap->inner;
     base->threads = inner->threads;
     base->busy_seconds = inner->busy_seconds + wrap->seconds;
     base->bytes = inner->bytes;
-    return status ? status : wrapper_take_metadata(wrap, error);
+    return wrapper_take_metadata(wrap, error);
+}
+
+static gf_status wrapper_finish(gf_source *base, gf_error *error) {
+    gf_source *inner = ((wrapper *)base)->inner;
+    const gf_status status = inner->ops->finish(inner, error);
+    return status ? status : wrapper_complete(base, error);
 }
 
 static gf_status wrapper_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
@@ -228,6 +235,18 @@ static gf_status wrapper_announce(gf_source *base, void *dst, size_t stride, uin
     const wrapper *wrap = (wrapper *)base;
     return wrap->inner->ops->announce(wrap->inner, (unsigned char *)dst + wrap->tail_bytes, stride,
                                       rows, error);
+}
+
+/* Reverse the order of the pixels of a row. */
+static void mirror_row(const gf_format *format, unsigned char *row) {
+    const size_t pixel = gf_row_bytes(format) / (size_t)format->width;
+    unsigned char *left = row, *right = row + gf_row_bytes(format) - pixel;
+    unsigned char held[GF_MAX_CHANNELS * sizeof(float)];
+    for (; left < right; left += pixel, right -= pixel) {
+        memcpy(held, left, pixel);
+        memcpy(left, right, pixel);
+        memcpy(right, held, pixel);
+    }
 }
 
 /* Read rows to the end of each row of the caller, and convert them there: the inner source may
@@ -239,8 +258,12 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
     const gf_status status =
         wrap->inner->ops->read(wrap->inner, row + wrap->tail_bytes, stride, rows, error);
     const double start = gf_now();
-    for (uint64_t i = 0; i < rows && !status; i++, row += stride)
-        convert_row(&wrap->how, row, row + wrap->tail_bytes);
+    for (uint64_t i = 0; i < rows && !status; i++, row += stride) {
+        if (wrap->how.block)
+            convert_row(&wrap->how, row, row + wrap->tail_bytes);
+        else
+            mirror_row(&base->format, row);
+    }
     wrap->seconds += gf_now() - start;
     return status;
 }
@@ -288,6 +311,125 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, const
     wrap->tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
     wrap->base.format = format;
     *source = &wrap->base;
+    return GF_OK;
+}
+
+/* ---- orientation ----------------------------------------------------------------------------- */
+
+/* Rows and columns of the part of the upright image that is copied at a time, in the cache. */
+enum { TILE = 64 };
+
+typedef struct rotate_source {
+    wrapper wrap;
+    bool transposed;       /* columns of the image in memory are rows of the upright image */
+    bool flip_x, flip_y;   /* its last column, or row, is the first of the upright image */
+    unsigned char *pixels; /* image of the inner source; NULL: not read yet */
+    uint64_t max_memory;
+    uint64_t y; /* next row */
+} rotate_source;
+
+/* Copy n pixels that are `step` bytes apart. */
+static inline void rotate_pixels(unsigned char *dst, const unsigned char *src, ptrdiff_t step,
+                                 uint64_t n, size_t pixel) {
+    for (uint64_t i = 0; i < n; i++)
+        memcpy(dst + i * pixel, src + (ptrdiff_t)i * step, pixel);
+}
+
+/* Copy n pixels of row y of the upright image, from column x. */
+static void rotate_part(const rotate_source *rotate, unsigned char *dst, uint64_t x, uint64_t y,
+                        uint64_t n) {
+    const gf_format *in = &rotate->wrap.inner->format;
+    const size_t row = gf_row_bytes(in), pixel = row / (size_t)in->width;
+    const uint64_t in_x = rotate->transposed ? y : x, in_y = rotate->transposed ? x : y;
+    const unsigned char *src = rotate->pixels +
+                               (rotate->flip_x ? in->width - 1 - in_x : in_x) * pixel +
+                               (rotate->flip_y ? in->height - 1 - in_y : in_y) * row;
+    const ptrdiff_t step = (ptrdiff_t)(rotate->transposed ? row : pixel);
+    const ptrdiff_t by = (rotate->transposed ? rotate->flip_y : rotate->flip_x) ? -step : step;
+    switch (pixel) { /* sizes that the compiler knows: 8 and 16 bits, grey and RGB */
+    case 1:
+        rotate_pixels(dst, src, by, n, 1);
+        break;
+    case 2:
+        rotate_pixels(dst, src, by, n, 2);
+        break;
+    case 3:
+        rotate_pixels(dst, src, by, n, 3);
+        break;
+    case 6:
+        rotate_pixels(dst, src, by, n, 6);
+        break;
+    default:
+        rotate_pixels(dst, src, by, n, pixel);
+        break;
+    }
+}
+
+static gf_status rotate_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                             gf_error *error) {
+    rotate_source *rotate = (rotate_source *)base;
+    const uint64_t width = base->format.width;
+    const size_t pixel = gf_row_bytes(&base->format) / (size_t)width;
+    void *pixels = rotate->pixels;
+    if (!pixels && gf_source_read_all(rotate->wrap.inner, rotate->wrap.name, "an image to turn",
+                                      rotate->max_memory, &pixels, error))
+        return GF_FAILED;
+    rotate->pixels = pixels;
+    const double start = gf_now();
+    for (uint64_t i = 0, n; i < rows; i += n) {
+        n = rows - i < TILE ? rows - i : TILE;
+        for (uint64_t x = 0, m; x < width; x += m) {
+            m = width - x < TILE ? width - x : TILE;
+            for (uint64_t k = i; k < i + n; k++)
+                rotate_part(rotate, (unsigned char *)dst + k * stride + x * pixel, x, rotate->y + k,
+                            m);
+        }
+    }
+    rotate->y += rows;
+    rotate->wrap.seconds += gf_now() - start;
+    return GF_OK;
+}
+
+static void rotate_seek(gf_source *base, uint64_t y) {
+    ((rotate_source *)base)->y = y;
+}
+
+static void rotate_close(gf_source *base) {
+    free(((rotate_source *)base)->pixels);
+    wrapper_close(base);
+}
+
+gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *name,
+                           gf_error *error) {
+    gf_source *inner = *source;
+    const uint32_t orientation = gf_metadata_orientation(&inner->metadata);
+    if (strcmp(inner->metadata.damaged, "eXIf") == 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: the eXIf chunk is damaged; get an intact copy, or remove --autorotate",
+                       name);
+    if (orientation <= 1)
+        return GF_OK;
+    rotate_source *rotate = wrapper_new(sizeof *rotate, inner, name, error);
+    if (!rotate)
+        return GF_FAILED;
+    gf_source *base = &rotate->wrap.base;
+    rotate->transposed = orientation >= 5;
+    rotate->flip_x = orientation == 2 || orientation == 3 || orientation >= 7;
+    rotate->flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    rotate->max_memory = max_memory;
+    gf_metadata_set_upright(&base->metadata, rotate->transposed);
+    *source = base;
+    if (orientation == 2)
+        return GF_OK;
+    rotate->wrap.ops = (gf_source_ops){.read = rotate_read,
+                                       .finish = wrapper_complete,
+                                       .close = rotate_close,
+                                       .seek = rotate_seek,
+                                       .shrink = wrapper_shrink};
+    if (rotate->transposed) {
+        base->format.width = inner->format.height;
+        base->format.height = inner->format.width;
+    }
     return GF_OK;
 }
 

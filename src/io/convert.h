@@ -8,6 +8,12 @@
 /* Return the sample type that a depth selects; `type` for GF_DEPTH_INPUT. */
 gf_type gf_depth_type(gf_depth depth, gf_type type);
 
+/* Turn the image of a source as its EXIF orientation says, and set that to 1; wrap nothing without
+ * an orientation. Mirrored rows are streamed; other orientations hold the image in memory. On
+ * failure the source is unchanged. */
+gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *name,
+                           gf_error *error);
+
 /* Replace a source by a part of its image. The caller closes the source, also on failure. Rows
  * above the part are skipped if the source can seek, otherwise they are read. If the part does not
  * end with the last row, sources that cannot seek are not finished: nothing below the part is read.

@@ -1,4 +1,4 @@
-/* Reading of EXIF data. */
+/* Reading of EXIF data, and its orientation. */
 #include "io/exif.h"
 
 #include <string.h>
@@ -54,6 +54,16 @@ uint32_t gf_exif_orientation(const unsigned char *exif, size_t size) {
     const uint64_t entry = exif_find(exif, size, TAG_ORIENTATION, TYPE_SHORT);
     const uint32_t orientation = entry ? exif_number(exif, size, entry + 8, 2) : 0;
     return orientation <= MAX ? orientation : 0;
+}
+
+bool gf_exif_set_orientation(unsigned char *exif, size_t size, uint32_t orientation) {
+    const uint64_t entry = exif_find(exif, size, TAG_ORIENTATION, TYPE_SHORT);
+    if (!entry)
+        return false;
+    const bool little = exif[0] == 'I';
+    exif[entry + 8] = (unsigned char)(little ? orientation : orientation >> 8);
+    exif[entry + 9] = (unsigned char)(little ? orientation >> 8 : orientation);
+    return true;
 }
 
 /* Read a rational number of the first directory. Return 0 if it is missing or undefined. */

@@ -9,6 +9,8 @@
 bool gf_exif_is(const unsigned char *exif, size_t size);
 /* Return the orientation in the first directory, 1 to 8; 0 if there is none. */
 uint32_t gf_exif_orientation(const unsigned char *exif, size_t size);
+/* Set the orientation in the first directory. Return false, without a change, if it has none. */
+bool gf_exif_set_orientation(unsigned char *exif, size_t size, uint32_t orientation);
 /* Return the resolution in the first directory. Return false if it is missing or not positive. */
 bool gf_exif_resolution(const unsigned char *exif, size_t size, gf_resolution *resolution);
 

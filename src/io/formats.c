@@ -98,7 +98,9 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         gf_input_close(&input);
         return status;
     }
-    if (resolved.crop)
+    if (resolved.autorotate)
+        status = gf_rotate_source(source, resolved.max_memory, name, error);
+    if (!status && resolved.crop)
         status = gf_crop_source(source, resolved.crop, resolved.max_memory, name, error);
     /* The caller allocates at least one row. */
     if (!status)
@@ -216,8 +218,8 @@ static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, 
                                 gf_error *error) {
     if (kind->types == INTEGERS)
         return gf_fail(error, GF_FAILED,
-                       "%s: %s does not support f32 samples; write .pfm, .npy, or give --depth 16", name,
-                       kind->label);
+                       "%s: %s does not support f32 samples; write .pfm, .npy, or give --depth 16",
+                       name, kind->label);
     const bool only_f32 = kind->types == 1 << GF_F32;
     return gf_fail(error, GF_FAILED,
                    "%s: %s supports only %s samples, and this image is %s; write %s or give "
@@ -383,6 +385,7 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
     GF_FLOAT_ENV_SCOPE();
     gf_limits limits = gf_limits_of(options, 0);
     gf_source *source;
+    limits.autorotate = false;
     limits.crop = NULL;
     gf_status status = gf_source_open(path, &limits, &source, error);
     if (status)
@@ -484,6 +487,7 @@ gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_li
     const gf_raw raw = {.format = *format};
     gf_limits own = *limits;
     own.raw = sink->headerless ? &raw : NULL;
+    own.autorotate = false;
     own.crop = NULL;
     gf_source *source = NULL;
     gf_error cause = {0};

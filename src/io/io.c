@@ -38,6 +38,7 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
                              .no_sandbox = options->no_sandbox,
                              .threads = threads,
                              .raw = options->raw,
+                             .autorotate = options->autorotate,
                              .crop = options->crop};
     return gf_limits_resolve(&limits);
 }

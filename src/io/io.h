@@ -20,6 +20,7 @@ typedef struct gf_limits {
      */
     size_t segment;
     const gf_raw *raw;   /* format of an input without a header; NULL: read it from the header */
+    bool autorotate;     /* turn the image as its EXIF orientation says */
     const gf_crop *crop; /* part of the image to read; NULL: all */
 } gf_limits;
 
@@ -40,9 +41,6 @@ gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name,
 /* Allocate zeroed memory, limited as by gf_check_memory. The caller frees it. NULL on failure. */
 void *gf_alloc_limited(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,
                        gf_error *error);
-
-/* Parse digits and advance *text past them. Return false if there are none. Numbers above
- * UINT64_MAX become that. strtoull() would accept signs, spaces and locale-specific forms. */
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

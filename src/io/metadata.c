@@ -347,6 +347,25 @@ uint32_t gf_metadata_orientation(const gf_metadata *metadata) {
     return exif ? gf_exif_orientation(exif->data, exif->size) : 0;
 }
 
+void gf_metadata_set_upright(gf_metadata *metadata, bool transposed) {
+    const gf_chunk *exif = metadata_exif(metadata);
+    const gf_chunk *item = gf_metadata_find(metadata, GF_ITEM_RESOLUTION);
+    const gf_chunk *phys = gf_metadata_find(metadata, "pHYs");
+    if (exif)
+        (void)gf_exif_set_orientation(exif->data, exif->size, 1);
+    if (transposed && item) {
+        gf_resolution r;
+        memcpy(&r, item->data, sizeof r);
+        r = (gf_resolution){r.y, r.x, r.unit};
+        memcpy(item->data, &r, sizeof r);
+    }
+    if (transposed && phys && phys->size == 9) {
+        const uint32_t x = gf_big32(phys->data);
+        gf_put_big32(phys->data, gf_big32(phys->data + 4));
+        gf_put_big32(phys->data + 4, x);
+    }
+}
+
 bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resolution) {
     const gf_chunk *item = gf_metadata_find(metadata, GF_ITEM_RESOLUTION);
     const gf_chunk *phys = gf_metadata_find(metadata, "pHYs");

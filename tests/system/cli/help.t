@@ -37,6 +37,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --tile N -t 0
 > --keep-brightness -k
 > --raw SHAPE
+> --autorotate
 > --crop X
 > --format FORMAT
 > --compression EFFORT -c fast

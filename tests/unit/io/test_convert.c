@@ -1,8 +1,9 @@
-/* Conversion of rows: sample types, in sources and sinks; parts of images. */
+/* Conversion of rows: sample types, in sources and sinks; orientation; parts of images. */
 #include "io/convert.h"
 
 #include <math.h>
 
+#include "io/exif.h"
 #include "io_util.h"
 
 /* Image of one row in memory, which the caller frees after the source. */
@@ -472,6 +473,142 @@ static void parses_parts(void **state) {
     assert_int_equal(crop.height, 4000);
 }
 
+/* ---- orientation ----------------------------------------------------------------------------- */
+
+/* Write an image with an orientation, in either byte order, and a resolution of 2 by 3. */
+static void save_turned(const gf_format *format, const void *pixels, unsigned orientation,
+                        bool big) {
+    unsigned char little[26] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
+    unsigned char exif[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1";
+    const gf_file_options force = {.force = true};
+    gf_metadata metadata;
+
+    little[18] = (unsigned char)orientation;
+    exif[19] = (unsigned char)orientation;
+    if (!big)
+        memcpy(exif, little, sizeof exif);
+    gf_metadata_init(&metadata);
+    assert_int_equal(
+        gf_metadata_append(&metadata, "pHYs", false, "\0\0\0\2\0\0\0\3\0", 9, "x", NULL), GF_OK);
+    assert_int_equal(gf_metadata_append(&metadata, "eXIf", false, exif, sizeof exif, "x", NULL),
+                     GF_OK);
+    assert_int_equal(gf_metadata_append(&metadata, "tEXt", true, "a\0b", 3, "x", NULL), GF_OK);
+    assert_int_equal(
+        save_image(in_directory("t.png"), format, pixels, &metadata, &force, format->height, NULL),
+        GF_OK);
+    gf_metadata_clear(&metadata);
+}
+
+/* Sides of the upright image where row 0 and column 0 of the file are, as EXIF defines them. */
+static const struct {
+    char row, column;
+} sides[9] = {{0, 0},     {'t', 'l'}, {'t', 'r'}, {'b', 'r'}, {'b', 'l'},
+              {'l', 't'}, {'r', 't'}, {'r', 'b'}, {'l', 'b'}};
+
+/* Set a coordinate of the upright image: `at` of `size` from a side. */
+static void place(char side, uint64_t at, uint64_t size, uint64_t *x, uint64_t *y) {
+    const uint64_t value = side == 'l' || side == 't' ? at : size - 1 - at;
+
+    *(side == 'l' || side == 'r' ? x : y) = value;
+}
+
+static void turns_images(void **state) {
+    static const uint64_t sizes[][2] = {{1, 1}, {5, 3}, {1, 9}, {200, 130}, {64, 129}};
+    uint32_t seed = 3;
+
+    (void)state;
+    for (unsigned orientation = 1; orientation <= 8; orientation++)
+        for (unsigned k = 0; k < 8 * sizeof sizes / sizeof *sizes; k++) {
+            const gf_format format = {sizes[k / 8][0], sizes[k / 8][1], 1 + k % 4,
+                                      k % 8 < 4 ? GF_U8 : GF_U16};
+            const size_t row = gf_row_bytes(&format), pixel = row / format.width;
+            const gf_limits limits = {.autorotate = true, .threads = 1 + k % 2 * 3};
+            unsigned char *pixels = random_pixels(&format, k), *got;
+            gf_source *source;
+            gf_metadata metadata;
+            save_turned(&format, pixels, orientation, k % 3 == 0);
+            assert_int_equal(gf_source_open(in_directory("t.png"), &limits, &source, NULL), GF_OK);
+            assert_int_equal(gf_metadata_orientation(&source->metadata), 1);
+            const gf_format turned = source->format;
+            assert_int_equal(turned.width, orientation < 5 ? format.width : format.height);
+            assert_int_equal(turned.height, orientation < 5 ? format.height : format.width);
+            const uint64_t strip = 1 + next_random(&seed) % turned.height;
+            assert_int_equal(load_source(source, strip, &got, &metadata, NULL), GF_OK);
+            for (uint64_t r = 0; r < format.height; r++)
+                for (uint64_t c = 0; c < format.width; c++) {
+                    uint64_t x = 0, y = 0;
+                    place(sides[orientation].row, r, format.height, &x, &y);
+                    place(sides[orientation].column, c, format.width, &x, &y);
+                    assert_memory_equal(got + (y * turned.width + x) * pixel,
+                                        pixels + r * row + c * pixel, pixel);
+                }
+            /* The metadata is complete, and that before the pixels is adapted. */
+            assert_int_equal(metadata.count, 3);
+            assert_true(metadata.chunks[2].late);
+            assert_int_equal(gf_metadata_find(&metadata, "pHYs")->data[3], orientation < 5 ? 2 : 3);
+            assert_int_equal(gf_metadata_find(&metadata, "pHYs")->data[7], orientation < 5 ? 3 : 2);
+            gf_metadata_clear(&metadata);
+            free(got);
+            free(pixels);
+        }
+}
+
+/* The image is turned first: the part is that of the upright image. */
+static void crops_turned_images(void **state) {
+    const gf_format format = {90, 70, 3, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 4);
+    uint32_t seed = 11;
+
+    (void)state;
+    for (unsigned orientation = 1; orientation <= 8; orientation++) {
+        gf_limits limits = {.autorotate = true, .threads = 1};
+        gf_format turned;
+        unsigned char *upright;
+        save_turned(&format, pixels, orientation, false);
+        assert_int_equal(
+            load_image(in_directory("t.png"), &limits, 70, &turned, &upright, NULL, NULL), GF_OK);
+        for (int round = 0; round < 8; round++)
+            assert_part(in_directory("t.png"), &limits, &turned, upright, &seed);
+        /* Limits of memory apply to the image, which is read with the first row. */
+        limits.max_memory = 90 * 70 * 3 - 1;
+        unsigned char *ignored;
+        gf_error error;
+        const gf_status status =
+            load_image(in_directory("t.png"), &limits, 70, &turned, &ignored, NULL, &error);
+        assert_int_equal(status, orientation < 3 ? GF_OK : GF_FAILED);
+        if (status)
+            assert_message(&error, "18900 bytes for an image to turn are over the limit of 18899");
+        free(ignored);
+        free(upright);
+    }
+    free(pixels);
+}
+
+/* Only an orientation that exists is set; others and damaged data stay as they are. */
+static void sets_orientations(void **state) {
+    static const unsigned char with[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6";
+    unsigned char exif[26];
+
+    (void)state;
+    for (size_t size = 0; size <= sizeof with; size++) {
+        unsigned char *part = malloc(size ? size : 1);
+        assert_non_null(part);
+        memcpy(part, with, size);
+        /* The entry ends 4 bytes before the end: the offset of the next directory follows. */
+        assert_int_equal(gf_exif_set_orientation(part, size, 1), size >= sizeof with - 4);
+        assert_int_equal(gf_exif_orientation(part, size), size >= sizeof with - 4 ? 1 : 0);
+        free(part);
+    }
+    memcpy(exif, with, sizeof exif);
+    exif[11] = 0x13; /* another tag */
+    assert_false(gf_exif_set_orientation(exif, sizeof exif, 1));
+    assert_int_equal(exif[19], 6);
+    memcpy(exif, with, sizeof exif);
+    assert_true(gf_exif_set_orientation(exif, sizeof exif, 0x102));
+    assert_int_equal(exif[18], 1);
+    assert_int_equal(exif[19], 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raises_every_integer),
@@ -484,6 +621,9 @@ int main(void) {
         cmocka_unit_test_setup(ignores_rows_below, empty_directory),
         cmocka_unit_test_setup(rejects_parts_outside, empty_directory),
         cmocka_unit_test(parses_parts),
+        cmocka_unit_test_setup(turns_images, empty_directory),
+        cmocka_unit_test_setup(crops_turned_images, empty_directory),
+        cmocka_unit_test(sets_orientations),
     };
 
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
