@@ -114,10 +114,7 @@ bool gf_png_strip_encode(gf_png_scratch *scratch, gf_png_strip *strip);
 
 /* ---- the sink -------------------------------------------------------------------------------- */
 
-/* Open a PNG sink for one SIMD level. The memory of the first thread is counted from 16 MiB on,
- * which only wide rows exceed; the call fails if the excess is over max_memory. The number of
- * threads, at most setup->threads, is limited so that this excess and the memory of the other
- * threads stay within half of max_memory. */
+/* Open a PNG sink for one SIMD level. */
 gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink **sink,
                                gf_error *error);
 
