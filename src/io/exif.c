@@ -1,4 +1,4 @@
-/* Reading of EXIF data, and its orientation. */
+/* Values of EXIF data. */
 #include "io/exif.h"
 
 #include <string.h>

@@ -278,6 +278,7 @@ static const struct item_kind {
     {GF_ITEM_RESOLUTION, GF_DROPPED_RESOLUTION, ANY_FORM, "resolution"},
     {GF_ITEM_COMMENT, GF_DROPPED_TEXT, GF_FORM_PNG | GF_FORM_JPEG, "comment"},
     {GF_ITEM_APP1, GF_DROPPED_OTHER, GF_FORM_JPEG, NULL},
+    {GF_ITEM_GEO, GF_DROPPED_OTHER, GF_FORM_TIFF, "GeoTIFF"},
     /* PNG chunks. Those that have no other form can only be stored in PNG. */
     {"iCCP", GF_DROPPED_ICC, ANY_FORM, NULL},
     {"eXIf", GF_DROPPED_EXIF, ANY_FORM, NULL},
@@ -292,7 +293,7 @@ static const struct item_kind {
     {"mDCV", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
     {"cLLI", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
 };
-enum { SHARED_ITEMS = 7 }; /* entries that are not PNG chunks */
+enum { SHARED_ITEMS = 8 }; /* entries that are not PNG chunks */
 
 static struct item_kind item_find(const gf_chunk *item) {
     for (size_t i = 0; i < sizeof item_kinds / sizeof *item_kinds; i++)

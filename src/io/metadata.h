@@ -20,6 +20,7 @@ typedef struct gf_chunk {
 #define GF_ITEM_8BIM "8BIM"       /* Photoshop image resources, which contain IPTC data */
 #define GF_ITEM_RESOLUTION "RES " /* a gf_resolution */
 #define GF_ITEM_COMMENT "TEXT"    /* comment of a JPEG, in an unspecified character set */
+#define GF_ITEM_GEO "GEO "        /* TIFF only: TIFF structure of GeoTIFF and GDAL tags */
 #define GF_ITEM_APP1 "APP1"       /* JPEG only: APP1 segment that extends the items above */
 
 /* Data of an image other than its pixels. */

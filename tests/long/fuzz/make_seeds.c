@@ -437,6 +437,30 @@ static void seed_pixels(void) {
     PUT("fuzz_stream", "\x0a\1\7\0\x20\0\x10\0bins=7 extract=2\0abcdefgh");
 }
 
+/* ---- EXIF data ------------------------------------------------------------------------------- */
+
+/* In either byte order, as in BigTIFF, and with all directories. */
+static void seed_exif(void) {
+    PUT("fuzz_exif",
+        "II*\0\x08\0\0\0\4\0"
+        "\x0f\1\2\0\3\0\0\0gf\0\0"
+        "\x12\1\3\0\1\0\0\0\6\0\0\0"
+        "\x69\x87\4\0\1\0\0\0\x3e\0\0\0"
+        "\x25\x88\4\0\1\0\0\0\x50\0\0\0\0\0\0\0"
+        "\2\0\0\x90\7\0\4\0\0\0"
+        "0232\x86\x92\7\0\x09\0\0\0\x08\0\0\0\0\0\0\0"
+        "\1\0\0\0\1\0\4\0\0\0\2\3\0\0\0\0\0\0");
+    PUT("fuzz_exif",
+        "MM\0*\0\0\0\x08\0\3"
+        "\1\x12\0\3\0\0\0\1\0\6\0\0"
+        "\1\x1a\0\5\0\0\0\1\0\0\0\4"
+        "\x87\xaf\0\3\0\0\0\4\0\0\0\4\0\0\0\0\x08");
+    PUT("fuzz_exif",
+        "II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+        "\x73\x87\7\0\x09\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"
+        "\x69\x87\x10\0\1\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10");
+}
+
 int main(int argc, char **argv) {
     if (argc != 2 || (mkdir(argv[1], 0777) != 0 && access(argv[1], W_OK) != 0)) {
         fprintf(stderr, "usage: make_seeds DIRECTORY\n");
@@ -454,6 +478,7 @@ int main(int argc, char **argv) {
     PUT("fuzz_list", "\0a.png\nb.png\n\n-\nc d.png");
     PUT("fuzz_list", "\1a.png\0b\nc.png\0-\0");
     seed_pixels();
+    seed_exif();
     printf("%d seeds in %s\n", count, root);
     return 0;
 }

@@ -1,0 +1,610 @@
+/* Reading and writing of TIFF directories. */
+#include "io/tiff_directory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "io/bytes.h"
+
+/* ---- tags and types -------------------------------------------------------------------------- */
+
+/* Sizes of directories in bytes. A type of structure has a count, entries, and the offset of the
+ * next directory. */
+typedef struct directory_form {
+    size_t count, entry, offset;
+    uint64_t entries_max; /* entries that are read; files with more are damaged */
+} directory_form;
+
+static const directory_form forms[2] = {{2, 12, 4, UINT16_MAX}, {8, 20, 8, UINT16_MAX}};
+
+/* Return the bytes of a value; 0 for an unknown type. *unit: bytes of the numbers it consists of.
+ */
+static size_t type_bytes(uint32_t type, size_t *unit) {
+    enum { ASCII = 2, DOUBLE = 12, IFD = 13, IFD8 = 18, UTF8 = 129 };
+    static const unsigned char sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
+    const size_t size = type < sizeof sizes ? sizes[type] : type == UTF8;
+    *unit = size == 8 && type <= 10 ? 4 : size;
+    return size;
+}
+
+/* Reverse the bytes of each number in a value. */
+static void value_swap(unsigned char *value, uint64_t size, size_t unit) {
+    for (unsigned char *v = value; unit > 1 && v < value + size; v += unit)
+        for (size_t i = 0; i < unit / 2; i++) {
+            const unsigned char other = v[unit - 1 - i];
+            v[unit - 1 - i] = v[i];
+            v[i] = other;
+        }
+}
+
+/* Return the group of a tag of the first directory; GF_TIFF_GROUPS for a tag that is not read. */
+static gf_tiff_group tag_group(uint32_t tag) {
+    static const struct {
+        uint32_t tag;
+        gf_tiff_group group;
+    } tags[] = {
+        {269, GF_TIFF_IMAGE}, /* DocumentName */
+        {270, GF_TIFF_IMAGE}, /* ImageDescription */
+        {271, GF_TIFF_IMAGE}, /* Make */
+        {272, GF_TIFF_IMAGE}, /* Model */
+        {GF_TAG_ORIENTATION, GF_TIFF_IMAGE},
+        {GF_TAG_X_RESOLUTION, GF_TIFF_RESOLUTION},
+        {GF_TAG_Y_RESOLUTION, GF_TIFF_RESOLUTION},
+        {285, GF_TIFF_IMAGE}, /* PageName */
+        {GF_TAG_RESOLUTION_UNIT, GF_TIFF_RESOLUTION},
+        {305, GF_TIFF_IMAGE}, /* Software */
+        {306, GF_TIFF_IMAGE}, /* DateTime */
+        {315, GF_TIFF_IMAGE}, /* Artist */
+        {316, GF_TIFF_IMAGE}, /* HostComputer */
+        {GF_TAG_XMP, GF_TIFF_OTHER},
+        {18246, GF_TIFF_IMAGE}, /* Rating */
+        {18249, GF_TIFF_IMAGE}, /* RatingPercent */
+        {33432, GF_TIFF_IMAGE}, /* Copyright */
+        {33550, GF_TIFF_GEO},   /* ModelPixelScale */
+        {GF_TAG_IPTC, GF_TIFF_OTHER},
+        {33922, GF_TIFF_GEO}, /* ModelTiepoint */
+        {34264, GF_TIFF_GEO}, /* ModelTransformation */
+        {GF_TAG_8BIM, GF_TIFF_OTHER},
+        {GF_TAG_ICC, GF_TIFF_OTHER},
+        {34735, GF_TIFF_GEO},   /* GeoKeyDirectory */
+        {34736, GF_TIFF_GEO},   /* GeoDoubleParams */
+        {34737, GF_TIFF_GEO},   /* GeoAsciiParams */
+        {40091, GF_TIFF_IMAGE}, /* XPTitle */
+        {40092, GF_TIFF_IMAGE}, /* XPComment */
+        {40093, GF_TIFF_IMAGE}, /* XPAuthor */
+        {40094, GF_TIFF_IMAGE}, /* XPKeywords */
+        {40095, GF_TIFF_IMAGE}, /* XPSubject */
+        {42112, GF_TIFF_GEO},   /* GDAL_METADATA */
+        {42113, GF_TIFF_GEO},   /* GDAL_NODATA */
+    };
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
+        if (tags[i].tag == tag)
+            return tags[i].group;
+    return GF_TIFF_GROUPS;
+}
+
+/* Directories in the order in which they are read and written, and the tag in the first directory,
+ * or in its parent, that has the offset of each. */
+enum { FIRST, EXIF, INTEROP, GPS, DIRECTORIES };
+
+static const struct {
+    unsigned parent;
+    uint32_t tag;
+    gf_tiff_group group;
+} directories[DIRECTORIES] = {
+    [EXIF] = {FIRST, GF_TAG_EXIF, GF_TIFF_EXIF},
+    [INTEROP] = {EXIF, GF_TAG_INTEROP, GF_TIFF_INTEROP},
+    [GPS] = {FIRST, GF_TAG_GPS, GF_TIFF_GPS},
+};
+
+/* Return the directory that an entry with this tag refers to; 0 for other entries. */
+static unsigned directory_target(unsigned parent, uint32_t tag) {
+    for (unsigned d = FIRST + 1; d < DIRECTORIES; d++)
+        if (directories[d].parent == parent && directories[d].tag == tag)
+            return d;
+    return 0;
+}
+
+static unsigned group_directory(gf_tiff_group group) {
+    return group < GF_TIFF_EXIF       ? FIRST
+           : group == GF_TIFF_EXIF    ? EXIF
+           : group == GF_TIFF_INTEROP ? INTEROP
+                                      : GPS;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+void gf_tiff_list_clear(gf_tiff_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        free(list->entries[i].value);
+    free(list->entries);
+    *list = (gf_tiff_list){0};
+}
+
+/* Append an entry whose value has `size` bytes, and set them to zero. */
+static gf_status list_extend(gf_tiff_list *list, const gf_tiff_entry *entry, uint64_t size,
+                             const char *name, gf_error *error) {
+    /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
+    if ((list->count & (list->count - 1)) == 0) {
+        const size_t capacity = list->count ? 2 * list->count : 1;
+        gf_tiff_entry *grown = realloc(list->entries, capacity * sizeof *grown);
+        if (!grown)
+            return gf_fail_memory(error, name, capacity * sizeof *grown, "metadata");
+        list->entries = grown;
+    }
+    unsigned char *value = calloc(1, size ? size : 1);
+    if (!value)
+        return gf_fail_memory(error, name, size, "metadata");
+    list->entries[list->count] = *entry;
+    list->entries[list->count++].value = value;
+    return GF_OK;
+}
+
+gf_status gf_tiff_list_add(gf_tiff_list *list, gf_tiff_group group, uint32_t tag, uint32_t type,
+                           uint64_t count, const void *value, const char *name, gf_error *error) {
+    const gf_tiff_entry entry = {.group = group, .tag = tag, .type = type, .count = count};
+    size_t unit;
+    const uint64_t size = count * type_bytes(type, &unit);
+    const gf_status status = list_extend(list, &entry, size, name, error);
+    if (!status && size)
+        memcpy(list->entries[list->count - 1].value, value, size);
+    return status;
+}
+
+static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].tag == tag && group_directory(list->entries[i].group) == FIRST)
+            return &list->entries[i];
+    return NULL;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+typedef struct directory_reader {
+    gf_exif_read_at *read;
+    void *context;
+    const char *name;
+    uint32_t groups; /* groups to read */
+    bool swap;       /* the byte order is not that of the machine */
+    bool big;        /* BigTIFF */
+    uint64_t max;    /* bytes of one value; 0: unlimited */
+    uint64_t left;   /* bytes of values that may still be read */
+    bool damaged;    /* reason for a failure */
+} directory_reader;
+
+static gf_status reader_fail(directory_reader *reader, gf_error *error) {
+    reader->damaged = true;
+    return gf_fail(error, GF_FAILED,
+                   "%s: the EXIF data is damaged; get an intact copy, or omit metadata with "
+                   "--strip",
+                   reader->name);
+}
+
+static gf_status reader_read(directory_reader *reader, void *data, uint64_t size, uint64_t offset,
+                             gf_error *error) {
+    return !size || !reader->read(reader->context, data, size, offset, NULL)
+               ? GF_OK
+               : reader_fail(reader, error);
+}
+
+/* Decode an unsigned number of the file. */
+static uint64_t reader_number(const directory_reader *reader, const unsigned char *from,
+                              size_t bytes) {
+    const bool little = reader->swap != gf_host_is_little();
+    uint64_t number = 0;
+    for (size_t i = 0; i < bytes; i++)
+        number = number << 8 | from[little ? bytes - 1 - i : i];
+    return number;
+}
+
+/* Read the header. Return the offset of the first directory in *first. */
+static gf_status reader_open(directory_reader *reader, uint64_t *first, gf_error *error) {
+    enum { CLASSIC = 42, BIG = 43, BYTES = 8 };
+    unsigned char head[BYTES];
+    const gf_status status = reader_read(reader, head, BYTES, 0, error);
+    if (status)
+        return status;
+    if ((head[0] != 'I' && head[0] != 'M') || head[1] != head[0])
+        return reader_fail(reader, error);
+    reader->swap = (head[0] == 'I') != gf_host_is_little();
+    reader->big = reader_number(reader, head + 2, 2) == BIG;
+    *first = reader_number(reader, head + 4, 4);
+    if (!reader->big)
+        return reader_number(reader, head + 2, 2) == CLASSIC ? GF_OK : reader_fail(reader, error);
+    const gf_status rest = reader_read(reader, head, BYTES, BYTES, error);
+    *first = rest ? 0 : reader_number(reader, head, BYTES);
+    return rest;
+}
+
+/* Read the value of an entry into the list. `at` is the entry. */
+static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_tiff_entry *entry,
+                            const unsigned char *at, gf_error *error) {
+    const directory_form *form = &forms[reader->big];
+    size_t unit;
+    const size_t bytes = type_bytes(entry->type, &unit);
+    const uint64_t size = entry->count * bytes;
+    const unsigned char *inlined = at + 4 + form->offset;
+    if (reader->max && (entry->count > reader->max / bytes || entry->count > reader->left / bytes))
+        return gf_fail(error, GF_FAILED,
+                       "%s: the metadata is larger than the limit: tag %" PRIu32 " has %" PRIu64
+                       " values of %zu bytes; raise the limit with --max-chunk",
+                       reader->name, entry->tag, entry->count, bytes);
+    if (entry->count > reader->left / bytes)
+        return reader_fail(reader, error);
+    reader->left -= size;
+    gf_status status = list_extend(list, entry, size, reader->name, error);
+    if (status)
+        return status;
+    /* Some writers give IPTC data, which consists of bytes, the type LONG. */
+    unsigned char *value = list->entries[list->count - 1].value;
+    if (size > form->offset)
+        status =
+            reader_read(reader, value, size, reader_number(reader, inlined, form->offset), error);
+    else
+        memcpy(value, inlined, size);
+    if (!status && reader->swap && entry->tag != GF_TAG_IPTC)
+        value_swap(value, size, unit);
+    return status;
+}
+
+/* Read one directory. Set offsets[d] for each directory d that it refers to. */
+static gf_status reader_read_directory(directory_reader *reader, unsigned directory,
+                                       uint64_t offsets[DIRECTORIES], gf_tiff_list *list,
+                                       gf_error *error) {
+    enum { IFD = 13, IFD8 = 18 };
+    const directory_form *form = &forms[reader->big];
+    unsigned char count_bytes[8] = {0};
+    gf_status status = reader_read(reader, count_bytes, form->count, offsets[directory], error);
+    const uint64_t count = reader_number(reader, count_bytes, form->count);
+    if (!status && count > form->entries_max)
+        status = reader_fail(reader, error);
+    unsigned char *entries = status ? NULL : malloc((size_t)count * form->entry + 1);
+    if (!status && !entries)
+        status = gf_fail_memory(error, reader->name, count * form->entry, "metadata");
+    if (!status)
+        status = reader_read(reader, entries, count * form->entry, offsets[directory] + form->count,
+                             error);
+    for (uint64_t i = 0; i < count && !status; i++) {
+        const unsigned char *at = entries + i * form->entry;
+        gf_tiff_entry entry = {.tag = (uint32_t)reader_number(reader, at, 2),
+                               .type = (uint32_t)reader_number(reader, at + 2, 2),
+                               .count = reader_number(reader, at + 4, form->offset)};
+        const unsigned target = directory_target(directory, entry.tag);
+        size_t unit;
+        entry.group = directory == FIRST ? tag_group(entry.tag) : directories[directory].group;
+        if (target) {
+            const bool wide = reader->big && (entry.type == GF_TIFF_LONG8 || entry.type == IFD8);
+            if (wide || entry.type == GF_TIFF_LONG || entry.type == IFD)
+                offsets[target] = reader_number(reader, at + 4 + form->offset, wide ? 8 : 4);
+        } else if (reader->groups >> entry.group & 1 && type_bytes(entry.type, &unit)) {
+            status = reader_add(reader, list, &entry, at, error);
+        }
+    }
+    free(entries);
+    return status;
+}
+
+/* Read the directory at this offset and those that it refers to. */
+static gf_status reader_read_all(directory_reader *reader, uint64_t first, gf_tiff_list *list,
+                                 gf_error *error) {
+    uint64_t offsets[DIRECTORIES] = {first};
+    gf_status status = GF_OK;
+    for (unsigned d = FIRST; d < DIRECTORIES && !status; d++)
+        if (offsets[d] && (d == FIRST || reader->groups >> directories[d].group & 1))
+            status = reader_read_directory(reader, d, offsets, list, error);
+    return status;
+}
+
+typedef struct memory_file {
+    const unsigned char *data;
+    size_t size;
+} memory_file;
+
+static gf_status memory_read_at(void *context, void *data, size_t size, uint64_t offset,
+                                gf_error *error) {
+    const memory_file *file = context;
+    if (offset > file->size || size > file->size - offset)
+        return gf_fail(error, GF_FAILED, "past the end");
+    memcpy(data, file->data + offset, size);
+    return GF_OK;
+}
+
+gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
+                            uint32_t groups, const char *name, gf_error *error) {
+    memory_file file = {exif, size};
+    /* Values do not overlap: together they are not larger than the data. */
+    directory_reader reader = {
+        .read = memory_read_at, .context = &file, .name = name, .groups = groups, .left = size};
+    uint64_t first = 0;
+    const gf_status status = reader_open(&reader, &first, error);
+    return status ? status : reader_read_all(&reader, first, list, error);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* An entry to write, in the order of the file. */
+typedef struct written_entry {
+    unsigned directory;
+    size_t index; /* position in the list */
+    gf_tiff_entry entry;
+} written_entry;
+
+static int written_compare(const void *left, const void *right) {
+    const written_entry *a = left, *b = right;
+    if (a->directory != b->directory)
+        return a->directory < b->directory ? -1 : 1;
+    if (a->entry.tag != b->entry.tag)
+        return a->entry.tag < b->entry.tag ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* Select and sort the entries, and those that refer to directories. offsets: their values. Return
+ * the number of entries. */
+static size_t written_select(const gf_tiff_list *list, uint32_t groups, uint64_t *offsets,
+                             written_entry *out) {
+    bool used[DIRECTORIES] = {true};
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const gf_tiff_entry *entry = &list->entries[i];
+        const unsigned directory = group_directory(entry->group);
+        if (!(groups >> entry->group & 1) || directory_target(directory, entry->tag))
+            continue;
+        used[directory] = true;
+        out[count++] = (written_entry){directory, i, *entry};
+    }
+    used[EXIF] |= used[INTEROP];
+    for (unsigned d = FIRST + 1; d < DIRECTORIES; d++)
+        if (used[d])
+            out[count++] = (written_entry){directories[d].parent,
+                                           list->count,
+                                           {.tag = directories[d].tag,
+                                            .type = GF_TIFF_LONG8,
+                                            .count = 1,
+                                            .value = (unsigned char *)&offsets[d]}};
+    qsort(out, count, sizeof *out, written_compare);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || out[i].directory != out[kept - 1].directory ||
+            out[i].entry.tag != out[kept - 1].entry.tag)
+            out[kept++] = out[i];
+    return kept;
+}
+
+/* Return the type that an entry has in the file. */
+static uint32_t written_type(const gf_tiff_entry *entry, bool big) {
+    return entry->type == GF_TIFF_LONG8 && !big ? GF_TIFF_LONG : entry->type;
+}
+
+static uint64_t written_bytes(const gf_tiff_entry *entry, bool big) {
+    size_t unit;
+    return entry->count * type_bytes(written_type(entry, big), &unit);
+}
+
+/* Store a little-endian number. */
+static void written_put(unsigned char *to, uint64_t number, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(number >> (8 * i));
+}
+
+static void written_put_value(unsigned char *to, const gf_tiff_entry *entry, bool big) {
+    size_t unit;
+    type_bytes(entry->type, &unit);
+    if (written_type(entry, big) == entry->type) {
+        memcpy(to, entry->value, written_bytes(entry, big));
+        if (!gf_host_is_little())
+            value_swap(to, written_bytes(entry, big), unit);
+        return;
+    }
+    for (uint64_t i = 0; i < entry->count; i++) {
+        uint64_t number;
+        memcpy(&number, entry->value + i * sizeof number, sizeof number);
+        written_put(to + i * 4, number, 4);
+    }
+}
+
+/* Values follow the directories at even offsets. */
+static uint64_t written_padded(uint64_t size) {
+    return size + (size & 1);
+}
+
+/* Set the offsets of the directories. Return the bytes of all directories and values. */
+static uint64_t written_place(const written_entry *entries, size_t count, uint64_t offset, bool big,
+                              uint64_t offsets[DIRECTORIES], uint64_t *values) {
+    const directory_form *form = &forms[big];
+    uint64_t at = offset;
+    size_t i = 0;
+    for (unsigned d = FIRST; d < DIRECTORIES; d++) {
+        const size_t before = i;
+        while (i < count && entries[i].directory == d)
+            i++;
+        offsets[d] = at;
+        if (d == FIRST || i > before)
+            at += form->count + (i - before) * form->entry + form->offset;
+    }
+    *values = at - offset;
+    for (i = 0; i < count; i++) {
+        const uint64_t size = written_bytes(&entries[i].entry, big);
+        at += size > form->offset ? written_padded(size) : 0;
+    }
+    return at - offset;
+}
+
+static void written_put_all(const written_entry *entries, size_t count, uint64_t offset, bool big,
+                            const uint64_t offsets[DIRECTORIES], uint64_t values,
+                            unsigned char *data) {
+    const directory_form *form = &forms[big];
+    size_t i = 0;
+    for (unsigned d = FIRST; d < DIRECTORIES; d++) {
+        unsigned char *head = data + (offsets[d] - offset), *at = head + form->count;
+        const size_t before = i;
+        for (; i < count && entries[i].directory == d; i++, at += form->entry) {
+            const gf_tiff_entry *entry = &entries[i].entry;
+            const uint64_t size = written_bytes(entry, big);
+            written_put(at, entry->tag, 2);
+            written_put(at + 2, written_type(entry, big), 2);
+            written_put(at + 4, entry->count, form->offset);
+            if (size <= form->offset) {
+                written_put_value(at + 4 + form->offset, entry, big);
+                continue;
+            }
+            written_put(at + 4 + form->offset, offset + values, form->offset);
+            written_put_value(data + values, entry, big);
+            values += written_padded(size);
+        }
+        if (d == FIRST || i > before)
+            written_put(head, i - before, form->count);
+    }
+}
+
+gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
+                             gf_tiff_bytes *bytes, const char *name, gf_error *error) {
+    const size_t max = list->count + DIRECTORIES;
+    uint64_t offsets[DIRECTORIES] = {0}, values = 0;
+    written_entry *entries = malloc(max * sizeof *entries);
+    *bytes = (gf_tiff_bytes){0};
+    if (!entries)
+        return gf_fail_memory(error, name, max * sizeof *entries, "metadata");
+    const size_t count = written_select(list, groups, offsets, entries);
+    bytes->size = written_place(entries, count, offset, big, offsets, &values);
+    bytes->data = calloc(1, bytes->size);
+    if (bytes->data)
+        written_put_all(entries, count, offset, big, offsets, values, bytes->data);
+    free(entries);
+    return bytes->data ? GF_OK : gf_fail_memory(error, name, bytes->size, "metadata");
+}
+
+/* ---- metadata of TIFF files ------------------------------------------------------------------ */
+
+/* Append an item that is a TIFF structure of the entries of some groups. */
+static gf_status metadata_add_list(gf_metadata *metadata, const char *item,
+                                   const gf_tiff_list *list, uint32_t groups, const char *name,
+                                   gf_error *error) {
+    static const unsigned char head[] = "II*\0\x08\0\0";
+    gf_tiff_bytes bytes;
+    gf_status status = gf_tiff_list_write(list, groups, sizeof head, false, &bytes, name, error);
+    unsigned char *joined = status ? NULL : malloc(sizeof head + bytes.size);
+    if (!status && !joined)
+        status = gf_fail_memory(error, name, sizeof head + bytes.size, "metadata");
+    if (!status) {
+        memcpy(joined, head, sizeof head);
+        memcpy(joined + sizeof head, bytes.data, bytes.size);
+        status = gf_metadata_append(metadata, item, false, joined, sizeof head + bytes.size, name,
+                                    error);
+    }
+    free(joined);
+    free(bytes.data);
+    return status;
+}
+
+/* Append IPTC data as a Photoshop resource, as JPEG files store it. */
+static gf_status metadata_add_iptc(gf_metadata *metadata, const unsigned char *iptc, size_t size,
+                                   const char *name, gf_error *error) {
+    static const unsigned char head[] = "8BIM\4\4\0"; /* resource 0x0404, without a name */
+    const size_t bytes = sizeof head + 4 + size + (size & 1);
+    unsigned char *resource = calloc(1, bytes);
+    if (!resource)
+        return gf_fail_memory(error, name, bytes, "metadata");
+    memcpy(resource, head, sizeof head);
+    gf_put_big32(resource + sizeof head, (uint32_t)size);
+    memcpy(resource + sizeof head + 4, iptc, size);
+    const gf_status status =
+        gf_metadata_append(metadata, GF_ITEM_8BIM, false, resource, bytes, name, error);
+    free(resource);
+    return status;
+}
+
+/* Return the number in an entry: the first value of type SHORT or LONG, or RATIONAL. 0: none. */
+static double entry_number(const gf_tiff_entry *entry) {
+    uint32_t pair[2];
+    uint16_t number;
+    if (!entry || !entry->count)
+        return 0;
+    if (entry->type == GF_TIFF_SHORT) {
+        memcpy(&number, entry->value, sizeof number);
+        return number;
+    }
+    if (entry->type != GF_TIFF_RATIONAL)
+        return 0;
+    memcpy(pair, entry->value, sizeof pair);
+    return pair[1] ? (double)pair[0] / pair[1] : 0;
+}
+
+static gf_status metadata_add_resolution(gf_metadata *metadata, const gf_tiff_list *list,
+                                         const char *name, gf_error *error) {
+    const double unit = entry_number(list_find(list, GF_TAG_RESOLUTION_UNIT));
+    const gf_resolution resolution = {
+        .x = entry_number(list_find(list, GF_TAG_X_RESOLUTION)),
+        .y = entry_number(list_find(list, GF_TAG_Y_RESOLUTION)),
+        .unit = unit == GF_PER_NONE ? GF_PER_NONE
+                : unit == GF_PER_CM ? GF_PER_CM
+                                    : GF_PER_INCH /* also without the tag */
+    };
+    return resolution.x > 0 && resolution.y > 0
+               ? gf_metadata_append(metadata, GF_ITEM_RESOLUTION, false, &resolution,
+                                    sizeof resolution, name, error)
+               : GF_OK;
+}
+
+/* Append the items that are values of tags. */
+static gf_status metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list,
+                                     const char *name, gf_error *error) {
+    static const struct {
+        uint32_t tag;
+        const char *item;
+    } items[] = {{GF_TAG_ICC, GF_ITEM_ICC}, {GF_TAG_XMP, GF_ITEM_XMP}, {GF_TAG_8BIM, GF_ITEM_8BIM}};
+    gf_status status = GF_OK;
+    size_t unit;
+    for (size_t i = 0; i < sizeof items / sizeof *items && !status; i++) {
+        const gf_tiff_entry *entry = list_find(list, items[i].tag);
+        if (entry && entry->count)
+            status = gf_metadata_append(metadata, items[i].item, false, entry->value,
+                                        entry->count * type_bytes(entry->type, &unit), name, error);
+    }
+    const gf_tiff_entry *iptc = list_find(list, GF_TAG_IPTC);
+    if (!status && iptc && iptc->count && !list_find(list, GF_TAG_8BIM))
+        status = metadata_add_iptc(metadata, iptc->value,
+                                   iptc->count * type_bytes(iptc->type, &unit), name, error);
+    return status;
+}
+
+static bool list_has(const gf_tiff_list *list, uint32_t groups) {
+    for (size_t i = 0; i < list->count; i++)
+        if (groups >> list->entries[i].group & 1)
+            return true;
+    return false;
+}
+
+gf_status gf_exif_read_tiff(gf_exif_read_at *read, void *context, uint64_t directory,
+                            gf_metadata *metadata, const gf_limits *limits, const char *name,
+                            gf_error *error) {
+    const uint32_t described =
+        1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS;
+    const uint32_t all = (1u << GF_TIFF_GROUPS) - 1;
+    directory_reader reader = {.read = read,
+                               .context = context,
+                               .name = name,
+                               .groups = all,
+                               .max = limits->max_chunk,
+                               .left = 2 * limits->max_chunk};
+    gf_tiff_list list = {0};
+    uint64_t first;
+    gf_status status = reader_open(&reader, &first, error);
+    if (!status)
+        status = reader_read_all(&reader, directory, &list, error);
+    if (status && reader.damaged) {
+        memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
+        status = GF_OK;
+    } else if (!status) {
+        status = metadata_add_values(metadata, &list, name, error);
+        if (!status)
+            status = metadata_add_resolution(metadata, &list, name, error);
+        if (!status && list_has(&list, described))
+            status = metadata_add_list(metadata, GF_ITEM_EXIF, &list,
+                                       described | 1 << GF_TIFF_RESOLUTION, name, error);
+        if (!status && list_has(&list, 1 << GF_TIFF_GEO))
+            status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, name, error);
+    }
+    gf_tiff_list_clear(&list);
+    return status;
+}

@@ -1,0 +1,107 @@
+/* Directories of TIFF structures: of TIFF files, and of EXIF data in other files. They are read
+ * into lists of entries, and written from them. Any bytes are accepted as input. */
+#ifndef GF_TIFF_DIRECTORY_H
+#define GF_TIFF_DIRECTORY_H
+
+#include "io/io.h"
+
+/* Groups of entries. The first three are stored in the first directory, which describes the image.
+ */
+typedef enum gf_tiff_group {
+    GF_TIFF_IMAGE,      /* descriptive tags and the orientation */
+    GF_TIFF_RESOLUTION, /* XResolution, YResolution, ResolutionUnit */
+    GF_TIFF_GEO,        /* GeoTIFF and GDAL tags */
+    GF_TIFF_OTHER,      /* tags that describe the pixels, or that have an item of metadata */
+    GF_TIFF_EXIF,       /* EXIF directory: camera settings */
+    GF_TIFF_INTEROP,    /* interoperability directory, which belongs to the EXIF directory */
+    GF_TIFF_GPS,
+    GF_TIFF_GROUPS
+} gf_tiff_group;
+
+/* Types of values. */
+enum {
+    GF_TIFF_BYTE = 1,
+    GF_TIFF_SHORT = 3,
+    GF_TIFF_LONG = 4,
+    GF_TIFF_RATIONAL = 5, /* two of type LONG */
+    GF_TIFF_UNDEFINED = 7,
+    GF_TIFF_LONG8 = 16 /* BigTIFF; written as LONG to other structures */
+};
+
+/* Tags that sinks and sources use. */
+enum {
+    GF_TAG_WIDTH = 256,
+    GF_TAG_HEIGHT = 257,
+    GF_TAG_BITS = 258,
+    GF_TAG_COMPRESSION = 259,
+    GF_TAG_PHOTOMETRIC = 262,
+    GF_TAG_STRIP_OFFSETS = 273,
+    GF_TAG_ORIENTATION = 274,
+    GF_TAG_SAMPLES = 277,
+    GF_TAG_ROWS_PER_STRIP = 278,
+    GF_TAG_STRIP_BYTES = 279,
+    GF_TAG_X_RESOLUTION = 282,
+    GF_TAG_Y_RESOLUTION = 283,
+    GF_TAG_PLANAR = 284,
+    GF_TAG_RESOLUTION_UNIT = 296,
+    GF_TAG_PREDICTOR = 317,
+    GF_TAG_EXTRA_SAMPLES = 338,
+    GF_TAG_SAMPLE_FORMAT = 339,
+    GF_TAG_XMP = 700,
+    GF_TAG_IPTC = 33723,
+    GF_TAG_8BIM = 34377,
+    GF_TAG_EXIF = 34665,
+    GF_TAG_ICC = 34675,
+    GF_TAG_GPS = 34853,
+    GF_TAG_INTEROP = 40965
+};
+
+typedef struct gf_tiff_entry {
+    gf_tiff_group group;
+    uint32_t tag, type;
+    uint64_t count;       /* number of values of this type */
+    unsigned char *value; /* in native byte order */
+} gf_tiff_entry;
+
+/* A list of entries, zeroed at first. */
+typedef struct gf_tiff_list {
+    gf_tiff_entry *entries;
+    size_t count;
+} gf_tiff_list;
+
+void gf_tiff_list_clear(gf_tiff_list *list);
+/* Append a copy of `count` values in native byte order. name: for messages, in all functions. */
+gf_status gf_tiff_list_add(gf_tiff_list *list, gf_tiff_group group, uint32_t tag, uint32_t type,
+                           uint64_t count, const void *value, const char *name, gf_error *error);
+/* Append the entries of some groups (bits 1 << gf_tiff_group, not GF_TIFF_OTHER) of EXIF data: a
+ * TIFF structure in memory. Return GF_FAILED if it is damaged. */
+gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
+                            uint32_t groups, const char *name, gf_error *error);
+
+/* Directories to write at an offset of a file, and the values that they refer to. */
+typedef struct gf_tiff_bytes {
+    unsigned char *data; /* the first directory is first; the caller frees it */
+    uint64_t size;
+} gf_tiff_bytes;
+
+/* Write the entries of some groups as directories of a little-endian file, sorted by tag; the first
+ * one of equal tags is written. offset: position in the file, even. big: as in BigTIFF. */
+gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
+                             gf_tiff_bytes *bytes, const char *name, gf_error *error);
+
+/* ---- TIFF files ------------------------------------------------------------------------------ */
+
+/* Read `size` bytes at an offset of a file. Fail past its end. */
+typedef gf_status gf_exif_read_at(void *context, void *data, size_t size, uint64_t offset,
+                                  gf_error *error);
+
+/* Append the metadata of one image of a TIFF file: ICC profile, XMP packet, Photoshop resources
+ * (IPTC data becomes one), resolution, GeoTIFF tags, and EXIF data made of the descriptive tags,
+ * the resolution, and the EXIF and GPS directories. directory: offset of the directory of the
+ * image. If it is damaged, metadata->damaged is set. Return GF_FAILED if memory or a limit is
+ * exceeded. */
+gf_status gf_exif_read_tiff(gf_exif_read_at *read, void *context, uint64_t directory,
+                            gf_metadata *metadata, const gf_limits *limits, const char *name,
+                            gf_error *error);
+
+#endif
