@@ -185,7 +185,8 @@ class Writer:
             signature.append("%s: Optional[Path] = None" % p.keyword if path else
                              "%s: %s = %s" % (p.keyword, self.hint(p), self.default(p)))
         signature += ['backend: Backend = "auto"', "force: bool = False"]
-        signature += ["compression: Optional[str] = None"] if self.makes else []
+        signature += ["compression: Optional[str] = None",
+                      "tiff_compression: Optional[str] = None"] if self.makes else []
         returns = "Report" if self.makes else self.result
         lines = ["\n\ndef %s_file(" % name] + ["    %s," % word for word in signature]
         lines += [") -> %s:" % returns]
@@ -196,8 +197,10 @@ class Writer:
         documented += [(p.keyword, self.about(p)) for p in params]
         documented += [("backend", BACKEND.split(". ")[0] % ", ".join(
             c.texts(c.lib.gf_backend_names()))), ("force", "replace existing outputs")]
-        documented += [("compression", "effort for PNG, as for --compression of the program")
-                       ] if self.makes else []
+        documented += [
+            ("compression", "effort for PNG, as for --compression of the program"),
+            ("tiff_compression", "compression of TIFF, as for --tiff-compression of the program"),
+        ] if self.makes else []
         lines += [wrap("%s: %s." % pair, " " * 8, "    ") for pair in documented]
         samples = any(p.type == c.SAMPLES for p in params)
         lines += ["", "    Returns:", "        a %s%s." % (
@@ -214,7 +217,7 @@ class Writer:
         lines += ["    }"] if params else []
         call = "run_file(_%s, (%s), %s, values, backend, force%s)" % (
             name.upper(), ", ".join(paths + [""]).rstrip(" "), "out_path" if self.makes else "None",
-            ", compression" if self.makes else "")
+            ", compression,\n%stiff_compression" % (" " * 8) if self.makes else "")
         lines += ["    made: %s = %s" % (returns, call), "    return made\n"]
         return "\n".join(lines)
 

@@ -474,9 +474,10 @@ typedef struct gf_file_options {
      * it is written. f32 images are linear already, and stay so. GF_FAILED if the metadata says
      * that the image is not sRGB. GF_USAGE for a filter that measures. */
     bool linear;
-    const char *compression; /* PNG compression: one of gf_compressions(); NULL: the first */
-    uint32_t quality;        /* JPEG quality, 1 to 100; 0: GF_DEFAULT_QUALITY */
-    uint64_t max_pixels;     /* maximum pixels per image; 0: GF_DEFAULT_MAX_PIXELS */
+    const char *compression;      /* PNG compression: one of gf_compressions(); NULL: the first */
+    const char *tiff_compression; /* one of gf_tiff_compressions(); NULL: the first */
+    uint32_t quality;             /* JPEG quality, 1 to 100; 0: GF_DEFAULT_QUALITY */
+    uint64_t max_pixels;          /* maximum pixels per image; 0: GF_DEFAULT_MAX_PIXELS */
     /* Maximum bytes for each file whose format must be held in memory as a whole, in addition to
      * the engine's memory; 0: GF_DEFAULT_MAX_MEMORY. */
     uint64_t max_memory;
@@ -504,6 +505,8 @@ typedef struct gf_file_options {
 
 /* Return NULL-terminated names for gf_file_options.compression, the default first. */
 GF_API const char *const *gf_compressions(void);
+/* Return NULL-terminated names for gf_file_options.tiff_compression, the default first. */
+GF_API const char *const *gf_tiff_compressions(void);
 /* Return NULL-terminated names for gf_file_options.format. */
 GF_API const char *const *gf_output_formats(void);
 

@@ -28,8 +28,10 @@ define TEST_RULE
 $(BUILD)/tests/$(notdir $(1)): $(OBJ)/$(1).o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(CC) $$(SAN_FLAGS) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LIBS) $$(CUDA_LIBS)
+	$$(Q)$$(CC) $$(SAN_FLAGS) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(TEST_LIBS) $$(LIBS) $$(CUDA_LIBS)
 endef
+# The library loads libtiff at run time; these tests call it directly.
+$(BUILD)/tests/test_tiff%: TEST_LIBS := -ltiff
 $(foreach test,$(TEST_C:.c=),$(eval $(call TEST_RULE,$(test))))
 
 # Harnesses call functions of the program, too.

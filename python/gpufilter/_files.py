@@ -21,9 +21,12 @@ from ._run import Settings, Spec, encode_backend, engine_of, rows_of, text_of
 Path = Union[str, "os.PathLike[str]"]
 
 
-def file_options(force: bool, compression: Optional[str]) -> c.gf_file_options:
+def file_options(force: bool, compression: Optional[str],
+                 tiff_compression: Optional[str]) -> c.gf_file_options:
     effort = None if compression is None else text_of("compression", compression).encode()
-    return c.gf_file_options(force=force, compression=effort)
+    codec = (None if tiff_compression is None else
+             text_of("tiff_compression", tiff_compression).encode())
+    return c.gf_file_options(force=force, compression=effort, tiff_compression=codec)
 
 
 def read(path: Path) -> npt.NDArray[Any]:
@@ -47,12 +50,13 @@ def read(path: Path) -> npt.NDArray[Any]:
 
 
 def write(path: Path, image: npt.NDArray[Any], *, force: bool = False,
-          compression: Optional[str] = None) -> None:
+          compression: Optional[str] = None, tiff_compression: Optional[str] = None) -> None:
     """Write an image of shape (H, W) or (H, W, C) and dtype uint8, uint16 or float32 to a file.
 
     The extension of the path selects the format. force: replace an existing file.
-    compression: effort for PNG, as for --compression of the program. Raises UsageError for an
-    unknown format, and Error if the file exists or cannot be written.
+    compression: effort for PNG, and tiff_compression: compression of TIFF, as for --compression
+    and --tiff-compression of the program. Raises UsageError for an unknown format, and Error if
+    the file exists or cannot be written.
     """
     if kind_of("image", image) is not NUMPY:
         raise UsageError("image: expected a NumPy array, got %s" % type(image).__name__)
@@ -64,18 +68,19 @@ def write(path: Path, image: npt.NDArray[Any], *, force: bool = False,
         rows = rows_of("image", NUMPY.layout(image))
     pixels = c.gf_pixels(image.ctypes.data, rows.stride)
     check(lib.gf_save_file, bytes_of("path", path), byref(rows.format), byref(pixels),
-          byref(file_options(force, compression)))
+          byref(file_options(force, compression, tiff_compression)))
 
 
 def run_file(spec: Spec, paths: Tuple[Path, ...], out: Optional[Path], values: Dict[str, Any],
-             backend: str, force: bool, compression: Optional[str] = None) -> Any:
+             backend: str, force: bool, compression: Optional[str] = None,
+             tiff_compression: Optional[str] = None) -> Any:
     """Run a filter on files; the common part of all functions of filters. Return its result."""
     settings = Settings(spec.filter, values, files=True)
     names = (c_char_p * len(paths))(*[bytes_of("path", path) for path in paths])
     handle, report = c_void_p(), c.gf_report()
     check(lib.gf_run_file, engine_of(backend).handle, spec.filter.handle, settings.handle, names,
-          None if out is None else bytes_of("out", out), byref(file_options(force, compression)),
-          byref(handle), byref(report))
+          None if out is None else bytes_of("out", out),
+          byref(file_options(force, compression, tiff_compression)), byref(handle), byref(report))
     return _outcome_of(spec.filter.name, handle.value, report)
 
 
@@ -156,7 +161,8 @@ def _bar(total: int) -> Any:
 
 def batch(paths: Iterable[Path], out_dir: Optional[Path] = None, filter: str = "smooth", *,
           progress: bool = False, force: bool = False, backend: str = "auto",
-          compression: Optional[str] = None, **settings: Any) -> List[Outcome]:
+          compression: Optional[str] = None, tiff_compression: Optional[str] = None,
+          **settings: Any) -> List[Outcome]:
     """Run a filter with one input on many files, in parallel.
 
     Args:
@@ -168,6 +174,7 @@ def batch(paths: Iterable[Path], out_dir: Optional[Path] = None, filter: str = "
         force: replace existing outputs.
         backend: "auto", "golden", "cpu" or "cuda".
         compression: effort for PNG, as for --compression of the program.
+        tiff_compression: compression of TIFF, as for --tiff-compression of the program.
         settings: keywords of the filter, except those that draw an image.
 
     Returns one Outcome per file, in the order of paths. A failed file does not stop the others.
@@ -205,7 +212,8 @@ def batch(paths: Iterable[Path], out_dir: Optional[Path] = None, filter: str = "
     collector = _Collector(found.name, items, bar)
     callback = c.DONE(collector.done)
     engine = c.gf_engine_options(backend=encode_backend(backend))
-    options = c.gf_batch_options(engine, file_options(force, compression), done=callback)
+    options = c.gf_batch_options(engine, file_options(force, compression, tiff_compression),
+                                 done=callback)
     failures: List[Error] = []
 
     def work() -> None:

@@ -54,6 +54,13 @@ def test_write_options(image, tmp_path):
         gpufilter.write(tmp_path / "x.unknown", image)
     with pytest.raises(gpufilter.UsageError):
         gpufilter.write(tmp_path / "x.png", image, compression="none at all")
+    sizes = []
+    for codec in ("none", "lzw", "deflate", None):
+        gpufilter.write(tmp_path / "x.tif", image, force=True, tiff_compression=codec)
+        sizes.append((tmp_path / "x.tif").stat().st_size)
+    assert len(set(sizes[:3])) == 3 and sizes[2] == sizes[3]  # deflate is the default
+    with pytest.raises(gpufilter.UsageError):
+        gpufilter.write(tmp_path / "x.tif", image, force=True, tiff_compression="small")
 
 
 def test_file_functions(samples, tmp_path):

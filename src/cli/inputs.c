@@ -23,6 +23,8 @@ const gf_help_format gf_help_formats[] = {
     {"NPY", "npy", true, true,
      "NumPy arrays of u8, u16 or f32, height x width, or height x width x channels with 1 to 4 channels."},
     {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; baseline and progressive; lossy."},
+    {"TIFF", "tif tiff", false, true,
+     "Grey or RGB with or without alpha, 8 or 16 bits or binary32; BigTIFF above 4 GiB."},
     {"BMP", "bmp", true, true, "8 bits."},
     {"TGA", "tga", true, true, "8 bits; recognised by its extension, because it has no signature."},
     {"PSD", "psd", true, false, "RGB; the merged image of all layers."},

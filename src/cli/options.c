@@ -66,6 +66,8 @@ static const struct gf_common {
            NULL),
     INT(IMAGE, files.quality, "quality", 'Q', "N", "JPEG quality; chroma is not subsampled", "95",
         1, 100),
+    CHOICE(IMAGE, files.tiff_compression, "tiff-compression", 0, "NAME",
+           "compression of TIFF outputs", "deflate", NULL),
     FLAG(IMAGE, files.strip, "strip", 0, "omit the metadata of the input from the output"),
     CHOICE(IMAGE, depth, "depth", 0, "DEPTH",
            "sample type of the output: bits of integers, or f32; a larger type than that of the "
@@ -199,6 +201,8 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
             param->choices = gf_output_formats();
         else if (strcmp(param->name, "compression") == 0)
             param->choices = gf_compressions();
+        else if (strcmp(param->name, "tiff-compression") == 0)
+            param->choices = gf_tiff_compressions();
     }
     return count;
 }

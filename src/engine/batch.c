@@ -133,7 +133,7 @@ static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_sou
     gf_codec_costs codec = {0};
     if (out) {
         const char *format = options->format ? options->format : gf_path_extension(out);
-        (void)gf_format_costs(format, options->compression, batch->threads_per_file, &codec);
+        (void)gf_format_costs(format, options, batch->threads_per_file, &codec);
     }
     codec.decode = source->cost;
     codec.decode_threads = source->threads;

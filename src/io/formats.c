@@ -14,6 +14,7 @@
 #include "io/convert.h"
 #include "io/output.h"
 #include "io/png.h"
+#include "io/tiff.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
@@ -137,23 +138,27 @@ static const struct sink_kind {
     {"ppm", "PPM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, RGB, "write .png or .pam", 0},
     {"pnm", "PNM", GF_SINK_PNM, gf_plain_sink_open, INTEGERS, GREY | RGB, "write .png or .pam", 0},
     {"pam", "PAM", GF_SINK_PAM, gf_plain_sink_open, INTEGERS, ANY_CHANNELS, NULL, 0},
-    {"pfm", "PFM", GF_SINK_PFM, gf_plain_sink_open, 1 << GF_F32, GREY | RGB, "write .npy", 0},
+    {"pfm", "PFM", GF_SINK_PFM, gf_plain_sink_open, 1 << GF_F32, GREY | RGB, "write .tif", 0},
     {"jpg", "JPEG", GF_SINK_JPEG, gf_jpeg_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
      65500},
     {"jpeg", "JPEG", GF_SINK_JPEG, gf_jpeg_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
      65500},
+    {"tif", "TIFF", GF_SINK_TIFF, gf_tiff_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL,
+     UINT32_MAX},
+    {"tiff", "TIFF", GF_SINK_TIFF, gf_tiff_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL,
+     UINT32_MAX},
     {"bmp", "BMP", GF_SINK_BMP, gf_stb_sink_open, 1 << GF_U8, GREY | RGB | RGBA,
      "write .png, .pam or .tga", INT32_MAX},
     {"tga", "TGA", GF_SINK_TGA, gf_stb_sink_open, 1 << GF_U8, ANY_CHANNELS, NULL, 65535},
-    {"hdr", "HDR", GF_SINK_HDR, gf_stb_sink_open, 1 << GF_F32, GREY | RGB, "write .npy",
+    {"hdr", "HDR", GF_SINK_HDR, gf_stb_sink_open, 1 << GF_F32, GREY | RGB, "write .tif",
      INT32_MAX / 16},
     {"npy", "NPY", GF_SINK_NPY, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL, 0},
     {"raw", "raw", GF_SINK_RAW, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL, 0},
 };
 
 const char *const *gf_output_formats(void) {
-    static const char *const names[] = {"png",  "pgm", "ppm", "pnm", "pam", "pfm", "jpg",
-                                        "jpeg", "bmp", "tga", "hdr", "npy", "raw", NULL};
+    static const char *const names[] = {"png", "pgm",  "ppm", "pnm", "pam", "pfm", "jpg", "jpeg",
+                                        "tif", "tiff", "bmp", "tga", "hdr", "npy", "raw", NULL};
     _Static_assert(sizeof names / sizeof *names == sizeof sink_kinds / sizeof *sink_kinds + 1,
                    "one name per format");
     return names;
@@ -169,10 +174,9 @@ static const struct sink_kind *sink_find_kind(const char *text) {
 /* Return the name of a known but unsupported output format; NULL for an unknown extension. */
 static const char *sink_unsupported(const char *extension) {
     static const char *const known[][2] = {
-        {"tif", "TIFF"},      {"tiff", "TIFF"},   {"gif", "GIF"},   {"psd", "PSD"},
-        {"webp", "WebP"},     {"avif", "AVIF"},   {"heic", "HEIC"}, {"jxl", "JPEG XL"},
-        {"jp2", "JPEG 2000"}, {"exr", "OpenEXR"}, {"pbm", "PBM"},   {"svg", "SVG"},
-        {"pdf", "PDF"},
+        {"gif", "GIF"},   {"psd", "PSD"},     {"webp", "WebP"},     {"avif", "AVIF"},
+        {"heic", "HEIC"}, {"jxl", "JPEG XL"}, {"jp2", "JPEG 2000"}, {"exr", "OpenEXR"},
+        {"pbm", "PBM"},   {"svg", "SVG"},     {"pdf", "PDF"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcasecmp(extension, known[i][0]) == 0)
@@ -187,7 +191,7 @@ static gf_status sink_choose_kind(const char *path, const char *format,
         if (!*kind)
             return gf_fail(error, GF_USAGE,
                            "--format: cannot write '%s'; use png, pgm, ppm, pnm, pam, pfm, jpg, "
-                           "jpeg, bmp, tga, hdr, npy or raw",
+                           "jpeg, tif, tiff, bmp, tga, hdr, npy or raw",
                            format);
         return GF_OK;
     }
@@ -218,14 +222,14 @@ static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, 
                                 gf_error *error) {
     if (kind->types == INTEGERS)
         return gf_fail(error, GF_FAILED,
-                       "%s: %s does not support f32 samples; write .pfm, .npy, or give --depth 16",
-                       name, kind->label);
+                       "%s: %s does not support f32 samples; write .tif or give --depth 16", name,
+                       kind->label);
     const bool only_f32 = kind->types == 1 << GF_F32;
     return gf_fail(error, GF_FAILED,
                    "%s: %s supports only %s samples, and this image is %s; write %s or give "
                    "--depth %s",
                    name, kind->label, only_f32 ? "f32" : "u8", gf_type_name(type),
-                   type == GF_F32 ? ".pfm, .npy," : ".png", only_f32 ? "f32" : "8");
+                   type == GF_F32 ? ".tif" : ".png", only_f32 ? "f32" : "8");
 }
 
 static gf_status sink_fail_channels(const struct sink_kind *kind, const char *name,
@@ -323,6 +327,7 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .metadata = metadata ? metadata : &none,
         .compression = options->compression,
         .quality = options->quality ? options->quality : GF_DEFAULT_QUALITY,
+        .tiff_compression = options->tiff_compression,
         .max_memory = limits.max_memory,
         .threads = limits.threads,
         .first = part ? part->first : 0,
@@ -346,7 +351,7 @@ gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_fo
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-bool gf_format_costs(const char *format, const char *compression, uint32_t threads,
+bool gf_format_costs(const char *format, const gf_file_options *options, uint32_t threads,
                      gf_codec_costs *costs) {
     const struct sink_kind *kind = sink_find_kind(format);
     if (!kind)
@@ -357,8 +362,12 @@ bool gf_format_costs(const char *format, const char *compression, uint32_t threa
         costs->decode_threads =
             threads < GF_PLAIN_DECODE_THREADS ? threads : GF_PLAIN_DECODE_THREADS;
     } else if (kind->open == gf_png_sink_open) {
-        *costs =
-            (gf_codec_costs){GF_PNG_DECODE_COST, gf_png_encode_cost(compression), threads, threads};
+        *costs = (gf_codec_costs){GF_PNG_DECODE_COST, gf_png_encode_cost(options->compression),
+                                  threads, threads};
+    } else if (kind->kind == GF_SINK_TIFF) {
+        /* Most TIFF files contain streams of the codec of PNG. */
+        *costs = (gf_codec_costs){GF_PNG_DECODE_COST,
+                                  gf_tiff_encode_cost(options->tiff_compression), threads, threads};
     } else if (kind->open == gf_jpeg_sink_open) {
         *costs = (gf_codec_costs){GF_JPEG_DECODE_COST, GF_JPEG_ENCODE_COST, 1, 1};
     } else {

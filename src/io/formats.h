@@ -25,6 +25,7 @@ typedef enum gf_sink_kind {
     GF_SINK_PFM,
     GF_SINK_NPY,
     GF_SINK_RAW,
+    GF_SINK_TIFF,
     GF_SINK_JPEG,
     GF_SINK_BMP,
     GF_SINK_TGA,
@@ -35,9 +36,9 @@ typedef struct gf_sink_setup {
     gf_sink_kind kind;
     gf_output *output;
     const gf_format *format;
-    const gf_metadata *metadata; /* never NULL */
-    const char *compression;     /* as in gf_file_options */
-    uint32_t quality;            /* of JPEG: 1 to 100 */
+    const gf_metadata *metadata;                /* never NULL */
+    const char *compression, *tiff_compression; /* as in gf_file_options */
+    uint32_t quality;                           /* of JPEG: 1 to 100 */
     uint64_t max_memory;
     uint32_t threads; /* maximum number of encoding threads; at least 1 */
     uint64_t first;   /* first row that this process writes */
@@ -51,6 +52,7 @@ typedef gf_status gf_open_sink(const gf_sink_setup *setup, gf_sink **sink, gf_er
 gf_open_sink gf_png_sink_open;
 gf_open_sink gf_plain_sink_open; /* PGM, PPM, PAM, PFM, NPY, raw */
 gf_open_sink gf_jpeg_sink_open;
+gf_open_sink gf_tiff_sink_open;
 gf_open_sink gf_stb_sink_open; /* BMP, TGA, HDR */
 
 /* ---- PNG files in memory --------------------------------------------------------------------- */
@@ -108,6 +110,10 @@ uint64_t gf_png_left(void);
 #define GF_JPEG_DECODE_COST 1.2
 #define GF_JPEG_ENCODE_COST 2.0
 #define GF_STB_DECODE_COST 10.0 /* approximate */
+#define GF_TIFF_ENCODE_COST 2.0 /* Deflate */
+#define GF_TIFF_ENCODE_COST_LZW 10.0
+#define GF_TIFF_ENCODE_COST_ZSTD 7.0
+#define GF_STB_DECODE_COST 10.0 /* JPEG; approximate */
 #define GF_STB_ENCODE_COST 15.0
 #define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, NPY, raw: copy and byte swap, in either direction */
 

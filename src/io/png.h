@@ -41,22 +41,36 @@ gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* Prediction of samples. */
+typedef enum gf_predictor {
+    GF_PREDICT_PNG, /* each row starts with the type of its filter */
+    /* TIFF: strips are independent streams. */
+    GF_PREDICT_DIFFERENCE, /* difference from the sample of the same channel to the left */
+    GF_PREDICT_FLOAT       /* the same for each byte of f32 samples, which are grouped by weight:
+                              first the highest bytes of all samples of the row */
+} gf_predictor;
+
 /* Division of an image into strips. */
 typedef struct gf_png_strips {
     gf_png_effort effort;
     gf_isa isa;
-    size_t row_bytes;  /* bytes of samples per row */
-    size_t row_stride; /* from row to row in memory: a multiple of 64, with GF_PNG_PAD bytes before
-                          each row */
-    size_t bpp;        /* bytes per pixel */
-    uint64_t rows;     /* maximum rows per strip */
-    uint64_t context;  /* maximum rows above a strip that its matches may reference */
+    gf_predictor predictor;
+    size_t filtered_bytes; /* bytes per filtered row */
+    size_t row_bytes;      /* bytes of samples per row */
+    size_t row_stride;     /* from row to row in memory: a multiple of 64, with GF_PNG_PAD bytes
+                              before each row */
+    size_t bpp;            /* bytes per pixel */
+    size_t sample;         /* bytes per sample */
+    uint64_t rows;         /* maximum rows per strip */
+    uint64_t context;      /* maximum rows above a strip that its matches may reference */
 } gf_png_strips;
 
 enum { GF_PNG_PAD = 64 };
 
 void gf_png_strips_init(const gf_format *format, gf_png_effort effort, gf_isa isa,
                         gf_png_strips *strips);
+/* As gf_png_strips_init, for the strips of a TIFF. Their rows have samples in native order. */
+void gf_tiff_strips_init(const gf_format *format, gf_isa isa, gf_png_strips *strips);
 
 /* Filter types of rows: one type for all rows, or GF_PNG_ADAPTIVE: per row, the type with the
  * smallest sum of absolute residuals, as in libpng. */
@@ -108,7 +122,11 @@ size_t gf_png_scratch_bytes(const gf_png_strips *strips);
  * with context_rule, the rule of the previous strip. */
 void gf_png_strip_choose(gf_png_scratch *scratch, gf_png_rule context_rule, gf_png_strip *strip);
 
+/* Return the maximum number of bytes that gf_png_strip_encode writes. */
 size_t gf_png_strip_bound(const gf_png_strips *strips);
+/* Predict the rows of a strip of a TIFF. Return strip->filtered bytes, valid until the next call.
+ */
+unsigned char *gf_png_strip_predict(gf_png_scratch *scratch, gf_png_strip *strip);
 /* Encode a strip. Return false if zlib is out of memory. */
 bool gf_png_strip_encode(gf_png_scratch *scratch, gf_png_strip *strip);
 

@@ -98,6 +98,13 @@ typedef struct gf_png_simd {
     /* Count the samples of a row that have the maximum value of their type, alpha excluded: a
      * filter may have clipped them. Integer types, in either byte order. */
     uint64_t (*count_largest)(const gf_format *format, const void *row);
+    /* Write the differences of n samples of a TIFF row from those `channels` samples before, in
+     * little-endian order: of 16-bit samples in native order. */
+    void (*difference16)(unsigned char *dst, const unsigned char *src, size_t n, size_t channels);
+    /* The same for each byte of f32 samples: n differences of the highest bytes, then of the next
+     * ones. The first samples of a group follow the last ones of the previous group. */
+    void (*difference_float)(unsigned char *dst, const unsigned char *src, size_t n,
+                             size_t channels);
 } gf_png_simd;
 
 extern const gf_png_simd gf_png_simd_portable, gf_png_simd_avx2, gf_png_simd_avx512;

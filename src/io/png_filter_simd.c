@@ -125,6 +125,47 @@ static uint64_t count_largest(const gf_format *format, const void *row) {
                                  : count_largest16(row, samples, format->channels);
 }
 
+/* ---- predictors of TIFF ---------------------------------------------------------------------- */
+
+typedef uint16_t loose16 __attribute__((aligned(1), may_alias));
+typedef uint32_t loose32 __attribute__((aligned(1), may_alias));
+
+static void difference16(unsigned char *restrict dst, const unsigned char *src, size_t n,
+                         size_t channels) {
+    const loose16 *in = (const loose16 *)src;
+    for (size_t i = 0; i < n && i < channels; i++)
+        gf_put_little16(dst + 2 * i, in[i]);
+    if (!gf_host_is_little()) {
+        for (size_t i = channels; i < n; i++)
+            gf_put_little16(dst + 2 * i, (uint32_t)in[i] - in[i - channels]);
+        return;
+    }
+    loose16 *out = (loose16 *)dst;
+    for (size_t i = channels; i < n; i++)
+        out[i] = (uint16_t)(in[i] - in[i - channels]);
+}
+
+/* Write the differences of byte `shift` / 8 of the samples. */
+static inline void difference_byte(unsigned char *restrict dst, const loose32 *in,
+                                   const loose32 *left, size_t n, unsigned shift) {
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (unsigned char)((in[i] >> shift) - (left[i] >> shift));
+}
+
+static void difference_float(unsigned char *restrict dst, const unsigned char *src, size_t n,
+                             size_t channels) {
+    const loose32 *in = (const loose32 *)src;
+    enum { BYTES = 4 };
+    for (size_t group = 0; group < BYTES; group++, dst += n) {
+        const unsigned shift = 8 * (unsigned)(BYTES - 1 - group);
+        for (size_t i = 0; i < channels; i++) {
+            const uint32_t before = group ? in[n - channels + i] >> (shift + 8) : 0;
+            dst[i] = (unsigned char)((in[i] >> shift) - before);
+        }
+        difference_byte(dst + channels, in + channels, in, n - channels, shift);
+    }
+}
+
 /* ---- unfiltering ----------------------------------------------------------------------------- */
 
 static inline void unfilter_up(unsigned char *restrict out, const unsigned char *restrict in,
@@ -530,5 +571,6 @@ static void unfilter_rows(unsigned char *out, size_t out_stride, const unsigned 
     }
 }
 
-const gf_png_simd GF_SIMD_NAME(gf_png_simd) = {filter_row,       unfilter_row, unfilter_rows,
-                                               filter_magnitude, copy_big16,   count_largest};
+const gf_png_simd GF_SIMD_NAME(gf_png_simd) = {filter_row,       unfilter_row,    unfilter_rows,
+                                               filter_magnitude, copy_big16,      count_largest,
+                                               difference16,     difference_float};

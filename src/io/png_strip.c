@@ -1,4 +1,5 @@
-/* Encoding of one strip of a PNG: statistics, choice of filters, filtering, and compression. */
+/* Encoding of one strip of a PNG or TIFF: statistics, choice of filters, filtering, and
+ * compression. */
 #define ZLIB_CONST /* const next_in */
 
 #include "io/png.h"
@@ -13,25 +14,38 @@
  * better and take longer. */
 enum { MAX_STRIP_BYTES = 1 << 21, PARTS = 8 };
 
+static void strips_init(const gf_format *format, size_t filtered, uint64_t rows, gf_isa isa,
+                        gf_png_strips *strips) {
+    const size_t row = gf_row_bytes(format);
+    *strips = (gf_png_strips){.isa = isa,
+                              .filtered_bytes = filtered,
+                              .row_bytes = row,
+                              .row_stride = (row + 2 * (size_t)GF_PNG_PAD - 1) & ~(size_t)63,
+                              .bpp = format->channels * gf_type_bytes(format->type),
+                              .sample = gf_type_bytes(format->type),
+                              .rows = rows ? rows : 1};
+    if (strips->rows > format->height)
+        strips->rows = format->height;
+}
+
 void gf_png_strips_init(const gf_format *format, gf_png_effort effort, gf_isa isa,
                         gf_png_strips *strips) {
-    const size_t row = gf_row_bytes(format), filtered = row + 1;
+    const size_t filtered = gf_row_bytes(format) + 1;
     uint64_t bytes = GF_PNG_STRIP_BYTES;
     if (gf_png_tries_zlib(effort))
         while (bytes < MAX_STRIP_BYTES && bytes * PARTS < filtered * format->height)
             bytes *= 2;
-    const uint64_t rows = bytes / filtered;
-    *strips = (gf_png_strips){.effort = effort,
-                              .isa = isa,
-                              .row_bytes = row,
-                              .row_stride = (row + 2 * (size_t)GF_PNG_PAD - 1) & ~(size_t)63,
-                              .bpp = format->channels * gf_type_bytes(format->type),
-                              .rows = rows ? rows : 1,
-                              .context = 0};
-    if (strips->rows > format->height)
-        strips->rows = format->height;
+    strips_init(format, filtered, bytes / filtered, isa, strips);
+    strips->effort = effort;
     if (gf_png_tries_zlib(effort))
         strips->context = (GF_DEFLATE_WINDOW + filtered - 1) / filtered;
+}
+
+void gf_tiff_strips_init(const gf_format *format, gf_isa isa, gf_png_strips *strips) {
+    /* A row of few bytes takes GF_PNG_PAD bytes and more in memory. */
+    const size_t row = gf_row_bytes(format), counted = row < GF_PNG_PAD / 4 ? GF_PNG_PAD / 4 : row;
+    strips_init(format, row, GF_PNG_STRIP_BYTES / counted, isa, strips);
+    strips->predictor = format->type == GF_F32 ? GF_PREDICT_FLOAT : GF_PREDICT_DIFFERENCE;
 }
 
 /* ---- filtering ------------------------------------------------------------------------------- */
@@ -57,7 +71,7 @@ void gf_png_filter_rows(const gf_png_strips *strips, const gf_png_strip *strip, 
                         int64_t from, int64_t to, unsigned char *const row_buffers[GF_PNG_FILTERS],
                         unsigned char *dst) {
     const gf_png_simd *simd = gf_png_simd_of(strips->isa);
-    for (int64_t r = from; r < to; r++, dst += strips->row_bytes + 1) {
+    for (int64_t r = from; r < to; r++, dst += strips->filtered_bytes) {
         const unsigned char *row = gf_png_row(strips, strip, r);
         const unsigned filter =
             rule == GF_PNG_ADAPTIVE ? strip_best_of_row(strips, row, row_buffers) : rule;
@@ -68,6 +82,18 @@ void gf_png_filter_rows(const gf_png_strips *strips, const gf_png_strip *strip, 
             simd->filter((gf_png_filter)filter, dst + 1, row, row - strips->row_stride,
                          strips->row_bytes, strips->bpp);
     }
+}
+
+static void strip_predict_row(const gf_png_strips *strips, const unsigned char *row,
+                              unsigned char *dst) {
+    const gf_png_simd *simd = gf_png_simd_of(strips->isa);
+    const size_t channels = strips->bpp / strips->sample;
+    if (strips->predictor == GF_PREDICT_FLOAT)
+        simd->difference_float(dst, row, strips->row_bytes / strips->sample, channels);
+    else if (strips->sample == 2)
+        simd->difference16(dst, row, strips->row_bytes / strips->sample, channels);
+    else
+        simd->filter(GF_PNG_SUB, dst, row, row, strips->row_bytes, strips->bpp);
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -126,8 +152,12 @@ static void strip_probe_repeats(const gf_png_strips *strips, const gf_png_strip 
                                 gf_png_probe *probe) {
     const unsigned char *row;
     size_t n;
-    for (uint64_t k = 0; (n = strip_piece(strips, strip, k, &row)); k++)
+    probe->flat = probe->repeated = probe->total = 0;
+    for (uint64_t k = 0; (n = strip_piece(strips, strip, k, &row)); k++, probe->total += n)
         strip_count_repeats(row, row - strips->row_stride, n, strips->bpp, probe);
+    /* Rows shorter than a word cannot be compared: assume repeats. */
+    if (strips->row_bytes < 4)
+        probe->repeated = probe->total;
 }
 
 void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
@@ -141,11 +171,7 @@ void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
         gf_sum_byte_counts(&counts, sums);
         probe->cost[f] = strip_entropy(sums, probe->total);
     }
-    /* Rows shorter than a word cannot be compared: assume repeats. */
-    probe->repeated = strips->row_bytes < 4 ? probe->total : 0;
-    probe->flat = 0;
-    if (strips->row_bytes >= 4)
-        strip_probe_repeats(strips, strip, probe);
+    strip_probe_repeats(strips, strip, probe);
 }
 
 /* ---- scratch --------------------------------------------------------------------------------- */
@@ -170,7 +196,7 @@ struct gf_png_scratch {
 };
 
 size_t gf_png_strip_bound(const gf_png_strips *strips) {
-    const size_t n = (strips->row_bytes + 1) * (size_t)strips->rows;
+    const size_t n = strips->filtered_bytes * (size_t)strips->rows;
     const size_t zlib = deflateBound(Z_NULL, (uLong)n) + 16;
     const size_t builtin = n + (n / GF_DEFLATE_BLOCK + 1) * gf_deflate_bound(0) + n / 4096 + 64;
     return gf_png_tries_zlib(strips->effort) && zlib > builtin ? zlib : builtin;
@@ -182,12 +208,12 @@ typedef struct strip_sizes {
 } strip_sizes;
 
 static strip_sizes strip_buffer_sizes(const gf_png_strips *strips) {
-    strip_sizes sizes = {
-        {(strips->row_bytes + 1) * (size_t)(strips->rows + strips->context)}, 0, 0};
+    strip_sizes sizes = {{strips->filtered_bytes * (size_t)(strips->rows + strips->context)}, 0, 0};
     if (gf_png_tries_zlib(strips->effort)) {
-        sizes.row = strips->row_bytes + 1;
+        sizes.row = strips->filtered_bytes;
         sizes.zlib_out = gf_png_strip_bound(strips);
-    } else if (strips->effort == GF_PNG_FAST && strips->row_bytes + 1 <= GF_DEFLATE_BLOCK) {
+    } else if (strips->effort == GF_PNG_FAST && strips->predictor == GF_PREDICT_PNG &&
+               strips->filtered_bytes <= GF_DEFLATE_BLOCK) {
         sizes.filtered[1] = sizes.filtered[0];
     }
     return sizes;
@@ -258,7 +284,7 @@ static void strip_plan_part(gf_png_scratch *scratch, const strip_variant *varian
                             size_t n, gf_deflate_plan *plan) {
     if (variant->matches)
         gf_deflate_plan_matches(variant->filtered + at, n, scratch->strips->bpp,
-                                scratch->strips->row_bytes + 1, &scratch->hash, plan);
+                                scratch->strips->filtered_bytes, &scratch->hash, plan);
     else
         gf_deflate_plan_runs(scratch->simd, variant->filtered + at, n, plan);
 }
@@ -331,6 +357,15 @@ static void strip_filter(gf_png_scratch *scratch, const gf_png_strip *strip, gf_
     gf_png_filter_rows(scratch->strips, strip, rule, 0, (int64_t)strip->count, scratch->row, dst);
 }
 
+unsigned char *gf_png_strip_predict(gf_png_scratch *scratch, gf_png_strip *strip) {
+    const gf_png_strips *strips = scratch->strips;
+    for (uint64_t r = 0; r < strip->count; r++)
+        strip_predict_row(strips, gf_png_row(strips, strip, (int64_t)r),
+                          scratch->filtered[0] + r * strips->filtered_bytes);
+    strip->filtered = strip->count * strips->filtered_bytes;
+    return scratch->filtered[0];
+}
+
 static void strip_encode_stored(gf_png_scratch *scratch, gf_png_strip *strip) {
     gf_bit_writer out = {.at = strip->out};
     strip_filter(scratch, strip, GF_PNG_NONE, scratch->filtered[0]);
@@ -360,6 +395,20 @@ static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
         count = 2;
     }
     strip_encode_builtin(scratch, variants, count, strip);
+}
+
+/* Encode a strip of a TIFF, whose predictor is the same for all strips. */
+static void strip_encode_predicted(gf_png_scratch *scratch, gf_png_strip *strip) {
+    const unsigned char *filtered = gf_png_strip_predict(scratch, strip);
+    gf_png_probe probe;
+    strip_probe_repeats(scratch->strips, strip, &probe);
+    const bool pay = gf_deflate_has_repeats(scratch->simd, filtered, (size_t)strip->filtered);
+    const strip_variant variants[] = {{.filtered = filtered},
+                                      {.filtered = filtered,
+                                       .matches = true,
+                                       .matches_pay = pay,
+                                       .pattern = gf_png_has_patterns(&probe)}};
+    strip_encode_builtin(scratch, variants, pay || gf_png_has_repeats(&probe) ? 2 : 1, strip);
 }
 
 /* ---- zlib ------------------------------------------------------------------------------------ */
@@ -396,7 +445,7 @@ static size_t strip_encode_zlib(gf_png_scratch *scratch, const gf_png_strip *str
 
 /* Filter the context and the strip by their rules. Return the bytes of the context. */
 static size_t strip_filter_chosen(gf_png_scratch *scratch, const gf_png_strip *strip) {
-    const size_t context = (size_t)strip->context * (scratch->strips->row_bytes + 1);
+    const size_t context = (size_t)strip->context * scratch->strips->filtered_bytes;
     gf_png_filter_rows(scratch->strips, strip, strip->context_rule, -(int64_t)strip->context, 0,
                        scratch->row, scratch->filtered[0]);
     strip_filter(scratch, strip, strip->rule, scratch->filtered[0] + context);
@@ -430,7 +479,7 @@ typedef struct strip_trial {
 
 static strip_trial strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *strip,
                                   gf_png_rule rule, bool zlib) {
-    const size_t row = scratch->strips->row_bytes + 1;
+    const size_t row = scratch->strips->filtered_bytes;
     uint64_t rows = TRIAL_BYTES / row;
     rows = rows < 2 ? 2 : rows;
     rows = rows < strip->count ? rows : strip->count;
@@ -475,10 +524,11 @@ void gf_png_strip_choose(gf_png_scratch *scratch, gf_png_rule context_rule, gf_p
 }
 
 bool gf_png_strip_encode(gf_png_scratch *scratch, gf_png_strip *strip) {
-    strip->filtered = strip->count * (scratch->strips->row_bytes + 1);
+    strip->filtered = strip->count * scratch->strips->filtered_bytes;
     if (gf_png_tries_zlib(scratch->strips->effort))
         return strip_encode_smallest(scratch, strip);
-    (scratch->strips->effort == GF_PNG_STORED ? strip_encode_stored : strip_encode_fast)(scratch,
-                                                                                         strip);
+    (scratch->strips->effort == GF_PNG_STORED       ? strip_encode_stored
+     : scratch->strips->predictor != GF_PREDICT_PNG ? strip_encode_predicted
+                                                    : strip_encode_fast)(scratch, strip);
     return true;
 }

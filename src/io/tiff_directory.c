@@ -10,22 +10,20 @@
 
 /* ---- tags and types -------------------------------------------------------------------------- */
 
-/* Sizes of directories in bytes. A type of structure has a count, entries, and the offset of the
- * next directory. */
+/* Bytes of the parts of a directory: number of entries, entries, and the offset of the next one. */
 typedef struct directory_form {
     size_t count, entry, offset;
-    uint64_t entries_max; /* entries that are read; files with more are damaged */
 } directory_form;
 
-static const directory_form forms[2] = {{2, 12, 4, UINT16_MAX}, {8, 20, 8, UINT16_MAX}};
+static const directory_form forms[2] = {{2, 12, 4}, {8, 20, 8}}; /* classic, BigTIFF */
 
-/* Return the bytes of a value; 0 for an unknown type. *unit: bytes of the numbers it consists of.
- */
+/* Return the bytes of a value; 0 for an unknown type, and for offsets of directories (IFD, IFD8),
+ * which are not values. *unit: bytes of the numbers that a value consists of. */
 static size_t type_bytes(uint32_t type, size_t *unit) {
-    enum { ASCII = 2, DOUBLE = 12, IFD = 13, IFD8 = 18, UTF8 = 129 };
-    static const unsigned char sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
+    enum { UTF8 = 129, SRATIONAL = 10 };
+    static const unsigned char sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 0, 0, 0, 8, 8};
     const size_t size = type < sizeof sizes ? sizes[type] : type == UTF8;
-    *unit = size == 8 && type <= 10 ? 4 : size;
+    *unit = size == 8 && type <= SRATIONAL ? 4 : size;
     return size;
 }
 
@@ -258,7 +256,7 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
     unsigned char count_bytes[8] = {0};
     gf_status status = reader_read(reader, count_bytes, form->count, offsets[directory], error);
     const uint64_t count = reader_number(reader, count_bytes, form->count);
-    if (!status && count > form->entries_max)
+    if (!status && count > UINT16_MAX)
         status = reader_fail(reader, error);
     unsigned char *entries = status ? NULL : malloc((size_t)count * form->entry + 1);
     if (!status && !entries)

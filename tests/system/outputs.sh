@@ -70,7 +70,7 @@ over_old() { # KIND: exceed the file size limit when replacing an existing file
     one_line 1 'File too large' limited -f 4 gpufilter smooth $(input_of "$1") here/o --format "$1" --force &&
         [ "$(cat here/o)" = old ]
 }
-for kind in png ppm pam jpg bmp tga hdr raw pgm pfm; do
+for kind in png ppm pam jpg tif bmp tga hdr raw pgm pfm; do
     check "$kind exceeds the file size limit" over_old $kind
 done
 shm=$(mktemp -d /dev/shm/gpufilter-XXXXXX 2>/dev/null)

@@ -18,7 +18,7 @@ trap clean_up EXIT
 fresh
 # shellcheck disable=SC2046 # words
 if [ -w /dev/full ]; then
-    for kind in png ppm pam jpg bmp tga hdr raw pgm pfm; do
+    for kind in png ppm pam jpg tif bmp tga hdr raw pgm pfm; do
         check "$kind to a full device" one_line 1 "$full" gpufilter smooth $(input_of $kind) /dev/full --format $kind
     done
     for kind in csv npy json; do
@@ -114,7 +114,7 @@ fill_batch() { # BYTES: some outputs fit; --resume makes the rest when there is 
 }
 if [ "$(id -u)" -eq 0 ] && mounted -t tmpfs -o size=300k,mode=777 none; then
     fresh
-    for kind in png ppm pam bmp tga raw; do check "a disk in memory is full: $kind" fill $kind big.ppm 200; done
+    for kind in png ppm pam tif bmp tga raw; do check "a disk in memory is full: $kind" fill $kind big.ppm 200; done
     check "a disk in memory is full: samples" one_line 1 "$full" gpufilter hist big.ppm -q --channel all -x all --out disk/v.csv \
         --mask disk/m.png
     mount -o remount,size=6000k disk

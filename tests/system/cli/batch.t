@@ -139,10 +139,10 @@ $ gpufilter smooth -R t/ -O t/out -q; (cd t/out; find . -type f | sort); gpufilt
 > 0 done, 0 failed, 5 skipped in #
 >   1 file skipped: unsupported format (.txt)
 # A dry run lists the outputs and writes no files.
-$ gpufilter smooth --dry-run samples/card.png dry.png; gpufilter smooth --dry-run samples/card.png samples/page.png; gpufilter smooth --dry-run samples/card.png dry.tif; gpufilter smooth --dry-run absent.png dry.png; gpufilter smooth --dry-run --json samples/card.png dry.png; ls dry.png
+$ gpufilter smooth --dry-run samples/card.png dry.png; gpufilter smooth --dry-run samples/card.png samples/page.png; gpufilter smooth --dry-run samples/card.png dry.webp; gpufilter smooth --dry-run absent.png dry.png; gpufilter smooth --dry-run --json samples/card.png dry.png; ls dry.png
 > dry.png
 ! gpufilter: samples/page.png: already exists; use --force to replace it
-! gpufilter: dry.tif: cannot write TIFF; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: dry.webp: cannot write WebP; use an extension such as .png, .pam or .pfm, or --format
 ! gpufilter: absent.png: cannot open: No such file or directory
 ! gpufilter: --dry-run: cannot be combined with --json
 ! ls: cannot access 'dry.png': No such file or directory
@@ -188,8 +188,8 @@ $ echo text >plain; mkdir -p dry/card.png; ln -s nowhere dry/page.png; for out i
 ! ls: cannot access 'new': No such file or directory
 ! standard output
 # A name with the extension of a format that cannot be written.
-$ for name in '{stem}.tif' '{stem}'; do gpufilter smooth -k samples/card.png -O out --name "$name"; done; ls out
-! gpufilter: --name: 'card.tif': cannot write .tif; end the template with {ext} or a known extension such as .png, or use --format
+$ for name in '{stem}.webp' '{stem}'; do gpufilter smooth -k samples/card.png -O out --name "$name"; done; ls out
+! gpufilter: --name: 'card.webp': cannot write .webp; end the template with {ext} or a known extension such as .png, or use --format
 ! gpufilter: --name: 'card': no extension; end the template with {ext} or a known extension such as .png, or use --format
 ! ls: cannot access 'out': No such file or directory
 [2]
@@ -197,25 +197,25 @@ $ for name in '{stem}.tif' '{stem}'; do gpufilter smooth -k samples/card.png -O 
 $ mkdir mix; cp samples/card.png mix; gpufilter smooth -q samples/scene.png mix/scene.ppm; gpufilter smooth -R mix -O mixed 2>&1 | tail -n 1; rm -r mix mixed
 >   brightness x1.452, 17.6 % of samples clipped (not counted in all images); --keep-brightness avoids it
 # Files without an image extension are counted; if no image is found, the run fails and creates no directory.
-$ mkdir -p odd/in; touch odd/{a.tif,b.webp,c.TIF,e.my-notes} odd/in/{d.tiff,README,.hidden.xyz} odd/$'\x9bq.\x9bq'; for line in "-R odd -O none" "-R odd -O none -q" "-R odd -O none --raw 3x3:u8" "-O none --files-from /dev/null" "-O none -R odd odd/in --shard 2/2"; do gpufilter smooth $line; echo $?; done; gpufilter hist -R odd/in; ls none
+$ mkdir -p odd/in; touch odd/{a.jp2,b.webp,c.JP2,e.my-notes} odd/in/{d.avif,README,.hidden.xyz} odd/$'\x9bq.\x9bq'; for line in "-R odd -O none" "-R odd -O none -q" "-R odd -O none --raw 3x3:u8" "-O none --files-from /dev/null" "-O none -R odd odd/in --shard 2/2"; do gpufilter smooth $line; echo $?; done; gpufilter hist -R odd/in; ls none
 > 1
 > 1
 > 1
 > 1
 > 1
-! gpufilter: odd: no images found; 7 files skipped: unsupported format (.tif, .webp, .tiff)
-! gpufilter: odd: no images found; 7 files skipped: unsupported format (.tif, .webp, .tiff)
-! gpufilter: odd: no images found; 7 files skipped: no extension .raw (.tif, .webp, .tiff)
+! gpufilter: odd: no images found; 7 files skipped: unsupported format (.jp2, .webp, .avif)
+! gpufilter: odd: no images found; 7 files skipped: unsupported format (.jp2, .webp, .avif)
+! gpufilter: odd: no images found; 7 files skipped: no extension .raw (.jp2, .webp, .avif)
 ! gpufilter: --files-from '/dev/null': no images found
-! gpufilter: odd and others: no images found; 9 files skipped: unsupported format (.tif, .webp, .tiff)
-! gpufilter: odd/in: no images found; 2 files skipped: unsupported format (.tiff)
+! gpufilter: odd and others: no images found; 9 files skipped: unsupported format (.jp2, .webp, .avif)
+! gpufilter: odd/in: no images found; 2 files skipped: unsupported format (.avif)
 ! ls: cannot access 'none': No such file or directory
 [2]
 $ cp samples/card.png odd; for option in "-k" "-k --resume" "-q -k -f"; do gpufilter smooth -R odd -O some $option 2>&1 | sed 's/ in .*/ in #/'; done; rm -r odd some
 > 1 done, 0 failed, 7 skipped in #
->   7 files skipped: unsupported format (.tif, .webp, .tiff)
+>   7 files skipped: unsupported format (.jp2, .webp, .avif)
 > 0 done, 0 failed, 8 skipped in #
->   7 files skipped: unsupported format (.tif, .webp, .tiff)
+>   7 files skipped: unsupported format (.jp2, .webp, .avif)
 $ gpufilter smooth -R t -O t/out/ --name '{stem}-{index}{ext}' -q; (cd t/out; find . -type f | sort)
 > ./1-1.png
 > ./1.png

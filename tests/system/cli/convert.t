@@ -34,9 +34,9 @@ $ cp samples/gradient16.png g.png; gpufilter smooth --depth 8 -O o samples/gradi
 > o/g.png: PNG, 640x480 grey u8 (8-bit grey), 307 kB of pixels
 # Formats that cannot store the type.
 $ gpufilter smooth --depth f32 samples/scene.png f.png; gpufilter smooth samples/gradient16.png f.jpg; gpufilter smooth samples/scene.png f.pfm; gpufilter smooth -q samples/gradient16.png --depth 8 f.jpg; gpufilter smooth samples/scene.png --depth f32 f.pfm; gpufilter info f.jpg f.pfm; gpufilter smooth --depth 12 samples/scene.png f.png
-> f.jpg: JPG, 640x480 RGB u8 (8-bit colour, lossy), 922 kB of pixels
+> f.jpg: JPG, 640x480 grey u8 (8-bit grey, lossy), 307 kB of pixels
 > f.pfm: PFM, 768x512 RGB f32 (32-bit float, little-endian, scale 1), 4.7 MB of pixels
-! gpufilter: f.png: PNG does not support f32 samples; write .pfm or give --depth 16
+! gpufilter: f.png: PNG does not support f32 samples; write .tif or give --depth 16
 ! gpufilter: f.jpg: JPEG supports only u8 samples, and this image is u16; write .png or give --depth 8
 ! gpufilter: f.pfm: PFM supports only f32 samples, and this image is u8; write .png or give --depth f32
 ! gpufilter: --depth '12': must be input, 8, 16 or f32

@@ -54,7 +54,7 @@ $ gpufilter smooth --backend gpu samples/scene.png out.png
 ! gpufilter: --backend 'gpu': must be auto, golden, cpu or cuda
 [2]
 $ gpufilter smooth --format jpeg2000 samples/scene.png out.png
-! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, jpg, jpeg, bmp, tga, hdr, npy or raw
+! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, jpg, jpeg, tif, tiff, bmp, tga, hdr, npy or raw
 [2]
 $ gpufilter smooth --max-memory lots samples/scene.png out.png
 ! gpufilter: --max-memory 'lots': must be an integer from 1 to 1000000000000000000; suffixes K, M, G and T are powers of 1024
@@ -123,10 +123,9 @@ $ gpufilter smooth samples/scene.png out.xyz
 $ gpufilter smooth samples/scene.png out
 ! gpufilter: out: cannot infer the format from this name; use a known extension such as .png, or --format
 [2]
-$ for name in out.tif out.TIFF out.webp out.gif; do gpufilter smooth samples/scene.png $name; done
-! gpufilter: out.tif: cannot write TIFF; use an extension such as .png, .pam or .pfm, or --format
-! gpufilter: out.TIFF: cannot write TIFF; use an extension such as .png, .pam or .pfm, or --format
+$ for name in out.webp out.WEBP out.gif; do gpufilter smooth samples/scene.png $name; done
 ! gpufilter: out.webp: cannot write WebP; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.WEBP: cannot write WebP; use an extension such as .png, .pam or .pfm, or --format
 ! gpufilter: out.gif: cannot write GIF; use an extension such as .png, .pam or .pfm, or --format
 [2]
 $ gpufilter smooth samples/gradient16.png out.jpg
@@ -139,7 +138,7 @@ $ gpufilter smooth samples/cutout.png out.ppm
 ! gpufilter: out.ppm: PPM does not support an alpha channel; write .png or .pam
 [1]
 $ gpufilter smooth samples/ramp.pfm out.png
-! gpufilter: out.png: PNG does not support f32 samples; write .pfm, .npy, or give --depth 16
+! gpufilter: out.png: PNG does not support f32 samples; write .tif or give --depth 16
 [1]
 $ gpufilter smooth samples/scene.png out.pgm
 ! gpufilter: out.pgm: PGM does not support colour images; write .ppm, .pnm or .png

@@ -12,7 +12,7 @@ $ gpufilter | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; /^(Usag
 > info
 > devices
 > Reads  PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA, PSD, GIF and HDR
-> Writes PNG, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA, HDR and raw rows
+> Writes PNG, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA, HDR and raw rows
 $ gpufilter help smooth | grep -E '^[A-Z][A-Za-z ]*:$|^Usage|^  gpufilter'
 > Usage: gpufilter smooth [OPTION]... IN OUT
 > Filter options:
@@ -42,6 +42,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --format FORMAT
 > --compression EFFORT -c fast
 > --quality N -Q 95
+> --tiff-compression NAME deflate
 > --strip
 > --depth DEPTH input
 > --linear

@@ -358,8 +358,8 @@ static void rejects_formats_by_extension(void **state) {
     assert_rejected("y.ppm", &(gf_format){1, 1, 1, GF_U8}, "write .pgm");
     assert_rejected("y.pgm", &(gf_format){1, 1, 2, GF_U8}, "does not support an alpha channel");
     assert_rejected("y.pnm", &(gf_format){1, 1, 4, GF_U16}, "write .png or .pam");
-    assert_rejected("y.ppm", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
-    assert_rejected("y.pam", &(gf_format){1, 1, 4, GF_F32}, "write .pfm");
+    assert_rejected("y.ppm", &(gf_format){1, 1, 3, GF_F32}, "write .tif");
+    assert_rejected("y.pam", &(gf_format){1, 1, 4, GF_F32}, "write .tif");
     assert_rejected("y.pfm", &(gf_format){1, 1, 1, GF_U16}, "only f32");
     assert_rejected("y.pfm", &(gf_format){1, 1, 4, GF_F32}, "does not support an alpha channel");
 }

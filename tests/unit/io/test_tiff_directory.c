@@ -72,7 +72,7 @@ static block make_full(layout form) {
     put_entry(&b, FIRST, 4, 306, 2, 3, 0, 4);
     put_entry(&b, FIRST, 5, GF_TAG_EXIF, form.big ? 16 : 4, 1, EXIF, wide);
     put_entry(&b, FIRST, 6, GF_TAG_GPS, 4, 1, GPS, 4);
-    put_entry(&b, FIRST, 7, 50000, 3, 1, 1, 2);
+    put_entry(&b, FIRST, 7, 305, 13, 1, GPS, 4); /* an offset where a text belongs */
     if (form.big)
         put(&b, FIRST + 8 + 3 * 20 + 16, 1, 4); /* 300 / 1 in the entry */
     put(&b, RATIONALS, 300, 4);

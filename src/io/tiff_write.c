@@ -1,0 +1,501 @@
+/* TIFF and BigTIFF encoder. The strips follow the header, and the directories follow the strips: at
+ * the end it is known whether the file is a BigTIFF. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "io/bytes.h"
+#include "io/encoder.h"
+#include "io/tiff.h"
+#include "io/tiff_directory.h"
+
+/* ---- compressions ---------------------------------------------------------------------------- */
+
+/* In the order of gf_tiff_compressions(). */
+typedef enum tiff_codec {
+    CODEC_DEFLATE, /* the encoder of PNG */
+    CODEC_NONE,
+    CODEC_LZW, /* this and the following: through libtiff */
+    CODEC_ZSTD,
+    CODECS
+} tiff_codec;
+
+const char *const *gf_tiff_compressions(void) {
+    static const char *const names[CODECS + 1] = {"deflate", "none", "lzw", "zstd", NULL};
+    return names;
+}
+
+/* Return CODECS for a name that gf_tiff_compressions() does not contain. NULL: deflate. */
+static tiff_codec codec_of(const char *name) {
+    int codec = CODEC_DEFLATE;
+    while (name && codec < CODECS && strcmp(name, gf_tiff_compressions()[codec]) != 0)
+        codec++;
+    return (tiff_codec)codec;
+}
+
+double gf_tiff_encode_cost(const char *compression) {
+    static const double costs[CODECS + 1] = {GF_TIFF_ENCODE_COST, GF_PLAIN_COST,
+                                             GF_TIFF_ENCODE_COST_LZW, GF_TIFF_ENCODE_COST_ZSTD};
+    return costs[codec_of(compression)];
+}
+
+/* Return the value of the tag Compression. */
+static uint16_t codec_tag(tiff_codec codec) {
+    static const uint16_t tags[CODECS] = {COMPRESSION_ADOBE_DEFLATE, COMPRESSION_NONE,
+                                          COMPRESSION_LZW, COMPRESSION_ZSTD};
+    return tags[codec];
+}
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+enum {
+    HEADER_BYTES = 16, /* of BigTIFF; a classic TIFF leaves the second half unused */
+    ZLIB_HEAD = 2,
+    ZLIB_TAIL = 4,  /* Adler-32 */
+    ZSTD_LEVEL = 3, /* of 1 to 22; higher levels take 2 to 4 times as long and save 5 % */
+    /* Memory of libtiff for the states of its encoders, and its header and directory. */
+    LIBRARY_BYTES = 4 << 20,
+    LIBRARY_FILE_BYTES = 4096
+};
+
+typedef struct tiff_sink {
+    gf_encoder encoder;
+    tiff_codec codec;
+    const gf_tiff_library *library; /* for LZW and Zstandard */
+    uint64_t classic_max;           /* maximum bytes of a file that is not a BigTIFF */
+    uint64_t at;                    /* bytes written */
+    uint64_t *offsets, *sizes;      /* of the strips in the file */
+    /* The whole file, if the output is not seekable: the header depends on the strips. */
+    bool hold;
+    unsigned char *held;
+    uint64_t capacity;
+    gf_tiff_list list; /* tags of the metadata */
+    bool associated;   /* colours are multiplied by alpha */
+} tiff_sink;
+
+static const char *tiff_name(const tiff_sink *sink) {
+    return gf_output_name(sink->encoder.base.output);
+}
+
+static gf_status tiff_put(tiff_sink *sink, const void *data, uint64_t size, gf_error *error) {
+    const uint64_t end = sink->at + size;
+    if (sink->hold && end > sink->capacity) {
+        const uint64_t capacity = end + end / 2;
+        unsigned char *grown = realloc(sink->held, capacity);
+        if (!grown)
+            return gf_fail_memory(error, tiff_name(sink), capacity, "the file");
+        sink->held = grown;
+        sink->capacity = capacity;
+    }
+    if (sink->hold)
+        memcpy(sink->held + sink->at, data, size);
+    sink->at = end;
+    return sink->hold ? GF_OK : gf_output_write(sink->encoder.base.output, data, size, error);
+}
+
+/* ---- strips ---------------------------------------------------------------------------------- */
+
+static bool tiff_encode_deflate(gf_encoder_slot *s, gf_png_scratch *scratch) {
+    static const unsigned char head[ZLIB_HEAD] = {0x78, 0x01}; /* window of 32 KiB; fastest level */
+    memcpy(s->out, head, ZLIB_HEAD);
+    s->strip.out = s->out + ZLIB_HEAD;
+    s->strip.last = true;
+    if (!gf_png_strip_encode(scratch, &s->strip))
+        return false;
+    gf_put_big32(s->strip.out + s->strip.size, s->strip.adler);
+    s->strip.size += ZLIB_HEAD + ZLIB_TAIL;
+    return true;
+}
+
+/* A file in memory that libtiff writes. */
+typedef struct library_file {
+    unsigned char *data;
+    uint64_t size, capacity, at;
+} library_file;
+
+static tmsize_t library_read(thandle_t handle, void *data, tmsize_t size) {
+    library_file *file = handle;
+    if (size < 0 || file->at > file->size || (uint64_t)size > file->size - file->at)
+        return 0;
+    memcpy(data, file->data + file->at, (size_t)size);
+    file->at += (uint64_t)size;
+    return size;
+}
+
+static tmsize_t library_write(thandle_t handle, void *data, tmsize_t size) {
+    library_file *file = handle;
+    if (size < 0 || file->at > file->capacity || (uint64_t)size > file->capacity - file->at)
+        return 0;
+    memcpy(file->data + file->at, data, (size_t)size);
+    file->at += (uint64_t)size;
+    file->size = file->at > file->size ? file->at : file->size;
+    return size;
+}
+
+static toff_t library_seek(thandle_t handle, toff_t offset, int whence) {
+    library_file *file = handle;
+    const uint64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? file->at : file->size;
+    file->at = from + offset;
+    return file->at;
+}
+
+static int library_close(thandle_t handle) {
+    (void)handle;
+    return 0;
+}
+
+static toff_t library_size(thandle_t handle) {
+    const library_file *file = handle;
+    return file->size;
+}
+
+/* Print nothing. */
+static int library_ignore(TIFF *tiff, void *context, const char *module, const char *format,
+                          va_list arguments) {
+    (void)tiff;
+    (void)context;
+    (void)module;
+    (void)format;
+    (void)arguments;
+    return 1;
+}
+
+static TIFF *library_open(const gf_tiff_library *library, library_file *file) {
+    TIFFOpenOptions *options = library->TIFFOpenOptionsAlloc();
+    if (!options)
+        return NULL;
+    library->TIFFOpenOptionsSetErrorHandlerExtR(options, library_ignore, NULL);
+    library->TIFFOpenOptionsSetWarningHandlerExtR(options, library_ignore, NULL);
+    TIFF *tiff =
+        library->TIFFClientOpenExt("strip", "w8", file, library_read, library_write, library_seek,
+                                   library_close, library_size, NULL, NULL, options);
+    library->TIFFOpenOptionsFree(options);
+    return tiff;
+}
+
+/* Let libtiff write a file of one strip, whose samples are the predicted ones, and take its bytes.
+ */
+static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
+    const tiff_sink *sink = (const tiff_sink *)s->encoder;
+    const gf_tiff_library *library = sink->library;
+    const gf_format *format = &s->encoder->format;
+    unsigned char *predicted = gf_png_strip_predict(scratch, &s->strip);
+    library_file file = {.data = s->out, .capacity = s->encoder->out_bytes};
+    uint64_t *offsets = NULL, *sizes = NULL;
+    TIFF *tiff = library_open(library, &file);
+    if (!tiff)
+        return false;
+    bool done =
+        library->TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)format->width) &&
+        library->TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)s->strip.count) &&
+        library->TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)s->strip.count) &&
+        library->TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, (int)format->channels) &&
+        library->TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, (int)gf_type_bytes(format->type) * 8) &&
+        library->TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&
+        library->TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
+        library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, (int)codec_tag(sink->codec)) &&
+        (sink->codec != CODEC_ZSTD ||
+         library->TIFFSetField(tiff, TIFFTAG_ZSTD_LEVEL, (int)ZSTD_LEVEL)) &&
+        library->TIFFWriteEncodedStrip(tiff, 0, predicted, (tmsize_t)s->strip.filtered) >= 0 &&
+        library->TIFFGetField(tiff, TIFFTAG_STRIPOFFSETS, &offsets) &&
+        library->TIFFGetField(tiff, TIFFTAG_STRIPBYTECOUNTS, &sizes);
+    if (done) {
+        s->strip.size = (size_t)*sizes;
+        memmove(s->out, s->out + *offsets, s->strip.size);
+        /* libtiff now appends a directory, which is not used. */
+        file = (library_file){0};
+    }
+    library->TIFFClose(tiff);
+    return done;
+}
+
+/* Write the rows of a strip, which precede it in memory. */
+static gf_status tiff_put_rows(tiff_sink *sink, const gf_encoder_slot *s, gf_error *error) {
+    const gf_png_strips *strips = &sink->encoder.strips;
+    const gf_row_order order = {.format = sink->encoder.format, .little = true};
+    unsigned char *rows = s->memory + (gf_png_row(strips, &s->strip, 0) - s->memory);
+    gf_status status = GF_OK;
+    for (uint64_t r = 0; r < s->strip.count && !status; r++) {
+        unsigned char *row = rows + r * strips->row_stride;
+        gf_row_order_copy(&order, row, row, gf_row_samples(&order.format));
+        status = tiff_put(sink, row, strips->row_bytes, error);
+    }
+    return status;
+}
+
+static gf_status tiff_write_strip(gf_encoder *encoder, gf_encoder_slot *s, gf_error *error) {
+    tiff_sink *sink = (tiff_sink *)encoder;
+    const uint64_t k = encoder->written - 1;
+    sink->offsets[k] = sink->at;
+    const gf_status status = sink->codec == CODEC_NONE
+                                 ? tiff_put_rows(sink, s, error)
+                                 : tiff_put(sink, s->out, s->strip.size, error);
+    sink->sizes[k] = sink->at - sink->offsets[k];
+    return status;
+}
+
+/* ---- tags ------------------------------------------------------------------------------------ */
+
+/* Express a number as a fraction with a power of ten as denominator. Return false if it does not
+ * fit. */
+static bool tiff_fraction(double number, uint32_t fraction[2]) {
+    enum { DENOMINATOR_MAX = 1000000000 };
+    if (!(number > 0 && number <= UINT32_MAX))
+        return false;
+    for (uint32_t d = 1; d <= DENOMINATOR_MAX && number * d < UINT32_MAX + 0.5; d *= 10) {
+        fraction[0] = (uint32_t)(number * d + 0.5);
+        fraction[1] = d;
+        if ((double)fraction[0] / d == number || d == DENOMINATOR_MAX)
+            break;
+    }
+    return fraction[0] != 0;
+}
+
+static gf_status tiff_add_resolution(tiff_sink *sink, const gf_metadata *items, gf_error *error) {
+    const gf_tiff_group group = GF_TIFF_RESOLUTION;
+    const char *name = tiff_name(sink);
+    uint32_t x[2] = {0}, y[2] = {0};
+    gf_resolution resolution;
+    if (!gf_metadata_resolution(items, &resolution) || !tiff_fraction(resolution.x, x) ||
+        !tiff_fraction(resolution.y, y))
+        return GF_OK;
+    const uint16_t unit = (uint16_t)resolution.unit;
+    gf_status status = gf_tiff_list_add(&sink->list, group, GF_TAG_X_RESOLUTION, GF_TIFF_RATIONAL,
+                                        1, x, name, error);
+    if (!status)
+        status = gf_tiff_list_add(&sink->list, group, GF_TAG_Y_RESOLUTION, GF_TIFF_RATIONAL, 1, y,
+                                  name, error);
+    return status ? status
+                  : gf_tiff_list_add(&sink->list, group, GF_TAG_RESOLUTION_UNIT, GF_TIFF_SHORT, 1,
+                                     &unit, name, error);
+}
+
+static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *error) {
+    static const struct {
+        const char *name;
+        uint32_t tag, type; /* tag 0: the item is a TIFF structure */
+        uint32_t groups;
+    } forms[] = {
+        {GF_ITEM_ICC, GF_TAG_ICC, GF_TIFF_UNDEFINED, 0},
+        {GF_ITEM_XMP, GF_TAG_XMP, GF_TIFF_BYTE, 0},
+        {GF_ITEM_8BIM, GF_TAG_8BIM, GF_TIFF_BYTE, 0},
+        {GF_ITEM_EXIF, 0, 0,
+         1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS},
+        {GF_ITEM_GEO, 0, 0, 1 << GF_TIFF_GEO},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(item->name, forms[i].name) == 0)
+            return forms[i].tag
+                       ? gf_tiff_list_add(&sink->list, GF_TIFF_OTHER, forms[i].tag, forms[i].type,
+                                          item->size, item->data, tiff_name(sink), error)
+                       : gf_tiff_list_read(&sink->list, item->data, item->size, forms[i].groups,
+                                           tiff_name(sink), error);
+    return GF_OK;
+}
+
+/* Replace the tags of the metadata. */
+static gf_status tiff_set_metadata(tiff_sink *sink, const gf_metadata *metadata, gf_error *error) {
+    gf_metadata items;
+    gf_metadata_init(&items);
+    gf_tiff_list_clear(&sink->list);
+    gf_status status = gf_metadata_to_items(metadata, &items, tiff_name(sink), error);
+    for (size_t i = 0; i < items.count && !status; i++)
+        status = tiff_add_item(sink, &items.chunks[i], error);
+    if (!status)
+        status = tiff_add_resolution(sink, &items, error);
+    gf_metadata_clear(&items);
+    return status;
+}
+
+/* Add the tags that describe the pixels. */
+static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
+    enum { MAX_CHANNELS = 4 };
+    const gf_format *format = &sink->encoder.format;
+    const uint16_t bits = (uint16_t)(8 * gf_type_bytes(format->type));
+    const uint16_t kind = format->type == GF_F32 ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT;
+    const uint16_t all_bits[MAX_CHANNELS] = {bits, bits, bits, bits};
+    const uint16_t kinds[MAX_CHANNELS] = {kind, kind, kind, kind};
+    const uint16_t photometric = format->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
+    const uint16_t compression = codec_tag(sink->codec), planar = PLANARCONFIG_CONTIG;
+    const uint16_t predictor =
+        format->type == GF_F32 ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
+    const uint16_t alpha = sink->associated ? EXTRASAMPLE_ASSOCALPHA : EXTRASAMPLE_UNASSALPHA;
+    const uint16_t channels = (uint16_t)format->channels;
+    const uint64_t strips = sink->encoder.written;
+    const uint32_t width = (uint32_t)format->width, height = (uint32_t)format->height,
+                   rows = (uint32_t)sink->encoder.strips.rows;
+    const struct {
+        uint32_t tag, type;
+        uint64_t count;
+        const void *value;
+    } tags[] = {
+        {GF_TAG_WIDTH, GF_TIFF_LONG, 1, &width},
+        {GF_TAG_HEIGHT, GF_TIFF_LONG, 1, &height},
+        {GF_TAG_BITS, GF_TIFF_SHORT, channels, all_bits},
+        {GF_TAG_COMPRESSION, GF_TIFF_SHORT, 1, &compression},
+        {GF_TAG_PHOTOMETRIC, GF_TIFF_SHORT, 1, &photometric},
+        {GF_TAG_STRIP_OFFSETS, GF_TIFF_LONG8, strips, sink->offsets},
+        {GF_TAG_SAMPLES, GF_TIFF_SHORT, 1, &channels},
+        {GF_TAG_ROWS_PER_STRIP, GF_TIFF_LONG, 1, &rows},
+        {GF_TAG_STRIP_BYTES, GF_TIFF_LONG8, strips, sink->sizes},
+        {GF_TAG_PLANAR, GF_TIFF_SHORT, 1, &planar},
+        {GF_TAG_PREDICTOR, GF_TIFF_SHORT, sink->codec != CODEC_NONE, &predictor},
+        {GF_TAG_EXTRA_SAMPLES, GF_TIFF_SHORT, gf_has_alpha(channels), &alpha},
+        {GF_TAG_SAMPLE_FORMAT, GF_TIFF_SHORT, channels, kinds},
+    };
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags && !status; i++)
+        if (tags[i].count)
+            status = gf_tiff_list_add(&sink->list, GF_TIFF_OTHER, tags[i].tag, tags[i].type,
+                                      tags[i].count, tags[i].value, tiff_name(sink), error);
+    return status;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Write the directories, as those of a BigTIFF if the file is too large for a classic one. Set the
+ * header. */
+static gf_status tiff_write_directories(tiff_sink *sink, unsigned char header[HEADER_BYTES],
+                                        gf_error *error) {
+    static const unsigned char classic[4] = {'I', 'I', '*', 0}, big[8] = {'I', 'I', '+', 0, 8};
+    const uint32_t groups = (1u << GF_TIFF_GROUPS) - 1;
+    const char *name = tiff_name(sink);
+    gf_tiff_bytes bytes;
+    gf_status status = sink->at & 1 ? tiff_put(sink, "", 1, error) : GF_OK;
+    if (status)
+        return status;
+    memset(header, 0, HEADER_BYTES);
+    status = gf_tiff_list_write(&sink->list, groups, sink->at, false, &bytes, name, error);
+    if (!status && sink->at + bytes.size > sink->classic_max) {
+        free(bytes.data);
+        status = gf_tiff_list_write(&sink->list, groups, sink->at, true, &bytes, name, error);
+        memcpy(header, big, sizeof big);
+        gf_put_little64(header + 8, sink->at);
+    } else {
+        memcpy(header, classic, sizeof classic);
+        gf_put_little32(header + 4, (uint32_t)sink->at);
+    }
+    if (!status)
+        status = tiff_put(sink, bytes.data, bytes.size, error);
+    free(bytes.data);
+    return status;
+}
+
+static gf_status tiff_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    tiff_sink *sink = (tiff_sink *)base;
+    unsigned char header[HEADER_BYTES];
+    gf_encoder_end(&sink->encoder);
+    gf_status status = metadata ? tiff_set_metadata(sink, metadata, error) : GF_OK;
+    if (!status)
+        status = tiff_add_pixels(sink, error);
+    if (!status)
+        status = tiff_write_directories(sink, header, error);
+    if (!status && sink->hold) {
+        memcpy(sink->held, header, HEADER_BYTES);
+        status = gf_output_write(base->output, sink->held, sink->at, error);
+    } else if (!status) {
+        status = gf_output_seek(base->output, 0, error);
+        if (!status)
+            status = gf_output_write(base->output, header, HEADER_BYTES, error);
+    }
+    return status ? status : gf_output_prepare(base->output, error);
+}
+
+static void tiff_close(gf_sink *base) {
+    tiff_sink *sink = (tiff_sink *)base;
+    gf_encoder_close(&sink->encoder);
+    gf_tiff_list_clear(&sink->list);
+    free(sink->offsets);
+    free(sink->sizes);
+    free(sink->held);
+    free(sink);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static gf_status tiff_open_codec(tiff_sink *sink, const char *compression, gf_error *error) {
+    sink->codec = codec_of(compression);
+    if (sink->codec == CODECS)
+        return gf_fail(error, GF_USAGE,
+                       "%s: unknown TIFF compression '%s'; use none, lzw, deflate or zstd",
+                       tiff_name(sink), compression);
+    if (sink->codec < CODEC_LZW)
+        return GF_OK;
+    const gf_status status = gf_tiff_load(&sink->library, tiff_name(sink), error);
+    return status || sink->library->TIFFIsCODECConfigured(codec_tag(sink->codec))
+               ? status
+               : gf_fail(error, GF_USAGE,
+                         "%s: the installed libtiff cannot write %s; use --tiff-compression "
+                         "deflate or none",
+                         tiff_name(sink), compression);
+}
+
+/* Allocate the offsets and sizes of the strips, and check the memory for a file that is held. */
+static gf_status tiff_open_file(tiff_sink *sink, const gf_sink_setup *setup, gf_error *error) {
+    const gf_encoder *encoder = &sink->encoder;
+    const uint64_t strips = (setup->format->height - 1) / encoder->strips.rows + 1;
+    const uint64_t bytes = strips * (gf_png_strip_bound(&encoder->strips) + 2 * sizeof(uint64_t));
+    sink->offsets = calloc(strips, sizeof *sink->offsets);
+    sink->sizes = calloc(strips, sizeof *sink->sizes);
+    if (!sink->offsets || !sink->sizes)
+        return gf_fail_memory(error, tiff_name(sink), 2 * strips * sizeof *sink->offsets,
+                              "the table of strips");
+    sink->hold = !gf_output_seekable(setup->output);
+    if (!sink->hold)
+        return GF_OK;
+    sink->encoder.held_bytes = bytes;
+    return gf_check_memory(bytes, setup->max_memory, tiff_name(sink),
+                           "the file, which is held until its end,", error);
+}
+
+static gf_status tiff_open_encoder(tiff_sink *sink, const gf_sink_setup *setup, gf_error *error) {
+    gf_encoder *encoder = &sink->encoder;
+    const size_t bound = gf_png_strip_bound(&encoder->strips);
+    encoder->write = tiff_write_strip;
+    encoder->scratch_bytes = gf_png_scratch_bytes(&encoder->strips);
+    encoder->out_bytes = ZLIB_HEAD + bound + ZLIB_TAIL;
+    if (sink->codec == CODEC_NONE) {
+        encoder->scratch_bytes = 0;
+        encoder->out_bytes = 1;
+    } else if (sink->codec == CODEC_DEFLATE) {
+        encoder->encode = tiff_encode_deflate;
+    } else {
+        /* LZW has codes of up to 12 bits. libtiff has a buffer for the strip, too. */
+        encoder->encode = tiff_encode_library;
+        encoder->out_bytes = bound + bound / 2 + LIBRARY_FILE_BYTES;
+        encoder->scratch_bytes += encoder->out_bytes + LIBRARY_BYTES;
+    }
+    return gf_encoder_open(encoder, setup, error);
+}
+
+gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup, gf_sink **opened,
+                                gf_error *error) {
+    static const gf_sink_ops ops = {gf_encoder_write, tiff_finish, tiff_close};
+    static const unsigned char header[HEADER_BYTES];
+    tiff_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
+    if (!sink)
+        return GF_FAILED;
+    sink->classic_max = classic_max;
+    sink->encoder.base.cost = gf_tiff_encode_cost(setup->tiff_compression);
+    sink->encoder.base.exact = true;
+    sink->encoder.base.form = GF_FORM_TIFF;
+    gf_status status = tiff_open_codec(sink, setup->tiff_compression, error);
+    if (!status)
+        status = tiff_set_metadata(sink, setup->metadata, error);
+    gf_tiff_strips_init(setup->format, gf_isa_best(), &sink->encoder.strips);
+    if (!status)
+        status = tiff_open_file(sink, setup, error);
+    if (!status)
+        status = tiff_open_encoder(sink, setup, error);
+    if (!status)
+        status = tiff_put(sink, header, HEADER_BYTES, error);
+    if (status)
+        tiff_close(&sink->encoder.base);
+    else
+        *opened = &sink->encoder.base;
+    return status;
+}
+
+gf_status gf_tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    return gf_tiff_sink_open_for(UINT32_MAX, setup, opened, error);
+}
