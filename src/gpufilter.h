@@ -775,8 +775,8 @@ GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *option
                                  gf_file_info *info, gf_error *error);
 
 /* Read a whole image of at most options->max_memory bytes. The rows are contiguous; release *pixels
- * with free(). "-" is standard input. autorotate, crop and the options of
- * gf_inspect_file are used. */
+ * with free(). "-" is standard input. autorotate, crop, depth and the
+ * options of gf_inspect_file are used. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                               void **pixels, gf_error *error);
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from ctypes import byref, c_char_p, c_void_p, memmove
+from ctypes import addressof, byref, c_char_p, c_void_p, memmove
 from dataclasses import dataclass
 from importlib import import_module
+from operator import index
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
@@ -29,15 +30,36 @@ def file_options(force: bool, compression: Optional[str],
     return c.gf_file_options(force=force, compression=effort, tiff_compression=codec)
 
 
-def read(path: Path) -> npt.NDArray[Any]:
+DEPTHS = (None, "8", "16", "f32")  # in the order of gf_depth
+
+
+def read(path: Path, *, depth: Optional[str] = None,
+         crop: Optional[Tuple[int, int, int, int]] = None,
+         autorotate: bool = False) -> npt.NDArray[Any]:
     """Read an image file.
+
+    depth: "8", "16" or "f32": convert the samples as --depth of the program does.
+    crop: (x, y, width, height): read only this rectangle.
+    autorotate: turn the image as its EXIF orientation says.
 
     Returns a new array of shape (H, W) for grey images, else (H, W, C) with C channels (2: grey and
     alpha, 3: RGB, 4: RGBA), of dtype uint8, uint16 or float32. Raises Error if the file is not a
     readable image.
     """
+    if depth not in DEPTHS:
+        raise UsageError("depth: expected '8', '16' or 'f32', got %r" % (depth,))
+    options = c.gf_file_options(depth=DEPTHS.index(depth), autorotate=autorotate)
+    if crop is not None:
+        try:
+            part = [index(number) for number in crop]
+        except TypeError:
+            part = []
+        if len(part) != 4 or min(part) < 0:
+            raise UsageError("crop: expected (x, y, width, height), got %r" % (crop,))
+        rectangle = c.gf_crop(*part)  # alive until the call returns
+        options.crop = addressof(rectangle)
     form, pixels = c.gf_format(), c_void_p()
-    check(lib.gf_load_file, bytes_of("path", path), None, byref(form), byref(pixels))
+    check(lib.gf_load_file, bytes_of("path", path), byref(options), byref(form), byref(pixels))
     dtype = np.dtype(DTYPES[form.type])
     shape = (form.height, form.width, form.channels)[: 3 if form.channels > 1 else 2]
     try:

@@ -81,15 +81,18 @@ class gf_engine_options(Structure):
     ]
 
 
+class gf_crop(Structure):
+    _fields_ = [("x", c_uint64), ("y", c_uint64), ("width", c_uint64), ("height", c_uint64)]
+
+
 class gf_file_options(Structure):
     _fields_ = [
         ("format", c_char_p), ("sample_format", c_char_p), ("force", c_bool), ("sync", c_int),
         ("dry_run", c_bool), ("strip", c_bool), ("depth", c_int), ("linear", c_bool),
         ("compression", c_char_p), ("tiff_compression", c_char_p), ("quality", c_uint32),
         ("max_pixels", c_uint64), ("max_memory", c_uint64), ("max_chunk", c_uint64),
-        ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p), ("autorotate", c_bool),
-        ("crop", c_void_p),
-        ("ready", c_void_p),
+        ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p),
+        ("autorotate", c_bool), ("crop", c_void_p), ("ready", c_void_p),
         ("ready_context", c_void_p), ("progress", c_void_p), ("progress_context", c_void_p),
     ]
 

@@ -42,6 +42,24 @@ def test_npy(rng, tmp_path, dtype, channels):
     assert written.read_bytes() == saved.read_bytes()
 
 
+def test_read_options(image, tmp_path):
+    path = tmp_path / "x.png"
+    gpufilter.write(path, image)
+    deep = image.astype(np.uint16) * 257
+    assert same(gpufilter.read(path, depth="16"), deep)
+    assert same(gpufilter.read(path, depth="f32"), image / np.float32(255))
+    assert same(gpufilter.read(path, depth="8", autorotate=True), image)
+    assert same(gpufilter.read(path, crop=(3, 2, 5, 7)), image[2:9, 3:8])
+    gpufilter.write(path, deep, force=True)
+    assert same(gpufilter.read(path, depth="8", crop=np.array([1, 0, 4, 4])), image[0:4, 1:5])
+    with pytest.raises(gpufilter.Error, match="is not inside the image"):
+        gpufilter.read(path, crop=(0, 0, image.shape[1] + 1, 1))
+    for options in {"depth": "12"}, {"depth": 8}, {"crop": (1, 2, 3)}, {"crop": (-1, 0, 1, 1)}, {"crop": 5}, \
+            {"crop": (0, 0, 0, 1)}, {"crop": (0.5, 0, 1, 1)}:
+        with pytest.raises(gpufilter.UsageError, match=list(options)[0]):
+            gpufilter.read(path, **options)
+
+
 def test_write_options(image, tmp_path):
     path = os.fsencode(tmp_path / "ä.png")  # bytes are a path, too
     gpufilter.write(path, image)

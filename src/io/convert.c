@@ -314,6 +314,14 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, const
     return GF_OK;
 }
 
+/* Each block is written at most where it was read. */
+void gf_convert_pixels(gf_format *format, void *pixels, gf_type type) {
+    conversion how = conversion_of(format, type, false);
+    how.samples *= format->height;
+    convert_row(&how, pixels, pixels);
+    format->type = type;
+}
+
 /* ---- orientation ----------------------------------------------------------------------------- */
 
 /* Rows and columns of the part of the upright image that is copied at a time, in the cache. */

@@ -429,8 +429,15 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     gf_status status = gf_source_open(path, &limits, &source, error);
     if (status)
         return status;
+    const gf_type stored = source->format.type;
+    const gf_type type = gf_depth_type(options ? options->depth : GF_DEPTH_INPUT, stored);
+    if (type > stored)
+        status = gf_convert_source(&source, type, false, name, error);
     *format = source->format;
-    status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);
+    if (!status)
+        status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);
+    if (!status && type < stored)
+        gf_convert_pixels(format, *pixels, type);
     source->ops->close(source);
     return status;
 }

@@ -190,17 +190,22 @@ typedef struct batch_case {
     bool rejects;
 } batch_case;
 
+static gf_file_options files; /* conversions of all cases */
+
 static gf_status run_case(const batch_case *c, gf_error *error) {
     const gf_filter *filter = gf_filter_find(c->filter);
     const bool image = gf_filter_describe(filter)->makes_image;
     gf_settings *settings = test_settings(filter, c->settings);
     listener all = {.in_order = c->in_order};
     gf_batch_item items[ITEMS];
+    gf_file_options force = files;
     const gf_batch_options options = {.engine = {.backend = c->backend, .threads = c->threads},
+                                      .files = files,
                                       .in_order = c->in_order,
                                       .done = on_done,
                                       .context = &all};
-    run_each(filter, settings, &(gf_file_options){.force = true}, ITEMS);
+    force.force = true;
+    run_each(filter, settings, &force, ITEMS);
     make_items(items, image);
     decoded = encoded = groups = 0;
     works = c->works;
@@ -230,6 +235,8 @@ static void check_case(const batch_case *c) {
         assert_int_equal(got[i].report.in_bytes, want[i].report.in_bytes);
         assert_int_equal(got[i].report.out_bytes, want[i].report.out_bytes);
         assert_true(gf_format_equal(&got[i].report.in, &want[i].report.in));
+        assert_true(gf_format_equal(&got[i].report.out, &want[i].report.out));
+        assert_int_equal(got[i].report.dropped, want[i].report.dropped);
         if (access(want_paths[i], F_OK) == 0)
             check_file(i, what);
     }
@@ -307,6 +314,40 @@ static void cpu_threads_share_the_list(void **state) {
                 on_device += strcmp(got[k].report.backend, "cuda") == 0;
             assert_true(on_device <= decoded);
         }
+}
+
+/* Devices decode and encode only what is not converted. Others share the memory of images. */
+static void converts_images(void **state) {
+    static const gf_crop part = {1, 2, 18, 15}; /* of the smallest image, too */
+    static const struct {
+        batch_case run;
+        gf_file_options files;
+    } cases[] = {
+        {{"smooth", "", "cuda", 3, false, -1, false}, {.depth = GF_DEPTH_8}},
+        {{"smooth", "", "cuda", 3, false, -1, false}, {.depth = GF_DEPTH_16}},
+        {{"smooth", "", "cuda", 3, false, -1, false}, {.crop = &part}},
+        {{"hist", "bins=5", "cuda", 3, true, -1, false}, {.crop = &part}},
+        {{"smooth", "", "cuda", 2, false, -1, false}, {.linear = true}},
+        {{"smooth", "", "auto", 3, false, -1, false}, {.linear = true, .depth = GF_DEPTH_16}},
+        {{"smooth", "", "auto", 3, false, -1, false}, {.crop = &part, .depth = GF_DEPTH_8}},
+        {{"smooth", "", "cuda", 3, false, -1, false}, {.autorotate = true}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int intact = 0;
+        files = cases[i].files;
+        check_case(&cases[i].run);
+        for (int k = 0; k < ITEMS; k++) {
+            const gf_type type = k % 16 == 8 ? GF_U16 : GF_U8;
+            const bool kept = files.depth == GF_DEPTH_INPUT || (int)files.depth == (int)type + 1;
+            intact += !want[k].status && k % 32 != 8 && k % 16 != 7 && kept && !files.crop &&
+                      !files.linear;
+            if (!want[k].status && files.depth)
+                assert_int_equal(want[k].report.out.type + 1, files.depth);
+        }
+        assert_int_equal(decoded, intact);
+    }
+    files = (gf_file_options){0};
 }
 
 /* Files of our encoder have several streams. */
@@ -387,10 +428,15 @@ static void gpus_match_single_runs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_match_single_runs),   cmocka_unit_test(decodes_few_groups_at_once),
-        cmocka_unit_test(decodes_few_streams_at_once), cmocka_unit_test(cpu_threads_share_the_list),
-        cmocka_unit_test(uploads_several_streams),     cmocka_unit_test(runs_rejected_files),
-        cmocka_unit_test(survives_the_device),         cmocka_unit_test(gpus_match_single_runs),
+        cmocka_unit_test(devices_match_single_runs),
+        cmocka_unit_test(decodes_few_groups_at_once),
+        cmocka_unit_test(decodes_few_streams_at_once),
+        cmocka_unit_test(cpu_threads_share_the_list),
+        cmocka_unit_test(uploads_several_streams),
+        cmocka_unit_test(runs_rejected_files),
+        cmocka_unit_test(survives_the_device),
+        cmocka_unit_test(gpus_match_single_runs),
+        cmocka_unit_test(converts_images),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -609,6 +609,43 @@ static void sets_orientations(void **state) {
     assert_int_equal(exif[19], 2);
 }
 
+/* ---- whole files ----------------------------------------------------------------------------- */
+
+static void loads_with_a_depth(void **state) {
+    (void)state;
+    for (gf_type from = GF_U8; from <= GF_F32; from++)
+        for (gf_depth depth = GF_DEPTH_INPUT; depth <= GF_DEPTH_F32; depth++) {
+            const gf_format format = {700, 9, 3, from};
+            const gf_crop crop = {11, 2, 650, 7};
+            const gf_file_options options = {.depth = depth, .crop = &crop},
+                                  force = {.force = true};
+            const char *path = in_directory(from == GF_F32 ? "x.pfm" : "x.png");
+            const size_t pixel = 3 * gf_type_bytes(from);
+            unsigned char *pixels = random_pixels(&format, depth), *part = malloc(650 * 7 * pixel);
+            gf_format read, part_format = format;
+            void *got;
+            assert_non_null(part);
+            assert_int_equal(save_image(path, &format, pixels, NULL, &force, 9, NULL), GF_OK);
+            for (size_t y = 0; y < 7; y++)
+                memcpy(part + y * 650 * pixel, pixels + ((y + 2) * 700 + 11) * pixel, 650 * pixel);
+            part_format.width = 650;
+            part_format.height = 7;
+            assert_int_equal(gf_load_file(path, &options, &read, &got, NULL), GF_OK);
+            const gf_type type = gf_depth_type(depth, from);
+            unsigned char *expected = convert_each(&part_format, part, type);
+            part_format.type = type;
+            assert_true(gf_format_equal(&read, &part_format));
+            if (type == from) /* bits, of a NaN too */
+                assert_memory_equal(got, part, 650 * 7 * pixel);
+            else
+                assert_memory_equal(got, expected, 7 * gf_row_bytes(&read));
+            free(expected);
+            free(got);
+            free(part);
+            free(pixels);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raises_every_integer),
@@ -624,6 +661,7 @@ int main(void) {
         cmocka_unit_test_setup(turns_images, empty_directory),
         cmocka_unit_test_setup(crops_turned_images, empty_directory),
         cmocka_unit_test(sets_orientations),
+        cmocka_unit_test_setup(loads_with_a_depth, empty_directory),
     };
 
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

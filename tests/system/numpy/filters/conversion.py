@@ -60,7 +60,7 @@ def random_case(rng):
         made, name = normalize(read), "normalize"
     else:
         made, name = smooth(read, F32(1.1), 2, F32(0.6), "enhance,blur,smooth", "x", 0, False), "smooth"
-    return Case(name, options + [], [image], made=converted(made, dtype, linear))
+    return Case(name, options, [image], made=converted(made, dtype, linear))
 
 
 # ---- every code value and every threshold of sRGB ---------------------------------------------------------------
@@ -86,4 +86,5 @@ def codes_case(depth):
                 made=np.concatenate(made).astype(dtype).reshape(shape))
 
 
-FIXED = [lambda: linear_case(np.uint8), lambda: linear_case(np.uint16), lambda: codes_case("8"), lambda: codes_case("16")]
+FIXED = [lambda: linear_case(np.uint8), lambda: linear_case(np.uint16), lambda: codes_case("8"),
+         lambda: codes_case("16")]
