@@ -466,10 +466,13 @@ static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t 
     const int count = narrow ? 1 : plain_make_vectors(job, dst, rows, vectors);
     const size_t got =
         plain_read_vectors(fileno(source->input.file), vectors, count, offset, &result->cause);
-    for (uint64_t i = 0; got == rows * row_bytes && i < rows && !result->above; i++) {
+    for (uint64_t i = 0; got == rows * row_bytes && i < rows; i++) {
         unsigned char *row = dst + (order->bottom_up ? rows - 1 - i : i) * job->stride;
-        result->above = !plain_convert_row(source, row, narrow ? buffer + i * row_bytes : row);
+        if (plain_convert_row(source, row, narrow ? buffer + i * row_bytes : row))
+            continue;
+        result->above = true;
         result->row = (offset - order->start) / gf_row_bytes(&order->format) + i;
+        break;
     }
     return got;
 }

@@ -159,7 +159,7 @@ static void difference_float(unsigned char *restrict dst, const unsigned char *s
     for (size_t group = 0; group < BYTES; group++, dst += n) {
         const unsigned shift = 8 * (unsigned)(BYTES - 1 - group);
         for (size_t i = 0; i < channels; i++) {
-            const uint32_t before = group ? in[n - channels + i] >> (shift + 8) : 0;
+            const uint32_t before = group ? in[n - channels + i] >> shift >> 8 : 0;
             dst[i] = (unsigned char)((in[i] >> shift) - before);
         }
         difference_byte(dst + channels, in + channels, in, n - channels, shift);

@@ -353,14 +353,14 @@ static size_t written_select(const gf_tiff_list *list, uint32_t groups, uint64_t
         out[count++] = (written_entry){directory, i, *entry};
     }
     used[EXIF] |= used[INTEROP];
-    for (unsigned d = FIRST + 1; d < DIRECTORIES; d++)
+    for (unsigned d = FIRST + 1; d < DIRECTORIES; d++) {
+        const gf_tiff_entry reference = {.tag = directories[d].tag,
+                                         .type = GF_TIFF_LONG8,
+                                         .count = 1,
+                                         .value = (unsigned char *)&offsets[d]};
         if (used[d])
-            out[count++] = (written_entry){directories[d].parent,
-                                           list->count,
-                                           {.tag = directories[d].tag,
-                                            .type = GF_TIFF_LONG8,
-                                            .count = 1,
-                                            .value = (unsigned char *)&offsets[d]}};
+            out[count++] = (written_entry){directories[d].parent, list->count, reference};
+    }
     qsort(out, count, sizeof *out, written_compare);
     for (size_t i = 0; i < count; i++)
         if (!kept || out[i].directory != out[kept - 1].directory ||

@@ -40,9 +40,9 @@ make_pictures() {
         1) file=$file.ppm && printf 'P6\n%d 10\n255\n' $n ;;
         2) file=$file.pgm && printf 'P5\n%d 15\n65535\n' $n ;;
         3) file=$file.pfm && printf 'Pf\n%d 7\n-1\n' $n ;;
-        4) file=$file.ppm && printf 'P6\n%d 5\n4000\n' $n ;;
+        4) file=$file.ppm && printf 'P6\n%d 5\n3000\n' $n ;;
         esac >head
-        if [ $((10#$i % 6)) -eq 4 ]; then # at most 4000
+        if [ $((10#$i % 6)) -eq 4 ]; then # some samples are above 3000
             head -c $((30 * n)) < <(yes "$(printf '\017\001\003\200\001\377\004\102\003')")
         elif [ $((10#$i % 6)) -eq 3 ]; then # finite numbers
             head -c $((28 * n)) < <(yes "$(printf 'A%s?B..@' $i)")

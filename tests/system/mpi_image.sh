@@ -80,7 +80,7 @@ for kind in 8.ppm 16.ppm 32.pfm; do
     some compare $a $a
     some smooth --crop 3,2,30,25 --axis y $a out.raw
     some normalize --crop 3,2,30,25 $a out.raw
-    some hist --crop 3,30,30,1 -x 3 -o samples.csv $a
+    some hist --bins 9 --crop 3,30,30,1 -x 3 -o samples.csv $a
     for depth in 8 16 f32; do
         some smooth --depth $depth --axis y $a out.raw
         some normalize --depth $depth $a out.raw

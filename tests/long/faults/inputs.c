@@ -132,7 +132,7 @@ static void put_metadata(gf_bytes *png) {
     free(profile.data);
     put_chunk(png, "sBIT", "\5\6\5", 3);
     put_chunk(png, "bKGD", "\0\1\0\2\0\3", 6);
-    put_chunk(png, "eXIf", "MM\0*\0\0\0\x08\0\0\0\0\0\0", 14);
+    put_chunk(png, "eXIf", "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0", 26);
     put_chunk(png, "prVt", "private", 7);
 }
 

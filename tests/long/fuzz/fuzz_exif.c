@@ -1,4 +1,4 @@
-/* Directories of TIFF files and of EXIF data: what is read from any bytes can be written, and is
+/* Directories of TIFF files and of EXIF data: entries read from any bytes can be written, and are
  * read again from there as the same entries. */
 #include "fuzz.h"
 

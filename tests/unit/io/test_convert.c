@@ -553,6 +553,59 @@ static void turns_images(void **state) {
         }
 }
 
+/* Threads write rows of a large PNG to memory that was announced, also after the rows above have
+ * been converted there. */
+static void converts_rows_written_ahead(void **state) {
+    enum { STRIP = 100, STRIPS = 15, SLOTS = 3 };
+    static const gf_format format = {2100, STRIP * STRIPS, 3, GF_U8};
+    static const gf_type types[] = {GF_U16, GF_F32, GF_U8 /* mirrored */};
+    const size_t row = gf_row_bytes(&format);
+    unsigned char *pixels = random_pixels(&format, 9);
+
+    (void)state;
+    for (size_t i = 0; i < row * format.height; i++) /* compressible, in all row filters */
+        pixels[i] = (unsigned char)(i / 3 % 211 + pixels[i] % 4);
+    save_turned(&format, pixels, 2, false);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        const gf_limits limits = {.threads = 4, .autorotate = types[t] == GF_U8};
+        gf_source *source;
+        assert_int_equal(gf_source_open(in_directory("t.png"), &limits, &source, NULL), GF_OK);
+        assert_int_equal(gf_convert_source(&source, types[t], false, "t.png", NULL), GF_OK);
+        assert_true(source->threads > 1);
+        const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
+        unsigned char *ring = malloc(SLOTS * STRIP * stride), *line = malloc(row);
+        assert_non_null(ring);
+        assert_non_null(line);
+        memset(ring, PAINT, SLOTS * STRIP * stride);
+        for (size_t strip = 0, announced = 0; strip < STRIPS; strip++) {
+            unsigned char *slot = ring + strip % SLOTS * STRIP * stride;
+            for (; announced < strip + SLOTS && announced < STRIPS; announced++)
+                assert_int_equal(source->ops->announce(source,
+                                                       ring + announced % SLOTS * STRIP * stride,
+                                                       stride, STRIP, NULL),
+                                 GF_OK);
+            assert_int_equal(source->ops->read(source, slot, stride, STRIP, NULL), GF_OK);
+            for (size_t y = 0; y < STRIP; y++, slot += stride) {
+                const gf_format one = {format.width, 1, 3, GF_U8};
+                const unsigned char *from = pixels + (strip * STRIP + y) * row;
+                for (size_t i = 0; i < row && limits.autorotate; i++)
+                    line[i] = from[row - 3 - i / 3 * 3 + i % 3];
+                unsigned char *expected =
+                    convert_each(&one, limits.autorotate ? line : from, types[t]);
+                assert_memory_equal(slot, expected, out_row);
+                for (size_t i = out_row; i < stride; i++)
+                    assert_int_equal(slot[i], PAINT);
+                free(expected);
+            }
+        }
+        assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+        source->ops->close(source);
+        free(line);
+        free(ring);
+    }
+    free(pixels);
+}
+
 /* The image is turned first: the part is that of the upright image. */
 static void crops_turned_images(void **state) {
     const gf_format format = {90, 70, 3, GF_U8};
@@ -660,6 +713,7 @@ int main(void) {
         cmocka_unit_test(parses_parts),
         cmocka_unit_test_setup(turns_images, empty_directory),
         cmocka_unit_test_setup(crops_turned_images, empty_directory),
+        cmocka_unit_test_setup(converts_rows_written_ahead, empty_directory),
         cmocka_unit_test(sets_orientations),
         cmocka_unit_test_setup(loads_with_a_depth, empty_directory),
     };

@@ -319,7 +319,7 @@ static void amplification_is_damage(void **state) {
     expect_damaged(&b, ALL);
 }
 
-/* Any bytes are accepted: truncations, and random changes. What is read can be written. */
+/* Any bytes are accepted: truncations, and random changes. Lists that were read can be written. */
 static void survives_any_bytes(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 77)};
     const int rounds = (int)test_environment("GF_TEST_ROUNDS", 20000);

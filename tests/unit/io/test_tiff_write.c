@@ -436,7 +436,7 @@ static void metadata_is_written_and_read(void **state) {
         assert_true(gf_metadata_resolution(&back, &resolution));
         assert_true(resolution.x == 118.11 && resolution.y == 300 && resolution.unit == GF_PER_CM);
         assert_int_equal(gf_metadata_orientation(&back), 6);
-        /* What was read gives the same file. */
+        /* The same items give the same file. */
         size_t one_size, two_size;
         unsigned char *one = get_bytes(in_directory("x.tif"), &one_size);
         encode(&format, pixels,
