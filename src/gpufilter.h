@@ -393,6 +393,7 @@ typedef struct gf_report {
     double brightness;               /* factor applied to a flat area, such as 1.452; 0: none */
     char advice[64];                 /* option that avoids this clipping; empty: none */
     uint32_t dropped;                /* bits of gf_dropped: metadata that was not copied */
+    uint32_t pages;                  /* pages of the input file; 0: its format has none */
     uint64_t rows_per_strip, strips; /* rows per strip, and number of strips */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t processes;   /* number of processes that shared the work; 0 for a single process */
@@ -487,6 +488,7 @@ typedef struct gf_file_options {
     bool no_sandbox;      /* decode BMP, TGA, PSD, GIF and HDR in this process, for trusted files
                            * only. By default a sandboxed child process decodes them */
     const gf_raw *raw;    /* layout of headerless input files; NULL: inputs have headers */
+    uint32_t page;        /* page of TIFF inputs, from 1; 0: the first */
     bool autorotate; /* turn the pixels of inputs as their EXIF orientation says, and set it to 1 */
     /* Part of each input to read, after that, as if it were the image; NULL: all. Rows below it are
      * not read, and neither is what follows them: late metadata, checksums. */
@@ -769,8 +771,8 @@ typedef struct gf_file_info {
 } gf_file_info;
 
 /* Read the header of an image file. "-" is standard input. Only the limits (max_pixels, max_memory,
- * max_chunk, max_seconds, no_sandbox) and raw are used from options. Return GF_FAILED if the file
- * is not a readable image. */
+ * max_chunk, max_seconds, no_sandbox), raw and page are used from options. Return GF_FAILED if the
+ * file is not a readable image. */
 GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *options,
                                  gf_file_info *info, gf_error *error);
 

@@ -107,9 +107,9 @@ GF_API gf_status gf_run_shared_batch(const gf_filter *filter, const gf_settings 
 /* ---- ranges of rows of one image ----------------------------------------------------------------
  *
  * Several processes can process one image together if its files store rows of samples at fixed
- * offsets (PNM, PAM, PFM, NPY, raw). Each process runs a range of rows, writes its rows of the
- * output, and obtains a partial result. The partial results, merged in row order, equal the result
- * of a single process. */
+ * offsets (PNM, PAM, PFM, NPY, raw), or for inputs in strips or tiles (TIFF). Each process runs a
+ * range of rows, writes its rows of the output, and obtains a partial result. The partial results,
+ * merged in row order, equal the result of a single process. */
 
 /* Output of a range of rows: the filter's state, one record per row, and extracted samples. */
 typedef struct gf_partial gf_partial;

@@ -36,7 +36,7 @@ $(foreach test,$(TEST_C:.c=),$(eval $(call TEST_RULE,$(test))))
 
 # Harnesses call functions of the program, too.
 FUZZ_O = $(FUZZ_UTIL_O) $(TEST_UTIL_O) $(filter-out %/main.o,$(CLI_O)) $(BUILD)/libgpufilter.a
-FUZZ_LIBS = -lcmocka $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
+FUZZ_LIBS = -lcmocka -ltiff $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 $(OBJ)/tests/long/fuzz/cli_main.o: INCLUDES = $(CLI_INCLUDES) -Isrc/cli
 $(OBJ)/tests/long/fuzz/cli_main.o: $(HEADERS)
 

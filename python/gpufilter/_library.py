@@ -92,7 +92,7 @@ class gf_file_options(Structure):
         ("compression", c_char_p), ("tiff_compression", c_char_p), ("quality", c_uint32),
         ("max_pixels", c_uint64), ("max_memory", c_uint64), ("max_chunk", c_uint64),
         ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p),
-        ("autorotate", c_bool), ("crop", c_void_p), ("ready", c_void_p),
+        ("page", c_uint32), ("autorotate", c_bool), ("crop", c_void_p), ("ready", c_void_p),
         ("ready_context", c_void_p), ("progress", c_void_p), ("progress_context", c_void_p),
     ]
 
@@ -107,9 +107,9 @@ class gf_report(Structure):
         ("device_failed", c_bool), ("verified", c_bool), ("in_", gf_format), ("out", gf_format),
         ("in_bytes", c_uint64), ("out_bytes", c_uint64), ("clipped", c_uint64),
         ("counts_clipped", c_bool), ("brightness", c_double), ("advice", c_char * 64),
-        ("dropped", c_uint32), ("rows_per_strip", c_uint64), ("strips", c_uint64),
-        ("busy", gf_busy * 5), ("processes", c_uint32), ("start_seconds", c_double),
-        ("total_seconds", c_double),
+        ("dropped", c_uint32), ("pages", c_uint32), ("rows_per_strip", c_uint64),
+        ("strips", c_uint64), ("busy", gf_busy * 5), ("processes", c_uint32),
+        ("start_seconds", c_double), ("total_seconds", c_double),
     ]
 
 

@@ -56,6 +56,9 @@ typedef struct batch_run {
     uint32_t dropped;          /* their bits of gf_dropped */
     uint64_t reducing;         /* images whose samples have fewer bits than in the input */
     const char *last_reducing; /* the last of them */
+    uint64_t paged;            /* images that are the first of several pages */
+    const char *last_paged;    /* the last of them, and its number of pages */
+    uint32_t pages;
     batch_engine engines[MAX_ENGINES];
 } batch_run;
 
@@ -412,6 +415,11 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
         run->last_dropping = in;
         run->dropped |= report->dropped;
     }
+    if (report->pages > 1 && !run->options->page_given) {
+        run->paged++;
+        run->last_paged = in;
+        run->pages = report->pages;
+    }
 }
 
 /* Return whether, with --resume, another process has finished the output since this run started. */
@@ -516,6 +524,7 @@ static void batch_summarise(const batch_run *run) {
     gf_cli_report_brightness(&run->brightness);
     gf_cli_report_dropped(run->last_dropping, run->dropping, run->dropped);
     gf_cli_report_reduced(run->last_reducing, run->reducing);
+    gf_cli_report_pages(run->last_paged, run->paged, run->pages);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@
 typedef struct gf_cli_options {
     gf_engine_options engine; /* threads: --threads, or this rank's share of the cores */
     gf_file_options files;    /* raw and crop point to the members below, or are NULL */
+    bool page_given;          /* files.page is not the default */
     gf_raw raw;
     gf_crop crop;
     const char *raw_text, *crop_text; /* arguments of --raw and --crop */

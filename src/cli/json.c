@@ -278,6 +278,8 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
         fputs(", \"dropped_metadata\": ", file);
         print_bits(file, dropped, report->dropped);
     }
+    if (report->pages > 1)
+        fprintf(file, ", \"pages\": %" PRIu32, report->pages);
     if (report->verified)
         fputs(", \"verified\": true", file);
     if (report->processes)

@@ -60,6 +60,7 @@ static const struct gf_common {
          "read only a rectangle of each input, as if it were the image; X, Y: its first column and "
          "row, from 0; W, H: its size",
          NULL),
+    INT(ANY, files.page, "page", 0, "N", "page of TIFF inputs", "1", 1, 1048576),
     CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
            "image format of the output; without it, the extension selects the format", NULL, NULL),
     CHOICE(IMAGE, files.compression, "compression", 'c', "EFFORT", "PNG compression effort", "fast",
@@ -267,6 +268,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     options->engine.max_memory = options->files.max_memory;
     options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");
+    options->page_given = gf_settings_given(common, "page");
     if (options->no_progress)
         options->progress = "none";
     /* Commands define --json as an option of their own. */

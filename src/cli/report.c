@@ -425,6 +425,19 @@ void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
           stderr);
 }
 
+void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages) {
+    if (files == 1) {
+        fputs("gpufilter: ", stderr);
+        gf_cli_print_name(stderr, name, "standard input");
+        fprintf(stderr, ": page 1 of %" PRIu32 "; --page selects another\n", pages);
+    } else if (files > 1) {
+        fprintf(stderr,
+                "gpufilter: first pages of %" PRIu64
+                " files with several pages; --page selects another\n",
+                files);
+    }
+}
+
 void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report) {
     const gf_format *out = &report->out;
     if (report->brightness > brightness->factor) {

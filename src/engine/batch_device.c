@@ -760,6 +760,7 @@ static void device_share_report(gf_report *report, const gf_report *together, si
     own.busy[GF_DECODING] = report->busy[GF_DECODING];
     own.busy[GF_ENCODING] = (gf_busy){0};
     own.in_bytes = report->in_bytes;
+    own.pages = report->pages;
     own.start_seconds /= (double)count;
     *report = own;
 }

@@ -159,6 +159,7 @@ void gf_inputs_replace(gf_inputs *inputs, gf_source *replacement) {
     replacement->metadata = source->metadata;
     replacement->bytes = source->bytes;
     replacement->dropped = source->dropped;
+    replacement->pages = source->pages;
     gf_metadata_init(&source->metadata);
     source->ops->close(source);
     inputs->source = replacement;

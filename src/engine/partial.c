@@ -285,7 +285,7 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
     if (!source->ops->seek || gf_memory_source_is(source) || !gf_inputs_can_restart(&task->inputs))
         return gf_fail(
             error, GF_USAGE,
-            "%s: rows cannot be read at random in this format; use PGM, PPM, PAM, PFM or NPY",
+            "%s: rows cannot be read at random in this format; use PNM, PAM, PFM, NPY or TIFF",
             task->inputs.name);
     if (job->first > job->end || job->end > task->plan->in.height)
         return gf_fail(error, GF_USAGE, "%s: invalid range of rows; the image has %" PRIu64 " rows",
@@ -317,7 +317,8 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
         const gf_rows_job none = {.in_paths = in_paths};
         *format = task.plan->in;
         *possible = engine->named != &gf_backend_golden && /* golden needs whole images */
-                    (!task.plan->out.width || gf_sink_has_parts(out_path, options)) &&
+                    (!task.plan->out.width || (gf_sink_has_parts(out_path, options) &&
+                                               !task.inputs.source->metadata.associated_alpha)) &&
                     partial_check(&task, &none, NULL) == GF_OK;
     }
     gf_task_end(&task);

@@ -20,6 +20,7 @@ gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *rep
                      .threads = gf_engine_threads(engine),
                      .filter = filter,
                      .memory = engine->options.max_memory,
+                     .stripped = {.pfm_scale = 1.0},
                      .report = report,
                      .began = gf_now() - engine->start_seconds};
 }
@@ -47,12 +48,12 @@ const char *gf_filter_file(const gf_filter *filter, const gf_settings *settings,
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 const gf_metadata *gf_task_metadata(const gf_task *task) {
-    return task->with_metadata ? &task->inputs.source->metadata : NULL;
+    return task->with_metadata ? &task->inputs.source->metadata : &task->stripped;
 }
 
 gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
     const gf_metadata *metadata = gf_task_metadata(task);
-    if (!metadata || !metadata->damaged[0])
+    if (!metadata->damaged[0])
         return GF_OK;
     return gf_fail(error, GF_FAILED,
                    "%s: the %.*s chunk is damaged; get an intact copy, or omit metadata with "
@@ -89,6 +90,8 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
                        filter->info.name);
     gf_status status =
         gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits, type, error);
+    if (!status && task->report)
+        task->report->pages = task->inputs.source->pages;
     if (!status)
         status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
     if (status)
@@ -100,6 +103,8 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         task->stored.type < task->plan->out.type && task->stored.type < task->inputs.file_type;
     /* An image drawn from two inputs is neither of them and has no metadata. */
     task->with_metadata = !options->strip && task->plan->out.width && filter->info.inputs == 1;
+    task->stripped.associated_alpha =
+        task->inputs.source->metadata.associated_alpha && filter->info.inputs == 1;
     if (options->linear && (task->inputs.file_type != GF_F32 || task->stored.type != GF_F32))
         status = gf_srgb_check(&task->inputs.source->metadata, task->inputs.name, error);
     return status ? status : gf_task_check_metadata(task, error);

@@ -19,6 +19,7 @@ typedef struct gf_task {
     gf_sink *sink;           /* NULL: no image is produced */
     gf_sample_sink *samples; /* NULL: no sample file */
     bool with_metadata;      /* copy the input's metadata to the output */
+    gf_metadata stripped;    /* without items: what the output receives otherwise */
     bool keep_samples;       /* keep samples in the result */
     bool buffer_samples;     /* buffer samples until the last strip */
     uint64_t memory;         /* unallocated part of the engine's max_memory, in bytes */
@@ -48,7 +49,7 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
 /* Open the input images of the filter in memory and create the plan. */
 gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const gf_format *format,
                               const gf_pixels *in, gf_error *error);
-/* Return the metadata to write to the output; NULL for none. */
+/* Return the metadata to write to the output. */
 const gf_metadata *gf_task_metadata(const gf_task *task);
 /* Convert the rows of the open sink, if the type of the file differs from that of the plan. */
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error);

@@ -32,6 +32,13 @@ static bool is_bmp(const gf_input *input) {
            input->head[15] == 0;
 }
 
+/* Match TIFF and BigTIFF, in both byte orders. */
+static bool is_tiff(const gf_input *input) {
+    return input->head_size >= 8 &&
+           (memcmp(input->head, "II*\0", 4) == 0 || memcmp(input->head, "MM\0*", 4) == 0 ||
+            memcmp(input->head, "II+\0", 4) == 0 || memcmp(input->head, "MM\0+", 4) == 0);
+}
+
 /* TGA has no signature: match the extension. */
 static bool is_tga(const gf_input *input) {
     return strcasecmp(gf_path_extension(input->name), "tga") == 0;
@@ -53,6 +60,7 @@ static const struct source_kind {
     {"gif", "GIF89a", NULL, gf_stb_source_open},
     {"hdr", "#?RADIANCE\n", NULL, gf_stb_source_open},
     {"hdr", "#?RGBE\n", NULL, gf_stb_source_open},
+    {"tif", NULL, is_tiff, gf_tiff_source_open},
     {"tga", NULL, is_tga, gf_stb_source_open}, /* last: its match is the weakest */
 };
 
@@ -63,16 +71,24 @@ static bool source_matches(const struct source_kind *kind, const gf_input *input
     return input->head_size >= size && memcmp(input->head, kind->magic, size) == 0;
 }
 
+static gf_status source_fail_page(const gf_input *input, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: has no pages; only TIFF files have them; omit --page",
+                   input->name);
+}
+
 static gf_status source_open_kind(const gf_input *input, const gf_limits *limits,
                                   gf_source **source, gf_error *error) {
     if (input->head_size == 0)
         return gf_fail(error, GF_FAILED, "%s: the file is empty", input->name);
     if (limits->raw)
-        return gf_raw_source_open(input, limits, source, error);
+        return limits->page > 1 ? source_fail_page(input, error)
+                                : gf_raw_source_open(input, limits, source, error);
     for (size_t i = 0; i < sizeof source_kinds / sizeof *source_kinds; i++) {
         const struct source_kind *kind = &source_kinds[i];
         if (!source_matches(kind, input))
             continue;
+        if (limits->page > 1 && kind->open != gf_tiff_source_open)
+            return source_fail_page(input, error);
         gf_status status = kind->open(input, limits, source, error);
         if (!status && kind->name)
             snprintf((*source)->kind, sizeof(*source)->kind, "%s", kind->name);
@@ -81,7 +97,7 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
     return gf_fail(
         error, GF_FAILED,
         "%s: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, "
-        "JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
+        "JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
         input->name);
 }
 
@@ -280,6 +296,20 @@ static gf_status sink_check(const struct sink_kind *kind, const char *name, cons
     return sink_check_size(kind, name, format, error);
 }
 
+/* Check the kind of the alpha channel: only TIFF, and raw rows, which the user defines, can store
+ * associated alpha. */
+static gf_status sink_check_alpha(const struct sink_kind *kind, const char *name,
+                                  const gf_format *format, const gf_metadata *metadata,
+                                  gf_error *error) {
+    if (!metadata || !metadata->associated_alpha || !gf_has_alpha(format->channels) ||
+        kind->kind == GF_SINK_RAW || kind->kind == GF_SINK_TIFF)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: %s does not support the associated (premultiplied) alpha of the input; "
+                   "write .tif, or convert the input first, e.g. with vips unpremultiply",
+                   name, kind->label);
+}
+
 bool gf_sink_takes_encoded(const char *path, gf_type type, const gf_file_options *options) {
     const struct sink_kind *kind;
     const char *compression = options->compression;
@@ -317,6 +347,7 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
     if ((status = sink_choose_kind(path, options->format, &kind, error)) ||
         (status = gf_format_check(format, name, error)) ||
         (status = sink_check(kind, name, format, error)) ||
+        (status = sink_check_alpha(kind, name, format, metadata, error)) ||
         (status = part && part->temporary ? gf_output_join(path, part->temporary, &output, error)
                                           : gf_output_open(path, options, part, &output, error)))
         return status;
@@ -403,7 +434,7 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
     *info = (gf_file_info){.format = source->format};
     snprintf(info->kind, sizeof info->kind, "%s", source->kind);
     const bool damaged = metadata->damaged[0] != '\0';
-    snprintf(info->stored, sizeof info->stored, "%.64s%s%s%s", source->stored,
+    snprintf(info->stored, sizeof info->stored, "%.*s%s%s%s", damaged ? 64 : 95, source->stored,
              damaged ? ", damaged " : "", metadata->damaged, damaged ? " chunk" : "");
     for (size_t i = 0; i < metadata->count; i++)
         inspect_add_name(info->metadata, sizeof info->metadata,
@@ -505,6 +536,7 @@ gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_li
     own.raw = sink->headerless ? &raw : NULL;
     own.autorotate = false;
     own.crop = NULL;
+    own.page = 0;
     gf_source *source = NULL;
     gf_error cause = {0};
     uint64_t found = ~digest;

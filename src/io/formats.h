@@ -2,6 +2,7 @@
 #ifndef GF_FORMATS_H
 #define GF_FORMATS_H
 
+#include "io/bytes.h"
 #include "io/input.h"
 #include "io/io.h"
 #include "io/output.h"
@@ -17,6 +18,12 @@ gf_open_source gf_npy_source_open;
 gf_open_source gf_raw_source_open; /* as described by limits->raw */
 gf_open_source gf_jpeg_source_open;
 gf_open_source gf_stb_source_open; /* BMP, TGA, PSD, GIF, HDR */
+gf_open_source gf_tiff_source_open;
+
+/* Open a source for the rows of a regular file whose header has been read elsewhere; as
+ * gf_open_source. The rows are stored from top to bottom. */
+gf_status gf_rows_source_open(const gf_input *input, const gf_row_order *order,
+                              const gf_limits *limits, gf_source **source, gf_error *error);
 
 typedef enum gf_sink_kind {
     GF_SINK_PNG,
@@ -110,10 +117,10 @@ uint64_t gf_png_left(void);
 #define GF_JPEG_DECODE_COST 1.2
 #define GF_JPEG_ENCODE_COST 2.0
 #define GF_STB_DECODE_COST 10.0 /* approximate */
+#define GF_TIFF_DECODE_COST 2.0 /* Deflate: 1.8, LZW: 2.5, JPEG: 1.3 */
 #define GF_TIFF_ENCODE_COST 2.0 /* Deflate */
 #define GF_TIFF_ENCODE_COST_LZW 10.0
 #define GF_TIFF_ENCODE_COST_ZSTD 7.0
-#define GF_STB_DECODE_COST 10.0 /* JPEG; approximate */
 #define GF_STB_ENCODE_COST 15.0
 #define GF_PLAIN_COST 0.3 /* PNM, PAM, PFM, NPY, raw: copy and byte swap, in either direction */
 

@@ -39,7 +39,8 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
                              .threads = threads,
                              .raw = options->raw,
                              .autorotate = options->autorotate,
-                             .crop = options->crop};
+                             .crop = options->crop,
+                             .page = options->page};
     return gf_limits_resolve(&limits);
 }
 
@@ -391,6 +392,7 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
     pair->base.cost = a->cost + b->cost;
     pair->base.memory = a->memory + b->memory;
     pair->base.threads = a->threads < b->threads ? a->threads : b->threads;
+    pair->base.pages = a->pages > b->pages ? a->pages : b->pages;
     pair->halves[0] = a;
     pair->halves[1] = b;
     *source = &pair->base;

@@ -22,6 +22,7 @@ typedef struct gf_limits {
     const gf_raw *raw;   /* format of an input without a header; NULL: read it from the header */
     bool autorotate;     /* turn the image as its EXIF orientation says */
     const gf_crop *crop; /* part of the image to read; NULL: all */
+    uint32_t page;       /* page of the file, from 1; 0: the first */
 } gf_limits;
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -87,6 +88,7 @@ struct gf_source {
     uint32_t dropped; /* bits of gf_dropped: metadata that is not read */
     uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish or
                        * cancel */
+    uint32_t pages;   /* pages of the file; 0: the format has none */
     char kind[8];     /* file format: "png"; empty for memory */
     char stored[96];  /* encoding of the pixels: "8-bit palette, interlaced" */
 };

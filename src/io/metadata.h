@@ -29,6 +29,9 @@ typedef struct gf_metadata {
     size_t count;
     char damaged[5];  /* name of an item that is not copied because it is damaged, or "" */
     double pfm_scale; /* absolute value of the scale in a PFM header; 1 for other formats */
+    /* The alpha channel is associated: the other channels are premultiplied by it. Unlike the
+     * items, this belongs to the pixels and cannot be omitted. */
+    bool associated_alpha;
 } gf_metadata;
 
 typedef enum gf_resolution_unit {

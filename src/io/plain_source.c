@@ -714,8 +714,9 @@ static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_e
 /* Determine the format and the row order, and start the readers. */
 typedef gf_status plain_find_rows(plain_source *source, const gf_limits *limits, gf_error *error);
 
-static gf_status plain_open(plain_find_rows *find, const gf_input *input, const gf_limits *limits,
-                            gf_source **opened, gf_error *error) {
+/* order: NULL if `find` determines it. */
+static gf_status plain_open(plain_find_rows *find, const gf_row_order *order, const gf_input *input,
+                            const gf_limits *limits, gf_source **opened, gf_error *error) {
     static const gf_source_ops in_order = {
         .read = plain_read, .finish = plain_finish, .close = plain_close};
     static const gf_source_ops in_any_order = {.read = plain_read,
@@ -729,6 +730,8 @@ static gf_status plain_open(plain_find_rows *find, const gf_input *input, const 
     source->base.cost = GF_PLAIN_COST;
     source->input = *input;
     source->max_memory = limits->max_memory;
+    if (order)
+        source->order = *order;
     gf_status status = find(source, limits, error);
     if (status) {
         free(source);
@@ -802,7 +805,22 @@ static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_erro
 
 gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
-    return plain_open(pnm_open, input, limits, opened, error);
+    return plain_open(pnm_open, NULL, input, limits, opened, error);
+}
+
+/* ---- opening rows of another format ---------------------------------------------------------- */
+
+static gf_status rows_open(plain_source *source, const gf_limits *limits, gf_error *error) {
+    source->base.format = source->order.format;
+    const gf_status status = source->order.start > source->input.size
+                                 ? plain_fail_short(source, 0, error)
+                                 : plain_check_size(source, error);
+    return status ? status : plain_open_readers(source, limits->threads, error);
+}
+
+gf_status gf_rows_source_open(const gf_input *input, const gf_row_order *order,
+                              const gf_limits *limits, gf_source **opened, gf_error *error) {
+    return plain_open(rows_open, order, input, limits, opened, error);
 }
 
 /* Describe samples: "16-bit, big-endian". word: inserted after the type. */
@@ -829,7 +847,7 @@ static gf_status npy_open(plain_source *source, const gf_limits *limits, gf_erro
 
 gf_status gf_npy_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
-    return plain_open(npy_open, input, limits, opened, error);
+    return plain_open(npy_open, NULL, input, limits, opened, error);
 }
 
 /* ---- opening raw rows ------------------------------------------------------------------------ */
@@ -885,7 +903,7 @@ static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_erro
 
 gf_status gf_raw_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
                              gf_error *error) {
-    return plain_open(raw_open, input, limits, opened, error);
+    return plain_open(raw_open, NULL, input, limits, opened, error);
 }
 
 static bool raw_skip(const char **text, char c) {

@@ -247,6 +247,12 @@ static gf_status srgb_fail(const char *name, const char *what, gf_error *error) 
 gf_status gf_srgb_check(const gf_metadata *metadata, const char *name, gf_error *error) {
     static const unsigned char srgb[4] = {1, 13, 0, 1}; /* primaries, transfer, matrix, range */
     enum { GAMMA = 45455, TOLERANCE = 5 };              /* 1 / 2.2 */
+    if (metadata->associated_alpha)
+        return gf_fail(
+            error, GF_FAILED,
+            "%s: --linear does not support associated (premultiplied) alpha; convert the "
+            "image first, e.g. with vips unpremultiply",
+            name);
     const gf_chunk *cicp = gf_metadata_find(metadata, "cICP");
     const gf_chunk *gama = gf_metadata_find(metadata, "gAMA");
     if (cicp)

@@ -8,15 +8,30 @@
 #include "io/formats.h"
 
 #define GF_TIFF_FUNCTIONS(X)                                                                       \
+    X(TIFFClientOpen)                                                                              \
     X(TIFFClientOpenExt)                                                                           \
     X(TIFFClose)                                                                                   \
+    X(TIFFFindCODEC)                                                                               \
     X(TIFFGetField)                                                                                \
+    X(TIFFGetFieldDefaulted)                                                                       \
+    X(TIFFGetStrileByteCountWithErr)                                                               \
+    X(TIFFGetStrileOffsetWithErr)                                                                  \
+    X(TIFFIsBigEndian)                                                                             \
     X(TIFFIsCODECConfigured)                                                                       \
+    X(TIFFIsTiled)                                                                                 \
+    X(TIFFNumberOfStrips)                                                                          \
+    X(TIFFNumberOfTiles)                                                                           \
     X(TIFFOpenOptionsAlloc)                                                                        \
     X(TIFFOpenOptionsFree)                                                                         \
     X(TIFFOpenOptionsSetErrorHandlerExtR)                                                          \
+    X(TIFFOpenOptionsSetMaxSingleMemAlloc)                                                         \
     X(TIFFOpenOptionsSetWarningHandlerExtR)                                                        \
+    X(TIFFReadFromUserBuffer)                                                                      \
+    X(TIFFReverseBits)                                                                             \
+    X(TIFFScanlineSize64)                                                                          \
     X(TIFFSetField)                                                                                \
+    X(TIFFSetSubDirectory)                                                                         \
+    X(TIFFTileRowSize64)                                                                           \
     X(TIFFWriteEncodedStrip)
 
 /* Functions of libtiff, declared as in its header. */

@@ -476,6 +476,7 @@ gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup
     if (!sink)
         return GF_FAILED;
     sink->classic_max = classic_max;
+    sink->associated = setup->metadata->associated_alpha;
     sink->encoder.base.cost = gf_tiff_encode_cost(setup->tiff_compression);
     sink->encoder.base.exact = true;
     sink->encoder.base.form = GF_FORM_TIFF;

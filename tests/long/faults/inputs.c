@@ -239,6 +239,35 @@ static void add_large(gf_tree *inputs, const char *name, unsigned width, unsigne
     keep(inputs, name, &file);
 }
 
+/* Add a grey TIFF of one strip. */
+static void add_tiff(gf_tree *inputs, const char *name) {
+    enum { ENTRIES = 9, DATA = 8 + 2 + 12 * ENTRIES + 4, SHORT = 3, LONG = 4 };
+    gf_bytes file = {0}, rows = {0};
+    for (unsigned y = 0; y < HEIGHT; y++)
+        for (unsigned x = 0; x < WIDTH; x++)
+            put_byte(&rows, sample(x, y, 0));
+    uLongf size = compressBound(rows.size);
+    unsigned char *packed = need(malloc(size));
+    if (compress(packed, &size, rows.data, rows.size) != Z_OK)
+        abort();
+    const uint32_t entries[ENTRIES][3] = {
+        {256, LONG, WIDTH}, {257, LONG, HEIGHT}, {258, SHORT, 8},
+        {259, SHORT, 8},    {262, SHORT, 1},     {273, LONG, DATA},
+        {277, SHORT, 1},    {278, LONG, HEIGHT}, {279, LONG, (uint32_t)size}};
+    put(&file, "MM\0*\0\0\0\x08\0", 9);
+    put_byte(&file, ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        put32(&file, entries[i][0] << 16 | entries[i][1]);
+        put32(&file, 1);
+        put32(&file, entries[i][1] == SHORT ? entries[i][2] << 16 : entries[i][2]);
+    }
+    put32(&file, 0);
+    put(&file, packed, size);
+    free(packed);
+    free(rows.data);
+    keep(inputs, name, &file);
+}
+
 static void add_psd(gf_tree *inputs, const char *name) {
     gf_bytes file = {0};
     put(&file, "8BPS\0\1\0\0\0\0\0\0\0\3", 14);
@@ -269,6 +298,7 @@ void make_inputs(gf_tree *inputs, bool large) {
     add_png(inputs, "metadata.png", 3, 1, METADATA);
     add_png(inputs, "flushed.png", 1, 1, FLUSHED);
     add_pnm(inputs, "grey.pgm", '5', WIDTH, HEIGHT);
+    add_tiff(inputs, "grey.tif");
     add_pnm(inputs, "rgb.ppm", '6', WIDTH, HEIGHT);
     add_pnm(inputs, "other.ppm", '6', WIDTH, HEIGHT);
     inputs->list[inputs->count - 1].data[200] ^= 1;

@@ -34,7 +34,7 @@ $ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -
 $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png; : >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cmp c/page.png e/page.png
 > mine
 $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/skipped in .*/skipped in #/'; gpufilter smooth ok.png - | cmp - c/page.png
-> gpufilter: in/page.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+> gpufilter: in/page.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > 0 done, 1 failed, 1 skipped in #
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
@@ -46,7 +46,7 @@ $ gpufilter smooth self/*.png --out-dir self --force --resume; gpufilter smooth 
 ! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
 # A corrupt file does not stop the batch; each failure is reported.
 $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/skipped in .*/skipped in #/'; ls f
-> gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+> gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > gpufilter: in/empty.png: the file is empty
 > gpufilter: absent.png: cannot open: No such file or directory
 > 2 done, 3 failed, 0 skipped in #
@@ -55,10 +55,10 @@ $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -
 > page.png
 $ gpufilter smooth in/*.png absent.png -O g --quiet 2>/dev/null; echo $?; gpufilter smooth in/bad.png -O g --keep-going -q
 > 1
-! gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/started in .*/started in #/'; ls h
-> gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+> gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > 0 done, 1 failed, 0 skipped, 2 not started in #
 $ gpufilter smooth . in/page.png -O h --fail-fast; ls h
 ! gpufilter: .: is a directory; use --recursive to process its images

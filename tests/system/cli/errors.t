@@ -90,7 +90,7 @@ $ head -c 20 samples/scene.png >shorter.png; gpufilter smooth shorter.png out.pn
 ! gpufilter: shorter.png: the PNG ends too early; get a complete copy
 [1]
 $ echo 'this is text' >text.png; gpufilter smooth text.png out.png
-! gpufilter: text.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: text.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ : >empty.png; gpufilter smooth empty.png out.png
 ! gpufilter: empty.png: the file is empty

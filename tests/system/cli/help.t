@@ -11,7 +11,7 @@ $ gpufilter | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; /^(Usag
 > bench
 > info
 > devices
-> Reads  PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, BMP, TGA, PSD, GIF and HDR
+> Reads  PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA, PSD, GIF and HDR
 > Writes PNG, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA, HDR and raw rows
 $ gpufilter help smooth | grep -E '^[A-Z][A-Za-z ]*:$|^Usage|^  gpufilter'
 > Usage: gpufilter smooth [OPTION]... IN OUT
@@ -39,6 +39,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --raw SHAPE
 > --autorotate
 > --crop X
+> --page N 1
 > --format FORMAT
 > --compression EFFORT -c fast
 > --quality N -Q 95

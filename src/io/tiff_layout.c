@@ -1,0 +1,521 @@
+/* Directories of TIFF files, which libtiff parses, and its handles. */
+#include "io/tiff_layout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+
+enum { MAX_PAGES_COUNTED = 4096 }; /* a note and `info` state the number of pages up to this one */
+
+/* ---- the input ------------------------------------------------------------------------------- */
+
+gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offset,
+                          gf_error *error) {
+    gf_tiff_file *file = context;
+    if (offset > file->size || size > file->size - offset)
+        return gf_fail_short(file->input.name, error);
+    if (!file->data)
+        return gf_input_read_at(&file->input, data, size, offset, error);
+    memcpy(data, file->data + offset, size);
+    return GF_OK;
+}
+
+gf_status gf_tiff_load_pipe(gf_tiff_file *file, gf_error *error) {
+    uint64_t capacity = 0;
+    size_t got = 1;
+    while (got != 0) {
+        if (file->size == capacity) {
+            capacity = capacity ? 2 * capacity : 1 << 16;
+            if (capacity > file->max_memory && file->size < file->max_memory)
+                capacity = file->max_memory;
+            if (gf_check_memory(capacity, file->max_memory, file->input.name, "a TIFF from a pipe",
+                                error))
+                return GF_FAILED;
+            unsigned char *data = realloc(file->data, capacity);
+            if (!data)
+                return gf_fail_memory(error, file->input.name, capacity, "a TIFF from a pipe");
+            file->data = data;
+        }
+        const gf_status status = gf_input_read(&file->input, file->data + file->size,
+                                               (size_t)(capacity - file->size), &got, error);
+        if (status)
+            return status;
+        file->size += got;
+    }
+    return GF_OK;
+}
+
+/* ---- handles of libtiff ---------------------------------------------------------------------- */
+
+static tmsize_t handle_read(thandle_t context, void *data, tmsize_t size) {
+    gf_tiff_handle *handle = context;
+    const uint64_t rest =
+        handle->offset < handle->file->size ? handle->file->size - handle->offset : 0;
+    const size_t bytes = (uint64_t)size < rest ? (size_t)size : (size_t)rest;
+    if (gf_tiff_read_at(handle->file, data, bytes, handle->offset, &handle->cause))
+        return -1;
+    handle->offset += bytes;
+    return (tmsize_t)bytes;
+}
+
+static tmsize_t handle_write(thandle_t context, void *data, tmsize_t size) {
+    (void)context, (void)data, (void)size;
+    return -1;
+}
+
+static toff_t handle_seek(thandle_t context, toff_t offset, int whence) {
+    gf_tiff_handle *handle = context;
+    handle->offset = offset + (whence == SEEK_CUR   ? handle->offset
+                               : whence == SEEK_END ? handle->file->size
+                                                    : 0);
+    return handle->offset;
+}
+
+static int handle_end(thandle_t context) {
+    (void)context;
+    return 0;
+}
+
+static toff_t handle_size(thandle_t context) {
+    return ((gf_tiff_handle *)context)->file->size;
+}
+
+__attribute__((format(printf, 4, 0))) static int handle_on_error(TIFF *tiff, void *context,
+                                                                 const char *module,
+                                                                 const char *format,
+                                                                 va_list arguments) {
+    gf_tiff_handle *handle = context;
+    (void)tiff, (void)module;
+    if (handle->message[0])
+        return 1;
+    (void)vsnprintf(handle->message, sizeof handle->message, format, arguments);
+    /* Some messages begin with the name that the handle was opened with, which is empty. */
+    if (strncmp(handle->message, ": ", 2) == 0)
+        memmove(handle->message, handle->message + 2, strlen(handle->message) - 1);
+    return 1;
+}
+
+static int handle_on_warning(TIFF *tiff, void *context, const char *module, const char *format,
+                             va_list arguments) {
+    (void)tiff, (void)context, (void)module, (void)format, (void)arguments;
+    return 1;
+}
+
+void gf_tiff_handle_clear(gf_tiff_handle *handle) {
+    handle->message[0] = '\0';
+    handle->cause = (gf_error){0};
+}
+
+gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error) {
+    if (handle->cause.status) {
+        if (error)
+            *error = handle->cause;
+        return handle->cause.status;
+    }
+    return gf_fail(error, GF_FAILED, "%s: libtiff cannot read the file (%s); get an intact copy",
+                   handle->file->input.name,
+                   handle->message[0] ? handle->message : "no reason given");
+}
+
+gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error) {
+    const gf_tiff_library *library = file->library;
+    const uint64_t max = file->max_memory < PTRDIFF_MAX ? file->max_memory : PTRDIFF_MAX;
+    uint16_t compression = 0, photometric = 0;
+    *handle = (gf_tiff_handle){.file = file};
+    TIFFOpenOptions *options = library->TIFFOpenOptionsAlloc();
+    if (!options)
+        return gf_fail(error, GF_FAILED, "%s: out of memory", file->input.name);
+    library->TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
+    library->TIFFOpenOptionsSetErrorHandlerExtR(options, handle_on_error, handle);
+    library->TIFFOpenOptionsSetWarningHandlerExtR(options, handle_on_warning, handle);
+    /* m: do not map the file; O: load offsets when they are needed; c: keep strips as they are; h:
+     * do not read the first directory. */
+    handle->tiff =
+        library->TIFFClientOpenExt("", "rmOch", handle, handle_read, handle_write, handle_seek,
+                                   handle_end, handle_size, NULL, NULL, options);
+    library->TIFFOpenOptionsFree(options);
+    if (!handle->tiff)
+        return gf_tiff_handle_fail(handle, error);
+    if (!library->TIFFSetSubDirectory(handle->tiff, file->directory)) {
+        library->TIFFClose(handle->tiff);
+        handle->tiff = NULL;
+        return gf_tiff_handle_fail(handle, error);
+    }
+    if (library->TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression) &&
+        library->TIFFGetField(handle->tiff, TIFFTAG_PHOTOMETRIC, &photometric) &&
+        compression == COMPRESSION_JPEG && photometric == PHOTOMETRIC_YCBCR)
+        (void)library->TIFFSetField(handle->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    gf_tiff_handle_clear(handle);
+    return GF_OK;
+}
+
+void gf_tiff_handle_close(gf_tiff_handle *handle) {
+    if (handle->tiff)
+        handle->file->library->TIFFClose(handle->tiff);
+    handle->tiff = NULL;
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* Directories are listed here: libtiff would parse all tags of each one. */
+
+static uint64_t page_number(const unsigned char *p, size_t bytes, bool little) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes; i++)
+        value |= (uint64_t)p[i] << 8 * (little ? i : bytes - 1 - i);
+    return value;
+}
+
+/* Chain of directories. */
+typedef struct page_list {
+    gf_tiff_file *file;
+    bool little, big; /* byte order; 64-bit offsets */
+    uint64_t first;
+} page_list;
+
+/* Read the offset of the next directory, and whether this one is a thumbnail, a level of a pyramid
+ * or a mask. Return false if the directory cannot be read. */
+static bool page_next(const page_list *list, uint64_t directory, uint64_t *next, bool *reduced) {
+    enum { ENTRY = 20, TAG_NEW_SUBFILE = 254, TAG_SUBFILE = 255 };
+    const size_t count_bytes = list->big ? 8 : 2, entry_bytes = list->big ? ENTRY : 12;
+    const size_t offset_bytes = list->big ? 8 : 4;
+    unsigned char data[ENTRY] = {0};
+    *reduced = false;
+    if (gf_tiff_read_at(list->file, data, count_bytes, directory, NULL))
+        return false;
+    const uint64_t count = page_number(data, count_bytes, list->little);
+    if (count > UINT16_MAX)
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        if (gf_tiff_read_at(list->file, data, entry_bytes,
+                            directory + count_bytes + i * entry_bytes, NULL))
+            return false;
+        const uint64_t tag = page_number(data, 2, list->little);
+        if (tag > TAG_SUBFILE)
+            break;
+        const bool is_short = page_number(data + 2, 2, list->little) == TIFF_SHORT;
+        const uint64_t value =
+            page_number(data + entry_bytes - offset_bytes, is_short ? 2 : 4, list->little);
+        *reduced |= tag == TAG_NEW_SUBFILE ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
+                                           : tag == TAG_SUBFILE && value == OFILETYPE_REDUCEDIMAGE;
+    }
+    if (gf_tiff_read_at(list->file, data, offset_bytes,
+                        directory + count_bytes + count * entry_bytes, NULL))
+        return false;
+    *next = page_number(data, offset_bytes, list->little);
+    return true;
+}
+
+/* Count pages, at least up to `wanted`, and return the directory of this page, or 0. A damaged list
+ * and a cycle end the list. */
+static uint64_t page_count(const page_list *list, uint64_t wanted, bool with_reduced,
+                           uint64_t *pages) {
+    uint64_t found = 0, marked = 0, steps = 0, next = 0;
+    const uint64_t max = wanted < MAX_PAGES_COUNTED ? MAX_PAGES_COUNTED : wanted;
+    bool reduced;
+    *pages = 0;
+    for (uint64_t at = list->first; at != 0 && *pages < max && steps < 2 * max; at = next) {
+        if (at == marked || !page_next(list, at, &next, &reduced))
+            break;
+        *pages += !reduced || with_reduced;
+        if (*pages == wanted && !found && (!reduced || with_reduced))
+            found = at;
+        /* A cycle returns to a directory that is marked at a power of two. */
+        if ((steps & (steps + 1)) == 0)
+            marked = at;
+        steps++;
+    }
+    return found;
+}
+
+gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, uint64_t *pages, gf_error *error) {
+    enum { HEADER = 16 };
+    unsigned char data[HEADER] = {0};
+    page_list list = {.file = file};
+    gf_status status = gf_tiff_read_at(file, data, 8, 0, error);
+    if (status)
+        return status;
+    list.little = data[0] == 'I';
+    list.big = page_number(data + 2, 2, list.little) == 43;
+    list.first = page_number(data + 4, 4, list.little);
+    if (list.big) {
+        if ((status = gf_tiff_read_at(file, data, HEADER, 0, error)))
+            return status;
+        list.first = page_number(data + 8, 8, list.little);
+    }
+    file->directory = page_count(&list, wanted, false, pages);
+    if (*pages == 0)
+        file->directory = page_count(&list, wanted, true, pages);
+    if (file->directory)
+        return GF_OK;
+    if (*pages == 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: the TIFF has no readable directory; get an intact copy",
+                       file->input.name);
+    return gf_fail(error, GF_FAILED,
+                   "%s: has no page %" PRIu64 "; choose one from 1 to %" PRIu64 " with --page",
+                   file->input.name, wanted, *pages);
+}
+
+/* ---- the layout of samples ------------------------------------------------------------------- */
+
+static gf_status layout_fail(const gf_tiff_file *file, const char *what, const char *remedy,
+                             gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: a TIFF with %s is not supported; convert it first, e.g. with %s",
+                   file->input.name, what, remedy);
+}
+
+static gf_status layout_fail_damaged(const gf_tiff_file *file, const char *what, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: the TIFF is damaged (%s); get an intact copy",
+                   file->input.name, what);
+}
+
+/* Return the name of the compression, as libtiff has it. */
+static const char *layout_codec(const gf_tiff_file *file, uint16_t compression) {
+    const TIFFCodec *codec = file->library->TIFFFindCODEC(compression);
+    const char *name = codec ? codec->name : "unknown";
+    return compression == COMPRESSION_ADOBE_DEFLATE ? "Deflate"
+           : compression == COMPRESSION_NONE        ? "uncompressed"
+                                                    : name;
+}
+
+static gf_status layout_check_codec(const gf_tiff_file *file, uint16_t compression,
+                                    gf_error *error) {
+    char text[64];
+    if (compression == COMPRESSION_OJPEG)
+        return layout_fail(file, "old-style JPEG compression", "tiff2rgba", error);
+    if (compression == COMPRESSION_NONE || file->library->TIFFIsCODECConfigured(compression))
+        return GF_OK;
+    snprintf(text, sizeof text, "%.24s compression (%u)", layout_codec(file, compression),
+             (unsigned)compression);
+    return gf_fail(error, GF_FAILED,
+                   "%s: %s is not supported by the installed libtiff; convert it with a program "
+                   "that reads it",
+                   file->input.name, text);
+}
+
+/* Check photometric interpretations. JPEG converts YCbCr to RGB. */
+static gf_status layout_check_colors(const gf_tiff_file *file, const gf_tiff_layout *layout,
+                                     gf_error *error) {
+    static const struct {
+        uint16_t photometric;
+        const char *name;
+    } names[] = {{PHOTOMETRIC_MASK, "a transparency mask"},
+                 {PHOTOMETRIC_SEPARATED, "CMYK or other ink colours"},
+                 {PHOTOMETRIC_YCBCR, "YCbCr colours without JPEG compression"},
+                 {PHOTOMETRIC_CIELAB, "CIE L*a*b* colours"},
+                 {PHOTOMETRIC_ICCLAB, "ICC L*a*b* colours"},
+                 {PHOTOMETRIC_ITULAB, "ITU L*a*b* colours"},
+                 {PHOTOMETRIC_CFA, "a colour filter array"},
+                 {PHOTOMETRIC_LOGL, "LogL samples"},
+                 {PHOTOMETRIC_LOGLUV, "LogLuv samples"}};
+    char text[64];
+    if (layout->photometric <= PHOTOMETRIC_PALETTE ||
+        (layout->photometric == PHOTOMETRIC_YCBCR && layout->compression == COMPRESSION_JPEG))
+        return GF_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].photometric == layout->photometric)
+            return layout_fail(file, names[i].name,
+                               layout->photometric == PHOTOMETRIC_YCBCR
+                                   ? "tiff2rgba"
+                                   : "vips colourspace in.tif out.tif srgb",
+                               error);
+    snprintf(text, sizeof text, "photometric interpretation %u", (unsigned)layout->photometric);
+    return layout_fail(file, text, "vips colourspace in.tif out.tif srgb", error);
+}
+
+/* Check the type of samples: 1, 2 and 4 bits for one sample per pixel, 8 and 16 bits, and binary32.
+ */
+static gf_status layout_check_type(const gf_tiff_file *file, const gf_tiff_layout *layout,
+                                   uint16_t sample_format, gf_error *error) {
+    static const char cast[] = "vips cast in.tif out.tif ushort, or float";
+    const uint32_t bits = layout->bits;
+    char text[64];
+    const char *kind = sample_format == SAMPLEFORMAT_INT      ? "signed "
+                       : sample_format == SAMPLEFORMAT_IEEEFP ? "floating-point "
+                                                              : "";
+    if (sample_format == SAMPLEFORMAT_COMPLEXINT || sample_format == SAMPLEFORMAT_COMPLEXIEEEFP)
+        return layout_fail(file, "complex samples", "vips abs", error);
+    if (sample_format > SAMPLEFORMAT_COMPLEXIEEEFP)
+        return layout_fail_damaged(file, "unknown sample format", error);
+    const bool known =
+        layout->is_float ? bits == 32
+        : layout->palette || layout->samples == 1
+            ? bits == 1 || bits == 2 || bits == 4 || bits == 8 || (bits == 16 && !layout->palette)
+            : bits == 8 || bits == 16;
+    if (!known || sample_format == SAMPLEFORMAT_INT) {
+        snprintf(text, sizeof text, "%s%" PRIu32 "-bit %s", kind, bits,
+                 layout->palette ? "palette indices" : "samples");
+        return layout_fail(file, text, cast, error);
+    }
+    return layout->is_float && layout->inverted
+               ? layout_fail(file, "floating-point samples in which 0 is white", "vips invert",
+                             error)
+               : GF_OK;
+}
+
+/* Set the channels from the number of samples: colours, and up to one extra sample, which is alpha
+ * even if its kind is unspecified. */
+static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *layout,
+                                     gf_format *format, gf_error *error) {
+    const uint32_t colors =
+        layout->photometric == PHOTOMETRIC_RGB || layout->photometric == PHOTOMETRIC_YCBCR ? 3 : 1;
+    char text[64];
+    if (layout->samples < colors)
+        return layout_fail_damaged(file, "too few samples per pixel", error);
+    if (layout->samples - colors > 1 || (layout->palette && layout->samples > 1)) {
+        snprintf(text, sizeof text, "%" PRIu32 " %s samples per pixel", layout->samples,
+                 colors == 3       ? "RGB and extra"
+                 : layout->palette ? "palette and extra"
+                                   : "grey and extra");
+        return layout_fail(file, text, "vips extract_band in.tif out.tif 0 --n 3, or --n 1", error);
+    }
+    layout->associated = layout->samples > colors && layout->extra == EXTRASAMPLE_ASSOCALPHA;
+    format->channels = layout->palette ? 3 : layout->samples;
+    format->type = layout->is_float ? GF_F32 : layout->bits == 16 ? GF_U16 : GF_U8;
+    return GF_OK;
+}
+
+/* Read the colours. A palette of 16-bit entries that are 8-bit values in disguise, times 257, times
+ * 256 or as they are, becomes u8, any other u16: the expansion is lossless. */
+static gf_status layout_set_palette(const gf_tiff_handle *handle, gf_tiff_layout *layout,
+                                    gf_format *format, gf_error *error) {
+    const uint16_t *maps[3];
+    const size_t entries = (size_t)1 << layout->bits;
+    bool times257 = true, times256 = true, times1 = true;
+    if (!layout->palette)
+        return GF_OK;
+    if (!handle->file->library->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1],
+                                             &maps[2]))
+        return layout_fail_damaged(handle->file, "no colour map", error);
+    for (size_t i = 0; i < entries * 3; i++) {
+        const uint16_t v = maps[i % 3][i / 3];
+        times257 = times257 && v % 257 == 0;
+        times256 = times256 && v % 256 == 0;
+        times1 = times1 && v < 256;
+    }
+    const bool deep = !times257 && !times256 && !times1;
+    format->type = deep ? GF_U16 : GF_U8;
+    for (size_t i = 0; i < entries * 3; i++) {
+        const uint16_t v = maps[i % 3][i / 3];
+        if (deep)
+            memcpy(&layout->colors[i / 3][i % 3 * 2], &v, sizeof v);
+        else
+            layout->colors[i / 3][i % 3] = (unsigned char)(times1 ? v : v >> 8);
+    }
+    return GF_OK;
+}
+
+/* Determine the sizes of units, and check that libtiff has the same ones: a codec may differ. */
+static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *layout,
+                                  const gf_format *format, gf_error *error) {
+    const gf_tiff_library *library = handle->file->library;
+    TIFF *tiff = handle->tiff;
+    const uint64_t per_pixel = layout->planes > 1 ? 1 : layout->samples;
+    uint32_t width = (uint32_t)format->width, rows = 0;
+    layout->tiled = library->TIFFIsTiled(tiff);
+    if (layout->tiled) {
+        if (!library->TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &width) ||
+            !library->TIFFGetField(tiff, TIFFTAG_TILELENGTH, &rows))
+            width = 0;
+    } else {
+        (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+        if (rows > format->height)
+            rows = (uint32_t)format->height;
+    }
+    if (width == 0 || rows == 0)
+        return layout_fail_damaged(handle->file, "empty strips or tiles", error);
+    layout->unit_width = width;
+    layout->unit_rows = rows;
+    layout->across = gf_ceil_div(format->width, width);
+    layout->down = gf_ceil_div(format->height, rows);
+    layout->unit_row_bytes = gf_ceil_div(width * per_pixel * layout->bits, 8);
+    const uint64_t found =
+        layout->tiled ? library->TIFFTileRowSize64(tiff) : library->TIFFScanlineSize64(tiff);
+    const uint64_t units =
+        layout->tiled ? library->TIFFNumberOfTiles(tiff) : library->TIFFNumberOfStrips(tiff);
+    /* No product of sizes overflows below. */
+    if (layout->unit_row_bytes > (UINT64_MAX >> 16) / layout->unit_rows ||
+        found != layout->unit_row_bytes || units != layout->across * layout->down * layout->planes)
+        return layout_fail_damaged(handle->file, "wrong sizes of strips or tiles", error);
+    return GF_OK;
+}
+
+gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
+                              gf_tiff_layout *layout, gf_format *format, gf_error *error) {
+    gf_tiff_file *file = handle->file;
+    const gf_tiff_library *library = file->library;
+    TIFF *tiff = handle->tiff;
+    uint32_t width = 0, height = 0, depth = 1;
+    uint16_t bits = 1, samples = 1, planar = PLANARCONFIG_CONTIG, fill = FILLORDER_MSB2LSB;
+    uint16_t sample_format = SAMPLEFORMAT_UINT, extras = 0, *extra = NULL;
+    (void)library->TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
+    (void)library->TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_IMAGEDEPTH, &depth);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_FILLORDER, &fill);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &sample_format);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &layout->compression);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extras, &extra);
+    layout->predictor = PREDICTOR_NONE;
+    gf_status status = layout_check_codec(file, layout->compression, error);
+    if (status)
+        return status;
+    if (!library->TIFFGetField(tiff, TIFFTAG_PREDICTOR, &layout->predictor))
+        layout->predictor = PREDICTOR_NONE;
+    /* Files without this tag exist; other readers guess in the same way. */
+    if (!library->TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &layout->photometric))
+        layout->photometric = samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
+    layout->bits = bits;
+    layout->samples = samples;
+    layout->planes = planar == PLANARCONFIG_SEPARATE && samples > 1 ? samples : 1;
+    layout->extra = extras > 0 ? extra[0] : EXTRASAMPLE_UNSPECIFIED;
+    layout->is_float = sample_format == SAMPLEFORMAT_IEEEFP;
+    layout->inverted = layout->photometric == PHOTOMETRIC_MINISWHITE;
+    layout->palette = layout->photometric == PHOTOMETRIC_PALETTE;
+    layout->little = !library->TIFFIsBigEndian(tiff);
+    layout->reversed = fill == FILLORDER_LSB2MSB;
+    if (depth > 1)
+        return layout_fail(file, "several slices (ImageDepth)", "gdal_translate", error);
+    format->width = width;
+    format->height = height;
+    format->channels = 1;
+    if ((status = layout_check_colors(file, layout, error)) ||
+        (status = layout_check_type(file, layout, sample_format, error)) ||
+        (status = layout_set_channels(file, layout, format, error)) ||
+        (status = layout_set_palette(handle, layout, format, error)) ||
+        (status = gf_check_pixels(format, limits, file->input.name, error)))
+        return status;
+    return layout_set_units(handle, layout, format, error);
+}
+
+void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *layout, uint64_t page,
+                             uint64_t pages, char *text, size_t size) {
+    const bool alpha = gf_has_alpha(layout->samples);
+    const char *colors = layout->palette       ? "palette"
+                         : layout->inverted    ? "grey, 0 is white"
+                         : layout->samples < 3 ? "grey"
+                                               : "RGB";
+    char units[64] = "strips", predictor[24] = "", pages_text[80] = "";
+    if (layout->tiled)
+        snprintf(units, sizeof units, "tiles %" PRIu64 "x%" PRIu64, layout->unit_width,
+                 layout->unit_rows);
+    if (layout->predictor != PREDICTOR_NONE)
+        snprintf(predictor, sizeof predictor, ", predictor %u", (unsigned)layout->predictor);
+    if (pages > 1)
+        snprintf(pages_text, sizeof pages_text, ", page %" PRIu64 " of %" PRIu64 "%s", page, pages,
+                 pages < MAX_PAGES_COUNTED ? "" : " or more");
+    snprintf(text, size, "%" PRIu32 "-bit %s%s%s, %s, %s%s%s%s", layout->bits,
+             layout->is_float ? "float " : "", colors,
+             !alpha               ? ""
+             : layout->associated ? " and associated alpha"
+                                  : " and alpha",
+             units, layout_codec(file, layout->compression), predictor,
+             layout->planes > 1 ? ", planar" : "", pages_text);
+}

@@ -1,0 +1,77 @@
+/* Directories of TIFF files: pages, and how samples are stored. Handles of libtiff. */
+#ifndef GF_TIFF_LAYOUT_H
+#define GF_TIFF_LAYOUT_H
+
+#include "io/tiff.h"
+
+/* The input, shared by all handles of libtiff. */
+typedef struct gf_tiff_file {
+    const gf_tiff_library *library;
+    gf_input input;
+    unsigned char *data; /* bytes of an input that is not a regular file; else NULL */
+    uint64_t size;
+    uint64_t directory; /* offset of the directory of the page */
+    uint64_t max_memory;
+} gf_tiff_file;
+
+/* A handle of libtiff. */
+typedef struct gf_tiff_handle {
+    gf_tiff_file *file;
+    TIFF *tiff; /* NULL: not open */
+    uint64_t offset;
+    char message[160]; /* the first error since it was cleared */
+    gf_error cause;    /* failure of a read */
+} gf_tiff_handle;
+
+/* How samples are stored. A *unit* is a strip or a tile. */
+typedef struct gf_tiff_layout {
+    uint32_t bits;
+    uint32_t samples; /* per pixel */
+    uint32_t planes;  /* 1: samples of a pixel are consecutive; otherwise one plane per sample */
+    uint16_t compression, predictor, photometric, extra;
+    bool tiled;
+    bool is_float;
+    bool inverted; /* 0 is white */
+    bool palette;
+    bool little;     /* byte order */
+    bool reversed;   /* the first bit of a byte is its lowest */
+    bool associated; /* the alpha channel is associated (premultiplied) */
+    uint64_t unit_width, unit_rows;
+    uint64_t across, down;        /* units per row and column of units, in one plane */
+    uint64_t unit_row_bytes;      /* decoded */
+    unsigned char colors[256][6]; /* RGB of a palette, u8 or u16 */
+    /* Chosen by the reader: */
+    uint64_t piece_rows;   /* rows decoded at a time; fewer than unit_rows if not compressed */
+    uint64_t pieces;       /* per unit */
+    uint64_t group_pieces; /* pieces per group, vertically */
+} gf_tiff_layout;
+
+/* Return ceil(a / b). */
+static inline uint64_t gf_ceil_div(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+/* Read exactly `size` bytes at an offset. context: the gf_tiff_file. */
+gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offset, gf_error *error);
+/* Read a whole pipe into file->data, at most max_memory bytes. */
+gf_status gf_tiff_load_pipe(gf_tiff_file *file, gf_error *error);
+/* Open a handle for file->directory. The offsets of strips are read when they are needed. */
+gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error);
+/* Close a handle; one that is not open is allowed. */
+void gf_tiff_handle_close(gf_tiff_handle *handle);
+/* Forget errors that libtiff has recovered from. */
+void gf_tiff_handle_clear(gf_tiff_handle *handle);
+/* Fail with the error of a read, or else with that of libtiff. */
+gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error);
+/* Find a page, numbered from 1, and set file->directory. *pages receives the number of pages,
+ * counted up to 4096 or the page. */
+gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, uint64_t *pages, gf_error *error);
+/* Read the tags and determine the format that filters receive. Refuse unsupported kinds by name,
+ * and images over the limit of pixels. */
+gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
+                              gf_tiff_layout *layout, gf_format *format, gf_error *error);
+/* Describe how the file stores the pixels. */
+void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *layout, uint64_t page,
+                             uint64_t pages, char *text, size_t size);
+
+#endif

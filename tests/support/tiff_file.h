@@ -1,0 +1,345 @@
+/* TIFF files for tests: written with libtiff, and read with it row by row or tile by tile, as any
+ * application does. The reference shares no code with the reader of the project. */
+#ifndef TIFF_FILE_H
+#define TIFF_FILE_H
+
+#include <tiffio.h>
+
+#include "core/image.h"
+#include "testing.h"
+
+enum {
+    TIFF_NO_EXTRA = 0xffff,
+    TIFF_COLORS_8 = 0,
+    TIFF_COLORS_256,
+    TIFF_COLORS_257,
+    TIFF_COLORS_16
+};
+
+typedef struct tiff_spec {
+    uint32_t width, height;
+    uint16_t samples, bits, format, photometric, compression, predictor;
+    uint16_t extra; /* kind of the last sample; TIFF_NO_EXTRA: none */
+    bool planar, big, big_endian, reversed;
+    uint32_t tile_width, tile_height; /* 0: strips */
+    uint32_t rows_per_strip;
+    unsigned colors; /* scale of the colour map */
+    uint32_t subfile;
+    bool sparse;   /* units without data */
+    bool repeated; /* small values in runs, so that codecs find something */
+} tiff_spec;
+
+/* Discard messages. */
+static inline void tiff_silent(const char *module, const char *format, va_list arguments) {
+    (void)module, (void)format, (void)arguments;
+}
+
+static inline void tiff_set_tags(TIFF *tiff, const tiff_spec *spec, test_random *random) {
+    TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, spec->width);
+    TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, spec->height);
+    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, spec->bits);
+    TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, spec->samples);
+    TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, spec->format);
+    TIFFSetField(tiff, TIFFTAG_PLANARCONFIG,
+                 spec->planar ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG);
+    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, spec->photometric);
+    TIFFSetField(tiff, TIFFTAG_COMPRESSION, spec->compression);
+    if (spec->predictor > 1)
+        TIFFSetField(tiff, TIFFTAG_PREDICTOR, spec->predictor);
+    if (spec->extra != TIFF_NO_EXTRA)
+        TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &spec->extra);
+    if (spec->reversed)
+        TIFFSetField(tiff, TIFFTAG_FILLORDER, FILLORDER_LSB2MSB);
+    if (spec->subfile)
+        TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, spec->subfile);
+    if (spec->photometric == PHOTOMETRIC_YCBCR)
+        TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    if (spec->compression == COMPRESSION_PIXARLOG)
+        TIFFSetField(tiff, TIFFTAG_PIXARLOGDATAFMT,
+                     spec->bits == 8    ? PIXARLOGDATAFMT_8BIT
+                     : spec->bits == 16 ? PIXARLOGDATAFMT_16BIT
+                                        : PIXARLOGDATAFMT_FLOAT);
+    if (spec->tile_width) {
+        TIFFSetField(tiff, TIFFTAG_TILEWIDTH, spec->tile_width);
+        TIFFSetField(tiff, TIFFTAG_TILELENGTH, spec->tile_height);
+    } else {
+        TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, spec->rows_per_strip);
+    }
+    if (spec->photometric == PHOTOMETRIC_PALETTE) {
+        static uint16_t maps[3][256];
+        static const unsigned factors[] = {1, 256, 257, 1};
+        for (size_t i = 0; i < 768; i++)
+            maps[i % 3][i / 3] =
+                (uint16_t)(test_below(random, spec->colors == TIFF_COLORS_16 ? 65536 : 256) *
+                           factors[spec->colors]);
+        TIFFSetField(tiff, TIFFTAG_COLORMAP, maps[0], maps[1], maps[2]);
+    }
+}
+
+/* Fill a buffer with samples. PixarLog stores floats near 1; NaNs are for lossless codecs. */
+static inline void tiff_fill(const tiff_spec *spec, unsigned char *data, size_t size,
+                             test_random *random) {
+    for (size_t i = 0; i < size; i++)
+        data[i] = spec->repeated ? (unsigned char)(i / 7 % 5 * 50)
+                                 : (unsigned char)test_below(random, 256);
+    for (size_t i = 0; spec->bits == 32 && i + 4 <= size; i += 4) {
+        const float value = (float)test_below(random, 1000) / 500;
+        if (spec->compression == COMPRESSION_PIXARLOG || spec->repeated)
+            memcpy(data + i, &value, sizeof value);
+    }
+}
+
+static inline bool tiff_write_directory(TIFF *tiff, const tiff_spec *spec, test_random *random) {
+    bool written = true;
+    tiff_set_tags(tiff, spec, random);
+    const tmsize_t size = spec->tile_width ? TIFFTileSize(tiff) : TIFFScanlineSize(tiff);
+    unsigned char *data = malloc((size_t)size + 1);
+    assert_non_null(data);
+    for (uint16_t plane = 0; plane < (spec->planar ? spec->samples : 1); plane++) {
+        for (uint32_t y = 0; y < spec->height; y += spec->tile_width ? spec->tile_height : 1) {
+            for (uint32_t x = 0; x < spec->width; x += spec->tile_width) {
+                tiff_fill(spec, data, (size_t)size, random);
+                if (spec->sparse && spec->tile_width && x + y + plane && test_below(random, 2) == 0)
+                    continue;
+                written &= (spec->tile_width ? TIFFWriteTile(tiff, data, x, y, 0, plane)
+                                             : TIFFWriteScanline(tiff, data, y, plane)) >= 0;
+                if (!spec->tile_width)
+                    break;
+            }
+        }
+    }
+    free(data);
+    return TIFFWriteDirectory(tiff) && written;
+}
+
+/* Write a file with `count` pages. Return false if libtiff cannot write it. */
+static inline bool tiff_write(const char *path, const tiff_spec *specs, size_t count,
+                              test_random *random) {
+    const char mode[] = {'w', specs->big_endian ? 'b' : 'l', specs->big ? '8' : '4', 0};
+    TIFFSetErrorHandler(tiff_silent);
+    TIFFSetWarningHandler(tiff_silent);
+    TIFF *tiff = TIFFOpen(path, mode);
+    assert_non_null(tiff);
+    bool written = true;
+    for (size_t i = 0; i < count; i++)
+        written &= tiff_write_directory(tiff, &specs[i], random);
+    TIFFClose(tiff);
+    return written;
+}
+
+/* Return sample i of a decoded row. */
+static inline uint32_t tiff_sample(const unsigned char *row, uint64_t i, uint32_t depth) {
+    uint16_t v16;
+    uint32_t v32;
+    if (depth == 32) {
+        memcpy(&v32, row + 4 * i, sizeof v32);
+        return v32;
+    }
+    if (depth == 16) {
+        memcpy(&v16, row + 2 * i, sizeof v16);
+        return v16;
+    }
+    uint32_t value = 0;
+    for (uint64_t bit = i * depth; bit < (i + 1) * depth; bit++)
+        value = value << 1 | (row[bit / 8] >> (7 - bit % 8) & 1);
+    return value;
+}
+
+static inline void tiff_put_sample(unsigned char *row, uint64_t i, gf_type type, uint32_t value) {
+    const uint16_t v16 = (uint16_t)value;
+    if (type == GF_U8)
+        row[i] = (unsigned char)value;
+    else if (type == GF_U16)
+        memcpy(row + 2 * i, &v16, sizeof v16);
+    else
+        memcpy(row + 4 * i, &value, sizeof value);
+}
+
+typedef struct tiff_colors {
+    uint16_t *maps[3];
+    gf_type type;
+    unsigned divisor;
+} tiff_colors;
+
+/* Read the colour map. All entries together determine the type. */
+static inline tiff_colors tiff_read_colors(TIFF *tiff, uint32_t entries) {
+    tiff_colors colors = {.type = GF_U8};
+    assert_true(
+        TIFFGetField(tiff, TIFFTAG_COLORMAP, &colors.maps[0], &colors.maps[1], &colors.maps[2]));
+    unsigned remainder257 = 0, remainder256 = 0, high = 0;
+    for (uint32_t i = 0; i < entries; i++)
+        for (int c = 0; c < 3; c++) {
+            remainder257 |= colors.maps[c][i] % 257u;
+            remainder256 |= colors.maps[c][i] % 256u;
+            high |= colors.maps[c][i] / 256u;
+        }
+    colors.divisor = !high ? 1 : !remainder257 ? 257 : !remainder256 ? 256 : 0;
+    if (!colors.divisor) {
+        colors.type = GF_U16;
+        colors.divisor = 1;
+    }
+    return colors;
+}
+
+/* Read a page, numbered from 0, of a file of a supported kind. The caller frees the result. Return
+ * NULL if libtiff fails. */
+static inline unsigned char *tiff_reference(const char *path, uint32_t page, gf_format *format) {
+    uint16_t depth = 1, samples = 1, planar = 1, photometric = 0, sample_format = 1,
+             compression = 1;
+    uint32_t width = 0, height = 0, tile_width = 0, tile_height = 0;
+    tiff_colors colors = {0};
+    bool failed = false;
+    TIFF *tiff = TIFFOpen(path, "r");
+    if (!tiff)
+        return NULL;
+    assert_true(TIFFSetDirectory(tiff, page));
+    TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
+    TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &depth);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &sample_format);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+    TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    if (photometric == PHOTOMETRIC_YCBCR)
+        TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    const bool palette = photometric == PHOTOMETRIC_PALETTE;
+    const uint32_t max = depth == 32 ? UINT32_MAX : (1u << depth) - 1,
+                   scale = depth < 8 ? 255 / max : 1;
+    *format = (gf_format){width, height, palette ? 3 : samples,
+                          depth == 32   ? GF_F32
+                          : depth == 16 ? GF_U16
+                                        : GF_U8};
+    if (palette) {
+        colors = tiff_read_colors(tiff, max + 1);
+        format->type = colors.type;
+    }
+    const bool tiled = TIFFIsTiled(tiff);
+    const uint32_t in_row = planar == PLANARCONFIG_SEPARATE ? 1 : samples;
+    if (tiled) {
+        TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &tile_width);
+        TIFFGetField(tiff, TIFFTAG_TILELENGTH, &tile_height);
+    } else {
+        tile_width = width;
+        tile_height = 1;
+    }
+    const size_t row_bytes = gf_row_bytes(format);
+    const size_t unit = (size_t)(tiled ? TIFFTileSize(tiff) : TIFFScanlineSize(tiff));
+    unsigned char *data = calloc(1, unit + 1), *pixels = calloc(height, row_bytes);
+    assert_non_null(data);
+    assert_non_null(pixels);
+    for (uint16_t plane = 0; plane < samples / in_row; plane++)
+        for (uint32_t y0 = 0; y0 < height && !failed; y0 += tile_height)
+            for (uint32_t x0 = 0; x0 < width && !failed; x0 += tile_width) {
+                if (tiled &&
+                    TIFFGetStrileByteCount(tiff, TIFFComputeTile(tiff, x0, y0, 0, plane)) == 0)
+                    memset(data, 0, unit); /* sparse */
+                else
+                    failed = tiled ? TIFFReadTile(tiff, data, x0, y0, 0, plane) < 0
+                                   : TIFFReadScanline(tiff, data, y0, plane) < 0;
+                for (uint32_t y = y0; y < height && y < y0 + tile_height; y++)
+                    for (uint32_t x = x0; x < width && x < x0 + tile_width; x++)
+                        for (uint32_t s = 0; s < in_row; s++) {
+                            const unsigned char *row = data + (y - y0) * (unit / tile_height);
+                            unsigned char *out = pixels + y * row_bytes;
+                            uint32_t v = tiff_sample(row, (uint64_t)(x - x0) * in_row + s, depth);
+                            if (palette) {
+                                for (uint32_t c = 0; c < 3; c++)
+                                    tiff_put_sample(out, (uint64_t)x * 3 + c, format->type,
+                                                    colors.maps[c][v] / colors.divisor);
+                                continue;
+                            }
+                            if (photometric == PHOTOMETRIC_MINISWHITE && s + plane == 0)
+                                v = max - v;
+                            tiff_put_sample(out, (uint64_t)x * samples + plane + s, format->type,
+                                            v * scale);
+                        }
+            }
+    free(data);
+    TIFFClose(tiff);
+    if (failed) {
+        free(pixels);
+        return NULL;
+    }
+    return pixels;
+}
+
+/* Return a random kind of file that libtiff can write and gpufilter reads. */
+static inline tiff_spec tiff_random(test_random *random, uint32_t max_side) {
+    static const uint16_t codecs[] = {
+        COMPRESSION_NONE,     COMPRESSION_NONE,          COMPRESSION_NONE,
+        COMPRESSION_LZW,      COMPRESSION_ADOBE_DEFLATE, COMPRESSION_DEFLATE,
+        COMPRESSION_PACKBITS, COMPRESSION_ZSTD,          COMPRESSION_LZMA,
+        COMPRESSION_JPEG,     COMPRESSION_PIXARLOG,      COMPRESSION_LERC,
+        COMPRESSION_WEBP,     COMPRESSION_CCITTFAX4,     COMPRESSION_CCITTFAX3,
+        COMPRESSION_CCITTRLE};
+    static const uint16_t depths[] = {8, 16, 32};
+    tiff_spec spec = {.width = 1 + (uint32_t)test_below(random, max_side),
+                      .height = 1 + (uint32_t)test_below(random, max_side),
+                      .samples = (uint16_t)(1 + test_below(random, 4)),
+                      .bits = depths[test_below(random, 3)],
+                      .format = SAMPLEFORMAT_UINT,
+                      .compression = COMPRESSION_NONE,
+                      .predictor = 1,
+                      .extra = TIFF_NO_EXTRA,
+                      .planar = test_below(random, 3) == 0,
+                      .big = test_below(random, 2) == 0,
+                      .big_endian = test_below(random, 2) == 0,
+                      .reversed = test_below(random, 8) == 0,
+                      .colors = (unsigned)test_below(random, 4),
+                      .repeated = test_below(random, 2) == 0};
+    const uint16_t codec = codecs[test_below(random, sizeof codecs / sizeof *codecs)];
+    const bool fax = codec == COMPRESSION_CCITTFAX3 || codec == COMPRESSION_CCITTFAX4 ||
+                     codec == COMPRESSION_CCITTRLE;
+    if (TIFFIsCODECConfigured(codec))
+        spec.compression = codec;
+    spec.photometric = spec.samples < 3 ? (uint16_t)test_below(random, 2) : PHOTOMETRIC_RGB;
+    if (spec.compression == COMPRESSION_JPEG || spec.compression == COMPRESSION_WEBP)
+        spec.bits = 8;
+    if (spec.compression == COMPRESSION_WEBP) {
+        spec.planar = false;
+        spec.samples = (uint16_t)(3 + spec.samples % 2);
+        spec.photometric = PHOTOMETRIC_RGB;
+    }
+    if (spec.compression == COMPRESSION_JPEG && spec.samples == 3 && test_below(random, 2) == 0) {
+        spec.photometric = PHOTOMETRIC_YCBCR;
+        spec.planar = false;
+    }
+    if (fax || (spec.compression != COMPRESSION_JPEG && spec.compression != COMPRESSION_WEBP &&
+                spec.compression != COMPRESSION_PIXARLOG && spec.compression != COMPRESSION_LERC &&
+                test_below(random, 4) == 0)) {
+        /* One sample of few bits, or a palette. */
+        spec.samples = 1;
+        spec.bits = (uint16_t)(fax ? 1 : 1u << test_below(random, 4));
+        spec.photometric = fax ? PHOTOMETRIC_MINISWHITE : (uint16_t)(test_below(random, 2) * 3);
+    }
+    /* In other files of this codec, libtiff decodes a strip and its rows differently. */
+    if (spec.compression == COMPRESSION_PIXARLOG) {
+        spec.planar = spec.big_endian = false;
+        spec.samples = (uint16_t)(3 + spec.samples % 2);
+        spec.photometric = PHOTOMETRIC_RGB;
+    }
+    if (spec.samples == 2 || spec.samples == 4)
+        spec.extra = (uint16_t)test_below(random, 3);
+    if (spec.bits == 32) {
+        spec.format = SAMPLEFORMAT_IEEEFP;
+        if (spec.photometric == PHOTOMETRIC_MINISWHITE)
+            spec.photometric = PHOTOMETRIC_MINISBLACK;
+    }
+    const bool predicts = spec.bits >= 8 && (spec.compression == COMPRESSION_LZW ||
+                                             spec.compression == COMPRESSION_ADOBE_DEFLATE ||
+                                             spec.compression == COMPRESSION_ZSTD);
+    if (predicts && test_below(random, 2) == 0)
+        spec.predictor = spec.bits == 32 ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
+    spec.rows_per_strip = 1 + (uint32_t)test_below(random, spec.height + 2);
+    if (spec.compression == COMPRESSION_JPEG && spec.rows_per_strip % 16 != 0)
+        spec.rows_per_strip += 16 - spec.rows_per_strip % 16;
+    if (spec.compression != COMPRESSION_PIXARLOG && test_below(random, 2) == 0) {
+        spec.tile_width = 16 * (1 + (uint32_t)test_below(random, 3));
+        spec.tile_height = 16 * (1 + (uint32_t)test_below(random, 3));
+        spec.sparse = test_below(random, 4) == 0;
+    }
+    return spec;
+}
+
+#endif

@@ -1,0 +1,35 @@
+# Pages of a TIFF: a note if there are more, none with --page or -q. Thumbnails and masks are not pages.
+$ printf 'II*\0\10\0\0\0\7\0\0\1\4\0\1\0\0\0\2\0\0\0\1\1\4\0\1\0\0\0\2\0\0\0\2\1\3\0\1\0\0\0\10\0\0\0\6\1\3\0\1\0\0\0\1\0\0\0\21\1\4\0\1\0\0\0\274\0\0\0\26\1\4\0\1\0\0\0\2\0\0\0\27\1\4\0\1\0\0\0\4\0\0\0b\0\0\0\7\0\0\1\4\0\1\0\0\0\2\0\0\0\1\1\4\0\1\0\0\0\2\0\0\0\2\1\3\0\1\0\0\0\10\0\0\0\6\1\3\0\1\0\0\0\0\0\0\0\21\1\4\0\1\0\0\0\274\0\0\0\26\1\4\0\1\0\0\0\2\0\0\0\27\1\4\0\1\0\0\0\4\0\0\0\0\0\0\0\20 0@' >two.tif; gpufilter info two.tif; gpufilter hist --csv -n 2 two.tif; gpufilter hist --csv -n 2 --page 1 two.tif
+> two.tif: TIF, 2x2 grey u8 (8-bit grey, strips, uncompressed, page 1 of 2), 4 bytes of pixels
+> bin,from,to,grey
+> 0,0,127,4
+> 1,128,255,0
+> bin,from,to,grey
+> 0,0,127,4
+> 1,128,255,0
+! gpufilter: two.tif: page 1 of 2; --page selects another
+$ gpufilter hist -q two.tif; gpufilter hist --json two.tif 2>/dev/null | grep -o '"pages": 2'; gpufilter info --page 2 two.tif; gpufilter hist --csv -n 2 --page 2 - <two.tif
+> "pages": 2
+> two.tif: TIF, 2x2 grey u8 (8-bit grey, 0 is white, strips, uncompressed, page 2 of 2), 4 bytes of pixels
+> bin,from,to,grey
+> 0,0,127,0
+> 1,128,255,4
+$ gpufilter hist --page 3 two.tif
+! gpufilter: two.tif: has no page 3; choose one from 1 to 2 with --page
+[1]
+$ gpufilter hist --page 0 two.tif
+! gpufilter: --page '0': must be an integer from 1 to 1048576
+[2]
+$ gpufilter hist --page 2 samples/card.png
+! gpufilter: samples/card.png: has no pages; only TIFF files have them; omit --page
+[1]
+$ mkdir pages; cp two.tif pages/a.tif; cp two.tif pages/b.TIFF; gpufilter smooth -R pages -O pages-out --name '{stem}.pgm' 2>&1 | sed 's/ in .*/ in #/'; ls pages-out
+> 2 done, 0 failed, 0 skipped in #
+>   brightness x1.32, clipped samples not counted; --keep-brightness avoids it
+> gpufilter: first pages of 2 files with several pages; --page selects another
+> a.pgm
+> b.pgm
+$ gpufilter compare --page 2 two.tif two.tif
+> two.tif, two.tif: 2x2 grey u8, by cpu
+> 
+> same: 4 samples

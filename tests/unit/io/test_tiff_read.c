@@ -1,0 +1,562 @@
+/* Reading TIFF: every kind that libtiff writes gives the samples that libtiff reads, for any number
+ * of threads, heights of strips and pages; other kinds are refused by name. */
+#define _GNU_SOURCE /* mkfifo, truncate */
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "io_util.h"
+#include "tiff_file.h"
+
+/* Return the path of the file under test. */
+static const char *file_path(void) {
+    static char path[2048];
+    snprintf(path, sizeof path, "%s/x.tif", test_directory);
+    return path;
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static const char *describe(const tiff_spec *spec) {
+    static char text[256];
+    snprintf(text, sizeof text,
+             "%ux%u samples %u bits %u photometric %u codec %u predictor %u%s%s%s%s tile %ux%u "
+             "strip %u%s",
+             spec->width, spec->height, spec->samples, spec->bits, spec->photometric,
+             spec->compression, spec->predictor, spec->planar ? " planar" : "",
+             spec->big ? " big" : "", spec->big_endian ? " MM" : " II",
+             spec->reversed ? " reversed" : "", spec->tile_width, spec->tile_height,
+             spec->rows_per_strip, spec->sparse ? " sparse" : "");
+    return text;
+}
+
+static void check_pixels(const char *path, const gf_limits *limits, uint64_t strip,
+                         const gf_format *format, const unsigned char *expected, const char *what) {
+    unsigned char *pixels;
+    gf_format found;
+    gf_error error = {0};
+    if (load_image(path, limits, strip, &found, &pixels, NULL, &error) != GF_OK)
+        fail_msg("%s: %s", what, error.message);
+    if (!gf_format_equal(&found, format))
+        fail_msg("%s: %ux%u, %u channels, type %d", what, (unsigned)found.width,
+                 (unsigned)found.height, found.channels, (int)found.type);
+    const size_t row = gf_row_bytes(format);
+    for (uint64_t y = 0; y < format->height; y++)
+        if (memcmp(pixels + y * row, expected + y * row, row) != 0)
+            fail_msg("%s: row %u differs", what, (unsigned)y);
+    free(pixels);
+}
+
+/* Read rows of both halves, the second one first, as MPI ranks do. */
+static void check_seek(const char *path, const gf_limits *limits, const gf_format *format,
+                       const unsigned char *expected, const char *what) {
+    const size_t row = gf_row_bytes(format);
+    gf_source *source;
+    gf_error error = {0};
+    unsigned char *pixels = malloc(row * format->height);
+    assert_non_null(pixels);
+    if (gf_source_open(path, limits, &source, &error) != GF_OK)
+        fail_msg("%s: %s", what, error.message);
+    for (int half = 1; half >= 0; half--) {
+        const uint64_t first = half ? format->height / 2 : 0;
+        const uint64_t end = half ? format->height : format->height / 2;
+        source->ops->seek(source, first);
+        if (end > first &&
+            source->ops->read(source, pixels + first * row, row, end - first, &error) != GF_OK)
+            fail_msg("%s: %s", what, error.message);
+    }
+    assert_int_equal(source->ops->finish(source, &error), GF_OK);
+    source->ops->close(source);
+    if (memcmp(pixels, expected, row * format->height) != 0)
+        fail_msg("%s: different after a seek", what);
+    free(pixels);
+}
+
+/* Copy a file to a new FIFO from a child process. */
+static void check_pipe(const char *path, const gf_limits *limits, const gf_format *format,
+                       const unsigned char *expected, const char *what) {
+    const char *fifo = in_directory("fifo");
+    size_t size;
+    unsigned char *data = get_bytes(path, &size);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        FILE *file = fopen(fifo, "wb");
+        (void)!fwrite(data, 1, size, file);
+        fclose(file);
+        _exit(0);
+    }
+    check_pixels(fifo, limits, 3, format, expected, what);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    unlink(fifo);
+    free(data);
+}
+
+static void check_file(const char *path, uint32_t page, test_random *random, const char *what) {
+    static const size_t segments[] = {0, 1, 700, 5000};
+    gf_format format;
+    unsigned char *expected = tiff_reference(path, page, &format);
+    if (!expected)
+        fail_msg("%s: libtiff cannot read it", what);
+    for (uint32_t threads = 1; threads <= 4; threads += 1 + (uint32_t)test_below(random, 2)) {
+        const gf_limits limits = {
+            .threads = threads, .segment = segments[test_below(random, 4)], .page = page + 1};
+        check_pixels(path, &limits, 1 + test_below(random, format.height), &format, expected, what);
+        check_seek(path, &limits, &format, expected, what);
+    }
+    if (test_below(random, 8) == 0)
+        check_pipe(path, &(gf_limits){.threads = 2, .page = page + 1}, &format, expected, what);
+    free(expected);
+}
+
+static void reads_every_kind(void **state) {
+    const uint64_t seed = test_environment("GF_TEST_SEED", 1), rounds = test_rounds(600);
+    (void)state;
+    for (uint64_t i = 0; i < rounds; i++) {
+        test_random random = test_seeded(seed + i);
+        const tiff_spec spec = tiff_random(&random, i % 10 == 0 ? 300 : 70);
+        const char *path = file_path();
+        char what[300];
+        snprintf(what, sizeof what, "seed %u: %s", (unsigned)(seed + i), describe(&spec));
+        if (!tiff_write(path, &spec, 1, &random))
+            fail_msg("%s: libtiff cannot write it", what);
+        check_file(path, 0, &random, what);
+    }
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static tiff_spec small_grey(uint32_t width, uint32_t subfile) {
+    return (tiff_spec){.width = width,
+                       .height = 5,
+                       .samples = 1,
+                       .bits = 8,
+                       .format = SAMPLEFORMAT_UINT,
+                       .photometric = PHOTOMETRIC_MINISBLACK,
+                       .compression = COMPRESSION_LZW,
+                       .extra = TIFF_NO_EXTRA,
+                       .rows_per_strip = 2,
+                       .subfile = subfile};
+}
+
+static void check_page(const char *path, uint32_t page, uint32_t width, const char *text) {
+    const gf_file_options options = {.page = page};
+    gf_file_info info;
+    gf_error error = {0};
+    if (gf_inspect_file(path, &options, &info, &error) != GF_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(info.format.width, width);
+    assert_string_equal(info.kind, "tif");
+    assert_string_equal(info.stored, text);
+}
+
+static void reads_pages(void **state) {
+    const char *path = file_path();
+    gf_error error = {0};
+    gf_file_info info;
+    (void)state;
+    for (int big = 0; big < 4; big++) {
+        test_random random = test_seeded(1);
+        tiff_spec pages[] = {small_grey(10, FILETYPE_REDUCEDIMAGE), small_grey(11, 0),
+                             small_grey(12, FILETYPE_MASK), small_grey(13, FILETYPE_PAGE),
+                             small_grey(14, 0)};
+        pages[0].big = big & 1;
+        pages[0].big_endian = big & 2;
+        assert_true(tiff_write(path, pages, 5, &random));
+        check_page(path, 0, 11, "8-bit grey, strips, LZW, page 1 of 3");
+        check_page(path, 1, 11, "8-bit grey, strips, LZW, page 1 of 3");
+        check_page(path, 2, 13, "8-bit grey, strips, LZW, page 2 of 3");
+        check_page(path, 3, 14, "8-bit grey, strips, LZW, page 3 of 3");
+        assert_int_equal(gf_inspect_file(path, &(gf_file_options){.page = 4}, &info, &error),
+                         GF_FAILED);
+        assert_message(&error, "has no page 4; choose one from 1 to 3 with --page");
+        /* Only thumbnails: they are pages. */
+        assert_true(tiff_write(path, pages, 1, &random));
+        check_page(path, 1, 10, "8-bit grey, strips, LZW");
+    }
+}
+
+static void other_formats_have_no_pages(void **state) {
+    const gf_raw raw = {.format = {1, 1, 1, GF_U8}};
+    gf_file_info info;
+    gf_error error = {0};
+    (void)state;
+    put_bytes(in_directory("x.pgm"), "P5 1 1 255 a", 12);
+    assert_int_equal(
+        gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 1}, &info, &error),
+        GF_OK);
+    assert_int_equal(
+        gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 2}, &info, &error),
+        GF_FAILED);
+    assert_message(&error, "has no pages");
+    assert_int_equal(gf_inspect_file(in_directory("x.pgm"),
+                                     &(gf_file_options){.page = 2, .raw = &raw}, &info, &error),
+                     GF_FAILED);
+    assert_message(&error, "has no pages");
+}
+
+/* A list of pages with a cycle ends. */
+static void ends_cyclic_pages(void **state) {
+    const char *path = file_path();
+    test_random random = test_seeded(1);
+    const tiff_spec pages[] = {small_grey(10, 0), small_grey(11, 0), small_grey(12, 0)};
+    size_t size;
+    (void)state;
+    assert_true(tiff_write(path, pages, 3, &random));
+    unsigned char *data = get_bytes(path, &size);
+    /* The last directory is the end of the file: its link to the next one is its last 4 bytes,
+     * before values that do not fit into entries; find them from the first directory. */
+    uint32_t at, next, count;
+    memcpy(&at, data + 4, 4);
+    const uint32_t first = at;
+    for (;;) {
+        count = data[at] + 256u * data[at + 1];
+        memcpy(&next, data + at + 2 + 12 * (size_t)count, 4);
+        if (!next)
+            break;
+        at = next;
+    }
+    memcpy(data + at + 2 + 12 * (size_t)count, &first, 4);
+    put_bytes(path, data, size);
+    free(data);
+    gf_file_info info;
+    gf_error error = {0};
+    assert_int_equal(gf_inspect_file(path, NULL, &info, &error), GF_OK);
+    assert_int_equal(info.format.width, 10);
+}
+
+/* ---- descriptions and alpha ------------------------------------------------------------------ */
+
+static void describes_files(void **state) {
+    tiff_spec spec = {.width = 40,
+                      .height = 30,
+                      .samples = 4,
+                      .bits = 16,
+                      .format = SAMPLEFORMAT_UINT,
+                      .photometric = PHOTOMETRIC_RGB,
+                      .compression = COMPRESSION_ADOBE_DEFLATE,
+                      .predictor = 2,
+                      .extra = EXTRASAMPLE_ASSOCALPHA,
+                      .planar = true,
+                      .tile_width = 16,
+                      .tile_height = 32};
+    const char *path = file_path();
+    test_random random = test_seeded(3);
+    gf_source *source;
+    gf_error error = {0};
+    (void)state;
+    assert_true(tiff_write(path, &spec, 1, &random));
+    check_page(path, 0, 40,
+               "16-bit RGB and associated alpha, tiles 16x32, Deflate, predictor 2, planar");
+    assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_OK);
+    assert_true(source->metadata.associated_alpha);
+    assert_int_equal(source->pages, 1);
+    source->ops->close(source);
+    for (uint16_t extra = 0; extra < 3; extra += 2) {
+        spec.extra = extra;
+        assert_true(tiff_write(path, &spec, 1, &random));
+        check_page(path, 0, 40, "16-bit RGB and alpha, tiles 16x32, Deflate, predictor 2, planar");
+        assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_OK);
+        assert_false(source->metadata.associated_alpha);
+        source->ops->close(source);
+    }
+    spec.planar = false;
+    spec.tile_width = 0;
+    spec.rows_per_strip = 7;
+    spec.predictor = 1;
+    spec.compression = COMPRESSION_NONE;
+    assert_true(tiff_write(path, &spec, 1, &random));
+    check_page(path, 0, 40, "16-bit RGB and alpha, strips, uncompressed");
+}
+
+/* PNG defines alpha as unassociated: the kind would change silently. */
+static void keeps_associated_alpha(void **state) {
+    const tiff_spec spec = {.width = 9,
+                            .height = 8,
+                            .samples = 4,
+                            .bits = 8,
+                            .format = SAMPLEFORMAT_UINT,
+                            .photometric = PHOTOMETRIC_RGB,
+                            .compression = COMPRESSION_LZW,
+                            .extra = EXTRASAMPLE_ASSOCALPHA,
+                            .rows_per_strip = 3};
+    const char *in = file_path();
+    test_random random = test_seeded(3);
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(filter, "");
+    (void)state;
+    assert_true(tiff_write(in, &spec, 1, &random));
+    for (int strip = 0; strip < 2; strip++) {
+        const gf_file_options options = {.force = true, .strip = strip != 0};
+        gf_report report;
+        gf_error error = {0};
+        assert_int_equal(gf_run_file(engine, filter, settings, &in, in_directory("y.png"), &options,
+                                     NULL, &report, &error),
+                         GF_FAILED);
+        assert_message(&error, "PNG does not support the associated (premultiplied) alpha");
+        if (gf_run_file(engine, filter, settings, &in, in_directory("y.raw"), &options, NULL,
+                        &report, &error) != GF_OK)
+            fail_msg("%s", error.message);
+        assert_int_equal(report.pages, 1);
+    }
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+}
+
+/* Ranks read ranges of rows, unless the output would need the kind of the alpha channel. */
+static void reads_ranges(void **state) {
+    const char *in = file_path();
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
+    (void)state;
+    for (uint16_t extra = EXTRASAMPLE_ASSOCALPHA; extra <= EXTRASAMPLE_UNASSALPHA; extra++) {
+        static const char *const filters[] = {"hist", "smooth"};
+        tiff_spec spec = small_grey(9, 0);
+        test_random random = test_seeded(3);
+        spec.samples = 2;
+        spec.extra = extra;
+        assert_true(tiff_write(in, &spec, 1, &random));
+        for (int i = 0; i < 2; i++) {
+            const gf_filter *filter = gf_filter_find(filters[i]);
+            gf_settings *settings = test_settings(filter, "");
+            gf_format format;
+            bool possible;
+            assert_int_equal(gf_rows_possible(engine, filter, settings, &in,
+                                              i ? in_directory("y.pam") : NULL,
+                                              &(gf_file_options){0}, &format, &possible, NULL),
+                             GF_OK);
+            assert_int_equal(possible, i == 0 || extra != EXTRASAMPLE_ASSOCALPHA);
+            gf_settings_free(settings);
+        }
+    }
+    gf_engine_close(engine);
+}
+
+/* ---- refused and damaged files --------------------------------------------------------------- */
+
+static void refuse(const tiff_spec *spec, const char *message) {
+    const char *path = file_path();
+    test_random random = test_seeded(1);
+    gf_source *source;
+    gf_error error = {0};
+    assert_true(tiff_write(path, spec, 1, &random));
+    assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_FAILED);
+    assert_null(source);
+    assert_message(&error, message);
+    assert_message(&error, "x.tif: a TIFF with ");
+    assert_message(&error, "; convert it first, e.g. with ");
+}
+
+static void refuses_other_kinds(void **state) {
+    const tiff_spec grey = small_grey(9, 0);
+    tiff_spec spec;
+    (void)state;
+#define REFUSE(message, ...)                                                                       \
+    spec = grey;                                                                                   \
+    __VA_ARGS__;                                                                                   \
+    refuse(&spec, message)
+    REFUSE("CMYK", spec.photometric = PHOTOMETRIC_SEPARATED, spec.samples = 4);
+    REFUSE("CIE L*a*b*", spec.photometric = PHOTOMETRIC_CIELAB, spec.samples = 3);
+    REFUSE("ICC L*a*b*", spec.photometric = PHOTOMETRIC_ICCLAB, spec.samples = 3);
+    REFUSE("a transparency mask", spec.photometric = PHOTOMETRIC_MASK, spec.bits = 1);
+    REFUSE("YCbCr colours without JPEG", spec.photometric = PHOTOMETRIC_YCBCR, spec.samples = 3,
+           spec.rows_per_strip = 4);
+    REFUSE("photometric interpretation 34892", spec.photometric = 34892, spec.samples = 3);
+    REFUSE("signed 8-bit samples", spec.format = SAMPLEFORMAT_INT);
+    REFUSE("signed 16-bit samples", spec.format = SAMPLEFORMAT_INT, spec.bits = 16);
+    REFUSE("floating-point 16-bit samples", spec.format = SAMPLEFORMAT_IEEEFP, spec.bits = 16);
+    REFUSE("floating-point 64-bit samples", spec.format = SAMPLEFORMAT_IEEEFP, spec.bits = 64);
+    REFUSE("32-bit samples", spec.bits = 32);
+    REFUSE("64-bit samples", spec.bits = 64);
+    REFUSE("12-bit samples", spec.bits = 12);
+    REFUSE("4-bit samples", spec.bits = 4, spec.samples = 3, spec.photometric = PHOTOMETRIC_RGB);
+    REFUSE("complex samples", spec.format = SAMPLEFORMAT_COMPLEXIEEEFP, spec.bits = 64);
+    REFUSE("floating-point samples in which 0 is white", spec.format = SAMPLEFORMAT_IEEEFP,
+           spec.bits = 32, spec.photometric = PHOTOMETRIC_MINISWHITE);
+    REFUSE("5 RGB and extra samples", spec.samples = 5, spec.photometric = PHOTOMETRIC_RGB);
+    REFUSE("3 grey and extra samples", spec.samples = 3);
+    REFUSE("2 palette and extra samples", spec.samples = 2, spec.photometric = PHOTOMETRIC_PALETTE);
+#undef REFUSE
+}
+
+static void refuses_unknown_compression(void **state) {
+    const char *path = file_path();
+    const tiff_spec spec = small_grey(9, 0);
+    test_random random = test_seeded(1);
+    gf_source *source;
+    gf_error error = {0};
+    size_t size;
+    (void)state;
+    assert_true(tiff_write(path, &spec, 1, &random));
+    unsigned char *data = get_bytes(path, &size);
+    for (size_t i = 0; i + 12 <= size; i++)
+        if (memcmp(data + i, "\3\1\3\0\1\0\0\0\5\0", 10) == 0)
+            memcpy(data + i + 8, "\x34\x12", 2);
+    put_bytes(path, data, size);
+    free(data);
+    assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_FAILED);
+    assert_message(&error, "unknown compression (4660) is not supported by the installed libtiff");
+}
+
+static void applies_limits(void **state) {
+    const char *path = file_path();
+    tiff_spec spec = small_grey(9, 0);
+    test_random random = test_seeded(1);
+    gf_source *source;
+    gf_error error = {0};
+    (void)state;
+    assert_true(tiff_write(path, &spec, 1, &random));
+    assert_int_equal(gf_source_open(path, &(gf_limits){.max_pixels = 44}, &source, &error),
+                     GF_FAILED);
+    assert_message(&error, "9x5 pixels are over the limit of 44; raise it with --max-pixels");
+    assert_int_equal(gf_source_open(path, &(gf_limits){.max_pixels = 45}, &source, &error), GF_OK);
+    source->ops->close(source);
+    spec.width = 4096;
+    spec.height = 600;
+    spec.tile_width = spec.tile_height = 512;
+    assert_true(tiff_write(path, &spec, 1, &random));
+    assert_int_equal(gf_source_open(path, &(gf_limits){.max_memory = 2 << 20}, &source, &error),
+                     GF_FAILED);
+    assert_message(&error,
+                   "bytes for a row of tiles are over the limit of 2097152; raise it with "
+                   "--max-memory");
+    assert_int_equal(
+        gf_source_open(path, &(gf_limits){.max_memory = 8 << 20, .threads = 4}, &source, &error),
+        GF_OK);
+    assert_true(source->memory <= 1 << 20);
+    source->ops->close(source);
+}
+
+/* Tiles of 2^31 - 16 rows or columns: sizes would overflow. */
+static void refuses_huge_tiles(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        tiff_spec spec = small_grey(1000, 0);
+        test_random random = test_seeded(1);
+        gf_source *source;
+        gf_error error = {0};
+        size_t size;
+        spec.tile_width = spec.tile_height = 64;
+        spec.big_endian = false;
+        assert_true(tiff_write(file_path(), &spec, 1, &random));
+        unsigned char *data = get_bytes(file_path(), &size);
+        for (size_t k = 0; k + 12 <= size; k++)
+            if ((i != 1 && memcmp(data + k, "\x42\1\3\0\1\0\0\0\x40\0", 10) == 0) ||
+                (i != 0 && memcmp(data + k, "\x43\1\3\0\1\0\0\0\x40\0", 10) == 0))
+                memcpy(data + k + 2, "\4\0\1\0\0\0\xf0\xff\xff\x7f", 10);
+        put_bytes(file_path(), data, size);
+        free(data);
+        assert_int_equal(gf_source_open(file_path(), NULL, &source, &error), GF_FAILED);
+        assert_message(&error, i == 2 ? "wrong sizes of strips or tiles" : "--max-memory");
+    }
+}
+
+/* Read a file completely; return the status of the first failure. Tasks are short. */
+static gf_status read_all(const char *path, uint32_t threads, gf_error *error) {
+    const gf_limits limits = {.threads = threads, .segment = 50000};
+    unsigned char *pixels;
+    gf_format format;
+    const gf_status status = load_image(path, &limits, 2, &format, &pixels, NULL, error);
+    free(pixels);
+    return status;
+}
+
+/* The message names the first damaged rows, for any number of threads. */
+static void reports_damaged_rows(void **state) {
+    static const uint16_t codecs[] = {COMPRESSION_ADOBE_DEFLATE, COMPRESSION_NONE};
+    const char *path = file_path();
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        for (int tiled = 0; tiled < 2; tiled++) {
+            tiff_spec spec = {.width = 300,
+                              .height = 200,
+                              .samples = 1,
+                              .bits = 8,
+                              .format = SAMPLEFORMAT_UINT,
+                              .photometric = PHOTOMETRIC_MINISWHITE,
+                              .compression = codecs[i],
+                              .extra = TIFF_NO_EXTRA,
+                              .rows_per_strip = 16,
+                              .tile_width = tiled ? 64 : 0,
+                              .tile_height = 16};
+            test_random random = test_seeded(1);
+            gf_error errors[3] = {{0}};
+            assert_true(tiff_write(path, &spec, 1, &random));
+            TIFF *tiff = TIFFOpen(path, "r");
+            assert_non_null(tiff);
+            const uint32_t unit = tiled ? 5 * 5 + 2 : 5; /* rows 81 to 96 */
+            const uint64_t offset = TIFFGetStrileOffset(tiff, unit);
+            const uint64_t next = TIFFGetStrileOffset(tiff, unit + 1);
+            TIFFClose(tiff);
+            size_t size;
+            unsigned char *data = get_bytes(path, &size);
+            if (codecs[i] == COMPRESSION_NONE) {
+                /* Cut the file after the data: the directory, which follows it, moves before. */
+                free(data);
+                tiff = TIFFOpen(path, "r+");
+                const uint64_t far = (uint64_t)1 << 31;
+                assert_non_null(tiff);
+                uint64_t *offsets = NULL;
+                assert_true(TIFFGetField(tiff, tiled ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS,
+                                         &offsets));
+                offsets[unit] = offsets[unit + 1] = far;
+                assert_true(TIFFRewriteDirectory(tiff));
+                TIFFClose(tiff);
+            } else {
+                memset(data + offset + 20, 0xff, 40);
+                memset(data + next + 20, 0xff, 40);
+                put_bytes(path, data, size);
+                free(data);
+            }
+            for (uint32_t t = 0; t < 3; t++) {
+                assert_int_equal(read_all(path, t + 1, &errors[t]), GF_FAILED);
+                assert_message(&errors[t], "x.tif: rows 81 to 96 are damaged (");
+                assert_string_equal(errors[t].message, errors[0].message);
+            }
+        }
+}
+
+/* A file that ends anywhere is refused, or its missing data is found when it is read. */
+static void refuses_truncated_files(void **state) {
+    const char *path = file_path();
+    (void)state;
+    for (int compressed = 0; compressed < 2; compressed++) {
+        tiff_spec spec = small_grey(20, 0);
+        test_random random = test_seeded(1);
+        size_t size;
+        spec.compression = compressed ? COMPRESSION_LZW : COMPRESSION_NONE;
+        assert_true(tiff_write(path, &spec, 1, &random));
+        unsigned char *data = get_bytes(path, &size);
+        for (size_t cut = 0; cut < size; cut++) {
+            gf_error error = {0};
+            put_bytes(path, data, cut);
+            const gf_status status = read_all(path, 2, &error);
+            /* The last bytes may be padding of the directory. */
+            if (status == GF_OK && cut + 16 < size)
+                fail_msg("accepted %u of %u bytes", (unsigned)cut, (unsigned)size);
+            if (status != GF_OK)
+                assert_message(&error, "x.tif: ");
+        }
+        free(data);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_every_kind),
+        cmocka_unit_test(reads_pages),
+        cmocka_unit_test(other_formats_have_no_pages),
+        cmocka_unit_test(ends_cyclic_pages),
+        cmocka_unit_test(describes_files),
+        cmocka_unit_test(keeps_associated_alpha),
+        cmocka_unit_test(reads_ranges),
+        cmocka_unit_test(refuses_other_kinds),
+        cmocka_unit_test(refuses_unknown_compression),
+        cmocka_unit_test(applies_limits),
+        cmocka_unit_test(refuses_huge_tiles),
+        cmocka_unit_test(reports_damaged_rows),
+        cmocka_unit_test(refuses_truncated_files),
+    };
+    return cmocka_run_group_tests_name("tiff_read", tests, make_directory, remove_directory);
+}
