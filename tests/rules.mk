@@ -157,7 +157,7 @@ fuzz: ## Fuzz every harness for TIME seconds with clang's libFuzzer and sanitize
 	@$(MAKE) --no-print-directory CC=clang CUDA=0 MPI=0 SAN=fuzzer-no-link,address,undefined BUILD=build/fuzz/clang libfuzzers
 	@tests/long/fuzz/run.sh build/fuzz/clang $(TIME) $(HARNESSES)
 
-HOSTILE := png png_cost png_generated rows program
+HOSTILE := png png_cost png_generated rows tiff program
 hostile: all $(HOSTILE:%=$(BUILD)/tests/test_hostile_%) ## Read more than 600,000 generated hostile files
 	@for test in $(HOSTILE); do GF_HOSTILE=1 $(BUILD)/tests/test_hostile_$$test || exit 1; done
 

@@ -8,6 +8,7 @@
 
 #include "io/stb.h"
 #include "png_both.h"
+#include "tiff_file.h"
 
 static const char *root;
 static int count;
@@ -144,6 +145,23 @@ static void seed_rows(void) {
     PUT("fuzz_raw", "1x1x4:f32be\n0123456789abcdef");
     PUT("fuzz_raw", "2x2:u16le+1\n?12345678");
     PUT("fuzz_raw", "4x1x2:f32+0\n0123456789abcdef0123456789abcdef");
+}
+
+static void seed_tiffs(void) {
+    char path[2048];
+
+    (void)snprintf(path, sizeof path, "%s/x.tif", root);
+    for (uint64_t i = 0; i < 100; i++) {
+        test_random random = test_seeded(i);
+        tiff_spec specs[2] = {tiff_random(&random, 30), tiff_random(&random, 10)};
+        size_t size;
+        if (!tiff_write(path, specs, 1 + i % 2, &random))
+            abort();
+        unsigned char *data = get_bytes(path, &size);
+        seed_put("fuzz_tiff", data, size);
+        free(data);
+    }
+    (void)unlink(path);
 }
 
 /* ---- formats that stb decodes ------------------------------------------------------------ */
@@ -472,6 +490,7 @@ int main(int argc, char **argv) {
         for (int strategy = Z_DEFAULT_STRATEGY; strategy <= Z_FIXED; strategy++)
             seed_stream(level, strategy, level == 3 ? 1 : 2000);
     seed_rows();
+    seed_tiffs();
     seed_stb();
     seed_jpegs();
     seed_lines();
