@@ -19,6 +19,7 @@ static const gf_param params[] = {
      .fallback = "x",
      .choices = axis_names},
     {.name = "alpha", .type = GF_PARAM_FLAG, .help = "include the alpha channel"},
+    {.name = "mean", .type = GF_PARAM_FLAG, .help = "divide each sum by the number of its samples"},
 };
 
 static const char *const cases[] = {"", "axis=y", "alpha", "axis=y alpha", NULL};
@@ -30,6 +31,7 @@ static gf_status plan_axis_sum(const gf_settings *settings, gf_plan *head, gf_er
     (void)error;
     gf_axis_sum_plan *plan = (gf_axis_sum_plan *)head;
     plan->columns = gf_settings_choice(settings, "axis") == 1;
+    plan->mean = gf_settings_flag(settings, "mean");
     plan->measured = gf_measured_channels(head->in.channels, gf_settings_flag(settings, "alpha"));
     if (plan->columns) {
         head->state_bytes = gf_row_samples(&head->in) * sizeof(uint64_t);
@@ -113,22 +115,33 @@ double gf_axis_sum_total(const void *data, uint32_t channel) {
     return ((const gf_axis_sums *)data)->real_totals[channel];
 }
 
+/* Return the mean of the samples of a line: of a row or column. */
+static double line_mean(const gf_axis_sum_plan *plan, gf_sum sum) {
+    const uint64_t length = plan->columns ? plan->head.in.height : plan->head.in.width;
+    return plan->head.in.type == GF_F32 ? gf_canonical_double(sum.real / (double)length)
+                                        : gf_quotient(sum.integer, length);
+}
+
 enum { SUMS, TOTALS };
 
 static void describe(const gf_plan *head, const void *data, gf_result *result) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     const gf_axis_sums *sums = data;
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
-    gf_table *table = gf_result_add_table(result, "sums");
+    gf_table *table = gf_result_add_table(result, plan->mean ? "means" : "sums");
     table->row_count = sums->lines;
     table->in_text = true;
     table->chart = GF_CHART_LINES;
     table->curves = 1;
     table->x_label = plan->columns ? "column x (pixels)" : "row y (pixels)";
-    table->y_label = plan->columns ? "sum over the column" : "sum over the row";
+    if (plan->mean)
+        table->y_label = plan->columns ? "mean of the column" : "mean of the row";
+    else
+        table->y_label = plan->columns ? "sum over the column" : "sum over the row";
     gf_table_add_column(table, plan->columns ? "x" : "y", GF_VALUE_UINT);
     for (uint32_t c = 0; c < plan->measured; c++)
-        gf_table_add_column(table, gf_channel_name(head->in.channels, c), type);
+        gf_table_add_column(table, gf_channel_name(head->in.channels, c),
+                            plan->mean ? GF_VALUE_DOUBLE : type);
     table = gf_result_add_table(result, "totals");
     table->row_count = plan->measured;
     table->in_text = true;
@@ -139,12 +152,15 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
 
 static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
                      size_t column) {
+    const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     const gf_axis_sums *sums = data;
     const bool real = head->in.type == GF_F32;
     if (table == SUMS && column == 0)
         return gf_value_uint(row);
     if (table == SUMS) {
         const gf_sum *sum = &sums->sums[row * sums->channels + column - 1];
+        if (plan->mean)
+            return gf_value_double(line_mean(plan, *sum));
         return real ? gf_value_double(sum->real) : gf_value_uint(sum->integer);
     }
     if (column == 0)
@@ -174,9 +190,11 @@ const gf_filter gf_axis_sum_filter = {
             .details =
                 "Computes one sum per row (--axis x) or per column (--axis y) for each channel,\n"
                 "and the total and the mean of the channel. Sums of integer samples are exact.\n"
-                "Sums of f32 samples are computed in binary64 in a fixed order. Alpha is\n"
-                "excluded unless --alpha is given. All backends produce the same bits.\n",
+                "Sums of f32 samples are computed in binary64 in a fixed order. --mean divides\n"
+                "each sum by the number of its samples. Alpha is excluded unless --alpha is\n"
+                "given. All backends produce the same bits.\n",
             .examples = "gpufilter axis-sum in.png\n"
+                        "gpufilter axis-sum --mean --csv in.png >means.csv\n"
                         "gpufilter axis-sum --axis y --csv in.png >columns.csv\n"
                         "gpufilter axis-sum --plot profile.svg scan.png\n"
                         "gpufilter axis-sum --json *.png >sums.jsonl\n",

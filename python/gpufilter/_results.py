@@ -239,7 +239,8 @@ def _extracted(tables: Tables, names: Tuple[str, ...], dtype: Any, channels: int
 class AxisSumResult(Result):
     """Sums of rows or columns.
 
-    sums: uint64, or float64 for float32 images, of shape (rows or columns,[ channels]).
+    sums: uint64, or float64 for float32 images, of shape (rows or columns,[ channels]). With
+    mean=True, the sums divided by their lengths, float64.
     channels: names of the summed channels.
     totals: sum of each channel; object for integers of more than 64 bits. means: float64.
     """
@@ -252,9 +253,10 @@ class AxisSumResult(Result):
     @classmethod
     def _fields(cls, tables: Tables, dtype: Any, channels: int) -> Dict[str, Any]:
         totals = tables["totals"]
+        sums = tables["means" if "means" in tables else "sums"]
         names = tuple(str(name) for name in totals["channel"])
         return {
-            "sums": _squeeze([tables["sums"][name] for name in names]),
+            "sums": _squeeze([sums[name] for name in names]),
             "channels": names,
             "totals": totals["sum"],
             "means": totals["mean"],

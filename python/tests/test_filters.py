@@ -74,11 +74,11 @@ def test_hist(rng, dtype, channels, backend):
 def test_axis_sum(rng, dtype, channels, backend):
     image = random_image(rng, dtype, channels)
     for axis in ("x", "y"):
-        for alpha in (False, True):
-            got = gpufilter.axis_sum(image, axis=axis, alpha=alpha, backend=backend)
-            want = axis_sum.axis_sum(image, axis, alpha)
+        for alpha, mean in ((False, False), (True, False), (True, True)):
+            got = gpufilter.axis_sum(image, axis=axis, alpha=alpha, mean=mean, backend=backend)
+            want = axis_sum.axis_sum(image, axis, alpha, mean)
             assert same_tables(got.tables, want)
-            sums = np.stack([want["sums"][name] for name in got.channels], -1)
+            sums = np.stack([want["means" if mean else "sums"][name] for name in got.channels], -1)
             assert np.array_equal(got.sums, sums if sums.shape[1] > 1 else sums[:, 0])
             assert np.array_equal(got.totals, want["totals"]["sum"])
             assert np.array_equal(got.means, want["totals"]["mean"])

@@ -120,6 +120,22 @@ bool gf_result_passed(const gf_result *result) {
     return result->passed;
 }
 
+/* ---- exact division -------------------------------------------------------------------------- */
+
+/* Compute the quotient in integers, with at least two bits more than binary64 has and a last bit
+ * that is set if the remainder is not 0. Its conversion then rounds like the exact quotient. */
+double gf_quotient(gf_u128 a, uint64_t b) {
+    gf_u128 quotient = a / b, rest = a % b;
+    double scale = 1;
+    while (a > 0 && quotient >> (DBL_MANT_DIG + 1) == 0) {
+        rest *= 2;
+        quotient = 2 * quotient + (rest >= b);
+        rest -= rest >= b ? b : 0;
+        scale /= 2;
+    }
+    return (double)(quotient | (rest > 0)) * scale;
+}
+
 /* ---- values as text -------------------------------------------------------------------------- */
 
 /* size of the longest number printed here, rounded up */

@@ -39,6 +39,9 @@ static inline gf_value gf_value_wide(gf_u128 x) {
     return (gf_value){.type = GF_VALUE_UINT, .low = (uint64_t)x, .high = (uint64_t)(x >> 64)};
 }
 
+/* Return a / b, correctly rounded to binary64. b is not 0. */
+double gf_quotient(gf_u128 a, uint64_t b);
+
 static inline gf_value gf_value_double(double x) {
     return (gf_value){.type = GF_VALUE_DOUBLE, .real = x};
 }

@@ -296,6 +296,8 @@ static const char *const smooth_limits[] = {
     NULL,
 };
 
+static const char *const axis_sum_means[] = {"mean", "axis=y alpha mean", NULL};
+
 static const char *const hist_limits[] = {
     /* One bin: the first, with all lower values; the last; one around 0; one on each side of 0. */
     "bins=4 extract=0 out=-",
@@ -364,6 +366,8 @@ const char *test_case(const gf_filter *filter, size_t i) {
         return filter->info.cases[own];
     if (strcmp(filter->info.name, "hist") == 0)
         return hist_limits[i - own];
+    if (strcmp(filter->info.name, "axis-sum") == 0)
+        return axis_sum_means[i - own];
     if (strcmp(filter->info.name, "smooth") == 0)
         return smooth_limits[i - own];
     return NULL;

@@ -26,6 +26,24 @@ $ gpufilter axis-sum m.pgm
 > 
 > channel  sum  mean
 > grey     276  11.5
+$ gpufilter axis-sum --mean m.pgm; gpufilter axis-sum --mean --axis y --csv m.pgm
+> m.pgm: 6x4 grey u8, by cpu
+> 
+> y  grey
+> 0   2.5
+> 1   8.5
+> 2  14.5
+> 3  20.5
+> 
+> channel  sum  mean
+> grey     276  11.5
+> x,grey
+> 0,9
+> 1,10
+> 2,11
+> 3,12
+> 4,13
+> 5,14
 $ gpufilter axis-sum --axis y m.pgm
 > m.pgm: 6x4 grey u8, by cpu
 > 
@@ -40,7 +58,7 @@ $ gpufilter axis-sum --axis y m.pgm
 > channel  sum  mean
 > grey     276  11.5
 $ gpufilter axis-sum --json samples/ramp.pfm | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "axis-sum", "files": ["samples/ramp.pfm"], "image": {"width": 1024, "height": 4, "channels": 1, "type": "f32"}, "backend": "cpu", "device": "#", "bytes_in": 16399, "bytes_out": 0, "seconds": #, "parameters": {"axis": "x", "alpha": false}, "result": {"sums": {"y": [0, 1, 2, 3], "grey": [9833.759999893606, 9833.759999893606, 9833.759999893606, 9833.759999893606]}, "totals": {"channel": ["grey"], "sum": [39335.03999957442], "mean": [9.6032812498961]}}}
+> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "axis-sum", "files": ["samples/ramp.pfm"], "image": {"width": 1024, "height": 4, "channels": 1, "type": "f32"}, "backend": "cpu", "device": "#", "bytes_in": 16399, "bytes_out": 0, "seconds": #, "parameters": {"axis": "x", "alpha": false, "mean": false}, "result": {"sums": {"y": [0, 1, 2, 3], "grey": [9833.759999893606, 9833.759999893606, 9833.759999893606, 9833.759999893606]}, "totals": {"channel": ["grey"], "sum": [39335.03999957442], "mean": [9.6032812498961]}}}
 $ gpufilter axis-sum --alpha samples/cutout.png | tail -n 5
 > channel       sum                mean
 > r        25774501  111.86849392361111

@@ -1,5 +1,6 @@
 /* axis-sum against values computed by hand, on every backend of this machine. */
 
+#include "core/result.h"
 #include "measuring.h"
 
 /* The matrix 0..23 with 4 rows of 6 samples. */
@@ -77,6 +78,34 @@ static void sums_past_32_bits(void **state) {
         gf_result_free(result);
     }
     free(white);
+}
+
+/* One rounding for integers: (2^53 + 1) / 3 is an integer, but 2^53 + 1 is no binary64. */
+static void means(void **state) {
+    (void)state;
+    const uint8_t v[] = {1, 2, 4, 10, 20, 0};
+    const float real[] = {0.5f, 1, -3};
+    assert_true(gf_quotient(UINT64_C(9007199254740993), 3) == 3002399751580331.0);
+    assert_true(gf_quotient(UINT64_C(9007199254740993), 1) == 9007199254740992.0);
+    assert_true(gf_quotient((gf_u128)UINT64_MAX << 64, UINT64_MAX) == 0x1p64);
+    assert_true(gf_quotient(1, UINT64_MAX) == 0x1p-64);
+    assert_true(gf_quotient(2, 3) == 2.0 / 3);
+    assert_true(gf_quotient(0, 3) == 0);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "axis-sum", "mean", (gf_format){3, 2, 1, GF_U8}, v, NULL, NULL);
+        test_column(result, "means", "grey", "2.3333333333333335 10");
+        test_column(result, "totals", "sum", "37");
+        gf_result_free(result);
+        result = test_measure(*backend, "axis-sum", "axis=y mean", (gf_format){3, 2, 1, GF_U8}, v,
+                              NULL, NULL);
+        test_column(result, "means", "grey", "5.5 11 2");
+        gf_result_free(result);
+        result = test_measure(*backend, "axis-sum", "mean", (gf_format){3, 1, 1, GF_F32}, real,
+                              NULL, NULL);
+        test_column(result, "means", "grey", "-0.5");
+        gf_result_free(result);
+    }
 }
 
 /* Merged sums of columns exceed 2^32. */
@@ -174,10 +203,15 @@ static void large_results_are_rejected(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_check),          cmocka_unit_test(channels_and_alpha),
-        cmocka_unit_test(sums_past_32_bits),        cmocka_unit_test(states_merge),
-        cmocka_unit_test(rows_are_summed_in_lanes), cmocka_unit_test(the_tree_halves),
-        cmocka_unit_test(special_numbers),          cmocka_unit_test(large_results_are_rejected),
+        cmocka_unit_test(published_check),
+        cmocka_unit_test(channels_and_alpha),
+        cmocka_unit_test(sums_past_32_bits),
+        cmocka_unit_test(states_merge),
+        cmocka_unit_test(means),
+        cmocka_unit_test(rows_are_summed_in_lanes),
+        cmocka_unit_test(the_tree_halves),
+        cmocka_unit_test(special_numbers),
+        cmocka_unit_test(large_results_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

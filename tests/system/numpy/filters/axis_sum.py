@@ -9,7 +9,7 @@ from images import random_summands
 CASES = 200
 
 
-def axis_sum(image, axis, alpha):
+def axis_sum(image, axis, alpha, mean):
     shown = NAMES[image.shape[2]][: None if alpha else colours(image)]
     sums = {"y" if axis == "x" else "x": list(range(image.shape[0 if axis == "x" else 1]))}
     totals = {"channel": shown, "sum": [], "mean": []}
@@ -24,17 +24,21 @@ def axis_sum(image, axis, alpha):
         total = ascending(sums[name])
         totals["sum"].append(total)
         totals["mean"].append(F64(total) / v.size)
-    return {"sums": sums, "totals": totals}
+        if mean:  # Python divides integers with one rounding
+            length = v.shape[1 if axis == "x" else 0]
+            sums[name] = [s / length for s in sums[name]]
+    return {"means" if mean else "sums": sums, "totals": totals}
 
 
 def published(rng):
     image = np.arange(24).reshape(4, 6, 1).astype(rng.choice(["u1", "u2", "f4"]))
-    result = axis_sum(image, "x", False)
+    result = axis_sum(image, "x", False, False)
     assert result["sums"]["grey"] == [15, 51, 87, 123]
     return Case("axis-sum", [], [image], result=result)
 
 
 def random_case(rng):
     image, axis, alpha = random_summands(rng), str(rng.choice(["x", "y"])), bool(rng.random() < 0.5)
-    options = ["--axis", axis] + (["--alpha"] if alpha else [])
-    return Case("axis-sum", options, [image], result=axis_sum(image, axis, alpha))
+    mean = bool(rng.random() < 0.4)
+    options = ["--axis", axis] + (["--alpha"] if alpha else []) + (["--mean"] if mean else [])
+    return Case("axis-sum", options, [image], result=axis_sum(image, axis, alpha, mean))
