@@ -7,7 +7,8 @@
 
 static void add(std::vector<BenchRow> &rows, const char *group, const char *text, gf_type type,
                 uint32_t channels, uint64_t width, BenchContent content, double goal) {
-    const char *filter = strcmp(group, "extract") == 0 ? "hist" : group;
+    const bool hist = strcmp(group, "extract") == 0 || strcmp(group, "statistics") == 0;
+    const char *filter = hist ? "hist" : group;
     rows.push_back({group, filter, text, type, channels, width, content, goal});
 }
 
@@ -80,6 +81,10 @@ static void add_hist(std::vector<BenchRow> &rows) {
     add(rows, "hist", "bins=256", GF_U16, 1, WIDTH, BENCH_PHOTO, 0);
     add(rows, "hist", "bins=65536", GF_U16, 1, WIDTH, BENCH_UNIFORM, 0);
     add(rows, "hist", "bins=256", GF_F32, 1, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "statistics", "bins=8 statistics", GF_U8, 1, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "statistics", "bins=256 statistics", GF_U16, 1, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "statistics", "bins=256 statistics", GF_F32, 1, WIDTH, BENCH_PHOTO, 0);
+    add(rows, "statistics", "bins=256 statistics channel=all", GF_F32, 3, WIDTH, BENCH_PHOTO, 0);
     add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_UNIFORM, 0.45);
     add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_RARE, 0);
     add(rows, "extract", "bins=8 extract=3", GF_U8, 1, WIDTH, BENCH_FULL, 0);

@@ -4,6 +4,7 @@
 //   hist_count.cuh     count the samples of an image, or of each of its rows
 //   hist_extract.cuh   extract the samples of selected bins
 //   (this file)        hist_draw_mask: draw an image of the pixels in extracted bins
+//                      hist_sum_rows: sums, min and max of each row of f32, for statistics
 //
 // Each block processes one chunk of the strip. Kernels that count a whole image also store the
 // number of samples of each extracted bin per chunk; extraction then need not count them again.
@@ -59,7 +60,7 @@ static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
         a.measured = 1;
         counters = hist_counters(a.counters);
     }
-    const bool common = !counters.large && channels == 1;
+    const bool common = !counters.large && channels == 1 && !a.keys;
     const auto launch = [&](auto constant, uint32_t threads) {
         constexpr auto kernel = decltype(constant)::value;
         hist_join_rows(&a, 16 / sizeof(T), threads);
@@ -73,17 +74,116 @@ static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
         gf_launch_kernel(kernel, grid, threads, counters.bytes, stream, a, counters, state,
                          common ? counts : nullptr);
     };
+    if constexpr (sizeof(T) == sizeof(float))
+        if (a.keys) { // always too many for HIST_SHARED_BUDGET
+            hist_for_layout(a, [&](auto dense, auto) {
+                constexpr auto kernel =
+                    hist_count<T, decltype(dense)::value, false, true, HIST_KEYS>;
+                launch(std::integral_constant<decltype(kernel), kernel>{}, HIST_LARGE_THREADS);
+            });
+            return false;
+        }
     hist_for_layout(a, [&](auto dense, auto many) {
         gf_for_flag(counters.large, [&](auto large) {
             gf_for_flag(a.ranged, [&](auto ranged) {
-                constexpr auto kernel = hist_count<T, decltype(dense)::value, decltype(many)::value,
-                                                   decltype(large)::value, decltype(ranged)::value>;
+                constexpr auto kernel = hist_count < T, decltype(dense)::value,
+                               decltype(many)::value, decltype(large)::value,
+                               decltype(ranged)::value ? HIST_RANGED : HIST_PLAIN > ;
                 launch(std::integral_constant<decltype(kernel), kernel>{},
                        decltype(large)::value ? HIST_LARGE_THREADS : HIST_THREADS);
             });
         });
     });
     return common;
+}
+
+// ---- row sums -----------------------------------------------------------------------------------
+
+struct HistSums {
+    unsigned char *data; // gf_hist_row_sums of the first row
+    size_t stride;
+};
+
+// Sum the rows of f32 in the order of filters/samples.h: thread l of a block has lane l of each
+// measured channel.
+// Grid: one block per row, up to 2^30; blocks then loop. Block: 256 threads. Reads each pixel once,
+// writes 24 bytes per row and channel. Shared memory: 6 KB per channel. Registers: 40 to 80
+// (sm_90).
+template <int Measured>
+__global__ void __launch_bounds__(GF_LANES) hist_sum_rows(HistArgs a, HistSums records) {
+    __shared__ double sums[2 * Measured][GF_LANES];
+    __shared__ uint32_t keys[2 * Measured][GF_LANES]; // for each channel the min, then the max
+    const uint32_t lane = threadIdx.x, warp_lane = lane % 32;
+    gf_wait_for_stream();
+    for (uint64_t y = blockIdx.x; y < a.rows; y += gridDim.x) {
+        const float *row = hist_row<float>(a, y);
+        double sum[Measured] = {}, squares[Measured] = {};
+        uint32_t min_key[Measured], max_key[Measured] = {};
+#pragma unroll
+        for (int s = 0; s < Measured; s++)
+            min_key[s] = UINT32_MAX;
+#pragma unroll 4
+        for (uint64_t x = lane; x < a.width; x += GF_LANES)
+#pragma unroll
+            for (int s = 0; s < Measured; s++) {
+                const float sample = hist_sample<float>(a, row, x, static_cast<uint32_t>(s));
+                const bool number = sample == sample;
+                const double v = number ? sample : 0;
+                const uint32_t key = gf_hist_key(__float_as_uint(sample));
+                sum[s] = __dadd_rn(sum[s], v);
+                squares[s] = __fma_rn(v, v, squares[s]); // the product is exact
+                min_key[s] = number ? min(min_key[s], key) : min_key[s];
+                max_key[s] = number ? max(max_key[s], key) : max_key[s];
+            }
+#pragma unroll
+        for (int s = 0; s < Measured; s++) {
+            sums[2 * s][lane] = sum[s];
+            sums[2 * s + 1][lane] = squares[s];
+            keys[2 * s][lane] = min_key[s];
+            keys[2 * s + 1][lane] = max_key[s];
+        }
+        __syncthreads();
+        gf_hist_row_sums *record =
+            reinterpret_cast<gf_hist_row_sums *>(records.data + y * records.stride);
+        // Each warp reduces one tree at a time.
+        for (uint32_t i = lane / 32; i < 2 * Measured; i += GF_LANES / 32) {
+            double x[8];
+            uint32_t key = keys[i][warp_lane];
+#pragma unroll
+            for (uint32_t k = 0; k < 8; k++) {
+                const uint32_t other = keys[i][warp_lane + 32 * k];
+                x[k] = sums[i][warp_lane + 32 * k];
+                key = i % 2 ? max(key, other) : min(key, other);
+            }
+#pragma unroll
+            for (int stride = 4; stride > 0; stride /= 2)
+#pragma unroll
+                for (int k = 0; k < stride; k++)
+                    x[k] = __dadd_rn(x[k], x[k + stride]);
+            double total = gf_reduce_group<32>(x[0], gf_plus());
+            total = total == total ? total : __longlong_as_double(0x7ff8000000000000ll);
+            key = gf_reduce_group<32>(
+                key, [&](uint32_t p, uint32_t q) { return i % 2 ? max(p, q) : min(p, q); });
+            if (warp_lane == 0 && i % 2) {
+                record[i / 2].squares = total;
+                record[i / 2].max = key;
+            } else if (warp_lane == 0) {
+                record[i / 2].sum = total;
+                record[i / 2].min = key;
+            }
+        }
+        __syncthreads();
+    }
+}
+
+static void hist_launch_sums(const gf_hist_plan *plan, const gf_strip *strip, const HistArgs &a,
+                             cudaStream_t stream) {
+    const gf_rows records = gf_strip_records(&plan->head, strip);
+    unsigned char *data = reinterpret_cast<unsigned char *>(gf_hist_sums_of(plan, records.data));
+    gf_for_channels(a.measured, [&](auto n) {
+        gf_launch_kernel(hist_sum_rows<decltype(n)::value>, gf_blocks(a.rows, 1), GF_LANES, 0,
+                         stream, a, HistSums{data, records.stride});
+    });
 }
 
 // ---- mask ---------------------------------------------------------------------------------------
@@ -183,6 +283,45 @@ static gf_status hist_extract(const gf_hist_plan *plan, HistArgs a, bool counted
 
 // ---- launch -------------------------------------------------------------------------------------
 
+// Set the constants of hist_bin_exact and hist_bins_ranged.
+static void hist_set_scale(HistArgs *a) {
+    const double scale = a->bins / a->span, margin = (a->bins + 2 + fabs(a->lo * scale)) * 0x1p-21;
+    if (isfinite(a->span) && scale > 1e-290 && scale < 1e290)
+        a->scale = scale;
+    a->quick_scale = static_cast<float>(scale);
+    a->quick_lo = static_cast<float>(a->lo * scale);
+    a->margin = scale > 1e-30 && scale < 1e30 && margin < 0.25 ? static_cast<float>(margin) : 1;
+}
+
+static HistArgs hist_args_of(const gf_hist_plan *plan, const gf_strip *strip) {
+    HistArgs a = {};
+    a.in = gf_row(&strip->in, strip->out.y0);
+    a.in_stride = strip->in.stride;
+    a.width = plan->head.in.width;
+    a.rows = strip->out.rows;
+    a.before = strip->out.y0 * a.width * plan->measured;
+    a.channels = plan->head.in.channels;
+    a.first = plan->first;
+    a.measured = plan->measured;
+    a.bins = plan->bins;
+    a.counters = plan->counters;
+    a.luma = plan->luma;
+    a.ranged = plan->ranged;
+    a.extract_all = plan->extract_all;
+    a.keys = plan->keys;
+    a.lo = plan->lo;
+    a.hi = plan->hi;
+    a.span = plan->hi - plan->lo;
+    hist_set_scale(&a);
+    // The tables of three u8 channels leave shared memory for two resident blocks.
+    const bool wide = plan->head.in.type == GF_U8 && plan->measured == 3 && !plan->per_row;
+    a.blocks = wide && hist_tables_fit(3) ? HistTable<3>::blocks : HIST_BLOCKS;
+    a.extracts = plan->extracts;
+    for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
+        a.listed[i] = plan->listed[i];
+    return a;
+}
+
 template <typename T>
 static gf_status hist_run(const gf_hist_plan *plan, const gf_strip *strip, const HistArgs &a,
                           void *scratch, cudaStream_t stream, gf_error *error) {
@@ -193,8 +332,15 @@ static gf_status hist_run(const gf_hist_plan *plan, const gf_strip *strip, const
     gf_status status = GF_OK;
     if (plan->per_row)
         hist_rows<T>(plan, strip, a, stream);
-    else
+    else if (!plan->folded)
         counted = hist_launch_count(a, T{}, state, counts, stream);
+    if (plan->values) {
+        const gf_hist_plan values = gf_hist_value_plan(plan);
+        hist_launch_count(hist_args_of(&values, strip), T{}, state + gf_hist_state_counters(plan),
+                          nullptr, stream);
+    }
+    if (plan->row_sums)
+        hist_launch_sums(plan, strip, a, stream);
     if (plan->mask)
         gf_launch_kernel(hist_draw_mask<T>, gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS,
                          0, stream, a,
@@ -215,44 +361,11 @@ static size_t hist_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     return hist_max_blocks(n) * plan->extracts * sizeof(uint32_t);
 }
 
-// Set the constants of hist_bin_exact and hist_bins_ranged.
-static void hist_set_scale(HistArgs *a) {
-    const double scale = a->bins / a->span, margin = (a->bins + 2 + fabs(a->lo * scale)) * 0x1p-21;
-    if (isfinite(a->span) && scale > 1e-290 && scale < 1e290)
-        a->scale = scale;
-    a->quick_scale = static_cast<float>(scale);
-    a->quick_lo = static_cast<float>(a->lo * scale);
-    a->margin = scale > 1e-30 && scale < 1e30 && margin < 0.25 ? static_cast<float>(margin) : 1;
-}
-
 static gf_status hist_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
                              void *stream_handle, gf_error *error) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
-    HistArgs a = {};
-    a.in = gf_row(&strip->in, strip->out.y0);
-    a.in_stride = strip->in.stride;
-    a.width = head->in.width;
-    a.rows = strip->out.rows;
-    a.before = strip->out.y0 * a.width * plan->measured;
-    a.channels = head->in.channels;
-    a.first = plan->first;
-    a.measured = plan->measured;
-    a.bins = plan->bins;
-    a.counters = plan->counters;
-    a.luma = plan->luma;
-    a.ranged = plan->ranged;
-    a.extract_all = plan->extract_all;
-    a.lo = plan->lo;
-    a.hi = plan->hi;
-    a.span = plan->hi - plan->lo;
-    hist_set_scale(&a);
-    // The tables of three u8 channels leave shared memory for two resident blocks.
-    const bool wide = head->in.type == GF_U8 && plan->measured == 3 && !plan->per_row;
-    a.blocks = wide && hist_tables_fit(3) ? HistTable<3>::blocks : HIST_BLOCKS;
-    a.extracts = plan->extracts;
-    for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
-        a.listed[i] = plan->listed[i];
+    const HistArgs a = hist_args_of(plan, strip);
     gf_status status = GF_OK;
     gf_for_type(head->in.type, [&](auto sample) {
         status = hist_run<decltype(sample)>(plan, strip, a, scratch, stream, error);

@@ -215,10 +215,10 @@ GF_DEVICE uint32_t hist_sum_copies(const HistCounters &counters, const uint32_t 
 }
 
 // Compute the counter index of each sample of a vector.
-template <typename T, bool Many, bool Ranged>
+template <typename T, bool Many, HistBy By>
 GF_DEVICE void hist_keys_of(const HistArgs &a, const uint4 &v, uint32_t channel,
                             uint32_t (&keys)[hist_vector<T>::size]) {
-    hist_bins<T, Ranged>(a, v, keys);
+    hist_bins<T, By>(a, v, keys);
     if (!Many)
         return;
     uint32_t base = channel * a.counters;
@@ -234,13 +234,13 @@ GF_DEVICE void hist_keys_of(const HistArgs &a, const uint4 &v, uint32_t channel,
 // Add the samples of a vector to the counters from..from + count - 1. Other samples are added to
 // the counter after them, which is faster than a branch. The hardware combines shared-memory
 // increments of all lanes with the same address.
-template <typename T, bool Many, bool Parts, bool Ranged>
+template <typename T, bool Many, bool Parts, HistBy By>
 GF_DEVICE void hist_count_vector(const HistArgs &a, const HistCounters &counters, uint32_t from,
                                  uint32_t lane_copy, const uint4 &v, uint32_t valid,
                                  uint32_t channel, uint32_t *shared) {
     constexpr int size = hist_vector<T>::size;
     uint32_t keys[size];
-    hist_keys_of<T, Many, Ranged>(a, v, channel, keys);
+    hist_keys_of<T, Many, By>(a, v, channel, keys);
     if (Parts) {
 #pragma unroll
         for (int k = 0; k < size; k++)
@@ -256,19 +256,19 @@ GF_DEVICE void hist_count_vector(const HistArgs &a, const HistCounters &counters
         atomicAdd(&shared[keys[k] * counters.copies + lane_copy], 1u);
 }
 
-// Count the bins of u16 and f32.
+// Count the bins of u16 and f32, and for statistics their values.
 // Grid: x: one block per chunk; y: parts of the bins, if there are too many for one block; z:
 // channels. Block: 512 threads, or 1024 if Large; a thread processes every 512th (1024th) vector of
 // the chunk. Reads each sample (without Dense, its whole pixel) once per y and z. Blocks with the
 // same x run at about the same time and share the reads through the cache. Adds to the state; if
 // counts is not NULL, also stores the number of samples of each extracted bin. Shared memory:
 // HistCounters::bytes. Registers: 32 to 64 (sm_90).
-template <typename T, bool Dense, bool Many, bool Large, bool Ranged>
+template <typename T, bool Dense, bool Many, bool Large, HistBy By>
 __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
                                   Large ? 1 : HIST_RESIDENT(HIST_BLOCKS))
     hist_count(HistArgs a, HistCounters counters, hist_u64 *state, uint32_t *counts) {
     constexpr int threads = Large ? HIST_LARGE_THREADS : HIST_THREADS;
-    constexpr int batch = !Dense ? 1 : Ranged ? 2 : 4;
+    constexpr int batch = !Dense ? 1 : By == HIST_RANGED ? 2 : 4;
     extern __shared__ __align__(128) uint32_t hist_shared[];
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
     gf_wait_for_stream();
@@ -288,8 +288,8 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
         hist_load_batch<T, Dense, threads>(a, &walk, v, valid, channel);
 #pragma unroll
         for (int b = 0; b < batch; b++)
-            hist_count_vector<T, Many, Large, Ranged>(a, counters, from, lane_copy, v[b], valid[b],
-                                                      channel[b], hist_shared);
+            hist_count_vector<T, Many, Large, By>(a, counters, from, lane_copy, v[b], valid[b],
+                                                  channel[b], hist_shared);
     }
 
     __syncthreads();
@@ -333,7 +333,7 @@ GF_DEVICE void hist_count_global(const HistArgs &a, const uint4 &v, uint32_t val
                                  uint32_t channel, hist_u64 *record) {
     constexpr int size = hist_vector<T>::size;
     uint32_t keys[size], run = 0;
-    hist_keys_of<T, Many, true>(a, v, channel, keys);
+    hist_keys_of<T, Many, HIST_RANGED>(a, v, channel, keys);
 #pragma unroll
     for (int k = 0; k < size; k++) {
         const uint32_t next = static_cast<uint32_t>(k) + 1;
@@ -379,8 +379,8 @@ GF_DEVICE void hist_count_piece(const HistArgs &a, const HistCounters &counters,
                     c = c + 256 == counters.count ? 0 : c + 256;
             }
         } else if constexpr (By == HIST_BINS) {
-            hist_count_vector<T, Many, false, true>(a, counters, 0, lane_copy, v, valid, channel,
-                                                    table);
+            hist_count_vector<T, Many, false, HIST_RANGED>(a, counters, 0, lane_copy, v, valid,
+                                                           channel, table);
         } else {
             hist_count_global<T, Many>(a, v, valid, channel, record);
         }

@@ -30,7 +30,7 @@ struct HistArgs {
     uint64_t samples; // measured samples per row
     uint32_t channels, first, measured, bins;
     uint32_t counters; // counters per channel
-    bool luma, ranged, extract_all;
+    bool luma, ranged, extract_all, keys;
     double lo, hi, span;
     double scale;                        // bins / span; 0: do not use it
     float quick_scale, quick_lo, margin; // for binary32; margin: error bound; 1: use binary64
@@ -222,13 +222,22 @@ GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
     }
 }
 
-// Compute the bins of the samples of a vector. Ranged = false: only for plans without --range.
-template <typename T, bool Ranged = true>
+// Computation of bins: HIST_PLAIN only for plans without --range, HIST_KEYS only for plans with
+// keys.
+enum HistBy { HIST_PLAIN, HIST_RANGED, HIST_KEYS };
+
+// Compute the bins of the samples of a vector.
+template <typename T, HistBy By = HIST_RANGED>
 GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
                          uint32_t (&bins)[hist_vector<T>::size]) {
     constexpr int size = hist_vector<T>::size, bits = sizeof(T) == 1 ? 8 : 16;
     constexpr uint32_t max = sizeof(T) == 1 ? 255 : 65535;
-    if (Ranged && a.ranged) {
+    if constexpr (By == HIST_KEYS) {
+        const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int k = 0; k < size; k++)
+            bins[k] = (words[k] & 0x7fffffffu) > 0x7f800000u ? a.bins : gf_hist_key(words[k]) >> 16;
+    } else if (By == HIST_RANGED && a.ranged) {
         hist_bins_ranged<T>(a, v, bins);
     } else if (sizeof(T) < sizeof(float) && a.bins <= max) {
         // Compute v * bins / max without a division. Let m = max + 1 and p = v * bins + 1. The

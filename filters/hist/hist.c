@@ -31,6 +31,10 @@ static const gf_param params[] = {
              "colour image",
      .choices = channel_names},
     {.name = "per-row", .type = GF_PARAM_FLAG, .help = "also report the counts of each row"},
+    {.name = "statistics",
+     .type = GF_PARAM_FLAG,
+     .help = "also report min, max, mean, standard deviation, median and percentiles, as the first "
+             "table; default: only where each bin holds one integer value, and as a further table"},
     {.name = "extract",
      .letter = 'x',
      .type = GF_PARAM_TEXT,
@@ -72,6 +76,11 @@ static const char *const cases[] = {
     "bins=6 per-row",
     "bins=6 per-row channel=all mask=- extract=1,2 out=-",
     "bins=3100 per-row channel=all",
+    "bins=8 statistics",
+    "bins=7 statistics channel=all range=-3,200.5",
+    "bins=5 statistics channel=all per-row extract=1,2 out=- mask=-",
+    "bins=6 statistics per-row",
+    "bins=4 statistics channel=a extract=3 out=-",
     NULL,
 };
 
@@ -80,6 +89,9 @@ static const char *const cases[] = {
 #define COST_COUNT 0.4
 #define COST_EXTRACT 0.4
 #define COST_EXTRACT_SEVERAL 1.5
+/* Extra cost of statistics, for u16 and f32. */
+#define COST_VALUES 0.6
+#define COST_ROW_SUMS 1.0
 
 /* ---- extracted bins -------------------------------------------------------------------------- */
 
@@ -131,6 +143,19 @@ static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings
     return GF_OK;
 }
 
+/* Choose what the statistics are computed from. */
+static void choose_statistics(gf_hist_plan *plan, const gf_settings *settings) {
+    const gf_type type = plan->head.in.type;
+    const bool counted = type != GF_F32 && !plan->ranged && plan->bins == gf_type_max(type) + 1;
+    plan->requested = gf_settings_flag(settings, "statistics");
+    plan->statistics = plan->requested || counted;
+    if (!plan->requested || counted)
+        return;
+    plan->values = (type == GF_F32 ? GF_HIST_KEYS : gf_type_max(type) + 1) + 1;
+    plan->row_sums = type == GF_F32;
+    plan->folded = type != GF_F32 && !plan->per_row && plan->extracts == 0;
+}
+
 static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_hist_plan *plan = (gf_hist_plan *)head;
     plan->bins = (uint32_t)gf_settings_int(settings, "bins");
@@ -154,21 +179,25 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
         if (head->in.type != GF_F32 && !gf_has_alpha(head->in.channels))
             head->out.channels++;
     }
+    choose_statistics(plan, settings);
     const uint64_t bytes = gf_hist_counters(plan) * sizeof(uint64_t);
+    const uint64_t value_bytes = (uint64_t)plan->measured * plan->values * sizeof(uint64_t);
     if (plan->per_row)
         head->record = (uint32_t)bytes;
-    else
-        head->state_bytes = bytes;
+    if (plan->row_sums)
+        head->record += plan->measured * (uint32_t)sizeof(gf_hist_row_sums);
+    head->state_bytes = gf_hist_state_counters(plan) * sizeof(uint64_t) + value_bytes;
     head->has_payload = plan->extracts > 0;
     uint64_t rows_bytes = 0;
     if (plan->per_row && __builtin_mul_overflow(bytes, head->in.height, &rows_bytes))
-        rows_bytes = UINT64_MAX - bytes; /* exceeds any limit */
-    head->result_bytes = bytes + rows_bytes;
+        rows_bytes = UINT64_MAX - bytes - value_bytes; /* exceeds any limit */
+    head->result_bytes = bytes + value_bytes + rows_bytes;
     head->download = (double)plan->extracts / plan->bins * plan->measured / head->in.channels *
                      (double)gf_hist_sample_bytes(plan, 1);
     head->cost = COST_COUNT;
     if (extract)
         head->cost += plan->extracts > 1 ? COST_EXTRACT_SEVERAL : COST_EXTRACT;
+    head->cost += (plan->values > 256 + 1 ? COST_VALUES : 0) + (plan->row_sums ? COST_ROW_SUMS : 0);
     return GF_OK;
 }
 
@@ -198,9 +227,11 @@ const gf_filter gf_hist_filter = {
                 "are extracted bin by bin. --out writes these samples to a file, --mask draws\n"
                 "their pixels, and the terminal shows the first ones. NaN and, with --range,\n"
                 "samples below and above the range are counted separately, in no bin. Bin\n"
-                "edges are sample values, as in --range. Counts are exact for images of any\n"
-                "size. All backends produce the same bits.\n",
+                "edges are sample values, as in --range. --statistics describes each channel,\n"
+                "exactly for integers; percentiles of f32 have 8 significant bits. Counts are\n"
+                "exact for images of any size. All backends produce the same bits.\n",
             .examples = "gpufilter hist in.png --bins 8 --extract 3\n"
+                        "gpufilter hist --statistics --csv *.png >statistics.csv\n"
                         "gpufilter hist --bins 8 --extract 3 --out v.npy --mask mask.png in.png\n"
                         "gpufilter hist --channel all --plot hist.svg in.png\n"
                         "gpufilter hist --range 0.5,2 --bins 100 --csv depth.pfm >counts.csv\n",

@@ -12,9 +12,13 @@
 /* Counters after those of the bins: bins + GF_HIST_AT_NAN and so on. */
 enum { GF_HIST_AT_NAN, GF_HIST_AT_BELOW, GF_HIST_AT_ABOVE };
 
-/* A state, and with --per-row each record, holds measured * counters uint64_t. For each measured
- * channel: the counts of the bins, the count of NaN and, with --range, the counts of samples below
- * and above the range.
+/* The bins are measured * counters uint64_t. For each measured channel: the counts of the bins, the
+ * count of NaN and, with --range, the counts of samples below and above the range. The values are
+ * measured * values uint64_t: the bins of gf_hist_value_plan.
+ *
+ * A state holds the bins, unless per_row or folded, and then the values. With --per-row, a record
+ * begins with the bins of its row. With row_sums, it ends with one gf_hist_row_sums per measured
+ * channel.
  *
  * A payload begins with extracts + 1 uint64_t: the offset of each extracted bin among the samples,
  * and the number of samples. The positions (uint64_t) and then the values of all samples follow,
@@ -34,7 +38,21 @@ typedef struct gf_hist_plan {
     bool extract_all;
     uint32_t extracts;                   /* number of extracted bins */
     uint32_t listed[GF_HIST_MAX_LISTED]; /* the extracted bins, ascending, unless extract_all */
+
+    bool statistics; /* report statistics */
+    bool requested;  /* with --statistics: they are the first table */
+    uint32_t values; /* counters of values per channel; 0: the bins suffice for statistics */
+    bool folded;     /* the bins are not counted, but computed from the values at the end */
+    bool row_sums;   /* records hold sums: f32 with --statistics */
+    bool keys;       /* f32: the bin of a sample is the upper half of its key */
 } gf_hist_plan;
+
+/* Sums and extremes of one channel of a row. NaN is excluded. Sums are in the order of samples.h.
+ * Without a number, min is UINT32_MAX and max is 0. */
+typedef struct gf_hist_row_sums {
+    double sum, squares;
+    uint32_t min, max; /* keys */
+} gf_hist_row_sums;
 
 /* Return the name of measured channel s: "luma", "grey", "r", ... */
 static inline const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s) {
@@ -44,6 +62,31 @@ static inline const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_
 /* Return the number of counters in a state. */
 static inline uint64_t gf_hist_counters(const gf_hist_plan *plan) {
     return (uint64_t)plan->measured * plan->counters;
+}
+
+/* Return the number of counters of bins in a state. */
+static inline uint64_t gf_hist_state_counters(const gf_hist_plan *plan) {
+    return plan->per_row || plan->folded ? 0 : gf_hist_counters(plan);
+}
+
+/* Return the sums of a row in its record. */
+static inline gf_hist_row_sums *gf_hist_sums_of(const gf_hist_plan *plan, void *record) {
+    uint64_t *bins = (uint64_t *)record;
+    return (gf_hist_row_sums *)(void *)(bins + (plan->per_row ? gf_hist_counters(plan) : 0));
+}
+
+/* Return a plan that counts values, for plans with values. Integers: one bin per value. f32: the
+ * upper 16 bits of the key. The last counter counts NaN. */
+static inline gf_hist_plan gf_hist_value_plan(const gf_hist_plan *plan) {
+    gf_hist_plan values = *plan;
+    values.bins = plan->values - 1;
+    values.counters = plan->values;
+    values.ranged = false;
+    values.keys = plan->head.in.type == GF_F32;
+    values.per_row = false;
+    values.extracts = 0;
+    values.extract_all = false;
+    return values;
 }
 
 /* Return the bin that is extracted at index `nth` of a payload. */
@@ -94,6 +137,19 @@ static inline uint32_t gf_hist_bin_ranged(double v, double lo, double hi, double
     return (uint32_t)(int32_t)(number ? bin : count + GF_HIST_AT_NAN);
 }
 
+/* ---- keys of f32 ----------------------------------------------------------------------------- */
+
+/* Keys order the values of f32, from -infinity to infinity; -0 precedes +0. */
+GF_BOTH uint32_t gf_hist_key(uint32_t bits) {
+    return bits ^ ((0 - (bits >> 31)) | 0x80000000u);
+}
+
+static inline uint32_t gf_hist_key_bits(uint32_t key) {
+    return key & 0x80000000u ? key ^ 0x80000000u : ~key;
+}
+
+#define GF_HIST_KEYS 65536 /* bins of keys */
+
 /* ---- interval of values of a bin ------------------------------------------------------------- */
 
 /* The values of a bin form an interval. Classes are the bins and, with --range, the values below
@@ -108,8 +164,8 @@ static inline uint32_t gf_hist_end_key(const gf_hist_plan *plan) {
 
 /* Return the value of a key. */
 static inline float gf_hist_value(const gf_hist_plan *plan, uint32_t key) {
-    const uint32_t f32 = key & 0x80000000u ? key ^ 0x80000000u : ~key;
-    return gf_sample_number(plan->head.in.type, plan->head.in.type == GF_F32 ? f32 : key);
+    const bool real = plan->head.in.type == GF_F32;
+    return gf_sample_number(plan->head.in.type, real ? gf_hist_key_bits(key) : key);
 }
 
 static inline uint32_t gf_hist_class(const gf_hist_plan *plan, uint32_t key) {

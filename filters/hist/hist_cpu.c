@@ -3,7 +3,10 @@
  *
  * The values of one bin form an interval, and its samples are extracted in one pass. Their values
  * are written to the end of the payload, because the positions come first and their number is known
- * only at the end. Samples of several bins are counted first and then scattered. */
+ * only at the end. Samples of several bins are counted first and then scattered.
+ *
+ * Statistics need counts of values. They replace the counts of bins if the plan is folded, and are
+ * counted from the same piece otherwise. */
 #include <string.h>
 
 #include "hist/hist_simd.h"
@@ -34,7 +37,7 @@ typedef struct gf_hist_scratch {
     uint32_t bins[PIECE_BINS];
     /* Index of each counter among the extracted bins; 0 for all bins with --extract all. */
     uint8_t nth_of[GF_HIST_MAX_BINS + 8];
-    uint64_t counters[]; /* local counts of the part, if needed; then tables */
+    uint64_t counters[]; /* local counts of the part, if needed; lanes; tables of both counters */
 } gf_hist_scratch;
 
 /* A run of measured samples. */
@@ -50,14 +53,10 @@ typedef struct gf_hist_piece {
     size_t prefetch_bytes;
 } gf_hist_piece;
 
-/* State of one part of a strip. */
-typedef struct gf_hist_part {
-    const gf_hist_plan *plan;
+/* Counting of bins or values. */
+typedef struct gf_hist_counter {
+    const gf_hist_plan *plan; /* may be a gf_hist_value_plan */
     const gf_hist_simd *simd;
-    const gf_strip *strip;
-    gf_hist_scratch *scratch;
-    size_t sample_bytes;
-
     gf_hist_method method;
     uint64_t *counts; /* of a state or a record */
     uint32_t *tables; /* counters not yet added to counts */
@@ -65,6 +64,18 @@ typedef struct gf_hist_part {
     uint32_t edge_count;
     /* samples of the image's type */
     _Alignas(float) unsigned char edges[MAX_EDGES * sizeof(float)];
+} gf_hist_counter;
+
+/* State of one part of a strip. */
+typedef struct gf_hist_part {
+    const gf_hist_plan *plan;
+    const gf_hist_simd *simd;
+    const gf_strip *strip;
+    gf_hist_scratch *scratch;
+    size_t sample_bytes;
+    gf_hist_counter counter; /* counts bins, or values if the plan is folded */
+    gf_hist_counter further; /* counts values in addition; plan NULL: unused */
+    gf_hist_lanes lanes;     /* sums of the current row */
 
     uint64_t *offsets, *positions; /* in the payload */
     unsigned char *values;
@@ -117,34 +128,46 @@ static size_t hist_cells(const gf_hist_plan *plan, gf_hist_method method) {
     }
 }
 
-size_t gf_hist_cpu_scratch(const gf_plan *head) {
-    const gf_hist_plan *plan = (const gf_hist_plan *)head;
+/* Return the max number of table counters of all methods. */
+static size_t hist_max_cells(const gf_hist_plan *plan) {
     size_t max = 0;
     for (gf_hist_method method = METHOD_EDGES; method < METHOD_DIRECT; method++) {
         const size_t cells = hist_cells(plan, method);
         max = cells != SIZE_MAX && cells > max ? cells : max;
     }
+    return max;
+}
+
+/* Return the number of lanes of the row sums. */
+static size_t hist_lane_count(const gf_hist_plan *plan) {
+    return plan->row_sums ? (size_t)GF_LANES * plan->measured : 0;
+}
+
+size_t gf_hist_cpu_scratch(const gf_plan *head) {
+    const gf_hist_plan *plan = (const gf_hist_plan *)head;
+    const gf_hist_plan values = gf_hist_value_plan(plan);
     return sizeof(gf_hist_scratch) + (size_t)hist_local_counters(plan) * sizeof(uint64_t) +
-           max * sizeof(uint32_t);
+           hist_lane_count(plan) * GF_HIST_LANE_BYTES +
+           (hist_max_cells(plan) + (plan->values ? hist_max_cells(&values) : 0)) * sizeof(uint32_t);
 }
 
 /* Choose the method for counting `pixels` pixels between two flushes. */
-static void hist_choose_method(gf_hist_part *part, uint64_t pixels) {
-    const gf_hist_plan *plan = part->plan;
+static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
+    const gf_hist_plan *plan = counter->plan;
     const gf_type type = plan->head.in.type;
-    const bool few =
-        hist_edges(plan) <= part->simd->max_edges[type] &&
-        plan->head.in.width * plan->measured >= (uint64_t)part->simd->min_periods * period_of[type];
-    part->method = few ? METHOD_EDGES : METHOD_VALUES;
+    const bool few = hist_edges(plan) <= counter->simd->max_edges[type] &&
+                     plan->head.in.width * plan->measured >=
+                         (uint64_t)counter->simd->min_periods * period_of[type];
+    counter->method = few ? METHOD_EDGES : METHOD_VALUES;
     /* Clearing and adding up the counters must not cost more than it saves. */
-    while (hist_cells(plan, part->method) > pixels * plan->measured)
-        part->method++;
-    for (uint32_t e = 0; part->method == METHOD_EDGES && e < hist_edges(plan); e++) {
+    while (hist_cells(plan, counter->method) > pixels * plan->measured)
+        counter->method++;
+    for (uint32_t e = 0; counter->method == METHOD_EDGES && e < hist_edges(plan); e++) {
         const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32));
         if (key == gf_hist_end_key(plan))
             break; /* no value reaches this edge or those above it */
-        gf_put_sample(type, part->edges, e, gf_hist_value(plan, key));
-        part->edge_count++;
+        gf_put_sample(type, counter->edges, e, gf_hist_value(plan, key));
+        counter->edge_count++;
     }
 }
 
@@ -191,25 +214,26 @@ static void hist_choose_method(gf_hist_part *part, uint64_t pixels) {
 COUNT(hist_count_values, uint8_t)
 COUNT(hist_count_bins, uint32_t)
 
-static void hist_count_direct(const gf_hist_part *part, const gf_hist_piece *piece) {
-    const uint32_t *bins = piece->bins, measured = part->plan->measured;
-    const uint64_t channel = part->plan->counters;
-    uint64_t *counts = part->counts;
+static void hist_count_direct(const gf_hist_counter *counter, const gf_hist_piece *piece) {
+    const uint32_t *bins = piece->bins, measured = counter->plan->measured;
+    const uint64_t channel = counter->plan->counters;
+    const size_t n = piece->samples;
+    uint64_t *counts = counter->counts;
     if (measured == 1) {
-        for (size_t i = 0; i < piece->samples; i++)
+        for (size_t i = 0; i < n; i++)
             counts[bins[i]]++;
         return;
     }
-    for (size_t i = 0; i < piece->samples; i += measured)
+    for (size_t i = 0; i < n; i += measured)
         for (uint32_t s = 0; s < measured; s++)
             counts[s * channel + bins[i + s]]++;
 }
 
 /* Start counting into a state or a record. The caller has cleared it. */
-static void hist_begin_counts(gf_hist_part *part, uint64_t *counts) {
-    part->counts = counts;
-    part->pixels = 0;
-    memset(part->tables, 0, hist_cells(part->plan, part->method) * sizeof(uint32_t));
+static void hist_begin_counts(gf_hist_counter *counter, uint64_t *counts) {
+    counter->counts = counts;
+    counter->pixels = 0;
+    memset(counter->tables, 0, hist_cells(counter->plan, counter->method) * sizeof(uint32_t));
 }
 
 /* Return the counter of the class below edge e, or of the last class if e is the number of
@@ -224,14 +248,14 @@ static uint32_t hist_counter_below(const gf_hist_plan *plan, uint32_t e) {
                              : plan->bins + GF_HIST_AT_ABOVE;
 }
 
-static void hist_add_above(const gf_hist_part *part, uint32_t s, uint64_t *counts) {
-    const gf_hist_plan *plan = part->plan;
+static void hist_add_above(const gf_hist_counter *counter, uint32_t s, uint64_t *counts) {
+    const gf_hist_plan *plan = counter->plan;
     const uint32_t period = period_of[plan->head.in.type], edges = hist_edges(plan);
-    uint64_t below = part->pixels; /* samples at or above the edge below */
+    uint64_t below = counter->pixels; /* samples at or above the edge below */
     for (uint32_t e = 0; e < edges; e++) {
         uint64_t above = 0;
-        for (uint32_t j = s; e < part->edge_count && j < period; j += plan->measured)
-            above += part->tables[(size_t)e * period + j];
+        for (uint32_t j = s; e < counter->edge_count && j < period; j += plan->measured)
+            above += counter->tables[(size_t)e * period + j];
         counts[hist_counter_below(plan, e)] += below - above;
         below = above;
     }
@@ -239,62 +263,62 @@ static void hist_add_above(const gf_hist_part *part, uint32_t s, uint64_t *count
 }
 
 /* Add the tables of channel s to counts. bins: bin of each value; NULL for tables of bins. */
-static void hist_add_tables(const gf_hist_part *part, uint32_t s, const uint32_t *bins, uint32_t n,
-                            size_t stride, uint64_t *counts) {
-    const uint32_t measured = part->plan->measured;
+static void hist_add_tables(const gf_hist_counter *counter, uint32_t s, const uint32_t *bins,
+                            uint32_t n, size_t stride, uint64_t *counts) {
+    const uint32_t measured = counter->plan->measured;
     for (uint32_t v = 0; v < n; v++) {
         uint64_t sum = 0;
         for (uint32_t j = s; j < measured * copies_of[measured]; j += measured)
-            sum += part->tables[j * stride + v];
+            sum += counter->tables[j * stride + v];
         counts[bins ? bins[v] : v] += sum;
     }
 }
 
-static void hist_end_counts(const gf_hist_part *part) {
-    const gf_hist_plan *plan = part->plan;
+static void hist_end_counts(const gf_hist_counter *counter) {
+    const gf_hist_plan *plan = counter->plan;
     uint32_t bins[256];
-    if (part->method == METHOD_VALUES) {
+    if (counter->method == METHOD_VALUES) {
         uint8_t values[256];
         for (int v = 0; v < 256; v++)
             values[v] = (uint8_t)v;
-        part->simd->bins[GF_U8](plan, values, sizeof values, bins);
+        counter->simd->bins[GF_U8](plan, values, sizeof values, bins);
     }
     for (uint32_t s = 0; s < plan->measured; s++) {
-        uint64_t *counts = part->counts + (size_t)s * plan->counters;
-        if (part->method == METHOD_EDGES)
-            hist_add_above(part, s, counts);
-        else if (part->method == METHOD_VALUES)
-            hist_add_tables(part, s, bins, 256, CELLS_SMALL, counts);
-        else if (part->method == METHOD_BINS)
-            hist_add_tables(part, s, NULL, plan->counters, hist_bin_cells(plan), counts);
+        uint64_t *counts = counter->counts + (size_t)s * plan->counters;
+        if (counter->method == METHOD_EDGES)
+            hist_add_above(counter, s, counts);
+        else if (counter->method == METHOD_VALUES)
+            hist_add_tables(counter, s, bins, 256, CELLS_SMALL, counts);
+        else if (counter->method == METHOD_BINS)
+            hist_add_tables(counter, s, NULL, plan->counters, hist_bin_cells(plan), counts);
     }
 }
 
-static void hist_count(gf_hist_part *part, const gf_hist_piece *piece) {
-    const gf_hist_plan *plan = part->plan;
+static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
+    const gf_hist_plan *plan = counter->plan;
     const uint32_t step = plan->measured * copies_of[plan->measured];
-    switch (part->method) {
+    switch (counter->method) {
     case METHOD_EDGES:
-        part->simd->above[plan->head.in.type](piece->values, piece->samples, part->edges,
-                                              part->edge_count, part->tables);
+        counter->simd->above[plan->head.in.type](piece->values, piece->samples, counter->edges,
+                                                 counter->edge_count, counter->tables);
         break;
     case METHOD_VALUES:
-        hist_count_values(piece, piece->values, step, CELLS_SMALL, part->tables);
+        hist_count_values(piece, piece->values, step, CELLS_SMALL, counter->tables);
         break;
     case METHOD_BINS:
         if (hist_bin_cells(plan) == CELLS_SMALL)
-            hist_count_bins(piece, piece->bins, step, CELLS_SMALL, part->tables);
+            hist_count_bins(piece, piece->bins, step, CELLS_SMALL, counter->tables);
         else
-            hist_count_bins(piece, piece->bins, step, CELLS_LARGE, part->tables);
+            hist_count_bins(piece, piece->bins, step, CELLS_LARGE, counter->tables);
         break;
     default:
-        hist_count_direct(part, piece);
+        hist_count_direct(counter, piece);
         break;
     }
-    part->pixels += piece->samples / plan->measured;
-    if (part->pixels >= FLUSH_PIXELS) {
-        hist_end_counts(part);
-        hist_begin_counts(part, part->counts);
+    counter->pixels += piece->samples / plan->measured;
+    if (counter->pixels >= FLUSH_PIXELS) {
+        hist_end_counts(counter);
+        hist_begin_counts(counter, counter->counts);
     }
 }
 
@@ -390,6 +414,39 @@ static void hist_end_extraction(const gf_hist_part *part) {
     part->offsets[0] = 0;
 }
 
+/* ---- row sums -------------------------------------------------------------------------------- */
+
+static void hist_begin_sums(const gf_hist_part *part) {
+    const size_t count = hist_lane_count(part->plan);
+    memset(part->lanes.sums, 0, count * sizeof *part->lanes.sums);
+    memset(part->lanes.squares, 0, count * sizeof *part->lanes.squares);
+    memset(part->lanes.min, 0xff, count * sizeof *part->lanes.min);
+    memset(part->lanes.max, 0, count * sizeof *part->lanes.max);
+}
+
+/* Add a piece that begins at pixel x of its row. */
+static void hist_add_sums(const gf_hist_part *part, const gf_hist_piece *piece, uint64_t x) {
+    const size_t count = hist_lane_count(part->plan), measured = part->plan->measured;
+    const float *values = piece->values;
+    size_t lane = (size_t)(x % GF_LANES) * measured;
+    for (size_t i = 0, n; i < piece->samples; i += n, lane = 0) {
+        n = piece->samples - i < count - lane ? piece->samples - i : count - lane;
+        part->simd->add_lanes(values + i, n, &part->lanes, lane);
+    }
+}
+
+/* Reduce the lanes to the record of a row. */
+static void hist_end_sums(const gf_hist_part *part, gf_hist_row_sums *record) {
+    const size_t measured = part->plan->measured;
+    const gf_hist_lanes *lanes = &part->lanes;
+    for (size_t half = GF_LANES / 2 * measured; half >= measured; half /= 2)
+        part->simd->halve_lanes(lanes, half);
+    for (size_t s = 0; s < measured; s++)
+        record[s] = (gf_hist_row_sums){gf_canonical_double(lanes->sums[s]),
+                                       gf_canonical_double(lanes->squares[s]), lanes->min[s],
+                                       lanes->max[s]};
+}
+
 /* ---- mask ------------------------------------------------------------------------------------ */
 
 /* Set drawn to 1 for each pixel that has a sample in an extracted bin, and to 0 for all others. */
@@ -453,7 +510,8 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
         piece.values = part->scratch->values;
     }
     if (bins)
-        part->simd->bins[format->type](plan, piece.values, piece.samples, part->scratch->bins);
+        part->simd->bins[format->type](part->counter.plan, piece.values, piece.samples,
+                                       part->scratch->bins);
     return piece;
 }
 
@@ -462,13 +520,24 @@ static uint64_t hist_piece_pixels(const gf_hist_part *part, bool bins) {
     return (bins && samples > PIECE_BINS ? PIECE_BINS : samples) / part->plan->measured;
 }
 
+/* Count the values of a piece for statistics, and add up its samples. Overwrites the bins. */
+static void hist_process_statistics(gf_hist_part *part, const gf_hist_piece *piece, uint64_t x) {
+    const gf_type type = part->plan->head.in.type;
+    if (part->further.method >= METHOD_BINS)
+        part->simd->bins[type](part->further.plan, piece->values, piece->samples,
+                               part->scratch->bins);
+    hist_count(&part->further, piece);
+    if (part->plan->row_sums)
+        hist_add_sums(part, piece, x);
+}
+
 /* Count, mask and extract one piece. */
 static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_t n, bool bins) {
     const gf_hist_plan *plan = part->plan;
     const size_t in = plan->head.in.channels * part->sample_bytes;
     const size_t out = plan->head.out.channels * part->sample_bytes;
     const gf_hist_piece piece = hist_load(part, y, x, n, bins);
-    hist_count(part, &piece);
+    hist_count(&part->counter, &piece);
     if (bins && plan->mask) {
         uint8_t drawn[PIECE_BINS];
         hist_find_pixels(part->scratch->nth_of, &piece, plan->measured, drawn);
@@ -477,6 +546,8 @@ static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_
     }
     if (plan->extracts == 1)
         hist_extract_piece(part, &piece);
+    if (part->further.plan)
+        hist_process_statistics(part, &piece, x);
 }
 
 /* Process pixels [from, to) of the strip, numbered across its rows. With --per-row, the counts go
@@ -484,10 +555,14 @@ static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_
 static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, uint64_t *counts) {
     const gf_hist_plan *plan = part->plan;
     const uint64_t width = plan->head.in.width;
-    const bool bins = part->method >= METHOD_BINS || plan->mask;
-    const uint64_t max = hist_piece_pixels(part, bins);
+    const bool bins = part->counter.method >= METHOD_BINS || plan->mask;
+    const bool more_bins = part->further.plan && part->further.method >= METHOD_BINS;
+    const uint64_t max = hist_piece_pixels(part, bins || more_bins);
     if (!plan->per_row)
-        hist_begin_counts(part, counts);
+        hist_begin_counts(&part->counter, counts);
+    if (part->further.plan)
+        hist_begin_counts(&part->further,
+                          (uint64_t *)part->strip->state + gf_hist_state_counters(plan));
     while (from < to) {
         const uint64_t y = part->strip->out.y0 + from / width, x = from % width;
         uint64_t n = width - x < max ? width - x : max;
@@ -496,18 +571,25 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
         if (plan->per_row && x == 0) {
             counts = gf_record(&plan->head, &part->strip->out, y);
             memset(counts, 0, plan->head.record);
-            hist_begin_counts(part, counts);
+            hist_begin_counts(&part->counter, counts);
         }
+        if (plan->row_sums && x == 0)
+            hist_begin_sums(part);
         hist_process_piece(part, y, x, (size_t)n, bins);
         from += n;
         if (plan->per_row && x + n == width) {
-            hist_end_counts(part);
+            hist_end_counts(&part->counter);
             if (plan->extracts > 1)
                 hist_add_offsets(part, counts);
         }
+        if (plan->row_sums && x + n == width)
+            hist_end_sums(part,
+                          gf_hist_sums_of(plan, gf_record(&plan->head, &part->strip->out, y)));
     }
     if (!plan->per_row)
-        hist_end_counts(part);
+        hist_end_counts(&part->counter);
+    if (part->further.plan)
+        hist_end_counts(&part->further);
 }
 
 /* Second pass over rows [begin, end): scatter the samples of several bins. */
@@ -535,21 +617,33 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_str
     uint64_t from = begin * width, to = end * width;
     /* Parts are whole rows only if records or payloads require it; otherwise threads share wide
      * rows. */
-    if (!plan->per_row && !plan->extracts) {
+    if (!head->record && !plan->extracts) {
         from = gf_share(rows * width, index, parts);
         to = gf_share(rows * width, index + 1, parts);
     }
     const uint64_t local_counters = hist_local_counters(plan);
+    const size_t lanes = hist_lane_count(plan);
+    const gf_hist_plan values = gf_hist_value_plan(plan);
     uint64_t *local = scratch->counters, *state = strip->state;
-    gf_hist_part part = {.plan = plan,
-                         .simd = simd,
-                         .strip = strip,
-                         .scratch = scratch,
-                         .sample_bytes = gf_type_bytes(head->in.type),
-                         .tables = (uint32_t *)(local + local_counters),
-                         .offsets = strip->payload};
+    gf_hist_part part = {
+        .plan = plan,
+        .simd = simd,
+        .strip = strip,
+        .scratch = scratch,
+        .sample_bytes = gf_type_bytes(head->in.type),
+        .counter = {.plan = plan->folded ? &values : plan, .simd = simd},
+        .further = {.plan = plan->values && !plan->folded ? &values : NULL, .simd = simd},
+        .offsets = strip->payload};
     const uint32_t extracts = plan->extracts;
-    hist_choose_method(&part, plan->per_row ? width : to - from);
+    part.lanes.sums = (double *)(local + local_counters);
+    part.lanes.squares = part.lanes.sums + lanes;
+    part.lanes.min = (uint32_t *)(part.lanes.squares + lanes);
+    part.lanes.max = part.lanes.min + lanes;
+    part.counter.tables = part.lanes.max + lanes;
+    part.further.tables = part.counter.tables + hist_max_cells(part.counter.plan);
+    hist_choose_method(&part.counter, plan->per_row ? width : to - from);
+    if (part.further.plan)
+        hist_choose_method(&part.further, to - from);
     if (extracts > 0)
         hist_begin_extraction(&part, (to - from) * plan->measured);
     memset(local, 0, (size_t)local_counters * sizeof *local);

@@ -49,6 +49,42 @@ static void golden_count_row(const gf_hist_plan *plan, const unsigned char *row,
             counts[(uint64_t)s * plan->counters + golden_bin_at(plan, row, x, s)]++;
 }
 
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+/* Count the values of a row: integers, or the upper halves of the keys of f32. */
+static void golden_count_values(const gf_hist_plan *plan, const unsigned char *row,
+                                uint64_t *counts) {
+    for (uint64_t x = 0; x < plan->head.in.width; x++)
+        for (uint32_t s = 0; s < plan->measured; s++) {
+            const float v = golden_measured(plan, row, x, s);
+            uint32_t value = plan->values - 1;
+            if (plan->head.in.type != GF_F32)
+                value = (uint32_t)v;
+            else if (v == v)
+                value = gf_hist_key(gf_sample_bits(GF_F32, &v, 0)) >> 16;
+            counts[(uint64_t)s * plan->values + value]++;
+        }
+}
+
+static void golden_sum_row(const gf_hist_plan *plan, const unsigned char *row,
+                           gf_hist_row_sums *sums) {
+    for (uint32_t s = 0; s < plan->measured; s++) {
+        double sum[GF_LANES] = {0}, squares[GF_LANES] = {0};
+        uint32_t min = UINT32_MAX, max = 0;
+        for (uint64_t x = 0; x < plan->head.in.width; x++) {
+            const float v = golden_measured(plan, row, x, s);
+            if (v != v)
+                continue;
+            const uint32_t key = gf_hist_key(gf_sample_bits(GF_F32, &v, 0));
+            min = key < min ? key : min;
+            max = key > max ? key : max;
+            sum[x % GF_LANES] += (double)v;
+            squares[x % GF_LANES] += (double)v * (double)v;
+        }
+        sums[s] = (gf_hist_row_sums){gf_golden_tree(sum), gf_golden_tree(squares), min, max};
+    }
+}
+
 /* Return the index of a bin among the extracted bins, or plan->extracts if it is not extracted. */
 static uint32_t golden_nth_of(const gf_hist_plan *plan, uint32_t bin) {
     if (plan->extract_all)
@@ -129,7 +165,12 @@ gf_status gf_hist_golden(const gf_plan *head, const gf_strip *strip, gf_error *e
             counts = gf_record(head, &strip->out, y);
             memset(counts, 0, head->record);
         }
-        golden_count_row(plan, row, counts);
+        if (!plan->folded)
+            golden_count_row(plan, row, counts);
+        if (plan->values)
+            golden_count_values(plan, row, (uint64_t *)strip->state + gf_hist_state_counters(plan));
+        if (plan->row_sums)
+            golden_sum_row(plan, row, gf_hist_sums_of(plan, gf_record(head, &strip->out, y)));
         if (plan->mask)
             golden_mask_row(plan, row, gf_row(&strip->out, y));
     }

@@ -2,6 +2,7 @@
  * are written to their file strip by strip. Samples of several bins are written bin by bin: they
  * are kept in memory until the last strip, within max_memory. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,24 @@ typedef struct gf_hist_kept {
     unsigned char *values;
 } gf_hist_kept;
 
+/* Percentiles of the statistics. */
+enum { MEDIAN, P1, P99, PERCENTILES };
+
+/* Statistics of one channel. Values are exact in binary32 for every type. */
+typedef struct gf_hist_statistics {
+    uint64_t count; /* samples without NaN; 0: the other fields are undefined */
+    float min, max, percentiles[PERCENTILES];
+    bool has_std;
+    double mean, std;
+} gf_hist_statistics;
+
 typedef struct gf_hist_data {
     const gf_hist_plan *plan;
-    uint64_t *counts; /* layout of a state */
-    uint64_t *rows;   /* layout of a record per row; NULL without --per-row */
+    uint64_t *counts; /* of the bins */
+    uint64_t *values; /* counts of values; NULL if the plan has none */
+    uint64_t *rows;   /* counts of the bins of each row; NULL without --per-row */
+    gf_hist_row_sums sums[GF_MAX_CHANNELS]; /* of the rows so far */
+    gf_hist_statistics statistics[GF_MAX_CHANNELS];
     gf_measure_options keep;
     bool buffered;       /* samples are kept and written at the end */
     uint64_t shown;      /* max samples per bin in the result */
@@ -45,7 +60,7 @@ typedef struct gf_hist_data {
 static void hist_merge(const gf_plan *plan, void *state, const void *other) {
     uint64_t *to = state;
     const uint64_t *from = other;
-    for (uint64_t i = 0; i < gf_hist_counters((const gf_hist_plan *)plan); i++)
+    for (uint64_t i = 0; i < plan->state_bytes / sizeof *to; i++)
         to[i] += from[i];
 }
 
@@ -60,6 +75,7 @@ static void hist_close_data(void *data) {
         free(hist->bins[nth].values);
     }
     free(hist->counts);
+    free(hist->values);
     free(hist->rows);
     free(hist);
 }
@@ -78,13 +94,27 @@ static gf_status hist_open_data(const gf_plan *head, const gf_measure_options *k
         keep->samples && (plan->extracts > 1 || gf_sample_sink_wants_count(keep->samples));
     hist->shown = keep->all ? UINT64_MAX : plan->extracts <= SHOWN_BINS ? SHOWN : 0;
     hist->counts = calloc((size_t)counters, sizeof *hist->counts);
+    if (plan->values)
+        hist->values = calloc((size_t)plan->measured * plan->values, sizeof *hist->values);
+    for (uint32_t s = 0; s < plan->measured; s++)
+        hist->sums[s].min = UINT32_MAX;
     if (plan->per_row)
         hist->rows = calloc((size_t)(counters * head->in.height), sizeof *hist->rows);
-    if (hist->counts && (hist->rows || !plan->per_row))
+    if (hist->counts && (hist->values || !plan->values) && (hist->rows || !plan->per_row))
         return GF_OK;
     hist_close_data(hist);
     *out = NULL;
     return gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
+}
+
+static void hist_add_row_sums(gf_hist_data *hist, const gf_hist_row_sums *row) {
+    gf_hist_row_sums *sums = hist->sums;
+    for (uint32_t s = 0; s < hist->plan->measured; s++, sums++, row++) {
+        sums->sum += row->sum;
+        sums->squares += row->squares;
+        sums->min = row->min < sums->min ? row->min : sums->min;
+        sums->max = row->max > sums->max ? row->max : sums->max;
+    }
 }
 
 static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *out,
@@ -93,9 +123,13 @@ static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *
     gf_hist_data *hist = data;
     const uint64_t counters = gf_hist_counters(hist->plan);
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
-        const uint64_t *record = gf_record(head, out, y);
-        memcpy(hist->rows + y * counters, record, head->record);
-        hist_merge(head, hist->counts, record);
+        uint64_t *record = gf_record(head, out, y);
+        if (hist->plan->per_row)
+            memcpy(hist->rows + y * counters, record, (size_t)counters * sizeof *record);
+        for (uint64_t i = 0; i < counters && hist->plan->per_row; i++)
+            hist->counts[i] += record[i];
+        if (hist->plan->row_sums)
+            hist_add_row_sums(hist, gf_hist_sums_of(hist->plan, record));
     }
     return GF_OK;
 }
@@ -197,13 +231,113 @@ static gf_status hist_take_payload(const gf_plan *head, void *data, const void *
     return status;
 }
 
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+/* Compute the counts of the bins from the counts of integer values. */
+static void hist_fold(gf_hist_data *hist) {
+    const gf_hist_plan *plan = hist->plan;
+    const uint32_t max = gf_type_max(plan->head.in.type);
+    for (uint32_t s = 0; s < plan->measured; s++)
+        for (uint32_t v = 0; v <= max; v++) {
+            const uint32_t bin = plan->ranged ? gf_hist_bin_ranged(v, plan->lo, plan->hi,
+                                                                   plan->hi - plan->lo, plan->bins)
+                                              : gf_hist_bin_integer(v, plan->bins, max);
+            hist->counts[(size_t)s * plan->counters + bin] +=
+                hist->values[(size_t)s * plan->values + v];
+        }
+}
+
+/* Return the index of the smallest counter such that it and those before it contain at least
+ * `percent` percent of `count` samples. */
+static uint32_t hist_find_percentile(const uint64_t *counts, uint64_t count, uint32_t percent) {
+    const gf_u128 wanted = (gf_u128)count * percent;
+    uint32_t i = 0;
+    gf_u128 below = counts[0];
+    while (below * 100 < wanted)
+        below += counts[++i];
+    return i;
+}
+
+static const uint32_t percents[PERCENTILES] = {[MEDIAN] = 50, [P1] = 1, [P99] = 99};
+
+/* Integers: exact sums, then one rounding for each of quotient, conversion and square root. The
+ * variance times count^2 is an integer, count * squares - sum^2, which fits in 128 bits for up to
+ * 2^48 samples. */
+static void hist_compute_integers(const gf_hist_plan *plan, const uint64_t *counts,
+                                  gf_hist_statistics *out) {
+    const uint32_t max = gf_type_max(plan->head.in.type);
+    gf_u128 sum = 0, squares = 0;
+    for (uint32_t v = 0; v <= max; v++) {
+        if (counts[v] == 0)
+            continue;
+        if (out->count == 0)
+            out->min = (float)v;
+        out->max = (float)v;
+        out->count += counts[v];
+        sum += (gf_u128)counts[v] * v;
+        squares += (gf_u128)counts[v] * v * v;
+    }
+    if (out->count == 0)
+        return;
+    for (int p = 0; p < PERCENTILES; p++)
+        out->percentiles[p] = (float)hist_find_percentile(counts, out->count, percents[p]);
+    out->mean = gf_quotient(sum, out->count);
+    out->has_std = out->count >> 48 == 0;
+    out->std = sqrt((double)(out->count * squares - sum * sum)) / (double)out->count;
+}
+
+/* f32: counts are those of the upper halves of keys. A percentile is the end of its interval that
+ * is closer to zero, but not outside of min and max. */
+static void hist_compute_reals(const gf_hist_plan *plan, const uint64_t *counts,
+                               const gf_hist_row_sums *sums, gf_hist_statistics *out) {
+    for (uint32_t k = 0; k < GF_HIST_KEYS; k++)
+        out->count += counts[k];
+    if (out->count == 0)
+        return;
+    out->min = gf_hist_value(plan, sums->min);
+    out->max = gf_hist_value(plan, sums->max);
+    for (int p = 0; p < PERCENTILES; p++) {
+        const uint32_t half = hist_find_percentile(counts, out->count, percents[p]);
+        uint32_t key = half << 16 | (half < GF_HIST_KEYS / 2 ? 0xffff : 0);
+        key = key > sums->min ? key : sums->min;
+        key = key < sums->max ? key : sums->max;
+        out->percentiles[p] = gf_hist_value(plan, key);
+    }
+    const double count = (double)out->count, mean = sums->sum / count;
+    const double variance = (sums->squares - sums->sum * mean) / count;
+    out->mean = gf_canonical_double(mean);
+    out->has_std = true;
+    out->std = variance < 0 ? 0 : gf_canonical_double(sqrt(variance));
+}
+
+static void hist_compute_statistics(gf_hist_data *hist) {
+    const gf_hist_plan *plan = hist->plan;
+    for (uint32_t s = 0; s < plan->measured; s++) {
+        const uint64_t *counts = plan->values ? hist->values + (size_t)s * plan->values
+                                              : hist->counts + (size_t)s * plan->counters;
+        if (plan->head.in.type == GF_F32)
+            hist_compute_reals(plan, counts, &hist->sums[s], &hist->statistics[s]);
+        else
+            hist_compute_integers(plan, counts, &hist->statistics[s]);
+    }
+}
+
 static gf_status hist_finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
+    (void)head;
     gf_hist_data *hist = data;
     const uint32_t extracts = hist->plan->extracts;
     gf_hist_kept *bins = hist->bins;
     gf_status status = GF_OK;
-    if (head->state_bytes)
-        memcpy(hist->counts, state, (size_t)head->state_bytes);
+    const uint64_t *from = state, counters = gf_hist_state_counters(hist->plan);
+    if (counters)
+        memcpy(hist->counts, from, (size_t)counters * sizeof *from);
+    if (hist->values)
+        memcpy(hist->values, from + counters,
+               (size_t)hist->plan->measured * hist->plan->values * sizeof *from);
+    if (hist->plan->folded)
+        hist_fold(hist);
+    if (hist->plan->statistics)
+        hist_compute_statistics(hist);
     uint64_t all = 0;
     for (uint32_t nth = 0; nth < extracts; nth++) {
         const uint64_t count = bins[nth].count;
@@ -305,8 +439,33 @@ static bool hist_payload_differ(const gf_plan *head, uint64_t rows, const gf_pay
 enum { COLUMN_BIN, COLUMN_FROM, COLUMN_TO, COLUMN_COUNTS };
 enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_NAN, COLUMN_BELOW, COLUMN_ABOVE };
 
-/* Tables in order. ROWS exists only with --per-row. */
-enum { ROWS, BINS, TOTALS, EXTRACTED, SAMPLES };
+/* Tables in order. ROWS exists only with --per-row, FIRST only with --statistics, STATISTICS only
+ * with statistics that were not requested, EXTRACTED and SAMPLES only with --extract. */
+enum { FIRST, ROWS, BINS, TOTALS, STATISTICS, EXTRACTED, SAMPLES };
+
+static bool hist_has_table(const gf_hist_plan *plan, int table) {
+    switch (table) {
+    case FIRST:
+        return plan->requested;
+    case ROWS:
+        return plan->per_row;
+    case STATISTICS:
+        return plan->statistics && !plan->requested;
+    case EXTRACTED:
+    case SAMPLES:
+        return plan->extracts > 0;
+    default:
+        return true;
+    }
+}
+
+/* Return the table at an index of the result. */
+static int hist_table_at(const gf_hist_plan *plan, size_t index) {
+    int table = 0;
+    while (!hist_has_table(plan, table) || index-- > 0)
+        table++;
+    return table;
+}
 
 #define TERMINAL_LINES 32 /* max bars: leaves lines for the heading */
 
@@ -442,9 +601,47 @@ static void hist_print_outside(const gf_hist_plan *plan, const gf_hist_data *his
                            hist_text(gf_value_double(plan->hi), hi));
 }
 
+/* Return a number as text. Numbers that are not exact in binary32 are rounded to it. */
+static const char *hist_number(double x, char text[TEXT_BYTES]) {
+    return hist_text(gf_value_float((float)x), text);
+}
+
+/* Print "luma: 393216 samples, min 0, p1 29, median 148, p99 226, max 255, mean 141.2, std 46.1".
+ */
+static void hist_print_statistics(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t s,
+                                  gf_result *result) {
+    const gf_hist_statistics *found = &hist->statistics[s];
+    char min[TEXT_BYTES], max[TEXT_BYTES], mean[TEXT_BYTES], std[TEXT_BYTES];
+    char p[PERCENTILES][TEXT_BYTES];
+    if (found->count == 0)
+        return;
+    for (int i = 0; i < PERCENTILES; i++)
+        hist_number((double)found->percentiles[i], p[i]);
+    gf_result_add_text(result,
+                       "%s: %" PRIu64
+                       " samples, min %s, p1 %s, median %s, p99 %s, max %s, mean "
+                       "%s, std %s\n",
+                       gf_hist_channel_name(plan, s), found->count,
+                       hist_number((double)found->min, min), p[P1], p[MEDIAN], p[P99],
+                       hist_number((double)found->max, max), hist_number(found->mean, mean),
+                       found->has_std ? hist_number(found->std, std) : "unknown");
+}
+
+static void hist_add_statistics(const gf_hist_plan *plan, gf_result *result) {
+    static const char *const names[] = {"min", "max", "mean", "std", "median", "p1", "p99"};
+    const gf_value_type type = plan->head.in.type == GF_F32 ? GF_VALUE_FLOAT : GF_VALUE_UINT;
+    gf_table *table = hist_add_table(result, "statistics", plan->measured);
+    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
+    gf_table_add_column(table, "count", GF_VALUE_UINT);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        gf_table_add_column(table, names[i], i == 2 || i == 3 ? GF_VALUE_DOUBLE : type);
+}
+
 static void hist_describe(const gf_plan *head, const void *data, gf_result *result) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     const gf_hist_data *hist = data;
+    if (hist_has_table(plan, FIRST))
+        hist_add_statistics(plan, result);
     if (plan->per_row) {
         gf_table *table =
             hist_add_table(result, "rows", head->in.height * plan->measured * plan->bins);
@@ -463,6 +660,10 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
         gf_table_add_column(table, "below", GF_VALUE_UINT);
         gf_table_add_column(table, "above", GF_VALUE_UINT);
     }
+    if (hist_has_table(plan, STATISTICS))
+        hist_add_statistics(plan, result);
+    for (uint32_t s = 0; s < plan->measured && plan->statistics; s++)
+        hist_print_statistics(plan, hist, s, result);
     for (uint32_t s = 0; s < plan->measured; s++)
         hist_print_outside(plan, hist, s, result);
     if (plan->extracts)
@@ -526,6 +727,28 @@ static gf_value hist_totals_cell(const gf_hist_plan *plan, const gf_hist_data *h
     return gf_value_uint(hist_outside(plan, hist, s, (uint32_t)(column - COLUMN_NAN)));
 }
 
+static gf_value hist_statistics_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
+                                     size_t column) {
+    const gf_hist_statistics *found = &hist->statistics[s];
+    const float values[] = {found->min,
+                            found->max,
+                            0,
+                            0,
+                            found->percentiles[MEDIAN],
+                            found->percentiles[P1],
+                            found->percentiles[P99]};
+    if (column == 0)
+        return gf_value_text(gf_hist_channel_name(plan, (uint32_t)s));
+    if (column == 1)
+        return gf_value_uint(found->count);
+    if (found->count == 0 || (column == 5 && !found->has_std))
+        return gf_value_none();
+    if (column == 4 || column == 5)
+        return gf_value_double(column == 4 ? found->mean : found->std);
+    const float value = values[column - 2];
+    return plan->head.in.type == GF_F32 ? gf_value_float(value) : gf_value_uint((uint64_t)value);
+}
+
 _Static_assert(COLUMN_BELOW - COLUMN_NAN == GF_HIST_AT_BELOW &&
                    COLUMN_ABOVE - COLUMN_NAN == GF_HIST_AT_ABOVE,
                "columns are in the order of the counters");
@@ -534,7 +757,10 @@ static gf_value hist_cell(const gf_plan *head, const void *data, size_t table, u
                           size_t column) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     const gf_hist_data *hist = data;
-    switch (table + (plan->per_row ? ROWS : BINS)) {
+    switch (hist_table_at(plan, table)) {
+    case FIRST:
+    case STATISTICS:
+        return hist_statistics_cell(plan, hist, row, column);
     case ROWS:
         return hist_rows_cell(plan, hist, row, column);
     case BINS:

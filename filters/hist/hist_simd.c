@@ -146,7 +146,19 @@ static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_
 
 BINS(hist_bins_of_u8, uint8_t, hist_bins_u8)
 BINS(hist_bins_of_u16, uint16_t, hist_bins_u16)
-BINS(hist_bins_of_f32, float, hist_bins_f32)
+BINS(hist_bins_or_counters_of_f32, float, hist_bins_f32)
+
+static void hist_bins_of_f32(const gf_hist_plan *plan, const void *from, size_t n, uint32_t *bins) {
+    if (!plan->keys) {
+        hist_bins_or_counters_of_f32(plan, from, n, bins);
+        return;
+    }
+    const uint32_t *values = from, nan = plan->bins;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = values[i];
+        bins[i] = (bits & 0x7fffffffu) > 0x7f800000u ? nan : gf_hist_key(bits) >> 16;
+    }
+}
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
@@ -404,11 +416,46 @@ SELECT(hist_select_u8, uint8_t, hist_inside_u8, hist_store_u8)
 SELECT(hist_select_u16, uint16_t, hist_inside_u16, hist_store_u16)
 SELECT(hist_select_f32, float, hist_inside_f32, hist_store_f32)
 
+/* ---- row sums -------------------------------------------------------------------------------- */
+
+/* Bits instead of comparisons, for auto-vectorisation. A product of two f32 is exact in binary64.
+ * NaN is replaced by 0. Adding 0 changes no lane: no lane is -0. */
+static void hist_add_lanes(const void *values, size_t n, const gf_hist_lanes *lanes, size_t first) {
+    const uint32_t *from = values;
+    double *restrict sums = lanes->sums + first, *restrict squares = lanes->squares + first;
+    uint32_t *restrict min = lanes->min + first, *restrict max = lanes->max + first;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t number = 0 - (uint32_t)((from[i] & 0x7fffffffu) <= 0x7f800000u);
+        const uint32_t bits = from[i] & number;
+        const uint32_t key = gf_hist_key(from[i]);
+        const uint32_t low = key | ~number, high = key & number;
+        float v;
+        memcpy(&v, &bits, sizeof v);
+        sums[i] += (double)v;
+        squares[i] += (double)v * (double)v;
+        min[i] = low < min[i] ? low : min[i];
+        max[i] = high > max[i] ? high : max[i];
+    }
+}
+
+static void hist_halve_lanes(const gf_hist_lanes *lanes, size_t n) {
+    double *restrict sums = lanes->sums, *restrict squares = lanes->squares;
+    uint32_t *restrict min = lanes->min, *restrict max = lanes->max;
+    for (size_t i = 0; i < n; i++) {
+        sums[i] += sums[n + i];
+        squares[i] += squares[n + i];
+        min[i] = min[n + i] < min[i] ? min[n + i] : min[i];
+        max[i] = max[n + i] > max[i] ? max[n + i] : max[i];
+    }
+}
+
 const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {
     .gather = {hist_gather_u8, hist_gather_u16, hist_gather_f32},
     .bins = {hist_bins_of_u8, hist_bins_of_u16, hist_bins_of_f32},
     .above = {hist_above_u8, hist_above_u16, hist_above_f32},
     .select = {hist_select_u8, hist_select_u16, hist_select_f32},
+    .add_lanes = hist_add_lanes,
+    .halve_lanes = hist_halve_lanes,
     .max_edges = {MAX_EDGES_U8, MAX_EDGES_U16, MAX_EDGES_F32},
     .min_periods = 64 / VEC_FLOATS,
 };

@@ -11,6 +11,15 @@
 /* Max samples per call of `above`: lanes count in 8 bits internally. */
 #define GF_HIST_ABOVE_MAX (255 * GF_HIST_PERIOD_U8)
 
+/* Lanes of the row sums, GF_LANES per measured channel: lane l of channel s is at l * measured + s.
+ */
+typedef struct gf_hist_lanes {
+    double *sums, *squares;
+    uint32_t *min, *max; /* keys */
+} gf_hist_lanes;
+
+#define GF_HIST_LANE_BYTES (2 * sizeof(double) + 2 * sizeof(uint32_t))
+
 typedef struct gf_hist_simd {
     /* By gf_type: copy the measured samples of n pixels to consecutive values. For plans that
      * measure luma or one of several channels. */
@@ -25,6 +34,10 @@ typedef struct gf_hist_simd {
      * positions. Sample i is at position + i. Returns their number. Writes at most n of each. */
     size_t (*select[3])(const void *values, size_t n, const void *range, uint64_t position,
                         uint64_t *positions, void *out);
+    /* Add n f32 samples to consecutive lanes, the first one to lane `first`. NaN is excluded. */
+    void (*add_lanes)(const void *values, size_t n, const gf_hist_lanes *lanes, size_t first);
+    /* Add lanes n to 2 n - 1 to the first n lanes. */
+    void (*halve_lanes)(const gf_hist_lanes *lanes, size_t n);
     /* Limits of METHOD_EDGES, by gf_type: with more than max_edges edges or fewer than min_periods
      * periods per call, a table of counters is faster. */
     uint32_t max_edges[3];

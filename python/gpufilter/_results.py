@@ -181,6 +181,8 @@ class HistResult(Result):
     edges[k + 1], the last bin also its upper edge.
     channels: names of the measured channels.
     nan, below, above: samples in no bin, for each channel; below and above are 0 without range.
+    statistics: with statistics=True, and where each bin holds one integer value, arrays `count`,
+    `min`, `max`, `mean`, `std`, `median`, `p1` and `p99` with one entry per channel; else None.
     row_counts: with per_row, the counts of each row, of shape (H, bins[, channels]); else None.
     extracted: with extract, a structured array of the samples in the chosen bins, in image order
     and bin by bin: [bin if several,] x, y, channel (index in the pixel; 255: luma), value.
@@ -192,6 +194,7 @@ class HistResult(Result):
     nan: Array
     below: Array
     above: Array
+    statistics: Optional[Mapping[str, Any]]
     row_counts: Optional[Array]
     extracted: Optional[Array]
 
@@ -207,6 +210,7 @@ class HistResult(Result):
             "nan": totals["nan"],
             "below": totals.get("below", none),
             "above": totals.get("above", none),
+            "statistics": tables.get("statistics"),
             "row_counts": None,
             "extracted": None,
         }

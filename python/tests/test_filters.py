@@ -42,14 +42,15 @@ def test_hist(rng, dtype, channels, backend):
     for keywords in [
         {"bins": 8}, {"bins": 8, "extract": 3}, {"bins": 10, "extract": [0, 9], "channel": "all"},
         {"bins": 5, "range": (0.25 * top, 0.75 * top)}, {"bins": 6, "per_row": True},
-        {"bins": 3, "per_row": True, "channel": "all"}, {"bins": 300, "extract": "all"},
+        {"bins": 3, "per_row": True, "channel": "all"}, {"bins": 300, "extract": "all"}, {},
+        {"bins": 9, "statistics": True, "channel": "all"},
     ]:
         got = gpufilter.hist(image, mask="extract" in keywords, backend=backend, **keywords)
         extract = keywords.get("extract")
         extract = [extract] if isinstance(extract, int) else extract
         want, found, mask = hist.hist(
-            image, keywords["bins"], keywords.get("range"), keywords.get("channel"), extract,
-            keywords.get("per_row", False))
+            image, keywords.get("bins", 256), keywords.get("range"), keywords.get("channel"), extract,
+            keywords.get("per_row", False), keywords.get("statistics", False))
         names = want["totals"]["channel"]
         counts = np.stack([want["bins"][name] for name in names], -1).astype(np.uint64)
         assert got.counts.dtype == np.uint64 and got.channels == tuple(names)
@@ -61,6 +62,10 @@ def test_hist(rng, dtype, channels, backend):
         if "per_row" in keywords:
             assert got.row_counts.shape == image.shape[:1] + got.counts.shape
             assert np.array_equal(got.row_counts.sum(0), got.counts)
+        if "statistics" in want:
+            assert np.array_equal(got.statistics["std"], want["statistics"]["std"])
+        else:
+            assert got.statistics is None
         if extract is None:
             assert got.extracted is None and got.image is None
             assert same_tables(got.tables, want)

@@ -4,7 +4,7 @@
 
 #include "core/filter.h"
 
-#define GF_MAX_TABLES 5
+#define GF_MAX_TABLES 6
 
 struct gf_result {
     const gf_filter *filter;

@@ -328,6 +328,12 @@ static const char *const hist_limits[] = {
     "bins=11 range=-1e300,1e300",
     "bins=7 range=0,1e-35 extract=0,6 out=-",
     "bins=8 range=1e30,1.00001e30",
+    /* Statistics from the counts of bins, of values, and of both. */
+    "statistics channel=all",
+    "bins=65536 statistics",
+    "bins=300 statistics extract=all out=- channel=all",
+    "bins=2 statistics range=-1e38,1e38 extract=0 out=-",
+    "bins=20 statistics per-row range=-40,40",
     "bins=60000 range=1,1.001",
     /* The same limits with counters for values below and above the range. */
     "bins=13 range=20,120",

@@ -89,6 +89,8 @@ for kind in 8.ppm 16.ppm 32.pfm; do
     some hist --bins 9 -x 4 -o samples.json -q $a
     some hist --bins 9 -x 2,4 -o samples.csv --per-row --csv $a
     some hist --bins 9 -x 2,4 -o samples.json -m mask.png $a
+    some hist --bins 9 --statistics --csv $a
+    some hist --channel all --bins 3 --statistics --per-row $a
 done
 for shape in 41x31x3:u16be 123x31:u16le 31x41x3:u16 1x3813:u16be 3813x1:u16be 41x30x3:u16be+246; do
     some smooth --axis y --raw $shape ../a.raw out.raw

@@ -1,11 +1,13 @@
 # On a terminal, the default is 32 lines; files and pipes get all bins.
-$ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color never samples/page.png | tr -d '\r' | sed -n '1,5p;$p'
+$ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color never samples/page.png | tr -d '\r' | sed -n '1,5p;/^(/,$p'
 > samples/page.png: 850x1100 grey u8, by cpu
 > 
 >     bin  from   to    grey    share
 >     0-7     0    7       4    0.00%  #
 >    8-15     8   15       1    0.00%  #
 > (256 bins, 8 per line; --bins 256 shows each)
+> 
+> grey: 935000 samples, min 0, p1 44, median 243, p99 249, max 254, mean 230.58115, std 39.28225
 $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color never --channel all samples/cutout.png | tr -d '\r' | sed -n '3,8p' | cut -c 1-36
 >     bin  from   to               sha
 >     0-7     0    7  r  114430   49.6
@@ -15,7 +17,7 @@ $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --color n
 >    8-15     8   15  r       0    0.0
 $ python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --bins 100 samples/page.png | wc -l; gpufilter hist samples/page.png | wc -l; python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' gpufilter hist --csv samples/page.png | wc -l
 > 103
-> 259
+> 261
 > 257
 # Bars, the count of the extracted bin and its first values.
 $ gpufilter hist samples/scene.png --bins 8 --extract 3
@@ -62,6 +64,23 @@ $ gpufilter hist --bins 4 --range 2,9 samples/ramp.pfm
 >   3  7.25     9   600   35.63%  ################################################
 > 
 > Outside the range in grey: 120 below 2, 2292 above 9
+# Statistics, also of many files; with --statistics they are the first table.
+$ gpufilter hist -q --statistics --csv samples/page.png samples/ramp.pfm samples/gradient16.png
+> file,channel,count,min,max,mean,std,median,p1,p99
+> samples/page.png,grey,935000,0,254,230.5811475935829,39.282249098192445,243,44,249
+> samples/ramp.pfm,grey,4096,0,19.189999,9.6032812498961,4.128040940048879,9.5625,1,18.125
+> samples/gradient16.png,grey,307200,251,65136,31557.159654947918,16622.017101652717,30943,2970,63944
+$ for backend in golden cpu; do gpufilter hist -b $backend --bins 2 --statistics samples/ramp.pfm | tail -n 4; done
+>   0     0  0.5    20    0.49%  #
+>   1   0.5    1  4076   99.51%  #################################################
+> 
+> grey: 4096 samples, min 0, p1 1, median 9.5625, p99 18.125, max 19.189999, mean 9.603281, std 4.128041
+>   0     0  0.5    20    0.49%  #
+>   1   0.5    1  4076   99.51%  #################################################
+> 
+> grey: 4096 samples, min 0, p1 1, median 9.5625, p99 18.125, max 19.189999, mean 9.603281, std 4.128041
+$ gpufilter hist --json --bins 1 --statistics --per-row samples/ramp.pfm | sed 's/.*"result"//'
+> : {"statistics": {"channel": ["grey"], "count": [4096], "min": [0], "max": [19.189999], "mean": [9.6032812498961], "std": [4.128040940048879], "median": [9.5625], "p1": [1], "p99": [18.125]}, "rows": {"y": [0, 1, 2, 3], "channel": ["grey", "grey", "grey", "grey"], "bin": [0, 0, 0, 0], "count": [1024, 1024, 1024, 1024]}, "bins": {"bin": [0], "from": [0], "to": [1], "grey": [4096]}, "totals": {"channel": ["grey"], "samples": [4096], "nan": [0]}}}
 # The published check: 128 samples v[i] = (i mod 80)/100 in a PFM, on every backend.
 $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 } 0..127)'; } >check.pfm; for backend in golden cpu; do gpufilter hist -b $backend --bins 8 --extract 0 --csv check.pfm; gpufilter hist -b $backend --bins 8 --extract 0 check.pfm | tail -n 2; done
 > bin,from,to,grey
@@ -88,7 +107,7 @@ $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 }
 >   values: 0 0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08 0.09 ...
 # JSON is one line; from "result" on it is the same for every backend, number of threads and strip height.
 $ gpufilter hist --json --bins 4 --extract 1,2 samples/page.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": [0, 255], "channel": "luma", "per-row": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 64, 128, 192], "to": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [64, 128], "to": [127, 191], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
+> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "hist", "files": ["samples/page.png"], "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "bytes_in": 517277, "bytes_out": 0, "seconds": #, "parameters": {"bins": 4, "range": [0, 255], "channel": "luma", "per-row": false, "statistics": false, "extract": "1,2", "out": null, "mask": null}, "result": {"bins": {"bin": [0, 1, 2, 3], "from": [0, 64, 128, 192], "to": [63, 127, 191, 255], "grey": [18425, 25973, 28391, 862211]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}, "extracted": {"bin": [1, 2], "from": [64, 128], "to": [127, 191], "count": [25973, 28391]}, "samples": {"bin": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], "x": [747, 757, 746, 747, 92, 93, 98, 104, 111, 112, 0, 0, 0, 1, 0, 0, 0, 1, 0, 454], "y": [53, 53, 54, 54, 55, 55, 55, 55, 55, 55, 13, 14, 16, 16, 19, 20, 21, 22, 23, 25], "channel": ["grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey", "grey"], "value": [113, 94, 117, 99, 118, 113, 122, 103, 91, 95, 190, 191, 191, 190, 191, 190, 190, 191, 191, 157]}}}
 $ gpufilter hist --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' >want; for options in "-b golden" "-j 1" "-j 7" "--rows-per-strip 1" "--rows-per-strip 77" "--simd portable" "--max-memory 40M"; do gpufilter hist $options --json --channel all --extract all --bins 5 samples/cutout.png | sed 's/.*"result"//' | cmp - want; done
 # All extracted samples are written to a file, in the order of the image.
 $ gpufilter hist -q --bins 8 --extract 3 --out v.csv samples/scene.png; head -n 4 v.csv; wc -l <v.csv

@@ -147,7 +147,7 @@ $ gpufilter compare --json samples/scene.png s.png | sed -E 's/.*"parameters"/"p
 $ for last in 0 200; do printf "Pf\\n1 1\\n-1\\n\\0\\0\\0\\$last" >zero$last.pfm; done; gpufilter compare --json zero200.pfm zero0.pfm | grep -o '"x".*'
 > "x": 0, "y": 0, "channel": "grey", "first": -0.0, "second": 0}}}
 $ gpufilter hist --json --bins 1 --range -0.0,2 zero200.pfm | sed -E 's/.*"parameters"/"parameters"/'
-> "parameters": {"bins": 1, "range": [-0.0, 2], "channel": "luma", "per-row": false, "extract": null, "out": null, "mask": null}, "result": {"bins": {"bin": [0], "from": [0], "to": [2], "grey": [1]}, "totals": {"channel": ["grey"], "samples": [1], "nan": [0], "below": [0], "above": [0]}}}
+> "parameters": {"bins": 1, "range": [-0.0, 2], "channel": "luma", "per-row": false, "statistics": false, "extract": null, "out": null, "mask": null}, "result": {"bins": {"bin": [0], "from": [0], "to": [2], "grey": [1]}, "totals": {"channel": ["grey"], "samples": [1], "nan": [0], "below": [0], "above": [0]}}}
 $ gpufilter compare --csv samples/scene.png s.png
 > samples,differing,largest,x,y,channel,first,second
 > 1179648,1113212,171,0,0,r,132,130

@@ -293,6 +293,203 @@ static void masks(void **state) {
     }
 }
 
+/* The sum is 10, the sum of squares 30, the variance 30 / 4 - 2.5^2 = 1.25. */
+static void integer_statistics(void **state) {
+    (void)state;
+    static const char *const cases[] = {"statistics", "bins=3 statistics",
+                                        "bins=3 statistics per-row",
+                                        "bins=2 range=2,3.5 statistics extract=0 out=-"};
+    const uint8_t bytes[] = {4, 1, 3, 2};
+    const uint16_t words[] = {4, 1, 3, 2};
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+            const gf_format format = {2, 2, 1, i % 2 ? GF_U16 : GF_U8};
+            gf_result *result = test_measure(*backend, "hist", cases[i / 2], format,
+                                             i % 2 ? (const void *)words : bytes, NULL, NULL);
+            assert_string_equal(gf_result_table(result, 0)->name, "statistics");
+            test_column(result, "statistics", "channel", "grey");
+            test_column(result, "statistics", "count", "4");
+            test_column(result, "statistics", "min", "1");
+            test_column(result, "statistics", "max", "4");
+            test_column(result, "statistics", "mean", "2.5");
+            test_column(result, "statistics", "std", "1.118033988749895");
+            test_column(result, "statistics", "median", "2");
+            test_column(result, "statistics", "p1", "1");
+            test_column(result, "statistics", "p99", "4");
+            assert_non_null(strstr(gf_result_text(result),
+                                   "grey: 4 samples, min 1, p1 1, median 2, p99 4, max 4, mean "
+                                   "2.5, std 1.118034\n"));
+            if (i / 2 > 2)
+                test_column(result, "bins", "grey", "1 1");
+            else if (i / 2 > 0)
+                test_column(result, "bins", "grey", "4 0 0");
+            gf_result_free(result);
+        }
+}
+
+/* Without --statistics, they are reported if each bin holds one integer value. */
+static void statistics_without_the_option(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        gf_type type;
+        bool statistics;
+    } cases[] = {{"", GF_U8, true},
+                 {"per-row", GF_U8, true},
+                 {"bins=255", GF_U8, false},
+                 {"range=0,255", GF_U8, false},
+                 {"", GF_U16, false},
+                 {"bins=65536", GF_U16, true},
+                 {"bins=65536", GF_F32, false}};
+    const uint32_t zeros[4] = {0};
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            gf_result *result =
+                test_measure(*backend, "hist", cases[i].text, (gf_format){2, 2, 1, cases[i].type},
+                             zeros, NULL, NULL);
+            const size_t bins = strcmp(cases[i].text, "per-row") == 0, count = bins + 2;
+            assert_string_equal(gf_result_table(result, bins)->name, "bins");
+            assert_int_equal(gf_result_table_count(result), count + cases[i].statistics);
+            assert_int_equal(strstr(gf_result_text(result), "grey: 4 samples, min 0") != NULL,
+                             cases[i].statistics);
+            if (cases[i].statistics)
+                test_column(result, "statistics", "std", "0");
+            gf_result_free(result);
+        }
+}
+
+/* A percentile is the smallest sample such that the samples up to it are at least that share. Of 0
+ * to 99, one sample is 1 %; of 0 to 100, two are needed. */
+static void percentiles(void **state) {
+    (void)state;
+    uint8_t v[101];
+    for (int i = 0; i < 101; i++)
+        v[i] = (uint8_t)(100 - i);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "hist", "", (gf_format){100, 1, 1, GF_U8}, v + 1, NULL, NULL);
+        test_column(result, "statistics", "p1", "0");
+        test_column(result, "statistics", "median", "49");
+        test_column(result, "statistics", "p99", "98");
+        test_column(result, "statistics", "mean", "49.5");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=9 statistics", (gf_format){101, 1, 1, GF_U8},
+                              v, NULL, NULL);
+        test_column(result, "statistics", "p1", "1");
+        test_column(result, "statistics", "median", "50");
+        test_column(result, "statistics", "p99", "99");
+        gf_result_free(result);
+    }
+}
+
+/* Luma, and channels with alpha. The variance of 0, 0, 255 is 255^2 * 2 / 9, that of 1, 2, 3 is 6
+ * / 9. */
+static void statistics_of_channels(void **state) {
+    (void)state;
+    const uint8_t rgba[] = {255, 0, 0, 1, 255, 0, 0, 2, 0, 255, 0, 3};
+    const gf_format format = {1, 3, 4, GF_U8};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "hist", "", format, rgba, NULL, NULL);
+        test_column(result, "statistics", "channel", "luma");
+        test_column(result, "statistics", "min", "54");
+        test_column(result, "statistics", "max", "182");
+        test_column(result, "statistics", "mean", "96.66666666666667");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=2 channel=all statistics", format, rgba, NULL,
+                              NULL);
+        test_column(result, "statistics", "channel", "r g b a");
+        test_column(result, "statistics", "median", "255 0 0 2");
+        test_column(result, "statistics", "mean", "170 85 0 2");
+        test_column(result, "statistics", "std",
+                    "120.20815280171308 120.20815280171308 0 0.8164965809277259");
+        gf_result_free(result);
+    }
+}
+
+/* NaN is excluded, -0 precedes 0. Percentiles keep 8 significant bits: 10.02 becomes 10 and -7.77
+ * becomes -7.75, rounded to zero. */
+static void float_statistics(void **state) {
+    (void)state;
+    const float nan = 0.0f / 0.0f, inf = 1.0f / 0.0f;
+    const float few[] = {1, nan, -2.5f, 3}, none[] = {nan, -nan, nan, nan};
+    const float zeros[] = {0, -0.0f, -0.0f, nan}, ends[] = {inf, 1, -nan, -inf};
+    const float five[] = {10.01f, 100, 10.03f, -7.77f, 10.02f}, same[] = {0.3f, 0.3f, 0.3f, 0.3f};
+    const gf_format format = {2, 2, 1, GF_F32};
+    const char *const text = "bins=2 statistics";
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "hist", text, format, few, NULL, NULL);
+        test_column(result, "bins", "grey", "1 2");
+        test_column(result, "statistics", "count", "3");
+        test_column(result, "statistics", "min", "-2.5");
+        test_column(result, "statistics", "max", "3");
+        test_column(result, "statistics", "mean", "0.5");
+        test_column(result, "statistics", "std", "2.273030282830976"); /* sqrt(15.5 / 3) */
+        test_column(result, "statistics", "median", "1");
+        test_column(result, "statistics", "p1", "-2.5");
+        test_column(result, "statistics", "p99", "3");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", text, format, none, NULL, NULL);
+        test_column(result, "statistics", "count", "0");
+        test_column(result, "statistics", "min", "");
+        test_column(result, "statistics", "std", "");
+        assert_string_equal(gf_result_text(result), "NaN in grey: 4\n");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", text, format, zeros, NULL, NULL);
+        test_column(result, "statistics", "min", "-0");
+        test_column(result, "statistics", "median", "-0");
+        test_column(result, "statistics", "max", "0");
+        test_column(result, "statistics", "mean", "0");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", text, format, ends, NULL, NULL);
+        test_column(result, "statistics", "count", "3");
+        test_column(result, "statistics", "min", "-inf");
+        test_column(result, "statistics", "median", "1");
+        test_column(result, "statistics", "max", "inf");
+        test_column(result, "statistics", "mean", "nan");
+        test_column(result, "statistics", "std", "nan");
+        gf_result_free(result);
+        result =
+            test_measure(*backend, "hist", text, (gf_format){1, 5, 1, GF_F32}, five, NULL, NULL);
+        test_column(result, "statistics", "median", "10");
+        test_column(result, "statistics", "p1", "-7.75");
+        test_column(result, "statistics", "p99", "100");
+        gf_result_free(result);
+        /* Percentiles are not outside of min and max. */
+        result = test_measure(*backend, "hist", text, format, same, NULL, NULL);
+        test_column(result, "statistics", "median", "0.3");
+        test_column(result, "statistics", "std", "0");
+        gf_result_free(result);
+    }
+}
+
+/* 2^53 + 1 rounds to 2^53. As in axis-sum, lane 1 holds 1 + 1 = 2, and rows are added in order. The
+ * cpu backend divides wide rows of three channels after 1365 pixels. Pixels 84 and 1620 have the
+ * same lane. */
+static void float_sums_are_ordered(void **state) {
+    (void)state;
+    float row[258] = {0};
+    row[0] = 9007199254740992.0f;
+    row[1] = row[256] = row[257] = 1;
+    const float column[] = {9007199254740992.0f, 1, 1};
+    static float wide[3 * 2000];
+    wide[0] = 9007199254740992.0f;
+    wide[3 * 84] = wide[3 * 1620] = 1;
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "hist", "bins=1 statistics",
+                                         (gf_format){258, 1, 1, GF_F32}, row, NULL, NULL);
+        assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740994.0 / 258);
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=1 statistics", (gf_format){1, 3, 1, GF_F32},
+                              column, NULL, NULL);
+        assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740992.0 / 3);
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=1 statistics channel=all",
+                              (gf_format){2000, 1, 3, GF_F32}, wide, NULL, NULL);
+        assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740994.0 / 2000);
+        gf_result_free(result);
+    }
+}
+
 /* Counts exceed 2^32: states merge exactly. */
 static void states_merge(void **state) {
     (void)state;
@@ -408,6 +605,12 @@ int main(void) {
         cmocka_unit_test(partition),
         cmocka_unit_test(counts_per_row),
         cmocka_unit_test(masks),
+        cmocka_unit_test(integer_statistics),
+        cmocka_unit_test(statistics_without_the_option),
+        cmocka_unit_test(percentiles),
+        cmocka_unit_test(statistics_of_channels),
+        cmocka_unit_test(float_statistics),
+        cmocka_unit_test(float_sums_are_ordered),
         cmocka_unit_test(states_merge),
         cmocka_unit_test(rejects_invalid_settings),
         cmocka_unit_test(kept_samples_are_bounded),

@@ -1,8 +1,10 @@
 """hist: counts of samples per bin, and the samples of selected bins with their positions."""
 
+import math
+
 import numpy as np
 
-from arithmetic import F32, F64, NAMES, colours, luma, top
+from arithmetic import F32, F64, NAMES, ascending, colours, luma, row_sums, top
 from case import Case
 from images import decimal, random_image
 
@@ -36,7 +38,36 @@ def bin_of(values, count, span):
     return np.where(np.isnan(x), NAN, v).astype(np.int64)
 
 
-def hist(image, count, span, channel, extract, per_row):
+STATISTICS = ["count", "min", "max", "mean", "std", "median", "p1", "p99"]
+
+
+def ordered(values):
+    """Return f32 values in order, with -0 before 0."""
+    return values[np.lexsort((~np.signbit(values), values))]
+
+
+def statistics(values):
+    """Return the statistics of one channel, an H x W array, in the order of STATISTICS."""
+    flat = values.ravel()
+    flat = ordered(flat[~np.isnan(flat)]) if values.dtype == F32 else np.sort(flat)
+    n = len(flat)
+    if n == 0:
+        return [0] + [None] * 7
+    percentiles = [flat[-(-n * p // 100) - 1] for p in (50, 1, 99)]
+    if values.dtype != F32:
+        total, squares = int(flat.sum(dtype=np.uint64)), sum(int(v) ** 2 for v in flat)
+        mean, std = total / n, math.sqrt(float(n * squares - total**2)) / n
+        return [n, int(flat[0]), int(flat[-1]), mean, std] + [int(v) for v in percentiles]
+    numbers = np.where(np.isnan(values), F32(0), values).astype(F64)
+    total, squares = ascending(row_sums(numbers)), ascending(row_sums(numbers * numbers))
+    mean = total / n
+    variance = (squares - total * mean) / n
+    cut = (np.array(percentiles).view(np.uint32) & 0xFFFF0000).view(F32)
+    cut = [flat[0] if v < flat[0] else flat[-1] if v > flat[-1] else v for v in cut]
+    return [n, flat[0], flat[-1], mean, F64(0) if variance < 0 else np.sqrt(variance)] + cut
+
+
+def hist(image, count, span, channel, extract, per_row, requested):
     """Return the tables, the extracted samples in order, and the mask."""
     names, values = measured(image, channel)
     bins = bin_of(values, count, span)
@@ -57,6 +88,9 @@ def hist(image, count, span, channel, extract, per_row):
     for name, which in [("nan", NAN)] + ([("below", BELOW), ("above", ABOVE)] if span is not None else []):
         totals[name] = [int((bins[:, :, c] == which).sum()) for c in range(len(names))]
     result = {"bins": table, "totals": totals}
+    if requested or (image.dtype != F32 and span is None and count == maximum + 1):
+        columns = zip(*[statistics(values[:, :, c]) for c in range(len(names))])
+        result["statistics"] = {"channel": names, **{k: list(v) for k, v in zip(STATISTICS, columns)}}
     if per_row:
         rows = [(y, c, k) for y in range(bins.shape[0]) for c in range(len(names)) for k in range(count)]
         counted = [np.bincount(bins[y, :, c][bins[y, :, c] >= 0], minlength=count)
@@ -103,7 +137,7 @@ def hist(image, count, span, channel, extract, per_row):
 
 def published(rng):
     values = ((np.arange(128) % 80).astype(F32) / F32(100)).reshape(1, -1, 1)
-    result, samples, mask = hist(values, 8, None, None, [0], False)
+    result, samples, mask = hist(values, 8, None, None, [0], False, False)
     assert result["bins"]["grey"] == [26, 24, 26, 22, 13, 12, 5, 0]
     assert list(samples["value"][:3]) == [F32(0), F32(0.01), F32(0.02)]
     options = ["--bins", "8", "--extract", "0"]
@@ -136,5 +170,7 @@ def random_case(rng):
         options += ["--extract", text]
     per_row = bool(count * image.shape[0] < 5000 and rng.random() < 0.3)
     options += ["--per-row"] if per_row else []
-    result, samples, mask = hist(image, count, span, channel, extract, per_row)
+    requested = bool(rng.random() < 0.4)
+    options += ["--statistics"] if requested else []
+    result, samples, mask = hist(image, count, span, channel, extract, per_row, requested)
     return Case("hist", options, [image], result=result, samples=samples, made=mask, draws="--mask")
