@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""JPEG, file to file, paired with vips: bench/formats.py [--build DIR] [--directory DIR] [--rounds N] [JOB]...
+"""JPEG and TIFF, file to file, paired with vips: bench/formats.py [--build DIR] [--directory DIR] [--rounds N] [JOB]...
 
 Both programs alternate; the reported ratio is the median of the ratios of each round. The files are made by build/draw
 and vips in a directory in memory. JPEG is written with quality 95 and without subsampling by both programs.
@@ -13,13 +13,15 @@ import subprocess
 import sys
 
 TAPS = (3, 6, 11, 11, 11, 8, 5)  # the default chain of smooth without gain and rounding
-SIZES = {"24": (6000, 4000)}
+SIZES = {"24": (6000, 4000), "100": (12500, 8000)}
 JPEG = "[Q=95,subsample_mode=off]"
 
 # Inputs: name -> size and options of vips.
 INPUTS = {
     "24.jpg": ("24", JPEG),
     "24p.jpg": ("24", "[Q=90,interlace]"),
+    "100-tiles.tif": ("100", "[tile,tile_width=256,tile_height=256,compression=deflate,predictor=horizontal]"),
+    "100-strips.tif": ("100", "[compression=none]"),
 }
 
 # Jobs: name -> operation, input, extension of the output, options of vips for it, largest ratio that is expected.
@@ -27,6 +29,11 @@ JOBS = {
     "jpeg-png": ("smooth", "24.jpg", ".png", "[compression=1,filter=sub]", 0.8),
     "jpeg-jpeg": ("smooth", "24.jpg", ".jpg", JPEG, 0.8),
     "progressive-png": ("smooth", "24p.jpg", ".png", "[compression=1,filter=sub]", 0.8),
+    "tiles-hist": ("hist", "100-tiles.tif", None, "", 0.35),
+    "strips-hist": ("hist", "100-strips.tif", None, "", 0.35),
+    "tiles-tiff": ("smooth", "100-tiles.tif", ".tif", "[compression=deflate,predictor=horizontal]", 0.35),
+    "strips-tiff": ("smooth", "100-strips.tif", ".tif", "[compression=none]", 0.35),
+    "strips-png": ("smooth", "100-strips.tif", ".png", "[compression=1,filter=sub]", 0.35),
 }
 
 

@@ -63,5 +63,5 @@ bench-decode: $(BUILD)/bench-decode ## Time the decoding of PNGs with one and wi
 
 .PHONY: bench bench-decode bench-cuda bench-device bench-png-device bench-e2e bench-formats
 
-bench-formats: all $(BUILD)/draw $(BUILD)/timed ## Time JPEG, file to file; compare with vips (BENCH="--rounds 5 jpeg-png")
+bench-formats: all $(BUILD)/draw $(BUILD)/timed ## Time JPEG and TIFF, file to file; compare with vips (BENCH="--rounds 5 jpeg-png")
 	@python3 -B bench/formats.py --build $(BUILD) $(BENCH)

@@ -31,7 +31,7 @@ $(BUILD)/tests/$(notdir $(1)): $(OBJ)/$(1).o $(TEST_UTIL_O) $(BUILD)/libgpufilte
 	$$(Q)$$(CC) $$(SAN_FLAGS) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(TEST_LIBS) $$(LIBS) $$(CUDA_LIBS)
 endef
 # The library loads libtiff at run time; these tests call it directly.
-$(BUILD)/tests/test_tiff%: TEST_LIBS := -ltiff
+$(BUILD)/tests/test_tiff% $(BUILD)/tests/test_hostile_tiff: TEST_LIBS := -ltiff
 $(foreach test,$(TEST_C:.c=),$(eval $(call TEST_RULE,$(test))))
 
 # Harnesses call functions of the program, too.
@@ -75,12 +75,12 @@ $(BUILD)/tests/liar: $(OBJ)/tests/support/tools/liar.o $(CLI_O) $(BUILD)/libgpuf
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) $(LIES:%=-Wl,--wrap=gf_%) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS)
 
-# The program with a layer around every call that may fail (tests/long/faults/layer.h). libpng and zlib are linked
-# from archives, therefore the layer wraps their calls, too.
+# The program with a layer around every call that may fail (tests/long/faults/layer.h). libpng, libjpeg and zlib are
+# linked from archives, therefore the layer wraps their calls, too.
 FAULT_DEFS := tests/long/faults/calls.def $(if $(NVCC),tests/long/faults/calls_cuda.def)
 FAULT_WRAPS = $(shell sed -nE 's/^(CALL|CLOSING|SPECIAL).(\w+),.*/-Wl,--wrap=\2/p' $(FAULT_DEFS))
 FAULT_O := $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/long/faults/*.c))
-FAULT_LIBS := $(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS)))
+FAULT_LIBS := $(patsubst -ljpeg,-l:libjpeg.a,$(patsubst -lz,-l:libz.a,$(patsubst -lpng,-l:libpng16.a,$(LIBS))))
 $(OBJ)/tests/long/faults/jobs.o: DEFINES += -DGF_CAIRO=$(if $(CAIRO_DIR),1,0)
 LAYER_O := $(filter $(OBJ)/tests/long/faults/layer%,$(FAULT_O))
 # The CUDA runtime is shared: the layer must not fail the runtime's own allocations.

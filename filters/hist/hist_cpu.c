@@ -635,9 +635,11 @@ void gf_hist_compute(const gf_hist_simd *simd, const gf_plan *head, const gf_str
         .further = {.plan = plan->values && !plan->folded ? &values : NULL, .simd = simd},
         .offsets = strip->payload};
     const uint32_t extracts = plan->extracts;
-    part.lanes.sums = (double *)(local + local_counters);
+    void *at = local + local_counters;
+    part.lanes.sums = at;
     part.lanes.squares = part.lanes.sums + lanes;
-    part.lanes.min = (uint32_t *)(part.lanes.squares + lanes);
+    at = part.lanes.squares + lanes;
+    part.lanes.min = at;
     part.lanes.max = part.lanes.min + lanes;
     part.counter.tables = part.lanes.max + lanes;
     part.further.tables = part.counter.tables + hist_max_cells(part.counter.plan);

@@ -313,7 +313,7 @@ static void hist_compute_reals(const gf_hist_plan *plan, const uint64_t *counts,
 static void hist_compute_statistics(gf_hist_data *hist) {
     const gf_hist_plan *plan = hist->plan;
     for (uint32_t s = 0; s < plan->measured; s++) {
-        const uint64_t *counts = plan->values ? hist->values + (size_t)s * plan->values
+        const uint64_t *counts = hist->values ? hist->values + (size_t)s * plan->values
                                               : hist->counts + (size_t)s * plan->counters;
         if (plan->head.in.type == GF_F32)
             hist_compute_reals(plan, counts, &hist->sums[s], &hist->statistics[s]);
@@ -334,7 +334,7 @@ static gf_status hist_finish(const gf_plan *head, void *data, const void *state,
     if (hist->values)
         memcpy(hist->values, from + counters,
                (size_t)hist->plan->measured * hist->plan->values * sizeof *from);
-    if (hist->plan->folded)
+    if (hist->values && hist->plan->folded)
         hist_fold(hist);
     if (hist->plan->statistics)
         hist_compute_statistics(hist);

@@ -57,7 +57,7 @@ void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped);
 /* Print one line about images whose samples --depth reduced; print `name` if files is 1, nothing if
  * files is 0. */
 void gf_cli_report_reduced(const char *name, uint64_t files);
-/* Print one line about inputs of which only one page was read; print `name` if files is 1, with its
+/* Print one line about inputs with pages that were not read; print `name` if files is 1, with its
  * number of pages. Print nothing if files is 0. */
 void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages);
 /* Print ", 1.2 MB in, 999 kB out"; the second part only if out is not 0. */

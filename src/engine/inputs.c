@@ -1,6 +1,7 @@
 /* Inputs of an image: opening, reading again, and buffering. */
 #include "engine/pipeline.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
     gf_status status = gf_source_open(paths[0], &inputs->limits, &inputs->source, error);
     if (status)
         return status;
+    assert(inputs->source);
     inputs->file_type = inputs->source->format.type;
     const bool linear = inputs->type.linear;
     const gf_type type =

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "io/input.h"
+#include "io/output.h"
 #include "io/srgb.h"
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -641,13 +642,13 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     const uint64_t rows = SINK_BYTES / row + 1;
     if (format->type == stored->type)
         return GF_OK;
+    convert_sink *wrap = calloc(1, sizeof *wrap);
     unsigned char *buffer = malloc((size_t)rows * row); /* NOLINT: a row has at least one sample */
-    if (!buffer)
-        return gf_fail_memory(error, "--depth", rows * row, "converted rows");
-    convert_sink *wrap = gf_sink_new(sizeof *wrap, &ops, NULL, error);
-    if (!wrap) {
+    if (!wrap || !buffer) {
+        free(wrap);
         free(buffer);
-        return GF_FAILED;
+        return gf_fail_memory(error, inner->output ? gf_output_name(inner->output) : "memory",
+                              rows * row, "converted rows");
     }
     wrap->base = *inner;
     wrap->base.ops = &ops;

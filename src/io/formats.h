@@ -2,7 +2,6 @@
 #ifndef GF_FORMATS_H
 #define GF_FORMATS_H
 
-#include "io/bytes.h"
 #include "io/input.h"
 #include "io/io.h"
 #include "io/output.h"
@@ -22,7 +21,8 @@ gf_open_source gf_tiff_source_open;
 
 /* Open a source for the rows of a regular file whose header has been read elsewhere; as
  * gf_open_source. The rows are stored from top to bottom. */
-gf_status gf_rows_source_open(const gf_input *input, const gf_row_order *order,
+struct gf_row_order; /* bytes.h, which CUDA code does not include */
+gf_status gf_rows_source_open(const gf_input *input, const struct gf_row_order *order,
                               const gf_limits *limits, gf_source **source, gf_error *error);
 
 typedef enum gf_sink_kind {

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <jerror.h>
 #include <jpeglib.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -543,7 +544,7 @@ static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
 
 /* Round a resolution to 1..65535. */
 static UINT16 sink_density(double value) {
-    return value >= UINT16_MAX ? UINT16_MAX : value >= 1 ? (UINT16)(value + 0.5) : 1;
+    return value >= UINT16_MAX ? UINT16_MAX : value >= 1 ? (UINT16)lround(value) : 1;
 }
 
 static gf_status sink_start(jpeg_sink *sink, const gf_metadata *items, int quality,

@@ -20,7 +20,7 @@ static uint32_t big16(const unsigned char *p) {
     return (uint32_t)p[0] << 8 | p[1];
 }
 
-/* Append bytes of the file. Return GF_OK without them if they do not lie in the file, and for a
+/* Append bytes of the file. Return GF_OK without them if they extend past its end, and for a
  * second item of this name. */
 static gf_status metadata_append_range(const stb_metadata *file, const char *item, uint64_t at,
                                        uint64_t size) {
@@ -111,8 +111,8 @@ static gf_status psd_metadata(const stb_metadata *file) {
 
 /* ---- GIF ------------------------------------------------------------------------------------- */
 
-/* Copy the data of sub-blocks, of which each begins with its size, and return its size. to: NULL to
- * count only. */
+/* Copy the data of sub-blocks, which begin with their size, and return the sum of the sizes. to:
+ * NULL to count only. */
 static size_t gif_join(const stb_metadata *file, size_t at, unsigned char *to) {
     size_t size = 0;
     while (at < file->size && file->data[at] != 0 && file->data[at] < file->size - at) {

@@ -15,7 +15,7 @@ no_call_is_missing() {
     for source in src/cli/*.c; do
         [ ! -f "$build/obj/${source%.c}.o" ] || objects+=("$build/obj/${source%.c}.o")
     done
-    for source in libpng16.a libz.a; do
+    for source in libpng16.a libjpeg.a libz.a; do
         archives+=("$(${CC:-cc} -print-file-name=$source)")
     done
     sed -nE 's/^(CALL|CLOSING|SPECIAL)\((\w+),.*/\2/p' tests/long/faults/*.def >"$work/wrapped"

@@ -257,8 +257,8 @@ static void other_formats_with_huge_sizes(void **state) {
     unsigned char head[18] = {0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 32, 0};
 
     (void)state;
-    CHECK_REJECTED("a.jpg", JPEG_OF("\xff\xdc\xff\xdc"), "ends too early");
-    CHECK_REJECTED("b.jpg", JPEG_OF("\x75\x30\x75\x30"), "ends too early");
+    CHECK_REJECTED("a.jpg", JPEG_OF("\xff\xdc\xff\xdc"), "the JPEG is damaged");
+    CHECK_REJECTED("b.jpg", JPEG_OF("\x75\x30\x75\x30"), "the JPEG is damaged");
     CHECK_REJECTED("a.gif", gif, "ends too early");
     CHECK_REJECTED("b.gif", canvas, "ends too early");
     png_bytes blocks = bytes_of(codes, sizeof codes + 200 * 256, sizeof codes - 1, 0xff);

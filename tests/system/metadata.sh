@@ -8,7 +8,7 @@ export PATH=$(cd "${1:-build}" && pwd):$PATH
 samples=$PWD/samples
 
 # INPUT:OUTPUT, by extension
-pairs="png:tif png:png"
+pairs="jpg:jpg jpg:png jpg:tif png:jpg png:png png:tif tif:jpg tif:png tif:tif"
 
 # Tags that describe how pixels are stored, or that an output gets anew.
 stored='BitsPerSample|Compression|ImageWidth|ImageHeight|PhotometricInterpretation|PlanarConfiguration|Predictor|RowsPerStrip'
@@ -40,6 +40,7 @@ same_profile() { exiftool -icc_profile -b "$1" | cmp - "$work/profile"; }
 
 resolution_of() { # FILE: print pixels per inch as the file format stores them
     case $1 in
+    *.jpg) exiftool -s3 -n -JFIF:XResolution -JFIF:YResolution "$1" ;;
     *.tif) exiftool -s3 -n -IFD0:XResolution -IFD0:YResolution "$1" ;;
     *.png) exiftool -s3 -n -PixelsPerUnitX -PixelsPerUnitY "$1" | awk '{printf "%.0f\n", $1 * 0.0254}' ;;
     esac
@@ -48,7 +49,7 @@ resolution_of() { # FILE: print pixels per inch as the file format stores them
 same_resolution() { [ "$(resolution_of "$1")" = $'96\n72' ]; }
 
 pair() { # INPUT OUTPUT
-    cp "$samples/scene.png" "$work/in.$1" && make_input "$work/in.$1" || return 1
+    gpufilter smooth -q -f --strip "$samples/scene.png" "$work/in.$1" && make_input "$work/in.$1" || return 1
     gpufilter smooth -q -f "$work/in.$1" "$work/out.$2"
 }
 

@@ -145,7 +145,7 @@ static void writes_every_level(void **state) {
 
 static void rejects_floats_and_oversized_images(void **state) {
     (void)state;
-    assert_rejected("y.png", &(gf_format){3, 3, 1, GF_F32}, ".pfm");
+    assert_rejected("y.png", &(gf_format){3, 3, 1, GF_F32}, ".tif");
     assert_rejected("y.png", &(gf_format){UINT64_C(1) << 31, 1, 1, GF_U8}, "2147483647");
 }
 

@@ -120,8 +120,8 @@ static void rejects_unsupported_formats(void **state) {
     assert_rejected("y.jpg", &(gf_format){1, 1, 2, GF_U8}, "alpha");
     assert_rejected("y.jpg", &(gf_format){1, 1, 3, GF_U16},
                     "only u8 samples, and this image is u16");
-    assert_rejected("y.bmp", &(gf_format){1, 1, 3, GF_F32}, "write .pfm");
-    assert_rejected("y.tga", &(gf_format){1, 1, 1, GF_U16}, "write .png or .pam");
+    assert_rejected("y.bmp", &(gf_format){1, 1, 3, GF_F32}, "write .tif");
+    assert_rejected("y.tga", &(gf_format){1, 1, 1, GF_U16}, "write .png");
     assert_rejected("y.bmp", &(gf_format){1, 1, 2, GF_U8}, "grey BMP");
     assert_rejected("y.hdr", &(gf_format){1, 1, 3, GF_U8}, "only f32");
     assert_rejected("y.hdr", &(gf_format){1, 1, 4, GF_F32}, "alpha");
