@@ -94,4 +94,17 @@ void gf_metadata_set_upright(gf_metadata *metadata, bool transposed);
  * is none. */
 bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resolution);
 
+/* ---- EXIF data: a TIFF structure (header, directories, values) without pixels ---------------- */
+
+/* All functions accept any bytes. */
+
+/* Return whether the data begins with the header of a TIFF structure. */
+bool gf_exif_is(const unsigned char *exif, size_t size);
+/* Return the orientation in the first directory, 1 to 8; 0 if there is none. */
+uint32_t gf_exif_orientation(const unsigned char *exif, size_t size);
+/* Set the orientation in the first directory. Return false, without a change, if it has none. */
+bool gf_exif_set_orientation(unsigned char *exif, size_t size, uint32_t orientation);
+/* Return the resolution in the first directory. Return false if it is missing or not positive. */
+bool gf_exif_resolution(const unsigned char *exif, size_t size, gf_resolution *resolution);
+
 #endif

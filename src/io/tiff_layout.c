@@ -1,7 +1,11 @@
-/* Directories of TIFF files, which libtiff parses, and its handles. */
+/* Loading of libtiff, directories of TIFF files, which it parses, and its handles. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+
 #include "io/tiff_layout.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +13,42 @@
 #include "core/error.h"
 
 enum { MAX_PAGES_COUNTED = 4096 }; /* a note and `info` state the number of pages up to this one */
+
+/* ---- libtiff --------------------------------------------------------------------------------- */
+
+static gf_tiff_library functions;
+static char failure[256]; /* reason why libtiff cannot be loaded; "" if it is */
+
+static void tiff_load(void) {
+    /* A wheel contains libtiff under another name, as a dependency of this library. */
+    const bool present = dlsym(RTLD_DEFAULT, "TIFFClientOpen");
+    void *library = present ? RTLD_DEFAULT : dlopen(GF_LIBTIFF, RTLD_NOW);
+    void *function = NULL;
+    if (!present && !library) {
+        gf_error error;
+        gf_fail(&error, GF_FAILED, "%s", dlerror());
+        memcpy(failure, error.message, sizeof failure - 1);
+        return;
+    }
+    /* memcpy, because ISO C has no cast from object to function pointers. */
+#define LOAD(name)                                                                                 \
+    function = dlsym(library, #name);                                                              \
+    if (!function)                                                                                 \
+        memcpy(failure, "it has no function " #name, sizeof "it has no function " #name);          \
+    memcpy(&functions.name, &function, sizeof function);
+    GF_TIFF_FUNCTIONS(LOAD)
+}
+
+gf_status gf_tiff_load(const gf_tiff_library **library, const char *file, gf_error *error) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, tiff_load);
+    *library = &functions;
+    if (!*failure)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: TIFF needs " GF_LIBTIFF ": %s; install the package libtiff6", file,
+                   failure);
+}
 
 /* ---- the input ------------------------------------------------------------------------------- */
 
@@ -121,7 +161,7 @@ gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error) {
 }
 
 gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error) {
-    const gf_tiff_library *library = file->library;
+    const gf_tiff_library *library = file->libtiff;
     const uint64_t max = file->max_memory < PTRDIFF_MAX ? file->max_memory : PTRDIFF_MAX;
     uint16_t compression = 0, photometric = 0;
     *handle = (gf_tiff_handle){.file = file};
@@ -154,7 +194,7 @@ gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_err
 
 void gf_tiff_handle_close(gf_tiff_handle *handle) {
     if (handle->tiff)
-        handle->file->library->TIFFClose(handle->tiff);
+        handle->file->libtiff->TIFFClose(handle->tiff);
     handle->tiff = NULL;
 }
 
@@ -276,7 +316,7 @@ static gf_status layout_fail_damaged(const gf_tiff_file *file, const char *what,
 
 /* Return the name of the compression, as libtiff has it. */
 static const char *layout_codec(const gf_tiff_file *file, uint16_t compression) {
-    const TIFFCodec *codec = file->library->TIFFFindCODEC(compression);
+    const TIFFCodec *codec = file->libtiff->TIFFFindCODEC(compression);
     const char *name = codec ? codec->name : "unknown";
     return compression == COMPRESSION_ADOBE_DEFLATE ? "Deflate"
            : compression == COMPRESSION_NONE        ? "uncompressed"
@@ -288,7 +328,7 @@ static gf_status layout_check_codec(const gf_tiff_file *file, uint16_t compressi
     char text[64];
     if (compression == COMPRESSION_OJPEG)
         return layout_fail(file, "old-style JPEG compression", "tiff2rgba", error);
-    if (compression == COMPRESSION_NONE || file->library->TIFFIsCODECConfigured(compression))
+    if (compression == COMPRESSION_NONE || file->libtiff->TIFFIsCODECConfigured(compression))
         return GF_OK;
     snprintf(text, sizeof text, "%.24s compression (%u)", layout_codec(file, compression),
              (unsigned)compression);
@@ -389,7 +429,7 @@ static gf_status layout_set_palette(const gf_tiff_handle *handle, gf_tiff_layout
     bool times257 = true, times256 = true, times1 = true;
     if (!layout->palette)
         return GF_OK;
-    if (!handle->file->library->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1],
+    if (!handle->file->libtiff->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1],
                                              &maps[2]))
         return layout_fail_damaged(handle->file, "no colour map", error);
     for (size_t i = 0; i < entries * 3; i++) {
@@ -413,7 +453,7 @@ static gf_status layout_set_palette(const gf_tiff_handle *handle, gf_tiff_layout
 /* Determine the sizes of units, and check that libtiff has the same ones: a codec may differ. */
 static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *layout,
                                   const gf_format *format, gf_error *error) {
-    const gf_tiff_library *library = handle->file->library;
+    const gf_tiff_library *library = handle->file->libtiff;
     TIFF *tiff = handle->tiff;
     const uint64_t per_pixel = layout->planes > 1 ? 1 : layout->samples;
     uint32_t width = (uint32_t)format->width, rows = 0;
@@ -448,7 +488,7 @@ static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *
 gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
                               gf_tiff_layout *layout, gf_format *format, gf_error *error) {
     gf_tiff_file *file = handle->file;
-    const gf_tiff_library *library = file->library;
+    const gf_tiff_library *library = file->libtiff;
     TIFF *tiff = handle->tiff;
     uint32_t width = 0, height = 0, depth = 1;
     uint16_t bits = 1, samples = 1, planar = PLANARCONFIG_CONTIG, fill = FILLORDER_MSB2LSB;

@@ -6,7 +6,7 @@
 
 /* The input, shared by all handles of libtiff. */
 typedef struct gf_tiff_file {
-    const gf_tiff_library *library;
+    const gf_tiff_library *libtiff;
     gf_input input;
     unsigned char *data; /* bytes of an input that is not a regular file; else NULL */
     uint64_t size;

@@ -196,7 +196,7 @@ static gf_status piece_copy(tiff_source *source, tiff_worker *worker, const tiff
     if (status)
         return status;
     if (layout->reversed)
-        source->file.library->TIFFReverseBits(to, (tmsize_t)bytes);
+        source->file.libtiff->TIFFReverseBits(to, (tmsize_t)bytes);
     if (layout->bits == 16)
         gf_copy_order16(to, to, bytes / 2, layout->little);
     else if (layout->bits == 32)
@@ -229,7 +229,7 @@ static gf_status piece_decompress(tiff_source *source, tiff_worker *worker, cons
         return status;
     gf_tiff_handle_clear(&worker->handle);
     memset(to, 0, (size_t)bytes); /* codecs such as fax accept data that ends early */
-    if (source->file.library->TIFFReadFromUserBuffer(worker->handle.tiff, number, worker->raw,
+    if (source->file.libtiff->TIFFReadFromUserBuffer(worker->handle.tiff, number, worker->raw,
                                                      (tmsize_t)size, to, (tmsize_t)bytes))
         return GF_OK;
     return piece_fail(source, piece,
@@ -332,7 +332,7 @@ static void group_run(void *context, uint32_t task, uint32_t thread) {
 static gf_status group_locate(tiff_group *group, gf_error *error) {
     tiff_source *source = group->source;
     const gf_tiff_layout *layout = &source->layout;
-    const gf_tiff_library *library = source->file.library;
+    const gf_tiff_library *library = source->file.libtiff;
     TIFF *tiff = source->handle.tiff;
     const uint64_t used = group_used(group);
     gf_tiff_handle_clear(&source->handle);
@@ -586,7 +586,7 @@ static void tiff_source_shrink(gf_source *base) {
 static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     enum { MAX_STRIPS = 1 << 20 }; /* their offsets are read here */
     const gf_tiff_layout *layout = &source->layout;
-    const gf_tiff_library *library = source->file.library;
+    const gf_tiff_library *library = source->file.libtiff;
     TIFF *tiff = source->handle.tiff;
     uint64_t next = 0, left = source->base.format.height;
     if (layout->compression != COMPRESSION_NONE || layout->reversed || layout->inverted ||
@@ -617,7 +617,7 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     gf_tiff_layout *layout = &source->layout;
     const uint64_t page = limits->page ? limits->page : 1;
     uint64_t pages;
-    gf_status status = gf_tiff_load(&file->library, file->input.name, error);
+    gf_status status = gf_tiff_load(&file->libtiff, file->input.name, error);
     *start = 0;
     if (!status && file->input.regular && file->input.size != 0)
         file->size = file->input.size;

@@ -1,7 +1,7 @@
 /* TIFF directories: reading and writing of lists of entries, from any bytes. */
 #include "io/tiff_directory.h"
 
-#include "io/exif.h"
+#include "io/metadata.h"
 #include "testing.h"
 
 enum {
