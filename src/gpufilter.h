@@ -316,6 +316,9 @@ typedef struct gf_engine_options {
 #define GF_DEFAULT_MAX_SECONDS UINT32_C(60)
 #define GF_DEFAULT_QUALITY UINT32_C(95)
 
+/* gf_file_options.page: all pages of the input. */
+#define GF_ALL_PAGES UINT32_MAX
+
 /* Return NULL-terminated names for gf_engine_options.backend, "auto" first. "cuda" is always
  * listed: if CUDA is not built in, opening the engine reports the reason. */
 GF_API const char *const *gf_backend_names(void);
@@ -382,18 +385,19 @@ typedef struct gf_report {
     bool device_failed;
     bool verified;      /* golden computed the whole image, too, without a difference */
     gf_format in, out;  /* in: as the filter received it. out: as it was written; all zero if no
-                         * image  was produced */
+                         * image was produced. With several pages, those of the first */
+    uint64_t pixels;    /* pixels of `in`, or of all pages with GF_ALL_PAGES */
     uint64_t in_bytes;  /* size of the input files; 0 for memory */
     uint64_t out_bytes; /* size of the image and sample files written; 0 for memory */
     /* Samples written with the maximum value (255, 65535), alpha excluded, whether clipped or
      * exact. Counted where integer rows are encoded (PNG, JPEG, BMP, TGA). The count is exact and
      * the same on every backend. */
     uint64_t clipped;
-    bool counts_clipped;             /* `clipped` is valid */
-    double brightness;               /* factor applied to a flat area, such as 1.452; 0: none */
-    char advice[64];                 /* option that avoids this clipping; empty: none */
-    uint32_t dropped;                /* bits of gf_dropped: metadata that was not copied */
-    uint32_t pages;                  /* pages of the input file; 0: its format has none */
+    uint64_t counted;  /* samples that were counted for `clipped`, alpha excluded; 0: none */
+    double brightness; /* factor applied to a flat area, such as 1.452; 0: none */
+    char advice[64];   /* option that avoids this clipping; empty: none */
+    uint32_t dropped;  /* bits of gf_dropped: metadata that was not copied */
+    uint32_t pages;    /* pages of the input file; 0: its format has none */
     uint64_t rows_per_strip, strips; /* rows per strip, and number of strips */
     gf_busy busy[GF_STAGE_COUNT];
     uint32_t processes;   /* number of processes that shared the work; 0 for a single process */
@@ -488,7 +492,9 @@ typedef struct gf_file_options {
     bool no_sandbox;      /* decode BMP, TGA, PSD, GIF and HDR in this process, for trusted files
                            * only. By default a sandboxed child process decodes them */
     const gf_raw *raw;    /* layout of headerless input files; NULL: inputs have headers */
-    uint32_t page;        /* page of TIFF inputs, from 1; 0: the first */
+    uint32_t page;        /* page of TIFF inputs, from 1; 0: the first. GF_ALL_PAGES: filter each
+                           * page. GF_USAGE if that produces no image, or if there are several pages
+                           * and the output is not a TIFF; GF_FAILED if they come from a pipe */
     bool autorotate; /* turn the pixels of inputs as their EXIF orientation says, and set it to 1 */
     /* Part of each input to read, after that, as if it were the image; NULL: all. Rows below it are
      * not read, and neither is what follows them: late metadata, checksums. */

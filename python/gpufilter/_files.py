@@ -127,7 +127,7 @@ def _outcome_of(name: str, handle: Optional[int], report: c.gf_report,
         return class_of(name).make(
             Tables(handle, borrowed), None, DTYPES[report.in_.type], report.in_.channels)
     return Report(report.backend.decode(), report.device.decode(), report.total_seconds,
-                  report.clipped if report.counts_clipped else None)
+                  report.clipped if report.counted else None)
 
 
 # ---- batches ------------------------------------------------------------------------------------

@@ -402,7 +402,7 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
         snprintf(run->engines[i].name, sizeof name, "others");
     run->engines[i].images++;
     run->done++;
-    run->progress.pixels += batch_pixels(&report->in);
+    run->progress.pixels += (double)report->pixels;
     run->in_bytes += report->in_bytes;
     run->out_bytes += report->out_bytes;
     gf_cli_brightness_add(&run->brightness, report);
@@ -415,7 +415,7 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
         run->last_dropping = in;
         run->dropped |= report->dropped;
     }
-    if (report->pages > 1 && !run->options->page_given) {
+    if (report->pages > 1 && !run->options->page) {
         run->paged++;
         run->last_paged = in;
         run->pages = report->pages;

@@ -29,11 +29,10 @@
 typedef struct gf_cli_options {
     gf_engine_options engine; /* threads: --threads, or this rank's share of the cores */
     gf_file_options files;    /* raw and crop point to the members below, or are NULL */
-    bool page_given;          /* files.page is not the default */
     gf_raw raw;
     gf_crop crop;
-    const char *raw_text, *crop_text; /* arguments of --raw and --crop */
-    uint32_t threads, rows_per_strip; /* 0: one thread per core; automatic */
+    const char *raw_text, *crop_text, *page; /* arguments of --raw, --crop and --page, or NULL */
+    uint32_t threads, rows_per_strip;        /* 0: one thread per core; automatic */
     const char *out_dir, *name, *files_from, *shard, *plot, *plot_format;
     const char *progress, *sync, *color, *depth;
     bool null, recursive, resume, keep_going, fail_fast, log, json, csv, quiet, verbose;

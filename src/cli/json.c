@@ -270,7 +270,7 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
         fputs(", \"brightness\": ", file);
         print_real(file, GF_VALUE_FLOAT, (double)(float)report->brightness);
     }
-    if (run->output && report->counts_clipped)
+    if (run->output && report->counted)
         fprintf(file, ", \"clipped\": %" PRIu64, report->clipped);
     else if (run->output)
         fputs(", \"clipped\": null", file);

@@ -1,6 +1,7 @@
 /* The options shared by filters: their table, the filters that accept each of them, and
  * decoding. */
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -60,7 +61,11 @@ static const struct gf_common {
          "read only a rectangle of each input, as if it were the image; X, Y: its first column and "
          "row, from 0; W, H: its size",
          NULL),
-    INT(ANY, files.page, "page", 0, "N", "page of TIFF inputs", "1", 1, 1048576),
+    TEXT(
+        ANY, page, "page", 0, "N",
+        "page of TIFF inputs, from 1; all: filter each page, to a TIFF; without it, the first page "
+        "is read",
+        NULL),
     CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
            "image format of the output; without it, the extension selects the format", NULL, NULL),
     CHOICE(IMAGE, files.compression, "compression", 'c', "EFFORT", "PNG compression effort", "fast",
@@ -246,6 +251,18 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
     return GF_OK;
 }
 
+static gf_status options_parse_page(const char *text, uint32_t *page, gf_error *error) {
+    enum { MAX_PAGE = 1048576 };
+    const bool digits = !text[strspn(text, "0123456789")]; /* strtoul also accepts signs */
+    const unsigned long number = digits ? strtoul(text, NULL, 10) : 0;
+    *page = strcmp(text, "all") == 0 ? GF_ALL_PAGES : (uint32_t)number;
+    return *page == GF_ALL_PAGES || (number >= 1 && number <= MAX_PAGE)
+               ? GF_OK
+               : gf_set_error(error, GF_USAGE,
+                              "--page '%s': must be an integer from 1 to %d, or all", text,
+                              MAX_PAGE);
+}
+
 gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     const gf_settings *common = line->common;
     gf_cli_options *options = &line->options;
@@ -268,7 +285,6 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     options->engine.max_memory = options->files.max_memory;
     options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");
-    options->page_given = gf_settings_given(common, "page");
     if (options->no_progress)
         options->progress = "none";
     /* Commands define --json as an option of their own. */
@@ -281,5 +297,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
         status = gf_raw_parse(options->raw_text, &options->raw, error);
     if (!status && options->crop_text)
         status = gf_crop_parse(options->crop_text, &options->crop, error);
+    if (!status && options->page)
+        status = options_parse_page(options->page, &options->files.page, error);
     return status;
 }

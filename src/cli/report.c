@@ -444,12 +444,12 @@ void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *repor
         brightness->factor = report->brightness;
         memcpy(brightness->advice, report->advice, sizeof brightness->advice);
     }
-    if (!report->counts_clipped) {
+    if (!report->counted) {
         brightness->uncounted |= out->type != GF_F32;
         return;
     }
     brightness->clipped += report->clipped;
-    brightness->samples += out->width * out->height * (out->channels - (out->channels % 2 == 0));
+    brightness->samples += report->counted;
 }
 
 void gf_cli_report_brightness(const gf_cli_brightness *brightness) {
@@ -531,7 +531,7 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = run->report;
     gf_cli_brightness brightness = {0};
     const gf_format *in = &report->in;
-    const double megapixels = (double)in->width * (double)in->height * 1e-6;
+    const double megapixels = (double)report->pixels * 1e-6;
     char format[64];
     if (run->output)
         gf_cli_print_name(stderr, run->output, "standard output");
@@ -551,7 +551,11 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         return;
     report_parameters(run);
     gf_cli_format_text(in, format, sizeof format);
-    fprintf(stderr, "  %s in %" PRIu64 " strip%s of %" PRIu64 " rows\n", format, report->strips,
+    fprintf(stderr, "  %s", format);
+    if (report->pixels > in->width * in->height)
+        fprintf(stderr, " and %" PRIu32 " more page%s", report->pages - 1,
+                report->pages == 2 ? "" : "s");
+    fprintf(stderr, " in %" PRIu64 " strip%s of %" PRIu64 " rows\n", report->strips,
             report->strips == 1 ? "" : "s", report->rows_per_strip);
     if (report->reason[0]) {
         fputs("  auto: ", stderr);

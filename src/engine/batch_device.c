@@ -219,8 +219,9 @@ static bool device_set_bytes(const device_run *run, device_image *image) {
     const gf_file_batch *batch = run->batch;
     const gf_plan *plan = image->task.plan;
     image->bytes = image->is_png ? 0 : gf_batch_image_bytes(&plan->in, &plan->out);
-    return image->is_png || (!batch->options.engine.verify && !batch->with_cpu &&
-                             image->bytes <= GF_BATCH_SMALL && image->bytes <= run->max_bytes);
+    return image->is_png ||
+           (!batch->options.engine.verify && !image->task.more_pages && !batch->with_cpu &&
+            image->bytes <= GF_BATCH_SMALL && image->bytes <= run->max_bytes);
 }
 
 /* Open an image and choose how it is run: large images from file to file. An input that can be read

@@ -128,6 +128,7 @@ static gf_status tall_run(gf_engine *engine, const gf_filter *filter, const gf_b
     report->total_seconds = gf_now() - began;
     report->in = *batch->format;
     report->out.height /= batch->count;
+    report->pixels /= batch->count;
     tall_close(&tall);
     gf_inputs_close(&inputs);
     return status;

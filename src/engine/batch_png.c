@@ -229,6 +229,7 @@ static void png_report(const gf_engine *engine, const gf_plan *plan, gf_report *
             backend->describe(engine->states[i], report->device, sizeof report->device);
     report->in = plan->in;
     report->out = plan->out;
+    report->pixels = plan->in.width * plan->in.height;
     report->brightness = plan->brightness;
     if (plan->advice)
         snprintf(report->advice, sizeof report->advice, "%s", plan->advice);

@@ -98,16 +98,20 @@ gf_status gf_inputs_open_many(gf_inputs *inputs, uint32_t count, const gf_format
 
 /* ---- reading again --------------------------------------------------------------------------- */
 
-static bool inputs_are_same(const gf_inputs *inputs, const gf_format *before) {
-    bool same = gf_format_equal(&inputs->source->format, before);
-    for (uint32_t i = 0; i < inputs->count; i++) {
+static gf_status inputs_fail_changed(const gf_inputs *inputs, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: changed while it was read; run again", inputs->name);
+}
+
+gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error) {
+    bool same = true;
+    for (uint32_t i = 0; i < before->count; i++) {
         const gf_file_stat now = gf_stat_file(inputs->paths[i]);
-        const struct stat *a = &inputs->stats[i].info, *b = &now.info;
+        const struct stat *a = &before->stats[i].info, *b = &now.info;
         same = same && now.regular && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
                a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
                a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
     }
-    return same;
+    return same ? GF_OK : inputs_fail_changed(inputs, error);
 }
 
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first) {
@@ -133,17 +137,19 @@ gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
     }
     gf_source *before = inputs->source;
     inputs->source = NULL;
-    const gf_status status = inputs_open_sources(inputs, error);
+    gf_status status = inputs_open_sources(inputs, error);
     if (!inputs->source) {
         inputs->source = before;
         return status;
     }
     const gf_format format = before->format;
     before->ops->close(before);
+    if (!status)
+        status = gf_inputs_check_same(inputs, inputs, error);
+    if (!status && !gf_format_equal(&inputs->source->format, &format))
+        status = inputs_fail_changed(inputs, error);
     if (status)
         return status;
-    if (!inputs_are_same(inputs, &format))
-        return gf_fail(error, GF_FAILED, "%s: changed while it was read; run again", inputs->name);
     if (inputs->first)
         gf_inputs_seek(inputs, inputs->first);
     return GF_OK;

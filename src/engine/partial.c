@@ -277,6 +277,11 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
             "%s: %s measures the samples of the file, not those of --depth; run the image "
             "as a whole",
             task->inputs.name, task->filter->before->info.name);
+    if (task->more_pages)
+        return gf_fail(error, GF_USAGE,
+                       "%s: ranges of rows are those of one page; choose it, or run the file as a "
+                       "whole",
+                       task->inputs.name);
     if (task->plan->ordered)
         return gf_fail(error, GF_USAGE,
                        "%s: the sums depend on the order of rows; run the image as a whole",

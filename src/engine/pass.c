@@ -164,6 +164,7 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
         memcpy(report->reason, reason, sizeof reason);
     report->in = plan->in;
     report->out = plan->out;
+    report->pixels = plan->in.width * plan->in.height;
     report->brightness = plan->brightness;
     if (plan->advice)
         snprintf(report->advice, sizeof report->advice, "%s", plan->advice);

@@ -85,6 +85,8 @@ bool gf_inputs_can_restart(const gf_inputs *inputs);
  * gf_inputs_can_restart. Return GF_FAILED for files that have changed since they were first
  * opened. */
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
+/* Return GF_FAILED if the files have changed since the inputs `before` were opened. */
+gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error);
 /* Release the optional memory of the inputs; only before their first row. */
 void gf_inputs_shrink(gf_inputs *inputs);
 /* Close the source of a single image. Another one takes its place and its metadata. */

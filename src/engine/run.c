@@ -1,5 +1,6 @@
 /* Run of one image: plan, inputs, outputs, backend, in that order. Also completes an image that was
  * run in ranges of rows. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +13,31 @@
 #include "io/io.h"
 #include "io/output.h"
 
-/* Finish the sink and add the time: a threaded sink does most of its work after the last row. */
+/* Add what the sink of an image has counted and omitted to the report. */
+static void run_report_sink(const gf_task *task) {
+    gf_report *report = task->report;
+    const gf_source *source = task->inputs.source;
+    const gf_format *stored = task->stored.width ? &task->stored : &task->plan->out;
+    report->counted = task->sink->counts_clipped ? stored->width * stored->height *
+                                                       gf_measured_channels(stored->channels, false)
+                                                 : 0;
+    report->clipped = task->sink->clipped;
+    if (task->with_metadata)
+        report->dropped = source->dropped | task->sink->dropped |
+                          gf_metadata_lost(&source->metadata, task->sink->form);
+    gf_task_report_stored(task);
+}
+
+/* Finish the sink, or its page, and add the time: a threaded sink does most of its work after the
+ * last row. */
 static gf_status run_finish_sink(gf_task *task, gf_error *error) {
     gf_sink *sink = task->sink;
     gf_busy *busy = &task->report->busy[GF_ENCODING];
     const double began = gf_now();
-    const gf_status status = sink->ops->finish(sink, gf_task_metadata(task), error);
+    const gf_status status = (task->more_pages ? sink->end_page : sink->ops->finish)(
+        sink, gf_task_metadata(task), error);
     *busy = gf_sink_busy(sink, busy->seconds + gf_now() - began);
+    run_report_sink(task);
     return status;
 }
 
@@ -28,15 +47,15 @@ static gf_status run_finish_result(gf_task *task, gf_result **result, gf_error *
     return status ? status : gf_task_make_result(task, result, error);
 }
 
-/* Compute the image and the result, and write all outputs under temporary names. */
+/* Compute the image, or its page, and the result, and write all outputs under temporary names. */
 static gf_status run_compute(gf_task *task, gf_result **result, gf_error *error) {
-    gf_status status = gf_task_stream(task, error);
+    gf_status status = gf_task_refine(task, error);
+    if (!status)
+        status = gf_task_stream(task, error);
     if (!status && task->sink)
         status = gf_task_check_metadata(task, error);
     if (!status && task->sink)
         status = run_finish_sink(task, error);
-    if (!status && task->sink && task->report->verified)
-        status = gf_read_back(task->sink, &task->stored, &task->inputs.limits, task->digest, error);
     if (!status)
         status = run_finish_result(task, result, error);
     task->report->in_bytes = task->inputs.source->bytes;
@@ -60,14 +79,6 @@ static void run_report_outputs(gf_task *task) {
     const size_t count = run_list_outputs(task, outputs);
     for (size_t i = 0; i < count; i++)
         task->report->out_bytes += gf_output_bytes(outputs[i]);
-    if (!task->sink)
-        return;
-    task->report->counts_clipped = task->sink->counts_clipped;
-    task->report->clipped = task->sink->clipped;
-    if (task->with_metadata)
-        task->report->dropped = task->inputs.source->dropped | task->sink->dropped |
-                                gf_metadata_lost(&task->inputs.source->metadata, task->sink->form);
-    gf_task_report_stored(task);
 }
 
 void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
@@ -107,17 +118,82 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
     return status;
 }
 
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* Rows of a page, for reading them back. */
+typedef struct run_written {
+    gf_format format;
+    uint64_t digest;
+} run_written;
+
+/* Pages of one file. Without GF_ALL_PAGES there is one. */
+typedef struct run_pages {
+    gf_page_place place;  /* in the input */
+    gf_report report;     /* sum of the pages before the current one */
+    run_written *written; /* pages to read back; NULL: none */
+    size_t count;         /* computed pages */
+} run_pages;
+
+/* Note a computed page, and add its statistics to those of the pages before: formats, backend and
+ * sizes are those of the first one. */
+static gf_status run_note_page(run_pages *pages, const gf_task *task, gf_error *error) {
+    const gf_report *page = task->report;
+    gf_report sum = pages->count ? pages->report : *page;
+    if (page->verified) {
+        run_written *grown = realloc(pages->written, (pages->count + 1) * sizeof *grown);
+        if (!grown)
+            return gf_fail_memory(error, task->inputs.name, (pages->count + 1) * sizeof *grown,
+                                  "the list of pages");
+        pages->written = grown;
+        grown[pages->count] = (run_written){task->stored, task->digest};
+    }
+    if (pages->count++) {
+        if (page->device_failed && !sum.device_failed)
+            memcpy(sum.reason, page->reason, sizeof sum.reason);
+        sum.device_failed = sum.device_failed || page->device_failed;
+        sum.verified = sum.verified && page->verified;
+        sum.pixels += page->pixels;
+        sum.counted += page->counted;
+        sum.clipped += page->clipped;
+        sum.dropped |= page->dropped;
+        sum.strips += page->strips;
+        for (int i = 0; i < GF_STAGE_COUNT; i++)
+            gf_busy_add(&sum.busy[i], page->busy[i]);
+        sum.start_seconds += page->start_seconds;
+        sum.total_seconds += page->total_seconds;
+    }
+    pages->report = sum;
+    return GF_OK;
+}
+
+/* Compare the rows of the finished file with those written. */
+static gf_status run_read_back(const run_pages *pages, const gf_task *task, gf_error *error) {
+    gf_limits limits = task->inputs.limits;
+    gf_page_place place = {0};
+    gf_status status = GF_OK;
+    limits.place = &place;
+    for (size_t i = 0; i < pages->count && pages->written && !status; i++) {
+        limits.page = (uint32_t)i + 1;
+        status = gf_read_back(task->sink, &pages->written[i].format, &limits,
+                              pages->written[i].digest, error);
+    }
+    return status;
+}
+
 /* Compute everything, then rename the outputs: none appears before all are complete. */
-static gf_status run_complete(gf_task *task, const gf_file_options *options, gf_result **result,
-                              gf_error *error) {
+static gf_status run_complete(gf_task *task, run_pages *pages, const gf_file_options *options,
+                              gf_result **result, gf_error *error) {
     gf_result *made = NULL;
-    gf_status status = gf_task_refine(task, error);
+    gf_status status = run_compute(task, &made, error);
     if (!status)
-        status = run_compute(task, &made, error);
+        status = run_note_page(pages, task, error);
+    if (!status && task->sink)
+        status = run_read_back(pages, task, error);
     if (status) {
         gf_result_free(made);
         return status;
     }
+    *task->report = pages->report;
     return run_publish(task, options, made, result, error);
 }
 
@@ -165,6 +241,16 @@ static gf_status run_open_samples(gf_task *task, const gf_settings *settings,
     return status;
 }
 
+/* Convert the rows of the open sink if necessary, and reserve its memory. */
+static gf_status run_prepare_sink(gf_task *task, gf_error *error) {
+    const gf_status status = gf_task_convert_sink(task, error);
+    if (status)
+        return status;
+    task->sink_memory = task->sink->memory < task->memory ? task->sink->memory : task->memory;
+    task->memory -= task->sink_memory;
+    return GF_OK;
+}
+
 /* Open the sink and the sample file. */
 static gf_status run_open_outputs(gf_task *task, const gf_settings *settings, const char *out_path,
                                   const gf_file_options *options, gf_error *error) {
@@ -174,13 +260,44 @@ static gf_status run_open_outputs(gf_task *task, const gf_settings *settings, co
         gf_status status = gf_sink_open(out_path, &task->stored, gf_task_metadata(task), options,
                                         task->threads, &task->sink, error);
         if (!status)
-            status = gf_task_convert_sink(task, error);
+            status = run_prepare_sink(task, error);
+        if (!status && task->more_pages && !task->sink->end_page)
+            status = gf_fail(error, GF_USAGE,
+                             "%s: --page all: the input has %" PRIu32
+                             " pages, and this format holds one image; write .tif",
+                             out_path, task->report->pages);
         if (status)
             return status;
-        task->sink_memory = task->sink->memory < task->memory ? task->sink->memory : task->memory;
-        task->memory -= task->sink_memory;
     }
     return run_open_samples(task, settings, options, error);
+}
+
+/* Compute a page that is not the last one, and open the next one. */
+static gf_status run_page(gf_task *task, run_pages *pages, const gf_settings *settings,
+                          const char *const *in_paths, const char *out_path,
+                          const gf_file_options *options, gf_error *error) {
+    gf_status status = run_compute(task, NULL, error);
+    if (!status)
+        status = run_note_page(pages, task, error);
+    if (status)
+        return status;
+    gf_task next = gf_task_begin(task->engine, task->filter, task->report);
+    next.item = task->item;
+    next.place = task->place;
+    next.page = (uint32_t)pages->count + 1;
+    next.sink = task->sink;
+    task->sink = NULL;
+    status = gf_task_open_files(&next, settings, in_paths, options, error);
+    if (!status)
+        status = gf_inputs_check_same(&next.inputs, &task->inputs, error);
+    if (!status)
+        status = gf_sink_next_page(&next.sink, out_path, &next.stored, gf_task_metadata(&next),
+                                   options, next.threads, error);
+    if (!status)
+        status = run_prepare_sink(&next, error);
+    gf_task_end(task);
+    *task = next;
+    return status;
 }
 
 gf_status gf_task_write(gf_task *task, const gf_settings *settings, const char *out_path,
@@ -211,14 +328,19 @@ gf_status gf_run_file_of(gf_engine *engine, const gf_filter *filter, const gf_se
         status = gf_check_paths(filter, in_paths, out_path, error);
     if (status)
         return status;
+    run_pages pages = {.count = 0};
     gf_task task = gf_task_begin(engine, filter, report);
     task.item = item;
+    task.place = options->page == GF_ALL_PAGES ? &pages.place : NULL;
     status = gf_task_open_files(&task, settings, in_paths, options, error);
     if (!status)
         status = run_open_outputs(&task, settings, out_path, options, error);
+    while (!status && task.more_pages && !options->dry_run)
+        status = run_page(&task, &pages, settings, in_paths, out_path, options, error);
     if (!status && !options->dry_run)
-        status = run_complete(&task, options, result, error);
+        status = run_complete(&task, &pages, options, result, error);
     gf_task_end(&task);
+    free(pages.written);
     return status;
 }
 
@@ -286,9 +408,11 @@ gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_
         status = out.data ? gf_memory_sink(&task.plan->out, out.data, out.stride, &task.sink, error)
                           : gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer",
                                     filter->info.name);
+    run_pages pages = {.count = 0};
     if (!status)
-        status = run_complete(&task, &no_files, result, error);
+        status = run_complete(&task, &pages, &no_files, result, error);
     gf_task_end(&task);
+    free(pages.written);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "engine/task.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,21 +78,36 @@ void gf_task_report_stored(const gf_task *task) {
 gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const char *const *paths,
                              const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;
-    const gf_limits limits = gf_limits_of(options, task->threads);
-    task->watch = (gf_watch){.item = task->item,
-                             .progress = options->progress,
-                             .context = options->progress_context,
-                             .passes = filter->before ? 2 : 1};
+    const bool all_pages = options->page == GF_ALL_PAGES;
+    gf_limits limits = gf_limits_of(options, task->threads);
+    limits.page = all_pages ? task->page : options->page;
+    limits.place = task->place;
+    task->watch = (gf_watch){
+        .item = task->item, .progress = options->progress, .context = options->progress_context};
     gf_input_type type = {.linear = options->linear};
     if (filter->info.makes_image)
         type.depth = options->depth;
     else if (options->linear)
         return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image",
                        filter->info.name);
+    if (all_pages && !(filter->info.makes_image && filter->info.inputs == 1))
+        return gf_fail(error, GF_USAGE, "--page all: %s does not produce an image of each page",
+                       filter->info.name);
     gf_status status =
         gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits, type, error);
-    if (!status && task->report)
-        task->report->pages = task->inputs.source->pages;
+    if (status)
+        return status;
+    const uint32_t pages = task->inputs.source->pages, passes = filter->before ? 2 : 1;
+    const uint32_t page = task->page ? task->page : 1;
+    task->more_pages = all_pages && page < pages;
+    task->watch.pass = all_pages ? (page - 1) * passes : 0;
+    task->watch.passes = all_pages && pages > 1 ? pages * passes : passes;
+    if (task->report)
+        task->report->pages = pages;
+    if (task->more_pages && !task->inputs.stats[0].regular)
+        status = gf_fail(error, GF_FAILED,
+                         "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
+                         task->inputs.name, pages);
     if (!status)
         status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
     if (status)

@@ -290,6 +290,7 @@ static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_err
     wrap->base.memory = inner->memory;
     wrap->base.dropped = inner->dropped;
     wrap->base.bytes = inner->bytes;
+    wrap->base.pages = inner->pages;
     memcpy(wrap->base.stored, inner->stored, sizeof inner->stored);
     wrap->inner = inner;
     wrap->name = name;
@@ -582,7 +583,6 @@ enum { SINK_BYTES = 1 << 18 }; /* converted rows, at least one, passed on while 
 
 typedef struct convert_sink {
     gf_sink base;
-    gf_sink *inner;
     conversion how;
     size_t row_bytes; /* of a converted row */
     uint64_t y, rows; /* next row; rows of the buffer */
@@ -605,29 +605,41 @@ static gf_status convert_write(gf_sink *base, const void *src, size_t stride, ui
             base->digest = gf_digest_rows(base->digest, &out, sink->row_bytes);
         sink->seconds += gf_now() - start;
         sink->y += n;
-        status = sink->inner->ops->write(sink->inner, out.data, out.stride, n, error);
+        status = base->inner->ops->write(base->inner, out.data, out.stride, n, error);
     }
     return status;
 }
 
+/* Copy the statistics of the inner sink, which has finished. */
+static void convert_end(gf_sink *base) {
+    const gf_sink *inner = base->inner;
+    base->threads = inner->threads;
+    base->busy_seconds = inner->busy_seconds + ((convert_sink *)base)->seconds;
+    base->clipped = inner->clipped;
+}
+
 static gf_status convert_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
-    convert_sink *sink = (convert_sink *)base;
-    const gf_status status = sink->inner->ops->finish(sink->inner, metadata, error);
-    base->threads = sink->inner->threads;
-    base->busy_seconds = sink->inner->busy_seconds + sink->seconds;
-    base->clipped = sink->inner->clipped;
+    const gf_status status = base->inner->ops->finish(base->inner, metadata, error);
+    convert_end(base);
+    return status;
+}
+
+static gf_status convert_end_page(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    const gf_status status = base->inner->end_page(base->inner, metadata, error);
+    convert_end(base);
     return status;
 }
 
 static void convert_close(gf_sink *base) {
     convert_sink *sink = (convert_sink *)base;
-    sink->inner->ops->close(sink->inner);
+    if (base->inner)
+        base->inner->ops->close(base->inner);
     free(sink->buffer);
     free(sink);
 }
 
 static gf_status convert_shrink(gf_sink *base, gf_error *error) {
-    gf_sink *inner = ((convert_sink *)base)->inner;
+    gf_sink *inner = base->inner;
     const gf_status status = inner->shrink(inner, error);
     base->threads = inner->threads;
     base->memory = inner->memory;
@@ -655,7 +667,8 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.converts = true;
     wrap->base.shrink = inner->shrink ? convert_shrink : NULL;
     wrap->base.write_encoded = NULL;
-    wrap->inner = inner;
+    wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
+    wrap->base.inner = inner;
     wrap->how = conversion_of(format, stored->type, linear);
     wrap->row_bytes = row;
     wrap->rows = rows;

@@ -78,6 +78,8 @@ static gf_status source_fail_page(const gf_input *input, gf_error *error) {
 
 static gf_status source_open_kind(const gf_input *input, const gf_limits *limits,
                                   gf_source **source, gf_error *error) {
+    if (limits->page == GF_ALL_PAGES)
+        return gf_fail(error, GF_USAGE, "%s: --page all: only filters read all pages", input->name);
     if (input->head_size == 0)
         return gf_fail(error, GF_FAILED, "%s: the file is empty", input->name);
     if (limits->raw)
@@ -324,13 +326,25 @@ bool gf_sink_has_parts(const char *path, const gf_file_options *options) {
            sink_is_plain(kind);
 }
 
-/* The part of a shared file that this process writes. */
+/* The part of a file that a sink writes. */
 typedef struct sink_part {
+    bool shared;           /* several processes write the file */
     const char *temporary; /* existing file to add rows to; NULL: create it with its header */
     uint64_t first;        /* first row of the part */
+    gf_sink *before;       /* sink of the previous page; NULL: none */
 } sink_part;
 
-/* Open a sink. part: NULL for a file that only this process writes. */
+static gf_status sink_open_output(const char *path, const gf_file_options *options,
+                                  const sink_part *part, gf_output **output, gf_error *error) {
+    if (part->temporary)
+        return gf_output_join(path, part->temporary, output, error);
+    if (!part->before)
+        return gf_output_open(path, options, part->shared, output, error);
+    *output = part->before->output;
+    part->before->output = NULL;
+    return GF_OK;
+}
+
 static gf_status sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                            const gf_file_options *options, uint32_t threads, const sink_part *part,
                            gf_sink **sink, gf_error *error) {
@@ -348,8 +362,7 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         (status = gf_format_check(format, name, error)) ||
         (status = sink_check(kind, name, format, error)) ||
         (status = sink_check_alpha(kind, name, format, metadata, error)) ||
-        (status = part && part->temporary ? gf_output_join(path, part->temporary, &output, error)
-                                          : gf_output_open(path, options, part, &output, error)))
+        (status = sink_open_output(path, options, part, &output, error)))
         return status;
     const gf_sink_setup setup = {
         .kind = kind->kind,
@@ -361,8 +374,9 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .tiff_compression = options->tiff_compression,
         .max_memory = limits.max_memory,
         .threads = limits.threads,
-        .first = part ? part->first : 0,
-        .header = !part || !part->temporary,
+        .first = part->first,
+        .header = !part->temporary,
+        .before = part->before,
     };
     return kind->open(&setup, sink, error);
 }
@@ -370,13 +384,32 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                        const gf_file_options *options, uint32_t threads, gf_sink **sink,
                        gf_error *error) {
-    return sink_open(path, format, metadata, options, threads, NULL, sink, error);
+    return sink_open(path, format, metadata, options, threads, &(sink_part){0}, sink, error);
+}
+
+gf_status gf_sink_next_page(gf_sink **sink, const char *path, const gf_format *format,
+                            const gf_metadata *metadata, const gf_file_options *options,
+                            uint32_t threads, gf_error *error) {
+    gf_sink *inner = *sink, *next;
+    if (inner->inner) { /* the wrapper converts samples as this page needs it */
+        inner = inner->inner;
+        (*sink)->inner = NULL;
+        (*sink)->ops->close(*sink);
+        *sink = inner;
+    }
+    const gf_status status = sink_open(path, format, metadata, options, threads,
+                                       &(sink_part){.before = inner}, &next, error);
+    if (status)
+        return status;
+    inner->ops->close(inner);
+    *sink = next;
+    return GF_OK;
 }
 
 gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_format *format,
                             uint64_t first, const gf_file_options *options, uint32_t threads,
                             gf_sink **sink, gf_error *error) {
-    const sink_part part = {.temporary = temporary, .first = first};
+    const sink_part part = {.shared = true, .temporary = temporary, .first = first};
     return sink_open(path, format, NULL, options, threads, &part, sink, error);
 }
 
@@ -536,7 +569,6 @@ gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_li
     own.raw = sink->headerless ? &raw : NULL;
     own.autorotate = false;
     own.crop = NULL;
-    own.page = 0;
     gf_source *source = NULL;
     gf_error cause = {0};
     uint64_t found = ~digest;

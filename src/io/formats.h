@@ -50,6 +50,7 @@ typedef struct gf_sink_setup {
     uint32_t threads; /* maximum number of encoding threads; at least 1 */
     uint64_t first;   /* first row that this process writes */
     bool header;      /* this process writes the file header */
+    gf_sink *before;  /* sink of the previous page of the file, closed by the caller; NULL: none */
 } gf_sink_setup;
 
 /* Open a sink for an image that the file format can store. The sink takes ownership of

@@ -9,6 +9,14 @@
 #include "core/image.h"
 #include "io/metadata.h"
 
+/* The page of a file that was read last, from which the next one is found. */
+typedef struct gf_page_place {
+    uint64_t page;  /* from 1; 0: none */
+    uint64_t pages; /* in the file */
+    uint64_t offset;
+    bool all; /* smaller versions of other pages count, because there is nothing else */
+} gf_page_place;
+
 typedef struct gf_limits {
     uint64_t max_pixels;  /* width x height of an input; option --max-pixels */
     uint64_t max_memory;  /* bytes allocated for one image or one row; option --max-memory */
@@ -19,10 +27,11 @@ typedef struct gf_limits {
     /* Output bytes of a part of a file that one thread decodes; 0: default. Tests use small ones.
      */
     size_t segment;
-    const gf_raw *raw;   /* format of an input without a header; NULL: read it from the header */
-    bool autorotate;     /* turn the image as its EXIF orientation says */
-    const gf_crop *crop; /* part of the image to read; NULL: all */
-    uint32_t page;       /* page of the file, from 1; 0: the first */
+    const gf_raw *raw;    /* format of an input without a header; NULL: read it from the header */
+    bool autorotate;      /* turn the image as its EXIF orientation says */
+    const gf_crop *crop;  /* part of the image to read; NULL: all */
+    uint32_t page;        /* page of the file, from 1; 0: the first */
+    gf_page_place *place; /* updated; NULL: pages are found from the first one */
 } gf_limits;
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -167,6 +176,7 @@ struct gf_sink {
     bool converts, digests;
     uint64_t digest;
     struct gf_output *output; /* output file; NULL: memory */
+    gf_sink *inner;           /* the sink that receives the rows of this one; NULL: none */
     bool exact;               /* lossless: a reader of the file gets the same rows */
     bool headerless;          /* the file does not store its format */
     gf_metadata_form form;    /* form of the metadata that the file stores */
@@ -176,6 +186,9 @@ struct gf_sink {
     /* Instead of all rows, write the next bytes of the encoded image: the IDAT chunks of a PNG
      * file. The caller sets clipped. NULL for other formats. */
     gf_status (*write_encoded)(gf_sink *sink, const void *data, size_t size, gf_error *error);
+    /* Instead of finish: complete a page that is not the last one. Then only gf_sink_next_page and
+     * close may follow. NULL for formats that hold one image. */
+    gf_status (*end_page)(gf_sink *sink, const gf_metadata *metadata, gf_error *error);
 };
 
 /* Return the busy time of a sink; as gf_source_busy. */
@@ -195,6 +208,12 @@ void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output,
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                        const gf_file_options *options, uint32_t threads, gf_sink **sink,
                        gf_error *error);
+
+/* Replace a sink after its end_page by one for the next page of the file. The caller closes the
+ * sink, also on failure. */
+gf_status gf_sink_next_page(gf_sink **sink, const char *path, const gf_format *format,
+                            const gf_metadata *metadata, const gf_file_options *options,
+                            uint32_t threads, gf_error *error);
 
 /* Return true if the sink for an image of this type has write_encoded, and would write the same
  * bytes as a device (gf_encode_png_device). */
@@ -219,9 +238,9 @@ gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_
 gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
                         gf_sink **sink, gf_error *error);
 
-/* Read the file of a finished sink under its temporary name and compare the digest of its rows
- * (digest.h) with `digest`, that of the rows written. Return GF_FAILED if they differ. Sinks whose
- * rows cannot be read back (pipes, memory, lossy formats) pass. */
+/* Read the file of a finished sink under its temporary name, page limits->page of it, and compare
+ * the digest of its rows (digest.h) with `digest`, that of the rows written. Return GF_FAILED if
+ * they differ. Sinks whose rows cannot be read back (pipes, memory, lossy formats) pass. */
 gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_limits *limits,
                        uint64_t digest, gf_error *error);
 

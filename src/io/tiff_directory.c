@@ -121,6 +121,14 @@ void gf_tiff_list_clear(gf_tiff_list *list) {
     *list = (gf_tiff_list){0};
 }
 
+uint64_t gf_tiff_list_bytes(const gf_tiff_list *list) {
+    uint64_t bytes = list->count * sizeof *list->entries;
+    size_t unit;
+    for (size_t i = 0; i < list->count; i++)
+        bytes += list->entries[i].count * type_bytes(list->entries[i].type, &unit);
+    return bytes;
+}
+
 /* Append an entry whose value has `size` bytes, and set them to zero. */
 static gf_status list_extend(gf_tiff_list *list, const gf_tiff_entry *entry, uint64_t size,
                              const char *name, gf_error *error) {
@@ -161,8 +169,7 @@ static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
 /* ---- reading --------------------------------------------------------------------------------- */
 
 typedef struct directory_reader {
-    gf_exif_read_at *read;
-    void *context;
+    gf_exif_file file;
     const char *name;
     uint32_t groups; /* groups to read */
     bool swap;       /* the byte order is not that of the machine */
@@ -182,9 +189,12 @@ static gf_status reader_fail(directory_reader *reader, gf_error *error) {
 
 static gf_status reader_read(directory_reader *reader, void *data, uint64_t size, uint64_t offset,
                              gf_error *error) {
-    return !size || !reader->read(reader->context, data, size, offset, NULL)
-               ? GF_OK
-               : reader_fail(reader, error);
+    const gf_exif_file *file = &reader->file;
+    if (size == 0)
+        return GF_OK;
+    if (offset > file->size || size > file->size - offset)
+        return reader_fail(reader, error);
+    return file->read(file->context, data, size, offset, error);
 }
 
 /* Decode an unsigned number of the file. */
@@ -295,26 +305,18 @@ static gf_status reader_read_all(directory_reader *reader, uint64_t first, gf_ti
     return status;
 }
 
-typedef struct memory_file {
-    const unsigned char *data;
-    size_t size;
-} memory_file;
-
-static gf_status memory_read_at(void *context, void *data, size_t size, uint64_t offset,
+static gf_status memory_read_at(void *context, void *data, size_t bytes, uint64_t offset,
                                 gf_error *error) {
-    const memory_file *file = context;
-    if (offset > file->size || size > file->size - offset)
-        return gf_fail(error, GF_FAILED, "past the end");
-    memcpy(data, file->data + offset, size);
+    (void)error;
+    memcpy(data, *(const unsigned char *const *)context + offset, bytes);
     return GF_OK;
 }
 
 gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
                             uint32_t groups, const char *name, gf_error *error) {
-    memory_file file = {exif, size};
     /* Values do not overlap: together they are not larger than the data. */
     directory_reader reader = {
-        .read = memory_read_at, .context = &file, .name = name, .groups = groups, .left = size};
+        .file = {memory_read_at, &exif, size}, .name = name, .groups = groups, .left = size};
     uint64_t first = 0;
     const gf_status status = reader_open(&reader, &first, error);
     return status ? status : reader_read_all(&reader, first, list, error);
@@ -573,14 +575,12 @@ static bool list_has(const gf_tiff_list *list, uint32_t groups) {
     return false;
 }
 
-gf_status gf_exif_read_tiff(gf_exif_read_at *read, void *context, uint64_t directory,
-                            gf_metadata *metadata, const gf_limits *limits, const char *name,
-                            gf_error *error) {
+gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
+                            const gf_limits *limits, const char *name, gf_error *error) {
     const uint32_t described =
         1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS;
     const uint32_t all = (1u << GF_TIFF_GROUPS) - 1;
-    directory_reader reader = {.read = read,
-                               .context = context,
+    directory_reader reader = {.file = *file,
                                .name = name,
                                .groups = all,
                                .max = limits->max_chunk,

@@ -70,6 +70,8 @@ typedef struct gf_tiff_list {
 } gf_tiff_list;
 
 void gf_tiff_list_clear(gf_tiff_list *list);
+/* Return the bytes of the entries and their values. */
+uint64_t gf_tiff_list_bytes(const gf_tiff_list *list);
 /* Append a copy of `count` values in native byte order. name: for messages, in all functions. */
 gf_status gf_tiff_list_add(gf_tiff_list *list, gf_tiff_group group, uint32_t tag, uint32_t type,
                            uint64_t count, const void *value, const char *name, gf_error *error);
@@ -91,17 +93,20 @@ gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t
 
 /* ---- TIFF files ------------------------------------------------------------------------------ */
 
-/* Read `size` bytes at an offset of a file. Fail past its end. */
-typedef gf_status gf_exif_read_at(void *context, void *data, size_t size, uint64_t offset,
-                                  gf_error *error);
+/* A file whose bytes are read by a function of the caller. */
+typedef struct gf_exif_file {
+    /* Read `bytes` bytes at an offset; they lie within the file. */
+    gf_status (*read)(void *context, void *data, size_t bytes, uint64_t offset, gf_error *error);
+    void *context;
+    uint64_t size;
+} gf_exif_file;
 
 /* Append the metadata of one image of a TIFF file: ICC profile, XMP packet, Photoshop resources
  * (IPTC data becomes one), resolution, GeoTIFF tags, and EXIF data made of the descriptive tags,
  * the resolution, and the EXIF and GPS directories. directory: offset of the directory of the
- * image. If it is damaged, metadata->damaged is set. Return GF_FAILED if memory or a limit is
- * exceeded. */
-gf_status gf_exif_read_tiff(gf_exif_read_at *read, void *context, uint64_t directory,
-                            gf_metadata *metadata, const gf_limits *limits, const char *name,
-                            gf_error *error);
+ * image. If it is damaged, metadata->damaged is set. Return GF_FAILED if the file cannot be read,
+ * or if memory or a limit is exceeded. */
+gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
+                            const gf_limits *limits, const char *name, gf_error *error);
 
 #endif

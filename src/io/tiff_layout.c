@@ -12,7 +12,10 @@
 
 #include "core/error.h"
 
-enum { MAX_PAGES_COUNTED = 4096 }; /* a note and `info` state the number of pages up to this one */
+enum {
+    MAX_PAGES_COUNTED = 4096, /* a note and `info` state the number of pages up to this one */
+    MAX_PAGES = 1 << 20       /* of a file whose pages are all read; as --page allows */
+};
 
 /* ---- libtiff --------------------------------------------------------------------------------- */
 
@@ -214,24 +217,31 @@ typedef struct page_list {
     gf_tiff_file *file;
     bool little, big; /* byte order; 64-bit offsets */
     uint64_t first;
+    gf_error cause; /* failure to read the file */
 } page_list;
+
+/* Read bytes. Return false if the file ends before, or cannot be read. */
+static bool page_read(page_list *list, void *data, size_t size, uint64_t offset) {
+    const uint64_t end = list->file->size;
+    return offset <= end && size <= end - offset &&
+           !gf_tiff_read_at(list->file, data, size, offset, &list->cause);
+}
 
 /* Read the offset of the next directory, and whether this one is a thumbnail, a level of a pyramid
  * or a mask. Return false if the directory cannot be read. */
-static bool page_next(const page_list *list, uint64_t directory, uint64_t *next, bool *reduced) {
+static bool page_next(page_list *list, uint64_t directory, uint64_t *next, bool *reduced) {
     enum { ENTRY = 20, TAG_NEW_SUBFILE = 254, TAG_SUBFILE = 255 };
     const size_t count_bytes = list->big ? 8 : 2, entry_bytes = list->big ? ENTRY : 12;
     const size_t offset_bytes = list->big ? 8 : 4;
     unsigned char data[ENTRY] = {0};
     *reduced = false;
-    if (gf_tiff_read_at(list->file, data, count_bytes, directory, NULL))
+    if (!page_read(list, data, count_bytes, directory))
         return false;
     const uint64_t count = page_number(data, count_bytes, list->little);
     if (count > UINT16_MAX)
         return false;
     for (uint64_t i = 0; i < count; i++) {
-        if (gf_tiff_read_at(list->file, data, entry_bytes,
-                            directory + count_bytes + i * entry_bytes, NULL))
+        if (!page_read(list, data, entry_bytes, directory + count_bytes + i * entry_bytes))
             return false;
         const uint64_t tag = page_number(data, 2, list->little);
         if (tag > TAG_SUBFILE)
@@ -242,19 +252,17 @@ static bool page_next(const page_list *list, uint64_t directory, uint64_t *next,
         *reduced |= tag == TAG_NEW_SUBFILE ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
                                            : tag == TAG_SUBFILE && value == OFILETYPE_REDUCEDIMAGE;
     }
-    if (gf_tiff_read_at(list->file, data, offset_bytes,
-                        directory + count_bytes + count * entry_bytes, NULL))
+    if (!page_read(list, data, offset_bytes, directory + count_bytes + count * entry_bytes))
         return false;
     *next = page_number(data, offset_bytes, list->little);
     return true;
 }
 
-/* Count pages, at least up to `wanted`, and return the directory of this page, or 0. A damaged list
- * and a cycle end the list. */
-static uint64_t page_count(const page_list *list, uint64_t wanted, bool with_reduced,
+/* Count up to `max` pages, and return the directory of page `wanted`, or 0. A damaged list and a
+ * cycle end the list. */
+static uint64_t page_count(page_list *list, uint64_t wanted, uint64_t max, bool with_reduced,
                            uint64_t *pages) {
     uint64_t found = 0, marked = 0, steps = 0, next = 0;
-    const uint64_t max = wanted < MAX_PAGES_COUNTED ? MAX_PAGES_COUNTED : wanted;
     bool reduced;
     *pages = 0;
     for (uint64_t at = list->first; at != 0 && *pages < max && steps < 2 * max; at = next) {
@@ -271,8 +279,12 @@ static uint64_t page_count(const page_list *list, uint64_t wanted, bool with_red
     return found;
 }
 
-gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, uint64_t *pages, gf_error *error) {
+gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, gf_page_place *place,
+                            uint64_t *pages, gf_error *error) {
     enum { HEADER = 16 };
+    const uint64_t counted = place ? MAX_PAGES : MAX_PAGES_COUNTED;
+    const uint64_t max = wanted < counted ? counted : wanted;
+    gf_page_place found = {.page = wanted};
     unsigned char data[HEADER] = {0};
     page_list list = {.file = file};
     gf_status status = gf_tiff_read_at(file, data, 8, 0, error);
@@ -286,9 +298,27 @@ gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, uint64_t *pages
             return status;
         list.first = page_number(data + 8, 8, list.little);
     }
-    file->directory = page_count(&list, wanted, false, pages);
-    if (*pages == 0)
-        file->directory = page_count(&list, wanted, true, pages);
+    if (place && place->page != 0 && place->page <= wanted) {
+        const uint64_t steps = wanted - place->page + 1;
+        found = *place;
+        list.first = place->offset;
+        file->directory = page_count(&list, steps, steps, place->all, pages);
+    } else {
+        file->directory = page_count(&list, wanted, max, false, &found.pages);
+        found.all = found.pages == 0;
+        if (found.all)
+            file->directory = page_count(&list, wanted, max, true, &found.pages);
+    }
+    if (list.cause.status) {
+        if (error)
+            *error = list.cause;
+        return list.cause.status;
+    }
+    *pages = found.pages;
+    found.page = wanted;
+    found.offset = file->directory;
+    if (file->directory && place)
+        *place = found;
     if (file->directory)
         return GF_OK;
     if (*pages == 0)

@@ -617,18 +617,20 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     gf_tiff_layout *layout = &source->layout;
     const uint64_t page = limits->page ? limits->page : 1;
     uint64_t pages;
+    gf_exif_file bytes = {gf_tiff_read_at, file, 0};
     gf_status status = gf_tiff_load(&file->libtiff, file->input.name, error);
     *start = 0;
     if (!status && file->input.regular && file->input.size != 0)
         file->size = file->input.size;
     else if (!status)
         status = gf_tiff_load_pipe(file, error);
-    if (status || (status = gf_tiff_find_page(file, page, &pages, error)) ||
+    bytes.size = file->size;
+    if (status || (status = gf_tiff_find_page(file, page, limits->place, &pages, error)) ||
         (status = gf_tiff_handle_open(file, &source->handle, error)) ||
         (status =
              gf_tiff_layout_read(&source->handle, limits, layout, &source->base.format, error)) ||
-        (status = gf_exif_read_tiff(gf_tiff_read_at, file, file->directory, &source->base.metadata,
-                                    limits, file->input.name, error)))
+        (status = gf_exif_read_tiff(&bytes, file->directory, &source->base.metadata, limits,
+                                    file->input.name, error)))
         return status;
     source->base.pages = (uint32_t)pages;
     source->base.metadata.associated_alpha = layout->associated;

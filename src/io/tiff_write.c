@@ -1,5 +1,6 @@
-/* TIFF and BigTIFF encoder. The strips follow the header, and the directories follow the strips: at
- * the end it is known whether the file is a BigTIFF. */
+/* TIFF and BigTIFF encoder. The strips of all pages follow the header, and the directories follow
+ * the strips: at the end it is known whether the file is a BigTIFF. Each page has its own sink,
+ * which receives the state of the file from the one before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,19 +59,27 @@ enum {
     LIBRARY_FILE_BYTES = 4096
 };
 
-typedef struct tiff_sink {
-    gf_encoder encoder;
-    tiff_codec codec;
-    const gf_tiff_library *library; /* for LZW and Zstandard */
-    uint64_t classic_max;           /* maximum bytes of a file that is not a BigTIFF */
-    uint64_t at;                    /* bytes written */
-    uint64_t *offsets, *sizes;      /* of the strips in the file */
+typedef struct tiff_file {
+    uint64_t classic_max; /* maximum bytes of a file that is not a BigTIFF */
+    uint64_t at;          /* bytes written */
     /* The whole file, if the output is not seekable: the header depends on the strips. */
     bool hold;
     unsigned char *held;
     uint64_t capacity;
-    gf_tiff_list list; /* tags of the metadata */
-    bool associated;   /* colours are multiplied by alpha */
+    gf_tiff_list *lists; /* tags of the finished pages */
+    size_t pages;
+    uint64_t list_bytes;
+} tiff_file;
+
+typedef struct tiff_sink {
+    gf_encoder encoder;
+    tiff_codec codec;
+    const gf_tiff_library *library; /* for LZW and Zstandard */
+    uint64_t max_memory;
+    uint64_t *offsets, *sizes; /* of the strips in the file */
+    gf_tiff_list list;         /* tags of the page */
+    bool associated;           /* colours are multiplied by alpha */
+    tiff_file file;
 } tiff_sink;
 
 static const char *tiff_name(const tiff_sink *sink) {
@@ -78,19 +87,20 @@ static const char *tiff_name(const tiff_sink *sink) {
 }
 
 static gf_status tiff_put(tiff_sink *sink, const void *data, uint64_t size, gf_error *error) {
-    const uint64_t end = sink->at + size;
-    if (sink->hold && end > sink->capacity) {
+    tiff_file *file = &sink->file;
+    const uint64_t end = file->at + size;
+    if (file->hold && end > file->capacity) {
         const uint64_t capacity = end + end / 2;
-        unsigned char *grown = realloc(sink->held, capacity);
+        unsigned char *grown = realloc(file->held, capacity);
         if (!grown)
             return gf_fail_memory(error, tiff_name(sink), capacity, "the file");
-        sink->held = grown;
-        sink->capacity = capacity;
+        file->held = grown;
+        file->capacity = capacity;
     }
-    if (sink->hold)
-        memcpy(sink->held + sink->at, data, size);
-    sink->at = end;
-    return sink->hold ? GF_OK : gf_output_write(sink->encoder.base.output, data, size, error);
+    if (file->hold)
+        memcpy(file->held + file->at, data, size);
+    file->at = end;
+    return file->hold ? GF_OK : gf_output_write(sink->encoder.base.output, data, size, error);
 }
 
 /* ---- strips ---------------------------------------------------------------------------------- */
@@ -226,11 +236,11 @@ static gf_status tiff_put_rows(tiff_sink *sink, const gf_encoder_slot *s, gf_err
 static gf_status tiff_write_strip(gf_encoder *encoder, gf_encoder_slot *s, gf_error *error) {
     tiff_sink *sink = (tiff_sink *)encoder;
     const uint64_t k = encoder->written - 1;
-    sink->offsets[k] = sink->at;
+    sink->offsets[k] = sink->file.at;
     const gf_status status = sink->codec == CODEC_NONE
                                  ? tiff_put_rows(sink, s, error)
                                  : tiff_put(sink, s->out, s->strip.size, error);
-    sink->sizes[k] = sink->at - sink->offsets[k];
+    sink->sizes[k] = sink->file.at - sink->offsets[k];
     return status;
 }
 
@@ -353,27 +363,68 @@ static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* Append the directory of a page to those of the pages before, all of them at the end of the file,
+ * and link it to the one before, which is at *last of bytes->data. */
+static gf_status tiff_add_directory(const tiff_sink *sink, const gf_tiff_list *list, bool big,
+                                    gf_tiff_bytes *bytes, uint64_t *last, gf_error *error) {
+    const uint32_t groups = (1u << GF_TIFF_GROUPS) - 1;
+    const char *name = tiff_name(sink);
+    const uint64_t start = bytes->size + (bytes->size & 1), offset = sink->file.at + start;
+    gf_tiff_bytes more;
+    gf_status status = gf_tiff_list_write(list, groups, offset, big, &more, name, error);
+    unsigned char *grown = status ? NULL : realloc(bytes->data, start + more.size);
+    if (!status && !grown)
+        status = gf_fail_memory(error, name, start + more.size, "metadata");
+    if (!status) {
+        bytes->data = grown;
+        memset(grown + bytes->size, 0, start - bytes->size);
+        memcpy(grown + start, more.data, more.size);
+        bytes->size = start + more.size;
+    }
+    if (!status && start) {
+        unsigned char *link = grown + *last; /* after the number of entries, and the entries */
+        const uint64_t entries = link[0] | (uint64_t)link[1] << 8;
+        if (big)
+            gf_put_little64(link + 8 + 20 * entries, offset);
+        else
+            gf_put_little32(link + 2 + 12 * entries, (uint32_t)offset);
+    }
+    *last = start;
+    free(more.data);
+    return status;
+}
+
+/* Make the directories of all pages. */
+static gf_status tiff_make_directories(const tiff_sink *sink, bool big, gf_tiff_bytes *bytes,
+                                       gf_error *error) {
+    uint64_t last = 0;
+    gf_status status = GF_OK;
+    *bytes = (gf_tiff_bytes){0};
+    for (size_t i = 0; i < sink->file.pages && !status; i++)
+        status = tiff_add_directory(sink, &sink->file.lists[i], big, bytes, &last, error);
+    return status;
+}
+
 /* Write the directories, as those of a BigTIFF if the file is too large for a classic one. Set the
  * header. */
 static gf_status tiff_write_directories(tiff_sink *sink, unsigned char header[HEADER_BYTES],
                                         gf_error *error) {
     static const unsigned char classic[4] = {'I', 'I', '*', 0}, big[8] = {'I', 'I', '+', 0, 8};
-    const uint32_t groups = (1u << GF_TIFF_GROUPS) - 1;
-    const char *name = tiff_name(sink);
     gf_tiff_bytes bytes;
-    gf_status status = sink->at & 1 ? tiff_put(sink, "", 1, error) : GF_OK;
+    gf_status status = sink->file.at & 1 ? tiff_put(sink, "", 1, error) : GF_OK;
     if (status)
         return status;
+    const uint64_t offset = sink->file.at;
     memset(header, 0, HEADER_BYTES);
-    status = gf_tiff_list_write(&sink->list, groups, sink->at, false, &bytes, name, error);
-    if (!status && sink->at + bytes.size > sink->classic_max) {
+    status = tiff_make_directories(sink, false, &bytes, error);
+    if (!status && offset + bytes.size > sink->file.classic_max) {
         free(bytes.data);
-        status = gf_tiff_list_write(&sink->list, groups, sink->at, true, &bytes, name, error);
+        status = tiff_make_directories(sink, true, &bytes, error);
         memcpy(header, big, sizeof big);
-        gf_put_little64(header + 8, sink->at);
+        gf_put_little64(header + 8, offset);
     } else {
         memcpy(header, classic, sizeof classic);
-        gf_put_little32(header + 4, (uint32_t)sink->at);
+        gf_put_little32(header + 4, (uint32_t)offset);
     }
     if (!status)
         status = tiff_put(sink, bytes.data, bytes.size, error);
@@ -381,18 +432,41 @@ static gf_status tiff_write_directories(tiff_sink *sink, unsigned char header[HE
     return status;
 }
 
-static gf_status tiff_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+static gf_status tiff_end_page(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     tiff_sink *sink = (tiff_sink *)base;
-    unsigned char header[HEADER_BYTES];
+    tiff_file *file = &sink->file;
     gf_encoder_end(&sink->encoder);
     gf_status status = metadata ? tiff_set_metadata(sink, metadata, error) : GF_OK;
     if (!status)
         status = tiff_add_pixels(sink, error);
+    if (status)
+        return status;
+    file->list_bytes += gf_tiff_list_bytes(&sink->list);
+    /* They are held twice: as lists, and as they are written. */
+    status = gf_check_memory(2 * file->list_bytes, sink->max_memory, tiff_name(sink),
+                             "the directories of the pages", error);
+    gf_tiff_list *grown =
+        status ? NULL : realloc(file->lists, (file->pages + 1) * sizeof *file->lists);
+    if (!status && !grown)
+        status = gf_fail_memory(error, tiff_name(sink), (file->pages + 1) * sizeof *file->lists,
+                                "the list of pages");
+    if (status)
+        return status;
+    file->lists = grown;
+    file->lists[file->pages++] = sink->list;
+    sink->list = (gf_tiff_list){0};
+    return GF_OK;
+}
+
+static gf_status tiff_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    tiff_sink *sink = (tiff_sink *)base;
+    unsigned char header[HEADER_BYTES];
+    gf_status status = tiff_end_page(base, metadata, error);
     if (!status)
         status = tiff_write_directories(sink, header, error);
-    if (!status && sink->hold) {
-        memcpy(sink->held, header, HEADER_BYTES);
-        status = gf_output_write(base->output, sink->held, sink->at, error);
+    if (!status && sink->file.hold) {
+        memcpy(sink->file.held, header, HEADER_BYTES);
+        status = gf_output_write(base->output, sink->file.held, sink->file.at, error);
     } else if (!status) {
         status = gf_output_seek(base->output, 0, error);
         if (!status)
@@ -405,9 +479,12 @@ static void tiff_close(gf_sink *base) {
     tiff_sink *sink = (tiff_sink *)base;
     gf_encoder_close(&sink->encoder);
     gf_tiff_list_clear(&sink->list);
+    for (size_t i = 0; i < sink->file.pages; i++)
+        gf_tiff_list_clear(&sink->file.lists[i]);
     free(sink->offsets);
     free(sink->sizes);
-    free(sink->held);
+    free(sink->file.lists);
+    free(sink->file.held);
     free(sink);
 }
 
@@ -440,11 +517,11 @@ static gf_status tiff_open_file(tiff_sink *sink, const gf_sink_setup *setup, gf_
     if (!sink->offsets || !sink->sizes)
         return gf_fail_memory(error, tiff_name(sink), 2 * strips * sizeof *sink->offsets,
                               "the table of strips");
-    sink->hold = !gf_output_seekable(setup->output);
-    if (!sink->hold)
+    sink->file.hold = !gf_output_seekable(setup->output);
+    if (!sink->file.hold)
         return GF_OK;
-    sink->encoder.held_bytes = bytes;
-    return gf_check_memory(bytes, setup->max_memory, tiff_name(sink),
+    sink->encoder.held_bytes = sink->file.at + bytes;
+    return gf_check_memory(sink->encoder.held_bytes, setup->max_memory, tiff_name(sink),
                            "the file, which is held until its end,", error);
 }
 
@@ -475,7 +552,14 @@ gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup
     tiff_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
-    sink->classic_max = classic_max;
+    sink->file.classic_max = classic_max;
+    if (setup->before) {
+        tiff_sink *before = (tiff_sink *)setup->before;
+        sink->file = before->file;
+        before->file = (tiff_file){0};
+    }
+    sink->max_memory = setup->max_memory;
+    sink->encoder.base.end_page = tiff_end_page;
     sink->associated = setup->metadata->associated_alpha;
     sink->encoder.base.cost = gf_tiff_encode_cost(setup->tiff_compression);
     sink->encoder.base.exact = true;
@@ -488,7 +572,7 @@ gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup
         status = tiff_open_file(sink, setup, error);
     if (!status)
         status = tiff_open_encoder(sink, setup, error);
-    if (!status)
+    if (!status && sink->file.at == 0)
         status = tiff_put(sink, header, HEADER_BYTES, error);
     if (status)
         tiff_close(&sink->encoder.base);

@@ -110,6 +110,15 @@ gpufilter smooth -q a16.ppm a16.npy
 some smooth --axis xy --radius 9 ../a16.npy out.npy
 some hist --csv --bins 300 -x 7 -o samples.npy -m mask.npy ../a16.npy
 some normalize --raw 123x31:f32le ../floats.raw out.npy
+# Two pages of one strip, the second of 2x2 pixels: ranks share one page, and rank 0 writes both.
+tag() { printf "\\$1\1\4\0\1\0\0\0\\$2\0\0\0"; }
+page() { # WIDTH HEIGHT DATA BYTES NEXT
+    printf '\7\0'
+    tag 0 "$1" && tag 1 "$2" && tag 2 10 && tag 6 1 && tag 21 "$3" && tag 26 "$2" && tag 27 "$4" && printf "\\$5\0\0\0"
+}
+{ printf 'II*\0\10\0\0\0' && page 5 11 274 55 142 && page 2 2 274 4 0 && head -c 60 a8.ppm; } >pages.tif
+some smooth --page 1 ../pages.tif out.pgm
+some smooth --page all ../pages.tif out.tif
 printf 'P5\n1 1\n255\n7' >pixel.pgm
 some smooth ../pixel.pgm out.pgm
 some normalize ../pixel.pgm out.pgm

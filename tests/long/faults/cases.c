@@ -57,6 +57,8 @@ const gf_case fault_cases[] = {
     {"tiff, uncompressed", "smooth -j 1 --tiff-compression none rgb.ppm out.tif", "rgb.ppm",
      CASE_LONG, NULL, NULL},
     {"tiff through pipes", "smooth -j 1 --format tif - -", "", CASE_PIPE_OUT, "rgb.png", NULL},
+    {"pages of a tiff", "smooth -j 1 --page all --verify --depth 16 pages.tif out.tif", "pages.tif",
+     0, NULL, NULL},
     {"bmp", "smooth -j 1 rgb.bmp out.bmp", "rgb.bmp", CASE_LONG, NULL, NULL},
     {"tga", "smooth -j 1 rgb.tga out.tga", "rgb.tga", CASE_LONG, NULL, NULL},
     {"hdr", "smooth -j 1 rgb.hdr out.hdr", "rgb.hdr", CASE_LONG, NULL, NULL},

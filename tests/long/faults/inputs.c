@@ -239,9 +239,9 @@ static void add_large(gf_tree *inputs, const char *name, unsigned width, unsigne
     keep(inputs, name, &file);
 }
 
-/* Add a grey TIFF of one strip. */
-static void add_tiff(gf_tree *inputs, const char *name) {
-    enum { ENTRIES = 9, DATA = 8 + 2 + 12 * ENTRIES + 4, SHORT = 3, LONG = 4 };
+/* Add a grey TIFF of one strip, which all pages share. */
+static void add_tiff(gf_tree *inputs, const char *name, uint32_t pages) {
+    enum { ENTRIES = 9, DIRECTORY = 2 + 12 * ENTRIES + 4, SHORT = 3, LONG = 4 };
     gf_bytes file = {0}, rows = {0};
     for (unsigned y = 0; y < HEIGHT; y++)
         for (unsigned x = 0; x < WIDTH; x++)
@@ -252,16 +252,19 @@ static void add_tiff(gf_tree *inputs, const char *name) {
         abort();
     const uint32_t entries[ENTRIES][3] = {
         {256, LONG, WIDTH}, {257, LONG, HEIGHT}, {258, SHORT, 8},
-        {259, SHORT, 8},    {262, SHORT, 1},     {273, LONG, DATA},
+        {259, SHORT, 8},    {262, SHORT, 1},     {273, LONG, 8 + pages * DIRECTORY},
         {277, SHORT, 1},    {278, LONG, HEIGHT}, {279, LONG, (uint32_t)size}};
-    put(&file, "MM\0*\0\0\0\x08\0", 9);
-    put_byte(&file, ENTRIES);
-    for (size_t i = 0; i < ENTRIES; i++) {
-        put32(&file, entries[i][0] << 16 | entries[i][1]);
-        put32(&file, 1);
-        put32(&file, entries[i][1] == SHORT ? entries[i][2] << 16 : entries[i][2]);
+    put(&file, "MM\0*\0\0\0\x08", 8);
+    for (uint32_t page = 1; page <= pages; page++) {
+        put_byte(&file, 0);
+        put_byte(&file, ENTRIES);
+        for (size_t i = 0; i < ENTRIES; i++) {
+            put32(&file, entries[i][0] << 16 | entries[i][1]);
+            put32(&file, 1);
+            put32(&file, entries[i][1] == SHORT ? entries[i][2] << 16 : entries[i][2]);
+        }
+        put32(&file, page < pages ? 8 + page * DIRECTORY : 0);
     }
-    put32(&file, 0);
     put(&file, packed, size);
     free(packed);
     free(rows.data);
@@ -298,7 +301,8 @@ void make_inputs(gf_tree *inputs, bool large) {
     add_png(inputs, "metadata.png", 3, 1, METADATA);
     add_png(inputs, "flushed.png", 1, 1, FLUSHED);
     add_pnm(inputs, "grey.pgm", '5', WIDTH, HEIGHT);
-    add_tiff(inputs, "grey.tif");
+    add_tiff(inputs, "grey.tif", 1);
+    add_tiff(inputs, "pages.tif", 3);
     add_pnm(inputs, "rgb.ppm", '6', WIDTH, HEIGHT);
     add_pnm(inputs, "other.ppm", '6', WIDTH, HEIGHT);
     inputs->list[inputs->count - 1].data[200] ^= 1;

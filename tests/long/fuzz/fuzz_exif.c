@@ -45,8 +45,8 @@ static void check_metadata(const uint8_t *data, size_t size, uint64_t first) {
     gf_metadata metadata;
     gf_error error = {0};
     gf_metadata_init(&metadata);
-    const gf_status status =
-        gf_exif_read_tiff(read_at, &bytes, first, &metadata, &limits, "x", &error);
+    const gf_status status = gf_exif_read_tiff(&(gf_exif_file){read_at, &bytes, size}, first,
+                                               &metadata, &limits, "x", &error);
     if (status)
         fuzz_check_error(status, &error);
     for (size_t i = 0; i < metadata.count; i++)

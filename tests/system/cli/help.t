@@ -39,7 +39,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --raw SHAPE
 > --autorotate
 > --crop X
-> --page N 1
+> --page N
 > --format FORMAT
 > --compression EFFORT -c fast
 > --quality N -Q 95

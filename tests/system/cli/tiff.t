@@ -18,7 +18,7 @@ $ gpufilter hist --page 3 two.tif
 ! gpufilter: two.tif: has no page 3; choose one from 1 to 2 with --page
 [1]
 $ gpufilter hist --page 0 two.tif
-! gpufilter: --page '0': must be an integer from 1 to 1048576
+! gpufilter: --page '0': must be an integer from 1 to 1048576, or all
 [2]
 $ gpufilter hist --page 2 samples/card.png
 ! gpufilter: samples/card.png: has no pages; only TIFF files have them; omit --page
@@ -33,3 +33,30 @@ $ gpufilter compare --page 2 two.tif two.tif
 > two.tif, two.tif: 2x2 grey u8, by cpu
 > 
 > same: 4 samples
+# All pages.
+$ gpufilter smooth --page all two.tif all.tif -v 2>&1 | grep -o '2x2 grey u8 and 1 more page in'; gpufilter info all.tif; gpufilter hist --csv -n 2 --page 2 all.tif
+> 2x2 grey u8 and 1 more page in
+> all.tif: TIF, 2x2 grey u8 (8-bit grey, strips, Deflate, predictor 2, page 1 of 2), 4 bytes of pixels
+> bin,from,to,grey
+> 0,0,127,0
+> 1,128,255,4
+$ gpufilter smooth --page all --dry-run two.tif none.tif; ls none.tif
+> none.tif
+! ls: cannot access 'none.tif': No such file or directory
+[2]
+$ gpufilter smooth -q --page all two.tif - --format tif | cmp - all.tif
+$ gpufilter smooth --page all - none.tif <two.tif
+! gpufilter: standard input: --page all cannot read 2 pages from a pipe; name a file
+[1]
+$ gpufilter smooth --page all two.tif none.png
+! gpufilter: none.png: --page all: the input has 2 pages, and this format holds one image; write .tif
+[2]
+$ gpufilter hist --page all two.tif
+! gpufilter: --page all: hist does not produce an image of each page
+[2]
+$ gpufilter info --page all two.tif
+! gpufilter: two.tif: --page all: only filters read all pages
+[2]
+$ gpufilter smooth -qR pages -O all-pages --page all; for file in all-pages/*; do cmp $file all.tif; done; ls all-pages
+> a.tif
+> b.TIFF

@@ -362,8 +362,9 @@ typedef struct file {
 static gf_status read_block_at(void *context, void *data, size_t size, uint64_t offset,
                                gf_error *error) {
     const file *f = context;
-    if (f->broken || offset > f->block->size || size > f->block->size - offset)
-        return gf_set_error(error, GF_FAILED, "past the end");
+    if (f->broken)
+        return gf_set_error(error, GF_FAILED, "cannot be read");
+    assert_true(offset <= f->block->size && size <= f->block->size - offset);
     memcpy(data, f->block->data + offset, size);
     return GF_OK;
 }
@@ -373,7 +374,8 @@ static gf_status read_items(const block *b, bool broken, uint64_t max_chunk, gf_
     const gf_limits limits = {.max_chunk = max_chunk};
     file f = {b, broken};
     gf_metadata_init(items);
-    return gf_exif_read_tiff(read_block_at, &f, 16, items, &limits, "x.tif", error);
+    return gf_exif_read_tiff(&(gf_exif_file){read_block_at, &f, b->size}, 16, items, &limits,
+                             "x.tif", error);
 }
 
 static void reads_the_items_of_files(void **state) {
@@ -418,9 +420,15 @@ static void reads_the_items_of_files(void **state) {
         assert_int_equal(read_items(&b, false, 40, &items, &error), GF_FAILED);
         assert_non_null(strstr(error.message, "--max-chunk")); /* all values together */
         gf_metadata_clear(&items);
-        assert_int_equal(read_items(&b, true, 1 << 20, &items, &error), GF_OK);
+        /* A file that ends too early is damaged; one that cannot be read is reported. */
+        block cut = b;
+        cut.size = 40;
+        assert_int_equal(read_items(&cut, false, 1 << 20, &items, &error), GF_OK);
         assert_string_equal(items.damaged, "EXIF");
         assert_int_equal(items.count, 0);
+        gf_metadata_clear(&items);
+        assert_int_equal(read_items(&b, true, 1 << 20, &items, &error), GF_FAILED);
+        assert_string_equal(error.message, "cannot be read");
         gf_metadata_clear(&items);
     }
 }

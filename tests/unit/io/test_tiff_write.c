@@ -379,9 +379,11 @@ static void read_items(gf_metadata *metadata) {
     gf_error error = {0};
     gf_metadata_init(metadata);
     assert_non_null(file);
-    assert_int_equal(gf_exif_read_tiff(read_file_at, file, TIFFCurrentDirOffset(tiff), metadata,
-                                       &limits, "x", &error),
-                     GF_OK);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    const gf_exif_file bytes = {read_file_at, file, (uint64_t)ftell(file)};
+    assert_int_equal(
+        gf_exif_read_tiff(&bytes, TIFFCurrentDirOffset(tiff), metadata, &limits, "x", &error),
+        GF_OK);
     TIFFClose(tiff);
     fclose(file);
 }
@@ -453,6 +455,71 @@ static void metadata_is_written_and_read(void **state) {
     }
     gf_metadata_clear(&items);
     free(pixels);
+}
+
+/* All directories are those of a BigTIFF, or none. */
+static void pages_are_linked(void **state) {
+    const gf_format formats[] = {{31, 41, 3, GF_U8}, {7, 9, 1, GF_U16}, {1, 1, 4, GF_F32}};
+    (void)state;
+    for (int big = 0; big < 2; big++) {
+        gf_sink *sink;
+        gf_error error = {0};
+        assert_int_equal(open_sink(&formats[0], &(how){.classic_max = big ? 1 : 0}, &sink, &error),
+                         GF_OK);
+        for (int i = 0; i < 3; i++) {
+            const size_t row = gf_row_bytes(&formats[i]);
+            unsigned char *pixels = draw(&formats[i], 0, (uint64_t)i);
+            assert_int_equal(sink->ops->write(sink, pixels, row, formats[i].height, &error), GF_OK);
+            assert_int_equal((i < 2 ? sink->end_page : sink->ops->finish)(sink, NULL, &error),
+                             GF_OK);
+            if (i < 2)
+                assert_int_equal(gf_sink_next_page(&sink, in_directory("x.tif"), &formats[i + 1],
+                                                   NULL, NULL, 1, &error),
+                                 GF_OK);
+            free(pixels);
+        }
+        assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
+        sink->ops->close(sink);
+        TIFF *tiff = open_tiff();
+        assert_int_equal(TIFFIsBigTIFF(tiff), big);
+        assert_int_equal(TIFFNumberOfDirectories(tiff), 3);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(TIFFSetDirectory(tiff, (uint16_t)i), 1);
+            assert_int_equal(tag32(tiff, TIFFTAG_IMAGEWIDTH), formats[i].width);
+            assert_int_equal(tag32(tiff, TIFFTAG_IMAGELENGTH), formats[i].height);
+        }
+        TIFFClose(tiff);
+    }
+    assert_int_equal(warnings, 0);
+}
+
+/* The directories of all pages are held in memory. */
+static void many_pages_exceed_the_memory(void **state) {
+    static const unsigned char profile[100000];
+    const gf_format format = {1, 1, 1, GF_U8};
+    gf_metadata items;
+    gf_sink *sink;
+    gf_error error = {0};
+    (void)state;
+    gf_metadata_init(&items);
+    add(&items, GF_ITEM_ICC, (const char *)profile, sizeof profile);
+    const gf_file_options options = {.max_memory = 900000};
+    const how h = {.metadata = &items, .max_memory = options.max_memory};
+    assert_int_equal(open_sink(&format, &h, &sink, &error), GF_OK);
+    gf_status status = GF_OK;
+    int pages = 0;
+    for (; pages < 9 && !status; pages++) {
+        assert_int_equal(sink->ops->write(sink, "", 1, 1, &error), GF_OK);
+        status = sink->end_page(sink, &items, &error);
+        if (!status)
+            assert_int_equal(gf_sink_next_page(&sink, in_directory("x.tif"), &format, &items,
+                                               &options, 1, &error),
+                             GF_OK);
+    }
+    assert_int_equal(pages, 5); /* twice 500,000 bytes */
+    assert_message(&error, "for the directories of the pages are over the limit of");
+    sink->ops->close(sink);
+    gf_metadata_clear(&items);
 }
 
 /* Late metadata replaces that at the start; PNG chunks are converted. */
@@ -586,6 +653,8 @@ int main(void) {
         cmocka_unit_test(large_files_are_bigtiff),
         cmocka_unit_test(compresses_as_png),
         cmocka_unit_test(metadata_is_written_and_read),
+        cmocka_unit_test(pages_are_linked),
+        cmocka_unit_test(many_pages_exceed_the_memory),
         cmocka_unit_test(late_metadata_is_written),
         cmocka_unit_test(resolutions_are_fractions),
         cmocka_unit_test(failures_are_reported),

@@ -1,0 +1,192 @@
+/* Files with several pages: each page of the output is what a run for this page alone produces. */
+#include "io_util.h"
+#include "tiff_file.h"
+
+enum { MAX_PAGES = 5 };
+
+static const char *input_path(void) {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s", in_directory("in.tif"));
+    return path;
+}
+
+/* ---- all pages ------------------------------------------------------------------------------- */
+
+typedef struct run_case {
+    gf_engine *engine;
+    const gf_filter *filter;
+    gf_settings *settings;
+    gf_file_options options;
+} run_case;
+
+static gf_report run(const run_case *c, uint32_t page, const char *out) {
+    const char *in = input_path();
+    gf_file_options options = c->options;
+    gf_report report;
+    gf_error error = {0};
+    options.page = page;
+    if (gf_run_file(c->engine, c->filter, c->settings, &in, in_directory(out), &options, NULL,
+                    &report, &error))
+        fail_msg("page %u: %s", (unsigned)page, error.message);
+    return report;
+}
+
+/* Compare a page of all.tif, as libtiff and as our reader read it, with the image in one.tif. */
+static void check_page(uint32_t page) {
+    gf_format expected, found, stored = {0};
+    void *a, *b;
+    unsigned char *reference;
+    gf_error error = {0};
+    if (gf_load_file(in_directory("one.tif"), NULL, &expected, &a, &error) ||
+        gf_load_file(in_directory("all.tif"), &(gf_file_options){.page = page}, &found, &b, &error))
+        fail_msg("%s", error.message);
+    reference = tiff_reference(in_directory("all.tif"), page - 1, &stored);
+    const size_t size = gf_row_bytes(&expected) * (size_t)expected.height;
+    assert_non_null(reference);
+    assert_true(gf_format_equal(&expected, &found) && gf_format_equal(&expected, &stored));
+    assert_memory_equal(a, b, size);
+    assert_memory_equal(a, reference, size);
+    free(a);
+    free(b);
+    free(reference);
+}
+
+static void writes_every_page(void **state) {
+    static const char *const filters[] = {"smooth", "normalize"};
+    static const char *const codecs[] = {"deflate", "none", "lzw"};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        test_random random = test_seeded(seed);
+        tiff_spec pages[MAX_PAGES];
+        uint32_t count = 1 + (uint32_t)test_below(&random, MAX_PAGES), counted = 0;
+        bool float_sums = false;
+        for (uint32_t i = 0; i < count; i++) {
+            pages[i] = tiff_random(&random, 70);
+            pages[i].big = pages[0].big;
+            pages[i].big_endian = pages[0].big_endian;
+            /* A thumbnail is not a page. */
+            pages[i].subfile = i && test_below(&random, 4) == 0 ? FILETYPE_REDUCEDIMAGE : 0;
+            counted += !pages[i].subfile;
+            float_sums = float_sums || pages[i].bits == 32;
+        }
+        assert_true(tiff_write(input_path(), pages, count, &random));
+        const gf_filter *filter = gf_filter_find(filters[!float_sums && seed % 2]);
+        const bool reduces = test_below(&random, 3) == 0;
+        run_case c = {.filter = filter,
+                      .settings = test_settings(filter, ""),
+                      .engine = test_engine(
+                          &(gf_engine_options){.backend = "cpu",
+                                               .threads = 1 + (uint32_t)test_below(&random, 3),
+                                               .verify = test_below(&random, 2)}),
+                      .options = {.force = true,
+                                  .depth = reduces ? GF_DEPTH_8 : GF_DEPTH_INPUT,
+                                  .tiff_compression = codecs[test_below(&random, 3)]}};
+        gf_report sum = {0};
+        const gf_report all = run(&c, GF_ALL_PAGES, "all.tif");
+        for (uint32_t page = 1; page <= counted; page++) {
+            const gf_report one = run(&c, page, "one.tif");
+            sum.pixels += one.pixels;
+            sum.counted += one.counted;
+            sum.clipped += one.clipped;
+            sum.strips += one.strips;
+            sum.dropped |= one.dropped;
+            assert_true(page > 1 || gf_format_equal(&all.in, &one.in));
+            check_page(page);
+        }
+        assert_int_equal(all.pages, counted);
+        assert_int_equal(all.pixels, sum.pixels);
+        assert_int_equal(all.counted, sum.counted);
+        assert_int_equal(all.clipped, sum.clipped);
+        assert_int_equal(all.strips, sum.strips);
+        assert_int_equal(all.dropped, sum.dropped);
+        gf_file_info info;
+        assert_int_equal(gf_inspect_file(in_directory("all.tif"),
+                                         &(gf_file_options){.page = counted + 1}, &info, NULL),
+                         GF_FAILED);
+        gf_settings_free(c.settings);
+        gf_engine_close(c.engine);
+    }
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static void write_pages(uint32_t count) {
+    test_random random = test_seeded(count);
+    tiff_spec pages[MAX_PAGES];
+    for (uint32_t i = 0; i < count; i++)
+        pages[i] = (tiff_spec){.width = 20 + i,
+                               .height = 30,
+                               .samples = 1,
+                               .bits = 8,
+                               .format = SAMPLEFORMAT_UINT,
+                               .photometric = PHOTOMETRIC_MINISBLACK,
+                               .compression = COMPRESSION_LZW,
+                               .extra = TIFF_NO_EXTRA,
+                               .rows_per_strip = 7};
+    assert_true(tiff_write(input_path(), pages, count, &random));
+}
+
+static gf_status try_filter(const char *name, const char *out, gf_error *error) {
+    const char *in[] = {input_path(), input_path()};
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
+    const gf_filter *filter = gf_filter_find(name);
+    gf_settings *settings = test_settings(filter, "");
+    const gf_file_options options = {.page = GF_ALL_PAGES};
+    gf_result *result = NULL;
+    const gf_status status =
+        gf_run_file(engine, filter, settings, in, out ? in_directory(out) : NULL, &options, &result,
+                    NULL, error);
+    gf_result_free(result);
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+    return status;
+}
+
+static void refuses_what_loses_pages(void **state) {
+    gf_error error = {0};
+    gf_file_info info;
+    gf_format format;
+    void *pixels;
+    (void)state;
+    write_pages(3);
+    assert_int_equal(try_filter("smooth", "x.png", &error), GF_USAGE);
+    assert_message(&error, "the input has 3 pages, and this format holds one image");
+    assert_int_equal(access(in_directory("x.png"), F_OK), -1);
+    assert_int_equal(try_filter("hist", NULL, &error), GF_USAGE);
+    assert_message(&error, "--page all: hist does not produce an image of each page");
+    assert_int_equal(try_filter("compare", NULL, &error), GF_USAGE);
+    const gf_file_options all = {.page = GF_ALL_PAGES};
+    assert_int_equal(gf_inspect_file(input_path(), &all, &info, &error), GF_USAGE);
+    assert_int_equal(gf_load_file(input_path(), &all, &format, &pixels, &error), GF_USAGE);
+    assert_message(&error, "--page all: only filters read all pages");
+    write_pages(1); /* nothing is lost */
+    assert_int_equal(try_filter("smooth", "x.png", &error), GF_OK);
+}
+
+/* A damaged page leaves no output. */
+static void reports_a_damaged_page(void **state) {
+    gf_error error = {0};
+    size_t size;
+    (void)state;
+    write_pages(2);
+    unsigned char *data = get_bytes(input_path(), &size);
+    const uint32_t first = data[4] | (uint32_t)data[5] << 8;
+    const uint32_t second = first + 2 + 12u * data[first];
+    const uint32_t directory = data[second] | (uint32_t)data[second + 1] << 8;
+    data[directory + 3] = 0; /* tag 256, the width, becomes 0 */
+    put_bytes(input_path(), data, size);
+    free(data);
+    assert_int_equal(try_filter("smooth", "damaged.tif", &error), GF_FAILED);
+    assert_message(&error, "in.tif: ");
+    assert_int_equal(access(in_directory("damaged.tif"), F_OK), -1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_every_page),
+        cmocka_unit_test(refuses_what_loses_pages),
+        cmocka_unit_test(reports_a_damaged_page),
+    };
+    TIFFSetWarningHandler(tiff_silent);
+    return cmocka_run_group_tests_name("tiff_pages", tests, make_directory, remove_directory);
+}
