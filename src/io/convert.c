@@ -269,7 +269,7 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
     return status;
 }
 
-/* Wrap a source in a struct of `size` bytes; all but the format is that of the inner source. On
+/* Wrap a source in a struct of `size` bytes; all but the kind is that of the inner source. On
  * failure it is unchanged. */
 static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_error *error) {
     wrapper *wrap = gf_source_new(size, NULL, name, error);
@@ -282,16 +282,9 @@ static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_err
                                 .announce = inner->ops->announce ? wrapper_announce : NULL,
                                 .cancel = inner->ops->cancel ? wrapper_cancel : NULL,
                                 .shrink = wrapper_shrink};
+    wrap->base = *inner;
     wrap->base.ops = &wrap->ops;
-    wrap->base.format = inner->format;
-    wrap->base.metadata = inner->metadata;
-    wrap->base.cost = inner->cost;
-    wrap->base.threads = inner->threads;
-    wrap->base.memory = inner->memory;
-    wrap->base.dropped = inner->dropped;
-    wrap->base.bytes = inner->bytes;
-    wrap->base.pages = inner->pages;
-    memcpy(wrap->base.stored, inner->stored, sizeof inner->stored);
+    wrap->base.kind[0] = '\0';
     wrap->inner = inner;
     wrap->name = name;
     gf_metadata_init(&inner->metadata);

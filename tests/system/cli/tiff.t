@@ -29,6 +29,13 @@ $ mkdir pages; cp two.tif pages/a.tif; cp two.tif pages/b.TIFF; gpufilter smooth
 > gpufilter: first pages of 2 files with several pages; --page selects another
 > a.pgm
 > b.pgm
+# Also if the image is cropped or converted.
+$ gpufilter hist --csv -n 1 --crop 0,0,1,1 two.tif; gpufilter smooth --depth 16 two.tif - | wc -c
+> bin,from,to,grey
+> 0,0,255,1
+> 78
+! gpufilter: two.tif: page 1 of 2; --page selects another
+! gpufilter: two.tif: page 1 of 2; --page selects another
 $ gpufilter compare --page 2 two.tif two.tif
 > two.tif, two.tif: 2x2 grey u8, by cpu
 > 
