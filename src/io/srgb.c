@@ -221,20 +221,50 @@ static bool icc_describes_srgb(const unsigned char *tag, size_t size) {
     return false;
 }
 
-/* Return whether the description of a profile names sRGB. */
-static bool icc_is_srgb(const unsigned char *icc, size_t size) {
+/* Return a tag of a profile and its size; NULL if it is missing or not inside the profile. */
+static const unsigned char *icc_find(const unsigned char *icc, size_t size, const char *name,
+                                     size_t *length) {
     enum { HEAD = 128, ENTRY = 12 };
     if (size < HEAD + 4)
-        return false;
+        return NULL;
     const size_t count = gf_big32(icc + HEAD), fit = (size - HEAD - 4) / ENTRY;
     for (size_t i = 0; i < count && i < fit; i++) {
         const unsigned char *entry = icc + HEAD + 4 + i * ENTRY;
-        const size_t offset = gf_big32(entry + 4), length = gf_big32(entry + 8);
-        if (memcmp(entry, "desc", 4) == 0)
-            return offset <= size && length <= size - offset &&
-                   icc_describes_srgb(icc + offset, length);
+        const size_t offset = gf_big32(entry + 4);
+        *length = gf_big32(entry + 8);
+        if (memcmp(entry, name, 4) == 0)
+            return offset <= size && *length <= size - offset ? icc + offset : NULL;
     }
-    return false;
+    return NULL;
+}
+
+/* Return whether a curve is linear or a power other than 2.2. Some profiles of the primaries of
+ * sRGB have such a curve and sRGB in their description (sRGB-elle-V2-g10.icc). */
+static bool icc_is_other_power(const unsigned char *curve, size_t size) {
+    const double tolerance = 1.0 / 256; /* of the numbers of a "curv" */
+    double power = 1;
+    if (size < 12)
+        return false;
+    const uint32_t head = gf_big32(curve + 8);
+    if (memcmp(curve, "curv", 4) == 0 && head == 1 && size >= 14)
+        power = (curve[12] << 8 | curve[13]) / 256.0;
+    else if (memcmp(curve, "para", 4) == 0 && head >> 16 == 0 && size >= 16)
+        power = gf_big32(curve + 12) / 65536.0;
+    else if (memcmp(curve, "curv", 4) != 0 || head != 0) /* not a linear curve */
+        return false;
+    return fabs(power - 2.2) > tolerance;
+}
+
+/* Return whether the description of a profile names sRGB, and its curve may be that of sRGB. */
+static bool icc_is_srgb(const unsigned char *icc, size_t size) {
+    static const char *const curves[] = {"rTRC", "kTRC"};
+    size_t length;
+    const unsigned char *tag = icc_find(icc, size, "desc", &length);
+    bool is_srgb = tag && icc_describes_srgb(tag, length);
+    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
+        if ((tag = icc_find(icc, size, curves[i], &length)) && icc_is_other_power(tag, length))
+            is_srgb = false;
+    return is_srgb;
 }
 
 static gf_status srgb_fail(const char *name, const char *what, gf_error *error) {

@@ -193,6 +193,39 @@ static void reads_descriptions_of_profiles(void **state) {
     assert_int_equal(check_items(GF_ITEM_ICC, profile, PROFILE_BYTES, NULL, &error), GF_FAILED);
 }
 
+/* A curve that is linear or another power decides, not the description. */
+static void reads_curves_of_profiles(void **state) {
+    static const struct {
+        const char *curve;
+        size_t size;
+        bool is_srgb;
+    } cases[] = {{"curv\0\0\0\0\0\0\0\0", 12, false},            /* linear */
+                 {"curv\0\0\0\0\0\0\0\1\1\0", 14, false},        /* power 1 */
+                 {"curv\0\0\0\0\0\0\0\1\1\xcd", 14, false},      /* power 1.8 */
+                 {"curv\0\0\0\0\0\0\0\1\2\x33", 14, true},       /* power 2.2 */
+                 {"curv\0\0\0\0\0\0\0\2\0\0\xff\xff", 16, true}, /* table */
+                 {"para\0\0\0\0\0\0\0\0\0\1\0\0", 16, false},
+                 {"para\0\0\0\0\0\0\0\0\0\2\x33\x33", 16, true},
+                 {"para\0\0\0\0\0\3\0\0\0\2\x66\x66", 16, true}, /* not a power */
+                 {"curv", 4, true}};
+    static const char *const tags[] = {"rTRC", "kTRC"};
+    enum { CURVE = PROFILE_BYTES - 16 };
+    unsigned char profile[PROFILE_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t t = 0; t < 2; t++) {
+            (void)make_profile(profile, "desc", "sRGB-elle-V2-g10.icc");
+            memcpy(profile + 132, tags[t], 4); /* instead of the copyright */
+            put_big32(profile + 136, CURVE);
+            put_big32(profile + 140, cases[i].size);
+            memcpy(profile + CURVE, cases[i].curve, cases[i].size);
+            const gf_status status =
+                check_items(GF_ITEM_ICC, profile, CURVE + cases[i].size, NULL, NULL);
+            assert_int_equal(status == GF_OK, cases[i].is_srgb);
+        }
+}
+
 /* Damaged profiles are not sRGB; sanitizers check that no byte outside is read. */
 static void survives_damaged_profiles(void **state) {
     unsigned char profile[PROFILE_BYTES];
@@ -260,6 +293,7 @@ int main(void) {
         cmocka_unit_test(is_monotonic),
         cmocka_unit_test(returns_to_the_same_codes),
         cmocka_unit_test(reads_descriptions_of_profiles),
+        cmocka_unit_test(reads_curves_of_profiles),
         cmocka_unit_test(survives_damaged_profiles),
         cmocka_unit_test(reads_chunks_about_colour),
     };
