@@ -783,15 +783,15 @@ GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *option
                                  gf_file_info *info, gf_error *error);
 
 /* Read a whole image of at most options->max_memory bytes. The rows are contiguous; release *pixels
- * with free(). "-" is standard input. autorotate, crop, depth and the
- * options of gf_inspect_file are used. */
+ * with free(). "-" is standard input. autorotate, crop, depth and the options of gf_inspect_file
+ * are used. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
                               void **pixels, gf_error *error);
 
 /* Write an image in memory to a file; the counterpart of gf_load_file. The bytes are those that
- * gf_run_file writes for these pixels. Only format, force, sync and compression are used from
- * options. Return GF_USAGE for an unknown format, GF_FAILED if the file exists without `force` or
- * cannot be written. */
+ * gf_run_file writes for these pixels. format, depth, compression, tiff_compression, quality, force
+ * and sync are used. Return GF_USAGE for an unknown format, GF_FAILED if the file exists without
+ * `force` or cannot be written. */
 GF_API gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixels *pixels,
                               const gf_file_options *options, gf_error *error);
 

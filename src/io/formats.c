@@ -512,6 +512,7 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     const gf_file_options defaults = {0};
     gf_source *source;
     gf_sink *sink;
+    options = options ? options : &defaults;
     if (!path || !format || !pixels || !pixels->data)
         return gf_fail(error, GF_USAGE, "gf_save_file: an argument is NULL");
     /* Checks format, pointer and stride. */
@@ -519,11 +520,14 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     if (status)
         return status;
     source->ops->close(source);
-    status =
-        gf_sink_open(path, format, NULL, options ? options : &defaults, gf_cores(), &sink, error);
+    gf_format stored = *format;
+    stored.type = gf_depth_type(options->depth, format->type);
+    status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error);
     if (status)
         return status;
-    status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error);
+    status = gf_convert_sink(&sink, format, &stored, false, error);
+    if (!status)
+        status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error);
     if (!status)
         status = sink->ops->finish(sink, NULL, error);
     if (!status)

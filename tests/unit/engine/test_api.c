@@ -363,6 +363,13 @@ static void saves_images(void **state) {
     assert_message(&error, "exists");
     options.force = true;
     assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
+    options.depth = GF_DEPTH_16;
+    assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
+    assert_int_equal(gf_load_file(out, NULL, &format, &loaded, &error), GF_OK);
+    assert_int_equal(format.type, GF_U16);
+    for (size_t i = 0; i < 24; i++)
+        assert_int_equal(((uint16_t *)loaded)[i], pixels[i / 6 * 8 + i % 6] * 257);
+    free(loaded);
     assert_int_equal(gf_save_file(in_directory("a.xyz"), &rgb, &image, &options, &error), GF_USAGE);
     assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, NULL, NULL, &error), GF_USAGE);
     assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){NULL, 8}, NULL, &error),
