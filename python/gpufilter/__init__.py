@@ -4,9 +4,9 @@ Each filter is a function: `gpufilter.smooth(image, radius=3)`. Every backend pr
 bits. docs/python.md is the guide; docs/numerics.md defines the result of every filter.
 """
 
-from . import _filters
-from ._files import Outcome, Report, batch, read, write
-from ._filters import *  # noqa: F403 - one function per filter, and one for its files
+from . import _functions
+from ._files import Outcome, Report
+from ._functions import *  # noqa: F403 - filters, read, write, batch
 from ._library import BackendError, Error, UsageError, lib
 from ._png import decode_png, encode_png
 from ._results import AxisSumResult, CompareResult, Difference, DotResult, HistResult, Result
@@ -15,7 +15,6 @@ from ._run import clear
 __version__: str = lib.gf_version().decode()
 __all__ = [
     "AxisSumResult", "BackendError", "CompareResult", "Difference", "DotResult", "Error",
-    "HistResult", "Outcome", "Report", "Result", "UsageError", "batch", "clear", "decode_png",
-    "encode_png", "read", "write",
+    "HistResult", "Outcome", "Report", "Result", "UsageError", "clear", "decode_png", "encode_png",
 ]
-__all__ += _filters.__all__
+__all__ += _functions.__all__

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from ctypes import addressof, byref, c_char_p, c_void_p, memmove
+from ctypes import byref, c_char_p, c_void_p, memmove
 from dataclasses import dataclass
 from importlib import import_module
-from operator import index
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
@@ -17,49 +16,17 @@ from . import _library as c
 from ._arrays import DTYPES, NUMPY, kind_of
 from ._library import Error, UsageError, bytes_of, check, error_of, free, lib
 from ._results import Result, Tables, class_of
-from ._run import Settings, Spec, encode_backend, engine_of, rows_of, text_of
+from ._run import Spec, encode_backend, engine_of, rows_of
+from ._settings import Settings, Use, file_options, uses_of
 
 Path = Union[str, "os.PathLike[str]"]
 
 
-def file_options(force: bool, compression: Optional[str],
-                 tiff_compression: Optional[str]) -> c.gf_file_options:
-    effort = None if compression is None else text_of("compression", compression).encode()
-    codec = (None if tiff_compression is None else
-             text_of("tiff_compression", tiff_compression).encode())
-    return c.gf_file_options(force=force, compression=effort, tiff_compression=codec)
-
-
-DEPTHS = (None, "8", "16", "f32")  # in the order of gf_depth
-
-
-def read(path: Path, *, depth: Optional[str] = None,
-         crop: Optional[Tuple[int, int, int, int]] = None,
-         autorotate: bool = False) -> npt.NDArray[Any]:
-    """Read an image file.
-
-    depth: "8", "16" or "f32": convert the samples as --depth of the program does.
-    crop: (x, y, width, height): read only this rectangle.
-    autorotate: turn the image as its EXIF orientation says.
-
-    Returns a new array of shape (H, W) for grey images, else (H, W, C) with C channels (2: grey and
-    alpha, 3: RGB, 4: RGBA), of dtype uint8, uint16 or float32. Raises Error if the file is not a
-    readable image.
-    """
-    if depth not in DEPTHS:
-        raise UsageError("depth: expected '8', '16' or 'f32', got %r" % (depth,))
-    options = c.gf_file_options(depth=DEPTHS.index(depth), autorotate=autorotate)
-    if crop is not None:
-        try:
-            part = [index(number) for number in crop]
-        except TypeError:
-            part = []
-        if len(part) != 4 or min(part) < 0:
-            raise UsageError("crop: expected (x, y, width, height), got %r" % (crop,))
-        rectangle = c.gf_crop(*part)  # alive until the call returns
-        options.crop = addressof(rectangle)
+def read_file(path: Path, options: Dict[str, Any]) -> npt.NDArray[Any]:
+    """Read an image."""
+    chosen = file_options(Use.READ, options)
     form, pixels = c.gf_format(), c_void_p()
-    check(lib.gf_load_file, bytes_of("path", path), byref(options), byref(form), byref(pixels))
+    check(lib.gf_load_file, bytes_of("path", path), byref(chosen), byref(form), byref(pixels))
     dtype = np.dtype(DTYPES[form.type])
     shape = (form.height, form.width, form.channels)[: 3 if form.channels > 1 else 2]
     try:
@@ -71,15 +38,8 @@ def read(path: Path, *, depth: Optional[str] = None,
         free(pixels)
 
 
-def write(path: Path, image: npt.NDArray[Any], *, force: bool = False,
-          compression: Optional[str] = None, tiff_compression: Optional[str] = None) -> None:
-    """Write an image of shape (H, W) or (H, W, C) and dtype uint8, uint16 or float32 to a file.
-
-    The extension of the path selects the format. force: replace an existing file.
-    compression: effort for PNG, and tiff_compression: compression of TIFF, as for --compression
-    and --tiff-compression of the program. Raises UsageError for an unknown format, and Error if
-    the file exists or cannot be written.
-    """
+def write_file(path: Path, image: npt.NDArray[Any], options: Dict[str, Any]) -> None:
+    """Write an image."""
     if kind_of("image", image) is not NUMPY:
         raise UsageError("image: expected a NumPy array, got %s" % type(image).__name__)
     if image.ndim == 4:
@@ -90,20 +50,22 @@ def write(path: Path, image: npt.NDArray[Any], *, force: bool = False,
         rows = rows_of("image", NUMPY.layout(image))
     pixels = c.gf_pixels(image.ctypes.data, rows.stride)
     check(lib.gf_save_file, bytes_of("path", path), byref(rows.format), byref(pixels),
-          byref(file_options(force, compression, tiff_compression)))
+          byref(file_options(Use.WRITE, options)))
 
 
 def run_file(spec: Spec, paths: Tuple[Path, ...], out: Optional[Path], values: Dict[str, Any],
-             backend: str, force: bool, compression: Optional[str] = None,
-             tiff_compression: Optional[str] = None) -> Any:
+             options: Dict[str, Any], backend: str) -> Any:
     """Run a filter on files; the common part of all functions of filters. Return its result."""
-    settings = Settings(spec.filter, values, files=True)
+    found = spec.filter
+    settings = Settings(found, values, files=True)
+    draws = any(values[p.keyword] is not None for p in found.params if p.type == c.IMAGE)
+    chosen = file_options(uses_of(found, draws), options)
     names = (c_char_p * len(paths))(*[bytes_of("path", path) for path in paths])
     handle, report = c_void_p(), c.gf_report()
-    check(lib.gf_run_file, engine_of(backend).handle, spec.filter.handle, settings.handle, names,
-          None if out is None else bytes_of("out", out),
-          byref(file_options(force, compression, tiff_compression)), byref(handle), byref(report))
-    return _outcome_of(spec.filter.name, handle.value, report)
+    check(lib.gf_run_file, engine_of(backend).handle, found.handle, settings.handle, names,
+          None if out is None else bytes_of("out", out), byref(chosen), byref(handle),
+          byref(report))
+    return _outcome_of(found.name, handle.value, report)
 
 
 @dataclass(frozen=True)
@@ -181,28 +143,10 @@ def _bar(total: int) -> Any:
     return tqdm.tqdm(total=total, unit="file")
 
 
-def batch(paths: Iterable[Path], out_dir: Optional[Path] = None, filter: str = "smooth", *,
-          progress: bool = False, force: bool = False, backend: str = "auto",
-          compression: Optional[str] = None, tiff_compression: Optional[str] = None,
-          **settings: Any) -> List[Outcome]:
-    """Run a filter with one input on many files, in parallel.
-
-    Args:
-        paths: input files.
-        out_dir: directory of the outputs, which have the names of the inputs; created if needed.
-            None for a filter that measures.
-        filter: name of a function of this module: "smooth", "normalize", "hist", "axis_sum".
-        progress: show a progress bar, if tqdm is installed.
-        force: replace existing outputs.
-        backend: "auto", "golden", "cpu" or "cuda".
-        compression: effort for PNG, as for --compression of the program.
-        tiff_compression: compression of TIFF, as for --tiff-compression of the program.
-        settings: keywords of the filter, except those that draw an image.
-
-    Returns one Outcome per file, in the order of paths. A failed file does not stop the others.
-    Raises UsageError for invalid settings and two inputs of the same name, BackendError if the
-    backend is not available. KeyboardInterrupt finishes the files that have begun.
-    """
+def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
+              settings: Dict[str, Any], options: Dict[str, Any], backend: str,
+              progress: bool) -> List[Outcome]:
+    """Run a filter with one input on many files, in parallel."""
     found = next((f for f in c.FILTERS.values() if filter in (f.function, f.name)), None)
     if found is None or found.info.inputs != 1:
         raise UsageError("'%s' is not a filter with one input" % filter)
@@ -212,7 +156,8 @@ def batch(paths: Iterable[Path], out_dir: Optional[Path] = None, filter: str = "
             "%s produces no image" % filter))
     if isinstance(paths, (str, bytes, os.PathLike)):
         raise UsageError("paths: expected a list of paths, got one path")
-    chosen = Settings(found, settings, files=True)
+    values = Settings(found, settings, files=True)
+    chosen = file_options(uses_of(found, draws=False), options)
     inputs = [os.fsdecode(bytes_of("paths", path)) for path in paths]
     items: List[Tuple[str, Optional[str]]] = [(path, None) for path in inputs]
     if out_dir is not None:
@@ -234,14 +179,13 @@ def batch(paths: Iterable[Path], out_dir: Optional[Path] = None, filter: str = "
     collector = _Collector(found.name, items, bar)
     callback = c.DONE(collector.done)
     engine = c.gf_engine_options(backend=encode_backend(backend))
-    options = c.gf_batch_options(engine, file_options(force, compression, tiff_compression),
-                                 done=callback)
+    batch = c.gf_batch_options(engine, chosen, done=callback)
     failures: List[Error] = []
 
     def work() -> None:
         try:
-            check(lib.gf_run_batch, found.handle, chosen.handle, handles, len(items),
-                  byref(options))
+            check(lib.gf_run_batch, found.handle, values.handle, handles, len(items),
+                  byref(batch))
         except Error as failure:
             failures.append(failure)
 

@@ -15,6 +15,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 VERSION = 100  # GF_VERSION of the header that defines the structures below: 0.1.0
 MAX_COLUMNS = 12
+DEFAULT_QUALITY = 95
+ALL_PAGES = 2**32 - 1
 OK, FAILED, USAGE, NO_BACKEND = range(4)
 FLAG, INT, FLOAT, CHOICE, LIST, SIZE, RANGE, TEXT, IMAGE, SAMPLES = range(10)
 VALUE_UINT, VALUE_FLOAT, VALUE_DOUBLE, VALUE_TEXT, VALUE_NONE = range(5)
@@ -92,7 +94,7 @@ class gf_file_options(Structure):
         ("compression", c_char_p), ("tiff_compression", c_char_p), ("quality", c_uint32),
         ("max_pixels", c_uint64), ("max_memory", c_uint64), ("max_chunk", c_uint64),
         ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p),
-        ("page", c_uint32), ("autorotate", c_bool), ("crop", c_void_p), ("ready", c_void_p),
+        ("page", c_uint32), ("autorotate", c_bool), ("crop", POINTER(gf_crop)), ("ready", c_void_p),
         ("ready_context", c_void_p), ("progress", c_void_p), ("progress_context", c_void_p),
     ]
 
@@ -193,6 +195,8 @@ PROTOTYPES = [
     ("gf_version_fits", c_bool, c_int),
     ("gf_has_cuda", c_bool),
     ("gf_backend_names", POINTER(c_char_p)),
+    ("gf_compressions", POINTER(c_char_p)),
+    ("gf_tiff_compressions", POINTER(c_char_p)),
     ("gf_filter_count", c_size_t),
     ("gf_filter_at", P, c_size_t),
     ("gf_filter_describe", POINTER(gf_filter_info), P),

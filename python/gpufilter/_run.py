@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import operator
 import threading
 from ctypes import addressof, byref, c_uint64, c_void_p
 from dataclasses import replace
@@ -16,8 +15,9 @@ from ._arrays import (
     DTYPES, VIEW, Kind, Layout, TorchKind, View, contiguous_layout, kind_of, stream_handle,
     view_of,
 )
-from ._library import Error, Filter, UsageError, bytes_of, check, error_of, lib, on_delete
+from ._library import Error, Filter, UsageError, check, error_of, lib, on_delete
 from ._results import Tables, class_of
+from ._settings import Settings, plain
 
 MAX_PLANS = 16  # per thread; a plan of a device may hold copies of the images
 BACKENDS = c.texts(lib.gf_backend_names())
@@ -32,72 +32,7 @@ class Spec:
         self.names = ["image"] if self.filter.info.inputs == 1 else ["a", "b"]
 
 
-# ---- settings -----------------------------------------------------------------------------------
-
-
-PLAIN = {bool, float, int, str, type(None)}
-
-
-def plain(name: str, value: Any) -> Any:
-    """Return a value of a plain type: those in the keys of plans must not change."""
-    if hasattr(value, "tolist"):  # NumPy, PyTorch, CuPy
-        value = value.tolist()
-    return value if type(value) in PLAIN else text_of(name, value)
-
-
-def text_of(name: str, value: Any) -> str:
-    """Return the text of a value, as on a command line."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        # Equal numbers, which share a plan, have the same text: 2.0 is "2", -0.0 is "0".
-        text = repr(value + 0.0)
-        return text[:-2] if text.endswith(".0") else text
-    if hasattr(value, "__index__"):
-        return str(operator.index(value))
-    try:
-        return ",".join(text_of(name, plain(name, item)) for item in value)
-    except TypeError:
-        raise UsageError("%s: expected a number, a text or a sequence, got %s"
-                         % (name, type(value).__name__)) from None
-
-
-class Settings:
-    """A gf_settings for a filter. None, and a default, are not set."""
-
-    def __init__(self, found: Filter, values: Dict[str, Any], files: bool = False) -> None:
-        """files: an image or samples go to a path. If not, a bool tells whether they are wanted."""
-        info = found.info
-        self.handle = lib.gf_settings_new(info.params, info.param_count)
-        if not self.handle:
-            raise MemoryError
-        on_delete(self, lib.gf_settings_free, c_void_p(self.handle))
-        params = {param.keyword: param for param in found.params}
-        for keyword, value in values.items():
-            param = params.get(keyword)
-            if param is None:
-                raise UsageError("%s has no option %s" % (found.function, keyword))
-            if value is None:
-                continue
-            if param.type in (c.IMAGE, c.SAMPLES):
-                if files:
-                    self.set(param.name, bytes_of(keyword, value))
-                elif value:
-                    self.set(param.name, b"-")
-                continue
-            value = plain(keyword, value)
-            if param.type == c.FLAG:
-                if value:
-                    self.set(param.name, None)
-            else:
-                text = text_of(keyword, value)
-                if "\0" in text:
-                    raise UsageError("%s: the text contains a NUL character" % keyword)
-                if text != param.fallback:
-                    self.set(param.name, text.encode())
-
-    def set(self, name: str, text: Optional[bytes]) -> None:
-        check(lib.gf_settings_set, self.handle, name.encode(), text)
+# ---- engines ------------------------------------------------------------------------------------
 
 
 def encode_backend(backend: Any) -> bytes:

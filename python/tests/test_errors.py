@@ -62,6 +62,32 @@ REAL = np.zeros((4, 5), np.float32)
     (lambda: gpufilter.encode_png(IMAGE), "image: expected an array in the memory of a CUDA device"),
     (lambda: gpufilter.encode_png(None), "image: expected a NumPy array"),
     (lambda: gpufilter.write("x.png", IMAGE[None]), "expected one image"),
+    *[(lambda name=name, value=value: gpufilter.read("a.png", **{name: value}), message)
+      for name, message, values in [
+          ("page", "page: expected an integer from 1, got ", [0, -1, 1.5, "1", "all", 2**32 - 1, ()]),
+          ("depth", "depth: expected '8', '16' or 'f32', got ", [8, "12", "", IMAGE]),
+          ("crop", "crop: expected integers x, y, width, height, got ", [
+              5, (1, 2, 3), (1, 2, 3, 4, 5), (-1, 0, 1, 1), (0.5, 0, 1, 1), (0, 0, 1, 2**64), "1,2,3,4"]),
+          ("autorotate", "autorotate: expected True or False, got ", ["yes", 2, IMAGE]),
+      ] for value in values],
+    *[(lambda name=name, value=value: gpufilter.write("a.png", IMAGE, **{name: value}), message)
+      for name, message, values in [
+          ("quality", "quality: expected an integer from 1 to 100, got ", [0, 101, 50.5, "95"]),
+          ("compression", "compression: expected 'fast', 'balanced', ", ["none at all", 9, "fast\0"]),
+          ("tiff_compression", "tiff_compression: expected 'deflate', ", ["small", b"lzw"]),
+          ("depth", "depth: expected '8', '16' or 'f32', got ", ["12"]),
+          ("force", "force: expected True or False, got ", ["no"]),
+      ] for value in values],
+    (lambda: gpufilter.smooth_file("a.png", "b.png", page="2"), "page: expected an integer from 1 or 'all'"),
+    (lambda: gpufilter.smooth_file("a.png", "b.png", linear="x" * 999), "linear: expected True or False, got 'xxx"),
+    (lambda: gpufilter.smooth_file("a.png", "b.png", strip=None, depth=16), "depth: expected '8'"),
+    (lambda: gpufilter.hist_file("a.png", page="all"), "page: expected an integer from 1, got 'all'"),
+    (lambda: gpufilter.hist_file("a.png", depth="16"), "depth: no image is written"),
+    (lambda: gpufilter.hist_file("a.png", strip=True), "strip: no image is written"),
+    (lambda: gpufilter.compare_file("a.png", "b.png", quality=9), "quality: no image is written"),
+    (lambda: gpufilter.batch(["a.png"], "o", quality=0), "quality: expected an integer from 1 to"),
+    (lambda: gpufilter.batch(["a.png"], None, "hist", linear=True), "linear: no image is written"),
+    (lambda: gpufilter.batch(["a.png"], None, "hist", quality=9), "quality: no image is written"),
 ])
 def test_usage(call, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -86,6 +112,11 @@ def test_unknown_keyword(image):
         gpufilter.smooth(image, radus=2)
     with pytest.raises(TypeError):
         gpufilter.smooth(image, 3)  # options are keywords
+    for call in (lambda: gpufilter.read("a", linear=True), lambda: gpufilter.write("a", image, strip=True),
+                 lambda: gpufilter.hist_file("a", linear=True), lambda: gpufilter.dot_file("a", "b", depth="8"),
+                 lambda: gpufilter.compare_file("a", "b", strip=True)):
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            call()
 
 
 def test_system_errors(tmp_path):

@@ -15,7 +15,7 @@ import gpufilter
 import pytest
 from conftest import ROOT
 from gpufilter import _library as c
-from gpufilter import _program
+from gpufilter import _program, _settings
 
 PACKAGE = pathlib.Path(gpufilter.__file__).parent
 
@@ -39,13 +39,13 @@ def test_structures(tmp_path):
             lines.append('printf(", [%%zu, %%zu]", offsetof(%s, %s), sizeof(((%s *)0)->%s));'
                          % (place * 2))
         lines.append('printf("]");')
-    lines += ['printf(", \\"version\\": %d, \\"columns\\": %d}\\n",'
-              " GF_VERSION, GF_MAX_COLUMNS);", "}"]
+    lines += ['printf(", \\"constants\\": [%d, %d, %d]}\\n",'
+              " GF_VERSION, GF_MAX_COLUMNS, (int)GF_DEFAULT_QUALITY);", "}"]
     (tmp_path / "layout.c").write_text("\n".join(lines))
     subprocess.run(["cc", "-I", ROOT / "src", "layout.c", "-o", "layout"], cwd=tmp_path, check=True)
     done = subprocess.run([tmp_path / "layout"], capture_output=True, check=True)
     found = json.loads(done.stdout)
-    assert found["version"] == c.VERSION and found["columns"] == c.MAX_COLUMNS
+    assert found["constants"] == [c.VERSION, c.MAX_COLUMNS, c.DEFAULT_QUALITY]
     for s in structures:
         fields = [[getattr(s, name).offset, getattr(s, name).size] for name, _ in s._fields_]
         assert found[s.__name__] == [ctypes.sizeof(s)] + fields, s.__name__
@@ -65,8 +65,9 @@ def test_enums():
     header = (ROOT / "src/gpufilter.h").read_text()
     for prefix, names in {
             "GF_PARAM_": "FLAG INT FLOAT CHOICE LIST SIZE RANGE TEXT IMAGE SAMPLES",
-            "GF_VALUE_": "UINT FLOAT DOUBLE TEXT NONE", "GF_CHART_": "NONE BARS LINES"}.items():
-        found = re.findall(r"^ *%s([A-Z]+),?(?= |$)" % prefix, header, re.M)
+            "GF_VALUE_": "UINT FLOAT DOUBLE TEXT NONE", "GF_CHART_": "NONE BARS LINES",
+            "GF_DEPTH_": " ".join(["INPUT"] + _settings.DEPTHS[1:]).upper()}.items():
+        found = re.findall(r"^ *%s([A-Z0-9]+),?(?= |$)" % prefix, header, re.M)
         assert found == names.split()
     assert (c.OK, c.FAILED, c.USAGE, c.NO_BACKEND) == (0, 1, 2, 3)
 
@@ -138,6 +139,29 @@ def test_signatures(found):
         assert text in function.__doc__
 
 
+INPUT, OUTPUT = ["autorotate", "crop", "page"], ["compression", "quality", "tiff_compression"]
+
+
+@pytest.mark.parametrize("name, options", [
+    ("read", INPUT + ["depth"]),
+    ("write", OUTPUT + ["depth", "force"]),
+    ("batch", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),
+    ("smooth_file", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),
+    ("normalize_file", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),
+    ("hist_file", INPUT + OUTPUT + ["strip", "depth", "force"]),
+    ("compare_file", INPUT + OUTPUT + ["depth", "force"]),
+    ("axis_sum_file", INPUT + ["force"]),
+    ("dot_file", INPUT + ["force"]),
+])
+def test_options_of_files(name, options):
+    """A function has the options that mean something, and documents them."""
+    function = getattr(gpufilter, name)
+    known = {option.name for option in _settings.OPTIONS}
+    assert [key for key in inspect.signature(function).parameters if key in known] == options
+    for option in options:
+        assert "\n    %s: " % option in inspect.getdoc(function)
+
+
 def test_docstring_examples(image):
     """The examples in the docstrings of functions of arrays run."""
     for found in c.FILTERS.values():
@@ -167,14 +191,21 @@ image: npt.NDArray[np.uint8] = np.zeros((4, 5, 3), np.uint8)
 smooth: npt.NDArray[np.uint8] = gpufilter.smooth(image, radius=3, axis="xy", stages=["blur"])
 counts: npt.NDArray[Any] = gpufilter.hist(image, bins=8, extract=3, range=(0, 9)).counts
 equal: bool = gpufilter.compare(image, smooth).equal
-for outcome in gpufilter.batch(["a"], "b", radius=1):
+for outcome in gpufilter.batch(["a"], "b", radius=1, page="all", depth="16"):
     print(outcome.error)
+deep: npt.NDArray[Any] = gpufilter.read("a", page=2, depth="16", crop=(0, 0, 1, 1), autorotate=True)
+gpufilter.write("a", deep, depth="8", quality=9, compression="small", tiff_compression="lzw")
+gpufilter.smooth_file("a", "b", page="all", linear=True, strip=True)
 gpufilter.smooth(image, radius="3")  # wrong
 gpufilter.smooth(image, axis="z")  # wrong
 gpufilter.smooth(image, backend="gpu")  # wrong
 gpufilter.smooth([1])  # wrong
 gpufilter.hist(image).count  # wrong
 gpufilter.smooth_file("a")  # wrong
+gpufilter.read("a", page="all")  # wrong
+gpufilter.write("a", image, depth=8)  # wrong
+gpufilter.hist_file("a", linear=True)  # wrong
+gpufilter.smooth_file("a", "b", compression="best")  # wrong
 ''')
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache",
@@ -182,7 +213,7 @@ gpufilter.smooth_file("a")  # wrong
         env={**os.environ, "MYPYPATH": "%s:%s" % (PACKAGE.parent, tmp_path), "PYTHONPATH": ""})
     wrong = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line]
     assert all(line.startswith("use.py") for line in done.stdout.splitlines()[:-1]), done.stdout
-    assert wrong == [13, 14, 15, 16, 17, 18], done.stdout + done.stderr
+    assert wrong == list(range(16, 26)), done.stdout + done.stderr
 
 
 # ---- docs/python.md, README.md ------------------------------------------------------------------

@@ -23,7 +23,7 @@ fi
 
 generate() { # as `make python` does, but into $work
     mkdir "$work/gpufilter" && cp python/gpufilter/*.py python/gpufilter/py.typed "$work/gpufilter" &&
-        "$python" -B python/generate.py "$build/libgpufilter.so" "$work/gpufilter/_filters.py"
+        "$python" -B python/generate.py "$build/libgpufilter.so" "$work/gpufilter/_functions.py"
 }
 check "generate the package" generate
 export PYTHONPATH=$work GPUFILTER_LIBRARY=$build/libgpufilter.so GPUFILTER_PROGRAM=$build/gpufilter
