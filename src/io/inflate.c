@@ -461,21 +461,27 @@ static gf_inflate_result inflate_decode(gf_inflate *inflate, const uint32_t *lit
     return result;
 }
 
+/* Decode the start of a block, and pack the entries if it is not short. Return NEEDS_OUTPUT if the
+ * block continues with packed entries. */
+static gf_inflate_result inflate_start_packed(gf_inflate *inflate, gf_inflate_out *out) {
+    gf_inflate_out first = *out;
+    if (inflate_capacity(out) > GF_INFLATE_RESERVE + PACK_AFTER)
+        first.end = out->next + ((size_t)(GF_INFLATE_RESERVE + PACK_AFTER) << out->wide);
+    const gf_inflate_result result = inflate_decode(inflate, inflate->literals, &first);
+    out->next = first.next;
+    if (result == GF_INFLATE_NEEDS_OUTPUT) {
+        inflate->simd->pack(inflate->literals, inflate->packed_literals);
+        inflate->packed = true;
+    }
+    return result;
+}
+
 static gf_inflate_result inflate_run_coded(gf_inflate *inflate, gf_inflate_out *out) {
     gf_inflate_result result = GF_INFLATE_NEEDS_OUTPUT;
     if (inflate_capacity(out) < GF_INFLATE_RESERVE)
         return result;
-    if (!inflate->packed) {
-        gf_inflate_out first = *out;
-        if (inflate_capacity(out) > GF_INFLATE_RESERVE + PACK_AFTER)
-            first.end = out->next + ((size_t)(GF_INFLATE_RESERVE + PACK_AFTER) << out->wide);
-        result = inflate_decode(inflate, inflate->literals, &first);
-        out->next = first.next;
-        if (result == GF_INFLATE_NEEDS_OUTPUT) {
-            inflate->simd->pack(inflate->literals, inflate->packed_literals);
-            inflate->packed = true;
-        }
-    }
+    if (!inflate->packed)
+        result = inflate_start_packed(inflate, out);
     if (inflate->packed)
         result = inflate_decode(inflate, inflate->packed_literals, out);
     if (result != GF_INFLATE_NEEDS_INPUT || !inflate->final_input)
@@ -496,4 +502,55 @@ gf_inflate_result gf_inflate_run(gf_inflate *inflate, gf_inflate_out *out) {
     if (!result)
         inflate->in_block = false;
     return result;
+}
+
+/* ---- whole streams --------------------------------------------------------------------------- */
+
+static bool inflate_ended(const gf_inflate *inflate) {
+    return inflate->last && !inflate->in_block;
+}
+
+/* Decode up to a place where decode_pair can continue. Return false with the result if the stream
+ * ends before. */
+static bool inflate_prepare_pair(gf_inflate *inflate, gf_inflate_out *out,
+                                 gf_inflate_result *result) {
+    for (*result = GF_INFLATE_VALID; !inflate_ended(inflate);) {
+        if (!inflate->in_block && (*result = inflate_begin_block(inflate)))
+            return false;
+        if (!inflate->is_stored && inflate->in_end - inflate->in > GF_INFLATE_LOOKAHEAD &&
+            inflate_capacity(out) >= GF_INFLATE_RESERVE) {
+            if (inflate->packed)
+                return true;
+            *result = inflate_start_packed(inflate, out);
+            inflate->in_block = *result != GF_INFLATE_VALID;
+            if (!*result || *result == GF_INFLATE_NEEDS_OUTPUT)
+                continue;
+            if (*result != GF_INFLATE_NEEDS_INPUT)
+                return false;
+        }
+        if ((*result = gf_inflate_run(inflate, out)))
+            return false;
+    }
+    return false;
+}
+
+void gf_inflate_run_streams(uint32_t count, gf_inflate *const inflate[2],
+                            gf_inflate_out *const out[2], gf_inflate_result results[2]) {
+    bool running[2] = {true, count == 2};
+    while (running[0] && running[1]) {
+        for (uint32_t i = 0; i < 2; i++)
+            running[i] = inflate_prepare_pair(inflate[i], out[i], &results[i]);
+        if (!running[0] || !running[1])
+            break;
+        inflate[0]->simd->decode_pair(inflate, out, results);
+        for (uint32_t i = 0; i < 2; i++) {
+            inflate[i]->in_block = results[i] != GF_INFLATE_VALID;
+            running[i] = results[i] == GF_INFLATE_VALID || results[i] == GF_INFLATE_NEEDS_INPUT ||
+                         results[i] == GF_INFLATE_NEEDS_OUTPUT;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        for (bool more = running[i]; more; more = !results[i] && !inflate_ended(inflate[i]))
+            results[i] =
+                inflate_ended(inflate[i]) ? GF_INFLATE_VALID : gf_inflate_run(inflate[i], out[i]);
 }

@@ -1,6 +1,7 @@
 /* Deflate decoding loops, compiled once per SIMD level. They are limited by the latency from one
  * table entry to the next and by mispredicted branches: an entry holds up to three literals or two
- * and a match length, and the next entry is loaded before a match is copied. */
+ * and a match length, and the next entry is loaded before a match is copied. Two streams decoded
+ * alternately hide the latency of each other. */
 #include <string.h>
 
 #include "core/vec.h"
@@ -63,18 +64,34 @@ static void inflate_pack(const uint32_t *literals, uint32_t *packed) {
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
+/* A stream whose block is being decoded. Each step starts with 56 bits and an entry. It consumes 12
+ * bits for the entry and 28 for a distance: the next entry can be loaded before the refill. Other
+ * lengths are followed by a refill. */
+typedef struct decode_stream {
+    const uint32_t *literals, *distances;
+    const unsigned char *in, *in_end;
+    unsigned char *out, *out_end;
+    const unsigned char *history;
+    uint64_t bits;
+    uint32_t count, entry;
+    gf_inflate_result result;
+} decode_stream;
+
 /* Refill to at least 56 bits. Bits above `count` are part of the next byte and are loaded again. */
-#define REFILL()                                                                                   \
-    do {                                                                                           \
-        bits |= gf_little64(in) << count;                                                          \
-        in += (63 - count) >> 3;                                                                   \
-        count |= 56;                                                                               \
-    } while (0)
-#define CONSUME(ENTRY)                                                                             \
-    do {                                                                                           \
-        bits >>= (ENTRY)&GF_ENTRY_BITS;                                                            \
-        count -= (ENTRY)&GF_ENTRY_BITS;                                                            \
-    } while (0)
+GF_INLINE void decode_refill(decode_stream *s) {
+    s->bits |= gf_little64(s->in) << s->count;
+    s->in += (63 - s->count) >> 3;
+    s->count |= 56;
+}
+
+GF_INLINE void decode_consume(decode_stream *s, uint32_t entry) {
+    s->bits >>= entry & GF_ENTRY_BITS;
+    s->count -= entry & GF_ENTRY_BITS;
+}
+
+GF_INLINE uint32_t decode_next(const decode_stream *s) {
+    return s->literals[s->bits & (TABLE - 1)];
+}
 
 /* Write the literals of an entry, and undefined elements after them. Return the new position. */
 GF_INLINE unsigned char *decode_put(unsigned char *out, uint32_t entry, bool wide) {
@@ -117,82 +134,101 @@ GF_INLINE void decode_copy(unsigned char *out, unsigned char *out_end, size_t ba
         memcpy(out, from, 8);
 }
 
+GF_INLINE decode_stream decode_load(const gf_inflate *inflate, const uint32_t *literals,
+                                    const gf_inflate_out *to, bool wide) {
+    decode_stream s = {.literals = literals,
+                       .distances = inflate->distances,
+                       .in = inflate->in,
+                       .in_end = inflate->in_end - GF_INFLATE_LOOKAHEAD,
+                       .out = to->next,
+                       .out_end = to->end - ((size_t)GF_INFLATE_RESERVE << wide),
+                       .history = to->history,
+                       .bits = inflate->bits,
+                       .count = inflate->count,
+                       .result = GF_INFLATE_NEEDS_INPUT};
+    decode_refill(&s);
+    s.entry = decode_next(&s);
+    return s;
+}
+
+GF_INLINE gf_inflate_result decode_store(const decode_stream *s, gf_inflate *inflate,
+                                         gf_inflate_out *to) {
+    inflate->in = s->in;
+    inflate->bits = s->bits;
+    inflate->count = s->count;
+    to->next = s->out;
+    return s->result;
+}
+
+/* Decode an entry and load the next one. Return false at the end of the block or the output. */
+GF_INLINE bool decode_step(decode_stream *s, bool wide) {
+    const uint64_t distance_mask = (1 << GF_INFLATE_DISTANCE_BITS) - 1;
+    const uint64_t before = s->bits;
+    uint32_t entry = s->entry;
+    size_t length;
+    if (s->out > s->out_end) {
+        s->result = GF_INFLATE_NEEDS_OUTPUT;
+        return false;
+    }
+    s->out = decode_put(s->out, entry, wide);
+    decode_consume(s, entry);
+    if (entry & GF_ENTRY_MATCH) {
+        length = (entry >> 24) + 3;
+    } else if (entry & GF_ENTRY_LITERALS) {
+        s->entry = decode_next(s);
+        decode_refill(s);
+        return true;
+    } else {
+        uint64_t codeword = before;
+        if (entry & GF_ENTRY_SUBTABLE) {
+            codeword = s->bits;
+            entry = decode_subtable(s->literals, entry, s->bits);
+            s->out = decode_put(s->out, entry, wide);
+            decode_consume(s, entry);
+            if (entry & GF_ENTRY_LITERALS) {
+                decode_refill(s);
+                s->entry = decode_next(s);
+                return true;
+            }
+        }
+        if (entry & GF_ENTRY_STOP) {
+            s->result = entry >> 16 ? GF_INFLATE_INVALID_CODE : GF_INFLATE_VALID;
+            return false;
+        }
+        length = decode_value(entry, codeword);
+        decode_refill(s);
+    }
+    uint32_t distance = s->distances[s->bits & distance_mask];
+    if (distance & (GF_ENTRY_SUBTABLE | GF_ENTRY_STOP)) {
+        if (distance & GF_ENTRY_SUBTABLE) {
+            decode_consume(s, distance);
+            distance = decode_subtable(s->distances, distance, s->bits);
+        }
+        if (distance & GF_ENTRY_STOP) {
+            s->result = GF_INFLATE_INVALID_CODE;
+            return false;
+        }
+    }
+    const size_t back = decode_value(distance, s->bits) << wide;
+    decode_consume(s, distance);
+    if (back > (size_t)(s->out - s->history)) {
+        s->result = GF_INFLATE_INVALID_DISTANCE;
+        return false;
+    }
+    unsigned char *const match_end = s->out + (length << wide);
+    s->entry = decode_next(s);
+    decode_refill(s);
+    decode_copy(s->out, match_end, back);
+    s->out = match_end;
+    return true;
+}
+
 GF_INLINE gf_inflate_result decode(gf_inflate *inflate, const uint32_t *literals,
                                    gf_inflate_out *to, bool wide) {
-    const uint32_t *distances = inflate->distances;
-    const uint64_t mask = TABLE - 1, distance_mask = (1 << GF_INFLATE_DISTANCE_BITS) - 1;
-    const unsigned char *in = inflate->in, *in_end = inflate->in_end - GF_INFLATE_LOOKAHEAD;
-    unsigned char *out = to->next, *const out_end = to->end - ((size_t)GF_INFLATE_RESERVE << wide);
-    uint64_t bits = inflate->bits;
-    uint32_t count = inflate->count;
-    gf_inflate_result result = GF_INFLATE_NEEDS_INPUT;
-    /* Each iteration starts with 56 bits. It consumes 12 for an entry and 28 for a distance: the
-     * next entry can be loaded before the refill. Other lengths are followed by a refill. */
-    REFILL();
-    uint32_t entry = literals[bits & mask];
-    while (in < in_end) {
-        size_t length;
-        if (out > out_end) {
-            result = GF_INFLATE_NEEDS_OUTPUT;
-            break;
-        }
-        const uint64_t before = bits;
-        out = decode_put(out, entry, wide);
-        CONSUME(entry);
-        if (entry & GF_ENTRY_MATCH) {
-            length = (entry >> 24) + 3;
-        } else if (entry & GF_ENTRY_LITERALS) {
-            entry = literals[bits & mask];
-            REFILL();
-            continue;
-        } else {
-            uint64_t codeword = before;
-            if (entry & GF_ENTRY_SUBTABLE) {
-                codeword = bits;
-                entry = decode_subtable(literals, entry, bits);
-                out = decode_put(out, entry, wide);
-                CONSUME(entry);
-                if (entry & GF_ENTRY_LITERALS) {
-                    REFILL();
-                    entry = literals[bits & mask];
-                    continue;
-                }
-            }
-            if (entry & GF_ENTRY_STOP) {
-                result = entry >> 16 ? GF_INFLATE_INVALID_CODE : GF_INFLATE_VALID;
-                break;
-            }
-            length = decode_value(entry, codeword);
-            REFILL();
-        }
-        uint32_t distance = distances[bits & distance_mask];
-        if (distance & (GF_ENTRY_SUBTABLE | GF_ENTRY_STOP)) {
-            if (distance & GF_ENTRY_SUBTABLE) {
-                CONSUME(distance);
-                distance = decode_subtable(distances, distance, bits);
-            }
-            if (distance & GF_ENTRY_STOP) {
-                result = GF_INFLATE_INVALID_CODE;
-                break;
-            }
-        }
-        const size_t back = decode_value(distance, bits) << wide;
-        CONSUME(distance);
-        if (back > (size_t)(out - to->history)) {
-            result = GF_INFLATE_INVALID_DISTANCE;
-            break;
-        }
-        unsigned char *const match_end = out + (length << wide);
-        entry = literals[bits & mask];
-        REFILL();
-        decode_copy(out, match_end, back);
-        out = match_end;
+    decode_stream s = decode_load(inflate, literals, to, wide);
+    while (s.in < s.in_end && decode_step(&s, wide)) {
     }
-    inflate->in = in;
-    inflate->bits = bits;
-    inflate->count = count;
-    to->next = out;
-    return result;
+    return decode_store(&s, inflate, to);
 }
 
 static gf_inflate_result decode_bytes(gf_inflate *inflate, const uint32_t *literals,
@@ -203,6 +239,16 @@ static gf_inflate_result decode_bytes(gf_inflate *inflate, const uint32_t *liter
 static gf_inflate_result decode_wide(gf_inflate *inflate, const uint32_t *literals,
                                      gf_inflate_out *out) {
     return decode(inflate, literals, out, true);
+}
+
+static void decode_pair(gf_inflate *const inflate[2], gf_inflate_out *const out[2],
+                        gf_inflate_result results[2]) {
+    decode_stream a = decode_load(inflate[0], inflate[0]->packed_literals, out[0], false);
+    decode_stream b = decode_load(inflate[1], inflate[1]->packed_literals, out[1], false);
+    while (a.in < a.in_end && b.in < b.in_end && decode_step(&a, false) && decode_step(&b, false)) {
+    }
+    results[0] = decode_store(&a, inflate[0], out[0]);
+    results[1] = decode_store(&b, inflate[1], out[1]);
 }
 
 /* ---- placeholders ---------------------------------------------------------------------------- */
@@ -240,4 +286,4 @@ static void inflate_resolve(unsigned char *to, const unsigned char *elements, si
 }
 
 const gf_inflate_simd GF_SIMD_NAME(gf_inflate_simd) = {inflate_pack, decode_bytes, decode_wide,
-                                                       inflate_resolve};
+                                                       decode_pair, inflate_resolve};

@@ -200,6 +200,69 @@ static void results_equal_those_of_zlib(void **state) {
     assert_true(accepted > rounds / 8 && rejected > rounds / 8);
 }
 
+/* Two streams at once, with limited output, give what each gives alone. */
+static void pairs_equal_single_streams(void **state) {
+    static unsigned char content[MAX_OUTPUT], streams[2][STREAM_BYTES];
+    static unsigned char memory[3][MAX_OUTPUT + GF_INFLATE_RESERVE];
+    static gf_inflate inflates[3];
+    const uint64_t rounds = test_rounds(300);
+    uint64_t seen[GF_INFLATE_NEEDS_OUTPUT + 1] = {0};
+
+    (void)state;
+    for (uint64_t round = 0; round < rounds; round++) {
+        test_random random = test_seeded(test_environment("GF_TEST_SEED", 20261126) + round);
+        unsigned char *copies[2];
+        size_t sizes[2], limits[2];
+        for (int i = 0; i < 2; i++) {
+            const size_t n = 1 + (size_t)test_below(&random, 1u << (4 + test_below(&random, 14)));
+            make_content(&random, content, n);
+            sizes[i] = compress_any(&random, content, n, streams[i]);
+            if (test_below(&random, 8) == 0)
+                sizes[i] = 1 + (size_t)test_below(&random, sizes[i]);
+            if (test_below(&random, 4) == 0)
+                streams[i][test_below(&random, sizes[i])] ^=
+                    (unsigned char)(1u << test_below(&random, 8));
+            limits[i] = GF_INFLATE_RESERVE + (test_below(&random, 8) ? n : test_below(&random, n));
+            /* Without bytes after it, so that sanitizers detect wrong reads. */
+            copies[i] = malloc(sizes[i] + PADDING);
+            assert_non_null(copies[i]);
+            memcpy(copies[i], streams[i], sizes[i]);
+            memset(copies[i] + sizes[i], 0xff, PADDING);
+        }
+        for (gf_isa isa = GF_ISA_PORTABLE; isa < GF_ISA_COUNT && gf_isa_available(isa); isa++) {
+            gf_inflate *const pair[2] = {&inflates[0], &inflates[1]};
+            gf_inflate_out outs[3];
+            gf_inflate_out *const pair_outs[2] = {&outs[0], &outs[1]};
+            gf_inflate_result results[2];
+            for (int i = 0; i < 2; i++) {
+                outs[i] = (gf_inflate_out){memory[i], memory[i] + limits[i], memory[i], false};
+                gf_inflate_start(pair[i], isa);
+                gf_inflate_set_input(pair[i], copies[i], 0, copies[i] + sizes[i], true);
+            }
+            gf_inflate_run_streams(2, pair, pair_outs, results);
+            for (int i = 0; i < 2; i++) {
+                gf_inflate_result alone;
+                outs[2] = (gf_inflate_out){memory[2], memory[2] + limits[i], memory[2], false};
+                gf_inflate_start(&inflates[2], isa);
+                gf_inflate_set_input(&inflates[2], copies[i], 0, copies[i] + sizes[i], true);
+                do
+                    alone = gf_inflate_run(&inflates[2], &outs[2]);
+                while (alone == GF_INFLATE_VALID && !inflates[2].last);
+                const size_t size = (size_t)(outs[2].next - memory[2]);
+                seen[alone]++;
+                if (results[i] != alone || (size_t)(outs[i].next - memory[i]) != size ||
+                    memcmp(memory[i], memory[2], size) != 0)
+                    fail_msg("round %lu, level %d, stream %d: result %d, not %d",
+                             (unsigned long)round, (int)isa, i, (int)results[i], (int)alone);
+            }
+        }
+        free(copies[0]);
+        free(copies[1]);
+    }
+    assert_true(seen[GF_INFLATE_VALID] > rounds / 8 && seen[GF_INFLATE_NEEDS_OUTPUT] > 0);
+    assert_true(seen[GF_INFLATE_TRUNCATED] > 0 && seen[GF_INFLATE_INVALID_DISTANCE] > 0);
+}
+
 /* Matches that reach before the output copy placeholders. */
 static void placeholders_are_copied(void **state) {
     static unsigned char content[GF_INFLATE_WINDOW + 20000], stream[STREAM_BYTES];
@@ -473,6 +536,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_by_hand),
         cmocka_unit_test(results_equal_those_of_zlib),
+        cmocka_unit_test(pairs_equal_single_streams),
         cmocka_unit_test(placeholders_are_copied),
         cmocka_unit_test(output_is_bounded_at_the_end_of_the_input),
         cmocka_unit_test(placeholders_are_resolved),
