@@ -150,8 +150,8 @@ static boolean source_fill(j_decompress_ptr jpeg) {
     if (gf_input_read(&source->input, source->buffer, BUFFER_BYTES, &got, &source->errors.cause))
         jpeg_jump((j_common_ptr)jpeg);
     if (got == 0) {
-        /* Scans of a progressive file may be missing. */
-        if (!source->header_done || jpeg->progressive_mode || source->errors.at_end) {
+        /* The last of several scans may be missing. */
+        if (!source->header_done || jpeg_has_multiple_scans(jpeg) || source->errors.at_end) {
             gf_fail_short(source->input.name, &source->errors.cause);
             jpeg_jump((j_common_ptr)jpeg);
         }

@@ -21,6 +21,7 @@ typedef struct jpeg_shape {
     int sampling;   /* of the first component, horizontally and vertically */
     bool progressive, rgb, arithmetic;
     unsigned restart;
+    bool separate; /* sequential, with one scan per component */
 } jpeg_shape;
 
 /* Encode random pixels with libjpeg. put_markers: called before the pixels; may be NULL. */
@@ -49,6 +50,12 @@ static jpeg_file make_jpeg(const jpeg_shape *shape, uint32_t seed,
     jpeg.arith_code = shape->arithmetic;
     if (shape->progressive)
         jpeg_simple_progression(&jpeg);
+    static const jpeg_scan_info scans[] = {
+        {1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}};
+    if (shape->separate) {
+        jpeg.scan_info = scans;
+        jpeg.num_scans = 3;
+    }
     jpeg_start_compress(&jpeg, TRUE);
     if (put_markers)
         put_markers(&jpeg);
@@ -104,12 +111,12 @@ static void assert_jpeg_rejected(const void *data, size_t size, const gf_limits 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 static const jpeg_shape shapes[] = {
-    {1, 1, 1, 1, false, false, false, 0},     {1, 1, 3, 2, false, false, false, 0},
-    {17, 33, 1, 1, false, false, false, 0},   {65, 41, 3, 1, false, false, false, 0},
-    {200, 131, 3, 2, false, false, false, 0}, {64, 48, 3, 2, true, false, false, 0},
-    {37, 90, 1, 1, true, false, false, 0},    {90, 37, 3, 1, true, false, false, 3},
-    {131, 65, 3, 2, false, false, false, 5},  {50, 50, 3, 1, false, true, false, 0},
-    {44, 31, 3, 2, false, false, true, 0},
+    {1, 1, 1, 1, false, false, false, 0, false},     {1, 1, 3, 2, false, false, false, 0, false},
+    {17, 33, 1, 1, false, false, false, 0, false},   {65, 41, 3, 1, false, false, false, 0, false},
+    {200, 131, 3, 2, false, false, false, 0, false}, {64, 48, 3, 2, true, false, false, 0, false},
+    {37, 90, 1, 1, true, false, false, 0, false},    {90, 37, 3, 1, true, false, false, 3, false},
+    {131, 65, 3, 2, false, false, false, 5, false},  {50, 50, 3, 1, false, true, false, 0, false},
+    {44, 31, 3, 2, false, false, true, 0, false},    {31, 44, 3, 2, false, false, false, 0, true},
 };
 
 static void decodes_as_libjpeg(void **state) {
@@ -269,7 +276,7 @@ static void save_with(const char *name, const gf_metadata *metadata) {
 
 /* From JPEG to JPEG nothing is lost, and through PNG all that PNG can store is kept. */
 static void carries_metadata(void **state) {
-    const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0};
+    const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     gf_metadata items, chunks;
     (void)state;
@@ -331,7 +338,7 @@ static void put_short_piece(j_compress_ptr jpeg) {
 static void joins_the_pieces_of_a_profile(void **state) {
     static void (*const damaged[])(j_compress_ptr) = {put_incomplete_profile, put_repeated_piece,
                                                       put_short_piece};
-    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0};
+    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false};
     jpeg_file file = make_jpeg(&shape, 1, put_profile_pieces);
     gf_source *source;
     (void)state;
@@ -419,7 +426,7 @@ static void converts_resolutions(void **state) {
 }
 
 static void limits_metadata(void **state) {
-    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0};
+    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     const gf_limits limits = {.max_chunk = PROFILE_BYTES};
     (void)state;
@@ -433,9 +440,10 @@ static void limits_metadata(void **state) {
 
 /* Without its end marker, a file with one scan is complete, and one with several may not be. */
 static void reports_truncation(void **state) {
-    static const jpeg_shape cut[] = {{17, 9, 3, 1, false, false, false, 0},
-                                     {25, 9, 1, 1, false, false, false, 2},
-                                     {9, 9, 3, 2, true, false, false, 0}};
+    static const jpeg_shape cut[] = {{17, 9, 3, 1, false, false, false, 0, false},
+                                     {25, 9, 1, 1, false, false, false, 2, false},
+                                     {9, 9, 3, 2, true, false, false, 0, false},
+                                     {9, 9, 3, 2, false, false, false, 0, true}};
     (void)state;
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         jpeg_file file = make_jpeg(&cut[i], 3, NULL);
@@ -444,7 +452,7 @@ static void reports_truncation(void **state) {
             gf_error error = {0};
             gf_format format;
             unsigned char *pixels;
-            const bool complete = !cut[i].progressive && size + 2 >= file.size;
+            const bool complete = !cut[i].progressive && !cut[i].separate && size + 2 >= file.size;
             const gf_status status =
                 load_jpeg(file.data, size, NULL, 4, &format, &pixels, NULL, &error);
             if (status != (complete ? GF_OK : GF_FAILED))
@@ -461,12 +469,12 @@ static void reports_truncation(void **state) {
 }
 
 static void rejects_by_name(void **state) {
-    const jpeg_shape shape = {9, 9, 4, 1, false, false, false, 0};
+    const jpeg_shape shape = {9, 9, 4, 1, false, false, false, 0, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     (void)state;
     assert_jpeg_rejected(file.data, file.size, NULL, "CMYK JPEG is not supported");
     free(file.data);
-    const jpeg_shape grey = {16, 16, 1, 1, false, false, false, 0};
+    const jpeg_shape grey = {16, 16, 1, 1, false, false, false, 0, false};
     file = make_jpeg(&grey, 1, NULL);
     unsigned char *frame = memmem(file.data, file.size, "\xff\xc0", 2);
     assert_non_null(frame);
@@ -485,7 +493,7 @@ static void rejects_by_name(void **state) {
 }
 
 static void rejects_damage(void **state) {
-    const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 0};
+    const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 0, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char *table = memmem(file.data, file.size, "\xff\xc4", 2);
     (void)state;
@@ -502,7 +510,7 @@ static void rejects_damage(void **state) {
 
 /* The coefficients of several scans are held in memory, and each scan takes time. */
 static void limits_progressive_files(void **state) {
-    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0};
+    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     gf_format format;
     unsigned char *pixels;
