@@ -185,8 +185,8 @@ static void source_skip(j_decompress_ptr jpeg, long size) {
     source_copy(jpeg, NULL, size > 0 ? (size_t)size : 0);
 }
 
-/* Limit the CPU time of files with several scans. A file with one scan needs time in proportion to
- * its pixels, which are limited. */
+/* Limit the CPU time of reading several scans. A file with one scan needs time in proportion to its
+ * pixels, which are limited. */
 static void source_on_progress(j_common_ptr jpeg) {
     jpeg_source *source = jpeg->client_data;
     struct timespec used;
@@ -353,6 +353,8 @@ static gf_status source_start(jpeg_source *source, gf_error *error) {
         jpeg->progress = &source->progress;
     }
     (void)jpeg_start_decompress(jpeg);
+    /* All scans have been read. Between the following calls this thread may do other work. */
+    jpeg->progress = NULL;
     return GF_OK;
 }
 

@@ -5,6 +5,9 @@
 #include <stdio.h>
 /* After stdio.h, which it requires. */
 #include <jpeglib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "io_util.h"
 
@@ -524,6 +527,43 @@ static void limits_progressive_files(void **state) {
     free(file.data);
 }
 
+/* CPU seconds that pass with each reading of the clock of a thread. */
+static time_t clock_step;
+
+/* Replace the function of the C library. */
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    static time_t passed;
+    const int result = (int)syscall(SYS_clock_gettime, clock, time);
+    if (clock == CLOCK_THREAD_CPUTIME_ID) {
+        passed += clock_step;
+        time->tv_sec += passed;
+    }
+    return result;
+}
+
+/* Time between the reads of rows belongs to the filter. */
+static void limits_the_time_of_scans(void **state) {
+    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false};
+    const gf_limits limits = {.max_seconds = 2};
+    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    gf_source *source;
+    unsigned char row[600];
+    (void)state;
+    clock_step = 1;
+    assert_jpeg_rejected(file.data, file.size, &limits,
+                         "decoding exceeds the limit of 2 seconds; raise it with --max-seconds");
+    clock_step = 0;
+    put_bytes(in_directory("x.jpg"), file.data, file.size);
+    free(file.data);
+    assert_int_equal(gf_source_open(in_directory("x.jpg"), &limits, &source, NULL), GF_OK);
+    clock_step = 1;
+    for (unsigned y = 0; y < shape.height; y++)
+        assert_int_equal(source->ops->read(source, row, sizeof row, 1, NULL), GF_OK);
+    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+    source->ops->close(source);
+    clock_step = 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(decodes_as_libjpeg, empty_directory),
@@ -537,6 +577,7 @@ int main(void) {
         cmocka_unit_test_teardown(rejects_by_name, empty_directory),
         cmocka_unit_test_teardown(rejects_damage, empty_directory),
         cmocka_unit_test_teardown(limits_progressive_files, empty_directory),
+        cmocka_unit_test_teardown(limits_the_time_of_scans, empty_directory),
     };
 
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
