@@ -25,8 +25,8 @@ enum { BUFFER_BYTES = 1 << 16 };
 /* Rows per call of libjpeg: at least those of a row of MCUs. */
 enum { CALL_ROWS = 16 };
 
-/* Max bytes of data in a marker segment. */
-enum { SEGMENT_BYTES = 65533 };
+/* Max bytes of data in a marker segment, and memory that a segment takes besides its data. */
+enum { SEGMENT_BYTES = 65533, SEGMENT_COST = 64 };
 
 static const char exif_tag[] = "Exif\0"; /* with the NUL of the string: 6 bytes */
 static const char xmp_tag[] = "http://ns.adobe.com/xap/1.0/";
@@ -129,7 +129,8 @@ typedef struct jpeg_source {
     jpeg_errors errors;
     jpeg_pieces pieces;
     bool header_done;        /* the pixels follow: segments are skipped */
-    uint64_t metadata_bytes; /* of all segments */
+    bool has_exif, has_xmp;  /* the first segment of this kind has been read */
+    uint64_t metadata_bytes; /* of all segments, with their cost */
     unsigned char segment[SEGMENT_BYTES];
     unsigned char buffer[BUFFER_BYTES];
 } jpeg_source;
@@ -237,14 +238,16 @@ static void segment_keep(jpeg_source *source, int marker, size_t size) {
     if (marker == JPEG_COM) {
         segment_append(source, GF_ITEM_COMMENT, 0, size);
     } else if (marker == JPEG_APP0 + 1) {
-        if (segment_has_tag(source, size, exif_tag, sizeof exif_tag) &&
-            !gf_metadata_find(&source->base.metadata, GF_ITEM_EXIF))
+        const bool exif = segment_has_tag(source, size, exif_tag, sizeof exif_tag);
+        const bool xmp = segment_has_tag(source, size, xmp_tag, sizeof xmp_tag);
+        if (exif && !source->has_exif)
             segment_append(source, GF_ITEM_EXIF, sizeof exif_tag, size);
-        else if (segment_has_tag(source, size, xmp_tag, sizeof xmp_tag) &&
-                 !gf_metadata_find(&source->base.metadata, GF_ITEM_XMP))
+        else if (xmp && !source->has_xmp)
             segment_append(source, GF_ITEM_XMP, sizeof xmp_tag, size);
         else
             segment_append(source, GF_ITEM_APP1, 0, size);
+        source->has_exif |= exif;
+        source->has_xmp |= xmp;
     } else if (marker == JPEG_APP0 + 2 && segment_has_tag(source, size, icc_tag, sizeof icc_tag)) {
         segment_keep_piece(source, size);
     } else if (marker == JPEG_APP0 + 13 &&
@@ -262,7 +265,7 @@ static boolean segment_on_marker(j_decompress_ptr jpeg) {
     unsigned char head[2];
     source_copy(jpeg, head, sizeof head);
     const size_t bytes = (size_t)head[0] << 8 | head[1], size = bytes < 2 ? 0 : bytes - 2;
-    source->metadata_bytes += size;
+    source->metadata_bytes += size + SEGMENT_COST;
     if (source->metadata_bytes > source->limits.max_chunk && !source->header_done) {
         gf_fail(&source->errors.cause, GF_FAILED,
                 "%s: the metadata is over the limit of %" PRIu64

@@ -428,6 +428,11 @@ static void converts_resolutions(void **state) {
     }
 }
 
+static void put_empty_comments(j_compress_ptr jpeg) {
+    for (int i = 0; i < 1000; i++)
+        put_marker(jpeg, JPEG_COM, "", 0);
+}
+
 static void limits_metadata(void **state) {
     const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
@@ -436,6 +441,10 @@ static void limits_metadata(void **state) {
     assert_jpeg_rejected(
         file.data, file.size, &limits,
         "the metadata is over the limit of 150000 bytes; raise it with --max-chunk");
+    free(file.data);
+    file = make_jpeg(&shape, 1, put_empty_comments);
+    assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_chunk = 32000},
+                         "the metadata is over the limit of 32000 bytes");
     free(file.data);
 }
 
