@@ -217,6 +217,7 @@ typedef struct page_list {
     gf_tiff_file *file;
     bool little, big; /* byte order; 64-bit offsets */
     uint64_t first;
+    uint64_t left; /* bytes of directories that may still be read */
     gf_error cause; /* failure to read the file */
 } page_list;
 
@@ -238,8 +239,10 @@ static bool page_next(page_list *list, uint64_t directory, uint64_t *next, bool 
     if (!page_read(list, data, count_bytes, directory))
         return false;
     const uint64_t count = page_number(data, count_bytes, list->little);
-    if (count > UINT16_MAX)
+    /* Directories do not overlap: together they are not larger than the file. */
+    if (count > UINT16_MAX || count * entry_bytes > list->left)
         return false;
+    list->left -= count * entry_bytes;
     for (uint64_t i = 0; i < count; i++) {
         if (!page_read(list, data, entry_bytes, directory + count_bytes + i * entry_bytes))
             return false;
@@ -265,6 +268,7 @@ static uint64_t page_count(page_list *list, uint64_t wanted, uint64_t max, bool 
     uint64_t found = 0, marked = 0, steps = 0, next = 0;
     bool reduced;
     *pages = 0;
+    list->left = list->file->size;
     for (uint64_t at = list->first; at != 0 && *pages < max && steps < 2 * max; at = next) {
         if (at == marked || !page_next(list, at, &next, &reduced))
             break;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "io/bytes.h"
 #include "io_util.h"
 #include "tiff_file.h"
 
@@ -194,6 +195,28 @@ static void other_formats_have_no_pages(void **state) {
                                      &(gf_file_options){.page = 2, .raw = &raw}, &info, &error),
                      GF_FAILED);
     assert_message(&error, "has no pages");
+}
+
+/* Directories that overlap end the list: a file of 0.9 MB would contain 8192 of 65535 entries. */
+static void ends_overlapping_pages(void **state) {
+    enum { FIRST = 16, PAGES = 100, ENTRY = 12, ENTRIES = 65535, SIZE = FIRST + 800000 };
+    unsigned char *data = calloc(1, SIZE);
+    gf_file_info info;
+    gf_error error = {0};
+    (void)state;
+    assert_non_null(data);
+    memcpy(data, "MM\0*\0\0\0\x10", 8);
+    for (uint32_t i = 0; i < PAGES; i++) {
+        unsigned char *directory = data + FIRST + (size_t)ENTRY * i;
+        memset(directory, 0xff, 2);
+        gf_put_big32(directory + 2 + (size_t)ENTRY * ENTRIES, FIRST + ENTRY * (i + 1));
+    }
+    put_bytes(in_directory("x.tif"), data, SIZE);
+    free(data);
+    assert_int_equal(
+        gf_inspect_file(in_directory("x.tif"), &(gf_file_options){.page = PAGES}, &info, &error),
+        GF_FAILED);
+    assert_message(&error, "has no page 100; choose one from 1 to 1 with --page");
 }
 
 /* A list of pages with a cycle ends. */
@@ -547,6 +570,7 @@ int main(void) {
         cmocka_unit_test(reads_every_kind),
         cmocka_unit_test(reads_pages),
         cmocka_unit_test(other_formats_have_no_pages),
+        cmocka_unit_test(ends_overlapping_pages),
         cmocka_unit_test(ends_cyclic_pages),
         cmocka_unit_test(describes_files),
         cmocka_unit_test(keeps_associated_alpha),
