@@ -514,7 +514,7 @@ static gf_status metadata_add_iptc(gf_metadata *metadata, const unsigned char *i
     return status;
 }
 
-/* Return the number in an entry: the first value of type SHORT or LONG, or RATIONAL. 0: none. */
+/* Return the first number in an entry, of type SHORT, LONG or RATIONAL. 0: none. */
 static double entry_number(const gf_tiff_entry *entry) {
     uint32_t pair[2];
     uint16_t number;
@@ -523,6 +523,10 @@ static double entry_number(const gf_tiff_entry *entry) {
     if (entry->type == GF_TIFF_SHORT) {
         memcpy(&number, entry->value, sizeof number);
         return number;
+    }
+    if (entry->type == GF_TIFF_LONG) {
+        memcpy(pair, entry->value, sizeof *pair);
+        return pair[0];
     }
     if (entry->type != GF_TIFF_RATIONAL)
         return 0;

@@ -433,6 +433,35 @@ static void reads_the_items_of_files(void **state) {
     }
 }
 
+/* Readers accept the unit as SHORT, as the specification says, and as LONG. */
+static void reads_resolutions(void **state) {
+    static const uint32_t types[] = {GF_TIFF_SHORT, GF_TIFF_LONG};
+    (void)state;
+    for (size_t f = 0; f < FORMS; f++)
+        for (size_t t = 0; t < 2; t++) {
+            block b = begin(forms[f], 16);
+            gf_metadata items;
+            gf_resolution r;
+            put_count(&b, 16, 3);
+            for (size_t k = 0; k < 2; k++) {
+                put_entry(&b, 16, k, GF_TAG_X_RESOLUTION + (uint32_t)k, GF_TIFF_RATIONAL, 1, 800,
+                          4);
+                if (b.form.big) { /* the value is in the entry */
+                    put(&b, 16 + 8 + k * 20 + 12, 50, 4);
+                    put(&b, 16 + 8 + k * 20 + 16, 4, 4);
+                }
+            }
+            put(&b, 800, 50, 4);
+            put(&b, 804, 4, 4);
+            put_entry(&b, 16, 2, GF_TAG_RESOLUTION_UNIT, types[t], 1, GF_PER_CM, t ? 4 : 2);
+            assert_int_equal(read_items(&b, false, 1 << 20, &items, NULL), GF_OK);
+            assert_true(gf_metadata_resolution(&items, &r));
+            assert_true(r.x == 12.5 && r.y == 12.5);
+            assert_int_equal(r.unit, GF_PER_CM);
+            gf_metadata_clear(&items);
+        }
+}
+
 static void sets_the_orientation(void **state) {
     (void)state;
     for (size_t f = 0; f < 2; f++) {
@@ -456,6 +485,7 @@ int main(void) {
         cmocka_unit_test(amplification_is_damage),
         cmocka_unit_test(survives_any_bytes),
         cmocka_unit_test(reads_the_items_of_files),
+        cmocka_unit_test(reads_resolutions),
         cmocka_unit_test(sets_the_orientation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
