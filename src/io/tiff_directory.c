@@ -497,20 +497,55 @@ static gf_status metadata_add_list(gf_metadata *metadata, const char *item,
     return status;
 }
 
-/* Append IPTC data as a Photoshop resource, as JPEG files store it. */
-static gf_status metadata_add_iptc(gf_metadata *metadata, const unsigned char *iptc, size_t size,
-                                   const char *name, gf_error *error) {
-    static const unsigned char head[] = "8BIM\4\4\0"; /* resource 0x0404, without a name */
-    const size_t bytes = sizeof head + 4 + size + (size & 1);
-    unsigned char *resource = calloc(1, bytes);
-    if (!resource)
-        return gf_fail_memory(error, name, bytes, "metadata");
-    memcpy(resource, head, sizeof head);
-    gf_put_big32(resource + sizeof head, (uint32_t)size);
-    memcpy(resource + sizeof head + 4, iptc, size);
+enum { IPTC_RESOURCE = 0x404, RESOURCE_HEAD = 12 }; /* head without a name */
+
+/* Return whether Photoshop resources contain IPTC data. A resource: "8BIM", number, name with its
+ * length, size, data. Name and data are padded to even sizes. */
+static bool resources_have_iptc(const unsigned char *data, size_t size) {
+    size_t at = 0;
+    while (size - at >= RESOURCE_HEAD && memcmp(data + at, "8BIM", 4) == 0) {
+        const size_t name = ((size_t)data[at + 6] + 2) & ~(size_t)1;
+        if ((data[at + 4] << 8 | data[at + 5]) == IPTC_RESOURCE)
+            return true;
+        if (size - at < RESOURCE_HEAD - 2 + name)
+            return false;
+        const uint64_t bytes = gf_big32(data + at + 6 + name);
+        at += RESOURCE_HEAD - 2 + name;
+        if (bytes + (bytes & 1) > size - at)
+            return false;
+        at += (size_t)(bytes + (bytes & 1));
+    }
+    return false;
+}
+
+/* Append Photoshop resources, preceded by one with the IPTC data unless they contain some, as JPEG
+ * files store it. Both are optional. */
+static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *list,
+                                        const char *name, gf_error *error) {
+    static const unsigned char head[] = "8BIM\4\4\0"; /* with the NUL of the string: no name */
+    const gf_tiff_entry *resources = list_find(list, GF_TAG_8BIM);
+    const gf_tiff_entry *iptc = list_find(list, GF_TAG_IPTC);
+    size_t unit;
+    const size_t size = resources ? resources->count * type_bytes(resources->type, &unit) : 0;
+    size_t iptc_size = iptc ? iptc->count * type_bytes(iptc->type, &unit) : 0;
+    if (size && resources_have_iptc(resources->value, size))
+        iptc_size = 0;
+    const size_t before = iptc_size ? RESOURCE_HEAD + iptc_size + (iptc_size & 1) : 0;
+    if (before + size == 0)
+        return GF_OK;
+    unsigned char *joined = calloc(1, before + size);
+    if (!joined)
+        return gf_fail_memory(error, name, before + size, "metadata");
+    if (iptc_size) {
+        memcpy(joined, head, sizeof head);
+        gf_put_big32(joined + sizeof head, (uint32_t)iptc_size);
+        memcpy(joined + RESOURCE_HEAD, iptc->value, iptc_size);
+    }
+    if (size)
+        memcpy(joined + before, resources->value, size);
     const gf_status status =
-        gf_metadata_append(metadata, GF_ITEM_8BIM, false, resource, bytes, name, error);
-    free(resource);
+        gf_metadata_append(metadata, GF_ITEM_8BIM, false, joined, before + size, name, error);
+    free(joined);
     return status;
 }
 
@@ -556,7 +591,7 @@ static gf_status metadata_add_values(gf_metadata *metadata, const gf_tiff_list *
     static const struct {
         uint32_t tag;
         const char *item;
-    } items[] = {{GF_TAG_ICC, GF_ITEM_ICC}, {GF_TAG_XMP, GF_ITEM_XMP}, {GF_TAG_8BIM, GF_ITEM_8BIM}};
+    } items[] = {{GF_TAG_ICC, GF_ITEM_ICC}, {GF_TAG_XMP, GF_ITEM_XMP}};
     gf_status status = GF_OK;
     size_t unit;
     for (size_t i = 0; i < sizeof items / sizeof *items && !status; i++) {
@@ -565,11 +600,7 @@ static gf_status metadata_add_values(gf_metadata *metadata, const gf_tiff_list *
             status = gf_metadata_append(metadata, items[i].item, false, entry->value,
                                         entry->count * type_bytes(entry->type, &unit), name, error);
     }
-    const gf_tiff_entry *iptc = list_find(list, GF_TAG_IPTC);
-    if (!status && iptc && iptc->count && !list_find(list, GF_TAG_8BIM))
-        status = metadata_add_iptc(metadata, iptc->value,
-                                   iptc->count * type_bytes(iptc->type, &unit), name, error);
-    return status;
+    return status ? status : metadata_add_resources(metadata, list, name, error);
 }
 
 static bool list_has(const gf_tiff_list *list, uint32_t groups) {

@@ -433,6 +433,42 @@ static void reads_the_items_of_files(void **state) {
     }
 }
 
+/* IPTC data in a tag of its own is added to Photoshop resources that have none. */
+static void joins_iptc_and_resources(void **state) {
+    static const char angle[] = "8BIM\4\x0d\2ab\0\0\0\0\4\0\0\0\x1e"; /* with a name */
+    static const char own[] = "8BIM\4\4\0\0\0\0\0\1x";                /* padded with the NUL */
+    static const char iptc[] = "8BIM\4\4\0\0\0\0\0\4iptc";
+    static const struct {
+        const char *resources;
+        size_t size;
+        bool added;
+    } cases[] = {{angle, sizeof angle - 1, true},
+                 {own, sizeof own, false},
+                 {angle, 13, true}, /* damaged: cut */
+                 {angle, 16, true},
+                 {"8BIM", 4, true},
+                 {"x", 1, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        block b = begin(forms[0], 16);
+        gf_metadata items;
+        const size_t size = cases[i].size, before = cases[i].added ? sizeof iptc - 1 : 0;
+        put_count(&b, 16, 2);
+        put_entry(&b, 16, 0, GF_TAG_IPTC, GF_TIFF_BYTE, 4, 0, 4);
+        memcpy(b.data + 16 + 2 + 8, "iptc", 4);
+        put_entry(&b, 16, 1, GF_TAG_8BIM, GF_TIFF_BYTE, size, 800, 4);
+        memcpy(b.data + (size > 4 ? 800 : 16 + 2 + 12 + 8), cases[i].resources, size);
+        b.size = 900;
+        assert_int_equal(read_items(&b, false, 1 << 20, &items, NULL), GF_OK);
+        assert_int_equal(items.count, 1);
+        assert_string_equal(items.chunks[0].name, GF_ITEM_8BIM);
+        assert_int_equal(items.chunks[0].size, before + size);
+        assert_memory_equal(items.chunks[0].data, iptc, before);
+        assert_memory_equal(items.chunks[0].data + before, cases[i].resources, size);
+        gf_metadata_clear(&items);
+    }
+}
+
 /* Readers accept the unit as SHORT, as the specification says, and as LONG. */
 static void reads_resolutions(void **state) {
     static const uint32_t types[] = {GF_TIFF_SHORT, GF_TIFF_LONG};
@@ -485,6 +521,7 @@ int main(void) {
         cmocka_unit_test(amplification_is_damage),
         cmocka_unit_test(survives_any_bytes),
         cmocka_unit_test(reads_the_items_of_files),
+        cmocka_unit_test(joins_iptc_and_resources),
         cmocka_unit_test(reads_resolutions),
         cmocka_unit_test(sets_the_orientation),
     };
