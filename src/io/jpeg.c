@@ -128,6 +128,7 @@ typedef struct jpeg_source {
     time_t start; /* CPU time of the thread when decoding began, in seconds */
     jpeg_errors errors;
     jpeg_pieces pieces;
+    gf_chunk resources;      /* data of all segments with Photoshop resources, joined */
     bool header_done;        /* the pixels follow: segments are skipped */
     bool has_exif, has_xmp;  /* the first segment of this kind has been read */
     uint64_t metadata_bytes; /* of all segments, with their cost */
@@ -233,6 +234,21 @@ static void segment_keep_piece(jpeg_source *source, size_t size) {
     memcpy(pieces->data[number - 1], source->segment + ICC_HEAD, size - ICC_HEAD);
 }
 
+/* Append to the Photoshop resources: a resource that is too large for a segment continues in the
+ * next one. */
+static void segment_join_resources(jpeg_source *source, size_t head, size_t size) {
+    gf_chunk *resources = &source->resources;
+    unsigned char *joined = realloc(resources->data, resources->size + size);
+    if (!joined) {
+        gf_fail_memory(&source->errors.cause, source->input.name, resources->size + size,
+                       "metadata");
+        jpeg_jump((j_common_ptr)&source->jpeg);
+    }
+    memcpy(joined + resources->size, source->segment + head, size - head);
+    resources->data = joined;
+    resources->size += size - head;
+}
+
 /* Keep the data of a segment in source->segment, or record that it is not copied. */
 static void segment_keep(jpeg_source *source, int marker, size_t size) {
     if (marker == JPEG_COM) {
@@ -252,7 +268,7 @@ static void segment_keep(jpeg_source *source, int marker, size_t size) {
         segment_keep_piece(source, size);
     } else if (marker == JPEG_APP0 + 13 &&
                segment_has_tag(source, size, photoshop_tag, sizeof photoshop_tag)) {
-        segment_append(source, GF_ITEM_8BIM, sizeof photoshop_tag, size);
+        segment_join_resources(source, sizeof photoshop_tag, size);
     } else if (!segment_has_tag(source, size, "Ducky", 5)) { /* the encoder's quality */
         source->base.dropped |= GF_DROPPED_OTHER;
     }
@@ -303,6 +319,14 @@ static gf_status source_join_pieces(jpeg_source *source, gf_error *error) {
                                      : gf_fail_memory(error, source->input.name, size, "metadata");
     free(profile);
     return status;
+}
+
+static gf_status source_add_resources(jpeg_source *source, gf_error *error) {
+    const gf_chunk *resources = &source->resources;
+    return resources->size
+               ? gf_metadata_append(&source->base.metadata, GF_ITEM_8BIM, false, resources->data,
+                                    resources->size, source->input.name, error)
+               : GF_OK;
 }
 
 /* Append the resolution of the JFIF header, or else that of the EXIF data. */
@@ -392,6 +416,7 @@ static void source_close(gf_source *base) {
     jpeg_destroy_decompress(&source->jpeg);
     for (size_t i = 0; i < sizeof source->pieces.data / sizeof *source->pieces.data; i++)
         free(source->pieces.data[i]);
+    free(source->resources.data);
     gf_input_close(&source->input);
     gf_metadata_clear(&base->metadata);
     free(source);
@@ -452,6 +477,8 @@ static gf_status source_open(jpeg_source *source, gf_error *error) {
         status = source_set_format(source, error);
     if (!status)
         status = source_join_pieces(source, error);
+    if (!status)
+        status = source_add_resources(source, error);
     if (!status)
         status = source_add_resolution(source, error);
     if (!status)
@@ -517,32 +544,43 @@ static void sink_term(j_compress_ptr jpeg) {
     sink_flush(jpeg, BUFFER_BYTES - jpeg->dest->free_in_buffer);
 }
 
-/* Write a segment from a tag and data, or record that it is too large for one. */
 static void sink_write_segment(jpeg_sink *sink, int marker, const char *tag, size_t tag_size,
-                               const gf_chunk *item, uint32_t kind) {
-    if (tag_size + item->size > SEGMENT_BYTES) {
-        sink->base.dropped |= kind;
-        return;
-    }
-    jpeg_write_m_header(&sink->jpeg, marker, (unsigned)(tag_size + item->size));
+                               const unsigned char *data, size_t size) {
+    jpeg_write_m_header(&sink->jpeg, marker, (unsigned)(tag_size + size));
     for (size_t i = 0; i < tag_size; i++)
         jpeg_write_m_byte(&sink->jpeg, (unsigned char)tag[i]);
-    for (size_t i = 0; i < item->size; i++)
-        jpeg_write_m_byte(&sink->jpeg, item->data[i]);
+    for (size_t i = 0; i < size; i++)
+        jpeg_write_m_byte(&sink->jpeg, data[i]);
+}
+
+/* Write a segment from a tag and an item, or record that it is too large for one. */
+static void sink_write_whole(jpeg_sink *sink, int marker, const char *tag, size_t tag_size,
+                             const gf_chunk *item, uint32_t kind) {
+    if (tag_size + item->size > SEGMENT_BYTES)
+        sink->base.dropped |= kind;
+    else
+        sink_write_segment(sink, marker, tag, tag_size, item->data, item->size);
+}
+
+/* Write Photoshop resources, in as many segments as they need. */
+static void sink_write_resources(jpeg_sink *sink, const gf_chunk *item) {
+    const size_t max = SEGMENT_BYTES - sizeof photoshop_tag;
+    for (size_t at = 0; at < item->size; at += max)
+        sink_write_segment(sink, JPEG_APP0 + 13, photoshop_tag, sizeof photoshop_tag,
+                           item->data + at, item->size - at < max ? item->size - at : max);
 }
 
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
     if (strcmp(item->name, GF_ITEM_EXIF) == 0)
-        sink_write_segment(sink, JPEG_APP0 + 1, exif_tag, sizeof exif_tag, item, GF_DROPPED_EXIF);
+        sink_write_whole(sink, JPEG_APP0 + 1, exif_tag, sizeof exif_tag, item, GF_DROPPED_EXIF);
     else if (strcmp(item->name, GF_ITEM_XMP) == 0)
-        sink_write_segment(sink, JPEG_APP0 + 1, xmp_tag, sizeof xmp_tag, item, GF_DROPPED_XMP);
+        sink_write_whole(sink, JPEG_APP0 + 1, xmp_tag, sizeof xmp_tag, item, GF_DROPPED_XMP);
     else if (strcmp(item->name, GF_ITEM_APP1) == 0)
-        sink_write_segment(sink, JPEG_APP0 + 1, "", 0, item, GF_DROPPED_OTHER);
+        sink_write_whole(sink, JPEG_APP0 + 1, "", 0, item, GF_DROPPED_OTHER);
     else if (strcmp(item->name, GF_ITEM_8BIM) == 0)
-        sink_write_segment(sink, JPEG_APP0 + 13, photoshop_tag, sizeof photoshop_tag, item,
-                           GF_DROPPED_IPTC);
+        sink_write_resources(sink, item);
     else if (strcmp(item->name, GF_ITEM_COMMENT) == 0)
-        sink_write_segment(sink, JPEG_COM, "", 0, item, GF_DROPPED_TEXT);
+        sink_write_whole(sink, JPEG_COM, "", 0, item, GF_DROPPED_TEXT);
     else if (strcmp(item->name, GF_ITEM_ICC) == 0 && item->size)
         jpeg_write_icc_profile(&sink->jpeg, item->data, (unsigned)item->size);
 }

@@ -362,6 +362,36 @@ static void joins_the_pieces_of_a_profile(void **state) {
     }
 }
 
+static void put_resource_pieces(j_compress_ptr jpeg) {
+    put_marker(jpeg, JPEG_APP0 + 13, "Photoshop 3.0\0ab", 16);
+    put_marker(jpeg, JPEG_APP0 + 13, "Photoshop 3.0\0", 14);
+    put_marker(jpeg, JPEG_COM, "comment", 7);
+    put_marker(jpeg, JPEG_APP0 + 13, "Photoshop 3.0\0c", 15);
+}
+
+/* One item, in as many segments as necessary. */
+static void joins_and_divides_resources(void **state) {
+    enum { MAX = 65519, SIZE = 2 * MAX + 1 };
+    static unsigned char large[SIZE];
+    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false};
+    jpeg_file file = make_jpeg(&shape, 1, put_resource_pieces);
+    (void)state;
+    put_bytes(in_directory("a.jpg"), file.data, file.size);
+    free(file.data);
+    gf_metadata metadata = load_metadata("a.jpg");
+    assert_item(&metadata, GF_ITEM_8BIM, "abc", 3);
+    gf_metadata_clear(&metadata);
+    for (size_t i = 0; i < SIZE; i++)
+        large[i] = (unsigned char)(i * 7 >> 3);
+    assert_int_equal(gf_metadata_append(&metadata, GF_ITEM_8BIM, false, large, SIZE, "x", NULL),
+                     GF_OK);
+    save_with("o.jpg", &metadata);
+    gf_metadata_clear(&metadata);
+    metadata = load_metadata("o.jpg");
+    assert_item(&metadata, GF_ITEM_8BIM, large, SIZE);
+    gf_metadata_clear(&metadata);
+}
+
 /* A segment has at most 65533 bytes. */
 static void reports_metadata_that_is_too_large(void **state) {
     static const struct {
@@ -370,7 +400,7 @@ static void reports_metadata_that_is_too_large(void **state) {
         uint32_t kind;
     } items[] = {{GF_ITEM_EXIF, 65527, GF_DROPPED_EXIF},
                  {GF_ITEM_XMP, 65504, GF_DROPPED_XMP},
-                 {GF_ITEM_8BIM, 65519, GF_DROPPED_IPTC},
+                 {GF_ITEM_8BIM, 65519, 0}, /* continues in another segment */
                  {GF_ITEM_COMMENT, 65533, GF_DROPPED_TEXT}};
     static unsigned char large[65534];
     const gf_format format = {8, 8, 3, GF_U8};
@@ -579,6 +609,7 @@ int main(void) {
         cmocka_unit_test_teardown(encodes_as_libjpeg, empty_directory),
         cmocka_unit_test_teardown(carries_metadata, empty_directory),
         cmocka_unit_test_teardown(joins_the_pieces_of_a_profile, empty_directory),
+        cmocka_unit_test_teardown(joins_and_divides_resources, empty_directory),
         cmocka_unit_test_teardown(reports_metadata_that_is_too_large, empty_directory),
         cmocka_unit_test_teardown(converts_resolutions, empty_directory),
         cmocka_unit_test_teardown(limits_metadata, empty_directory),
