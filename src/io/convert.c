@@ -406,9 +406,10 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
                            gf_error *error) {
     gf_source *inner = *source;
     const uint32_t orientation = gf_metadata_orientation(&inner->metadata);
-    if (strcmp(inner->metadata.damaged, "eXIf") == 0)
+    const char *damaged = inner->metadata.damaged;
+    if (strcmp(damaged, "eXIf") == 0 || strcmp(damaged, GF_ITEM_EXIF) == 0)
         return gf_fail(error, GF_FAILED,
-                       "%s: the eXIf chunk is damaged; get an intact copy, or remove --autorotate",
+                       "%s: the EXIF data is damaged; get an intact copy, or remove --autorotate",
                        name);
     if (orientation <= 1)
         return GF_OK;

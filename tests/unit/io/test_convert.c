@@ -637,6 +637,36 @@ static void crops_turned_images(void **state) {
     free(pixels);
 }
 
+/* Damaged EXIF data of PNG and TIFF may contain an orientation. */
+static void rejects_damaged_orientations(void **state) {
+    static const char *const names[] = {"eXIf", GF_ITEM_EXIF};
+    const gf_format format = {2, 2, 1, GF_U8};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        gf_error error = {0};
+        gf_source *source;
+        assert_int_equal(gf_memory_source(&format, "abcd", 2, &source, NULL), GF_OK);
+        strcpy(source->metadata.damaged, names[i]);
+        assert_int_equal(gf_rotate_source(&source, UINT64_MAX, "x.tif", &error), GF_FAILED);
+        assert_message(&error, "x.tif: the EXIF data is damaged");
+        source->ops->close(source);
+    }
+}
+
+/* The note about further pages does not depend on the part that is read. */
+static void keeps_the_number_of_pages(void **state) {
+    const gf_format format = {2, 2, 1, GF_U8};
+    const gf_crop crop = {0, 0, 1, 1};
+    gf_source *source;
+    (void)state;
+    assert_int_equal(gf_memory_source(&format, "abcd", 2, &source, NULL), GF_OK);
+    source->pages = 3;
+    assert_int_equal(gf_crop_source(&source, &crop, UINT64_MAX, "x.tif", NULL), GF_OK);
+    assert_int_equal(source->format.width, 1);
+    assert_int_equal(source->pages, 3);
+    source->ops->close(source);
+}
+
 /* Only an orientation that exists is set; others and damaged data stay as they are. */
 static void sets_orientations(void **state) {
     static const unsigned char with[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6";
@@ -714,6 +744,8 @@ int main(void) {
         cmocka_unit_test_setup(turns_images, empty_directory),
         cmocka_unit_test_setup(crops_turned_images, empty_directory),
         cmocka_unit_test_setup(converts_rows_written_ahead, empty_directory),
+        cmocka_unit_test(rejects_damaged_orientations),
+        cmocka_unit_test(keeps_the_number_of_pages),
         cmocka_unit_test(sets_orientations),
         cmocka_unit_test_setup(loads_with_a_depth, empty_directory),
     };
