@@ -32,7 +32,9 @@ static const char exif_tag[] = "Exif\0"; /* with the NUL of the string: 6 bytes 
 static const char xmp_tag[] = "http://ns.adobe.com/xap/1.0/";
 static const char icc_tag[] = "ICC_PROFILE";
 static const char photoshop_tag[] = "Photoshop 3.0";
-enum { ICC_HEAD = sizeof icc_tag + 2 }; /* with the number of the piece and their count */
+/* Bytes before the data of a piece, with its number and the number of pieces; max number of them.
+ */
+enum { ICC_HEAD = sizeof icc_tag + 2, ICC_PIECES = 255 };
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -112,8 +114,8 @@ static gf_status jpeg_report(const jpeg_errors *errors, gf_error *error) {
 
 /* Pieces of an ICC profile, in any order; piece i is number i + 1. */
 typedef struct jpeg_pieces {
-    unsigned char *data[255];
-    size_t sizes[255];
+    unsigned char *data[ICC_PIECES];
+    size_t sizes[ICC_PIECES];
     unsigned count;
     bool damaged;
 } jpeg_pieces;
@@ -414,7 +416,7 @@ static gf_status source_finish(gf_source *base, gf_error *error) {
 static void source_close(gf_source *base) {
     jpeg_source *source = (jpeg_source *)base;
     jpeg_destroy_decompress(&source->jpeg);
-    for (size_t i = 0; i < sizeof source->pieces.data / sizeof *source->pieces.data; i++)
+    for (size_t i = 0; i < ICC_PIECES; i++)
         free(source->pieces.data[i]);
     free(source->resources.data);
     gf_input_close(&source->input);
@@ -570,6 +572,14 @@ static void sink_write_resources(jpeg_sink *sink, const gf_chunk *item) {
                            item->data + at, item->size - at < max ? item->size - at : max);
 }
 
+/* libjpeg does not check the number of pieces. */
+static void sink_write_profile(jpeg_sink *sink, const gf_chunk *item) {
+    if (item->size > (size_t)ICC_PIECES * (SEGMENT_BYTES - ICC_HEAD))
+        sink->base.dropped |= GF_DROPPED_ICC;
+    else if (item->size)
+        jpeg_write_icc_profile(&sink->jpeg, item->data, (unsigned)item->size);
+}
+
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
     if (strcmp(item->name, GF_ITEM_EXIF) == 0)
         sink_write_whole(sink, JPEG_APP0 + 1, exif_tag, sizeof exif_tag, item, GF_DROPPED_EXIF);
@@ -581,8 +591,8 @@ static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
         sink_write_resources(sink, item);
     else if (strcmp(item->name, GF_ITEM_COMMENT) == 0)
         sink_write_whole(sink, JPEG_COM, "", 0, item, GF_DROPPED_TEXT);
-    else if (strcmp(item->name, GF_ITEM_ICC) == 0 && item->size)
-        jpeg_write_icc_profile(&sink->jpeg, item->data, (unsigned)item->size);
+    else if (strcmp(item->name, GF_ITEM_ICC) == 0)
+        sink_write_profile(sink, item);
 }
 
 /* Round a resolution to 1..65535. */

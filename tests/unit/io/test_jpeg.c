@@ -392,7 +392,7 @@ static void joins_and_divides_resources(void **state) {
     gf_metadata_clear(&metadata);
 }
 
-/* A segment has at most 65533 bytes. */
+/* A segment has at most 65533 bytes, and a profile has at most 255 segments. */
 static void reports_metadata_that_is_too_large(void **state) {
     static const struct {
         const char *name;
@@ -400,9 +400,10 @@ static void reports_metadata_that_is_too_large(void **state) {
         uint32_t kind;
     } items[] = {{GF_ITEM_EXIF, 65527, GF_DROPPED_EXIF},
                  {GF_ITEM_XMP, 65504, GF_DROPPED_XMP},
-                 {GF_ITEM_8BIM, 65519, 0}, /* continues in another segment */
+                 {GF_ITEM_8BIM, 65519, 0},                   /* continues in another segment */
+                 {GF_ITEM_ICC, 255 * 65519, GF_DROPPED_ICC}, /* 255 segments */
                  {GF_ITEM_COMMENT, 65533, GF_DROPPED_TEXT}};
-    static unsigned char large[65534];
+    static unsigned char large[255 * 65519 + 1];
     const gf_format format = {8, 8, 3, GF_U8};
     (void)state;
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)
