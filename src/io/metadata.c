@@ -322,6 +322,19 @@ bool gf_exif_set_orientation(unsigned char *exif, size_t size, uint32_t orientat
     return true;
 }
 
+/* Exchange the resolutions of columns and rows in the first directory: their offsets. */
+static void exif_transpose_resolution(unsigned char *exif, size_t size) {
+    enum { OFFSET = 8, OFFSET_BYTES = 4 };
+    const uint64_t x = exif_find(exif, size, TAG_X_RESOLUTION, TYPE_RATIONAL);
+    const uint64_t y = exif_find(exif, size, TAG_Y_RESOLUTION, TYPE_RATIONAL);
+    unsigned char offset[OFFSET_BYTES];
+    if (!x || !y)
+        return;
+    memcpy(offset, exif + x + OFFSET, OFFSET_BYTES);
+    memcpy(exif + x + OFFSET, exif + y + OFFSET, OFFSET_BYTES);
+    memcpy(exif + y + OFFSET, offset, OFFSET_BYTES);
+}
+
 /* Read a rational number of the first directory. Return 0 if it is missing or undefined. */
 static double exif_rational(const unsigned char *exif, size_t size, uint32_t tag) {
     const uint64_t entry = exif_find(exif, size, tag, TYPE_RATIONAL);
@@ -434,6 +447,8 @@ void gf_metadata_set_upright(gf_metadata *metadata, bool transposed) {
     const gf_chunk *phys = gf_metadata_find(metadata, "pHYs");
     if (exif)
         (void)gf_exif_set_orientation(exif->data, exif->size, 1);
+    if (transposed && exif)
+        exif_transpose_resolution(exif->data, exif->size);
     if (transposed && item) {
         gf_resolution r;
         memcpy(&r, item->data, sizeof r);

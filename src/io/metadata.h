@@ -88,7 +88,7 @@ gf_resolution gf_resolution_of_metre(double x, double y);
 /* Return the EXIF orientation, 1 to 8; 0 if there is none. */
 uint32_t gf_metadata_orientation(const gf_metadata *metadata);
 /* Mark the pixels as turned upright: set the orientation to 1. transposed: rows became columns;
- * swap the resolutions of the file format, too. */
+ * swap the resolutions, too. */
 void gf_metadata_set_upright(gf_metadata *metadata, bool transposed);
 /* Return the resolution: that of the file format, or else of the EXIF data. Return false if there
  * is none. */

@@ -637,6 +637,28 @@ static void crops_turned_images(void **state) {
     free(pixels);
 }
 
+/* The resolutions of EXIF data are those of columns and rows. */
+static void turns_resolutions(void **state) {
+    static const unsigned char exif[] =
+        "II*\0\x08\0\0\0\2\0"
+        "\x1a\1\5\0\1\0\0\0\x26\0\0\0"
+        "\x1b\1\5\0\1\0\0\0\x2e\0\0\0"
+        "\0\0\0\0\x64\0\0\0\1\0\0\0\x32\0\0\0\1\0\0";
+    (void)state;
+    for (int transposed = 0; transposed < 2; transposed++) {
+        gf_metadata metadata;
+        gf_resolution r;
+        gf_metadata_init(&metadata);
+        assert_int_equal(
+            gf_metadata_append(&metadata, GF_ITEM_EXIF, false, exif, sizeof exif, "x", NULL),
+            GF_OK);
+        gf_metadata_set_upright(&metadata, transposed);
+        assert_true(gf_metadata_resolution(&metadata, &r));
+        assert_true(r.x == (transposed ? 50 : 100) && r.y == (transposed ? 100 : 50));
+        gf_metadata_clear(&metadata);
+    }
+}
+
 /* Damaged EXIF data of PNG and TIFF may contain an orientation. */
 static void rejects_damaged_orientations(void **state) {
     static const char *const names[] = {"eXIf", GF_ITEM_EXIF};
@@ -744,6 +766,7 @@ int main(void) {
         cmocka_unit_test_setup(turns_images, empty_directory),
         cmocka_unit_test_setup(crops_turned_images, empty_directory),
         cmocka_unit_test_setup(converts_rows_written_ahead, empty_directory),
+        cmocka_unit_test(turns_resolutions),
         cmocka_unit_test(rejects_damaged_orientations),
         cmocka_unit_test(keeps_the_number_of_pages),
         cmocka_unit_test(sets_orientations),
