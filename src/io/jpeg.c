@@ -581,8 +581,11 @@ static void sink_write_profile(jpeg_sink *sink, const gf_chunk *item) {
 }
 
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
+    const uint32_t turned =
+        gf_exif_orientation(item->data, item->size) > 1 ? GF_DROPPED_ORIENTATION : 0;
     if (strcmp(item->name, GF_ITEM_EXIF) == 0)
-        sink_write_whole(sink, JPEG_APP0 + 1, exif_tag, sizeof exif_tag, item, GF_DROPPED_EXIF);
+        sink_write_whole(sink, JPEG_APP0 + 1, exif_tag, sizeof exif_tag, item,
+                         GF_DROPPED_EXIF | turned);
     else if (strcmp(item->name, GF_ITEM_XMP) == 0)
         sink_write_whole(sink, JPEG_APP0 + 1, xmp_tag, sizeof xmp_tag, item, GF_DROPPED_XMP);
     else if (strcmp(item->name, GF_ITEM_APP1) == 0)

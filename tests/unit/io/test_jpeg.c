@@ -398,11 +398,14 @@ static void reports_metadata_that_is_too_large(void **state) {
         const char *name;
         size_t max;
         uint32_t kind;
-    } items[] = {{GF_ITEM_EXIF, 65527, GF_DROPPED_EXIF},
-                 {GF_ITEM_XMP, 65504, GF_DROPPED_XMP},
-                 {GF_ITEM_8BIM, 65519, 0},                   /* continues in another segment */
-                 {GF_ITEM_ICC, 255 * 65519, GF_DROPPED_ICC}, /* 255 segments */
-                 {GF_ITEM_COMMENT, 65533, GF_DROPPED_TEXT}};
+        unsigned char head[22];
+    } items[] = {{GF_ITEM_EXIF, 65527, GF_DROPPED_EXIF, ""},
+                 {GF_ITEM_EXIF, 65527, GF_DROPPED_EXIF | GF_DROPPED_ORIENTATION,
+                  "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6"},
+                 {GF_ITEM_XMP, 65504, GF_DROPPED_XMP, ""},
+                 {GF_ITEM_8BIM, 65519, 0, ""},                   /* continues in another segment */
+                 {GF_ITEM_ICC, 255 * 65519, GF_DROPPED_ICC, ""}, /* 255 segments */
+                 {GF_ITEM_COMMENT, 65533, GF_DROPPED_TEXT, ""}};
     static unsigned char large[255 * 65519 + 1];
     const gf_format format = {8, 8, 3, GF_U8};
     (void)state;
@@ -411,6 +414,7 @@ static void reports_metadata_that_is_too_large(void **state) {
             gf_metadata metadata;
             gf_sink *sink;
             gf_metadata_init(&metadata);
+            memcpy(large, items[i].head, sizeof items[i].head);
             assert_int_equal(gf_metadata_append(&metadata, items[i].name, false, large,
                                                 items[i].max + extra, "x", NULL),
                              GF_OK);
