@@ -1,5 +1,4 @@
-/* TIFF decoder. libtiff parses the directory and decompresses strips and tiles. This file reads
- * their bytes, so that threads share one input, and arranges the decoded samples in rows.
+/* TIFF decoder: divides the image among threads and returns its rows.
  *
  * The image is divided into *groups* of rows: a row of tiles, or some strips. Groups are decoded
  * ahead of the row that is read, each by all threads. */
@@ -16,22 +15,15 @@
 #include "core/thread.h"
 #include "io/bytes.h"
 #include "io/tiff_directory.h"
-#include "io/tiff_layout.h"
+#include "io/tiff_unit.h"
 
 enum {
     GROUP_BYTES = 1 << 20, /* min bytes of a group, if strips are shorter */
     GROUP_TASKS = 16,      /* max tasks of such a group: each decodes at least 64 KiB */
     TASKS_PER_THREAD = 2,  /* tasks in progress */
     MEMORY_SHARE = 8,      /* the memory of more than one group, as part of --max-memory */
-    RAW_RATIO = 10,        /* max compressed bytes of a strip or tile, per decoded byte */
-    RAW_MARGIN = 4096,     /* and in addition, as in libtiff */
     NO_TASK = -1
 };
-
-/* Place of a unit in the file. */
-typedef struct tiff_unit {
-    uint64_t offset, bytes;
-} tiff_unit;
 
 typedef struct tiff_group {
     struct tiff_source *source;
@@ -39,19 +31,10 @@ typedef struct tiff_group {
     uint64_t number;
     uint64_t first, rows;
     unsigned char *data; /* rows without padding */
-    tiff_unit *units;    /* of each piece, from left to right; planes of a unit are consecutive */
+    gf_tiff_unit *units; /* of each piece, from left to right; planes of a unit are consecutive */
     int64_t failed;      /* first task that failed, or NO_TASK; `lock` protects it and `error` */
     gf_error error;
 } tiff_group;
-
-/* Buffers of one thread. */
-typedef struct tiff_worker {
-    gf_tiff_handle handle;
-    unsigned char *raw;
-    uint64_t raw_bytes; /* allocated */
-    unsigned char *decoded;
-    unsigned char *unpacked; /* samples of a row of a unit, as bytes, if they have fewer bits */
-} tiff_worker;
 
 typedef struct tiff_source {
     gf_source base;
@@ -64,72 +47,12 @@ typedef struct tiff_source {
     uint64_t per_task;  /* units of one plane */
     uint64_t head, end; /* groups in the ring */
     tiff_group *groups; /* `slots` of them; NULL before the first row */
-    tiff_worker *workers;
+    gf_tiff_worker *workers;
     gf_pool *pool; /* NULL: one thread */
     pthread_mutex_t lock;
     atomic_bool stop;
     double seconds; /* of the caller, without waiting */
 } tiff_source;
-
-/* ---- rows of units --------------------------------------------------------------------------- */
-
-static size_t pixel_bytes(const gf_format *format) {
-    return format->channels * gf_type_bytes(format->type);
-}
-
-/* Unpack samples of 1, 2 or 4 bits, the first one in the high bits, times `factor`. */
-static void unpack_bits(unsigned char *out, const unsigned char *in, uint64_t count, uint32_t bits,
-                        uint32_t factor) {
-    const uint32_t mask = (1u << bits) - 1;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t bit = i * bits;
-        out[i] = (unsigned char)((in[bit / 8] >> (8 - bits - bit % 8) & mask) * factor);
-    }
-}
-
-/* Replace the first of `step` samples of each pixel by its distance from white. */
-static void invert_samples(unsigned char *row, uint64_t pixels, uint32_t step, gf_type type) {
-    for (uint64_t i = 0; i < pixels; i++, row += step * gf_type_bytes(type)) {
-        row[0] = (unsigned char)~row[0];
-        if (type == GF_U16)
-            row[1] = (unsigned char)~row[1];
-    }
-}
-
-GF_INLINE void place_plane(unsigned char *row, const unsigned char *samples, uint64_t count,
-                           size_t pixel, size_t sample) {
-    for (uint64_t i = 0; i < count; i++)
-        memcpy(row + i * pixel, samples + i * sample, sample);
-}
-
-/* Place the first pixels of a decoded row of a unit. plane: the channel, if there are planes.
- * unpacked: memory for as many bytes as the unit is wide. */
-static void place_row(const tiff_source *source, unsigned char *row, const unsigned char *stored,
-                      uint64_t pixels, uint32_t plane, unsigned char *unpacked) {
-    const gf_tiff_layout *layout = &source->layout;
-    const gf_type type = source->base.format.type;
-    const size_t sample = gf_type_bytes(type), pixel = pixel_bytes(&source->base.format);
-    if (layout->bits < 8) {
-        const uint32_t factor = layout->palette ? 1 : 255 / ((1u << layout->bits) - 1);
-        unpack_bits(unpacked, stored, pixels, layout->bits, factor);
-        stored = unpacked;
-    }
-    if (layout->palette) {
-        for (uint64_t i = 0; i < pixels; i++)
-            memcpy(row + i * pixel, layout->colors[stored[i]], pixel);
-        return;
-    }
-    if (layout->planes == 1)
-        memcpy(row, stored, (size_t)(pixels * pixel));
-    else if (type == GF_U8)
-        place_plane(row + plane, stored, pixels, pixel, 1);
-    else if (type == GF_U16)
-        place_plane(row + plane * sample, stored, pixels, pixel, 2);
-    else
-        place_plane(row + plane * sample, stored, pixels, pixel, 4);
-    if (layout->inverted && plane == 0)
-        invert_samples(row, pixels, layout->samples, type);
-}
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
@@ -159,142 +82,6 @@ static uint64_t piece_of(const tiff_source *source, uint64_t y) {
     return y / layout->unit_rows * layout->pieces + y % layout->unit_rows / layout->piece_rows;
 }
 
-static gf_status piece_fail(const tiff_source *source, const tiff_piece *piece, const char *what,
-                            gf_error *error) {
-    return gf_fail(error, GF_FAILED,
-                   "%s: rows %" PRIu64 " to %" PRIu64 " are damaged (%s); get an intact copy",
-                   source->file.input.name, piece->first + 1, piece->first + piece->rows, what);
-}
-
-/* Read bytes of a unit. */
-static gf_status piece_read(tiff_source *source, const tiff_piece *piece, void *data, uint64_t size,
-                            uint64_t offset, gf_error *error) {
-    gf_error cause = {0};
-    const uint64_t end = source->file.size;
-    if (offset > end || size > end - offset)
-        return piece_fail(source, piece, "the file ends too early", error);
-    if (!gf_tiff_read_at(&source->file, data, (size_t)size, offset, &cause))
-        return GF_OK;
-    if (error)
-        *error = cause;
-    return cause.status;
-}
-
-/* Read the rows of an uncompressed unit and convert them to native byte order. */
-static gf_status piece_copy(tiff_source *source, tiff_worker *worker, const tiff_unit *unit,
-                            const tiff_piece *piece, uint64_t rows, unsigned char *to,
-                            gf_error *error) {
-    const gf_tiff_layout *layout = &source->layout;
-    const uint64_t start = piece->skipped * layout->unit_row_bytes;
-    const uint64_t bytes = rows * layout->unit_row_bytes;
-    (void)worker;
-    if (unit->bytes < start || unit->bytes - start < bytes)
-        return piece_fail(source, piece, "too few bytes", error);
-    if (unit->offset > UINT64_MAX - start)
-        return piece_fail(source, piece, "invalid offset", error);
-    const gf_status status = piece_read(source, piece, to, bytes, unit->offset + start, error);
-    if (status)
-        return status;
-    if (layout->reversed)
-        source->file.libtiff->TIFFReverseBits(to, (tmsize_t)bytes);
-    if (layout->bits == 16)
-        gf_copy_order16(to, to, bytes / 2, layout->little);
-    else if (layout->bits == 32)
-        gf_copy_order32(to, to, bytes / 4, layout->little);
-    return GF_OK;
-}
-
-/* Read and decompress the rows of a unit. */
-static gf_status piece_decompress(tiff_source *source, tiff_worker *worker, const tiff_unit *unit,
-                                  uint32_t number, const tiff_piece *piece, uint64_t rows,
-                                  unsigned char *to, gf_error *error) {
-    const gf_tiff_layout *layout = &source->layout;
-    const uint64_t bytes = rows * layout->unit_row_bytes;
-    const uint64_t max = RAW_RATIO * layout->unit_rows * layout->unit_row_bytes + RAW_MARGIN;
-    const uint64_t size = unit->bytes < max ? unit->bytes : max;
-    gf_status status;
-    if (size > worker->raw_bytes) {
-        free(worker->raw);
-        worker->raw_bytes = 0;
-        worker->raw = gf_alloc_limited(size, source->file.max_memory, source->file.input.name,
-                                       "a compressed strip or tile", error);
-        if (!worker->raw)
-            return GF_FAILED;
-        worker->raw_bytes = size;
-    }
-    if ((status = piece_read(source, piece, worker->raw, size, unit->offset, error)))
-        return status;
-    if (!worker->handle.tiff &&
-        (status = gf_tiff_handle_open(&source->file, &worker->handle, error)))
-        return status;
-    gf_tiff_handle_clear(&worker->handle);
-    memset(to, 0, (size_t)bytes); /* codecs such as fax accept data that ends early */
-    if (source->file.libtiff->TIFFReadFromUserBuffer(worker->handle.tiff, number, worker->raw,
-                                                     (tmsize_t)size, to, (tmsize_t)bytes))
-        return GF_OK;
-    return piece_fail(source, piece,
-                      worker->handle.message[0] ? worker->handle.message : "libtiff cannot decode",
-                      error);
-}
-
-/* Decode rows of a unit. Without offset and size, it is not stored, and its samples are 0: GDAL
- * writes sparse files. */
-static gf_status piece_decode(tiff_source *source, tiff_worker *worker, const tiff_unit *unit,
-                              uint32_t number, const tiff_piece *piece, unsigned char *to,
-                              gf_error *error) {
-    const gf_tiff_layout *layout = &source->layout;
-    /* A tile has all its rows, a strip only those of the image. */
-    const uint64_t rows = layout->tiled ? layout->piece_rows : piece->rows;
-    if (unit->offset == 0 && unit->bytes == 0) {
-        memset(to, 0, (size_t)(rows * layout->unit_row_bytes));
-        return GF_OK;
-    }
-    if (unit->offset == 0 || unit->bytes == 0)
-        return piece_fail(source, piece, "a strip or tile without data", error);
-    return layout->compression == COMPRESSION_NONE
-               ? piece_copy(source, worker, unit, piece, rows, to, error)
-               : piece_decompress(source, worker, unit, number, piece, rows, to, error);
-}
-
-/* Return true if decoded rows of a unit are rows of the image. */
-static bool piece_is_direct(const tiff_source *source) {
-    const gf_tiff_layout *layout = &source->layout;
-    return !layout->tiled && layout->planes == 1 && layout->bits >= 8 && !layout->palette;
-}
-
-/* Decode all planes of one unit of a group to its place. position: the number of the unit in a
- * plane of the group. */
-static gf_status group_decode(tiff_group *group, tiff_worker *worker, uint64_t position,
-                              gf_error *error) {
-    tiff_source *source = group->source;
-    const gf_tiff_layout *layout = &source->layout;
-    const gf_format *format = &source->base.format;
-    const size_t row_bytes = gf_row_bytes(format), pixel = pixel_bytes(format);
-    const tiff_piece piece =
-        piece_at(source, group->number * layout->group_pieces + position / layout->across);
-    const uint64_t column = position % layout->across, x = column * layout->unit_width;
-    const uint64_t width =
-        format->width - x < layout->unit_width ? format->width - x : layout->unit_width;
-    unsigned char *rows = group->data + (piece.first - group->first) * row_bytes;
-    const bool direct = piece_is_direct(source);
-    gf_status status = GF_OK;
-    for (uint32_t plane = 0; plane < layout->planes && !status; plane++) {
-        const uint64_t number = (plane * layout->down + piece.unit_row) * layout->across + column;
-        unsigned char *decoded = direct ? rows : worker->decoded;
-        status = piece_decode(source, worker, &group->units[position * layout->planes + plane],
-                              (uint32_t)number, &piece, decoded, error);
-        for (uint64_t i = 0; i < piece.rows && !status; i++) {
-            unsigned char *row = rows + i * row_bytes + x * pixel;
-            if (!direct)
-                place_row(source, row, decoded + i * layout->unit_row_bytes, width, plane,
-                          worker->unpacked);
-            else if (layout->inverted)
-                invert_samples(row, width, layout->samples, format->type);
-        }
-    }
-    return status;
-}
-
 /* Return the units of one plane of a group. */
 static uint64_t group_units(const tiff_source *source) {
     return source->layout.group_pieces * source->layout.across;
@@ -307,16 +94,44 @@ static uint64_t group_used(const tiff_group *group) {
     return (last + 1 - group->number * source->layout.group_pieces) * source->layout.across;
 }
 
+/* Describe unit `index` of a group: planes of a unit are consecutive. */
+static gf_tiff_job group_job(const tiff_group *group, uint64_t index) {
+    const tiff_source *source = group->source;
+    const gf_tiff_layout *layout = &source->layout;
+    const gf_format *format = &source->base.format;
+    const size_t row = gf_row_bytes(format), pixel = row / (size_t)format->width;
+    const uint64_t position = index / layout->planes, plane = index % layout->planes;
+    const tiff_piece piece =
+        piece_at(source, group->number * layout->group_pieces + position / layout->across);
+    const uint64_t column = position % layout->across, x = column * layout->unit_width;
+    return (gf_tiff_job){
+        .unit = group->units[index],
+        .number = (uint32_t)((plane * layout->down + piece.unit_row) * layout->across + column),
+        .plane = (uint32_t)plane,
+        .first = piece.first,
+        .rows = piece.rows,
+        .skipped = piece.skipped,
+        .width = format->width - x < layout->unit_width ? format->width - x : layout->unit_width,
+        .to = group->data + (piece.first - group->first) * row + x * pixel,
+        .stride = row};
+}
+
 /* Decode some units. */
 static void group_run(void *context, uint32_t task, uint32_t thread) {
     tiff_group *group = context;
     tiff_source *source = group->source;
-    const uint64_t used = group_used(group);
+    const uint64_t planes = source->layout.planes, used = group_used(group) * planes;
+    const uint64_t first = task * source->per_task * planes;
+    const uint64_t end =
+        used - first < source->per_task * planes ? used : first + source->per_task * planes;
+    const uint32_t together = gf_tiff_units_together(&source->layout);
     gf_error error = {0};
-    for (uint64_t i = task * source->per_task; i < (task + 1) * source->per_task && i < used; i++) {
+    for (uint64_t i = first, n; i < end; i += n) {
+        n = end - i < together ? end - i : together;
+        const gf_tiff_job jobs[2] = {group_job(group, i), group_job(group, i + n - 1)};
         if (atomic_load_explicit(&source->stop, memory_order_relaxed))
             return;
-        if (!group_decode(group, &source->workers[thread], i, &error))
+        if (!gf_tiff_units_decode(&source->workers[thread], jobs, (uint32_t)n, &error))
             continue;
         pthread_mutex_lock(&source->lock);
         if (group->failed == NO_TASK || task < group->failed) {
@@ -342,7 +157,7 @@ static gf_status group_locate(tiff_group *group, gf_error *error) {
             const uint64_t number =
                 (plane * layout->down + piece / layout->pieces) * layout->across +
                 i % layout->across;
-            tiff_unit *unit = &group->units[i * layout->planes + plane];
+            gf_tiff_unit *unit = &group->units[i * layout->planes + plane];
             int failed = 0, failed_bytes = 0;
             unit->offset = library->TIFFGetStrileOffsetWithErr(tiff, (uint32_t)number, &failed);
             unit->bytes =
@@ -431,17 +246,7 @@ static uint64_t memory_rows(const tiff_source *source) {
 }
 
 static uint64_t memory_group(const tiff_source *source) {
-    return memory_rows(source) + group_units(source) * source->layout.planes * sizeof(tiff_unit);
-}
-
-/* Return the bytes of a decoded unit, or of a piece if it is not compressed. */
-static uint64_t memory_decoded(const tiff_source *source) {
-    return source->layout.piece_rows * source->layout.unit_row_bytes;
-}
-
-/* Return the bytes of the buffers of a thread: decoded, unpacked and compressed. */
-static uint64_t memory_worker(const tiff_source *source) {
-    return 2 * memory_decoded(source) + source->layout.unit_width + sizeof(tiff_worker);
+    return memory_rows(source) + group_units(source) * source->layout.planes * sizeof(gf_tiff_unit);
 }
 
 /* Allocate what the threads need. */
@@ -449,21 +254,18 @@ static gf_status memory_allocate(tiff_source *source, gf_error *error) {
     const char *name = source->file.input.name;
     const size_t group = (size_t)memory_rows(source);
     const size_t units = (size_t)(group_units(source) * source->layout.planes);
-    const size_t decoded = piece_is_direct(source) ? 1 : (size_t)memory_decoded(source);
     source->groups = calloc(source->slots, sizeof *source->groups);
     source->workers = calloc(source->threads, sizeof *source->workers);
     bool complete = source->groups && source->workers;
     for (uint32_t i = 0; complete && i < source->slots; i++) {
         source->groups[i].source = source;
         source->groups[i].data = malloc(group);
-        source->groups[i].units = malloc(units * sizeof(tiff_unit));
+        source->groups[i].units = malloc(units * sizeof(gf_tiff_unit));
         complete = source->groups[i].data && source->groups[i].units;
     }
-    for (uint32_t i = 0; complete && i < source->threads; i++) {
-        source->workers[i].decoded = malloc(decoded);
-        source->workers[i].unpacked = malloc((size_t)source->layout.unit_width);
-        complete = source->workers[i].unpacked && source->workers[i].decoded;
-    }
+    for (uint32_t i = 0; complete && i < source->threads; i++)
+        complete = gf_tiff_worker_open(&source->workers[i], &source->file, &source->layout,
+                                       &source->base.format);
     if (!complete)
         return gf_fail_memory(error, name, memory_group(source), "strips or tiles");
     return source->threads > 1 ? gf_pool_open(source->threads, &source->pool, error) : GF_OK;
@@ -486,14 +288,19 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
         layout->group_pieces = target / row / layout->piece_rows + 1;
     if (layout->group_pieces > layout->down)
         layout->group_pieces = layout->down;
-    const uint64_t group = memory_group(source), worker = memory_worker(source);
+    const uint64_t group = memory_group(source), worker = gf_tiff_worker_bytes(layout);
     const uint64_t share = limits->max_memory / MEMORY_SHARE;
     const gf_status status =
         gf_check_memory(group + worker, limits->max_memory, source->file.input.name,
                         layout->tiled ? "a row of tiles" : "a strip", error);
     if (status)
         return status;
-    source->per_task = target / GROUP_TASKS / (memory_decoded(source) * layout->planes) + 1;
+    const uint64_t unit = layout->piece_rows * layout->unit_row_bytes * layout->planes;
+    source->per_task = target / GROUP_TASKS / unit + 1;
+    /* Units that are decoded together are in one task, unless threads would have nothing to do. */
+    if (source->per_task == 1 && layout->planes == 1 &&
+        group_units(source) * ring_groups(source) >= 4 * (uint64_t)limits->threads)
+        source->per_task = gf_tiff_units_together(layout);
     const uint64_t tasks = gf_ceil_div(group_units(source), source->per_task);
     const uint64_t all = tasks * ring_groups(source);
     source->threads = limits->threads < all ? limits->threads : (uint32_t)all;
@@ -552,12 +359,8 @@ static void tiff_source_close(gf_source *base) {
         free(source->groups[i].data);
         free(source->groups[i].units);
     }
-    for (uint32_t i = 0; source->workers && i < source->threads; i++) {
-        gf_tiff_handle_close(&source->workers[i].handle);
-        free(source->workers[i].raw);
-        free(source->workers[i].decoded);
-        free(source->workers[i].unpacked);
-    }
+    for (uint32_t i = 0; source->workers && i < source->threads; i++)
+        gf_tiff_worker_close(&source->workers[i]);
     gf_tiff_handle_close(&source->handle);
     free(source->groups);
     free(source->workers);
@@ -590,7 +393,7 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     TIFF *tiff = source->handle.tiff;
     uint64_t next = 0, left = source->base.format.height;
     if (layout->compression != COMPRESSION_NONE || layout->reversed || layout->inverted ||
-        !piece_is_direct(source) || source->file.data || layout->down > MAX_STRIPS)
+        !gf_tiff_is_direct(layout) || source->file.data || layout->down > MAX_STRIPS)
         return false;
     for (uint64_t i = 0; i < layout->down; i++) {
         const uint64_t rows = left < layout->unit_rows ? left : layout->unit_rows;

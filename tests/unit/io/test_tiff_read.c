@@ -9,6 +9,8 @@
 #include "io_util.h"
 #include "tiff_file.h"
 
+#include <zlib.h>
+
 /* Return the path of the file under test. */
 static const char *file_path(void) {
     static char path[2048];
@@ -540,6 +542,94 @@ static void reports_damaged_rows(void **state) {
         }
 }
 
+/* Deflate data has a checksum: one wrong bit is found, or it does not matter. */
+static void finds_every_wrong_bit_of_deflate_data(void **state) {
+    const uint64_t rounds = test_rounds(150);
+    uint64_t refused = 0, unharmed = 0;
+    (void)state;
+    for (uint64_t i = 0; i < rounds; i++) {
+        test_random random = test_seeded(i);
+        tiff_spec spec = tiff_random(&random, 70);
+        const char *path = file_path();
+        gf_format format, found;
+        gf_error error = {0};
+        unsigned char *pixels = NULL;
+        size_t size;
+        if (spec.compression != COMPRESSION_ADOBE_DEFLATE)
+            continue;
+        assert_true(tiff_write(path, &spec, 1, &random));
+        unsigned char *expected = tiff_reference(path, 0, &format);
+        assert_non_null(expected);
+        TIFF *tiff = TIFFOpen(path, "r");
+        const uint32_t units =
+            TIFFIsTiled(tiff) ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff);
+        const uint32_t unit = (uint32_t)test_below(&random, units);
+        const uint64_t offset = TIFFGetStrileOffset(tiff, unit);
+        const uint64_t bytes = TIFFGetStrileByteCount(tiff, unit);
+        TIFFClose(tiff);
+        for (int k = 0; k < 20 && bytes != 0; k++) {
+            unsigned char *data = get_bytes(path, &size);
+            const uint64_t bit = test_below(&random, 8 * bytes);
+            data[offset + bit / 8] ^= (unsigned char)(1u << bit % 8);
+            put_bytes(in_directory("damaged.tif"), data, size);
+            free(data);
+            const gf_status status =
+                load_image(in_directory("damaged.tif"), &(gf_limits){.threads = 2}, 3, &found,
+                           &pixels, NULL, &error);
+            if (!status && memcmp(pixels, expected, gf_row_bytes(&format) * format.height) != 0)
+                fail_msg("round %u, bit %u: different pixels", (unsigned)i, (unsigned)bit);
+            if (status)
+                assert_message(&error, "are damaged (");
+            status ? refused++ : unharmed++;
+            free(pixels);
+            pixels = NULL;
+        }
+        free(expected);
+    }
+    print_message("%u refused, %u unharmed\n", (unsigned)refused, (unsigned)unharmed);
+    assert_true(refused > unharmed);
+}
+
+/* Write a strip of `rows` rows of 20 bytes as that of an image of 5 rows. */
+static void write_long_strip(const char *path, uint32_t rows, bool damaged) {
+    static unsigned char pixels[20 * 4000], packed[20000];
+    uLongf size = sizeof packed;
+    tiff_spec spec = small_grey(20, 0);
+    test_random random = test_seeded(1);
+    spec.compression = COMPRESSION_ADOBE_DEFLATE;
+    spec.rows_per_strip = 8;
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (unsigned char)(i / 20);
+    assert_int_equal(compress(packed, &size, pixels, 20 * rows), Z_OK);
+    packed[size - 1] ^= damaged;
+    TIFF *tiff = TIFFOpen(path, "w");
+    assert_non_null(tiff);
+    tiff_set_tags(tiff, &spec, &random);
+    assert_int_equal(TIFFWriteRawStrip(tiff, 0, packed, (tmsize_t)size), size);
+    TIFFClose(tiff);
+}
+
+/* The last strip may have as many rows as the others. */
+static void reads_strips_with_more_rows(void **state) {
+    const char *path = file_path();
+    gf_error error = {0};
+    (void)state;
+    for (uint32_t rows = 5; rows <= 8; rows++) {
+        write_long_strip(path, rows, false);
+        if (read_all(path, 1, &error) != GF_OK)
+            fail_msg("%u rows: %s", (unsigned)rows, error.message);
+        write_long_strip(path, rows, true);
+        assert_int_equal(read_all(path, 1, &error), GF_FAILED);
+        assert_message(&error, "rows 1 to 5 are damaged (wrong checksum of the Deflate data)");
+    }
+    write_long_strip(path, 4, false);
+    assert_int_equal(read_all(path, 1, &error), GF_FAILED);
+    assert_message(&error, "rows 1 to 5 are damaged (too few bytes)");
+    write_long_strip(path, 4000, false);
+    assert_int_equal(read_all(path, 1, &error), GF_FAILED);
+    assert_message(&error, "rows 1 to 5 are damaged (the Deflate data is too long)");
+}
+
 /* A file that ends anywhere is refused, or its missing data is found when it is read. */
 static void refuses_truncated_files(void **state) {
     const char *path = file_path();
@@ -580,6 +670,8 @@ int main(void) {
         cmocka_unit_test(applies_limits),
         cmocka_unit_test(refuses_huge_tiles),
         cmocka_unit_test(reports_damaged_rows),
+        cmocka_unit_test(finds_every_wrong_bit_of_deflate_data),
+        cmocka_unit_test(reads_strips_with_more_rows),
         cmocka_unit_test(refuses_truncated_files),
     };
     return cmocka_run_group_tests_name("tiff_read", tests, make_directory, remove_directory);

@@ -1,0 +1,437 @@
+/* Decoder of strips and tiles. Deflate is decoded here, two units at a time: faster than libtiff,
+ * which also accepts damaged data that is too long without its checksum. libtiff decodes other
+ * compressions. */
+#include "io/tiff_unit.h"
+
+#include <inttypes.h>
+#include <isa-l.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/machine.h"
+#include "io/bytes.h"
+#include "io/png_filter.h"
+
+enum {
+    RAW_RATIO = 10,                 /* max compressed bytes of a unit, per decoded byte */
+    RAW_MARGIN = 4096,              /* and in addition, as in libtiff */
+    RAW_PADDING = sizeof(uint64_t), /* readable bytes after the input of the decoder */
+    MAX_EXCESS = 1 << 16,           /* max bytes after the rows of the image in Deflate data */
+    ZLIB_HEAD = 2,
+    ZLIB_TAIL = 4
+};
+
+/* Return true if units are decoded here: in their usual form. */
+static bool unit_inflates(const gf_tiff_layout *layout) {
+    const uint32_t bits = layout->bits;
+    const bool deflate = layout->compression == COMPRESSION_ADOBE_DEFLATE ||
+                         layout->compression == COMPRESSION_DEFLATE;
+    const bool predicted =
+        layout->predictor == PREDICTOR_NONE ||
+        (layout->predictor == PREDICTOR_HORIZONTAL && (bits == 8 || bits == 16 || bits == 32)) ||
+        (layout->predictor == PREDICTOR_FLOATINGPOINT && layout->is_float && bits == 32);
+    return deflate && predicted && !layout->reversed;
+}
+
+/* Return the samples of a pixel in a unit. */
+static uint32_t unit_step(const gf_tiff_layout *layout) {
+    return layout->planes == 1 ? layout->samples : 1;
+}
+
+/* Return the bytes of a decoded unit, or of a piece if it is not compressed. */
+static uint64_t unit_bytes(const gf_tiff_layout *layout) {
+    return layout->piece_rows * layout->unit_row_bytes;
+}
+
+/* Return the rows of a unit that are stored: a tile has all its rows, a strip those of the image.
+ */
+static uint64_t unit_stored_rows(const gf_tiff_layout *layout, const gf_tiff_job *job) {
+    return layout->tiled ? layout->piece_rows : job->rows;
+}
+
+static gf_status unit_fail(const gf_tiff_worker *worker, const gf_tiff_job *job, const char *what,
+                           gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: rows %" PRIu64 " to %" PRIu64 " are damaged (%s); get an intact copy",
+                   worker->file->input.name, job->first + 1, job->first + job->rows, what);
+}
+
+/* ---- placement ------------------------------------------------------------------------------- */
+
+/* Unpack samples of 1, 2 or 4 bits, the first one in the high bits, times `factor`. */
+static void unpack_bits(unsigned char *out, const unsigned char *in, uint64_t count, uint32_t bits,
+                        uint32_t factor) {
+    const uint32_t mask = (1u << bits) - 1;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t bit = i * bits;
+        out[i] = (unsigned char)((in[bit / 8] >> (8 - bits - bit % 8) & mask) * factor);
+    }
+}
+
+/* Replace the first of `step` samples of each pixel by its distance from white. */
+static void invert_samples(unsigned char *row, uint64_t pixels, uint32_t step, gf_type type) {
+    for (uint64_t i = 0; i < pixels; i++, row += step * gf_type_bytes(type)) {
+        row[0] = (unsigned char)~row[0];
+        if (type == GF_U16)
+            row[1] = (unsigned char)~row[1];
+    }
+}
+
+GF_INLINE void place_plane(unsigned char *row, const unsigned char *samples, uint64_t count,
+                           size_t pixel, size_t sample) {
+    for (uint64_t i = 0; i < count; i++)
+        memcpy(row + i * pixel, samples + i * sample, sample);
+}
+
+/* Place the pixels of a row of a unit in the row of the image. samples may be the place. */
+static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *row,
+                      const unsigned char *samples) {
+    const gf_tiff_layout *layout = worker->layout;
+    const gf_type type = worker->format->type;
+    const size_t sample = gf_type_bytes(type), pixel = worker->format->channels * sample;
+    const uint64_t pixels = job->width;
+    if (layout->bits < 8) {
+        const uint32_t factor = layout->palette ? 1 : 255 / ((1u << layout->bits) - 1);
+        unpack_bits(worker->row, samples, pixels, layout->bits, factor);
+        samples = worker->row;
+    }
+    if (layout->palette) {
+        for (uint64_t i = 0; i < pixels; i++)
+            memcpy(row + i * pixel, layout->colors[samples[i]], pixel);
+        return;
+    }
+    if (layout->planes == 1 && samples != row)
+        memcpy(row, samples, (size_t)(pixels * pixel));
+    else if (layout->planes == 1)
+        ; /* the samples are in their place */
+    else if (type == GF_U8)
+        place_plane(row + job->plane, samples, pixels, pixel, 1);
+    else if (type == GF_U16)
+        place_plane(row + job->plane * sample, samples, pixels, pixel, 2);
+    else
+        place_plane(row + job->plane * sample, samples, pixels, pixel, 4);
+    if (layout->inverted && job->plane == 0)
+        invert_samples(row, pixels, layout->samples, type);
+}
+
+/* ---- predictors ------------------------------------------------------------------------------ */
+
+/* Add to each of n samples the one of the pixel before, and convert it to native byte order. */
+GF_INLINE void sum_samples16(unsigned char *to, const unsigned char *from, uint64_t n,
+                             uint32_t step, bool little) {
+    uint16_t sums[GF_MAX_CHANNELS] = {0};
+    for (uint64_t i = 0; i < n; i += step) {
+        for (uint32_t k = 0; k < step; k++) {
+            const uint32_t v = gf_little16(from + 2 * (i + k));
+            sums[k] = (uint16_t)(sums[k] + (little ? v : (v >> 8 | v << 8)));
+            memcpy(to + 2 * (i + k), &sums[k], 2);
+        }
+    }
+}
+
+GF_INLINE void sum_samples32(unsigned char *to, const unsigned char *from, uint64_t n,
+                             uint32_t step, bool little) {
+    uint32_t sums[GF_MAX_CHANNELS] = {0};
+    for (uint64_t i = 0; i < n; i += step) {
+        for (uint32_t k = 0; k < step; k++) {
+            sums[k] += little ? gf_little32(from + 4 * (i + k)) : gf_big32(from + 4 * (i + k));
+            memcpy(to + 4 * (i + k), &sums[k], 4);
+        }
+    }
+}
+
+static void sum16(unsigned char *to, const unsigned char *from, uint64_t n, uint32_t step,
+                  bool little) {
+    if (step == 3)
+        little ? sum_samples16(to, from, n, 3, true) : sum_samples16(to, from, n, 3, false);
+    else if (step == 1)
+        little ? sum_samples16(to, from, n, 1, true) : sum_samples16(to, from, n, 1, false);
+    else
+        sum_samples16(to, from, n, step, little);
+}
+
+/* Restore n samples from their bytes: the highest ones of all samples come first. */
+static void join_bytes(unsigned char *restrict to, const unsigned char *restrict bytes,
+                       uint64_t n) {
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t bits = (uint32_t)bytes[i] << 24 | (uint32_t)bytes[n + i] << 16 |
+                              (uint32_t)bytes[2 * n + i] << 8 | bytes[3 * n + i];
+        memcpy(to + 4 * i, &bits, 4);
+    }
+}
+
+/* Undo the predictor of an inflated row of a unit, and convert it to native byte order. Return the
+ * samples: at `row` if they can be written there, otherwise where they are or in worker->row. */
+static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_tiff_job *job,
+                                        unsigned char *row, const unsigned char *stored) {
+    const gf_tiff_layout *layout = worker->layout;
+    const bool swapped = layout->bits > 8 && layout->little != gf_host_is_little();
+    const uint32_t step = unit_step(layout);
+    const bool placed = layout->planes == 1 && layout->bits >= 8 && !layout->palette;
+    /* The bytes of floats are those of a whole row of the unit. */
+    const bool floats = layout->predictor == PREDICTOR_FLOATINGPOINT;
+    const uint64_t pixels = floats ? layout->unit_width : job->width, n = pixels * step;
+    unsigned char *to = placed && pixels == job->width ? row : worker->row;
+    if (floats) {
+        unsigned char *bytes = worker->row + layout->unit_row_bytes;
+        worker->simd->unfilter(bytes, stored, stored, 0, 4 * n, step, GF_PNG_SUB);
+        join_bytes(to, bytes, n);
+    } else if (layout->predictor == PREDICTOR_NONE && !swapped)
+        return stored;
+    else if (layout->predictor == PREDICTOR_NONE)
+        layout->bits == 16 ? gf_copy_order16(to, stored, n, layout->little)
+                           : gf_copy_order32(to, stored, n, layout->little);
+    else if (layout->bits == 8)
+        worker->simd->unfilter(to, stored, stored, 0, n, step, GF_PNG_SUB);
+    else if (layout->bits == 16)
+        sum16(to, stored, n, step, layout->little);
+    else
+        sum_samples32(to, stored, n, step, layout->little);
+    return to;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Read bytes of the file. */
+static gf_status unit_read(const gf_tiff_worker *worker, const gf_tiff_job *job, void *data,
+                           uint64_t size, uint64_t offset, gf_error *error) {
+    gf_error cause = {0};
+    const uint64_t end = worker->file->size;
+    if (offset > end || size > end - offset)
+        return unit_fail(worker, job, "the file ends too early", error);
+    if (!gf_tiff_read_at(worker->file, data, (size_t)size, offset, &cause))
+        return GF_OK;
+    if (error)
+        *error = cause;
+    return cause.status;
+}
+
+/* Read the compressed bytes of a unit. */
+static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
+                               const gf_tiff_job *job, uint64_t *size, gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const uint64_t max = RAW_RATIO * layout->unit_rows * layout->unit_row_bytes + RAW_MARGIN;
+    *size = job->unit.bytes < max ? job->unit.bytes : max;
+    if (*size > buffers->raw_bytes) {
+        free(buffers->raw);
+        buffers->raw_bytes = 0;
+        buffers->raw =
+            gf_alloc_limited(*size + RAW_PADDING, worker->file->max_memory,
+                             worker->file->input.name, "a compressed strip or tile", error);
+        if (!buffers->raw)
+            return GF_FAILED;
+        buffers->raw_bytes = *size;
+    }
+    return unit_read(worker, job, buffers->raw, *size, job->unit.offset, error);
+}
+
+/* Read the rows of an uncompressed unit and convert them to native byte order. */
+static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
+                           unsigned char *to, gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const uint64_t start = job->skipped * layout->unit_row_bytes;
+    const uint64_t bytes = rows * layout->unit_row_bytes;
+    if (job->unit.bytes < start || job->unit.bytes - start < bytes)
+        return unit_fail(worker, job, "too few bytes", error);
+    if (job->unit.offset > UINT64_MAX - start)
+        return unit_fail(worker, job, "invalid offset", error);
+    const gf_status status = unit_read(worker, job, to, bytes, job->unit.offset + start, error);
+    if (status)
+        return status;
+    if (layout->reversed)
+        worker->file->libtiff->TIFFReverseBits(to, (tmsize_t)bytes);
+    if (layout->bits == 16)
+        gf_copy_order16(to, to, bytes / 2, layout->little);
+    else if (layout->bits == 32)
+        gf_copy_order32(to, to, bytes / 4, layout->little);
+    return GF_OK;
+}
+
+/* Decompress the rows of a unit with libtiff. */
+static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
+                                 unsigned char *to, gf_error *error) {
+    const uint64_t bytes = rows * worker->layout->unit_row_bytes;
+    gf_tiff_buffers *buffers = &worker->buffers[0];
+    gf_tiff_handle *handle = &worker->handle;
+    uint64_t size;
+    gf_status status = unit_read_raw(worker, buffers, job, &size, error);
+    if (!status && !handle->tiff)
+        status = gf_tiff_handle_open(worker->file, handle, error);
+    if (status)
+        return status;
+    gf_tiff_handle_clear(handle);
+    memset(to, 0, (size_t)bytes); /* codecs such as fax accept data that ends early */
+    if (worker->file->libtiff->TIFFReadFromUserBuffer(handle->tiff, job->number, buffers->raw,
+                                                      (tmsize_t)size, to, (tmsize_t)bytes))
+        return GF_OK;
+    return unit_fail(worker, job, handle->message[0] ? handle->message : "libtiff cannot decode",
+                     error);
+}
+
+/* ---- Deflate --------------------------------------------------------------------------------- */
+
+/* Read a unit and start its decoder. */
+static gf_status deflate_start(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
+                               const gf_tiff_job *job, gf_error *error) {
+    uint64_t size;
+    if (!buffers->inflate && !(buffers->inflate = malloc(sizeof *buffers->inflate)))
+        return gf_fail_memory(error, worker->file->input.name, sizeof *buffers->inflate,
+                              "a decoder");
+    const gf_status status = unit_read_raw(worker, buffers, job, &size, error);
+    if (status)
+        return status;
+    const unsigned char *raw = buffers->raw;
+    /* Method 8, a window of at most 32 KiB, no dictionary, and a multiple of 31. */
+    if (size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 || (raw[1] & 32) != 0 ||
+        (raw[0] << 8 | raw[1]) % 31 != 0)
+        return unit_fail(worker, job, "invalid header of the Deflate data", error);
+    gf_inflate_start(buffers->inflate, gf_isa_best());
+    gf_inflate_set_input(buffers->inflate, raw + ZLIB_HEAD, 0, raw + size, true);
+    return GF_OK;
+}
+
+/* Check the end of the data. The last strip may contain rows after those of the image. */
+static gf_status deflate_check(const gf_tiff_worker *worker, const gf_tiff_buffers *buffers,
+                               const gf_tiff_job *job, gf_inflate_result result,
+                               const gf_inflate_out *out, gf_error *error) {
+    static const char *const damage[] = {
+        [GF_INFLATE_TRUNCATED] = "the Deflate data ends too early",
+        [GF_INFLATE_INVALID] = "invalid block of Deflate data",
+        [GF_INFLATE_INVALID_CODE] = "invalid code in Deflate data",
+        [GF_INFLATE_INVALID_DISTANCE] = "invalid distance in Deflate data",
+        [GF_INFLATE_NEEDS_INPUT] = "the Deflate data ends too early",
+        [GF_INFLATE_NEEDS_OUTPUT] = "the Deflate data is too long",
+    };
+    const uint64_t bytes = unit_stored_rows(worker->layout, job) * worker->layout->unit_row_bytes;
+    const size_t size = (size_t)(out->next - buffers->decoded);
+    unsigned bit;
+    if (result)
+        return unit_fail(worker, job, damage[result], error);
+    if (size < bytes)
+        return unit_fail(worker, job, "too few bytes", error);
+    const unsigned char *at = gf_inflate_position(buffers->inflate, &bit);
+    at += bit != 0;
+    if (buffers->inflate->in_end - at < ZLIB_TAIL)
+        return unit_fail(worker, job, damage[GF_INFLATE_TRUNCATED], error);
+    return gf_big32(at) == isal_adler32(1, buffers->decoded, size)
+               ? GF_OK
+               : unit_fail(worker, job, "wrong checksum of the Deflate data", error);
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/* Return true for a unit that is not stored: its samples are 0. GDAL writes such sparse files. */
+static bool unit_is_sparse(const gf_tiff_job *job) {
+    return job->unit.offset == 0 && job->unit.bytes == 0;
+}
+
+/* Decode units to buffers[i].decoded. */
+static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
+                               gf_error *error) {
+    const uint64_t bytes = unit_bytes(worker->layout);
+    gf_inflate *inflate[2];
+    gf_inflate_out outs[2], *out[2] = {&outs[0], &outs[1]};
+    gf_inflate_result results[2];
+    uint32_t which[2], used = 0;
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        gf_tiff_buffers *buffers = &worker->buffers[i];
+        if (unit_is_sparse(&jobs[i])) {
+            memset(buffers->decoded, 0, (size_t)bytes);
+            continue;
+        }
+        status = deflate_start(worker, buffers, &jobs[i], error);
+        inflate[used] = buffers->inflate;
+        outs[used] = (gf_inflate_out){buffers->decoded, buffers->decoded + bytes + MAX_EXCESS,
+                                      buffers->decoded, false};
+        which[used++] = i;
+    }
+    if (!status && used)
+        gf_inflate_run_streams(used, inflate, out, results);
+    for (uint32_t k = 0; k < used && !status; k++)
+        status = deflate_check(worker, &worker->buffers[which[k]], &jobs[which[k]], results[k],
+                               &outs[k], error);
+    return status;
+}
+
+/* Decode one unit that is not Deflate data to `to`. */
+static gf_status unit_decode(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
+                             gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const uint64_t rows = unit_stored_rows(layout, job);
+    if (unit_is_sparse(job)) {
+        memset(to, 0, (size_t)(rows * layout->unit_row_bytes));
+        return GF_OK;
+    }
+    return layout->compression == COMPRESSION_NONE ? unit_copy(worker, job, rows, to, error)
+                                                   : unit_decompress(worker, job, rows, to, error);
+}
+
+gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
+                               gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const bool inflates = unit_inflates(layout), direct = !inflates && gf_tiff_is_direct(layout);
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < count; i++)
+        if (!unit_is_sparse(&jobs[i]) && (jobs[i].unit.offset == 0 || jobs[i].unit.bytes == 0))
+            return unit_fail(worker, &jobs[i], "a strip or tile without data", error);
+    if (inflates)
+        status = units_inflate(worker, jobs, count, error);
+    for (uint32_t i = 0; i < count && !status; i++) {
+        const gf_tiff_job *job = &jobs[i];
+        unsigned char *decoded = direct ? job->to : worker->buffers[i].decoded;
+        if (!inflates)
+            status = unit_decode(worker, job, decoded, error);
+        for (uint64_t y = 0; y < job->rows && !status; y++) {
+            unsigned char *row = job->to + y * job->stride;
+            const unsigned char *stored = decoded + y * layout->unit_row_bytes;
+            place_row(worker, job, row,
+                      inflates && !unit_is_sparse(job) ? restore_row(worker, job, row, stored)
+                                                       : stored);
+        }
+    }
+    return status;
+}
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
+uint32_t gf_tiff_units_together(const gf_tiff_layout *layout) {
+    return unit_inflates(layout) ? 2 : 1;
+}
+
+/* Return the bytes of gf_tiff_worker.row. */
+static uint64_t unit_row_memory(const gf_tiff_layout *layout) {
+    return 2 * layout->unit_row_bytes + layout->unit_width;
+}
+
+uint64_t gf_tiff_worker_bytes(const gf_tiff_layout *layout) {
+    const uint64_t unit =
+        2 * unit_bytes(layout) + (unit_inflates(layout) ? MAX_EXCESS + sizeof(gf_inflate) : 0);
+    return gf_tiff_units_together(layout) * unit + unit_row_memory(layout) + sizeof(gf_tiff_worker);
+}
+
+bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_tiff_layout *layout,
+                         const gf_format *format) {
+    const bool direct = !unit_inflates(layout) && gf_tiff_is_direct(layout);
+    const uint64_t decoded = direct ? 1 : unit_bytes(layout) + MAX_EXCESS;
+    *worker = (gf_tiff_worker){
+        .file = file, .layout = layout, .format = format, .simd = gf_png_simd_of(gf_isa_best())};
+    worker->row = malloc((size_t)unit_row_memory(layout));
+    bool complete = worker->row;
+    for (uint32_t i = 0; i < gf_tiff_units_together(layout); i++) {
+        worker->buffers[i].decoded = malloc((size_t)decoded);
+        complete = complete && worker->buffers[i].decoded;
+    }
+    return complete;
+}
+
+void gf_tiff_worker_close(gf_tiff_worker *worker) {
+    gf_tiff_handle_close(&worker->handle);
+    for (uint32_t i = 0; i < 2; i++) {
+        free(worker->buffers[i].raw);
+        free(worker->buffers[i].decoded);
+        free(worker->buffers[i].inflate);
+    }
+    free(worker->row);
+}
