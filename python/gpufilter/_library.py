@@ -107,9 +107,10 @@ class gf_report(Structure):
     _fields_ = [
         ("backend", c_char * 16), ("device", c_char * 192), ("reason", c_char * 192),
         ("device_failed", c_bool), ("verified", c_bool), ("in_", gf_format), ("out", gf_format),
-        ("pixels", c_uint64), ("in_bytes", c_uint64), ("out_bytes", c_uint64), ("clipped", c_uint64),
-        ("counted", c_uint64), ("brightness", c_double), ("advice", c_char * 64),
-        ("dropped", c_uint32), ("pages", c_uint32), ("rows_per_strip", c_uint64),
+        ("pixels", c_uint64), ("in_bytes", c_uint64), ("out_bytes", c_uint64),
+        ("clipped", c_uint64), ("counted", c_uint64), ("brightness", c_double),
+        ("advice", c_char * 64), ("dropped", c_uint32),
+        ("pages", c_uint32), ("rows_per_strip", c_uint64),
         ("strips", c_uint64), ("busy", gf_busy * 5), ("processes", c_uint32),
         ("start_seconds", c_double), ("total_seconds", c_double),
     ]

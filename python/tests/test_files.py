@@ -250,9 +250,34 @@ def test_file_options_of_measurements(image, inputs):
     assert same(got.counts, gpufilter.hist(image).counts)  # defaults need no image
 
 
-def test_all_pages():
-    options = _settings.file_options(_settings.Use.MAKE, {"page": "all"})
-    assert options.page == c.ALL_PAGES == 0xFFFFFFFF
+def grey_pages(path, sizes):
+    """Write uncompressed TIFF pages of these (height, width). Return their images."""
+    images = [np.arange(h * w, dtype=np.uint8).reshape(h, w) * 7 for h, w in sizes]
+    tags = 7
+    directory = 2 + 12 * tags + 4
+    data = 8 + directory * len(sizes)
+    file = struct.pack("<2sHI", b"II", 42, 8)
+    for i, image in enumerate(images):
+        h, w = image.shape
+        values = ((256, w), (257, h), (258, 8), (262, 1), (273, data), (278, h), (279, h * w))
+        file += struct.pack("<H", tags) + b"".join(struct.pack("<HHII", tag, 4, 1, v) for tag, v in values)
+        file += struct.pack("<I", 8 + directory * (i + 1) if i + 1 < len(images) else 0)
+        data += h * w
+    path.write_bytes(file + b"".join(image.tobytes() for image in images))
+    return images
+
+
+def test_all_pages(tmp_path):
+    images = grey_pages(tmp_path / "in.tif", [(5, 9), (3, 4), (8, 2)])
+    report = gpufilter.smooth_file(tmp_path / "in.tif", tmp_path / "out.tif", page="all", radius=1)
+    assert report.clipped is not None
+    for page, image in enumerate(images, 1):
+        assert same(gpufilter.read(tmp_path / "in.tif", page=page), image)
+        assert same(gpufilter.read(tmp_path / "out.tif", page=page), smoothed(image, radius=1))
+    with pytest.raises(gpufilter.Error, match="has no page 4"):
+        gpufilter.read(tmp_path / "out.tif", page=4)
+    with pytest.raises(gpufilter.UsageError, match="holds one image"):
+        gpufilter.smooth_file(tmp_path / "in.tif", tmp_path / "out.png", page="all")
 
 
 # ---- batches ------------------------------------------------------------------------------------
