@@ -39,7 +39,7 @@ packages=$(for deb in "$root"/try/*.deb; do dpkg-deb -f "$deb" Package; done)
 needed() { in_root sh -c 'apt-get install -s --no-install-recommends /try/*.deb' | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -vxF -e "$packages" || :; }
 # shellcheck disable=SC2046
 in_root apt-get install -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends man-db $(needed) >/dev/null
-in_root apt-get install -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends --download-only libcairo2 >/dev/null
+in_root apt-get install -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends --download-only libcairo2 libtiff6 >/dev/null
 
 # List all files except caches, logs, and the databases of dpkg, apt and ldconfig.
 tree() {
@@ -65,15 +65,25 @@ gpufilter hist out.png --bins 8
 gpufilter verify --samples 4M
 code=0; gpufilter smooth --backend cuda /try/scene.png cuda.png || code=$?
 [ $code -eq 3 ]
-cairo=0
-if ! ldconfig -p | grep libcairo.so.2 >/dev/null; then # plots need it: they fail without it and work with it
-    code=0; gpufilter hist out.png --plot plot.png || code=$?
-    [ $code -eq 1 ]
-    $apt install --no-install-recommends --no-download libcairo2 >/dev/null
-    cairo=1
-fi
-gpufilter hist out.png --plot plot.png >plot.txt
+gpufilter smooth --keep-brightness /try/scene.png out.jpg
+gpufilter info out.jpg
+installed=
+recommended() { # LIBRARY PACKAGE COMMAND...: the command fails without the library and works with it
+    library=$1 package=$2
+    shift 2
+    if ! ldconfig -p | grep "$library" >/dev/null; then
+        code=0; "$@" || code=$?
+        [ $code -eq 1 ]
+        $apt install --no-install-recommends --no-download $package >/dev/null
+        installed="$installed $package"
+    fi
+    "$@"
+}
+recommended libcairo.so.2 libcairo2 gpufilter hist out.png --plot plot.png >plot.txt
 gpufilter info plot.png
+gpufilter smooth --stages enhance --gain 1 out.jpg out.tif # only reading TIFF needs libtiff, and writing LZW and Zstandard
+recommended libtiff.so.6 libtiff6 gpufilter info out.tif
+gpufilter compare out.tif out.jpg
 man --warnings gpufilter >page 2>warnings
 grep -A 4 '^SYNOPSIS' page
 [ ! -s warnings ]
@@ -96,7 +106,7 @@ fi
 $apt purge $PACKAGES
 [ ! -e /usr/bin/gpufilter ]
 if ldconfig -p | grep libgpufilter || dpkg -l | grep gpufilter; then exit 1; fi
-[ $cairo -eq 0 ] || $apt purge --auto-remove libcairo2 >/dev/null
+[ -z "$installed" ] || $apt purge --auto-remove $installed >/dev/null
 USE
 unshare -n chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root DEBIAN_FRONTEND=noninteractive \
     PACKAGES="${packages//$'\n'/ }" bash /try/use
