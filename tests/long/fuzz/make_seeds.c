@@ -3,10 +3,8 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-/* After stdio.h, which it requires. */
-#include <jpeglib.h>
-
 #include "io/stb.h"
+#include "jpeg_file.h"
 #include "png_both.h"
 #include "tiff_file.h"
 
@@ -265,42 +263,25 @@ static void seed_progressive_jpeg(void) {
     seed_put("fuzz_jpeg", file.bytes, file.size);
 }
 
+static void put_markers(j_compress_ptr jpeg) {
+    static const char exif[] = "Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0";
+    jpeg_write_marker(jpeg, JPEG_APP0 + 1, (const JOCTET *)exif, sizeof exif - 1);
+    jpeg_write_icc_profile(jpeg, (const JOCTET *)exif, sizeof exif);
+    jpeg_write_marker(jpeg, JPEG_COM, (const JOCTET *)"text", 4);
+}
+
 /* Files of libjpeg, with metadata. */
 static void seed_jpegs(void) {
-    static const char exif[] = "Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0";
     for (int i = 0; i < 16; i++) {
-        struct jpeg_compress_struct jpeg;
-        struct jpeg_error_mgr errors;
-        unsigned char *data = NULL;
-        unsigned long size = 0;
-        JSAMPLE row[3 * 40];
-        jpeg.err = jpeg_std_error(&errors);
-        jpeg_create_compress(&jpeg);
-        jpeg_mem_dest(&jpeg, &data, &size);
-        jpeg.image_width = 40;
-        jpeg.image_height = 21;
-        jpeg.input_components = i & 1 ? 3 : 1;
-        jpeg.in_color_space = i & 1 ? JCS_RGB : JCS_GRAYSCALE;
-        jpeg_set_defaults(&jpeg);
-        jpeg.restart_interval = i & 8 ? 2 : 0;
-        if (i & 2)
-            jpeg_simple_progression(&jpeg);
-        jpeg_start_compress(&jpeg, TRUE);
-        if (i & 4) {
-            jpeg_write_marker(&jpeg, JPEG_APP0 + 1, (const JOCTET *)exif, sizeof exif - 1);
-            jpeg_write_icc_profile(&jpeg, (const JOCTET *)exif, sizeof exif);
-            jpeg_write_marker(&jpeg, JPEG_COM, (const JOCTET *)"text", 4);
-        }
-        for (int y = 0; y < 21; y++) {
-            JSAMPROW rows = row;
-            for (size_t k = 0; k < sizeof row; k++)
-                row[k] = (JSAMPLE)(k * k / 9 + (size_t)y * 5);
-            jpeg_write_scanlines(&jpeg, &rows, 1);
-        }
-        jpeg_finish_compress(&jpeg);
-        jpeg_destroy_compress(&jpeg);
-        seed_put("fuzz_jpeg", data, size);
-        free(data);
+        const jpeg_shape shape = {.width = 40,
+                                  .height = 21,
+                                  .components = i & 1 ? 3 : 1,
+                                  .sampling = i & 1 ? 2 : 1,
+                                  .progressive = i & 2,
+                                  .restart = i & 8 ? 2 : 0};
+        const jpeg_file file = make_jpeg(&shape, 1, i & 4 ? put_markers : NULL);
+        seed_put("fuzz_jpeg", file.data, file.size);
+        free(file.data);
     }
     seed_progressive_jpeg();
 }

@@ -3,6 +3,14 @@
 #include "core/result.h"
 #include "measuring.h"
 
+/* Compare the column `grey` of a table. */
+static void check_grey(const char *backend, const char *text, gf_format format, const void *pixels,
+                       const char *table, const char *want) {
+    gf_result *result = test_measure(backend, "axis-sum", text, format, pixels, NULL, NULL);
+    test_column(result, table, "grey", want);
+    gf_result_free(result);
+}
+
 /* The matrix 0..23 with 4 rows of 6 samples. */
 static void published_check(void **state) {
     (void)state;
@@ -68,14 +76,9 @@ static void sums_past_32_bits(void **state) {
     assert_non_null(white);
     memset(white, 0xff, WIDTH * sizeof *white);
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "axis-sum", "", (gf_format){WIDTH, 1, 1, GF_U16},
-                                         white, NULL, NULL);
-        test_column(result, "sums", "grey", "4587450000");
-        gf_result_free(result);
-        result = test_measure(*backend, "axis-sum", "axis=y", (gf_format){1, WIDTH, 1, GF_U16},
-                              white, NULL, NULL);
-        test_column(result, "sums", "grey", "4587450000");
-        gf_result_free(result);
+        check_grey(*backend, "", (gf_format){WIDTH, 1, 1, GF_U16}, white, "sums", "4587450000");
+        check_grey(*backend, "axis=y", (gf_format){1, WIDTH, 1, GF_U16}, white, "sums",
+                   "4587450000");
     }
     free(white);
 }
@@ -97,14 +100,8 @@ static void means(void **state) {
         test_column(result, "means", "grey", "2.3333333333333335 10");
         test_column(result, "totals", "sum", "37");
         gf_result_free(result);
-        result = test_measure(*backend, "axis-sum", "axis=y mean", (gf_format){3, 2, 1, GF_U8}, v,
-                              NULL, NULL);
-        test_column(result, "means", "grey", "5.5 11 2");
-        gf_result_free(result);
-        result = test_measure(*backend, "axis-sum", "mean", (gf_format){3, 1, 1, GF_F32}, real,
-                              NULL, NULL);
-        test_column(result, "means", "grey", "-0.5");
-        gf_result_free(result);
+        check_grey(*backend, "axis=y mean", (gf_format){3, 2, 1, GF_U8}, v, "means", "5.5 11 2");
+        check_grey(*backend, "mean", (gf_format){3, 1, 1, GF_F32}, real, "means", "-0.5");
     }
 }
 
@@ -137,15 +134,10 @@ static void rows_are_summed_in_lanes(void **state) {
     row[0] = 9007199254740992.0f;
     row[1] = row[256] = row[257] = 1;
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result =
-            test_measure(*backend, "axis-sum", "", (gf_format){258, 1, 1, GF_F32}, row, NULL, NULL);
-        test_column(result, "sums", "grey", "9007199254740994");
-        gf_result_free(result);
+        check_grey(*backend, "", (gf_format){258, 1, 1, GF_F32}, row, "sums", "9007199254740994");
         /* The same samples in a column are added one by one. */
-        result = test_measure(*backend, "axis-sum", "axis=y", (gf_format){1, 258, 1, GF_F32}, row,
-                              NULL, NULL);
-        test_column(result, "sums", "grey", "9007199254740992");
-        gf_result_free(result);
+        check_grey(*backend, "axis=y", (gf_format){1, 258, 1, GF_F32}, row, "sums",
+                   "9007199254740992");
     }
 }
 
@@ -156,12 +148,8 @@ static void the_tree_halves(void **state) {
     float row[256] = {0};
     row[0] = 9007199254740992.0f;
     row[128] = row[1] = row[129] = 1;
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result =
-            test_measure(*backend, "axis-sum", "", (gf_format){256, 1, 1, GF_F32}, row, NULL, NULL);
-        test_column(result, "sums", "grey", "9007199254740994");
-        gf_result_free(result);
-    }
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        check_grey(*backend, "", (gf_format){256, 1, 1, GF_F32}, row, "sums", "9007199254740994");
 }
 
 static void special_numbers(void **state) {
@@ -184,10 +172,7 @@ static void special_numbers(void **state) {
             assert_true(bits == UINT64_C(0x7ff8000000000000));
         }
         gf_result_free(result);
-        result = test_measure(*backend, "axis-sum", "axis=y", (gf_format){2, 5, 1, GF_F32}, rows,
-                              NULL, NULL);
-        test_column(result, "sums", "grey", "nan -inf");
-        gf_result_free(result);
+        check_grey(*backend, "axis=y", (gf_format){2, 5, 1, GF_F32}, rows, "sums", "nan -inf");
     }
 }
 

@@ -80,9 +80,9 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-static unsigned char *encode(const gf_format *format, const unsigned char *pixels,
-                             const char *compression, uint32_t threads, uint64_t max_memory,
-                             uint64_t rows, size_t *size) {
+/* Write x.png. */
+static void encode(const gf_format *format, const unsigned char *pixels, const char *compression,
+                   uint32_t threads, uint64_t max_memory, uint64_t rows) {
     const gf_file_options options = {
         .force = true, .compression = compression, .max_memory = max_memory};
     const size_t row = gf_row_bytes(format);
@@ -98,7 +98,6 @@ static unsigned char *encode(const gf_format *format, const unsigned char *pixel
     assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
     assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
     sink->ops->close(sink);
-    return get_bytes(in_directory("x.png"), size);
 }
 
 static void check_image(gf_format format, const char *compression, int content, uint64_t seed) {
@@ -107,15 +106,14 @@ static void check_image(gf_format format, const char *compression, int content, 
         uint64_t max_memory, rows;
     } variants[] = {{2, 0, 7}, {7, 0, 1000000}, {16, 0, 1}, {3, 8 << 20, 3}};
     unsigned char *pixels = draw(&format, content, seed);
-    size_t size, other_size;
-    unsigned char *file = encode(&format, pixels, compression, 1, 0, format.height, &size);
+    size_t size;
+    encode(&format, pixels, compression, 1, 0, format.height);
+    unsigned char *file = get_bytes(in_directory("x.png"), &size);
     check_pixels(&format, pixels, file, size);
     for (size_t w = 0; w < sizeof variants / sizeof *variants; w++) {
-        unsigned char *other = encode(&format, pixels, compression, variants[w].threads,
-                                      variants[w].max_memory, variants[w].rows, &other_size);
-        assert_int_equal(other_size, size);
-        assert_memory_equal(other, file, size);
-        free(other);
+        encode(&format, pixels, compression, variants[w].threads, variants[w].max_memory,
+               variants[w].rows);
+        assert_bytes(in_directory("x.png"), file, size);
     }
     free(file);
     free(pixels);
@@ -194,7 +192,8 @@ static void simd_levels_write_the_same_bytes(void **state) {
 static size_t size_of(const gf_format *format, const unsigned char *pixels,
                       const char *compression) {
     size_t size;
-    free(encode(format, pixels, compression, 2, 0, 64, &size));
+    encode(format, pixels, compression, 2, 0, 64);
+    free(get_bytes(in_directory("x.png"), &size));
     return size;
 }
 

@@ -297,21 +297,16 @@ static void describes_files(void **state) {
 
 /* PNG defines alpha as unassociated: the kind would change silently. */
 static void keeps_associated_alpha(void **state) {
-    const tiff_spec spec = {.width = 9,
-                            .height = 8,
-                            .samples = 4,
-                            .bits = 8,
-                            .format = SAMPLEFORMAT_UINT,
-                            .photometric = PHOTOMETRIC_RGB,
-                            .compression = COMPRESSION_LZW,
-                            .extra = EXTRASAMPLE_ASSOCALPHA,
-                            .rows_per_strip = 3};
+    tiff_spec spec = small_grey(9, 0);
     const char *in = file_path();
     test_random random = test_seeded(3);
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, "");
     (void)state;
+    spec.samples = 4;
+    spec.photometric = PHOTOMETRIC_RGB;
+    spec.extra = EXTRASAMPLE_ASSOCALPHA;
     assert_true(tiff_write(in, &spec, 1, &random));
     for (int strip = 0; strip < 2; strip++) {
         const gf_file_options options = {.force = true, .strip = strip != 0};
@@ -494,19 +489,14 @@ static void reports_damaged_rows(void **state) {
     (void)state;
     for (size_t i = 0; i < 2; i++)
         for (int tiled = 0; tiled < 2; tiled++) {
-            tiff_spec spec = {.width = 300,
-                              .height = 200,
-                              .samples = 1,
-                              .bits = 8,
-                              .format = SAMPLEFORMAT_UINT,
-                              .photometric = PHOTOMETRIC_MINISWHITE,
-                              .compression = codecs[i],
-                              .extra = TIFF_NO_EXTRA,
-                              .rows_per_strip = 16,
-                              .tile_width = tiled ? 64 : 0,
-                              .tile_height = 16};
+            tiff_spec spec = small_grey(300, 0);
             test_random random = test_seeded(1);
             gf_error errors[3] = {{0}};
+            spec.height = 200;
+            spec.photometric = PHOTOMETRIC_MINISWHITE;
+            spec.compression = codecs[i];
+            spec.rows_per_strip = spec.tile_height = 16;
+            spec.tile_width = tiled ? 64 : 0;
             assert_true(tiff_write(path, &spec, 1, &random));
             TIFF *tiff = TIFFOpen(path, "r");
             assert_non_null(tiff);
