@@ -34,7 +34,7 @@ const gf_case fault_cases[] = {
     {"pfm through a pipe", "smooth -j 1 --rows-per-strip 3 - out.pfm", "", 0, "rgb.pfm", NULL},
     {"npy through a pipe", "smooth -j 1 - out.npy", "", 0, "rgb.npy", NULL},
     {"pam of 16 bits", "smooth -j 1 rgba16.pam out.pam", "rgba16.pam", 0, NULL, NULL},
-    {"tiff", "smooth -j 2 grey.tif out.pgm", "grey.tif", 0, NULL, NULL},
+    {"tiff in", "smooth -j 2 grey.tif out.pgm", "grey.tif", 0, NULL, NULL},
     {"tiff through a pipe", "smooth -j 1 - out.pgm", "", 0, "grey.tif", NULL},
     {"raw", "smooth -j 1 --raw 37x23:u16be+10 rows.raw out.raw", "rows.raw", 0, NULL, NULL},
     {"larger depth of a part", "smooth -j 1 --depth 16 --crop 3,2,20,15 rgb.png out.png", "rgb.png",
