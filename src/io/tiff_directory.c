@@ -314,9 +314,13 @@ static gf_status memory_read_at(void *context, void *data, size_t bytes, uint64_
 
 gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
                             uint32_t groups, const char *name, gf_error *error) {
-    /* Values do not overlap: together they are not larger than the data. */
-    directory_reader reader = {
-        .file = {memory_read_at, &exif, size}, .name = name, .groups = groups, .left = size};
+    /* Some writers store equal values once. Without a limit, entries that share a value could take
+     * thousands of times the data. */
+    enum { MAX_RATIO = 4 };
+    directory_reader reader = {.file = {memory_read_at, &exif, size},
+                               .name = name,
+                               .groups = groups,
+                               .left = MAX_RATIO * (uint64_t)size};
     uint64_t first = 0;
     const gf_status status = reader_open(&reader, &first, error);
     return status ? status : reader_read_all(&reader, first, list, error);

@@ -76,7 +76,8 @@ uint64_t gf_tiff_list_bytes(const gf_tiff_list *list);
 gf_status gf_tiff_list_add(gf_tiff_list *list, gf_tiff_group group, uint32_t tag, uint32_t type,
                            uint64_t count, const void *value, const char *name, gf_error *error);
 /* Append the entries of some groups (bits 1 << gf_tiff_group, not GF_TIFF_OTHER) of EXIF data: a
- * TIFF structure in memory. Return GF_FAILED if it is damaged. */
+ * TIFF structure in memory. Values may overlap up to 4 times its size. Return GF_FAILED if it is
+ * damaged. */
 gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
                             uint32_t groups, const char *name, gf_error *error);
 

@@ -309,7 +309,25 @@ static void loops_end(void **state) {
     }
 }
 
-/* Values that overlap cannot take more memory than the file. */
+/* Values may share bytes. */
+static void reads_shared_values(void **state) {
+    (void)state;
+    for (size_t f = 0; f < FORMS; f++) {
+        block b = begin(forms[f], 16);
+        gf_tiff_list list = {0};
+        put_count(&b, 16, 2);
+        put_entry(&b, 16, 0, 271, 2, 400, 100, forms[f].big ? 8 : 4);
+        put_entry(&b, 16, 1, 272, 2, 400, 100, forms[f].big ? 8 : 4);
+        put(&b, 100, 'x', 1);
+        put(&b, 499, 0, 1);
+        assert_int_equal(read_copy(&list, b.data, b.size, ALL, NULL), GF_OK);
+        assert_int_equal(list.count, 2);
+        assert_memory_equal(list.entries[1].value, b.data + 100, 400);
+        gf_tiff_list_clear(&list);
+    }
+}
+
+/* Values that overlap cannot take much more memory than the file. */
 static void amplification_is_damage(void **state) {
     block b = begin((layout){true, false}, 16);
     (void)state;
@@ -518,6 +536,7 @@ int main(void) {
         cmocka_unit_test(writes_an_empty_directory),
         cmocka_unit_test(damage_is_reported),
         cmocka_unit_test(loops_end),
+        cmocka_unit_test(reads_shared_values),
         cmocka_unit_test(amplification_is_damage),
         cmocka_unit_test(survives_any_bytes),
         cmocka_unit_test(reads_the_items_of_files),
