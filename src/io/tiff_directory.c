@@ -344,16 +344,29 @@ static int written_compare(const void *left, const void *right) {
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
+/* Return whether a directory can store the numbers of an entry: a classic one has no 64-bit
+ * integers. */
+static bool written_fits(const gf_tiff_entry *entry, bool big) {
+    enum { SLONG8 = 17 };
+    uint64_t number = 0;
+    if (big || entry->type != GF_TIFF_LONG8)
+        return big || entry->type != SLONG8;
+    for (uint64_t i = 0; i < entry->count && number <= UINT32_MAX; i++)
+        memcpy(&number, entry->value + i * sizeof number, sizeof number);
+    return number <= UINT32_MAX;
+}
+
 /* Select and sort the entries, and those that refer to directories. offsets: their values. Return
  * the number of entries. */
-static size_t written_select(const gf_tiff_list *list, uint32_t groups, uint64_t *offsets,
+static size_t written_select(const gf_tiff_list *list, uint32_t groups, uint64_t *offsets, bool big,
                              written_entry *out) {
     bool used[DIRECTORIES] = {true};
     size_t count = 0, kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         const gf_tiff_entry *entry = &list->entries[i];
         const unsigned directory = group_directory(entry->group);
-        if (!(groups >> entry->group & 1) || directory_target(directory, entry->tag))
+        if (!(groups >> entry->group & 1) || directory_target(directory, entry->tag) ||
+            !written_fits(entry, big))
             continue;
         used[directory] = true;
         out[count++] = (written_entry){directory, i, *entry};
@@ -469,7 +482,7 @@ gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t
     *bytes = (gf_tiff_bytes){0};
     if (!entries)
         return gf_fail_memory(error, name, max * sizeof *entries, "metadata");
-    const size_t count = written_select(list, groups, offsets, entries);
+    const size_t count = written_select(list, groups, offsets, big, entries);
     bytes->size = written_place(entries, count, offset, big, offsets, &values);
     bytes->data = calloc(1, bytes->size);
     if (bytes->data)

@@ -25,7 +25,7 @@ enum {
     GF_TIFF_LONG = 4,
     GF_TIFF_RATIONAL = 5, /* two of type LONG */
     GF_TIFF_UNDEFINED = 7,
-    GF_TIFF_LONG8 = 16 /* BigTIFF; written as LONG to other structures */
+    GF_TIFF_LONG8 = 16 /* BigTIFF; written as LONG to other structures, if it fits */
 };
 
 /* Tags that sinks and sources use. */
@@ -88,7 +88,8 @@ typedef struct gf_tiff_bytes {
 } gf_tiff_bytes;
 
 /* Write the entries of some groups as directories of a little-endian file, sorted by tag; the first
- * one of equal tags is written. offset: position in the file, even. big: as in BigTIFF. */
+ * one of equal tags is written. offset: position in the file, even. big: as in BigTIFF; otherwise
+ * 64-bit integers are omitted, unless they are unsigned and fit 32 bits. */
 gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
                              gf_tiff_bytes *bytes, const char *name, gf_error *error);
 

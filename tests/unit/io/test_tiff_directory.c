@@ -204,7 +204,7 @@ static void writes_what_it_reads(void **state) {
 
 /* Tags ascend, the first of equal ones is written, and values are at even offsets. */
 static void writes_directories_in_order(void **state) {
-    static const uint64_t offsets[] = {1, 0x100000002, 3};
+    static const uint64_t offsets[] = {1, UINT32_MAX, 3};
     unsigned char file[MAX];
     gf_tiff_list list = {0};
     gf_error error;
@@ -225,8 +225,8 @@ static void writes_directories_in_order(void **state) {
         assert_int_equal(at[2], big ? 16 : 4); /* LONG8 or LONG */
         const unsigned char *values = file + at[4 + wide] + 256 * at[5 + wide];
         assert_int_equal(values[0], 1);
-        assert_int_equal(values[wide], 2);
-        assert_int_equal(values[wide + 4], big ? 1 : 3);
+        assert_int_equal(values[wide], 0xff);
+        assert_int_equal(values[wide + 4], big ? 0 : 3);
         for (uint32_t k = 0; k < 10; k++) {
             at += entry;
             const uint32_t tag = at[0] + 256u * at[1], offset = at[4 + wide] + 256u * at[5 + wide];
@@ -238,6 +238,28 @@ static void writes_directories_in_order(void **state) {
                                 5 + k);
         }
         assert_memory_equal(at + entry, "\0\0\0\0\0\0\0\0", wide);
+    }
+    gf_tiff_list_clear(&list);
+}
+
+/* A classic directory lacks 64-bit integers that do not fit. */
+static void omits_large_integers(void **state) {
+    static const uint64_t numbers[] = {1, UINT64_C(1) << 32};
+    unsigned char file[MAX];
+    gf_tiff_list list = {0};
+    (void)state;
+    for (uint32_t count = 1; count <= 2; count++)
+        assert_int_equal(
+            gf_tiff_list_add(&list, GF_TIFF_EXIF, count, GF_TIFF_LONG8, count, numbers, "x", NULL),
+            GF_OK);
+    assert_int_equal(gf_tiff_list_add(&list, GF_TIFF_EXIF, 3, 17, 1, numbers, "x", NULL), GF_OK);
+    for (int big = 0; big < 2; big++) {
+        gf_tiff_list again = {0};
+        const size_t size = write_list(&list, 16, big, file);
+        assert_int_equal(read_copy(&again, file, size, ALL, NULL), GF_OK);
+        assert_int_equal(again.count, big ? 3 : 1);
+        assert_int_equal(again.entries[0].type, big ? GF_TIFF_LONG8 : GF_TIFF_LONG);
+        gf_tiff_list_clear(&again);
     }
     gf_tiff_list_clear(&list);
 }
@@ -533,6 +555,7 @@ int main(void) {
         cmocka_unit_test(reads_every_form),
         cmocka_unit_test(writes_what_it_reads),
         cmocka_unit_test(writes_directories_in_order),
+        cmocka_unit_test(omits_large_integers),
         cmocka_unit_test(writes_an_empty_directory),
         cmocka_unit_test(damage_is_reported),
         cmocka_unit_test(loops_end),
