@@ -17,6 +17,8 @@ typedef struct directory_form {
 
 static const directory_form forms[2] = {{2, 12, 4}, {8, 20, 8}}; /* classic, BigTIFF */
 
+enum { TYPE_IFD = 13, TYPE_IFD8 = 18 };
+
 /* Return the bytes of a value; 0 for an unknown type, and for offsets of directories (IFD, IFD8),
  * which are not values. *unit: bytes of the numbers that a value consists of. */
 static size_t type_bytes(uint32_t type, size_t *unit) {
@@ -81,6 +83,13 @@ static gf_tiff_group tag_group(uint32_t tag) {
         if (tags[i].tag == tag)
             return tags[i].group;
     return GF_TIFF_GROUPS;
+}
+
+/* Return whether a tag has offsets or sizes of strips or tiles. */
+static bool tag_locates_pixels(uint32_t tag) {
+    enum { TILE_OFFSETS = 324, TILE_BYTES = 325 };
+    return tag == GF_TAG_STRIP_OFFSETS || tag == GF_TAG_STRIP_BYTES || tag == TILE_OFFSETS ||
+           tag == TILE_BYTES;
 }
 
 /* Directories in the order in which they are read and written, and the tag in the first directory,
@@ -175,7 +184,7 @@ typedef struct directory_reader {
     bool swap;       /* the byte order is not that of the machine */
     bool big;        /* BigTIFF */
     uint64_t max;    /* bytes of one value; 0: unlimited */
-    uint64_t left;   /* bytes of values that may still be read */
+    uint64_t left;   /* bytes of values that may still be counted */
     bool damaged;    /* reason for a failure */
 } directory_reader;
 
@@ -226,14 +235,32 @@ static gf_status reader_open(directory_reader *reader, uint64_t *first, gf_error
     return rest;
 }
 
-/* Read the value of an entry into the list. `at` is the entry. */
-static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_tiff_entry *entry,
-                            const unsigned char *at, gf_error *error) {
-    const directory_form *form = &forms[reader->big];
+/* Return the entry at this place. */
+static gf_tiff_entry reader_entry(const directory_reader *reader, unsigned directory,
+                                  const unsigned char *at) {
+    gf_tiff_entry entry = {.tag = (uint32_t)reader_number(reader, at, 2),
+                           .type = (uint32_t)reader_number(reader, at + 2, 2),
+                           .count = reader_number(reader, at + 4, forms[reader->big].offset)};
+    entry.group = directory == FIRST ? tag_group(entry.tag) : directories[directory].group;
+    return entry;
+}
+
+static bool reader_takes(const directory_reader *reader, const gf_tiff_entry *entry) {
     size_t unit;
-    const size_t bytes = type_bytes(entry->type, &unit);
-    const uint64_t size = entry->count * bytes;
-    const unsigned char *inlined = at + 4 + form->offset;
+    return reader->groups >> entry->group & 1 && type_bytes(entry->type, &unit);
+}
+
+/* Count the value of an entry against the limits. In a file, those that are not read count, too:
+ * each handle of libtiff holds all values but the offsets and sizes of strips and tiles. */
+static gf_status reader_count(directory_reader *reader, const gf_tiff_entry *entry,
+                              gf_error *error) {
+    size_t unit, bytes = type_bytes(entry->type, &unit);
+    if (entry->type == TYPE_IFD || entry->type == TYPE_IFD8)
+        bytes = entry->type == TYPE_IFD ? 4 : 8;
+    if (bytes == 0 || (reader->max ? tag_locates_pixels(entry->tag) : !reader_takes(reader, entry)))
+        return GF_OK;
+    if (reader->max && entry->count > reader->file.size / bytes)
+        return GF_OK; /* damaged: it is not read */
     if (reader->max && (entry->count > reader->max / bytes || entry->count > reader->left / bytes))
         return gf_fail(error, GF_FAILED,
                        "%s: the metadata is larger than the limit: tag %" PRIu32 " has %" PRIu64
@@ -241,7 +268,20 @@ static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_tif
                        reader->name, entry->tag, entry->count, bytes);
     if (entry->count > reader->left / bytes)
         return reader_fail(reader, error);
-    reader->left -= size;
+    reader->left -= entry->count * bytes;
+    return GF_OK;
+}
+
+/* Read the value of an entry, which has been counted, into the list. `at` is the entry. */
+static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_tiff_entry *entry,
+                            const unsigned char *at, gf_error *error) {
+    const directory_form *form = &forms[reader->big];
+    size_t unit;
+    const size_t bytes = type_bytes(entry->type, &unit);
+    const uint64_t size = entry->count * bytes;
+    const unsigned char *inlined = at + 4 + form->offset;
+    if (entry->count > reader->file.size / bytes)
+        return reader_fail(reader, error);
     gf_status status = list_extend(list, entry, size, reader->name, error);
     if (status)
         return status;
@@ -261,7 +301,6 @@ static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_tif
 static gf_status reader_read_directory(directory_reader *reader, unsigned directory,
                                        uint64_t offsets[DIRECTORIES], gf_tiff_list *list,
                                        gf_error *error) {
-    enum { IFD = 13, IFD8 = 18 };
     const directory_form *form = &forms[reader->big];
     unsigned char count_bytes[8] = {0};
     gf_status status = reader_read(reader, count_bytes, form->count, offsets[directory], error);
@@ -275,18 +314,19 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
         status = reader_read(reader, entries, count * form->entry, offsets[directory] + form->count,
                              error);
     for (uint64_t i = 0; i < count && !status; i++) {
+        const gf_tiff_entry entry = reader_entry(reader, directory, entries + i * form->entry);
+        status = reader_count(reader, &entry, error);
+    }
+    for (uint64_t i = 0; i < count && !status; i++) {
         const unsigned char *at = entries + i * form->entry;
-        gf_tiff_entry entry = {.tag = (uint32_t)reader_number(reader, at, 2),
-                               .type = (uint32_t)reader_number(reader, at + 2, 2),
-                               .count = reader_number(reader, at + 4, form->offset)};
+        gf_tiff_entry entry = reader_entry(reader, directory, at);
         const unsigned target = directory_target(directory, entry.tag);
-        size_t unit;
-        entry.group = directory == FIRST ? tag_group(entry.tag) : directories[directory].group;
         if (target) {
-            const bool wide = reader->big && (entry.type == GF_TIFF_LONG8 || entry.type == IFD8);
-            if (wide || entry.type == GF_TIFF_LONG || entry.type == IFD)
+            const bool wide =
+                reader->big && (entry.type == GF_TIFF_LONG8 || entry.type == TYPE_IFD8);
+            if (wide || entry.type == GF_TIFF_LONG || entry.type == TYPE_IFD)
                 offsets[target] = reader_number(reader, at + 4 + form->offset, wide ? 8 : 4);
-        } else if (reader->groups >> entry.group & 1 && type_bytes(entry.type, &unit)) {
+        } else if (reader_takes(reader, &entry)) {
             status = reader_add(reader, list, &entry, at, error);
         }
     }
@@ -628,7 +668,8 @@ static bool list_has(const gf_tiff_list *list, uint32_t groups) {
 }
 
 gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
-                            const gf_limits *limits, const char *name, gf_error *error) {
+                            gf_tiff_tags *tags, const gf_limits *limits, const char *name,
+                            gf_error *error) {
     const uint32_t described =
         1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS;
     const uint32_t all = (1u << GF_TIFF_GROUPS) - 1;
@@ -655,6 +696,7 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
         if (!status && list_has(&list, 1 << GF_TIFF_GEO))
             status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, name, error);
     }
+    tags->bytes = 2 * limits->max_chunk - reader.left;
     gf_tiff_list_clear(&list);
     return status;
 }

@@ -103,12 +103,19 @@ typedef struct gf_exif_file {
     uint64_t size;
 } gf_exif_file;
 
+/* The tags of an image, apart from the offsets and sizes of strips and tiles. */
+typedef struct gf_tiff_tags {
+    uint64_t bytes; /* of their values, which each handle of libtiff holds */
+} gf_tiff_tags;
+
 /* Append the metadata of one image of a TIFF file: ICC profile, XMP packet, Photoshop resources
  * (IPTC data becomes one), resolution, GeoTIFF tags, and EXIF data made of the descriptive tags,
  * the resolution, and the EXIF and GPS directories. directory: offset of the directory of the
  * image. If it is damaged, metadata->damaged is set. Return GF_FAILED if the file cannot be read,
- * or if memory or a limit is exceeded. */
+ * or if memory or a limit is exceeded: limits->max_chunk bytes of a tag, also of one that is not
+ * copied, or twice as many of all tags. */
 gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
-                            const gf_limits *limits, const char *name, gf_error *error);
+                            gf_tiff_tags *tags, const gf_limits *limits, const char *name,
+                            gf_error *error);
 
 #endif

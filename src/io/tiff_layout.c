@@ -217,7 +217,7 @@ typedef struct page_list {
     gf_tiff_file *file;
     bool little, big; /* byte order; 64-bit offsets */
     uint64_t first;
-    uint64_t left; /* bytes of directories that may still be read */
+    uint64_t left;  /* bytes of directories that may still be read */
     gf_error cause; /* failure to read the file */
 } page_list;
 

@@ -3,6 +3,7 @@
 #define GF_TIFF_LAYOUT_H
 
 #include "io/tiff.h"
+#include "io/tiff_directory.h"
 
 /* The input, shared by all handles of libtiff. */
 typedef struct gf_tiff_file {
@@ -11,6 +12,7 @@ typedef struct gf_tiff_file {
     unsigned char *data; /* bytes of an input that is not a regular file; else NULL */
     uint64_t size;
     uint64_t directory; /* offset of the directory of the page */
+    gf_tiff_tags tags;  /* of the page */
     uint64_t max_memory;
 } gf_tiff_file;
 

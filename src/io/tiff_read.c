@@ -288,7 +288,7 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
         layout->group_pieces = target / row / layout->piece_rows + 1;
     if (layout->group_pieces > layout->down)
         layout->group_pieces = layout->down;
-    const uint64_t group = memory_group(source), worker = gf_tiff_worker_bytes(layout);
+    const uint64_t group = memory_group(source), worker = source->file.tags.bytes + gf_tiff_worker_bytes(layout);
     const uint64_t share = limits->max_memory / MEMORY_SHARE;
     const gf_status status =
         gf_check_memory(group + worker, limits->max_memory, source->file.input.name,
@@ -429,11 +429,11 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
         status = gf_tiff_load_pipe(file, error);
     bytes.size = file->size;
     if (status || (status = gf_tiff_find_page(file, page, limits->place, &pages, error)) ||
+        (status = gf_exif_read_tiff(&bytes, file->directory, &source->base.metadata, &file->tags,
+                                    limits, file->input.name, error)) ||
         (status = gf_tiff_handle_open(file, &source->handle, error)) ||
         (status =
-             gf_tiff_layout_read(&source->handle, limits, layout, &source->base.format, error)) ||
-        (status = gf_exif_read_tiff(&bytes, file->directory, &source->base.metadata, limits,
-                                    file->input.name, error)))
+             gf_tiff_layout_read(&source->handle, limits, layout, &source->base.format, error)))
         return status;
     source->base.pages = (uint32_t)pages;
     source->base.metadata.associated_alpha = layout->associated;

@@ -43,10 +43,12 @@ static void check_metadata(const uint8_t *data, size_t size, uint64_t first) {
     const gf_limits limits = {.max_chunk = 1 << 12};
     fuzz_bytes bytes = {data, size};
     gf_metadata metadata;
+    gf_tiff_tags tags;
     gf_error error = {0};
     gf_metadata_init(&metadata);
     const gf_status status = gf_exif_read_tiff(&(gf_exif_file){read_at, &bytes, size}, first,
-                                               &metadata, &limits, "x", &error);
+                                               &metadata, &tags, &limits, "x", &error);
+    FUZZ_CHECK(tags.bytes <= 2 * limits.max_chunk, "tags of %" PRIu64 " bytes", tags.bytes);
     if (status)
         fuzz_check_error(status, &error);
     for (size_t i = 0; i < metadata.count; i++)

@@ -409,13 +409,19 @@ static gf_status read_block_at(void *context, void *data, size_t size, uint64_t 
     return GF_OK;
 }
 
-static gf_status read_items(const block *b, bool broken, uint64_t max_chunk, gf_metadata *items,
-                            gf_error *error) {
+static gf_status read_tags(const block *b, bool broken, uint64_t max_chunk, gf_metadata *items,
+                           gf_tiff_tags *tags, gf_error *error) {
     const gf_limits limits = {.max_chunk = max_chunk};
     file f = {b, broken};
     gf_metadata_init(items);
-    return gf_exif_read_tiff(&(gf_exif_file){read_block_at, &f, b->size}, 16, items, &limits,
+    return gf_exif_read_tiff(&(gf_exif_file){read_block_at, &f, b->size}, 16, items, tags, &limits,
                              "x.tif", error);
+}
+
+static gf_status read_items(const block *b, bool broken, uint64_t max_chunk, gf_metadata *items,
+                            gf_error *error) {
+    gf_tiff_tags tags;
+    return read_tags(b, broken, max_chunk, items, &tags, error);
 }
 
 static void reads_the_items_of_files(void **state) {
@@ -469,6 +475,36 @@ static void reads_the_items_of_files(void **state) {
         gf_metadata_clear(&items);
         assert_int_equal(read_items(&b, true, 1 << 20, &items, &error), GF_FAILED);
         assert_string_equal(error.message, "cannot be read");
+        gf_metadata_clear(&items);
+    }
+}
+
+/* Tags that are not copied count, too: libtiff holds their values. */
+static void limits_all_tags(void **state) {
+    (void)state;
+    for (size_t f = 0; f < FORMS; f++) {
+        const uint64_t wide = forms[f].big ? 8 : 4;
+        block b = begin(forms[f], 16);
+        gf_metadata items;
+        gf_tiff_tags tags;
+        gf_error error = {0};
+        put_count(&b, 16, 5);
+        put_entry(&b, 16, 0, GF_TAG_STRIP_OFFSETS, 4, 200, 300, wide);
+        put_entry(&b, 16, 1, 325, 4, 200, 300, wide);
+        put_entry(&b, 16, 2, 330, 13, 25, 300, wide); /* SubIFDs */
+        put_entry(&b, 16, 3, 65000, 1, 100, 300, wide);
+        put_entry(&b, 16, 4, 65001, 1, 5000, 300, wide); /* ends after the file */
+        put(&b, 1200, 0, 1);
+        assert_int_equal(read_tags(&b, false, 100, &items, &tags, &error), GF_OK);
+        assert_int_equal(tags.bytes, 200);
+        put_entry(&b, 16, 4, 270, 2, 1, 0, 4);
+        assert_int_equal(read_tags(&b, false, 100, &items, &tags, &error), GF_FAILED);
+        assert_non_null(strstr(error.message, "tag 270 has 1 values of 1 bytes; raise"));
+        assert_int_equal(read_tags(&b, false, 99, &items, &tags, &error), GF_FAILED);
+        assert_non_null(strstr(error.message, "tag 330 has 25 values of 4 bytes; raise"));
+        put_entry(&b, 16, 2, 305, 2, 1, 0, 4);
+        assert_int_equal(read_tags(&b, false, 99, &items, &tags, &error), GF_FAILED);
+        assert_non_null(strstr(error.message, "tag 65000 has 100 values of 1 bytes; raise"));
         gf_metadata_clear(&items);
     }
 }
@@ -563,6 +599,7 @@ int main(void) {
         cmocka_unit_test(amplification_is_damage),
         cmocka_unit_test(survives_any_bytes),
         cmocka_unit_test(reads_the_items_of_files),
+        cmocka_unit_test(limits_all_tags),
         cmocka_unit_test(joins_iptc_and_resources),
         cmocka_unit_test(reads_resolutions),
         cmocka_unit_test(sets_the_orientation),

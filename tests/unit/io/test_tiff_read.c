@@ -448,6 +448,47 @@ static void applies_limits(void **state) {
     source->ops->close(source);
 }
 
+/* Write a file with a value of a private tag. */
+static void write_private(const tiff_spec *spec, uint32_t size) {
+    static const TIFFFieldInfo field = {
+        65000, TIFF_VARIABLE2, TIFF_VARIABLE2, TIFF_BYTE, FIELD_CUSTOM, 1, 1, "Private"};
+    test_random random = test_seeded(1);
+    unsigned char *value = calloc(1, size);
+    TIFF *tiff = TIFFOpen(file_path(), "w");
+    assert_true(tiff && value);
+    assert_int_equal(TIFFMergeFieldInfo(tiff, &field, 1), 0);
+    assert_true(TIFFSetField(tiff, field.field_tag, size, value));
+    assert_true(tiff_write_directory(tiff, spec, &random));
+    TIFFClose(tiff);
+    free(value);
+}
+
+/* Each thread has a handle of libtiff, which holds the values of all tags. */
+static void limits_memory_for_tags(void **state) {
+    enum { TAG_BYTES = 1 << 20 };
+    tiff_spec spec = small_grey(1000, 0);
+    gf_limits limits = {.max_memory = 8 * 4 * TAG_BYTES, .threads = 8, .segment = 1};
+    gf_source *source;
+    gf_error error = {0};
+    (void)state;
+    spec.height = 1000;
+    spec.tile_width = spec.tile_height = 64;
+    write_private(&spec, 1);
+    assert_int_equal(gf_source_open(file_path(), &limits, &source, &error), GF_OK);
+    assert_int_equal(source->threads, 8);
+    source->ops->close(source);
+    write_private(&spec, TAG_BYTES);
+    assert_int_equal(gf_source_open(file_path(), &limits, &source, &error), GF_OK);
+    assert_int_equal(source->threads, 3);
+    assert_true(source->memory >= 2 * TAG_BYTES);
+    source->ops->close(source);
+    limits.max_chunk = TAG_BYTES - 1;
+    assert_int_equal(gf_source_open(file_path(), &limits, &source, &error), GF_FAILED);
+    assert_message(&error,
+                   "tag 65000 has 1048576 values of 1 bytes; raise the limit with "
+                   "--max-chunk");
+}
+
 /* Tiles of 2^31 - 16 rows or columns: sizes would overflow. */
 static void refuses_huge_tiles(void **state) {
     (void)state;
@@ -658,6 +699,7 @@ int main(void) {
         cmocka_unit_test(refuses_other_kinds),
         cmocka_unit_test(refuses_unknown_compression),
         cmocka_unit_test(applies_limits),
+        cmocka_unit_test(limits_memory_for_tags),
         cmocka_unit_test(refuses_huge_tiles),
         cmocka_unit_test(reports_damaged_rows),
         cmocka_unit_test(finds_every_wrong_bit_of_deflate_data),

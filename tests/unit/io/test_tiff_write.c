@@ -373,14 +373,15 @@ static void read_items(gf_metadata *metadata) {
     const gf_limits limits = {.max_chunk = 1 << 20};
     FILE *file = fopen(in_directory("x.tif"), "rb");
     TIFF *tiff = open_tiff();
+    gf_tiff_tags tags;
     gf_error error = {0};
     gf_metadata_init(metadata);
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     const gf_exif_file bytes = {read_file_at, file, (uint64_t)ftell(file)};
-    assert_int_equal(
-        gf_exif_read_tiff(&bytes, TIFFCurrentDirOffset(tiff), metadata, &limits, "x", &error),
-        GF_OK);
+    assert_int_equal(gf_exif_read_tiff(&bytes, TIFFCurrentDirOffset(tiff), metadata, &tags, &limits,
+                                       "x", &error),
+                     GF_OK);
     TIFFClose(tiff);
     fclose(file);
 }
