@@ -421,8 +421,7 @@ void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
         fprintf(stderr, "%s%s", gap, names[i]);
         gap = ", ";
     }
-    fputs(" dropped: the output format does not store this; --strip suppresses this warning\n",
-          stderr);
+    fputs(" dropped: the output does not store this; --strip suppresses this warning\n", stderr);
 }
 
 void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages) {

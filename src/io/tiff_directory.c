@@ -85,6 +85,41 @@ static gf_tiff_group tag_group(uint32_t tag) {
     return GF_TIFF_GROUPS;
 }
 
+/* Return the loss, as bits of gf_dropped, if a tag of the first directory is not copied: none if it
+ * describes how the pixels or the page are stored. */
+static uint32_t tag_loss(uint32_t tag) {
+    static const struct {
+        uint16_t first, last;
+        uint32_t loss;
+    } ranges[] = {
+        {254, 259, 0},                 /* subfile, size, bits, compression */
+        {262, 266, 0},                 /* photometric, cells of a halftone, fill order */
+        {273, 273, 0},                 /* strips */
+        {277, 281, 0},                 /* samples, strips, min and max */
+        {284, 284, 0},                 /* planes */
+        {288, 289, 0},                 /* unused bytes */
+        {291, 291, GF_DROPPED_COLOUR}, /* grey response curve */
+        {292, 293, 0},                 /* fax options */
+        {297, 297, 0},                 /* PageNumber: an output has other pages */
+        {301, 301, GF_DROPPED_COLOUR}, /* transfer function */
+        {317, 317, 0},                 /* predictor */
+        {318, 319, GF_DROPPED_COLOUR}, /* white point, chromaticities */
+        {320, 320, 0},                 /* colour map */
+        {322, 328, 0},                 /* tiles, quality of a fax */
+        {330, 330, 0},                 /* other directories */
+        {338, 341, 0},                 /* extra samples, sample format, min and max */
+        {347, 347, 0},                 /* tables of JPEG */
+        {512, 532, 0},                 /* JPEG, YCbCr */
+        {559, 559, 0},                 /* rows of strips */
+        {32995, 32998, 0},             /* alpha, sample format, depth */
+        {50674, 50674, 0},             /* parameters of LERC */
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (tag >= ranges[i].first && tag <= ranges[i].last)
+            return ranges[i].loss;
+    return GF_DROPPED_OTHER;
+}
+
 /* Return whether a tag has offsets or sizes of strips or tiles. */
 static bool tag_locates_pixels(uint32_t tag) {
     enum { TILE_OFFSETS = 324, TILE_BYTES = 325 };
@@ -180,12 +215,13 @@ static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
 typedef struct directory_reader {
     gf_exif_file file;
     const char *name;
-    uint32_t groups; /* groups to read */
-    bool swap;       /* the byte order is not that of the machine */
-    bool big;        /* BigTIFF */
-    uint64_t max;    /* bytes of one value; 0: unlimited */
-    uint64_t left;   /* bytes of values that may still be counted */
-    bool damaged;    /* reason for a failure */
+    uint32_t groups;  /* groups to read */
+    bool swap;        /* the byte order is not that of the machine */
+    bool big;         /* BigTIFF */
+    uint64_t max;     /* bytes of one value; 0: unlimited */
+    uint64_t left;    /* bytes of values that may still be counted */
+    uint32_t dropped; /* bits of gf_dropped: entries that are not read */
+    bool damaged;     /* reason for a failure */
 } directory_reader;
 
 static gf_status reader_fail(directory_reader *reader, gf_error *error) {
@@ -328,6 +364,8 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
                 offsets[target] = reader_number(reader, at + 4 + form->offset, wide ? 8 : 4);
         } else if (reader_takes(reader, &entry)) {
             status = reader_add(reader, list, &entry, at, error);
+        } else {
+            reader->dropped |= directory == FIRST ? tag_loss(entry.tag) : GF_DROPPED_OTHER;
         }
     }
     free(entries);
@@ -696,7 +734,9 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
         if (!status && list_has(&list, 1 << GF_TIFF_GEO))
             status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, name, error);
     }
-    tags->bytes = 2 * limits->max_chunk - reader.left;
+    for (size_t i = 0; i < list.count; i++)
+        reader.dropped |= written_fits(&list.entries[i], false) ? 0 : GF_DROPPED_OTHER;
+    *tags = (gf_tiff_tags){2 * limits->max_chunk - reader.left, reader.dropped};
     gf_tiff_list_clear(&list);
     return status;
 }

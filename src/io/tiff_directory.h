@@ -105,7 +105,8 @@ typedef struct gf_exif_file {
 
 /* The tags of an image, apart from the offsets and sizes of strips and tiles. */
 typedef struct gf_tiff_tags {
-    uint64_t bytes; /* of their values, which each handle of libtiff holds */
+    uint64_t bytes;   /* of their values, which each handle of libtiff holds */
+    uint32_t dropped; /* bits of gf_dropped: tags that are neither copied nor describe the pixels */
 } gf_tiff_tags;
 
 /* Append the metadata of one image of a TIFF file: ICC profile, XMP packet, Photoshop resources

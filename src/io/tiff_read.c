@@ -436,6 +436,7 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
              gf_tiff_layout_read(&source->handle, limits, layout, &source->base.format, error)))
         return status;
     source->base.pages = (uint32_t)pages;
+    source->base.dropped = file->tags.dropped;
     source->base.metadata.associated_alpha = layout->associated;
     gf_tiff_layout_describe(file, layout, page, pages, source->base.stored,
                             sizeof source->base.stored);
@@ -458,6 +459,7 @@ static gf_status tiff_open_plain(tiff_source *source, uint64_t start, const gf_l
     gf_source *plain = *opened;
     plain->metadata = source->base.metadata;
     plain->pages = source->base.pages;
+    plain->dropped = source->base.dropped;
     memcpy(plain->stored, source->base.stored, sizeof plain->stored);
     gf_metadata_init(&source->base.metadata);
     return GF_OK;

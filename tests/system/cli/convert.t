@@ -94,6 +94,6 @@ $ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").r
 >  512x768 RGB u8 (8-bit binary)
 $ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").read(); data = b"eXIfMM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0" + bytes([int(sys.argv[1])]) + bytes(6); sys.stdout.buffer.write(png[:33] + struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data)) + png[33:])' $1 $2; }; turn 6 samples/scene.png >turned.png; gpufilter smooth --autorotate turned.png up.png -f --verify; gpufilter smooth --stages enhance --gain 1 --autorotate up.png - | cmp - up.png; grep -ac eXIf up.png; gpufilter smooth --autorotate turned.png up.ppm; gpufilter smooth --autorotate - - <turned.png | cmp - up.png; gpufilter normalize --autorotate - - <turned.png >n.png; gpufilter normalize --autorotate turned.png - | cmp - n.png; gpufilter compare -q --autorotate turned.png turned.png; gpufilter smooth -q --autorotate -O turned turned.png samples/page.png; cmp turned/turned.png up.png; gpufilter smooth --autorotate samples/ramp.pfm - --format pfm | cmp - <(gpufilter smooth samples/ramp.pfm - --format pfm); gpufilter smooth --autorotate --max-memory 1M turned.png no.png
 > 1
-! gpufilter: turned.png: EXIF data dropped: the output format does not store this; --strip suppresses this warning
+! gpufilter: turned.png: EXIF data dropped: the output does not store this; --strip suppresses this warning
 ! gpufilter: turned.png: 1179648 bytes for an image to turn are over the limit of 1048576; raise it with --max-memory
 [1]

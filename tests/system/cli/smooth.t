@@ -70,13 +70,13 @@ $ { head -c 2 out.jpg; printf '\xff\xe2\0\x10ICC_PROFILE\0\1\1'; printf '\xff\xe
 > meta.png: PNG, 768x512 RGB u8 (8-bit RGB), 1.2 MB of pixels, orientation 6, metadata: eXIf iCCP
 > bare.png: PNG, 768x512 RGB u8 (8-bit RGB), 1.2 MB of pixels
 $ gpufilter smooth meta.jpg meta.bmp; gpufilter smooth -q meta.png - --format ppm | tail -c +16 | cmp - <(gpufilter smooth --strip meta.png - --format ppm | tail -c +16)
-! gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: the output format does not store this; --strip suppresses this warning
+! gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: the output does not store this; --strip suppresses this warning
 $ gpufilter smooth --json meta.jpg meta.ppm 2>/dev/null | grep -o '"dropped_metadata": [^]]*]'; gpufilter smooth --json --strip meta.jpg bare.ppm | grep -c dropped; gpufilter hist -q meta.jpg
 > "dropped_metadata": ["icc", "exif", "orientation"]
 > 0
 $ cp meta.jpg turned.jpg; gpufilter smooth -O meta --format ppm meta.jpg bare.png 2>&1 | tail -n 1; gpufilter smooth -O meta --format ppm -f meta.jpg bare.png turned.jpg 2>&1 | tail -n 1; gpufilter smooth -q -O meta --format ppm -f meta.jpg turned.jpg
-> gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: the output format does not store this; --strip suppresses this warning
-> gpufilter: 2 files: ICC profile, EXIF data, orientation dropped: the output format does not store this; --strip suppresses this warning
+> gpufilter: meta.jpg: ICC profile, EXIF data, orientation dropped: the output does not store this; --strip suppresses this warning
+> gpufilter: 2 files: ICC profile, EXIF data, orientation dropped: the output does not store this; --strip suppresses this warning
 # A header with Windows line ends: its line feed is no sample. A comment may be long.
 $ printf 'P5\r\n2 2\r\n255\r\nABCD' >crlf.pgm; gpufilter smooth --stages enhance --gain 1 --format pgm crlf.pgm - | tail -c 4; echo
 > ABCD

@@ -463,6 +463,48 @@ static void write_private(const tiff_spec *spec, uint32_t size) {
     free(value);
 }
 
+static void assert_dropped(const tiff_spec *spec, uint32_t tag, const void *value,
+                           uint32_t dropped) {
+    test_random random = test_seeded(1);
+    TIFF *tiff = TIFFOpen(file_path(), "w");
+    gf_source *source;
+    gf_error error = {0};
+    assert_non_null(tiff);
+    assert_true(tag == TIFFTAG_PAGENUMBER ? TIFFSetField(tiff, tag, 0, 1)
+                                          : TIFFSetField(tiff, tag, value));
+    assert_true(tiff_write_directory(tiff, spec, &random));
+    TIFFClose(tiff);
+    assert_int_equal(gf_source_open(file_path(), NULL, &source, &error), GF_OK);
+    assert_int_equal(source->dropped, dropped);
+    source->ops->close(source);
+}
+
+/* Tags that are not copied are reported, unless they describe how pixels are stored. */
+static void reports_dropped_tags(void **state) {
+    static const float white[] = {0.3127f, 0.329f}, primaries[6] = {0.64f, 0.33f, 0.3f};
+    tiff_spec specs[5]; /* strips, plain rows, a palette, tiles, JPEG */
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        specs[i] = small_grey(30, 0);
+    specs[1].compression = COMPRESSION_NONE;
+    specs[2].photometric = PHOTOMETRIC_PALETTE;
+    specs[3].tile_width = specs[3].tile_height = 16;
+    specs[4] = specs[3];
+    specs[4].compression = COMPRESSION_JPEG;
+    for (size_t i = 0; i < 5; i++) {
+        assert_dropped(&specs[i], TIFFTAG_PAGENUMBER, NULL, 0);
+        assert_dropped(&specs[i], TIFFTAG_PAGENAME, "first", 0);
+        assert_dropped(&specs[i], TIFFTAG_WHITEPOINT, white, GF_DROPPED_COLOUR);
+        assert_dropped(&specs[i], TIFFTAG_PRIMARYCHROMATICITIES, primaries, GF_DROPPED_COLOUR);
+        assert_dropped(&specs[i], TIFFTAG_TARGETPRINTER, "printer", GF_DROPPED_OTHER);
+        write_private(&specs[i], 10);
+        gf_source *source;
+        assert_int_equal(gf_source_open(file_path(), NULL, &source, NULL), GF_OK);
+        assert_int_equal(source->dropped, GF_DROPPED_OTHER);
+        source->ops->close(source);
+    }
+}
+
 /* Each thread has a handle of libtiff, which holds the values of all tags. */
 static void limits_memory_for_tags(void **state) {
     enum { TAG_BYTES = 1 << 20 };
@@ -699,6 +741,7 @@ int main(void) {
         cmocka_unit_test(refuses_other_kinds),
         cmocka_unit_test(refuses_unknown_compression),
         cmocka_unit_test(applies_limits),
+        cmocka_unit_test(reports_dropped_tags),
         cmocka_unit_test(limits_memory_for_tags),
         cmocka_unit_test(refuses_huge_tiles),
         cmocka_unit_test(reports_damaged_rows),
