@@ -370,6 +370,18 @@ static gf_status source_read_header(jpeg_source *source, gf_error *error) {
     return GF_OK;
 }
 
+/* Check that each component had a scan, and with it its quantization table: libjpeg decodes one
+ * without as 0, and warns only about missing data within a scan. */
+static gf_status source_check_scans(const jpeg_source *source, gf_error *error) {
+    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    for (int c = 0; c < jpeg->num_components; c++)
+        if (!jpeg->comp_info[c].quant_table)
+            return gf_fail(error, GF_FAILED,
+                           "%s: the JPEG is damaged (component %d has no scan); get an intact copy",
+                           source->input.name, c + 1);
+    return GF_OK;
+}
+
 static gf_status source_start(jpeg_source *source, gf_error *error) {
     struct jpeg_decompress_struct *jpeg = &source->jpeg;
     struct timespec used = {0};
@@ -384,7 +396,7 @@ static gf_status source_start(jpeg_source *source, gf_error *error) {
     (void)jpeg_start_decompress(jpeg);
     /* All scans have been read. Between the following calls this thread may do other work. */
     jpeg->progress = NULL;
-    return GF_OK;
+    return source_check_scans(source, error);
 }
 
 static gf_status source_read(gf_source *base, void *dst, size_t stride, uint64_t rows,

@@ -19,7 +19,7 @@ typedef struct jpeg_shape {
     int sampling;   /* of the first component, horizontally and vertically */
     bool progressive, rgb, arithmetic;
     unsigned restart;
-    bool separate; /* sequential, with one scan per component */
+    bool separate; /* one scan per component; progressive: of the DC coefficients, without others */
 } jpeg_shape;
 
 /* Encode random pixels with libjpeg. put_markers: called before the pixels; may be NULL. */
@@ -50,8 +50,10 @@ static inline jpeg_file make_jpeg(const jpeg_shape *shape, uint32_t seed,
         jpeg_simple_progression(&jpeg);
     static const jpeg_scan_info scans[] = {
         {1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}};
+    static const jpeg_scan_info dc_scans[] = {
+        {1, {0}, 0, 0, 0, 0}, {1, {1}, 0, 0, 0, 0}, {1, {2}, 0, 0, 0, 0}};
     if (shape->separate) {
-        jpeg.scan_info = scans;
+        jpeg.scan_info = shape->progressive ? dc_scans : scans;
         jpeg.num_scans = 3;
     }
     jpeg_start_compress(&jpeg, TRUE);

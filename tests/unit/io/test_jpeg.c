@@ -492,6 +492,33 @@ static void rejects_damage(void **state) {
     free(file.data);
 }
 
+/* A file may end, with an end marker, before the scans of all components. */
+static void rejects_missing_scans(void **state) {
+    (void)state;
+    for (int progressive = 0; progressive < 2; progressive++) {
+        const jpeg_shape shape = {33, 17, 3, 2, progressive, false, false, 0, true};
+        jpeg_file file = make_jpeg(&shape, 1, NULL);
+        const unsigned char *end = file.data + file.size;
+        unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2), *pixels;
+        gf_format format;
+        assert_int_equal(load_jpeg(file.data, file.size, NULL, 4, &format, &pixels, NULL, NULL),
+                         GF_OK);
+        free(pixels);
+        for (int scans = 1; scans < 3; scans++) {
+            scan = memmem(scan + 2, (size_t)(end - scan) - 2, "\xff\xda", 2);
+            assert_non_null(scan);
+            const unsigned char held = scan[1];
+            scan[1] = JPEG_EOI;
+            assert_jpeg_rejected(file.data, (size_t)(scan + 2 - file.data), NULL,
+                                 scans == 1
+                                     ? "x.jpg: the JPEG is damaged (component 2 has no scan"
+                                     : "x.jpg: the JPEG is damaged (component 3 has no scan");
+            scan[1] = held;
+        }
+        free(file.data);
+    }
+}
+
 /* The coefficients of several scans are held in memory, and each scan takes time. */
 static void limits_progressive_files(void **state) {
     const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false};
@@ -558,6 +585,7 @@ int main(void) {
         cmocka_unit_test_teardown(reports_truncation, empty_directory),
         cmocka_unit_test_teardown(rejects_by_name, empty_directory),
         cmocka_unit_test_teardown(rejects_damage, empty_directory),
+        cmocka_unit_test_teardown(rejects_missing_scans, empty_directory),
         cmocka_unit_test_teardown(limits_progressive_files, empty_directory),
         cmocka_unit_test_teardown(limits_the_time_of_scans, empty_directory),
     };
