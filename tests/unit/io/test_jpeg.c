@@ -373,8 +373,10 @@ static void converts_resolutions(void **state) {
     } cases[] = {
         {{300, 300, GF_PER_INCH}, {1, 1, 44, 1, 44}, {300, 300, GF_PER_INCH}},
         {{72, 96, GF_PER_INCH}, {1, 0, 72, 0, 96}, {72, 96, GF_PER_INCH}},
-        {{118.11, 118.11, GF_PER_CM}, {2, 0, 118, 0, 118}, {300, 300, GF_PER_INCH}},
-        {{50.5, 40, GF_PER_CM}, {2, 0, 51, 0, 40}, {50.5, 40, GF_PER_CM}},
+        {{118.11, 118.11, GF_PER_CM}, {1, 1, 44, 1, 44}, {300, 300, GF_PER_INCH}},
+        {{118, 40, GF_PER_CM}, {2, 0, 118, 0, 40}, {118, 40, GF_PER_CM}},
+        {{10.5, 10.5, GF_PER_CM}, {1, 0, 27, 0, 27}, {10.5, 10.5, GF_PER_CM}},
+        {{12.7, 25.4, GF_PER_INCH}, {2, 0, 5, 0, 10}, {5, 10, GF_PER_CM}},
         {{2, 1, GF_PER_NONE}, {0, 0, 2, 0, 1}, {2, 1, GF_PER_NONE}},
         {{1e6, 0.25, GF_PER_INCH}, {1, 255, 255, 0, 1}, {39370079 / 100.0, 0.1, GF_PER_CM}},
     };
