@@ -31,9 +31,10 @@ static void encoder_work(void *context, uint32_t task, uint32_t thread) {
 /* Write the next strip, which has been encoded. */
 static gf_status encoder_write_strip(gf_encoder *encoder, gf_error *error) {
     gf_encoder_slot *s = encoder_slot_at(encoder, encoder->written++);
+    const char *name = gf_output_name(encoder->base.output);
     if (!s->encoded)
-        return gf_fail_memory(error, gf_output_name(encoder->base.output), encoder->scratch_bytes,
-                              "the encoder");
+        return s->failure[0] ? gf_fail(error, GF_FAILED, "%s: %s", name, s->failure)
+                             : gf_fail_memory(error, name, encoder->scratch_bytes, "the encoder");
     return encoder->write(encoder, s, error);
 }
 

@@ -17,10 +17,11 @@ typedef struct gf_encoder_slot {
     unsigned char *memory; /* rows with their padding */
     unsigned char *out;    /* encoder->out_bytes bytes */
     gf_png_strip strip;
-    bool first;   /* first strip of the image */
-    uint32_t crc; /* of a PNG chunk */
-    gf_work work; /* encodes the strip */
-    bool encoded; /* false after work: out of memory */
+    bool first;        /* first strip of the image */
+    uint32_t crc;      /* of a PNG chunk */
+    gf_work work;      /* encodes the strip */
+    bool encoded;      /* false after work: it failed */
+    char failure[256]; /* the reason and a remedy; "": out of memory */
 } gf_encoder_slot;
 
 struct gf_encoder {
@@ -31,8 +32,8 @@ struct gf_encoder {
     size_t scratch_bytes; /* memory of a thread that encodes */
     uint64_t held_bytes;  /* other memory, at most setup->max_memory; counted in base.memory */
     bool swap;            /* 16-bit samples are encoded in big-endian order */
-    /* Encode a strip, in any thread. Return false if out of memory. NULL: strips are written as
-     * they are, without threads. */
+    /* Encode a strip, in any thread. Return false on failure. NULL: strips are written as they are,
+     * without threads. */
     bool (*encode)(gf_encoder_slot *slot, gf_png_scratch *scratch);
     /* Write an encoded strip; in order. */
     gf_status (*write)(gf_encoder *encoder, gf_encoder_slot *slot, gf_error *error);

@@ -1,6 +1,7 @@
 /* TIFF and BigTIFF encoder. The strips of all pages follow the header, and the directories follow
  * the strips: at the end it is known whether the file is a BigTIFF. Each page has its own sink,
  * which receives the state of the file from the one before. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,23 +160,35 @@ static toff_t library_size(thandle_t handle) {
     return file->size;
 }
 
-/* Print nothing. */
-static int library_ignore(TIFF *tiff, void *context, const char *module, const char *format,
-                          va_list arguments) {
-    (void)tiff;
-    (void)context;
-    (void)module;
-    (void)format;
-    (void)arguments;
+/* The first error of libtiff. */
+typedef struct library_message {
+    char text[128];
+} library_message;
+
+__attribute__((format(printf, 4, 0))) static int library_on_error(TIFF *tiff, void *context,
+                                                                  const char *module,
+                                                                  const char *format,
+                                                                  va_list arguments) {
+    library_message *message = context;
+    (void)tiff, (void)module;
+    if (!message->text[0])
+        (void)vsnprintf(message->text, sizeof message->text, format, arguments);
     return 1;
 }
 
-static TIFF *library_open(const gf_tiff_library *library, library_file *file) {
+static int library_on_warning(TIFF *tiff, void *context, const char *module, const char *format,
+                              va_list arguments) {
+    (void)tiff, (void)context, (void)module, (void)format, (void)arguments;
+    return 1;
+}
+
+static TIFF *library_open(const gf_tiff_library *library, library_file *file,
+                          library_message *message) {
     TIFFOpenOptions *options = library->TIFFOpenOptionsAlloc();
     if (!options)
         return NULL;
-    library->TIFFOpenOptionsSetErrorHandlerExtR(options, library_ignore, NULL);
-    library->TIFFOpenOptionsSetWarningHandlerExtR(options, library_ignore, NULL);
+    library->TIFFOpenOptionsSetErrorHandlerExtR(options, library_on_error, message);
+    library->TIFFOpenOptionsSetWarningHandlerExtR(options, library_on_warning, NULL);
     TIFF *tiff =
         library->TIFFClientOpenExt("strip", "w8", file, library_read, library_write, library_seek,
                                    library_close, library_size, NULL, NULL, options);
@@ -185,14 +198,14 @@ static TIFF *library_open(const gf_tiff_library *library, library_file *file) {
 
 /* Let libtiff write a file of one strip, whose samples are the predicted ones, and take its bytes.
  */
-static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
+static bool library_encode(gf_encoder_slot *s, gf_png_scratch *scratch, library_message *message) {
     const tiff_sink *sink = (const tiff_sink *)s->encoder;
     const gf_tiff_library *library = sink->library;
     const gf_format *format = &s->encoder->format;
     unsigned char *predicted = gf_png_strip_predict(scratch, &s->strip);
     library_file file = {.data = s->out, .capacity = s->encoder->out_bytes};
     uint64_t *offsets = NULL, *sizes = NULL;
-    TIFF *tiff = library_open(library, &file);
+    TIFF *tiff = library_open(library, &file, message);
     if (!tiff)
         return false;
     bool done =
@@ -216,6 +229,17 @@ static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
         file = (library_file){0};
     }
     library->TIFFClose(tiff);
+    return done;
+}
+
+static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
+    library_message message = {""};
+    const bool done = library_encode(s, scratch, &message);
+    s->failure[0] = '\0';
+    if (!done && message.text[0])
+        snprintf(s->failure, sizeof s->failure,
+                 "libtiff cannot compress it (%s); use --tiff-compression deflate or none",
+                 message.text);
     return done;
 }
 

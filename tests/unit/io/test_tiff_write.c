@@ -603,6 +603,13 @@ static TIFF *never_opened(const char *name, const char *mode, thandle_t handle,
     return NULL;
 }
 
+static tmsize_t never_written(TIFF *tiff, uint32_t strip, void *data, tmsize_t size) {
+    (void)strip, (void)data, (void)size;
+    TIFFErrorExtR(tiff, "test", "no %s", "luck");
+    TIFFErrorExtR(tiff, "test", "a consequence");
+    return -1;
+}
+
 static void failures_are_reported(void **state) {
     const gf_format format = {300, 400, 3, GF_U8}, wide = {30000000, 2, 3, GF_U8};
     static const char *const wrong[] = {"", "Deflate", "jpeg", "fast", "lzw "};
@@ -636,6 +643,16 @@ static void failures_are_reported(void **state) {
     assert_int_equal(sink->ops->write(sink, pixels, 900, 400, &error), GF_FAILED);
     assert_non_null(strstr(error.message, "out of memory"));
     sink->ops->close(sink);
+    *altered = saved;
+    altered->TIFFWriteEncodedStrip = never_written;
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        assert_int_equal(
+            open_sink(&format, &(how){.compression = "lzw", .threads = threads}, &sink, &error),
+            GF_OK);
+        assert_int_equal(sink->ops->write(sink, pixels, 900, 400, &error), GF_FAILED);
+        assert_non_null(strstr(error.message, "x.tif: libtiff cannot compress it (no luck); use"));
+        sink->ops->close(sink);
+    }
     *altered = saved;
     free(pixels);
 }
