@@ -91,7 +91,9 @@ static gf_status tiff_put(tiff_sink *sink, const void *data, uint64_t size, gf_e
     tiff_file *file = &sink->file;
     const uint64_t end = file->at + size;
     if (file->hold && end > file->capacity) {
-        const uint64_t capacity = end + end / 2;
+        const uint64_t held = sink->encoder.held_bytes; /* checked against the limit */
+        const uint64_t most = end > held ? end : held;
+        const uint64_t capacity = end + end / 2 < most ? end + end / 2 : most;
         unsigned char *grown = realloc(file->held, capacity);
         if (!grown)
             return gf_fail_memory(error, tiff_name(sink), capacity, "the file");

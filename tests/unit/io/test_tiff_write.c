@@ -1,4 +1,6 @@
 /* TIFF encoder: libtiff reads its files, which do not depend on the threads. */
+#include <malloc.h>
+
 #include "io_util.h"
 
 #include "io/png.h"
@@ -59,6 +61,7 @@ typedef struct how {
     uint64_t max_memory, rows; /* rows of one call; 0: all */
     uint64_t classic_max;      /* 0: as usual */
     bool shrink;
+    bool pipe;                          /* write to /dev/null, which cannot seek */
     const gf_metadata *metadata, *late; /* at the start and at the end */
 } how;
 
@@ -68,7 +71,8 @@ static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink
     gf_output *output;
 
     gf_metadata_init(&none);
-    assert_int_equal(gf_output_open(in_directory("x.tif"), &replacing, false, &output, error),
+    assert_int_equal(gf_output_open(h->pipe ? "/dev/null" : in_directory("x.tif"), &replacing,
+                                    false, &output, error),
                      GF_OK);
     const gf_sink_setup setup = {.kind = GF_SINK_TIFF,
                                  .output = output,
@@ -589,6 +593,31 @@ static void expect_failure(const how *h, const gf_format *format, gf_status stat
         fail_msg("%s", error.message);
 }
 
+/* Return the bytes that malloc has given out; 0 under a sanitizer. */
+static uint64_t allocated(void) {
+    const struct mallinfo2 info = mallinfo2();
+    return info.hblkhd + info.uordblks;
+}
+
+/* A file that is held is not larger than the memory that was checked. */
+static void held_files_fit_the_memory(void **state) {
+    enum { OTHER_BYTES = 1 << 20 }; /* one strip, and the output buffer */
+    (void)state;
+    for (uint64_t height = 2000; height < 3000; height += 150) {
+        const gf_format format = {4096, height, 1, GF_U8};
+        unsigned char *pixels = draw(&format, 0, 1);
+        gf_sink *sink = NULL;
+        const uint64_t before = allocated();
+        assert_int_equal(
+            open_sink(&format, &(how){.compression = "none", .pipe = true}, &sink, NULL), GF_OK);
+        assert_int_equal(sink->ops->write(sink, pixels, 4096, height, NULL), GF_OK);
+        assert_true(allocated() <= before + sink->memory + OTHER_BYTES);
+        assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
+        sink->ops->close(sink);
+        free(pixels);
+    }
+}
+
 static int never_configured(uint16_t compression) {
     (void)compression;
     return 0;
@@ -669,6 +698,7 @@ int main(void) {
         cmocka_unit_test(many_pages_exceed_the_memory),
         cmocka_unit_test(late_metadata_is_written),
         cmocka_unit_test(resolutions_are_fractions),
+        cmocka_unit_test(held_files_fit_the_memory),
         cmocka_unit_test(failures_are_reported),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
