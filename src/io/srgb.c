@@ -238,21 +238,45 @@ static const unsigned char *icc_find(const unsigned char *icc, size_t size, cons
     return NULL;
 }
 
-/* Return whether a curve is linear or a power other than 2.2. Some profiles of the primaries of
- * sRGB have such a curve and sRGB in their description (sRGB-elle-V2-g10.icc). */
-static bool icc_is_other_power(const unsigned char *curve, size_t size) {
-    const double tolerance = 1.0 / 256; /* of the numbers of a "curv" */
-    double power = 1;
-    if (size < 12)
-        return false;
-    const uint32_t head = gf_big32(curve + 8);
-    if (memcmp(curve, "curv", 4) == 0 && head == 1 && size >= 14)
-        power = (curve[12] << 8 | curve[13]) / 256.0;
-    else if (memcmp(curve, "para", 4) == 0 && head >> 16 == 0 && size >= 16)
-        power = gf_big32(curve + 12) / 65536.0;
-    else if (memcmp(curve, "curv", 4) != 0 || head != 0) /* not a linear curve */
-        return false;
-    return fabs(power - 2.2) > tolerance;
+static double icc_fixed(const unsigned char *at) {
+    return (int32_t)gf_big32(at) / 65536.0;
+}
+
+static double icc_short(const unsigned char *at) {
+    return at[0] << 8 | at[1];
+}
+
+/* Evaluate a curve at 0.5. Return NaN if it is damaged, or of another type. */
+static double icc_curve_at_half(const unsigned char *curve, size_t size) {
+    enum { HEAD = 12, FUNCTIONS = 5, MAX_NUMBERS = 7 };
+    static const size_t numbers[FUNCTIONS] = {1, 3, 4, 5, 7};
+    double p[MAX_NUMBERS] = {0, 1}; /* g, a, b, c, d, e, f */
+    if (size < HEAD)
+        return NAN;
+    const uint32_t head = gf_big32(curve + 8), function = head >> 16;
+    const unsigned char *data = curve + HEAD;
+    if (memcmp(curve, "curv", 4) == 0) { /* identity, power or table */
+        if (head == 0 || head > (size - HEAD) / 2)
+            return head ? NAN : 0.5;
+        const size_t low = (head - 1) / 2, high = head / 2;
+        return head == 1 ? pow(0.5, icc_short(data) / 256)
+                         : (icc_short(data + 2 * low) + icc_short(data + 2 * high)) / 2 / 65535;
+    }
+    if (memcmp(curve, "para", 4) != 0 || function >= FUNCTIONS ||
+        (size - HEAD) / 4 < numbers[function])
+        return NAN;
+    for (size_t i = 0; i < numbers[function]; i++)
+        p[i] = icc_fixed(data + 4 * i);
+    /* d is the end of the linear segment. */
+    return p[4] > 0.5 ? NAN : pow(p[1] / 2 + p[2], p[0]) + (function == 2 ? p[3] : p[5]);
+}
+
+/* Return whether a curve may be that of sRGB, or the power 2.2. Some profiles with sRGB in their
+ * description have another one: linear (sRGB-elle-V2-g10.icc), L*, Rec. 709. */
+static bool icc_curve_is_srgb(const unsigned char *curve, size_t size) {
+    const double half = 0.2140,
+                 tolerance = 0.01; /* power 2.2: 0.2176; L*: 0.184; Rec. 709: 0.260 */
+    return fabs(icc_curve_at_half(curve, size) - half) <= tolerance;
 }
 
 /* Return whether the description of a profile names sRGB, and its curve may be that of sRGB. */
@@ -262,7 +286,7 @@ static bool icc_is_srgb(const unsigned char *icc, size_t size) {
     const unsigned char *tag = icc_find(icc, size, "desc", &length);
     bool is_srgb = tag && icc_describes_srgb(tag, length);
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
-        if ((tag = icc_find(icc, size, curves[i], &length)) && icc_is_other_power(tag, length))
+        if ((tag = icc_find(icc, size, curves[i], &length)) && !icc_curve_is_srgb(tag, length))
             is_srgb = false;
     return is_srgb;
 }

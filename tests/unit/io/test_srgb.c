@@ -193,23 +193,71 @@ static void reads_descriptions_of_profiles(void **state) {
     assert_int_equal(check_items(GF_ITEM_ICC, profile, PROFILE_BYTES, NULL, &error), GF_FAILED);
 }
 
-/* A curve that is linear or another power decides, not the description. */
+/* The curve decides, not the description alone. */
 static void reads_curves_of_profiles(void **state) {
     static const struct {
         const char *curve;
         size_t size;
         bool is_srgb;
-    } cases[] = {{"curv\0\0\0\0\0\0\0\0", 12, false},            /* linear */
-                 {"curv\0\0\0\0\0\0\0\1\1\0", 14, false},        /* power 1 */
-                 {"curv\0\0\0\0\0\0\0\1\1\xcd", 14, false},      /* power 1.8 */
-                 {"curv\0\0\0\0\0\0\0\1\2\x33", 14, true},       /* power 2.2 */
-                 {"curv\0\0\0\0\0\0\0\2\0\0\xff\xff", 16, true}, /* table */
-                 {"para\0\0\0\0\0\0\0\0\0\1\0\0", 16, false},
-                 {"para\0\0\0\0\0\0\0\0\0\2\x33\x33", 16, true},
-                 {"para\0\0\0\0\0\3\0\0\0\2\x66\x66", 16, true}, /* not a power */
-                 {"curv", 4, true}};
+    } cases[] = {
+        {"curv\0\0\0\0\0\0\0\0", 12, false},                         /* linear */
+        {"curv\0\0\0\0\0\0\0\1\1\0", 14, false},                     /* power 1 */
+        {"curv\0\0\0\0\0\0\0\1\1\xcd", 14, false},                   /* power 1.8 */
+        {"curv\0\0\0\0\0\0\0\1\2\x33", 14, true},                    /* power 2.2 */
+        {"curv\0\0\0\0\0\0\0\2\0\0\xff\xff", 16, false},             /* linear table */
+        {"curv\0\0\0\0\0\0\0\3\0\0\x36\xcb\xff\xff", 18, true},      /* sRGB */
+        {"curv\0\0\0\0\0\0\0\3\0\0\x2f\x27\xff\xff", 18, false},     /* L* */
+        {"curv\0\0\0\0\0\0\0\4\0\0\x17\0\x67\0\xff\xff", 20, false}, /* 0.246 */
+        {"curv\0\0\0\0\0\0\0\4\0\0\x17\0\x56\0\xff\xff", 20, true},  /* 0.213 */
+        {"curv\0\0\0\0\0\0\0\4\0\0\x17\0\x56\0", 18, false},         /* damaged */
+        {"para\0\0\0\0\0\0\0\0"
+         "\000\001\000\000",
+         16, false}, /* power 1 */
+        {"para\0\0\0\0\0\0\0\0"
+         "\000\002\063\063",
+         16, true}, /* power 2.2 */
+        {"para\0\0\0\0\0\1\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131",
+         24, true}, /* sRGB without its linear segment */
+        {"para\0\0\0\0\0\1\0\0"
+         "\000\002\070\344\000\000\350\360\000\000\027\020",
+         24, false}, /* Rec. 709 */
+        {"para\0\0\0\0\0\2\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131\000\000\000\000",
+         28, true}, /* sRGB */
+        {"para\0\0\0\0\0\2\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131\000\000\014\315",
+         28, false}, /* lighter */
+        {"para\0\0\0\0\0\3\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131\000\000\023\320\000\000\012\133",
+         32, true}, /* sRGB */
+        {"para\0\0\0\0\0\3\0\0"
+         "\000\002\070\344\000\000\350\360\000\000\027\020\000\000\070\344\000\000\024\274",
+         32, false}, /* Rec. 709 */
+        {"para\0\0\0\0\0\3\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131\000\000\023\320\000\000\231\232",
+         32, false}, /* linear up to 0.6 */
+        {"para\0\0\0\0\0\4\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131\000\000\023\320\000\000\012\133"
+         "\000\000\000\000\000\000\000\000",
+         40, true}, /* sRGB */
+        {"para\0\0\0\0\0\4\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131\000\000\023\320\000\000\012\133"
+         "\377\377\363\063\000\000\000\000",
+         40, false}, /* darker */
+        {"para\0\0\0\0\0\4\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131\000\000\023\320\000\000\012\133"
+         "\000\000\000\000\000\000\000\000",
+         39, false}, /* damaged */
+        {"para\0\0\0\0\0\5\0\0"
+         "\000\002\146\146\000\000\362\247\000\000\015\131\000\000\023\320\000\000\012\133"
+         "\000\000\000\000\000\000\000\000",
+         40, false},                         /* unknown */
+        {"sf32\0\0\0\0\0\0\0\0", 12, false}, /* another type */
+        {"curv", 4, false},                  /* damaged */
+    };
     static const char *const tags[] = {"rTRC", "kTRC"};
-    enum { CURVE = PROFILE_BYTES - 16 };
+    enum { CURVE = PROFILE_BYTES - 40 };
     unsigned char profile[PROFILE_BYTES];
 
     (void)state;
@@ -222,7 +270,8 @@ static void reads_curves_of_profiles(void **state) {
             memcpy(profile + CURVE, cases[i].curve, cases[i].size);
             const gf_status status =
                 check_items(GF_ITEM_ICC, profile, CURVE + cases[i].size, NULL, NULL);
-            assert_int_equal(status == GF_OK, cases[i].is_srgb);
+            if ((status == GF_OK) != cases[i].is_srgb)
+                fail_msg("curve %zu", i);
         }
 }
 
