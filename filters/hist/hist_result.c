@@ -282,7 +282,7 @@ static void hist_compute_integers(const gf_hist_plan *plan, const uint64_t *coun
     for (int p = 0; p < PERCENTILES; p++)
         out->percentiles[p] = (float)hist_find_percentile(counts, out->count, percents[p]);
     out->mean = gf_quotient(sum, out->count);
-    out->has_std = out->count >> 48 == 0;
+    out->has_std = out->count <= UINT64_C(1) << 48;
     out->std = sqrt((double)(out->count * squares - sum * sum)) / (double)out->count;
 }
 

@@ -1,5 +1,6 @@
 /* hist against values computed by hand, on every backend of this machine. */
 
+#include "core/result.h"
 #include "measuring.h"
 
 static void published_check(void **state) {
@@ -406,6 +407,33 @@ static void statistics_of_channels(void **state) {
     }
 }
 
+/* 2^48 samples, half of them 0 and half 65535, have a standard deviation; one more has none. */
+static void statistics_of_many_samples(void **state) {
+    const gf_filter *hist = gf_filter_find("hist");
+    const gf_format format = {1 << 24, 1 << 24, 1, GF_U16};
+    const gf_measure_options keep = {.name = "x"};
+    gf_settings *settings = test_settings(hist, "bins=65536 statistics");
+    (void)state;
+    for (uint64_t more = 0; more < 2; more++) {
+        gf_plan *plan;
+        gf_result *result;
+        void *data;
+        assert_int_equal(gf_plan_new(hist, settings, &format, &plan, NULL), GF_OK);
+        uint64_t *counts = calloc(1, (size_t)plan->state_bytes);
+        assert_non_null(counts);
+        counts[0] = (UINT64_C(1) << 47) + more;
+        counts[65535] = UINT64_C(1) << 47;
+        assert_int_equal(hist->measure->open(plan, &keep, &data, NULL), GF_OK);
+        assert_int_equal(hist->measure->finish(plan, data, counts, NULL), GF_OK);
+        assert_int_equal(gf_result_new(hist, plan, data, &result, NULL), GF_OK);
+        test_column(result, "statistics", "count", more ? "281474976710657" : "281474976710656");
+        test_column(result, "statistics", "std", more ? "" : "32767.5");
+        gf_result_free(result);
+        free(counts);
+    }
+    gf_settings_free(settings);
+}
+
 /* NaN is excluded, -0 precedes 0. Percentiles keep 8 significant bits: 10.02 becomes 10 and -7.77
  * becomes -7.75, rounded to zero. */
 static void float_statistics(void **state) {
@@ -609,6 +637,7 @@ int main(void) {
         cmocka_unit_test(statistics_without_the_option),
         cmocka_unit_test(percentiles),
         cmocka_unit_test(statistics_of_channels),
+        cmocka_unit_test(statistics_of_many_samples),
         cmocka_unit_test(float_statistics),
         cmocka_unit_test(float_sums_are_ordered),
         cmocka_unit_test(states_merge),
