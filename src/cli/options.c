@@ -76,8 +76,8 @@ static const struct gf_common {
            "compression of TIFF outputs", "deflate", NULL),
     FLAG(IMAGE, files.strip, "strip", 0, "omit the metadata of the input from the output"),
     CHOICE(IMAGE, depth, "depth", 0, "DEPTH",
-           "sample type of the output: bits of integers, or f32; a larger type than that of the "
-           "input is also used to compute",
+           "sample type of the output: bits of integers, or f32; filters that change the image "
+           "also compute in a type larger than that of the input",
            "input", depths),
     FLAG(MAKES, files.linear, "linear", 0,
          "filter sRGB images in linear light; f32 images are linear already"),
