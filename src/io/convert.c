@@ -425,6 +425,7 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
     *source = base;
     if (orientation == 2)
         return GF_OK;
+    base->held = true;
     rotate->wrap.ops = (gf_source_ops){.read = rotate_read,
                                        .finish = wrapper_complete,
                                        .close = rotate_close,

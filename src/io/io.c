@@ -392,6 +392,7 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
     pair->base.cost = a->cost + b->cost;
     pair->base.memory = a->memory + b->memory;
     pair->base.threads = a->threads < b->threads ? a->threads : b->threads;
+    pair->base.held = a->held || b->held;
     pair->base.pages = a->pages > b->pages ? a->pages : b->pages;
     pair->halves[0] = a;
     pair->halves[1] = b;

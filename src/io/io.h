@@ -98,6 +98,7 @@ struct gf_source {
     uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish or
                        * cancel */
     uint32_t pages;   /* pages of the file; 0: the format has none */
+    bool held;        /* reading any row reads the whole image, which is held in memory */
     char kind[8];     /* file format: "png"; empty for memory */
     char stored[96];  /* encoding of the pixels: "8-bit palette, interlaced" */
 };

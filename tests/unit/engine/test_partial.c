@@ -385,6 +385,46 @@ static void reports_images_without_ranges(void **state) {
     gf_settings_free(settings);
 }
 
+/* A turned image would be held in memory by each process. Mirrored rows are divided. */
+static void turned_images_have_no_ranges(void **state) {
+    static const unsigned char exif[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1";
+    const gf_format format = {50, 40, 1, GF_U8};
+    gf_settings *smooth = test_settings(gf_filter_find("smooth"), ""),
+                *dot = test_settings(gf_filter_find("dot"), "");
+    gf_engine *engine;
+    (void)state;
+    assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
+    for (unsigned char orientation = 1; orientation <= 8; orientation++) {
+        const gf_file_options options = {
+            .force = true, .autorotate = true, .tiff_compression = "none"};
+        const char *in[2] = {in_directory("in.tif"), in_directory("in.tif")};
+        unsigned char *pixels = random_pixels(&format, 1), turned[sizeof exif];
+        gf_metadata metadata;
+        gf_format found;
+        bool possible;
+        memcpy(turned, exif, sizeof exif);
+        turned[19] = orientation;
+        gf_metadata_init(&metadata);
+        assert_int_equal(
+            gf_metadata_append(&metadata, GF_ITEM_EXIF, false, turned, sizeof turned, "x", NULL),
+            GF_OK);
+        assert_int_equal(save_image(in[0], &format, pixels, &metadata, &options, 40, NULL), GF_OK);
+        for (int two = 0; two < 2; two++) {
+            assert_int_equal(gf_rows_possible(engine, gf_filter_find(two ? "dot" : "smooth"),
+                                              two ? dot : smooth, in,
+                                              two ? NULL : in_directory("x.pgm"), &options, &found,
+                                              &possible, NULL),
+                             GF_OK);
+            assert_int_equal(possible, orientation <= 2);
+        }
+        gf_metadata_clear(&metadata);
+        free(pixels);
+    }
+    gf_engine_close(engine);
+    gf_settings_free(smooth);
+    gf_settings_free(dot);
+}
+
 /* A device fails in the middle of a range: the cpu backend completes it with the same bits. */
 static void device_failures_fall_back(void **state) {
     static const char *const cases[][2] = {
@@ -430,6 +470,7 @@ int main(void) {
         cmocka_unit_test_teardown(rejects_changed_files, empty_directory),
         cmocka_unit_test_teardown(rejects_damaged_bytes, empty_directory),
         cmocka_unit_test_teardown(reports_images_without_ranges, empty_directory),
+        cmocka_unit_test_teardown(turned_images_have_no_ranges, empty_directory),
         cmocka_unit_test_teardown(device_failures_fall_back, empty_directory),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
