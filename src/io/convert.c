@@ -633,11 +633,16 @@ static void convert_close(gf_sink *base) {
     free(sink);
 }
 
+/* Return the bytes of the buffer that count: those of a row that is longer than SINK_BYTES. */
+static uint64_t convert_counted(const convert_sink *sink) {
+    return sink->row_bytes > SINK_BYTES ? sink->row_bytes : 0;
+}
+
 static gf_status convert_shrink(gf_sink *base, gf_error *error) {
     gf_sink *inner = base->inner;
     const gf_status status = inner->shrink(inner, error);
     base->threads = inner->threads;
-    base->memory = inner->memory;
+    base->memory = inner->memory + convert_counted((convert_sink *)base);
     return status;
 }
 
@@ -668,6 +673,7 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->row_bytes = row;
     wrap->rows = rows;
     wrap->buffer = buffer;
+    wrap->base.memory += convert_counted(wrap);
     *sink = &wrap->base;
     return GF_OK;
 }

@@ -241,6 +241,25 @@ static void keeps_equal_types(void **state) {
     sink->ops->close(sink);
 }
 
+/* The buffer of a converted row counts as memory of the sink, if it is large. */
+static void counts_long_rows(void **state) {
+    (void)state;
+    for (uint64_t width = 1000; width <= 1000000; width *= 1000) {
+        const gf_format format = {width, 3, 1, GF_U16}, stored = {width, 3, 1, GF_U8};
+        const gf_file_options options = {.force = true};
+        const uint64_t row = width == 1000 ? 0 : width;
+        gf_sink *sink;
+        assert_int_equal(
+            gf_sink_open(in_directory("o.png"), &stored, NULL, &options, 3, &sink, NULL), GF_OK);
+        const uint64_t before = sink->memory;
+        assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, NULL), GF_OK);
+        assert_int_equal(sink->memory, before + row);
+        assert_int_equal(sink->shrink(sink, NULL), GF_OK);
+        assert_int_equal(sink->memory, sink->inner->memory + row);
+        sink->ops->close(sink);
+    }
+}
+
 /* The wrapper seeks, and has the metadata, the threads and the bytes of what it wraps. */
 static void forwards_to_files(void **state) {
     const gf_format format = {301, 200, 3, GF_U8};
@@ -757,6 +776,7 @@ int main(void) {
         cmocka_unit_test(rounds_and_clamps),
         cmocka_unit_test(converts_rows),
         cmocka_unit_test(keeps_equal_types),
+        cmocka_unit_test_setup(counts_long_rows, empty_directory),
         cmocka_unit_test_setup(forwards_to_files, empty_directory),
         cmocka_unit_test_setup(reads_parts_of_files, empty_directory),
         cmocka_unit_test_setup(leaves_out_columns, empty_directory),
