@@ -51,6 +51,7 @@ typedef struct png_source {
     unsigned char header[GF_PNG_CHUNK_HEADER];   /* of the chunk that libpng read last */
     unsigned char pushback[GF_PNG_CHUNK_HEADER]; /* bytes already read, returned to libpng first */
     size_t pushback_bytes;
+    bool turns;              /* --autorotate, and no EXIF data before the pixels */
     bool pixels_done;        /* all pixels are read; the next chunks are late */
     bool rows_inflated;      /* the rows were read without libpng */
     uint64_t metadata_bytes; /* memory for the preserved chunks */
@@ -494,6 +495,20 @@ static void png_source_shrink(gf_source *base) {
     base->memory = 0;
 }
 
+/* Fail if an image that should have been turned has its orientation after the pixels. */
+static gf_status png_check_turned(const png_source *source, gf_error *error) {
+    const gf_metadata *metadata = &source->base.metadata;
+    for (size_t i = 0; i < metadata->count && source->turns; i++) {
+        const gf_chunk *chunk = &metadata->chunks[i];
+        if (strcmp(chunk->name, "eXIf") == 0 && gf_exif_orientation(chunk->data, chunk->size) > 1)
+            return gf_fail(error, GF_FAILED,
+                           "%s: the EXIF orientation follows the pixels; convert the file to TIFF "
+                           "first, or remove --autorotate",
+                           source->input.name);
+    }
+    return GF_OK;
+}
+
 static gf_status png_source_finish(gf_source *base, gf_error *error) {
     png_source *source = (png_source *)base;
     unsigned char header[GF_PNG_CHUNK_HEADER];
@@ -508,7 +523,7 @@ static gf_status png_source_finish(gf_source *base, gf_error *error) {
     }
     gf_status status = reader_end(source, source->inflate, error);
     base->bytes = source->input.offset;
-    return status;
+    return status ? status : png_check_turned(source, error);
 }
 
 static void png_source_close(gf_source *base) {
@@ -673,6 +688,7 @@ gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_
         png_source_close(&source->base);
         return status;
     }
+    source->turns = limits->autorotate && !gf_metadata_find(&source->base.metadata, "eXIf");
     *opened = &source->base;
     return GF_OK;
 }

@@ -695,6 +695,46 @@ static void rejects_damaged_orientations(void **state) {
 }
 
 /* The note about further pages does not depend on the part that is read. */
+/* An orientation after the pixels is found too late to turn them. */
+static void rejects_late_orientations(void **state) {
+    static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
+    const gf_format format = {30, 20, 1, GF_U8};
+    unsigned char *pixels = random_pixels(&format, 1), *got;
+    (void)state;
+    for (int early = 0; early <= 1; early++)
+        for (unsigned char orientation = 0; orientation <= 8; orientation++)
+            for (int turn = 0; turn <= 1; turn++) {
+                const gf_limits limits = {.autorotate = turn};
+                const bool fails = turn && !early && orientation > 1;
+                unsigned char data[26] = {0};
+                gf_metadata metadata;
+                gf_format read;
+                gf_error error = {0};
+                gf_metadata_init(&metadata);
+                memcpy(data, exif, sizeof exif);
+                for (int late = !early; late <= 1; late++) {
+                    data[18] = late ? orientation : 1;
+                    assert_int_equal(
+                        gf_metadata_append(&metadata, "eXIf", late, data, sizeof data, "x", NULL),
+                        GF_OK);
+                }
+                assert_int_equal(save_image(in_directory("l.png"), &format, pixels, &metadata,
+                                            &(gf_file_options){.force = true}, 20, NULL),
+                                 GF_OK);
+                assert_int_equal(
+                    load_image(in_directory("l.png"), &limits, 20, &read, &got, NULL, &error),
+                    fails ? GF_FAILED : GF_OK);
+                if (fails)
+                    assert_message(&error,
+                                   "l.png: the EXIF orientation follows the pixels; "
+                                   "convert the file to TIFF first, or remove "
+                                   "--autorotate");
+                free(got);
+                gf_metadata_clear(&metadata);
+            }
+    free(pixels);
+}
+
 static void keeps_the_number_of_pages(void **state) {
     const gf_format format = {2, 2, 1, GF_U8};
     const gf_crop crop = {0, 0, 1, 1};
@@ -788,6 +828,7 @@ int main(void) {
         cmocka_unit_test_setup(converts_rows_written_ahead, empty_directory),
         cmocka_unit_test(turns_resolutions),
         cmocka_unit_test(rejects_damaged_orientations),
+        cmocka_unit_test_setup(rejects_late_orientations, empty_directory),
         cmocka_unit_test(keeps_the_number_of_pages),
         cmocka_unit_test(sets_orientations),
         cmocka_unit_test_setup(loads_with_a_depth, empty_directory),
