@@ -10,14 +10,14 @@
 typedef struct gf_task {
     gf_engine *engine;
     uint32_t threads; /* number of threads for the decoder, and for the encoder */
+    uint32_t page;    /* with GF_ALL_PAGES, the page to read; 0: the first */
     const gf_filter *filter;
-    uint32_t page;        /* with GF_ALL_PAGES, the page to read; 0: the first */
-    gf_page_place *place; /* where it is found; NULL: from the first page */
-    bool more_pages;      /* with GF_ALL_PAGES, other pages follow */
+    gf_page_place *place; /* where the page is found; NULL: from the first page */
     gf_inputs inputs;
     gf_plan *plan;
     gf_format stored;        /* of the image file, whose type may differ from plan->out; width 0:
                               * there is no image file */
+    bool more_pages;         /* with GF_ALL_PAGES, other pages follow */
     bool reduced;            /* the file stores fewer bits per sample than the input */
     gf_sink *sink;           /* NULL: no image is produced */
     gf_sample_sink *samples; /* NULL: no sample file */

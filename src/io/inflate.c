@@ -549,8 +549,11 @@ void gf_inflate_run_streams(uint32_t count, gf_inflate *const inflate[2],
                          results[i] == GF_INFLATE_NEEDS_OUTPUT;
         }
     }
-    for (uint32_t i = 0; i < count; i++)
-        for (bool more = running[i]; more; more = !results[i] && !inflate_ended(inflate[i]))
-            results[i] =
-                inflate_ended(inflate[i]) ? GF_INFLATE_VALID : gf_inflate_run(inflate[i], out[i]);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!running[i])
+            continue;
+        results[i] = GF_INFLATE_VALID;
+        while (!results[i] && !inflate_ended(inflate[i]))
+            results[i] = gf_inflate_run(inflate[i], out[i]);
+    }
 }

@@ -14,10 +14,11 @@
 #include "io/png_filter.h"
 
 enum {
-    RAW_RATIO = 10,                 /* max compressed bytes of a unit, per decoded byte */
-    RAW_MARGIN = 4096,              /* and in addition, as in libtiff */
-    RAW_PADDING = sizeof(uint64_t), /* readable bytes after the input of the decoder */
-    MAX_EXCESS = 1 << 16,           /* max bytes after the rows of the image in Deflate data */
+    RAW_RATIO = 10,    /* max compressed bytes of a unit, per decoded byte */
+    RAW_MARGIN = 4096, /* and in addition, as in libtiff */
+    /* Zeros after the data: the decoder ends before them, and slows down only before their end. */
+    RAW_PADDING = GF_INFLATE_LOOKAHEAD + sizeof(uint64_t),
+    MAX_EXCESS = 1 << 16, /* max bytes after the rows of the image in Deflate data */
     ZLIB_HEAD = 2,
     ZLIB_TAIL = 4
 };
@@ -209,21 +210,23 @@ static gf_status unit_read(const gf_tiff_worker *worker, const gf_tiff_job *job,
 
 /* Read the compressed bytes of a unit. */
 static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
-                               const gf_tiff_job *job, uint64_t *size, gf_error *error) {
+                               const gf_tiff_job *job, gf_error *error) {
     const gf_tiff_layout *layout = worker->layout;
     const uint64_t max = RAW_RATIO * layout->unit_rows * layout->unit_row_bytes + RAW_MARGIN;
-    *size = job->unit.bytes < max ? job->unit.bytes : max;
-    if (*size > buffers->raw_bytes) {
+    const uint64_t size = job->unit.bytes < max ? job->unit.bytes : max;
+    if (!buffers->raw || size > buffers->raw_bytes) {
         free(buffers->raw);
         buffers->raw_bytes = 0;
         buffers->raw =
-            gf_alloc_limited(*size + RAW_PADDING, worker->file->max_memory,
-                             worker->file->input.name, "a compressed strip or tile", error);
+            gf_alloc_limited(size + RAW_PADDING, worker->file->max_memory, worker->file->input.name,
+                             "a compressed strip or tile", error);
         if (!buffers->raw)
             return GF_FAILED;
-        buffers->raw_bytes = *size;
+        buffers->raw_bytes = size;
     }
-    return unit_read(worker, job, buffers->raw, *size, job->unit.offset, error);
+    buffers->raw_size = size;
+    memset(buffers->raw + size, 0, RAW_PADDING);
+    return unit_read(worker, job, buffers->raw, size, job->unit.offset, error);
 }
 
 /* Read the rows of an uncompressed unit and convert them to native byte order. */
@@ -254,8 +257,7 @@ static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job,
     const uint64_t bytes = rows * worker->layout->unit_row_bytes;
     gf_tiff_buffers *buffers = &worker->buffers[0];
     gf_tiff_handle *handle = &worker->handle;
-    uint64_t size;
-    gf_status status = unit_read_raw(worker, buffers, job, &size, error);
+    gf_status status = unit_read_raw(worker, buffers, job, error);
     if (!status && !handle->tiff)
         status = gf_tiff_handle_open(worker->file, handle, error);
     if (status)
@@ -263,7 +265,8 @@ static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job,
     gf_tiff_handle_clear(handle);
     memset(to, 0, (size_t)bytes); /* codecs such as fax accept data that ends early */
     if (worker->file->libtiff->TIFFReadFromUserBuffer(handle->tiff, job->number, buffers->raw,
-                                                      (tmsize_t)size, to, (tmsize_t)bytes))
+                                                      (tmsize_t)buffers->raw_size, to,
+                                                      (tmsize_t)bytes))
         return GF_OK;
     return unit_fail(worker, job, handle->message[0] ? handle->message : "libtiff cannot decode",
                      error);
@@ -274,20 +277,19 @@ static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job,
 /* Read a unit and start its decoder. */
 static gf_status deflate_start(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
                                const gf_tiff_job *job, gf_error *error) {
-    uint64_t size;
     if (!buffers->inflate && !(buffers->inflate = malloc(sizeof *buffers->inflate)))
         return gf_fail_memory(error, worker->file->input.name, sizeof *buffers->inflate,
                               "a decoder");
-    const gf_status status = unit_read_raw(worker, buffers, job, &size, error);
+    const gf_status status = unit_read_raw(worker, buffers, job, error);
     if (status)
         return status;
-    const unsigned char *raw = buffers->raw;
+    const unsigned char *raw = buffers->raw, *end = raw + buffers->raw_size;
     /* Method 8, a window of at most 32 KiB, no dictionary, and a multiple of 31. */
-    if (size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 || (raw[1] & 32) != 0 ||
-        (raw[0] << 8 | raw[1]) % 31 != 0)
+    if (buffers->raw_size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 ||
+        (raw[1] & 32) != 0 || (raw[0] << 8 | raw[1]) % 31 != 0)
         return unit_fail(worker, job, "invalid header of the Deflate data", error);
     gf_inflate_start(buffers->inflate, gf_isa_best());
-    gf_inflate_set_input(buffers->inflate, raw + ZLIB_HEAD, 0, raw + size, true);
+    gf_inflate_set_input(buffers->inflate, raw + ZLIB_HEAD, 0, end + GF_INFLATE_LOOKAHEAD, true);
     return GF_OK;
 }
 
@@ -311,8 +313,9 @@ static gf_status deflate_check(const gf_tiff_worker *worker, const gf_tiff_buffe
     if (size < bytes)
         return unit_fail(worker, job, "too few bytes", error);
     const unsigned char *at = gf_inflate_position(buffers->inflate, &bit);
+    const unsigned char *const end = buffers->raw + buffers->raw_size;
     at += bit != 0;
-    if (buffers->inflate->in_end - at < ZLIB_TAIL)
+    if (end - at < ZLIB_TAIL)
         return unit_fail(worker, job, damage[GF_INFLATE_TRUNCATED], error);
     return gf_big32(at) == isal_adler32(1, buffers->decoded, size)
                ? GF_OK

@@ -25,7 +25,8 @@ typedef struct gf_tiff_job {
 /* Buffers for one unit, of which a thread decodes two at a time. */
 typedef struct gf_tiff_buffers {
     unsigned char *raw;
-    uint64_t raw_bytes; /* allocated */
+    uint64_t raw_bytes; /* allocated, without padding */
+    uint64_t raw_size;  /* bytes of the unit */
     unsigned char *decoded;
     gf_inflate *inflate; /* NULL: not needed yet */
 } gf_tiff_buffers;
