@@ -254,9 +254,14 @@ static gf_status tiff_put_rows(tiff_sink *sink, const gf_encoder_slot *s, gf_err
     for (uint64_t r = 0; r < s->strip.count && !status; r++) {
         unsigned char *row = rows + r * strips->row_stride;
         gf_row_order_copy(&order, row, row, gf_row_samples(&order.format));
-        status = tiff_put(sink, row, strips->row_bytes, error);
+        if (sink->file.hold)
+            status = tiff_put(sink, row, strips->row_bytes, error);
     }
-    return status;
+    if (sink->file.hold)
+        return status;
+    sink->file.at += s->strip.count * strips->row_bytes;
+    return gf_output_write_rows(sink->encoder.base.output, rows, strips->row_stride,
+                                strips->row_bytes, s->strip.count, error);
 }
 
 static gf_status tiff_write_strip(gf_encoder *encoder, gf_encoder_slot *s, gf_error *error) {
