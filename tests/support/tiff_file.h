@@ -29,6 +29,20 @@ typedef struct tiff_spec {
     bool repeated; /* small values in runs, so that codecs find something */
 } tiff_spec;
 
+/* Return a grey image of 5 rows in LZW strips of 2 rows. */
+static inline tiff_spec tiff_small_grey(uint32_t width, uint32_t subfile) {
+    return (tiff_spec){.width = width,
+                       .height = 5,
+                       .samples = 1,
+                       .bits = 8,
+                       .format = SAMPLEFORMAT_UINT,
+                       .photometric = PHOTOMETRIC_MINISBLACK,
+                       .compression = COMPRESSION_LZW,
+                       .extra = TIFF_NO_EXTRA,
+                       .rows_per_strip = 2,
+                       .subfile = subfile};
+}
+
 /* Discard messages. */
 static inline void tiff_silent(const char *module, const char *format, va_list arguments) {
     (void)module, (void)format, (void)arguments;

@@ -114,15 +114,7 @@ static void write_pages(uint32_t count) {
     test_random random = test_seeded(count);
     tiff_spec pages[MAX_PAGES];
     for (uint32_t i = 0; i < count; i++)
-        pages[i] = (tiff_spec){.width = 20 + i,
-                               .height = 30,
-                               .samples = 1,
-                               .bits = 8,
-                               .format = SAMPLEFORMAT_UINT,
-                               .photometric = PHOTOMETRIC_MINISBLACK,
-                               .compression = COMPRESSION_LZW,
-                               .extra = TIFF_NO_EXTRA,
-                               .rows_per_strip = 7};
+        pages[i] = tiff_small_grey(20 + i, 0);
     assert_true(tiff_write(input_path(), pages, count, &random));
 }
 

@@ -130,19 +130,6 @@ static void reads_every_kind(void **state) {
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static tiff_spec small_grey(uint32_t width, uint32_t subfile) {
-    return (tiff_spec){.width = width,
-                       .height = 5,
-                       .samples = 1,
-                       .bits = 8,
-                       .format = SAMPLEFORMAT_UINT,
-                       .photometric = PHOTOMETRIC_MINISBLACK,
-                       .compression = COMPRESSION_LZW,
-                       .extra = TIFF_NO_EXTRA,
-                       .rows_per_strip = 2,
-                       .subfile = subfile};
-}
-
 static void check_page(const char *path, uint32_t page, uint32_t width, const char *text) {
     const gf_file_options options = {.page = page};
     gf_file_info info;
@@ -161,9 +148,9 @@ static void reads_pages(void **state) {
     (void)state;
     for (int big = 0; big < 4; big++) {
         test_random random = test_seeded(1);
-        tiff_spec pages[] = {small_grey(10, FILETYPE_REDUCEDIMAGE), small_grey(11, 0),
-                             small_grey(12, FILETYPE_MASK), small_grey(13, FILETYPE_PAGE),
-                             small_grey(14, 0)};
+        tiff_spec pages[] = {tiff_small_grey(10, FILETYPE_REDUCEDIMAGE), tiff_small_grey(11, 0),
+                             tiff_small_grey(12, FILETYPE_MASK), tiff_small_grey(13, FILETYPE_PAGE),
+                             tiff_small_grey(14, 0)};
         pages[0].big = big & 1;
         pages[0].big_endian = big & 2;
         assert_true(tiff_write(path, pages, 5, &random));
@@ -225,7 +212,8 @@ static void ends_overlapping_pages(void **state) {
 static void ends_cyclic_pages(void **state) {
     const char *path = file_path();
     test_random random = test_seeded(1);
-    const tiff_spec pages[] = {small_grey(10, 0), small_grey(11, 0), small_grey(12, 0)};
+    const tiff_spec pages[] = {tiff_small_grey(10, 0), tiff_small_grey(11, 0),
+                               tiff_small_grey(12, 0)};
     size_t size;
     (void)state;
     assert_true(tiff_write(path, pages, 3, &random));
@@ -297,7 +285,7 @@ static void describes_files(void **state) {
 
 /* PNG defines alpha as unassociated: the kind would change silently. */
 static void keeps_associated_alpha(void **state) {
-    tiff_spec spec = small_grey(9, 0);
+    tiff_spec spec = tiff_small_grey(9, 0);
     const char *in = file_path();
     test_random random = test_seeded(3);
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
@@ -332,7 +320,7 @@ static void reads_ranges(void **state) {
     (void)state;
     for (uint16_t extra = EXTRASAMPLE_ASSOCALPHA; extra <= EXTRASAMPLE_UNASSALPHA; extra++) {
         static const char *const filters[] = {"hist", "smooth"};
-        tiff_spec spec = small_grey(9, 0);
+        tiff_spec spec = tiff_small_grey(9, 0);
         test_random random = test_seeded(3);
         spec.samples = 2;
         spec.extra = extra;
@@ -369,7 +357,7 @@ static void refuse(const tiff_spec *spec, const char *message) {
 }
 
 static void refuses_other_kinds(void **state) {
-    const tiff_spec grey = small_grey(9, 0);
+    const tiff_spec grey = tiff_small_grey(9, 0);
     tiff_spec spec;
     (void)state;
 #define REFUSE(message, ...)                                                                       \
@@ -402,7 +390,7 @@ static void refuses_other_kinds(void **state) {
 
 static void refuses_unknown_compression(void **state) {
     const char *path = file_path();
-    const tiff_spec spec = small_grey(9, 0);
+    const tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
     gf_source *source;
     gf_error error = {0};
@@ -421,7 +409,7 @@ static void refuses_unknown_compression(void **state) {
 
 static void applies_limits(void **state) {
     const char *path = file_path();
-    tiff_spec spec = small_grey(9, 0);
+    tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
     gf_source *source;
     gf_error error = {0};
@@ -485,7 +473,7 @@ static void reports_dropped_tags(void **state) {
     tiff_spec specs[5]; /* strips, plain rows, a palette, tiles, JPEG */
     (void)state;
     for (size_t i = 0; i < 5; i++)
-        specs[i] = small_grey(30, 0);
+        specs[i] = tiff_small_grey(30, 0);
     specs[1].compression = COMPRESSION_NONE;
     specs[2].photometric = PHOTOMETRIC_PALETTE;
     specs[3].tile_width = specs[3].tile_height = 16;
@@ -508,7 +496,7 @@ static void reports_dropped_tags(void **state) {
 /* Each thread has a handle of libtiff, which holds the values of all tags. */
 static void limits_memory_for_tags(void **state) {
     enum { TAG_BYTES = 1 << 20 };
-    tiff_spec spec = small_grey(1000, 0);
+    tiff_spec spec = tiff_small_grey(1000, 0);
     gf_limits limits = {.max_memory = 8 * 4 * TAG_BYTES, .threads = 8, .segment = 1};
     gf_source *source;
     gf_error error = {0};
@@ -535,7 +523,7 @@ static void limits_memory_for_tags(void **state) {
 static void refuses_huge_tiles(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
-        tiff_spec spec = small_grey(1000, 0);
+        tiff_spec spec = tiff_small_grey(1000, 0);
         test_random random = test_seeded(1);
         gf_source *source;
         gf_error error = {0};
@@ -572,7 +560,7 @@ static void reports_damaged_rows(void **state) {
     (void)state;
     for (size_t i = 0; i < 2; i++)
         for (int tiled = 0; tiled < 2; tiled++) {
-            tiff_spec spec = small_grey(300, 0);
+            tiff_spec spec = tiff_small_grey(300, 0);
             test_random random = test_seeded(1);
             gf_error errors[3] = {{0}};
             spec.height = 200;
@@ -667,7 +655,7 @@ static void finds_every_wrong_bit_of_deflate_data(void **state) {
 static void write_long_strip(const char *path, uint32_t rows, bool damaged) {
     static unsigned char pixels[20 * 4000], packed[20000];
     uLongf size = sizeof packed;
-    tiff_spec spec = small_grey(20, 0);
+    tiff_spec spec = tiff_small_grey(20, 0);
     test_random random = test_seeded(1);
     spec.compression = COMPRESSION_ADOBE_DEFLATE;
     spec.rows_per_strip = 8;
@@ -708,7 +696,7 @@ static void refuses_truncated_files(void **state) {
     const char *path = file_path();
     (void)state;
     for (int compressed = 0; compressed < 2; compressed++) {
-        tiff_spec spec = small_grey(20, 0);
+        tiff_spec spec = tiff_small_grey(20, 0);
         test_random random = test_seeded(1);
         size_t size;
         spec.compression = compressed ? COMPRESSION_LZW : COMPRESSION_NONE;
