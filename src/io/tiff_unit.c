@@ -208,6 +208,18 @@ static gf_status unit_read(const gf_tiff_worker *worker, const gf_tiff_job *job,
     return cause.status;
 }
 
+/* Return true for a unit that is not stored: its samples are 0. GDAL writes such sparse files. */
+static bool unit_is_sparse(const gf_tiff_job *job) {
+    return job->unit.offset == 0 && job->unit.bytes == 0;
+}
+
+/* Reject a unit that has only one of offset and size. */
+static gf_status unit_check(const gf_tiff_worker *worker, const gf_tiff_job *job, gf_error *error) {
+    return (job->unit.offset == 0) == (job->unit.bytes == 0)
+               ? GF_OK
+               : unit_fail(worker, job, "a strip or tile without data", error);
+}
+
 /* Read the compressed bytes of a unit. */
 static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
                                const gf_tiff_job *job, gf_error *error) {
@@ -280,7 +292,9 @@ static gf_status deflate_start(const gf_tiff_worker *worker, gf_tiff_buffers *bu
     if (!buffers->inflate && !(buffers->inflate = malloc(sizeof *buffers->inflate)))
         return gf_fail_memory(error, worker->file->input.name, sizeof *buffers->inflate,
                               "a decoder");
-    const gf_status status = unit_read_raw(worker, buffers, job, error);
+    gf_status status = unit_check(worker, job, error);
+    if (!status)
+        status = unit_read_raw(worker, buffers, job, error);
     if (status)
         return status;
     const unsigned char *raw = buffers->raw, *end = raw + buffers->raw_size;
@@ -324,11 +338,6 @@ static gf_status deflate_check(const gf_tiff_worker *worker, const gf_tiff_buffe
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-/* Return true for a unit that is not stored: its samples are 0. GDAL writes such sparse files. */
-static bool unit_is_sparse(const gf_tiff_job *job) {
-    return job->unit.offset == 0 && job->unit.bytes == 0;
-}
-
 /* Decode units to buffers[i].decoded. */
 static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
                                gf_error *error) {
@@ -337,25 +346,32 @@ static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
     gf_inflate_out outs[2], *out[2] = {&outs[0], &outs[1]};
     gf_inflate_result results[2];
     uint32_t which[2], used = 0;
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < count && !status; i++) {
+    gf_error later = {0}; /* reported unless a unit before fails, too */
+    gf_status status = GF_OK, started = GF_OK;
+    for (uint32_t i = 0; i < count; i++) {
         gf_tiff_buffers *buffers = &worker->buffers[i];
         if (unit_is_sparse(&jobs[i])) {
             memset(buffers->decoded, 0, (size_t)bytes);
             continue;
         }
-        status = deflate_start(worker, buffers, &jobs[i], error);
+        started = deflate_start(worker, buffers, &jobs[i], &later);
+        if (started)
+            break;
         inflate[used] = buffers->inflate;
         outs[used] = (gf_inflate_out){buffers->decoded, buffers->decoded + bytes + MAX_EXCESS,
                                       buffers->decoded, false};
         which[used++] = i;
     }
-    if (!status && used)
+    if (used)
         gf_inflate_run_streams(used, inflate, out, results);
     for (uint32_t k = 0; k < used && !status; k++)
         status = deflate_check(worker, &worker->buffers[which[k]], &jobs[which[k]], results[k],
                                &outs[k], error);
-    return status;
+    if (status || !started)
+        return status;
+    if (error)
+        *error = later;
+    return started;
 }
 
 /* Decode one unit that is not Deflate data to `to`. */
@@ -363,6 +379,9 @@ static gf_status unit_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uns
                              gf_error *error) {
     const gf_tiff_layout *layout = worker->layout;
     const uint64_t rows = unit_stored_rows(layout, job);
+    const gf_status status = unit_check(worker, job, error);
+    if (status)
+        return status;
     if (unit_is_sparse(job)) {
         memset(to, 0, (size_t)(rows * layout->unit_row_bytes));
         return GF_OK;
@@ -376,9 +395,6 @@ gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
     const gf_tiff_layout *layout = worker->layout;
     const bool inflates = unit_inflates(layout), direct = !inflates && gf_tiff_is_direct(layout);
     gf_status status = GF_OK;
-    for (uint32_t i = 0; i < count; i++)
-        if (!unit_is_sparse(&jobs[i]) && (jobs[i].unit.offset == 0 || jobs[i].unit.bytes == 0))
-            return unit_fail(worker, &jobs[i], "a strip or tile without data", error);
     if (inflates)
         status = units_inflate(worker, jobs, count, error);
     for (uint32_t i = 0; i < count && !status; i++) {

@@ -603,6 +603,38 @@ static void reports_damaged_rows(void **state) {
         }
 }
 
+/* Of two strips that are decoded together, the first damaged one is reported. */
+static void reports_the_first_of_two_strips(void **state) {
+    const char *path = file_path();
+    (void)state;
+    for (uint32_t first = 4; first < 6; first++) {
+        tiff_spec spec = tiff_small_grey(300, 0);
+        test_random random = test_seeded(1);
+        gf_error error = {0};
+        size_t size;
+        spec.height = 200;
+        spec.rows_per_strip = 16;
+        spec.compression = COMPRESSION_ADOBE_DEFLATE;
+        assert_true(tiff_write(path, &spec, 1, &random));
+        unsigned char *data = get_bytes(path, &size);
+        TIFF *tiff = TIFFOpen(path, "r");
+        assert_non_null(tiff);
+        /* The checksum of one strip, and the header of the next one. */
+        data[TIFFGetStrileOffset(tiff, first) + TIFFGetStrileByteCount(tiff, first) - 1] ^= 1;
+        data[TIFFGetStrileOffset(tiff, first + 1)] ^= 1;
+        TIFFClose(tiff);
+        put_bytes(path, data, size);
+        free(data);
+        for (uint32_t threads = 1; threads < 4; threads++) {
+            char rows[80];
+            snprintf(rows, sizeof rows, "rows %u to %u are damaged (wrong checksum",
+                     (unsigned)(16 * first + 1), (unsigned)(16 * first + 16));
+            assert_int_equal(read_all(path, threads, &error), GF_FAILED);
+            assert_message(&error, rows);
+        }
+    }
+}
+
 /* Deflate data has a checksum: one wrong bit is found, or it does not matter. */
 static void finds_every_wrong_bit_of_deflate_data(void **state) {
     const uint64_t rounds = test_rounds(150);
@@ -733,6 +765,7 @@ int main(void) {
         cmocka_unit_test(limits_memory_for_tags),
         cmocka_unit_test(refuses_huge_tiles),
         cmocka_unit_test(reports_damaged_rows),
+        cmocka_unit_test(reports_the_first_of_two_strips),
         cmocka_unit_test(finds_every_wrong_bit_of_deflate_data),
         cmocka_unit_test(reads_strips_with_more_rows),
         cmocka_unit_test(refuses_truncated_files),
