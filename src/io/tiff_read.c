@@ -407,7 +407,7 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     const gf_tiff_layout *layout = &source->layout;
     const gf_tiff_library *library = source->file.libtiff;
     TIFF *tiff = source->handle.tiff;
-    uint64_t next = 0, left = source->base.format.height;
+    uint64_t first = 0, next = 0, left = source->base.format.height;
     if (layout->compression != COMPRESSION_NONE || layout->reversed || layout->inverted ||
         !gf_tiff_is_direct(layout) || source->file.data || layout->down > MAX_STRIPS)
         return false;
@@ -422,10 +422,11 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
             offset > INT64_MAX - bytes)
             return false;
         if (i == 0)
-            *start = offset;
+            first = offset;
         next = offset + bytes;
         left -= rows;
     }
+    *start = first;
     return true;
 }
 

@@ -603,6 +603,36 @@ static void reports_damaged_rows(void **state) {
         }
 }
 
+/* Uncompressed strips may be anywhere in the file. */
+static void reads_strips_in_any_order(void **state) {
+    enum { WIDTH = 20, ROWS = 2, STRIPS = 4 };
+    const char *path = file_path();
+    (void)state;
+    for (uint32_t first = 0; first < STRIPS; first++) {
+        tiff_spec spec = tiff_small_grey(WIDTH, 0);
+        test_random random = test_seeded(1);
+        gf_format format;
+        spec.height = ROWS * STRIPS;
+        spec.compression = COMPRESSION_NONE;
+        TIFF *tiff = TIFFOpen(path, "w");
+        assert_non_null(tiff);
+        tiff_set_tags(tiff, &spec, &random);
+        for (uint32_t i = 0; i < STRIPS; i++) {
+            const uint32_t strip = (first + 3 * i) % STRIPS; /* from first downwards, cyclically */
+            unsigned char rows[WIDTH * ROWS];
+            memset(rows, (int)(strip + 1), sizeof rows);
+            assert_int_equal(TIFFWriteEncodedStrip(tiff, strip, rows, sizeof rows), sizeof rows);
+        }
+        TIFFClose(tiff);
+        unsigned char *expected = tiff_reference(path, 0, &format);
+        assert_non_null(expected);
+        assert_int_equal(expected[WIDTH * ROWS * (STRIPS - 1)], STRIPS);
+        for (uint32_t threads = 1; threads < 4; threads++)
+            check_pixels(path, &(gf_limits){.threads = threads}, 3, &format, expected, "order");
+        free(expected);
+    }
+}
+
 /* Of two strips that are decoded together, the first damaged one is reported. */
 static void reports_the_first_of_two_strips(void **state) {
     const char *path = file_path();
@@ -765,6 +795,7 @@ int main(void) {
         cmocka_unit_test(limits_memory_for_tags),
         cmocka_unit_test(refuses_huge_tiles),
         cmocka_unit_test(reports_damaged_rows),
+        cmocka_unit_test(reads_strips_in_any_order),
         cmocka_unit_test(reports_the_first_of_two_strips),
         cmocka_unit_test(finds_every_wrong_bit_of_deflate_data),
         cmocka_unit_test(reads_strips_with_more_rows),
