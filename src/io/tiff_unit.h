@@ -22,7 +22,7 @@ typedef struct gf_tiff_job {
     size_t stride;        /* bytes from row to row of the image in memory */
 } gf_tiff_job;
 
-/* Buffers for one unit, of which a thread decodes two at a time. */
+/* Buffers for one unit. A thread has two of them. */
 typedef struct gf_tiff_buffers {
     unsigned char *raw;
     uint64_t raw_bytes; /* allocated, without padding */
@@ -31,7 +31,7 @@ typedef struct gf_tiff_buffers {
     gf_inflate *inflate; /* NULL: not needed yet */
 } gf_tiff_buffers;
 
-/* What one thread needs. */
+/* State of one thread. */
 typedef struct gf_tiff_worker {
     gf_tiff_file *file;
     const gf_tiff_layout *layout;

@@ -633,7 +633,7 @@ static void reads_strips_in_any_order(void **state) {
     }
 }
 
-/* Of two strips that are decoded together, the first damaged one is reported. */
+/* The first one of two damaged strips is reported, also if they are decoded together. */
 static void reports_the_first_of_two_strips(void **state) {
     const char *path = file_path();
     (void)state;
