@@ -13,7 +13,6 @@
 #include "io/convert.h"
 #include "io/io.h"
 #include "io/output.h"
-#include "io/srgb.h"
 
 gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *report) {
     *report = (gf_report){0};

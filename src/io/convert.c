@@ -11,7 +11,6 @@
 #include "core/error.h"
 #include "io/input.h"
 #include "io/output.h"
-#include "io/srgb.h"
 
 /* ---- samples --------------------------------------------------------------------------------- */
 

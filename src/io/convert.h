@@ -1,9 +1,12 @@
-/* Sources and sinks that convert the rows of another source or sink. They wrap it: the wrapper is
- * used and closed in its place. A wrapped source has no file format (gf_source.kind). */
+/* Sources and sinks that convert the rows of another source or sink, and the tables of sRGB that
+ * they use. They wrap it: the wrapper is used and closed in its place. A wrapped source has no file
+ * format (gf_source.kind). */
 #ifndef GF_CONVERT_H
 #define GF_CONVERT_H
 
 #include "io/io.h"
+
+/* ---- wrappers (convert.c) -------------------------------------------------------------------- */
 
 /* Return the sample type that a depth selects; `type` for GF_DEPTH_INPUT. */
 gf_type gf_depth_type(gf_depth depth, gf_type type);
@@ -33,5 +36,29 @@ void gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
  * the same. linear: f32 is linear light, integers become sRGB. On failure the sink is unchanged. */
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
                           bool linear, gf_error *error);
+
+/* ---- sRGB (srgb.c) --------------------------------------------------------------------------- */
+
+/* Return the linear light of each code value of u8 or u16, as docs/numerics.md defines it. The
+ * tables are computed by the first call. */
+const float *gf_srgb_linear(gf_type type);
+
+/* Find the code value of linear light. */
+typedef struct gf_srgb_codes {
+    /* The least light of each code value, from 1 to the maximum; then infinity. */
+    const float *thresholds;
+    /* The code value of the least number in each bucket: binary32 numbers that differ only in their
+     * last `shift` bits. A bucket has at most one threshold above its least number. */
+    const uint16_t *starts;
+    float low;      /* least number of the first bucket; 1 is in the last one */
+    uint32_t shift; /* bits of a number after those that select its bucket */
+    uint32_t base;  /* bits of the first bucket */
+} gf_srgb_codes;
+
+gf_srgb_codes gf_srgb_codes_of(gf_type type);
+
+/* Check that the samples of an image are sRGB: its metadata says so, or says nothing about colour.
+ * name: of the image, for messages. */
+gf_status gf_srgb_check(const gf_metadata *metadata, const char *name, gf_error *error);
 
 #endif

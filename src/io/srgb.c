@@ -1,7 +1,7 @@
 /* The sRGB transfer function. Every entry of the tables is rounded from the exact value, so that it
  * does not depend on the C library: pow only selects the candidates, and integers decide between
  * them. docs/numerics.md has the definition. */
-#include "io/srgb.h"
+#include "io/convert.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,7 +1,5 @@
 /* Linear light: tables, conversion of rows with alpha, and the metadata of images that are sRGB.
  * tests/system/numpy/filters/conversion.py compares every entry of the tables. */
-#include "io/srgb.h"
-
 #include <math.h>
 
 #include "io/convert.h"
