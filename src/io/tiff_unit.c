@@ -16,7 +16,7 @@
 enum {
     RAW_RATIO = 10,    /* max compressed bytes of a unit, per decoded byte */
     RAW_MARGIN = 4096, /* and in addition, as in libtiff */
-    /* Zeros after the data: the decoder ends before them, and slows down only before their end. */
+    /* Zeros after the data, as part of the input: in its last bytes the decoder is slow. */
     RAW_PADDING = GF_INFLATE_LOOKAHEAD + sizeof(uint64_t),
     MAX_EXCESS = 1 << 16, /* max bytes after the rows of the image in Deflate data */
     ZLIB_HEAD = 2,
@@ -102,16 +102,16 @@ static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsi
             memcpy(row + i * pixel, layout->colors[samples[i]], pixel);
         return;
     }
-    if (layout->planes == 1 && samples != row)
-        memcpy(row, samples, (size_t)(pixels * pixel));
-    else if (layout->planes == 1)
-        ; /* the samples are in their place */
-    else if (type == GF_U8)
+    if (layout->planes == 1) {
+        if (samples != row)
+            memcpy(row, samples, (size_t)(pixels * pixel));
+    } else if (type == GF_U8) {
         place_plane(row + job->plane, samples, pixels, pixel, 1);
-    else if (type == GF_U16)
+    } else if (type == GF_U16) {
         place_plane(row + job->plane * sample, samples, pixels, pixel, 2);
-    else
+    } else {
         place_plane(row + job->plane * sample, samples, pixels, pixel, 4);
+    }
     if (layout->inverted && job->plane == 0)
         invert_samples(row, pixels, layout->samples, type);
 }
