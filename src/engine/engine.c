@@ -183,13 +183,17 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_
     return engine_use(engine, index, backend, state, error);
 }
 
-bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
-                         size_t size, const gf_error *error) {
-    if (*backend == engine_backend_at(CUDA) && error->status == GF_NO_BACKEND &&
+void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const gf_error *error) {
+    if (backend == engine_backend_at(CUDA) && error->status == GF_NO_BACKEND &&
         !engine->cuda_failed) {
         engine->cuda_failed = true;
         engine->cuda_error = *error;
     }
+}
+
+bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
+                         size_t size, const gf_error *error) {
+    gf_engine_note_failure(engine, *backend, error);
     if ((engine->named && !engine->may_fall_back) || *backend == backends[CPU])
         return false;
     gf_engine_format_reason(reason, size, error);

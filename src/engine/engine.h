@@ -45,9 +45,11 @@ typedef struct gf_workload {
 gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_backend **backend,
                            void **state, char *reason, size_t size, gf_error *error);
 
-/* Handle a failure of *backend. After GF_NO_BACKEND from CUDA, CUDA is not used again. Return
- * whether another backend may continue: under auto, store the cpu backend in *backend and the
- * failure in `reason`. */
+/* Record a failure of a backend: after GF_NO_BACKEND from CUDA, CUDA is not used again. */
+void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const gf_error *error);
+
+/* Record a failure of *backend. Return whether another backend may continue: under auto, store the
+ * cpu backend in *backend and the failure in `reason`. */
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error);
 

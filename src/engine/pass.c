@@ -112,12 +112,24 @@ static void attempt_report_backend(const gf_attempt *attempt) {
     attempt->job.backend->describe(attempt->job.state, report->device, sizeof report->device);
 }
 
+/* Record a failure of the device, also if it happened while the file failed. */
+static void attempt_note_device_failure(const gf_attempt *attempt, const gf_error *device_error) {
+    gf_report *report = attempt->pass->report;
+    gf_engine_note_failure(attempt->pass->engine, attempt->job.backend, device_error);
+    gf_engine_format_reason(report->reason, sizeof report->reason, device_error);
+    report->device_failed = true;
+}
+
 static gf_status pass_stream(gf_attempt *attempt, gf_error *error) {
     gf_pass *pass = attempt->pass;
     gf_stream_stop stop = {.begun = false};
     gf_error failure = {0};
     attempt_report_backend(attempt);
     gf_status status = attempt_run(attempt, &stop, &failure);
+    if (status && stop.by_backend)
+        stop.device_error = failure;
+    if (stop.device_error.status == GF_NO_BACKEND)
+        attempt_note_device_failure(attempt, &stop.device_error);
     if (status && attempt_fall_back(attempt, &stop, &failure)) {
         const gf_report before = *pass->report;
         const gf_error first = failure;

@@ -120,6 +120,7 @@ typedef struct gf_stream_stop {
     bool begun;              /* rows were read; otherwise source and consumer are unchanged */
     uint64_t done;           /* rows before this one were passed to the consumer */
     uint64_t rows_per_strip; /* strip height that was used */
+    gf_error device_error;   /* failure of the device while the file failed, if any */
 } gf_stream_stop;
 
 /* Stream the image, or its rows to compute, from source through the backend to the consumer. Use

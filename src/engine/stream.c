@@ -38,6 +38,7 @@ typedef struct gf_stream {
     gf_status status;      /* first failure of either side; stops both */
     bool by_backend;       /* the backend caused it */
     gf_error *error;
+    gf_error device_error; /* failure of the device, if any, also if the file failed first */
 } gf_stream;
 
 /* ---- the two sides --------------------------------------------------------------------------- */
@@ -64,6 +65,8 @@ static void stream_advance(gf_stream *stream, uint64_t *counter) {
 static void stream_fail(gf_stream *stream, gf_status status, bool by_backend,
                         const gf_error *error) {
     pthread_mutex_lock(&stream->lock);
+    if (by_backend && status == GF_NO_BACKEND)
+        stream->device_error = *error;
     if (!stream->status || (stream->by_backend && !by_backend)) {
         stream->status = status;
         stream->by_backend = by_backend;
@@ -261,7 +264,8 @@ static gf_stream_stop stream_stop_at(const gf_stream *stream) {
     return (gf_stream_stop){.by_backend = stream->by_backend,
                             .begun = true,
                             .done = done < end ? done : end,
-                            .rows_per_strip = geometry->out_rows};
+                            .rows_per_strip = geometry->out_rows,
+                            .device_error = stream->device_error};
 }
 
 /* Prepare consumer and backend for the current geometry. */

@@ -123,14 +123,13 @@ static void strips_stay_intact(void **state) {
 }
 
 static gf_status fail_wait(void *run, gf_slot *slot, gf_error *error) {
-    (void)run;
     (void)slot;
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = ((const checker *)run)->pause}, NULL);
     return gf_fail(error, GF_NO_BACKEND, "device: lost");
 }
 
-/* The reader is slow to detect a damaged file, and the device fails first. The damaged file is
- * reported, and no backend continues. */
+/* The reader detects a damaged file before or after the device fails. The damaged file is reported,
+ * no backend continues, and the failure of the device is recorded. */
 static void damaged_files_are_reported_before_devices(void **state) {
     (void)state;
     static const gf_backend backend = {.name = "checker",
@@ -140,12 +139,17 @@ static void damaged_files_are_reported_before_devices(void **state) {
                                        .wait = fail_wait,
                                        .busy = checker_busy,
                                        .end = checker_end};
-    for (uint64_t fail_at = 3; fail_at < 9; fail_at += 3) {
+    static const struct {
+        uint64_t fail_at;
+        long pause; /* of the device */
+        bool by_backend;
+    } cases[] = {{3, 100000000, false}, {6, 100000000, true}, {3, 900000000, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gf_plan plan = {.in = {5, 9, 1, GF_U8}, .inputs = 1};
         plan.out = plan.in;
-        checker all = {.request = {.slots = 3}};
+        checker all = {.request = {.slots = 3}, .pause = cases[i].pause};
         counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
-                                  .fail_at = fail_at,
+                                  .fail_at = cases[i].fail_at,
                                   .pause = 400000000};
         counting_sink sink = {.base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER};
         gf_report report = {0};
@@ -166,9 +170,11 @@ static void damaged_files_are_reported_before_devices(void **state) {
         gf_error error = {0};
         const gf_status status = gf_stream_run(&job, &source.base, &report, &rest, &error);
         /* The second strip is being read while the first is awaited; the third is not started. */
-        assert_int_equal(status, fail_at == 3 ? GF_FAILED : GF_NO_BACKEND);
-        assert_true(rest.by_backend == (fail_at > 3));
-        assert_non_null(strstr(error.message, fail_at == 3 ? "source: row 3" : "device: lost"));
+        assert_int_equal(status, cases[i].by_backend ? GF_NO_BACKEND : GF_FAILED);
+        assert_true(rest.by_backend == cases[i].by_backend);
+        assert_non_null(
+            strstr(error.message, cases[i].by_backend ? "device: lost" : "source: row 3"));
+        assert_non_null(strstr(rest.device_error.message, "device: lost"));
     }
 }
 
