@@ -241,9 +241,9 @@ static inline uint32_t table_entry(uint32_t symbol_entry, uint32_t bits) {
     return symbol_entry + (symbol_entry & GF_ENTRY_LITERAL ? bits : bits << 8 | bits);
 }
 
-/* Store the codewords of more than table_bits bits from position `used` on. */
-static void table_add_subtables(uint32_t *table, uint32_t table_bits, const sorted_code *code,
-                                const uint32_t *entries) {
+/* Store the codewords of more than table_bits bits. Return the entries of the table. */
+static uint32_t table_add_subtables(uint32_t *table, uint32_t table_bits, const sorted_code *code,
+                                    const uint32_t *entries) {
     const uint32_t sub_bits = code->max - table_bits, mask = (1u << table_bits) - 1;
     uint32_t used = 1u << table_bits, prefix = UINT32_MAX, bits = table_bits + 1;
     for (uint32_t i = code->first[bits]; i < code->count; i++) {
@@ -261,12 +261,13 @@ static void table_add_subtables(uint32_t *table, uint32_t table_bits, const sort
              k += 1u << (bits - table_bits))
             sub[k] = entry;
     }
+    return used;
 }
 
 /* Build the table of a valid code. The table doubles: at size 2^n, the codewords of n bits are
- * added, and then all entries are repeated. */
-static void table_build(uint32_t *table, uint32_t table_bits, const uint8_t *lengths, uint32_t n,
-                        const uint32_t *entries) {
+ * added, and then all entries are repeated. Return the entries of the table. */
+static uint32_t table_build(uint32_t *table, uint32_t table_bits, const uint8_t *lengths,
+                            uint32_t n, const uint32_t *entries) {
     sorted_code code;
     code_sort(lengths, n, &code);
     /* Incomplete codes have at most one codeword, of one bit. */
@@ -278,8 +279,8 @@ static void table_build(uint32_t *table, uint32_t table_bits, const uint8_t *len
         for (uint32_t i = code.first[bits]; i < code.first[bits + 1]; i++)
             table[code.codewords[i]] = table_entry(entries[code.symbols[i]], bits);
     }
-    if (code.max > table_bits)
-        table_add_subtables(table, table_bits, &code, entries);
+    return code.max > table_bits ? table_add_subtables(table, table_bits, &code, entries)
+                                 : 1u << table_bits;
 }
 
 static void inflate_build(gf_inflate *inflate, const gf_inflate_header *header) {
@@ -293,8 +294,8 @@ static void inflate_build(gf_inflate *inflate, const gf_inflate_header *header) 
     const uint8_t *lengths = fixed ? fixed_lengths : header->lengths;
     const uint32_t literals = fixed ? GF_INFLATE_LITERALS + 2 : header->literals;
     const uint32_t distances = fixed ? GF_INFLATE_DISTANCES + 2 : header->distances;
-    table_build(inflate->literals, GF_INFLATE_LITERAL_BITS, lengths, literals,
-                inflate->symbols.literals);
+    inflate->literal_entries = table_build(inflate->literals, inflate->literal_bits, lengths,
+                                           literals, inflate->symbols.literals);
     table_build(inflate->distances, GF_INFLATE_DISTANCE_BITS, lengths + literals, distances,
                 inflate->symbols.distances);
     inflate->fixed = fixed;
@@ -303,8 +304,9 @@ static void inflate_build(gf_inflate *inflate, const gf_inflate_header *header) 
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* A short block is decoded without packed entries: packing takes as long as 2 to 4 KB of output. */
-enum { PACK_AFTER = 1 << 10 };
+/* A short block is decoded without packed entries: packing an entry takes as long as up to a byte
+ * of output. */
+enum { PACK_AFTER = 4 /* entries per byte */ };
 
 static const gf_inflate_simd *inflate_simd_of(gf_isa isa) {
     static const gf_inflate_simd *const levels[GF_ISA_COUNT] = GF_LEVELS(gf_inflate_simd);
@@ -314,6 +316,7 @@ static const gf_inflate_simd *inflate_simd_of(gf_isa isa) {
 void gf_inflate_start(gf_inflate *inflate, gf_isa isa) {
     memset(inflate, 0, offsetof(gf_inflate, symbols));
     inflate->simd = inflate_simd_of(isa);
+    inflate->literal_bits = GF_INFLATE_LITERAL_BITS;
     table_symbols(&inflate->symbols);
 }
 
@@ -428,7 +431,7 @@ static gf_inflate_result inflate_symbol(gf_inflate *inflate, gf_inflate_out *out
         inflate->bits |= (uint64_t)*inflate->in++ << inflate->count;
         inflate->count += 8;
     }
-    if (!inflate_take(inflate, inflate->literals, GF_INFLATE_LITERAL_BITS, &symbol, &length))
+    if (!inflate_take(inflate, inflate->literals, inflate->literal_bits, &symbol, &length))
         return GF_INFLATE_TRUNCATED;
     if (symbol & GF_ENTRY_LITERAL) {
         out->next[0] = (unsigned char)(symbol >> 8);
@@ -464,13 +467,14 @@ static gf_inflate_result inflate_decode(gf_inflate *inflate, const uint32_t *lit
 /* Decode the start of a block, and pack the entries if it is not short. Return NEEDS_OUTPUT if the
  * block continues with packed entries. */
 static gf_inflate_result inflate_start_packed(gf_inflate *inflate, gf_inflate_out *out) {
+    const size_t start = GF_INFLATE_RESERVE + (1u << inflate->literal_bits) / PACK_AFTER;
     gf_inflate_out first = *out;
-    if (inflate_capacity(out) > GF_INFLATE_RESERVE + PACK_AFTER)
-        first.end = out->next + ((size_t)(GF_INFLATE_RESERVE + PACK_AFTER) << out->wide);
+    if (inflate_capacity(out) > start)
+        first.end = out->next + (start << out->wide);
     const gf_inflate_result result = inflate_decode(inflate, inflate->literals, &first);
     out->next = first.next;
     if (result == GF_INFLATE_NEEDS_OUTPUT) {
-        inflate->simd->pack(inflate->literals, inflate->packed_literals);
+        inflate->simd->pack(inflate);
         inflate->packed = true;
     }
     return result;
@@ -537,6 +541,8 @@ static bool inflate_prepare_pair(gf_inflate *inflate, gf_inflate_out *out,
 void gf_inflate_run_streams(uint32_t count, gf_inflate *const inflate[2],
                             gf_inflate_out *const out[2], gf_inflate_result results[2]) {
     bool running[2] = {true, count == 2};
+    for (uint32_t i = 0; i < count && count == 2; i++)
+        inflate[i]->literal_bits = GF_INFLATE_PAIR_BITS;
     while (running[0] && running[1]) {
         for (uint32_t i = 0; i < 2; i++)
             running[i] = inflate_prepare_pair(inflate[i], out[i], &results[i]);

@@ -205,7 +205,7 @@ static void pairs_equal_single_streams(void **state) {
     static unsigned char content[MAX_OUTPUT], streams[2][STREAM_BYTES];
     static unsigned char memory[3][MAX_OUTPUT + GF_INFLATE_RESERVE];
     static gf_inflate inflates[3];
-    const uint64_t rounds = test_rounds(300);
+    const uint64_t rounds = test_rounds(600);
     uint64_t seen[GF_INFLATE_NEEDS_OUTPUT + 1] = {0};
 
     (void)state;
@@ -213,8 +213,9 @@ static void pairs_equal_single_streams(void **state) {
         test_random random = test_seeded(test_environment("GF_TEST_SEED", 20261126) + round);
         unsigned char *copies[2];
         size_t sizes[2], limits[2];
+        const size_t half = (size_t)8 << test_below(&random, 14);
         for (int i = 0; i < 2; i++) {
-            const size_t n = 1 + (size_t)test_below(&random, 1u << (4 + test_below(&random, 14)));
+            const size_t n = half + (size_t)test_below(&random, half);
             make_content(&random, content, n);
             sizes[i] = compress_any(&random, content, n, streams[i]);
             if (test_below(&random, 8) == 0)
@@ -222,7 +223,7 @@ static void pairs_equal_single_streams(void **state) {
             if (test_below(&random, 4) == 0)
                 streams[i][test_below(&random, sizes[i])] ^=
                     (unsigned char)(1u << test_below(&random, 8));
-            limits[i] = GF_INFLATE_RESERVE + (test_below(&random, 8) ? n : test_below(&random, n));
+            limits[i] = GF_INFLATE_RESERVE + (test_below(&random, 3) ? n : test_below(&random, n));
             /* Without bytes after it, so that sanitizers detect wrong reads. */
             copies[i] = malloc(sizes[i] + PADDING);
             assert_non_null(copies[i]);
@@ -249,9 +250,12 @@ static void pairs_equal_single_streams(void **state) {
                     alone = gf_inflate_run(&inflates[2], &outs[2]);
                 while (alone == GF_INFLATE_VALID && !inflates[2].last);
                 const size_t size = (size_t)(outs[2].next - memory[2]);
+                const size_t paired = (size_t)(outs[i].next - memory[i]);
+                /* At the end of the output, both stop before the entry that may not fit. */
+                const bool full = alone == GF_INFLATE_NEEDS_OUTPUT;
                 seen[alone]++;
-                if (results[i] != alone || (size_t)(outs[i].next - memory[i]) != size ||
-                    memcmp(memory[i], memory[2], size) != 0)
+                if (results[i] != alone || paired > limits[i] || (paired != size && !full) ||
+                    memcmp(memory[i], memory[2], paired < size ? paired : size) != 0)
                     fail_msg("round %lu, level %d, stream %d: result %d, not %d",
                              (unsigned long)round, (int)isa, i, (int)results[i], (int)alone);
             }
@@ -261,6 +265,50 @@ static void pairs_equal_single_streams(void **state) {
     }
     assert_true(seen[GF_INFLATE_VALID] > rounds / 8 && seen[GF_INFLATE_NEEDS_OUTPUT] > 0);
     assert_true(seen[GF_INFLATE_TRUNCATED] > 0 && seen[GF_INFLATE_INVALID_DISTANCE] > 0);
+}
+
+/* The first match of two streams, after up to a window of literals, begins before the output: in a
+ * dictionary that the decoder does not have. */
+static void pairs_check_distances(void **state) {
+    enum { COMMON = 100, SIZE = 2 * GF_INFLATE_WINDOW };
+    static const size_t positions[] = {0, 2000, 20000, GF_INFLATE_WINDOW - 2 * COMMON - 300};
+    static unsigned char content[2][SIZE], streams[2][2 * SIZE];
+    static unsigned char memory[2][2 * SIZE];
+    static gf_inflate inflates[2];
+    test_random random = {3};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof positions / sizeof *positions; k++) {
+        gf_inflate *const pair[2] = {&inflates[0], &inflates[1]};
+        gf_inflate_out outs[2];
+        gf_inflate_out *const pair_outs[2] = {&outs[0], &outs[1]};
+        gf_inflate_result results[2];
+        for (int i = 0; i < 2; i++) {
+            unsigned char *common = content[i] + positions[k];
+            z_stream zlib = {.next_in = content[i], .avail_in = SIZE};
+            zlib.next_out = streams[i];
+            zlib.avail_out = sizeof streams[i];
+            for (size_t j = 0; j < SIZE; j++)
+                content[i][j] = (unsigned char)(test_below(&random, 8) * test_below(&random, 8));
+            unsigned char dictionary[1 + COMMON] = {255}; /* zlib does not find its first byte */
+            for (size_t j = 0; j < COMMON; j++)
+                common[j] = dictionary[1 + j] = (unsigned char)(100 + j);
+            assert_int_equal(deflateInit2(&zlib, 6, Z_DEFLATED, -15, 9, Z_FILTERED), Z_OK);
+            assert_int_equal(deflateSetDictionary(&zlib, dictionary, sizeof dictionary), Z_OK);
+            assert_int_equal(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+            (void)deflateEnd(&zlib);
+            outs[i] = (gf_inflate_out){memory[i], memory[i] + sizeof memory[i], memory[i], false};
+            gf_inflate_start(pair[i], gf_isa_best());
+            gf_inflate_set_input(pair[i], streams[i], 0, zlib.next_out + GF_INFLATE_LOOKAHEAD,
+                                 true);
+        }
+        gf_inflate_run_streams(2, pair, pair_outs, results);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(results[i], GF_INFLATE_INVALID_DISTANCE);
+            assert_int_equal(outs[i].next - memory[i], positions[k]);
+            assert_memory_equal(memory[i], content[i], positions[k]);
+        }
+    }
 }
 
 /* Matches that reach before the output copy placeholders. */
@@ -537,6 +585,7 @@ int main(void) {
         cmocka_unit_test(streams_by_hand),
         cmocka_unit_test(results_equal_those_of_zlib),
         cmocka_unit_test(pairs_equal_single_streams),
+        cmocka_unit_test(pairs_check_distances),
         cmocka_unit_test(placeholders_are_copied),
         cmocka_unit_test(output_is_bounded_at_the_end_of_the_input),
         cmocka_unit_test(placeholders_are_resolved),
