@@ -1,9 +1,11 @@
-/* SIMD levels, CPU and device lists of this machine, and the version of the library. */
+/* SIMD levels, CPU, pages and device lists of this machine, and the version of the library. */
+#define _GNU_SOURCE /* madvise */
 #include "core/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/error.h"
 #include "core/thread.h"
@@ -48,6 +50,15 @@ void gf_processor(char *text, size_t size) {
     const uint32_t cores = gf_cpu_count();
     snprintf(text, size, "%u core%s, %s", cores, cores == 1 ? "" : "s",
              gf_simd_names()[1 + gf_isa_best()]);
+}
+
+void *gf_alloc_pages(size_t bytes) {
+    const size_t small = 4096, large = (size_t)2 << 20, page = bytes < large ? small : large;
+    const size_t rounded = (bytes / page + 1) * page;
+    void *memory = rounded < bytes ? NULL : aligned_alloc(page, rounded);
+    if (memory && page == large)
+        (void)madvise(memory, rounded, MADV_HUGEPAGE); /* a hint */
+    return memory;
 }
 
 static gf_local_process own_process = {0, 1};

@@ -44,6 +44,11 @@ typedef struct gf_local_process {
 
 gf_local_process gf_own_process(void);
 
+/* Allocate memory that starts at a page, in large pages if it fills one and the kernel has some:
+ * rows of tiles are far apart, each in another small page. Free it with free. Return NULL if out of
+ * memory. */
+void *gf_alloc_pages(size_t bytes);
+
 #define GF_MAX_DEVICES 16
 
 /* CUDA device numbers. */

@@ -44,7 +44,7 @@ typedef struct gf_cpu_run {
 #define SLOTS 4u
 #define MORE_SLOTS 6u
 #define MANY_THREADS 8u
-/* Limit for all strips when their height is raised for a large halo. */
+/* Limit for all strips when their height is raised for a large halo or for the source. */
 #define HALO_BYTES (UINT64_C(48) << 20)
 /* Estimated work below which an image is computed in the calling thread, because waking a thread
  * takes longer. */
@@ -115,6 +115,7 @@ static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
                               /* Without threads, nothing overlaps. A strip that shares rows with
                                * the next one keeps its slot until both are computed. */
                               .slots = cpu->unthreaded ? 1 : slots + (plan->halo ? 1 : 0),
+                              .fits_source = plan->out.width == 0,
                               .pieces = cpu->threads,
                               .golden_parts = plan->golden_only ? cpu->threads : 0,
                               .extra = plan->state_bytes * cpu_count_states(cpu, plan)};

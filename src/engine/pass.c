@@ -157,6 +157,8 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
                                   .first = pass->first,
                                   .end = pass->end,
                                   .rows_per_strip = engine->options.rows_per_strip,
+                                  .rows_together = source->rows_together,
+                                  .groups = source->groups,
                                   .max_memory = pass->memory - source->memory,
                                   .unthreaded = engine->options.unthreaded}};
     const gf_workload work = {.plan = plan,

@@ -110,6 +110,8 @@ typedef struct gf_stream_job {
      * input row they need, the consumer receives row `first` first. */
     uint64_t first, end;
     uint64_t rows_per_strip; /* 0: chosen automatically */
+    uint64_t rows_together;  /* of the source */
+    uint32_t groups;         /* of the source */
     uint64_t max_memory;     /* maximum bytes of all strips */
     bool unthreaded;         /* read and consume alternately in the calling thread */
 } gf_stream_job;

@@ -540,6 +540,7 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
                                      .shrink = wrapper_shrink};
     base->format.width = part->width;
     base->format.height = part->height;
+    base->rows_together = 0;
     crop->first = part->y;
     if (inner->ops->seek)
         inner->ops->seek(inner, part->y);

@@ -93,6 +93,11 @@ struct gf_source {
      * 0 if all work is done in the calls of read. */
     uint32_t threads;
     double busy_seconds;
+    /* Rows are decoded in groups of this height from row 0, in announced memory if it contains the
+     * whole group; 0: the division is of no use to the caller. All threads decode `groups` of them
+     * at a time. */
+    uint64_t rows_together;
+    uint32_t groups;
     uint64_t memory;  /* bytes of --max-memory in use: buffers for speed */
     uint32_t dropped; /* bits of gf_dropped: metadata that is not read */
     uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish or

@@ -1,16 +1,14 @@
 /* TIFF decoder: divides the image among threads and returns its rows.
  *
  * The image is divided into *groups* of rows: a row of tiles, or some strips. Groups are decoded
- * ahead of the row that is read, each by all threads. */
-#define _GNU_SOURCE /* madvise */
-
+ * ahead of the row that is read, each by all threads: where the caller wants its rows, or in memory
+ * of its own. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -33,18 +31,29 @@ typedef struct tiff_group {
     gf_work work;
     uint64_t number;
     uint64_t first, rows;
-    unsigned char *data; /* rows without padding */
+    unsigned char *own;  /* memory for the rows; NULL: not needed yet */
+    unsigned char *data; /* the rows */
+    size_t stride;
     gf_tiff_unit *units; /* of each piece, from left to right; planes of a unit are consecutive */
     int64_t failed;      /* first task that failed, or NO_TASK; `lock` protects it and `error` */
     gf_error error;
 } tiff_group;
 
+/* Memory for the next rows, announced by the caller. */
+typedef struct tiff_destination {
+    uint64_t first, end; /* rows */
+    unsigned char *to;
+    size_t stride;
+} tiff_destination;
+
 typedef struct tiff_source {
     gf_source base;
     gf_tiff_file file;
     gf_tiff_layout layout;
-    gf_tiff_handle handle; /* of the caller: locates units */
-    uint64_t y;            /* next row */
+    gf_tiff_handle handle;                          /* of the caller: locates units */
+    uint64_t y;                                     /* next row */
+    tiff_destination destinations[GF_SOURCE_AHEAD]; /* ring */
+    uint64_t announced, released;                   /* their numbers */
     /* Groups. */
     uint32_t threads, slots;
     uint64_t per_task;  /* units of one plane */
@@ -85,6 +94,16 @@ static uint64_t piece_of(const tiff_source *source, uint64_t y) {
     return y / layout->unit_rows * layout->pieces + y % layout->unit_rows / layout->piece_rows;
 }
 
+/* Return the rows of all groups but the last, and those at the end of a strip. */
+static uint64_t group_rows(const tiff_source *source) {
+    const uint64_t rows = source->layout.group_pieces * source->layout.piece_rows;
+    return rows < source->base.format.height ? rows : source->base.format.height;
+}
+
+static uint64_t group_bytes(const tiff_source *source) {
+    return group_rows(source) * gf_row_bytes(&source->base.format);
+}
+
 /* Return the units of one plane of a group. */
 static uint64_t group_units(const tiff_source *source) {
     return source->layout.group_pieces * source->layout.across;
@@ -102,7 +121,7 @@ static gf_tiff_job group_job(const tiff_group *group, uint64_t index) {
     const tiff_source *source = group->source;
     const gf_tiff_layout *layout = &source->layout;
     const gf_format *format = &source->base.format;
-    const size_t row = gf_row_bytes(format), pixel = row / (size_t)format->width;
+    const size_t pixel = gf_row_bytes(format) / (size_t)format->width;
     const uint64_t position = index / layout->planes, plane = index % layout->planes;
     const tiff_piece piece =
         piece_at(source, group->number * layout->group_pieces + position / layout->across);
@@ -115,8 +134,8 @@ static gf_tiff_job group_job(const tiff_group *group, uint64_t index) {
         .rows = piece.rows,
         .skipped = piece.skipped,
         .width = format->width - x < layout->unit_width ? format->width - x : layout->unit_width,
-        .to = group->data + (piece.first - group->first) * row + x * pixel,
-        .stride = row};
+        .to = group->data + (piece.first - group->first) * group->stride + x * pixel,
+        .stride = group->stride};
 }
 
 /* Decode some units. */
@@ -183,6 +202,41 @@ static uint64_t ring_groups(const tiff_source *source) {
     return piece_of(source, source->base.format.height - 1) / source->layout.group_pieces + 1;
 }
 
+/* Return the announced memory that contains rows, or NULL. */
+static const tiff_destination *destination_of(const tiff_source *source, uint64_t first,
+                                              uint64_t end) {
+    for (uint64_t i = source->released; i < source->announced; i++) {
+        const tiff_destination *at = &source->destinations[i % GF_SOURCE_AHEAD];
+        if (at->first <= first && end <= at->end)
+            return at;
+    }
+    return NULL;
+}
+
+/* Release the announced memory of rows that have been read. */
+static void destination_release(tiff_source *source) {
+    while (source->released < source->announced &&
+           source->destinations[source->released % GF_SOURCE_AHEAD].end <= source->y)
+        source->released++;
+}
+
+/* Choose the memory for the rows of a group: the announced memory if it contains all of them. */
+static gf_status group_place(tiff_group *group, gf_error *error) {
+    const tiff_source *source = group->source;
+    const tiff_destination *at = destination_of(source, group->first, group->first + group->rows);
+    group->stride = gf_row_bytes(&source->base.format);
+    group->data = group->own;
+    if (at && (at->stride == group->stride || !gf_tiff_units_are_direct(&source->layout))) {
+        group->stride = at->stride;
+        group->data = at->to + (group->first - at->first) * at->stride;
+    } else if (!group->own) {
+        group->data = group->own = gf_alloc_pages((size_t)group_bytes(source));
+    }
+    return group->data ? GF_OK
+                       : gf_fail_memory(error, source->file.input.name, group_bytes(source),
+                                        "strips or tiles");
+}
+
 /* Start to decode the next group. A failure is stored in the group. */
 static void ring_submit(tiff_source *source) {
     tiff_group *group = ring_group(source, source->end);
@@ -195,7 +249,7 @@ static void ring_submit(tiff_source *source) {
                   group->first;
     group->failed = NO_TASK;
     group->work = (gf_work){.run = group_run, .context = group};
-    if (group_locate(group, &group->error))
+    if (group_place(group, &group->error) || group_locate(group, &group->error))
         group->failed = 0;
     else
         group->work.count = (uint32_t)gf_ceil_div(group_used(group), source->per_task);
@@ -216,6 +270,16 @@ static void ring_clear(tiff_source *source) {
         ring_wait(source, ring_group(source, source->head));
 }
 
+/* Return true if the memory of the next group will be announced: it is not decoded before, as its
+ * rows would be copied. */
+static bool ring_waits_for_memory(const tiff_source *source) {
+    if (source->announced == 0)
+        return false;
+    const tiff_destination *last = &source->destinations[(source->announced - 1) % GF_SOURCE_AHEAD];
+    const uint64_t first = piece_at(source, source->end * source->layout.group_pieces).first;
+    return (last->end - last->first) % group_rows(source) == 0 && first >= last->end;
+}
+
 /* Return the group with the next row, and keep the ring full. Return NULL on failure. */
 static tiff_group *ring_await(tiff_source *source, gf_error *error) {
     const uint64_t groups = ring_groups(source);
@@ -226,7 +290,8 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
     }
     for (; source->head < wanted; source->head++)
         ring_wait(source, ring_group(source, source->head));
-    while (source->end < groups && source->end < source->head + source->slots)
+    while (source->end < groups && source->end < source->head + source->slots &&
+           (source->end <= wanted || !ring_waits_for_memory(source)))
         ring_submit(source);
     tiff_group *group = ring_group(source, wanted);
     const double began = gf_now();
@@ -241,42 +306,21 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Return the bytes of the rows of a group. */
-static uint64_t memory_rows(const tiff_source *source) {
-    const gf_format *format = &source->base.format;
-    const uint64_t rows = source->layout.group_pieces * source->layout.piece_rows;
-    return (rows < format->height ? rows : format->height) * gf_row_bytes(format);
-}
-
 static uint64_t memory_group(const tiff_source *source) {
-    return memory_rows(source) + group_units(source) * source->layout.planes * sizeof(gf_tiff_unit);
-}
-
-/* Allocate the rows of a group, in large pages if there are some: rows of tiles are far apart, and
- * each is in another small page. This saves 5 % of the time of tiled Deflate files. */
-static unsigned char *memory_allocate_rows(size_t bytes) {
-    const size_t large = (size_t)2 << 20, rounded = (bytes + large - 1) / large * large;
-    if (rounded < bytes || bytes < large)
-        return malloc(bytes);
-    unsigned char *rows = aligned_alloc(large, rounded);
-    if (rows)
-        (void)madvise(rows, bytes, MADV_HUGEPAGE); /* a hint */
-    return rows;
+    return group_bytes(source) + group_units(source) * source->layout.planes * sizeof(gf_tiff_unit);
 }
 
 /* Allocate what the threads need. */
 static gf_status memory_allocate(tiff_source *source, gf_error *error) {
     const char *name = source->file.input.name;
-    const size_t group = (size_t)memory_rows(source);
     const size_t units = (size_t)(group_units(source) * source->layout.planes);
     source->groups = calloc(source->slots, sizeof *source->groups);
     source->workers = calloc(source->threads, sizeof *source->workers);
     bool complete = source->groups && source->workers;
     for (uint32_t i = 0; complete && i < source->slots; i++) {
         source->groups[i].source = source;
-        source->groups[i].data = memory_allocate_rows(group);
         source->groups[i].units = malloc(units * sizeof(gf_tiff_unit));
-        complete = source->groups[i].data && source->groups[i].units;
+        complete = source->groups[i].units;
     }
     for (uint32_t i = 0; complete && i < source->threads; i++)
         complete = gf_tiff_worker_open(&source->workers[i], &source->file, &source->layout,
@@ -321,6 +365,9 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
     const uint64_t all = tasks * ring_groups(source);
     source->threads = limits->threads < all ? limits->threads : (uint32_t)all;
     source->slots = 1;
+    if (layout->pieces == 1 && !gf_tiff_units_are_direct(layout))
+        source->base.rows_together = group_rows(source);
+    source->base.groups = 1;
     while (source->threads > 1 && group + source->threads * worker > share)
         source->threads--;
     if (source->threads == 1)
@@ -330,6 +377,7 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
     while (slots > 1 && (slots - 1) * group + source->threads * worker > share)
         slots--;
     source->slots = (uint32_t)slots;
+    source->base.groups = source->slots;
     source->base.threads = source->threads;
     source->base.memory = (slots - 1) * group + (source->threads - 1) * worker;
     return GF_OK;
@@ -348,11 +396,29 @@ static gf_status tiff_source_read(gf_source *base, void *dst, size_t stride, uin
         tiff_group *group = ring_await(source, error);
         if (!group)
             return GF_FAILED;
-        for (; rows != 0 && source->y < group->first + group->rows; rows--, out += stride)
-            memcpy(out, group->data + (source->y++ - group->first) * row, row);
+        for (; rows != 0 && source->y < group->first + group->rows; rows--, out += stride) {
+            const unsigned char *from = group->data + (source->y++ - group->first) * group->stride;
+            if (from != out)
+                memcpy(out, from, row);
+        }
     }
+    destination_release(source);
     source->seconds += gf_now() - began;
     return status;
+}
+
+static gf_status tiff_source_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                                      gf_error *error) {
+    tiff_source *source = (tiff_source *)base;
+    const uint64_t announced = source->announced;
+    const uint64_t first = announced == source->released
+                               ? source->y
+                               : source->destinations[(announced - 1) % GF_SOURCE_AHEAD].end;
+    (void)error;
+    assert(announced - source->released < GF_SOURCE_AHEAD);
+    source->destinations[source->announced++ % GF_SOURCE_AHEAD] =
+        (tiff_destination){.first = first, .end = first + rows, .to = dst, .stride = stride};
+    return GF_OK;
 }
 
 static gf_status tiff_source_finish(gf_source *base, gf_error *error) {
@@ -367,12 +433,19 @@ static gf_status tiff_source_finish(gf_source *base, gf_error *error) {
     return GF_OK;
 }
 
+static void tiff_source_cancel(gf_source *base) {
+    tiff_source *source = (tiff_source *)base;
+    atomic_store_explicit(&source->stop, true, memory_order_relaxed);
+    ring_clear(source);
+    base->bytes = source->file.size;
+}
+
 static void tiff_source_close(gf_source *base) {
     tiff_source *source = (tiff_source *)base;
     atomic_store_explicit(&source->stop, true, memory_order_relaxed);
     gf_pool_close(source->pool); /* before the buffers */
     for (uint32_t i = 0; source->groups && i < source->slots; i++) {
-        free(source->groups[i].data);
+        free(source->groups[i].own);
         free(source->groups[i].units);
     }
     for (uint32_t i = 0; source->workers && i < source->threads; i++)
@@ -388,12 +461,16 @@ static void tiff_source_close(gf_source *base) {
 }
 
 static void tiff_source_seek(gf_source *base, uint64_t y) {
-    ((tiff_source *)base)->y = y;
+    tiff_source *source = (tiff_source *)base;
+    ring_clear(source); /* groups may be in memory of the caller */
+    source->announced = source->released = 0;
+    source->y = y;
 }
 
 static void tiff_source_shrink(gf_source *base) {
     tiff_source *source = (tiff_source *)base;
     source->threads = source->slots = 1;
+    base->groups = 1;
     base->threads = 0;
     base->memory = 0;
 }
@@ -488,6 +565,8 @@ gf_status gf_tiff_source_open(const gf_input *input, const gf_limits *limits, gf
                                       .finish = tiff_source_finish,
                                       .close = tiff_source_close,
                                       .seek = tiff_source_seek,
+                                      .announce = tiff_source_announce,
+                                      .cancel = tiff_source_cancel,
                                       .shrink = tiff_source_shrink};
     tiff_source *source = gf_source_new(sizeof *source, &ops, input->name, error);
     uint64_t start;

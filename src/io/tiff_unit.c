@@ -393,7 +393,7 @@ static gf_status unit_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uns
 gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
                                gf_error *error) {
     const gf_tiff_layout *layout = worker->layout;
-    const bool inflates = unit_inflates(layout), direct = !inflates && gf_tiff_is_direct(layout);
+    const bool inflates = unit_inflates(layout), direct = gf_tiff_units_are_direct(layout);
     gf_status status = GF_OK;
     if (inflates)
         status = units_inflate(worker, jobs, count, error);
@@ -415,6 +415,10 @@ gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
+bool gf_tiff_units_are_direct(const gf_tiff_layout *layout) {
+    return !unit_inflates(layout) && gf_tiff_is_direct(layout);
+}
+
 uint32_t gf_tiff_units_together(const gf_tiff_layout *layout) {
     return unit_inflates(layout) ? 2 : 1;
 }
@@ -432,8 +436,7 @@ uint64_t gf_tiff_worker_bytes(const gf_tiff_layout *layout) {
 
 bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_tiff_layout *layout,
                          const gf_format *format) {
-    const bool direct = !unit_inflates(layout) && gf_tiff_is_direct(layout);
-    const uint64_t decoded = direct ? 1 : unit_bytes(layout) + MAX_EXCESS;
+    const uint64_t decoded = gf_tiff_units_are_direct(layout) ? 1 : unit_bytes(layout) + MAX_EXCESS;
     *worker = (gf_tiff_worker){
         .file = file, .layout = layout, .format = format, .simd = gf_png_simd_of(gf_isa_best())};
     worker->row = malloc((size_t)unit_row_memory(layout));

@@ -42,6 +42,8 @@ typedef struct gf_tiff_worker {
     unsigned char *row; /* samples of a row of a unit, before they are placed */
 } gf_tiff_worker;
 
+/* Return true if units are decoded to their place, where rows may not have padding. */
+bool gf_tiff_units_are_direct(const gf_tiff_layout *layout);
 /* Return the units that a thread decodes together: 1 or 2. */
 uint32_t gf_tiff_units_together(const gf_tiff_layout *layout);
 /* Return the memory of a worker: raw and decoded units. layout->piece_rows must be set. */

@@ -97,6 +97,45 @@ static void halos_increase_the_height(void **state) {
     job_free(&job);
 }
 
+/* Strips are multiples of the rows that the source decodes together, unless that takes too much
+ * memory. */
+static void strips_fit_the_source(void **state) {
+    static const struct {
+        uint64_t together, bytes, max, first, rows;
+        uint32_t groups, slots;
+    } cases[] = {
+        {0, 6400, UINT64_MAX, 0, 10, 2, 4},    {64, 6400, UINT64_MAX, 0, 64, 2, 3},
+        {64, 6400, UINT64_MAX, 128, 64, 2, 3}, {64, 6400, UINT64_MAX, 100, 10, 2, 4},
+        {3, 6400, UINT64_MAX, 0, 9, 2, 4},     {3, 6400, 0, 0, 9, 2, 4},
+        {64, 6400, 640 * 6 * 64, 0, 64, 2, 3}, {64, 6400, 640 * 6 * 64 - 1, 0, 10, 2, 4},
+        {64, 6400, UINT64_MAX, 0, 10, 0, 4},   {1000, 6400, UINT64_MAX, 0, 1000, 2, 1},
+    };
+    gf_stream_job job = job_new("", 1000, 0);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        requested = (gf_strip_request){.bytes = cases[i].bytes,
+                                       .slots = 4,
+                                       .fits_source = cases[i].groups != 0,
+                                       .max = cases[i].max};
+        job.rows_together = cases[i].together;
+        job.groups = cases[i].groups;
+        job.first = cases[i].first;
+        assert_int_equal(chosen(&job).out_rows, cases[i].rows);
+        assert_int_equal(chosen(&job).slots, cases[i].slots);
+    }
+    requested.slots = 1; /* without threads */
+    assert_int_equal(chosen(&job).slots, 1);
+    job.rows_per_strip = 7; /* set by the user */
+    assert_int_equal(chosen(&job).out_rows, 7);
+    job_free(&job);
+    job = job_new("axis=y", 1000, 0); /* strips overlap */
+    requested =
+        (gf_strip_request){.bytes = 6400, .slots = 4, .fits_source = true, .max = UINT64_MAX};
+    job.rows_together = 64;
+    assert_int_equal(chosen(&job).out_rows, 10);
+    job_free(&job);
+}
+
 /* Strips stay the same with exactly the memory that they use. With one byte less, first their
  * number, then their height is reduced, until none fits. */
 static void strips_fit_in_memory(void **state) {
@@ -151,6 +190,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strips_have_the_requested_height),
         cmocka_unit_test(halos_increase_the_height),
+        cmocka_unit_test(strips_fit_the_source),
         cmocka_unit_test(strips_fit_in_memory),
         cmocka_unit_test(sizes_do_not_overflow),
     };

@@ -75,6 +75,67 @@ static void check_seek(const char *path, const gf_limits *limits, const gf_forma
     free(pixels);
 }
 
+/* Read strips to announced memory with gaps, which must survive. Memory is used again after its
+ * strip has been read. Some readings end early. */
+static void check_announced(const char *path, const gf_limits *limits, test_random *random,
+                            const gf_format *format, const unsigned char *expected,
+                            const char *what) {
+    const size_t row = gf_row_bytes(format), stride = row + 7 * (size_t)test_below(random, 3);
+    const uint64_t slots = 1 + test_below(random, GF_SOURCE_AHEAD), height = format->height;
+    unsigned char *memory[GF_SOURCE_AHEAD] = {NULL};
+    gf_source *source;
+    gf_error error = {0};
+    if (gf_source_open(path, limits, &source, &error) != GF_OK)
+        fail_msg("%s: %s", what, error.message);
+    if (source->ops->announce) {
+        const bool together = source->rows_together && test_below(random, 4);
+        const uint64_t unit = together ? source->rows_together : 1 + test_below(random, height);
+        const uint64_t strip = unit * (1 + test_below(random, 3));
+        const uint64_t first = test_below(random, height) / unit * unit;
+        const uint64_t strips = (height - first - 1) / strip + 1;
+        const uint64_t end = test_below(random, 4) ? strips : test_below(random, strips);
+        source->ops->seek(source, first);
+        for (uint64_t k = 0, announced = 0; k < end; k++) {
+            for (; announced < strips && announced < k + slots; announced++) {
+                const uint64_t y = first + announced * strip;
+                unsigned char **slot = &memory[announced % slots];
+                free(*slot);
+                *slot = malloc(stride * strip);
+                assert_non_null(*slot);
+                memset(*slot, PAINT, stride * strip);
+                assert_int_equal(source->ops->announce(source, *slot, stride,
+                                                       height - y < strip ? height - y : strip,
+                                                       &error),
+                                 GF_OK);
+            }
+            const uint64_t y = first + k * strip, rows = height - y < strip ? height - y : strip;
+            unsigned char *to = memory[k % slots];
+            if (source->ops->read(source, to, stride, rows, &error) != GF_OK)
+                fail_msg("%s: %s", what, error.message);
+            for (uint64_t i = 0; i < rows; i++) {
+                if (memcmp(to + i * stride, expected + (y + i) * row, row) != 0)
+                    fail_msg("%s: row %u differs in announced memory", what, (unsigned)(y + i));
+                for (size_t x = row; x < stride; x++)
+                    assert_int_equal(to[i * stride + x], PAINT);
+            }
+        }
+        if (end != strips)
+            source->ops->cancel(source);
+        for (uint64_t i = 0; i < slots; i++)
+            free(memory[i]);
+        if (end == strips) { /* again, without that memory */
+            unsigned char *last = malloc(row);
+            assert_non_null(last);
+            source->ops->seek(source, height - 1);
+            assert_int_equal(source->ops->read(source, last, row, 1, &error), GF_OK);
+            assert_memory_equal(last, expected + (height - 1) * row, row);
+            assert_int_equal(source->ops->finish(source, &error), GF_OK);
+            free(last);
+        }
+    }
+    source->ops->close(source);
+}
+
 /* Copy a file to a new FIFO from a child process. */
 static void check_pipe(const char *path, const gf_limits *limits, const gf_format *format,
                        const unsigned char *expected, const char *what) {
@@ -107,6 +168,7 @@ static void check_file(const char *path, uint32_t page, test_random *random, con
             .threads = threads, .segment = segments[test_below(random, 4)], .page = page + 1};
         check_pixels(path, &limits, 1 + test_below(random, format.height), &format, expected, what);
         check_seek(path, &limits, &format, expected, what);
+        check_announced(path, &limits, random, &format, expected, what);
     }
     if (test_below(random, 8) == 0)
         check_pipe(path, &(gf_limits){.threads = 2, .page = page + 1}, &format, expected, what);
