@@ -39,15 +39,15 @@ typedef struct gf_job {
 
 /* Strip geometry requested by a backend. */
 typedef struct gf_strip_request {
-    bool whole_image; /* the whole image is one strip */
-    uint64_t bytes;   /* approximate input bytes per strip */
-    uint32_t halos;   /* minimum height of a strip, as a multiple of the halo. Halved down
-                       * to 1 while the strips exceed max */
-    uint64_t max;     /* maximum bytes of all strips when raised */
-    uint64_t extra;   /* bytes allocated in addition to the strips */
-    uint32_t slots;   /* number of slots */
-    bool fits_source; /* the strips may be raised to the rows that the source decodes together */
-    uint32_t pieces;  /* maximum payloads per strip, before gf_payload_pieces limits them */
+    bool whole_image;      /* the whole image is one strip */
+    uint64_t bytes;        /* approximate input bytes per strip */
+    uint32_t halos;        /* minimum height of a strip, as a multiple of the halo. Halved down
+                            * to 1 while the strips exceed max */
+    uint64_t max;          /* maximum bytes of all strips when raised */
+    uint64_t extra;        /* bytes allocated in addition to the strips */
+    uint32_t slots;        /* number of slots */
+    bool fits_source;      /* fit the strips to the rows that the source decodes together */
+    uint32_t pieces;       /* maximum payloads per strip, before gf_payload_pieces limits them */
     uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
 } gf_strip_request;
 

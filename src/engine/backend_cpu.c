@@ -115,7 +115,7 @@ static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
                               /* Without threads, nothing overlaps. A strip that shares rows with
                                * the next one keeps its slot until both are computed. */
                               .slots = cpu->unthreaded ? 1 : slots + (plan->halo ? 1 : 0),
-                              .fits_source = plan->out.width == 0,
+                              .fits_source = true,
                               .pieces = cpu->threads,
                               .golden_parts = plan->golden_only ? cpu->threads : 0,
                               .extra = plan->state_bytes * cpu_count_states(cpu, plan)};

@@ -31,7 +31,7 @@ typedef struct tiff_group {
     gf_work work;
     uint64_t number;
     uint64_t first, rows;
-    unsigned char *own;  /* memory for the rows; NULL: not needed yet */
+    unsigned char *own;  /* memory for rows of this or another group; NULL: not needed yet */
     unsigned char *data; /* the rows */
     size_t stride;
     gf_tiff_unit *units; /* of each piece, from left to right; planes of a unit are consecutive */
@@ -55,7 +55,9 @@ typedef struct tiff_source {
     tiff_destination destinations[GF_SOURCE_AHEAD]; /* ring */
     uint64_t announced, released;                   /* their numbers */
     /* Groups. */
-    uint32_t threads, slots;
+    uint32_t threads;
+    uint32_t slots;     /* groups in progress, ... */
+    uint32_t own_slots; /* if some need memory of their own */
     uint64_t per_task;  /* units of one plane */
     uint64_t head, end; /* groups in the ring */
     tiff_group *groups; /* `slots` of them; NULL before the first row */
@@ -202,6 +204,13 @@ static uint64_t ring_groups(const tiff_source *source) {
     return piece_of(source, source->base.format.height - 1) / source->layout.group_pieces + 1;
 }
 
+/* Return the first row of a group, or the height of the image for the number after the last. */
+static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
+    return number == ring_groups(source)
+               ? source->base.format.height
+               : piece_at(source, number * source->layout.group_pieces).first;
+}
+
 /* Return the announced memory that contains rows, or NULL. */
 static const tiff_destination *destination_of(const tiff_source *source, uint64_t first,
                                               uint64_t end) {
@@ -222,15 +231,16 @@ static void destination_release(tiff_source *source) {
 
 /* Choose the memory for the rows of a group: the announced memory if it contains all of them. */
 static gf_status group_place(tiff_group *group, gf_error *error) {
-    const tiff_source *source = group->source;
+    tiff_source *source = group->source;
+    unsigned char **own = &source->groups[group->number % source->own_slots].own;
     const tiff_destination *at = destination_of(source, group->first, group->first + group->rows);
     group->stride = gf_row_bytes(&source->base.format);
-    group->data = group->own;
+    group->data = *own;
     if (at && (at->stride == group->stride || !gf_tiff_units_are_direct(&source->layout))) {
         group->stride = at->stride;
         group->data = at->to + (group->first - at->first) * at->stride;
-    } else if (!group->own) {
-        group->data = group->own = gf_alloc_pages((size_t)group_bytes(source));
+    } else if (!*own) {
+        group->data = *own = gf_alloc_pages((size_t)group_bytes(source));
     }
     return group->data ? GF_OK
                        : gf_fail_memory(error, source->file.input.name, group_bytes(source),
@@ -240,13 +250,9 @@ static gf_status group_place(tiff_group *group, gf_error *error) {
 /* Start to decode the next group. A failure is stored in the group. */
 static void ring_submit(tiff_source *source) {
     tiff_group *group = ring_group(source, source->end);
-    const gf_tiff_layout *layout = &source->layout;
     group->number = source->end++;
-    group->first = piece_at(source, group->number * layout->group_pieces).first;
-    const uint64_t next = (group->number + 1) * layout->group_pieces;
-    group->rows = (group->number + 1 == ring_groups(source) ? source->base.format.height
-                                                            : piece_at(source, next).first) -
-                  group->first;
+    group->first = ring_first_row(source, group->number);
+    group->rows = ring_first_row(source, group->number + 1) - group->first;
     group->failed = NO_TASK;
     group->work = (gf_work){.run = group_run, .context = group};
     if (group_place(group, &group->error) || group_locate(group, &group->error))
@@ -276,8 +282,16 @@ static bool ring_waits_for_memory(const tiff_source *source) {
     if (source->announced == 0)
         return false;
     const tiff_destination *last = &source->destinations[(source->announced - 1) % GF_SOURCE_AHEAD];
-    const uint64_t first = piece_at(source, source->end * source->layout.group_pieces).first;
+    const uint64_t first = ring_first_row(source, source->end);
     return (last->end - last->first) % group_rows(source) == 0 && first >= last->end;
+}
+
+/* Return the maximum number of groups in progress with the next one. */
+static uint32_t ring_limit(const tiff_source *source) {
+    const uint64_t first = ring_first_row(source, source->end);
+    return destination_of(source, first, ring_first_row(source, source->end + 1))
+               ? source->slots
+               : source->own_slots;
 }
 
 /* Return the group with the next row, and keep the ring full. Return NULL on failure. */
@@ -290,7 +304,7 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
     }
     for (; source->head < wanted; source->head++)
         ring_wait(source, ring_group(source, source->head));
-    while (source->end < groups && source->end < source->head + source->slots &&
+    while (source->end < groups && source->end < source->head + ring_limit(source) &&
            (source->end <= wanted || !ring_waits_for_memory(source)))
         ring_submit(source);
     tiff_group *group = ring_group(source, wanted);
@@ -364,7 +378,7 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
     const uint64_t tasks = gf_ceil_div(group_units(source), source->per_task);
     const uint64_t all = tasks * ring_groups(source);
     source->threads = limits->threads < all ? limits->threads : (uint32_t)all;
-    source->slots = 1;
+    source->slots = source->own_slots = 1;
     if (layout->pieces == 1 && !gf_tiff_units_are_direct(layout))
         source->base.rows_together = group_rows(source);
     source->base.groups = 1;
@@ -377,9 +391,10 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
     while (slots > 1 && (slots - 1) * group + source->threads * worker > share)
         slots--;
     source->slots = (uint32_t)slots;
+    source->own_slots = tasks >= source->threads && slots > 2 ? 2 : (uint32_t)slots;
     source->base.groups = source->slots;
     source->base.threads = source->threads;
-    source->base.memory = (slots - 1) * group + (source->threads - 1) * worker;
+    source->base.memory = (source->own_slots - 1) * group + (source->threads - 1) * worker;
     return GF_OK;
 }
 
@@ -469,7 +484,7 @@ static void tiff_source_seek(gf_source *base, uint64_t y) {
 
 static void tiff_source_shrink(gf_source *base) {
     tiff_source *source = (tiff_source *)base;
-    source->threads = source->slots = 1;
+    source->threads = source->slots = source->own_slots = 1;
     base->groups = 1;
     base->threads = 0;
     base->memory = 0;

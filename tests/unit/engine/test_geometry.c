@@ -16,20 +16,26 @@ static gf_strip_request request(const void *state, const gf_plan *plan) {
 static const gf_backend fake_backend = {.name = "fake", .request = request};
 static gf_consumer consumer;
 
-/* Create a job of u8 rows of 640 bytes, in and out. */
-static gf_stream_job job_new(const char *text, uint64_t height, uint64_t rows_per_strip) {
+/* Create a job of u8 rows of 640 bytes. */
+static gf_stream_job job_of(const gf_filter *filter, const char *text, uint64_t height,
+                            uint64_t rows_per_strip) {
     const gf_format format = {640, height, 1, GF_U8};
-    gf_settings *settings = test_settings(gf_filter_find("smooth"), text);
+    gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
-    assert_int_equal(gf_plan_new(gf_filter_find("smooth"), settings, &format, &plan, NULL), GF_OK);
+    assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
     gf_settings_free(settings);
     return (gf_stream_job){.name = "image",
-                           .filter = gf_filter_find("smooth"),
+                           .filter = filter,
                            .plan = plan,
                            .backend = &fake_backend,
                            .consumer = &consumer,
                            .rows_per_strip = rows_per_strip,
                            .max_memory = UINT64_MAX};
+}
+
+/* The same, with rows of 640 bytes also in the output. */
+static gf_stream_job job_new(const char *text, uint64_t height, uint64_t rows_per_strip) {
+    return job_of(gf_filter_find("smooth"), text, height, rows_per_strip);
 }
 
 static void job_free(gf_stream_job *job) {
@@ -97,26 +103,25 @@ static void halos_increase_the_height(void **state) {
     job_free(&job);
 }
 
-/* Strips are multiples of the rows that the source decodes together, unless that takes too much
- * memory. */
+/* Strips without output rows are multiples of the rows that the source decodes together, unless
+ * that takes too much memory. */
 static void strips_fit_the_source(void **state) {
     static const struct {
-        uint64_t together, bytes, max, first, rows;
+        uint64_t together, max, first, rows;
         uint32_t groups, slots;
     } cases[] = {
-        {0, 6400, UINT64_MAX, 0, 10, 2, 4},    {64, 6400, UINT64_MAX, 0, 64, 2, 3},
-        {64, 6400, UINT64_MAX, 128, 64, 2, 3}, {64, 6400, UINT64_MAX, 100, 10, 2, 4},
-        {3, 6400, UINT64_MAX, 0, 9, 2, 4},     {3, 6400, 0, 0, 9, 2, 4},
-        {64, 6400, 640 * 6 * 64, 0, 64, 2, 3}, {64, 6400, 640 * 6 * 64 - 1, 0, 10, 2, 4},
-        {64, 6400, UINT64_MAX, 0, 10, 0, 4},   {1000, 6400, UINT64_MAX, 0, 1000, 2, 1},
+        {0, UINT64_MAX, 0, 10, 2, 4},    {64, UINT64_MAX, 0, 64, 2, 3},
+        {64, UINT64_MAX, 128, 64, 2, 3}, {64, UINT64_MAX, 100, 10, 2, 4},
+        {3, UINT64_MAX, 0, 9, 2, 4},     {3, 0, 0, 9, 2, 4},
+        {64, 640 * 3 * 64, 0, 64, 2, 3}, {64, 640 * 3 * 64 - 1, 0, 10, 2, 4},
+        {64, UINT64_MAX, 0, 10, 0, 4},   {1000, UINT64_MAX, 0, 1000, 2, 1},
     };
-    gf_stream_job job = job_new("", 1000, 0);
+    gf_stream_job job = job_of(gf_filter_find("hist"), "", 1000, 0);
     (void)state;
+    assert_int_equal(job.plan->out.width, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        requested = (gf_strip_request){.bytes = cases[i].bytes,
-                                       .slots = 4,
-                                       .fits_source = cases[i].groups != 0,
-                                       .max = cases[i].max};
+        requested = (gf_strip_request){
+            .bytes = 6400, .slots = 4, .fits_source = cases[i].groups != 0, .max = cases[i].max};
         job.rows_together = cases[i].together;
         job.groups = cases[i].groups;
         job.first = cases[i].first;
@@ -128,12 +133,31 @@ static void strips_fit_the_source(void **state) {
     job.rows_per_strip = 7; /* set by the user */
     assert_int_equal(chosen(&job).out_rows, 7);
     job_free(&job);
-    job = job_new("axis=y", 1000, 0); /* strips overlap */
-    requested =
-        (gf_strip_request){.bytes = 6400, .slots = 4, .fits_source = true, .max = UINT64_MAX};
-    job.rows_together = 64;
-    assert_int_equal(chosen(&job).out_rows, 10);
-    job_free(&job);
+}
+
+/* With output rows, or strips that overlap, there are few small strips if the source holds more
+ * rows than a strip. */
+static void rings_are_short_if_the_source_holds_rows(void **state) {
+    static const struct {
+        const char *text;
+        uint64_t together, rows;
+        uint32_t slots, chosen_slots;
+    } cases[] = {
+        {"", 5000, 1639, 6, 4},      {"", 0, 2000, 6, 6},          {"", 100, 2000, 6, 6},
+        {"", 5000, 2000, 4, 4},      {"axis=y", 5000, 2000, 7, 5}, {"axis=y", 0, 2000, 7, 7},
+        {"axis=y", 100, 2000, 7, 7},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gf_stream_job job = job_new(cases[i].text, 50000, 0);
+        requested = (gf_strip_request){
+            .bytes = 2000 * 640, .slots = cases[i].slots, .fits_source = true, .max = UINT64_MAX};
+        job.rows_together = cases[i].together;
+        job.groups = 2;
+        assert_int_equal(chosen(&job).out_rows, cases[i].rows);
+        assert_int_equal(chosen(&job).slots, cases[i].chosen_slots);
+        job_free(&job);
+    }
 }
 
 /* Strips stay the same with exactly the memory that they use. With one byte less, first their
@@ -191,6 +215,7 @@ int main(void) {
         cmocka_unit_test(strips_have_the_requested_height),
         cmocka_unit_test(halos_increase_the_height),
         cmocka_unit_test(strips_fit_the_source),
+        cmocka_unit_test(rings_are_short_if_the_source_holds_rows),
         cmocka_unit_test(strips_fit_in_memory),
         cmocka_unit_test(sizes_do_not_overflow),
     };
