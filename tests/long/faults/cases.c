@@ -35,6 +35,8 @@ const gf_case fault_cases[] = {
     {"npy through a pipe", "smooth -j 1 - out.npy", "", 0, "rgb.npy", NULL},
     {"pam of 16 bits", "smooth -j 1 rgba16.pam out.pam", "rgba16.pam", 0, NULL, NULL},
     {"tiff in", "smooth -j 2 grey.tif out.pgm", "grey.tif", 0, NULL, NULL},
+    {"tiff measured", "hist -j 2 -n 4 --json --rows-per-strip 40 grey.tif", "grey.tif", 0, NULL,
+     NULL},
     {"tiff through a pipe", "smooth -j 1 - out.pgm", "", 0, "grey.tif", NULL},
     {"raw", "smooth -j 1 --raw 37x23:u16be+10 rows.raw out.raw", "rows.raw", 0, NULL, NULL},
     {"larger depth of a part", "smooth -j 1 --depth 16 --crop 3,2,20,15 rgb.png out.png", "rgb.png",
