@@ -541,8 +541,8 @@ static bool inflate_prepare_pair(gf_inflate *inflate, gf_inflate_out *out,
 void gf_inflate_run_streams(uint32_t count, gf_inflate *const inflate[2],
                             gf_inflate_out *const out[2], gf_inflate_result results[2]) {
     bool running[2] = {true, count == 2};
-    for (uint32_t i = 0; i < count && count == 2; i++)
-        inflate[i]->literal_bits = GF_INFLATE_PAIR_BITS;
+    if (count == 2)
+        inflate[0]->literal_bits = inflate[1]->literal_bits = GF_INFLATE_PAIR_BITS;
     while (running[0] && running[1]) {
         for (uint32_t i = 0; i < 2; i++)
             running[i] = inflate_prepare_pair(inflate[i], out[i], &results[i]);
