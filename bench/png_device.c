@@ -100,7 +100,7 @@ static void run(gf_engine *engine, const char *path, int images, int rounds) {
     const bool is_png = size > 4 && memcmp(file, "\x89PNG", 4) == 0;
     b.engine = engine;
     b.images = images;
-    check(gf_load_file(path, NULL, &b.format, &pixels, &error), &error);
+    check(gf_load_file(path, NULL, &b.format, &pixels, NULL, &error), &error);
     const size_t bytes = image_bytes(&b.format), row = bytes / (size_t)b.format.height;
     must(cudaMalloc((void **)&b.pixels, (size_t)images * bytes), "cudaMalloc");
     must(cudaMalloc((void **)&to, (size_t)images * gf_png_bound(&b.format)), "cudaMalloc");

@@ -373,6 +373,14 @@ typedef enum gf_dropped {
     GF_DROPPED_DEPTH = 512 /* `depth` reduced the samples to fewer bits */
 } gf_dropped;
 
+/* Remarks about the files of a job. */
+typedef struct gf_remarks {
+    /* Damage in the pixels of an input that was read all the same, such as rows of a fax that were
+     * repaired. One line; empty: none. */
+    char damage[192];
+    char notes[512]; /* other remarks about inputs and outputs, one per line; empty: none */
+} gf_remarks;
+
 /* Statistics of a job: backend, device, sizes and busy times. After a failure, the fields cover the
  * work done so far; the others are zero. */
 typedef struct gf_report {
@@ -403,6 +411,7 @@ typedef struct gf_report {
     uint32_t processes;   /* number of processes that shared the work; 0 for a single process */
     double start_seconds; /* start of the backend; 0 if it was already running */
     double total_seconds; /* wall time of the whole job, start included */
+    gf_remarks remarks;
 } gf_report;
 
 /* Argument of gf_file_options.ready: a complete output without its final name. */
@@ -509,6 +518,7 @@ typedef struct gf_file_options {
      * in the calling thread; a batch calls it from several threads concurrently. NULL for none. */
     void (*progress)(void *context, const gf_progress *progress);
     void *progress_context;
+    bool strict; /* fail for damage that is otherwise read and reported (gf_remarks) */
 } gf_file_options;
 
 /* Return NULL-terminated names for gf_file_options.compression, the default first. */
@@ -783,10 +793,10 @@ GF_API gf_status gf_inspect_file(const char *path, const gf_file_options *option
                                  gf_file_info *info, gf_error *error);
 
 /* Read a whole image of at most options->max_memory bytes. The rows are contiguous; release *pixels
- * with free(). "-" is standard input. autorotate, crop, depth and the options of gf_inspect_file
- * are used. */
+ * with free(). "-" is standard input. autorotate, crop, depth, strict and the options of
+ * gf_inspect_file are used. The report describes the file: in, in_bytes, pages, remarks. */
 GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
-                              void **pixels, gf_error *error);
+                              void **pixels, gf_report *report, gf_error *error);
 
 /* Write an image in memory to a file; the counterpart of gf_load_file. The bytes are those that
  * gf_run_file writes for these pixels. format, depth, compression, tiff_compression, quality, force

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from ctypes import byref, c_char_p, c_void_p, memmove
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from . import _library as c
 from ._arrays import DTYPES, NUMPY, kind_of
-from ._library import Error, UsageError, bytes_of, check, error_of, free, lib
+from ._library import DamageWarning, Error, UsageError, bytes_of, check, error_of, free, lib
 from ._results import Result, Tables, class_of
 from ._run import Spec, encode_backend, engine_of, rows_of
 from ._settings import Settings, Use, file_options, uses_of
@@ -22,11 +23,20 @@ from ._settings import Settings, Use, file_options, uses_of
 Path = Union[str, "os.PathLike[str]"]
 
 
+def _warn(path: Path, report: c.gf_report) -> None:
+    """Warn of what the report of a file says about its pixels."""
+    if report.remarks.damage:
+        text = "%s: %s" % (os.fspath(path), report.remarks.damage.decode(errors="replace"))
+        warnings.warn(text, DamageWarning, stacklevel=4)
+
+
 def read_file(path: Path, options: Dict[str, Any]) -> npt.NDArray[Any]:
     """Read an image."""
     chosen = file_options(Use.READ, options)
-    form, pixels = c.gf_format(), c_void_p()
-    check(lib.gf_load_file, bytes_of("path", path), byref(chosen), byref(form), byref(pixels))
+    form, pixels, report = c.gf_format(), c_void_p(), c.gf_report()
+    check(lib.gf_load_file, bytes_of("path", path), byref(chosen), byref(form), byref(pixels),
+          byref(report))
+    _warn(path, report)
     dtype = np.dtype(DTYPES[form.type])
     shape = (form.height, form.width, form.channels)[: 3 if form.channels > 1 else 2]
     try:
@@ -65,6 +75,7 @@ def run_file(spec: Spec, paths: Tuple[Path, ...], out: Optional[Path], values: D
     check(lib.gf_run_file, engine_of(backend).handle, found.handle, settings.handle, names,
           None if out is None else bytes_of("out", out), byref(chosen), byref(handle),
           byref(report))
+    _warn(paths[0], report)
     return _outcome_of(found.name, handle.value, report)
 
 
@@ -125,6 +136,7 @@ class _Collector:
             error = error_of(done.status, done.error.contents) if done.status else None
             result = None
             if error is None:
+                _warn(self.items[done.item][0], done.report.contents)
                 result = _outcome_of(self.name, done.result, done.report.contents, True)
             path, out = self.items[done.item]
             self.outcomes[done.item] = Outcome(path, out, error, result)

@@ -96,11 +96,16 @@ class gf_file_options(Structure):
         ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p),
         ("page", c_uint32), ("autorotate", c_bool), ("crop", POINTER(gf_crop)), ("ready", c_void_p),
         ("ready_context", c_void_p), ("progress", c_void_p), ("progress_context", c_void_p),
+        ("strict", c_bool),
     ]
 
 
 class gf_busy(Structure):
     _fields_ = [("seconds", c_double), ("workers", c_uint32)]
+
+
+class gf_remarks(Structure):
+    _fields_ = [("damage", c_char * 192), ("notes", c_char * 512)]
 
 
 class gf_report(Structure):
@@ -112,7 +117,7 @@ class gf_report(Structure):
         ("advice", c_char * 64), ("dropped", c_uint32),
         ("pages", c_uint32), ("rows_per_strip", c_uint64),
         ("strips", c_uint64), ("busy", gf_busy * 5), ("processes", c_uint32),
-        ("start_seconds", c_double), ("total_seconds", c_double),
+        ("start_seconds", c_double), ("total_seconds", c_double), ("remarks", gf_remarks),
     ]
 
 
@@ -150,6 +155,10 @@ class Error(Exception):
         super().__init__(message)
         self.message = message
         self.status = self.status if status is None else status
+
+
+class DamageWarning(UserWarning):
+    """The pixels of a file are damaged and were read all the same."""
 
 
 class UsageError(Error, ValueError):
@@ -219,7 +228,7 @@ PROTOTYPES = [
     ("gf_encode_png_device", c_int, P, P, c_uint64, P, P, P, P),
     ("gf_png_format", c_int, P, c_size_t, P, P),
     ("gf_decode_png_device", c_int, P, c_uint64, P, P, P, P, P, P),
-    ("gf_load_file", c_int, c_char_p, P, P, P, P),
+    ("gf_load_file", c_int, c_char_p, P, P, P, P, P),
     ("gf_save_file", c_int, c_char_p, P, P, P, P),
     ("gf_result_table_count", c_size_t, P),
     ("gf_result_table", POINTER(gf_table), P, c_size_t),

@@ -149,6 +149,7 @@ def _crop(value: Any) -> Any:
 DEPTHS = [None, "8", "16", "f32"]  # in the order of gf_depth
 OPTIONS = [
     _flag("autorotate", Use.READ | Use.FILTER, "turn inputs as their EXIF orientation says"),
+    _flag("strict", Use.READ | Use.FILTER, "fail for damaged pixels that can be read"),
     Option("crop", Use.READ | Use.FILTER, "Optional[Tuple[int, int, int, int]]", None, _crop,
            "integers x, y, width, height",
            "read only this rectangle of each input, as if it were the image"),

@@ -56,8 +56,11 @@ typedef struct batch_run {
     uint32_t dropped;          /* their bits of gf_dropped */
     uint64_t reducing;         /* images whose samples have fewer bits than in the input */
     const char *last_reducing; /* the last of them */
-    uint64_t paged;            /* images that are the first of several pages */
-    const char *last_paged;    /* the last of them, and its number of pages */
+    uint64_t noted;            /* images with notes */
+    const char *last_noted;    /* the last of them, and its notes */
+    char notes[sizeof((gf_remarks *)0)->notes];
+    uint64_t paged;         /* images that are the first of several pages */
+    const char *last_paged; /* the last of them, and its number of pages */
     uint32_t pages;
     batch_engine engines[MAX_ENGINES];
 } batch_run;
@@ -415,6 +418,11 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
         run->last_dropping = in;
         run->dropped |= report->dropped;
     }
+    if (report->remarks.notes[0]) {
+        run->noted++;
+        run->last_noted = in;
+        memcpy(run->notes, report->remarks.notes, sizeof run->notes);
+    }
     if (report->pages > 1 && !run->options->page) {
         run->paged++;
         run->last_paged = in;
@@ -459,6 +467,9 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
         gf_cli_event_failed(progress, item->in, error.message);
         progress->failed++;
     } else {
+        if (report->remarks.damage[0])
+            gf_cli_progress_hide();
+        gf_cli_report_damage(item->in, &report->remarks);
         batch_count(run, item->in, report);
     }
     if (!run->out_cause && ferror(stdout))
@@ -525,6 +536,7 @@ static void batch_summarise(const batch_run *run) {
     gf_cli_report_dropped(run->last_dropping, run->dropping, run->dropped);
     gf_cli_report_reduced(run->last_reducing, run->reducing);
     gf_cli_report_pages(run->last_paged, run->paged, run->pages);
+    gf_cli_report_notes(run->last_noted, run->noted, run->notes);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

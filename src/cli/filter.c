@@ -147,8 +147,10 @@ static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error 
 /* Print the summary on standard error, after the outputs are committed. */
 static void print_summary(const gf_cli_run *run, const gf_cli_options *options) {
     gf_cli_report_failure(run);
+    gf_cli_report_damage(run->inputs[0], &run->report->remarks);
     if (options->quiet)
         return;
+    gf_cli_report_notes(run->inputs[0], 1, run->report->remarks.notes);
     gf_cli_report_dropped(run->inputs[0], 1, run->report->dropped);
     gf_cli_report_reduced(run->inputs[0], (run->report->dropped & GF_DROPPED_DEPTH) != 0);
     if (run->report->pages > 1 && !options->page)

@@ -243,6 +243,20 @@ static void print_busy(FILE *file, const gf_report *report) {
     putc('}', file);
 }
 
+/* Print lines of text as a list of texts. */
+static void print_notes(FILE *file, const char *notes) {
+    for (const char *line = notes; *line;) {
+        char text[sizeof((gf_remarks *)0)->notes];
+        const size_t length = strcspn(line, "\n");
+        snprintf(text, sizeof text, "%.*s", (int)length, line);
+        fputs(line == notes ? ", \"notes\": [" : ", ", file);
+        gf_json_text(file, text);
+        line += length + (line[length] == '\n');
+    }
+    if (*notes)
+        putc(']', file);
+}
+
 static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
     static const char *const dropped[] = {"icc",   "exif",       "orientation", "xmp",
                                           "iptc",  "resolution", "text",        "colour",
@@ -280,6 +294,9 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
     }
     if (report->pages > 1)
         fprintf(file, ", \"pages\": %" PRIu32, report->pages);
+    if (report->remarks.damage[0])
+        gf_json_string(file, "damage", report->remarks.damage);
+    print_notes(file, report->remarks.notes);
     if (report->verified)
         fputs(", \"verified\": true", file);
     if (report->processes)

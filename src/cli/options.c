@@ -66,6 +66,8 @@ static const struct gf_common {
         "page of TIFF inputs, from 1; all: filter each page, to a TIFF; without it, the first page "
         "is read",
         NULL),
+    FLAG(ANY, files.strict, "strict", 0,
+         "fail for damaged pixels that can be read, such as repaired rows of a fax"),
     CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
            "image format of the output; without it, the extension selects the format", NULL, NULL),
     CHOICE(IMAGE, files.compression, "compression", 'c', "EFFORT", "PNG compression effort", "fast",

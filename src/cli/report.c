@@ -437,6 +437,30 @@ void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages) {
     }
 }
 
+void gf_cli_report_damage(const char *name, const gf_remarks *remarks) {
+    if (!remarks->damage[0])
+        return;
+    report_files(name, 1);
+    fputs(": warning: ", stderr);
+    gf_cli_print_text(stderr, remarks->damage);
+    fputs("; --strict fails instead\n", stderr);
+}
+
+void gf_cli_report_notes(const char *name, uint64_t files, const char *notes) {
+    for (const char *line = notes; files && *line;) {
+        char text[sizeof((gf_remarks *)0)->notes];
+        const size_t length = strcspn(line, "\n");
+        snprintf(text, sizeof text, "%.*s", (int)length, line);
+        report_files(name, 1);
+        fputs(": ", stderr);
+        gf_cli_print_text(stderr, text);
+        if (files > 1)
+            fprintf(stderr, " (there are notes about %" PRIu64 " files; --json lists them)", files);
+        putc('\n', stderr);
+        line += length + (line[length] == '\n');
+    }
+}
+
 void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report) {
     const gf_format *out = &report->out;
     if (report->brightness > brightness->factor) {

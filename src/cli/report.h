@@ -60,6 +60,11 @@ void gf_cli_report_reduced(const char *name, uint64_t files);
 /* Print one line about inputs with pages that were not read; print `name` if files is 1, with its
  * number of pages. Print nothing if files is 0. */
 void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages);
+/* Print a warning about damage that was read. Print nothing if there is none. */
+void gf_cli_report_damage(const char *name, const gf_remarks *remarks);
+/* Print the notes about one of `files` files with notes, one per line. Print nothing if files is 0.
+ */
+void gf_cli_report_notes(const char *name, uint64_t files, const char *notes);
 /* Print ", 1.2 MB in, 999 kB out"; the second part only if out is not 0. */
 void gf_cli_report_bytes(uint64_t in, uint64_t out);
 

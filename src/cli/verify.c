@@ -341,7 +341,8 @@ static void do_jobs(gf_verify *verify) {
  * and its name in the summary. */
 static void do_file(gf_verify *verify, const char *path) {
     gf_error refused;
-    if (gf_load_file(path, &verify->options->files, &verify->format, &verify->pixels, &refused)) {
+    if (gf_load_file(path, &verify->options->files, &verify->format, &verify->pixels, NULL,
+                     &refused)) {
         gf_cli_print_error(&refused);
         verify->unread[verify->unread_count++] = path;
         return;

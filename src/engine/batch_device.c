@@ -271,7 +271,6 @@ static void device_decode(device_run *run, device_image *image) {
         gf_inputs_buffer(&task->inputs, &memory, &report->busy[GF_DECODING], &outcome->error);
     if (!outcome->status)
         outcome->status = gf_task_check_metadata(task, &outcome->error);
-    report->in_bytes = task->inputs.source->bytes;
     device_move(run, image, outcome->status ? IMAGE_FINISHED : IMAGE_WAITING);
 }
 
@@ -298,6 +297,8 @@ static void device_encode(device_run *run, device_image *image) {
     const gf_file_batch *batch = run->batch;
     const gf_file_options options = gf_batch_file_options(batch, image->item);
     gf_batch_outcome *outcome = &image->outcome;
+    if (image->task.inputs.source)
+        gf_task_report_input(&image->task);
     if (!outcome->status)
         outcome->status =
             gf_task_write(&image->task, batch->settings, batch->items[image->item].out,
@@ -440,7 +441,6 @@ static void device_read(device_run *run, device_coder *coder, device_image *imag
         device_refuse(run, image, file != NULL);
         return;
     }
-    outcome->report.in_bytes = png->file.scan.end;
     gf_busy_add(&outcome->report.busy[GF_DECODING], (gf_busy){gf_now() - began, 1});
     const bool uploaded = !outcome->status && intact;
     outcome->status = GF_OK; /* otherwise it is run from file to file */
@@ -760,8 +760,6 @@ static void device_share_report(gf_report *report, const gf_report *together, si
         own.busy[i].seconds /= (double)count;
     own.busy[GF_DECODING] = report->busy[GF_DECODING];
     own.busy[GF_ENCODING] = (gf_busy){0};
-    own.in_bytes = report->in_bytes;
-    own.pages = report->pages;
     own.start_seconds /= (double)count;
     *report = own;
 }

@@ -360,7 +360,7 @@ static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partia
     if (!status && task->sink)
         status = task->sink->ops->finish(task->sink, NULL, error);
     gf_task_report_stored(task);
-    task->report->in_bytes = task->inputs.source->bytes;
+    gf_task_report_input(task);
     task->report->total_seconds = gf_now() - task->began;
     return status;
 }

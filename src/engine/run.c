@@ -58,7 +58,7 @@ static gf_status run_compute(gf_task *task, gf_result **result, gf_error *error)
         status = run_finish_sink(task, error);
     if (!status)
         status = run_finish_result(task, result, error);
-    task->report->in_bytes = task->inputs.source->bytes;
+    gf_task_report_input(task);
     task->report->total_seconds = gf_now() - task->began;
     return status;
 }
@@ -156,6 +156,7 @@ static gf_status run_note_page(run_pages *pages, const gf_task *task, gf_error *
         sum.counted += page->counted;
         sum.clipped += page->clipped;
         sum.dropped |= page->dropped;
+        gf_remarks_add(&sum.remarks, &page->remarks);
         sum.strips += page->strips;
         for (int i = 0; i < GF_STAGE_COUNT; i++)
             gf_busy_add(&sum.busy[i], page->busy[i]);

@@ -66,6 +66,13 @@ gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
                            error);
 }
 
+void gf_task_report_input(const gf_task *task) {
+    const gf_source *source = task->inputs.source;
+    task->report->in_bytes = source->bytes;
+    task->report->pages = source->pages;
+    task->report->remarks = source->metadata.remarks;
+}
+
 void gf_task_report_stored(const gf_task *task) {
     if (!task->stored.width)
         return;
@@ -102,7 +109,7 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     task->watch.pass = all_pages ? (page - 1) * passes : 0;
     task->watch.passes = all_pages && pages > 1 ? pages * passes : passes;
     if (task->report)
-        task->report->pages = pages;
+        gf_task_report_input(task);
     if (task->more_pages && !task->inputs.stats[0].regular)
         status = gf_fail(error, GF_FAILED,
                          "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",

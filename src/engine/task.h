@@ -56,6 +56,8 @@ gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const 
 const gf_metadata *gf_task_metadata(const gf_task *task);
 /* Convert the rows of the open sink, if the type of the file differs from that of the plan. */
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
+/* Report what is known about the input: its bytes, pages and remarks. */
+void gf_task_report_input(const gf_task *task);
 /* Add the format of the image file to the report, and its type, if it was reduced. */
 void gf_task_report_stored(const gf_task *task);
 /* Fail if a metadata chunk is damaged. The loss of a colour profile, for example, changes the

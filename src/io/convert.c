@@ -180,6 +180,7 @@ static gf_status wrapper_take_metadata(wrapper *wrap, gf_error *error) {
     gf_status status = GF_OK;
     if (from->damaged[0])
         memcpy(to->damaged, from->damaged, sizeof to->damaged);
+    gf_remarks_add(&to->remarks, &from->remarks);
     for (size_t i = 0; i < from->count && !status; i++) {
         const gf_chunk *chunk = &from->chunks[i];
         status = gf_metadata_append(to, chunk->name, chunk->late, chunk->data, chunk->size,
@@ -498,6 +499,7 @@ static gf_status crop_finish(gf_source *base, gf_error *error) {
         inner->ops->cancel(inner);
     base->threads = 0; /* the inner source has not added up its busy time */
     base->bytes = inner->bytes;
+    gf_remarks_add(&base->metadata.remarks, &inner->metadata.remarks);
     return GF_OK;
 }
 

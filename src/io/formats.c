@@ -484,7 +484,7 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
 }
 
 gf_status gf_load_file(const char *path, const gf_file_options *options, gf_format *format,
-                       void **pixels, gf_error *error) {
+                       void **pixels, gf_report *report, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     const gf_limits limits = gf_limits_of(options, 0);
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
@@ -502,6 +502,11 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
         status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);
     if (!status && type < stored)
         gf_convert_pixels(format, *pixels, type);
+    if (report)
+        *report = (gf_report){.in = *format,
+                              .in_bytes = source->bytes,
+                              .pages = source->pages,
+                              .remarks = source->metadata.remarks};
     source->ops->close(source);
     return status;
 }

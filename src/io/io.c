@@ -38,6 +38,7 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
                              .no_sandbox = options->no_sandbox,
                              .threads = threads,
                              .raw = options->raw,
+                             .strict = options->strict,
                              .autorotate = options->autorotate,
                              .crop = options->crop,
                              .page = options->page};
@@ -332,6 +333,7 @@ static gf_status pair_finish(gf_source *base, gf_error *error) {
     for (size_t i = 0; i < 2; i++) {
         base->busy_seconds += gf_source_busy(pair->halves[i], pair->seconds[i]).seconds;
         base->bytes += pair->halves[i]->bytes;
+        gf_remarks_add(&base->metadata.remarks, &pair->halves[i]->metadata.remarks);
     }
     return status;
 }

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -14,6 +16,49 @@
 
 void gf_metadata_init(gf_metadata *metadata) {
     *metadata = (gf_metadata){.pfm_scale = 1.0};
+}
+
+gf_status gf_damage(gf_remarks *remarks, bool strict, const char *name, gf_error *error,
+                    const char *format, ...) {
+    char text[sizeof remarks->damage];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (strict)
+        return gf_fail(error, GF_FAILED, "%s: %s; without --strict, this is a warning", name, text);
+    if (!remarks->damage[0])
+        memcpy(remarks->damage, text, sizeof text);
+    return GF_OK;
+}
+
+/* Append the lines that are not present and fit. */
+static void remarks_add_notes(gf_remarks *remarks, const char *lines) {
+    while (*lines) {
+        const size_t length = strcspn(lines, "\n"), used = strlen(remarks->notes);
+        bool present = false;
+        for (const char *at = remarks->notes; *at && !present; at += strcspn(at, "\n"), at += !!*at)
+            present = strcspn(at, "\n") == length && memcmp(at, lines, length) == 0;
+        if (!present && length && used + length + 2 <= sizeof remarks->notes)
+            snprintf(remarks->notes + used, sizeof remarks->notes - used, "%s%.*s",
+                     used ? "\n" : "", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+void gf_note(gf_remarks *remarks, const char *format, ...) {
+    char text[sizeof remarks->notes];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    remarks_add_notes(remarks, text);
+}
+
+void gf_remarks_add(gf_remarks *remarks, const gf_remarks *from) {
+    if (!remarks->damage[0])
+        memcpy(remarks->damage, from->damage, sizeof remarks->damage);
+    remarks_add_notes(remarks, from->notes);
 }
 
 void gf_metadata_clear(gf_metadata *metadata) {

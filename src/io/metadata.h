@@ -32,6 +32,7 @@ typedef struct gf_metadata {
     /* The alpha channel is associated: the other channels are premultiplied by it. Unlike the
      * items, this belongs to the pixels and cannot be omitted. */
     bool associated_alpha;
+    gf_remarks remarks; /* about the file; complete after the source has finished */
 } gf_metadata;
 
 typedef enum gf_resolution_unit {
@@ -56,6 +57,15 @@ typedef struct gf_resolution {
 
 void gf_metadata_init(gf_metadata *metadata);
 void gf_metadata_clear(gf_metadata *metadata);
+
+/* Record damage in the pixels that is read all the same. The first one is kept. With strict, return
+ * GF_FAILED. name: of the file, for the message. */
+gf_status gf_damage(gf_remarks *remarks, bool strict, const char *name, gf_error *error,
+                    const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Append a note unless it is present or does not fit. */
+void gf_note(gf_remarks *remarks, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Append the remarks `from` to those before. */
+void gf_remarks_add(gf_remarks *remarks, const gf_remarks *from);
 
 /* Append a copy of an item. name has 4 characters; file is the name for the error message. On
  * GF_FAILED (out of memory) the metadata is unchanged. */

@@ -32,7 +32,7 @@ typedef struct image_job {
 static void image_add_text(char *texts, size_t size, const char *separator, const char *text) {
     const size_t used = strlen(texts);
     if (!strstr(texts, text))
-        (void)snprintf(texts + used, size - used, "%s%s", separator, text);
+        (void)snprintf(texts + used, size - used, "%s%s", used ? separator : "", text);
 }
 
 static void image_add_report(gf_report *all, const gf_report *one) {
@@ -51,6 +51,8 @@ static void image_add_report(gf_report *all, const gf_report *one) {
     }
     if (one->start_seconds > all->start_seconds)
         all->start_seconds = one->start_seconds;
+    image_add_text(all->remarks.damage, sizeof all->remarks.damage, "; ", one->remarks.damage);
+    image_add_text(all->remarks.notes, sizeof all->remarks.notes, "\n", one->remarks.notes);
 }
 
 /* ---- partial results as messages ------------------------------------------------------------- */

@@ -131,7 +131,7 @@ static inline void fault_check_files(const fault_job *job, const char *what) {
         gf_format format;
         void *pixels;
         gf_error error = {0};
-        if (gf_load_file(job->out_path, NULL, &format, &pixels, &error))
+        if (gf_load_file(job->out_path, NULL, &format, &pixels, NULL, &error))
             fail_msg("%s: %s", what, error.message);
         assert_true(gf_format_equal(&format, &job->one.drawn));
         const test_image got = {.format = format,

@@ -40,6 +40,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --autorotate
 > --crop X
 > --page N
+> --strict
 > --format FORMAT
 > --compression EFFORT -c fast
 > --quality N -Q 95

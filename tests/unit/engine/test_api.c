@@ -199,7 +199,7 @@ static void returns_null_on_failure(void **state) {
                                  &result, NULL, NULL),
                      GF_FAILED);
     assert_null(result);
-    assert_int_equal(gf_load_file(none[0], NULL, &format, &rows, NULL), GF_FAILED);
+    assert_int_equal(gf_load_file(none[0], NULL, &format, &rows, NULL, NULL), GF_FAILED);
     assert_null(rows);
     gf_engine_close(engine);
     gf_settings_free(settings);
@@ -354,7 +354,7 @@ static void saves_images(void **state) {
     void *loaded;
     gf_error error = {0};
     assert_int_equal(gf_save_file(out, &rgb, &image, NULL, &error), GF_OK);
-    assert_int_equal(gf_load_file(out, NULL, &format, &loaded, &error), GF_OK);
+    assert_int_equal(gf_load_file(out, NULL, &format, &loaded, NULL, &error), GF_OK);
     assert_true(format.width == 2 && format.height == 4 && format.channels == 3);
     for (size_t y = 0; y < 4; y++)
         assert_memory_equal((unsigned char *)loaded + 6 * y, pixels + 8 * y, 6);
@@ -365,7 +365,7 @@ static void saves_images(void **state) {
     assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
     options.depth = GF_DEPTH_16;
     assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
-    assert_int_equal(gf_load_file(out, NULL, &format, &loaded, &error), GF_OK);
+    assert_int_equal(gf_load_file(out, NULL, &format, &loaded, NULL, &error), GF_OK);
     assert_int_equal(format.type, GF_U16);
     for (size_t i = 0; i < 24; i++)
         assert_int_equal(((uint16_t *)loaded)[i], pixels[i / 6 * 8 + i % 6] * 257);

@@ -37,8 +37,9 @@ static void check_page(uint32_t page) {
     void *a, *b;
     unsigned char *reference;
     gf_error error = {0};
-    if (gf_load_file(in_directory("one.tif"), NULL, &expected, &a, &error) ||
-        gf_load_file(in_directory("all.tif"), &(gf_file_options){.page = page}, &found, &b, &error))
+    if (gf_load_file(in_directory("one.tif"), NULL, &expected, &a, NULL, &error) ||
+        gf_load_file(in_directory("all.tif"), &(gf_file_options){.page = page}, &found, &b, NULL,
+                     &error))
         fail_msg("%s", error.message);
     reference = tiff_reference(in_directory("all.tif"), page - 1, &stored);
     const size_t size = gf_row_bytes(&expected) * (size_t)expected.height;
@@ -149,7 +150,7 @@ static void refuses_what_loses_pages(void **state) {
     assert_int_equal(try_filter("compare", NULL, &error), GF_USAGE);
     const gf_file_options all = {.page = GF_ALL_PAGES};
     assert_int_equal(gf_inspect_file(input_path(), &all, &info, &error), GF_USAGE);
-    assert_int_equal(gf_load_file(input_path(), &all, &format, &pixels, &error), GF_USAGE);
+    assert_int_equal(gf_load_file(input_path(), &all, &format, &pixels, NULL, &error), GF_USAGE);
     assert_message(&error, "--page all: only filters read all pages");
     write_pages(1); /* nothing is lost */
     assert_int_equal(try_filter("smooth", "x.png", &error), GF_OK);

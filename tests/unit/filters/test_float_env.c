@@ -309,7 +309,7 @@ static void loaded_images(void **state) {
     for (size_t i = 0; i < HOSTS; i++) {
         const char *path = in_directory("in.hdr");
         enter(&hosts[i]);
-        const gf_status status = gf_load_file(path, NULL, &format, &got, NULL);
+        const gf_status status = gf_load_file(path, NULL, &format, &got, NULL, NULL);
         leave(&hosts[i], "gf_load_file");
         assert_int_equal(status, GF_OK);
         if (i == 0)

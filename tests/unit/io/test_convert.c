@@ -457,7 +457,8 @@ static void rejects_parts_outside(void **state) {
         gf_format read;
         void *got;
         gf_error error = {0};
-        const gf_status status = gf_load_file(in_directory("x.pgm"), &options, &read, &got, &error);
+        const gf_status status =
+            gf_load_file(in_directory("x.pgm"), &options, &read, &got, NULL, &error);
         assert_int_equal(status == GF_OK, cases[i].message == NULL);
         if (status)
             assert_message(&error, cases[i].message);
@@ -794,7 +795,7 @@ static void loads_with_a_depth(void **state) {
                 memcpy(part + y * 650 * pixel, pixels + ((y + 2) * 700 + 11) * pixel, 650 * pixel);
             part_format.width = 650;
             part_format.height = 7;
-            assert_int_equal(gf_load_file(path, &options, &read, &got, NULL), GF_OK);
+            assert_int_equal(gf_load_file(path, &options, &read, &got, NULL, NULL), GF_OK);
             const gf_type type = gf_depth_type(depth, from);
             unsigned char *expected = convert_each(&part_format, part, type);
             part_format.type = type;

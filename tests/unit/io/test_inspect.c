@@ -131,7 +131,7 @@ static void reads_only_the_beginning(void **state) {
     put_bytes(in_directory("x.png"), file.data, file.size / 2);
     free(file.data);
     assert_int_equal(inspect("x.png").format.width, 300);
-    assert_int_equal(gf_load_file(in_directory("x.png"), NULL, &format, &pixels, &error),
+    assert_int_equal(gf_load_file(in_directory("x.png"), NULL, &format, &pixels, NULL, &error),
                      GF_FAILED);
     assert_message(&error, "ends too early");
     assert_null(pixels);
@@ -217,7 +217,7 @@ static void loads_images(void **state) {
         const gf_file_options options = {.force = true};
         assert_int_equal(
             save_image(in_directory(names[i]), format, expected, NULL, &options, 2, &error), GF_OK);
-        if (gf_load_file(in_directory(names[i]), NULL, &got, &pixels, &error) != GF_OK)
+        if (gf_load_file(in_directory(names[i]), NULL, &got, &pixels, NULL, &error) != GF_OK)
             fail_msg("%s", error.message);
         assert_format(&got, format->width, format->height, format->channels, format->type);
         assert_memory_equal(pixels, expected, gf_row_bytes(format) * format->height);
@@ -258,10 +258,10 @@ static void enforces_the_limits(void **state) {
     assert_int_equal(gf_inspect_file(path, &enough_pixels, &info, &error), GF_OK);
     assert_int_equal(gf_inspect_file(path, &few_pixels, &info, &error), GF_FAILED);
     assert_message(&error, "--max-pixels");
-    assert_int_equal(gf_load_file(path, &enough, &format, &pixels, &error), GF_OK);
+    assert_int_equal(gf_load_file(path, &enough, &format, &pixels, NULL, &error), GF_OK);
     assert_int_equal(((unsigned char *)pixels)[44], 44);
     free(pixels);
-    assert_int_equal(gf_load_file(path, &low, &format, &pixels, &error), GF_FAILED);
+    assert_int_equal(gf_load_file(path, &low, &format, &pixels, NULL, &error), GF_FAILED);
     assert_message(&error, "--max-memory");
     assert_null(pixels);
 }

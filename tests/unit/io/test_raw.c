@@ -204,8 +204,8 @@ static void reports_the_format(void **state) {
         assert_string_equal(info.stored, cases[i].stored);
         assert_string_equal(info.metadata, "");
         assert_true(gf_format_equal(&info.format, &raw.format));
-        assert_int_equal(gf_load_file(in_directory("x.raw"), &options, &format, &pixels, &error),
-                         GF_OK);
+        assert_int_equal(
+            gf_load_file(in_directory("x.raw"), &options, &format, &pixels, NULL, &error), GF_OK);
         assert_true(gf_format_equal(&format, &raw.format));
         free(pixels);
     }
