@@ -92,7 +92,7 @@ static bool run(const gf_engine_options *options, const bench_case *c, const gf_
 }
 
 bool bench_check(const bench_case *c, const bench_options *options) {
-    const gf_format format = {1237, 67, c->channels, c->type};
+    const gf_format format = {1237, 67, c->channels, c->type, c->channels % 2 == 0};
     const size_t stride = gf_row_bytes(&format);
     const size_t bytes = stride * (size_t)format.height;
     const size_t out_stride = (size_t)format.width * 16;

@@ -256,7 +256,8 @@ static bool run_rounds(const bench_case *c, const bench_options *options, bench_
 
 bool bench_time(const bench_case *c, const bench_options *options, bench_peer *peer,
                 bench_times *times) {
-    const gf_format format = {options->width, options->height, c->channels, c->type};
+    const gf_format format = {options->width, options->height, c->channels, c->type,
+                              c->channels % 2 == 0};
     uint32_t max = 1;
     for (uint32_t t = 0; t < options->thread_counts; t++)
         max = options->threads[t] > max ? options->threads[t] : max;

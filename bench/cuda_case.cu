@@ -125,6 +125,7 @@ bool bench_case_new(BenchCase *bench, const BenchRow *row, uint64_t target_bytes
     gf_format format = {};
     format.width = row->width;
     format.channels = row->channels;
+    format.alpha = row->channels % 2 == 0;
     format.type = row->type;
     bench->in_stride = bench->filter->info.inputs * gf_align(gf_row_bytes(&format));
     bench->rows = target_bytes / bench->in_stride / BENCH_PERIOD * BENCH_PERIOD;

@@ -42,7 +42,7 @@ static const bench_row rows[] = {
     {"smooth", "", {MP2, 3, GF_U8}, IMAGES, 0, 0},
     {"smooth", "", {MP2, 3, GF_U8}, IMAGES, 0, 4096},
     {"smooth", "", {MP2, 3, GF_F32}, IMAGES, 0, 0},
-    {"smooth", "", {6001, 4000, 3, GF_U8}, 1, 0, 0},
+    {"smooth", "", {6001, 4000, 3, GF_U8, false}, 1, 0, 0},
     {"smooth", "", {MP24, 3, GF_U8}, 1, 240, 0},
     {"normalize", "", {MP24, 3, GF_U8}, 1, 0, 0},
     {"normalize", "", {MP24, 3, GF_F32}, 1, 0, 0},

@@ -275,7 +275,7 @@ GF_DEVICE gf_image_row gf_find_row(const gf_images<LISTS> &images, uint64_t y) {
 
 // ---- samples ------------------------------------------------------------------------------------
 
-// Number of channels that a filter computes: of 2 or 4 channels the last one is alpha.
+// Number of channels that a filter computes of an image with alpha, and of 1 or 3 channels.
 #define GF_COLOURS(C) ((C) - ((C) % 2 == 0))
 
 // Convert a sample to binary32.

@@ -57,11 +57,12 @@ GF_DEVICE uint32_t gf_normalize_quick(uint32_t bits, const gf_divisor &by) {
 
 // Test whether the quick path is exact for all 256 values. Each thread of the block tests one
 // value.
-template <int CHANNELS> GF_DEVICE bool gf_normalize_check_quick(const gf_divisor (&by)[CHANNELS]) {
+template <int COLOURS, int CHANNELS>
+GF_DEVICE bool gf_normalize_check_quick(const gf_divisor (&by)[CHANNELS]) {
     const uint32_t bits = TWO_23_BITS + threadIdx.x;
     bool same = true;
 #pragma unroll
-    for (int c = 0; c < GF_COLOURS(CHANNELS); c++)
+    for (int c = 0; c < COLOURS; c++)
         same = same && gf_normalize_quick(bits, by[c]) == gf_normalize_exact<uint8_t>(bits, by[c]);
     return __syncthreads_and(same);
 }
@@ -75,7 +76,7 @@ template <typename T> GF_DEVICE T gf_normalize_sample(T x, const gf_divisor &by)
 
 // Normalize one vector. shift: channel of its first sample, relative to the thread's first vector,
 // whose first channel is by[0]. Alpha is copied.
-template <bool QUICK, typename T, int CHANNELS>
+template <bool QUICK, typename T, int COLOURS, int CHANNELS>
 GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANNELS], int shift) {
     const int per_word = 4 / sizeof(T);
     uint32_t w[4] = {v.x, v.y, v.z, v.w};
@@ -85,7 +86,7 @@ GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANN
 #pragma unroll
         for (int k = 0; k < per_word; k++) {
             const int c = (per_word * i + k + shift) % CHANNELS;
-            const bool copied = c >= GF_COLOURS(CHANNELS);
+            const bool copied = c >= COLOURS;
             if constexpr (sizeof(T) == 1) {
                 b[k] = __byte_perm(w[i], TWO_23_BITS, 0x7540 | k);
                 if (!copied)
@@ -108,7 +109,7 @@ GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANN
 }
 
 // Normalize one unit with one group of threads.
-template <bool QUICK, typename T, int CHANNELS, int GROUP>
+template <bool QUICK, typename T, int COLOURS, int CHANNELS, int GROUP>
 GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, uint32_t bytes,
                                  uint32_t lane, const gf_divisor (&by)[CHANNELS]) {
     const int vector_samples = 16 / sizeof(T);
@@ -118,7 +119,7 @@ GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, ui
             const int shift = u * GROUP * vector_samples % CHANNELS;
             if (valid == 16) {
                 __stcs(reinterpret_cast<uint4 *>(out) + v,
-                       gf_normalize_vector<QUICK, T>(q[0], by, shift));
+                       gf_normalize_vector<QUICK, T, COLOURS>(q[0], by, shift));
                 return;
             }
             const T *from = reinterpret_cast<const T *>(in + 16 * v);
@@ -128,7 +129,7 @@ GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, ui
                 const uint32_t channel = (i + shift) % CHANNELS;
                 T result = from[i];
 #pragma unroll
-                for (uint32_t c = 0; c < GF_COLOURS(CHANNELS); c++)
+                for (uint32_t c = 0; c < COLOURS; c++)
                     if (c == channel)
                         result = gf_normalize_sample(from[i], by[c]);
                 to[i] = result;
@@ -153,7 +154,7 @@ GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, ui
 // loads, therefore the channel of each sample is a compile-time constant. Tail: the samples of the
 // vector that holds the end of the row are written one by one. Shared memory: none. Registers: 48
 // to 64 (sm_90), for 4 or 5 resident blocks.
-template <typename T, int CHANNELS, int GROUP>
+template <typename T, int COLOURS, int CHANNELS, int GROUP>
 __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP))
     normalize(gf_normalize_args a) {
     const int vector_samples = 16 / sizeof(T);
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
     }
     bool quick = false;
     if constexpr (sizeof(T) == 1)
-        quick = gf_normalize_check_quick(by);
+        quick = gf_normalize_check_quick<COLOURS>(by);
     const uint32_t phase = lane * vector_samples % CHANNELS;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
@@ -182,9 +183,9 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
         unsigned char *out = a.out + unit.y * a.out_stride + unit.begin;
         const uint32_t bytes = static_cast<uint32_t>(unit.bytes); // at most PIECE_BYTES
         if (sizeof(T) == 1 && quick)
-            gf_normalize_unit<true, T, CHANNELS, GROUP>(in, out, bytes, lane, mine);
+            gf_normalize_unit<true, T, COLOURS, CHANNELS, GROUP>(in, out, bytes, lane, mine);
         else
-            gf_normalize_unit<false, T, CHANNELS, GROUP>(in, out, bytes, lane, mine);
+            gf_normalize_unit<false, T, COLOURS, CHANNELS, GROUP>(in, out, bytes, lane, mine);
     }
 }
 
@@ -208,10 +209,14 @@ static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, vo
     const unsigned grid = gf_partition_grid(a.partition);
     gf_for_type(head->in.type, [&](auto sample) {
         gf_for_channels(head->in.channels, [&](auto n) {
-            typedef decltype(sample) Sample;
-            const auto kernel = a.partition.group == 4 ? normalize<Sample, decltype(n)::value, 4>
-                                                       : normalize<Sample, decltype(n)::value, 32>;
-            gf_launch_kernel(kernel, grid, GF_BLOCK, 0, stream, a);
+            gf_for_flag(gf_has_alpha(&head->in), [&](auto alpha) {
+                typedef decltype(sample) Sample;
+                const int C = decltype(n)::value;
+                const int COLOURS = decltype(alpha)::value ? GF_COLOURS(C) : C;
+                const auto kernel = a.partition.group == 4 ? normalize<Sample, COLOURS, C, 4>
+                                                           : normalize<Sample, COLOURS, C, 32>;
+                gf_launch_kernel(kernel, grid, GF_BLOCK, 0, stream, a);
+            });
         });
     });
     return gf_launch_check("normalize", error);
@@ -274,7 +279,7 @@ __global__ void __launch_bounds__(MEANS_THREADS)
 static gf_status normalize_refine(const gf_plan *plan, const gf_rows *records, void *refined,
                                   void *stream_handle, gf_error *error) {
     const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
-    const unsigned channels = gf_measured_channels(plan->in.channels, false);
+    const unsigned channels = gf_measured_channels(&plan->in);
     const double count = static_cast<double>(plan->in.width) * static_cast<double>(records->rows);
     gf_for_flag(plan->in.type == GF_F32, [&](auto real) {
         gf_launch_kernel(normalize_means<decltype(real)::value>, channels, MEANS_THREADS, 0, stream,

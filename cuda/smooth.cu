@@ -38,7 +38,7 @@ struct gf_general_args {
     uint64_t last_lanes;              // lanes of the last group; all others have `lanes`
     uint64_t tile;                    // 0: no tiles
     int lanes, length, radius;
-    int channels; // 2 or 4: the last one is alpha
+    int channels; // 2 or 4: the last one is alpha; else each lane is filtered
     gf_smooth_constants constants;
     gf_images<2> images; // of rows only: signal groups of all images in order
 };
@@ -245,7 +245,7 @@ static void general_rows(const gf_smooth_plan *plan, const gf_strip *strip, cuda
     a.last_lanes = channels;
     a.length = ROW_PIECE_SAMPLES / channels;
     a.radius = static_cast<int>(plan->radius);
-    a.channels = channels;
+    a.channels = gf_has_alpha(&plan->head.in) ? static_cast<int>(channels) : 1;
     a.constants = gf_smooth_constants_of(plan);
     general_launch<Tin, Tout>(a, stream);
 }
@@ -273,7 +273,7 @@ static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const
     a.across = gf_divide_up(samples, a.lanes);
     a.last_lanes = samples - (a.across - 1) * a.lanes;
     a.tile = plan->tile;
-    a.channels = static_cast<int>(plan->head.in.channels);
+    a.channels = gf_has_alpha(&plan->head.in) ? static_cast<int>(plan->head.in.channels) : 1;
     a.constants = gf_smooth_constants_of(plan);
     general_launch<Tin, Tout>(a, stream);
 }
@@ -284,10 +284,12 @@ static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const
 template <typename Tin, typename Tout>
 static void smooth_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
     const bool to_float = sizeof(Tout) > sizeof(Tin);
-    if (sizeof(Tout) == 1 &&
+    // The fast kernels copy the last of 2 or 4 channels.
+    const bool fast = plan->head.in.channels % 2 != 0 || gf_has_alpha(&plan->head.in);
+    if (fast && sizeof(Tout) == 1 &&
         (gf_smooth_mma_rows(plan, strip, stream) || gf_smooth_integer_rows(plan, strip, stream)))
         return;
-    if (gf_smooth_chain_rows(plan, to_float, strip, stream))
+    if (fast && gf_smooth_chain_rows(plan, to_float, strip, stream))
         return;
     general_rows<Tin, Tout>(plan, strip, stream);
 }

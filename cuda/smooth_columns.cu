@@ -394,14 +394,14 @@ static bool gf_column_aligned(const gf_rows *rows) {
 bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_rows *in,
                        const gf_rows *out, cudaStream_t stream) {
     const gf_type type = plan->head.in.type;
-    const uint32_t channels = plan->head.in.channels;
+    const uint32_t pairs = gf_has_alpha(&plan->head.in) ? plan->head.in.channels / 2 : 0;
     if (plan->tile != 0 || plan->radius > 3 || !gf_column_aligned(in) || !gf_column_aligned(out) ||
         (type != GF_F32 && !from_float && plan->gain != 0 && plan->gain < GF_MIN_GAIN))
         return false;
     bool done = false;
     gf_for_type(type, [&](auto sample) {
         gf_for_flag(from_float, [&](auto wide) {
-            gf_for_number<0, 2>(channels % 2 == 0 ? channels / 2 : 0, [&](auto half) {
+            gf_for_number<0, 2>(pairs, [&](auto half) {
                 gf_for_number<0, 3>(plan->radius, [&](auto radius) {
                     typedef decltype(sample) Tout;
                     typedef typename std::conditional<decltype(wide)::value, float, Tout>::type Tin;

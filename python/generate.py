@@ -34,6 +34,9 @@ STREAM = "CUDA stream of the work, as an int (cudaStream_t) or a stream of PyTor
          "arrays on a device. Default: the current stream of their package"
 SHAPES = "array (H, W), (H, W, C) or a batch (N, H, W, C) with C from 1 to 4, of uint8, uint16 " \
          "or float32. Rows may have gaps; any other gap or order is copied first"
+ALPHA = "alpha: Optional[bool] = None"
+ABOUT_ALPHA = "the last of 2 or 4 channels is alpha (True) or data (False); default: of 4 it is " \
+              "alpha, of 2 it is data"
 
 
 def load(library):
@@ -195,7 +198,7 @@ class Writer:
         signature = ["%s: A" % image for image in self.inputs] + ["*"]
         signature += ["%s: %s = %s" % (p.keyword, self.hint(p), self.default(p)) for p in params]
         signature += ["out: Optional[%s] = None" % ("A" if self.makes else "Any"),
-                      'backend: Backend = "auto"', "stream: Optional[Stream] = None"]
+                      ALPHA, 'backend: Backend = "auto"', "stream: Optional[Stream] = None"]
         arguments = [(image, SHAPES if image != "b" else "array of the format of a")
                      for image in self.inputs]
         arguments += [(p.keyword, self.about(p) + (
@@ -203,6 +206,7 @@ class Writer:
             for p in params]
         arguments += [
             ("out", OUT if self.makes or self.draws else "must be None: no image is produced"),
+            ("alpha", ABOUT_ALPHA),
             ("backend", "%s. Arrays on a device: auto or cuda" % self.backends()),
             ("stream", STREAM)]
         what = ("an image of the shape, dtype and kind of the input." if self.makes else
@@ -214,7 +218,7 @@ class Writer:
         summary = "%s\n\n%s" % (sentence(self.info.summary.decode()), self.details())
         values = "".join(p.keyword + ", " for p in params).rstrip(" ")
         body = ["    values = (%s)" % values,
-                "    made: %s = run(_%s, (%s), values, out, backend, stream)" % (
+                "    made: %s = run(_%s, (%s), values, out, backend, stream, alpha)" % (
                     returns, name.upper(), ", ".join(self.inputs + [""]).rstrip(" ")),
                 "    return made"]
         words = ['"%s"' % w for w in [self.filter.name] + [p.keyword for p in params]]
@@ -260,30 +264,34 @@ class Writer:
 def read(settings):
     options = Options(settings, settings.Use.READ)
     return function(
-        "read", ["path: Path", "*"] + options.signature, "npt.NDArray[Any]",
+        "read", ["path: Path", "*", "return_alpha: bool = False"] + options.signature, "Any",
         "Read an image file.", [
-            ("Args", described([("path", "input file")]) + options.described),
+            ("Args", described([
+                ("path", "input file"),
+                ("return_alpha", "return a tuple (image, alpha); alpha: the last channel is alpha"),
+            ]) + options.described),
             ("Returns", ["a new array of shape (H, W) for grey images, else (H, W, C) with C "
-                         "channels (2: grey and alpha, 3: RGB, 4: RGBA), of dtype uint8, uint16 or "
-                         "float32."]),
+                         "channels (3: RGB; 2 or 4 with alpha or another channel), of dtype uint8, "
+                         "uint16 or float32."]),
             ("Raises", described([("UsageError", "a keyword is invalid"),
                                   ("Error", "the file is not a readable image")]))],
-        options.body + ["    return read_file(path, options)"])
+        options.body + ["    return read_file(path, options, return_alpha)"])
 
 
 def write(settings):
     options = Options(settings, settings.Use.WRITE)
     return function(
-        "write", ["path: Path", "image: npt.NDArray[Any]", "*"] + options.signature, "None",
+        "write", ["path: Path", "image: npt.NDArray[Any]", "*", ALPHA] + options.signature, "None",
         "Write an image to a file.", [
             ("Args", described([
                 ("path", OUT_PATH),
                 ("image", "array (H, W) or (H, W, C) of uint8, uint16 or float32"),
+                ("alpha", ABOUT_ALPHA),
             ]) + options.described),
             ("Raises", described([
                 ("UsageError", "the array, a keyword or the format is invalid"),
                 ("Error", "the file cannot be written, or exists without force")]))],
-        options.body + ["    write_file(path, image, options)"])
+        options.body + ["    write_file(path, image, alpha, options)"])
 
 
 def batch(settings, backends):

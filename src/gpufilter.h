@@ -3,11 +3,11 @@
  * This header is the complete public interface of libgpufilter. docs/library.md starts with a
  * complete program and covers threads, memory and versions in detail.
  *
- * Images are H rows x W columns x C interleaved channels (1 grey, 2 grey+alpha, 3 RGB, 4 RGBA) of
- * u8, u16 or f32 samples in native byte order. u8 ranges from 0 to 255, u16 from 0 to 65535. f32 is
- * unrestricted: 0 is black, 1 is white. A row occupies W * C * (1, 2 or 4) bytes. The stride is the
- * distance in bytes between the starts of two rows. Rows need no alignment. docs/numerics.md
- * defines the result of every filter to the bit.
+ * Images are H rows x W columns x C interleaved channels (1 grey, 3 RGB; 2 or 4 with an alpha or
+ * another data channel) of u8, u16 or f32 samples in native byte order. u8 ranges from 0 to 255,
+ * u16 from 0 to 65535. f32 is unrestricted: 0 is black, 1 is white. A row occupies W * C * (1, 2 or
+ * 4) bytes. The stride is the distance in bytes between the starts of two rows. Rows need no
+ * alignment. docs/numerics.md defines the result of every filter to the bit.
  *
  * Sizes, offsets and counts are 64-bit. Memory and file sizes are in bytes, times in seconds of
  * wall time. Text is NUL-terminated. Paths are byte strings, as the system stores them.
@@ -108,8 +108,11 @@ typedef enum gf_type { GF_U8, GF_U16, GF_F32 } gf_type;
 typedef struct gf_format {
     uint64_t width;    /* pixels per row, at least 1 */
     uint64_t height;   /* rows, at least 1 */
-    uint32_t channels; /* 1 grey, 2 grey+alpha, 3 RGB, 4 RGBA */
+    uint32_t channels; /* 1 to 4 */
     gf_type type;
+    /* The last of 2 or 4 channels is alpha: filters copy it, measurements leave it out unless it is
+     * requested. false: all channels are data. */
+    bool alpha;
 } gf_format;
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -471,6 +474,13 @@ typedef enum gf_depth {
     GF_DEPTH_F32
 } gf_depth;
 
+/* Which channel of an input is alpha. */
+typedef enum gf_alpha {
+    GF_ALPHA_FILE, /* the one that the file declares; none in NPY and raw files */
+    GF_ALPHA_LAST, /* the last of 2 or 4 channels */
+    GF_ALPHA_NONE  /* none: all channels are data */
+} gf_alpha;
+
 /* Options for reading and writing files. All zero selects the defaults. */
 typedef struct gf_file_options {
     const char *format;        /* output format: "png", "pam", ...; NULL: from the extension */
@@ -518,7 +528,8 @@ typedef struct gf_file_options {
      * in the calling thread; a batch calls it from several threads concurrently. NULL for none. */
     void (*progress)(void *context, const gf_progress *progress);
     void *progress_context;
-    bool strict; /* fail for damage that is otherwise read and reported (gf_remarks) */
+    gf_alpha alpha; /* of the inputs */
+    bool strict;    /* fail for damage that is otherwise read and reported (gf_remarks) */
 } gf_file_options;
 
 /* Return NULL-terminated names for gf_file_options.compression, the default first. */

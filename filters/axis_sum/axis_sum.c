@@ -18,11 +18,10 @@ static const gf_param params[] = {
      .help = "sum along x (one sum per row) or y (one sum per column)",
      .fallback = "x",
      .choices = axis_names},
-    {.name = "alpha", .type = GF_PARAM_FLAG, .help = "include the alpha channel"},
     {.name = "mean", .type = GF_PARAM_FLAG, .help = "divide each sum by the number of its samples"},
 };
 
-static const char *const cases[] = {"", "axis=y", "alpha", "axis=y alpha", NULL};
+static const char *const cases[] = {"", "axis=y", NULL};
 
 /* Approximate nanoseconds per byte on one core. Memory bandwidth is the limit. */
 #define COST 0.07
@@ -32,7 +31,7 @@ static gf_status plan_axis_sum(const gf_settings *settings, gf_plan *head, gf_er
     gf_axis_sum_plan *plan = (gf_axis_sum_plan *)head;
     plan->columns = gf_settings_choice(settings, "axis") == 1;
     plan->mean = gf_settings_flag(settings, "mean");
-    plan->measured = gf_measured_channels(head->in.channels, gf_settings_flag(settings, "alpha"));
+    plan->measured = gf_measured_channels(&head->in);
     if (plan->columns) {
         head->state_bytes = gf_row_samples(&head->in) * sizeof(uint64_t);
         head->ordered = head->in.type == GF_F32;
@@ -140,7 +139,7 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
         table->y_label = plan->columns ? "sum over the column" : "sum over the row";
     gf_table_add_column(table, plan->columns ? "x" : "y", GF_VALUE_UINT);
     for (uint32_t c = 0; c < plan->measured; c++)
-        gf_table_add_column(table, gf_channel_name(head->in.channels, c),
+        gf_table_add_column(table, gf_channel_name(&head->in, c),
                             plan->mean ? GF_VALUE_DOUBLE : type);
     table = gf_result_add_table(result, "totals");
     table->row_count = plan->measured;
@@ -164,7 +163,7 @@ static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64
         return real ? gf_value_double(sum->real) : gf_value_uint(sum->integer);
     }
     if (column == 0)
-        return gf_value_text(gf_channel_name(head->in.channels, (uint32_t)row));
+        return gf_value_text(gf_channel_name(&head->in, (uint32_t)row));
     if (column == 1)
         return real ? gf_value_double(sums->real_totals[row]) : gf_value_wide(sums->totals[row]);
     return gf_value_double(sums->real_totals[row] /
@@ -191,8 +190,8 @@ const gf_filter gf_axis_sum_filter = {
                 "Computes one sum per row (--axis x) or per column (--axis y) for each channel,\n"
                 "and the total and the mean of the channel. Sums of integer samples are exact.\n"
                 "Sums of f32 samples are computed in binary64 in a fixed order. --mean divides\n"
-                "each sum by the number of its samples. Alpha is excluded unless --alpha is\n"
-                "given. All backends produce the same bits.\n",
+                "each sum by the number of its samples. Alpha is excluded; --alpha none\n"
+                "includes it. All backends produce the same bits.\n",
             .examples = "gpufilter axis-sum in.png\n"
                         "gpufilter axis-sum --mean --csv in.png >means.csv\n"
                         "gpufilter axis-sum --axis y --csv in.png >columns.csv\n"

@@ -31,6 +31,7 @@ static gf_status plan_compare(const gf_settings *settings, gf_plan *plan, gf_err
     if (gf_settings_text(settings, "diff")) {
         plan->out = plan->in;
         plan->out.channels = 3;
+        plan->out.alpha = false;
         plan->out.type = GF_U8;
         plan->cost = DRAW_COST;
     }
@@ -109,7 +110,7 @@ static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64
         return gf_value_uint(comparison->y);
     case CHANNEL:
         return gf_value_text(
-            gf_channel_name(plan->in.channels, (uint32_t)(all->first % plan->in.channels)));
+            gf_channel_name(&plan->in, (uint32_t)(all->first % plan->in.channels)));
     case FIRST:
         return sample_value(plan->in.type, all->a);
     default:

@@ -9,17 +9,14 @@
 #include "core/result.h"
 #include "samples.h"
 
-static const gf_param params[] = {
-    {.name = "alpha", .type = GF_PARAM_FLAG, .help = "include the alpha channel"},
-};
-
-static const char *const cases[] = {"", "alpha", NULL};
+static const char *const cases[] = {"", NULL};
 
 /* Approximate nanoseconds per byte of both images on one core. */
 #define COST 0.2
 
 static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *error) {
     gf_dot_plan *plan = (gf_dot_plan *)head;
+    (void)settings;
     const uint64_t max = gf_type_max(head->in.type), widest = UINT64_MAX / (max * max);
     if (head->in.width > widest)
         return gf_fail(error, GF_FAILED,
@@ -27,7 +24,7 @@ static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *
                        " pixels are too wide for exact 64-bit sums of %s products; "
                        "the limit is %" PRIu64 " pixels",
                        head->in.width, gf_type_name(head->in.type), widest);
-    plan->measured = gf_measured_channels(head->in.channels, gf_settings_flag(settings, "alpha"));
+    plan->measured = gf_measured_channels(&head->in);
     head->record = plan->measured * gf_dot_sums(head->in.type) * (uint32_t)sizeof(uint64_t);
     head->cost = COST * (double)gf_type_bytes(head->in.type);
     return GF_OK;
@@ -136,8 +133,7 @@ static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64
         total->real[GF_DOT_SSD] / (double)(row < measured ? pixels : pixels * measured);
     switch (column) {
     case CHANNEL:
-        return gf_value_text(row < measured ? gf_channel_name(head->in.channels, (uint32_t)row)
-                                            : "total");
+        return gf_value_text(row < measured ? gf_channel_name(&head->in, (uint32_t)row) : "total");
     case COSINE:
         return gf_value_double(gf_canonical_double(cosine(total->real)));
     case MSE:
@@ -170,12 +166,10 @@ const gf_filter gf_dot_filter = {
                 "a.b, a.a and b.b, the cosine similarity, the mean squared error and the peak\n"
                 "signal-to-noise ratio in dB. The peak is 255, 65535 or, for f32 samples, 1.\n"
                 "Sums of integer samples are exact. Sums of f32 samples are computed in\n"
-                "binary64 in a fixed order. Alpha is excluded unless --alpha is given. All\n"
-                "backends produce the same bits.\n",
+                "binary64 in a fixed order. Alpha is excluded; --alpha none includes it.\n"
+                "All backends produce the same bits.\n",
             .examples = "gpufilter dot a.png b.png\n"
                         "gpufilter dot --json original.png compressed.jpg\n",
-            .params = params,
-            .param_count = sizeof params / sizeof params[0],
             .inputs = 2,
             .cases = cases,
         },

@@ -130,7 +130,7 @@ static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings
         plan->measured = channels;
     else if (choice == LUMA)
         plan->luma = colour; /* the luma of a grey image is the grey channel */
-    else if (choice == ALPHA && gf_has_alpha(channels))
+    else if (choice == ALPHA && gf_has_alpha(&plan->head.in))
         plan->first = channels - 1;
     else if (choice == ALPHA)
         return gf_fail(error, GF_USAGE, "--channel a: the image has no alpha channel");
@@ -175,9 +175,11 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
                        plan->mask ? "mask" : "out");
     if (plan->mask) {
         head->out = head->in;
-        /* Float file formats have no alpha channel: all other pixels become 0. */
-        if (head->in.type != GF_F32 && !gf_has_alpha(head->in.channels))
+        /* Where no alpha can be added, all other pixels become 0: float file formats have none. */
+        if (head->in.type != GF_F32 && head->in.channels % 2 != 0) {
             head->out.channels++;
+            head->out.alpha = true;
+        }
     }
     choose_statistics(plan, settings);
     const uint64_t bytes = gf_hist_counters(plan) * sizeof(uint64_t);

@@ -56,7 +56,7 @@ typedef struct gf_hist_row_sums {
 
 /* Return the name of measured channel s: "luma", "grey", "r", ... */
 static inline const char *gf_hist_channel_name(const gf_hist_plan *plan, uint32_t s) {
-    return plan->luma ? "luma" : gf_channel_name(plan->head.in.channels, plan->first + s);
+    return plan->luma ? "luma" : gf_channel_name(&plan->head.in, plan->first + s);
 }
 
 /* Return the number of counters in a state. */

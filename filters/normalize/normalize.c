@@ -20,7 +20,7 @@ static void refine(gf_plan *head, const gf_plan *sum_plan, const void *sums) {
     (void)sum_plan;
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     const double count = (double)head->in.width * (double)head->in.height;
-    for (uint32_t c = 0; c < gf_measured_channels(head->in.channels, false); c++) {
+    for (uint32_t c = 0; c < gf_measured_channels(&head->in); c++) {
         const float mean = (float)(gf_axis_sum_total(sums, c) / count);
         plan->mean[c] = mean <= 0 ? 1 : mean;
     }

@@ -6,7 +6,7 @@ gf_status gf_normalize_golden(const gf_plan *head, const gf_strip *strip, gf_err
     (void)error;
     const gf_normalize_plan *plan = (const gf_normalize_plan *)head;
     const gf_format *format = &head->in;
-    const uint32_t measured = gf_measured_channels(format->channels, false);
+    const uint32_t measured = gf_measured_channels(format);
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
         const unsigned char *in = gf_row(&strip->in, y);
         unsigned char *out = gf_row(&strip->out, y);

@@ -38,7 +38,7 @@ void GF_SIMD_NAME(gf_normalize_cpu)(const gf_plan *head, const gf_strip *strip, 
     (void)scratch;
     const gf_normalize_plan *plan = (const gf_normalize_plan *)head;
     const gf_format *format = &head->in;
-    const uint32_t channels = format->channels, measured = gf_measured_channels(channels, false);
+    const uint32_t channels = format->channels, measured = gf_measured_channels(format);
     const size_t pixel = channels * gf_type_bytes(format->type);
     const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
     float means[PERIOD];

@@ -491,7 +491,7 @@ void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *head, const gf
                            .loaded = floats,
                            .blurred = floats + smooth_segment_floats(plan),
                            .ring = floats + 2 * smooth_segment_floats(plan),
-                           .has_alpha = gf_has_alpha(head->in.channels)};
+                           .has_alpha = gf_has_alpha(&head->in)};
     /* Without blur the chain has no division and is as fast as integers. */
     part.use_integers = plan->axis != GF_SMOOTH_XY && plan->radius > 0 &&
                         gf_smooth_u8_init(&part.u8, plan, simd, scratch);

@@ -87,7 +87,7 @@ gf_status gf_smooth_golden(const gf_plan *head, const gf_strip *strip, gf_error 
         goto done;
     }
 
-    for (uint32_t c = 0; c < gf_measured_channels(channels, false); c++) {
+    for (uint32_t c = 0; c < gf_measured_channels(&head->in); c++) {
         for (uint64_t y = 0; y < height; y++)
             for (uint64_t x = 0; x < width; x++)
                 plane[y * width + x] =

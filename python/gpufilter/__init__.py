@@ -14,7 +14,8 @@ from ._run import clear
 
 __version__: str = lib.gf_version().decode()
 __all__ = [
-    "AxisSumResult", "BackendError", "CompareResult", "DamageWarning", "Difference", "DotResult", "Error",
-    "HistResult", "Outcome", "Report", "Result", "UsageError", "clear", "decode_png", "encode_png",
+    "AxisSumResult", "BackendError", "CompareResult", "DamageWarning", "Difference", "DotResult",
+    "Error", "HistResult", "Outcome", "Report", "Result", "UsageError", "clear", "decode_png",
+    "encode_png",
 ]
 __all__ += _functions.__all__

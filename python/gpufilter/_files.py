@@ -30,8 +30,8 @@ def _warn(path: Path, report: c.gf_report) -> None:
         warnings.warn(text, DamageWarning, stacklevel=4)
 
 
-def read_file(path: Path, options: Dict[str, Any]) -> npt.NDArray[Any]:
-    """Read an image."""
+def read_file(path: Path, options: Dict[str, Any], return_alpha: bool) -> Any:
+    """Read an image, and whether its last channel is alpha."""
     chosen = file_options(Use.READ, options)
     form, pixels, report = c.gf_format(), c_void_p(), c.gf_report()
     check(lib.gf_load_file, bytes_of("path", path), byref(chosen), byref(form), byref(pixels),
@@ -43,21 +43,22 @@ def read_file(path: Path, options: Dict[str, Any]) -> npt.NDArray[Any]:
         size = form.height * form.width * form.channels * dtype.itemsize
         image = np.empty(shape, dtype)
         memmove(image.ctypes.data, pixels, size)
-        return image
+        return (image, form.alpha) if return_alpha else image
     finally:
         free(pixels)
 
 
-def write_file(path: Path, image: npt.NDArray[Any], options: Dict[str, Any]) -> None:
+def write_file(path: Path, image: npt.NDArray[Any], alpha: Optional[bool],
+               options: Dict[str, Any]) -> None:
     """Write an image."""
     if kind_of("image", image) is not NUMPY:
         raise UsageError("image: expected a NumPy array, got %s" % type(image).__name__)
     if image.ndim == 4:
         raise UsageError("image: expected one image, got a batch of shape %s" % (image.shape,))
-    rows = rows_of("image", NUMPY.layout(image))
+    rows = rows_of("image", NUMPY.layout(image), alpha)
     if not rows.stride:
         image = np.ascontiguousarray(image)
-        rows = rows_of("image", NUMPY.layout(image))
+        rows = rows_of("image", NUMPY.layout(image), alpha)
     pixels = c.gf_pixels(image.ctypes.data, rows.stride)
     check(lib.gf_save_file, bytes_of("path", path), byref(rows.format), byref(pixels),
           byref(file_options(Use.WRITE, options)))

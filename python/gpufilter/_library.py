@@ -28,7 +28,8 @@ class gf_error(Structure):
 
 
 class gf_format(Structure):
-    _fields_ = [("width", c_uint64), ("height", c_uint64), ("channels", c_uint32), ("type", c_int)]
+    _fields_ = [("width", c_uint64), ("height", c_uint64), ("channels", c_uint32), ("type", c_int),
+        ("alpha", c_bool)]
 
 
 class gf_pixels(Structure):  # and gf_out_pixels
@@ -96,7 +97,7 @@ class gf_file_options(Structure):
         ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p),
         ("page", c_uint32), ("autorotate", c_bool), ("crop", POINTER(gf_crop)), ("ready", c_void_p),
         ("ready_context", c_void_p), ("progress", c_void_p), ("progress_context", c_void_p),
-        ("strict", c_bool),
+        ("alpha", c_int), ("strict", c_bool),
     ]
 
 

@@ -17,12 +17,15 @@ from ._library import UsageError, check, error_of, lib
 from ._run import Pixels, engine_of, rows_of
 
 
-def encode_png(image: ArrayLike, *, stream: Optional[Stream] = None) -> Union[bytes, List[bytes]]:
+def encode_png(image: ArrayLike, *, alpha: Optional[bool] = None,
+               stream: Optional[Stream] = None) -> Union[bytes, List[bytes]]:
     """Encode an image in device memory as a PNG file.
 
     image: array (H, W), (H, W, C) or a batch (N, H, W, C) with C from 1 to 4, of uint8 or uint16,
     in the memory of a CUDA device: of PyTorch, CuPy, or with __cuda_array_interface__ or DLPack.
-    stream: CUDA stream of the work; default: the current stream of the package of the array.
+    alpha: the last of 2 or 4 channels is alpha; default: only of 4. PNG stores no other fourth or
+    second channel. stream: CUDA stream of the work; default: the current stream of the package of
+    the array.
 
     Returns the bytes of the file, or a list of N files for a batch. They are those that
     gpufilter.write writes with compression "fast". Raises UsageError for any other array,
@@ -37,11 +40,11 @@ def encode_png(image: ArrayLike, *, stream: Optional[Stream] = None) -> Union[by
     if kind is VIEW:
         array = view_of(image, handle)
     layout = kind.layout(array)
-    rows = rows_of("image", layout)
+    rows = rows_of("image", layout, alpha)
     if not rows.stride:
         with nullcontext() if handle is None else kind.on_stream(handle, (array,)):
             array = kind.contiguous(array)
-        rows = rows_of("image", contiguous_layout(layout.shape, layout.dtype))
+        rows = rows_of("image", contiguous_layout(layout.shape, layout.dtype), alpha)
     pixels = Pixels([rows])
     pixels.point(0, kind.pointer(array))
     files = (c.gf_buffer * rows.images)()

@@ -224,7 +224,8 @@ class HistResult(Result):
 
 
 def _extracted(tables: Tables, names: Tuple[str, ...], dtype: Any, channels: int) -> Array:
-    index = {"grey": 0, "r": 0, "g": 1, "b": 2, "a": channels - 1, "luma": 255}
+    last = channels - 1
+    index = {"grey": 0, "r": 0, "g": 1, "b": 2, "a": last, "data": last, "luma": 255}
     kinds = [("bin", np.uint32), ("x", np.uint64), ("y", np.uint64), ("channel", np.uint8),
              ("value", dtype)]
     several = tables.layouts["extracted"].rows > 1

@@ -96,8 +96,8 @@ class Rows(NamedTuple):
     step: int  # bytes from image to image
 
 
-def rows_of(name: str, layout: Layout) -> Rows:
-    """Return the images of an array (H, W), (H, W, C) or (N, H, W, C)."""
+def rows_of(name: str, layout: Layout, alpha: Optional[bool] = None) -> Rows:
+    """Return the images of an array (H, W), (H, W, C) or (N, H, W, C). alpha None: C = 4 has it."""
     shape, strides = layout.shape, layout.strides
     if len(shape) == 2:
         shape, strides = shape + (1,), strides + (0,)
@@ -115,8 +115,12 @@ def rows_of(name: str, layout: Layout) -> Rows:
     stride = strides[1] if height > 1 else row
     packed = ((channels == 1 or strides[3] == size) and
               (width == 1 or strides[2] == channels * size) and stride >= row)
-    return Rows(c.gf_format(width, height, channels, DTYPES.index(layout.dtype)), count,
-                stride if packed else 0, strides[0])
+    if alpha and channels not in (2, 4):
+        raise UsageError("alpha: the last of 2 or 4 channels can be alpha, and %s has %d"
+                         % (name, channels))
+    form = c.gf_format(width, height, channels, DTYPES.index(layout.dtype),
+                       channels == 4 if alpha is None else alpha)
+    return Rows(form, count, stride if packed else 0, strides[0])
 
 
 # ---- plans --------------------------------------------------------------------------------------
@@ -150,9 +154,9 @@ class Plan:
     """A filter with its settings and all structures of a call, for arrays of one layout."""
 
     def __init__(self, spec: Spec, backend: str, values: Tuple[Any, ...], kind: Kind,
-                 images: Tuple[Any, ...], out: Any) -> None:
+                 images: Tuple[Any, ...], out: Any, alpha: Optional[bool]) -> None:
         layouts = [kind.layout(image) for image in images]
-        arrays = [rows_of(name, layout) for name, layout in zip(spec.names, layouts)]
+        arrays = [rows_of(name, layout, alpha) for name, layout in zip(spec.names, layouts)]
         for layout in layouts[1:]:
             if (layout.shape, layout.dtype, layout.device) != (
                     layouts[0].shape, layouts[0].dtype, layouts[0].device):
@@ -308,7 +312,7 @@ class Plan:
 
 
 def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, backend: str,
-        stream: Any) -> Any:
+        stream: Any, alpha: Optional[bool]) -> Any:
     """Run a filter on arrays; the common part of all functions of filters."""
     image = images[0]
     kind = kind_of(spec.names[0], image)
@@ -317,7 +321,7 @@ def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, 
     if out is not None and type(out) is not type(image):
         _check_kind(spec, kind, image, "out", out)
     if isinstance(kind, TorchKind) and not image.is_cuda:
-        return _run_on_host(kind, spec, images, values, out, backend, stream)
+        return _run_on_host(kind, spec, images, values, out, backend, stream, alpha)
     if stream is not None:
         if not kind.on_device:
             raise UsageError("stream: the arrays are not in the memory of a device")
@@ -331,7 +335,7 @@ def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, 
         if stream is None:
             stream = _stream_of(images if out is None else images + (out,))
     key: Tuple[Hashable, ...] = (
-        spec, backend, values, kind.key(images[0]),
+        spec, backend, values, alpha, kind.key(images[0]),
         None if len(images) == 1 else kind.key(images[1]), None if out is None else kind.key(out))
     if stream is None or stream == kind.current_stream(images[0]):
         made = _run_plan(key, kind, images, out, stream, returned)
@@ -367,14 +371,14 @@ def _run_plan(key: Tuple[Any, ...], kind: Kind, images: Tuple[Any, ...], out: An
     except TypeError:  # a list, or an array
         plan = None
     if plan is None:
-        spec, backend, values = key[:3]
+        spec, backend, values, alpha = key[:4]
         encode_backend(backend)
         values = tuple(plain(name, value) for name, value in zip(spec.keywords, values))
-        key = (spec, backend, values) + key[3:]
+        key = (spec, backend, values, alpha) + key[4:]
         plan = plans.pop(key, None)
     try:
         if plan is None:
-            plan = Plan(spec, backend, values, kind, images, out)
+            plan = Plan(spec, backend, values, kind, images, out, alpha)
         return plan.run(kind, images, out, stream, returned)
     except Error as failure:
         if failure.status != c.FAILED or not kind.on_device or not plans:
@@ -396,7 +400,7 @@ def clear() -> None:
 
 
 def _run_on_host(kind: TorchKind, spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...],
-                 out: Any, backend: str, stream: Any) -> Any:
+                 out: Any, backend: str, stream: Any, alpha: Optional[bool]) -> Any:
     """Run on the memory of tensors of the CPU."""
     tensors = images if out is None else images + (out,)
     for tensor in tensors:
@@ -408,7 +412,7 @@ def _run_on_host(kind: TorchKind, spec: Spec, images: Tuple[Any, ...], values: T
     except (RuntimeError, TypeError) as failure:
         raise UsageError("a tensor is not an array of NumPy: %s" % failure) from failure
     made = run(spec, tuple(views[: len(images)]), values, None if out is None else views[-1],
-               backend, stream)
+               backend, stream, alpha)
     if out is not None:
         kind.written(out)
     if spec.filter.info.makes_image:

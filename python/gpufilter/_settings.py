@@ -149,6 +149,10 @@ def _crop(value: Any) -> Any:
 DEPTHS = [None, "8", "16", "f32"]  # in the order of gf_depth
 OPTIONS = [
     _flag("autorotate", Use.READ | Use.FILTER, "turn inputs as their EXIF orientation says"),
+    Option("alpha", Use.READ | Use.FILTER, "Optional[bool]", None, [None, True, False].index,
+           "True or False",
+           "the last of 2 or 4 channels is alpha, or data; default: as the file declares, data in "
+           "NPY files"),
     _flag("strict", Use.READ | Use.FILTER, "fail for damaged pixels that can be read"),
     Option("crop", Use.READ | Use.FILTER, "Optional[Tuple[int, int, int, int]]", None, _crop,
            "integers x, y, width, height",

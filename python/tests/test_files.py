@@ -26,8 +26,9 @@ def test_write_and_read(rng, tmp_path, dtype, channels):
     image = random_image(rng, dtype, channels)
     path = tmp_path / ("image." + ("pfm" if dtype == "f4" else "png"))
     for view in (image, image[2:-3, 4:-1], image[::-1], image.transpose(1, 0, 2)):
-        gpufilter.write(path, view, force=True)
-        got = gpufilter.read(str(path))
+        gpufilter.write(path, view, force=True, alpha=channels in (2, 4))
+        got, alpha = gpufilter.read(str(path), return_alpha=True)
+        assert alpha == (channels in (2, 4))
         assert same(got, np.ascontiguousarray(view if channels > 1 else view[:, :, 0]))
         assert got.flags.writeable
 

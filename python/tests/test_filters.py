@@ -74,14 +74,31 @@ def test_hist(rng, dtype, channels, backend):
             assert same(got.image, mask if mask.shape[2] > 1 else mask)
 
 
+def test_alpha(rng):
+    """Of arrays, the last of four channels is alpha; alpha= overrides this."""
+    for channels, by_default in ((2, False), (4, True)):
+        image = random_image(rng, "u1", channels)
+        names = {alpha: gpufilter.axis_sum(image, alpha=alpha).channels
+                 for alpha in (None, True, False)}
+        assert names[None] == names[by_default] and names[True] != names[False]
+        assert len(names[False]) == channels == len(names[True]) + 1
+        planes = np.stack([gpufilter.smooth(np.ascontiguousarray(image[:, :, i]))
+                           for i in range(channels)], 2)
+        assert same(gpufilter.smooth(image, alpha=False), planes)
+        planes[:, :, -1] = image[:, :, -1]
+        assert same(gpufilter.smooth(image, alpha=True), planes)
+    with pytest.raises(gpufilter.UsageError, match="alpha: the last of 2 or 4 channels"):
+        gpufilter.smooth(image[:, :, :3], alpha=True)
+
+
 @formats
 @backends
 def test_axis_sum(rng, dtype, channels, backend):
     image = random_image(rng, dtype, channels)
     for axis in ("x", "y"):
-        for alpha, mean in ((False, False), (True, False), (True, True)):
-            got = gpufilter.axis_sum(image, axis=axis, alpha=alpha, mean=mean, backend=backend)
-            want = axis_sum.axis_sum(image, axis, alpha, mean)
+        for mean in (False, True):
+            got = gpufilter.axis_sum(image, axis=axis, mean=mean, backend=backend)
+            want = axis_sum.axis_sum(image, axis, mean)
             assert same_tables(got.tables, want)
             sums = np.stack([want["means" if mean else "sums"][name] for name in got.channels], -1)
             assert np.array_equal(got.sums, sums if sums.shape[1] > 1 else sums[:, 0])
@@ -93,8 +110,8 @@ def test_axis_sum(rng, dtype, channels, backend):
 @backends
 def test_dot(rng, dtype, channels, backend):
     a, b = (random_image(rng, dtype, channels) for _ in range(2))
-    got = gpufilter.dot(a, b, alpha=True, backend=backend)
-    want = dot.dot(a, b, True)["products"]
+    got = gpufilter.dot(a, b, backend=backend)
+    want = dot.dot(a, b)["products"]
     assert [got.ab, got.aa, got.bb, got.cosine, got.mse] == [
         want[name][-1] for name in ("a.b", "a.a", "b.b", "cosine", "mse")]
     assert got.psnr == pytest.approx(want["psnr"][-1])

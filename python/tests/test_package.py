@@ -122,7 +122,7 @@ def test_signatures(found):
     names = list(signature.parameters)
     params = [p for p in found.params if p.type != c.SAMPLES]
     inputs = 1 if found.info.inputs == 1 else 2
-    assert names[inputs:] == [p.keyword for p in params] + ["out", "backend", "stream"]
+    assert names[inputs:] == [p.keyword for p in params] + ["out", "alpha", "backend", "stream"]
     for name, parameter in list(signature.parameters.items())[inputs:]:
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert "\n    %s: " % name in inspect.getdoc(function)
@@ -139,12 +139,12 @@ def test_signatures(found):
         assert text in function.__doc__
 
 
-INPUT, OUTPUT = ["autorotate", "crop", "page"], ["compression", "quality", "tiff_compression"]
+INPUT, OUTPUT = ["autorotate", "alpha", "strict", "crop", "page"], ["compression", "quality", "tiff_compression"]
 
 
 @pytest.mark.parametrize("name, options", [
     ("read", INPUT + ["depth"]),
-    ("write", OUTPUT + ["depth", "force"]),
+    ("write", ["alpha"] + OUTPUT + ["depth", "force"]),
     ("batch", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),
     ("smooth_file", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),
     ("normalize_file", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),

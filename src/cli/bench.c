@@ -181,6 +181,7 @@ static gf_format choose_format(const gf_settings *settings) {
     gf_format format = {.width = 1,
                         .channels = (uint32_t)gf_settings_int(settings, "channels"),
                         .type = (gf_type)gf_settings_choice(settings, "type")};
+    format.alpha = format.channels % 2 == 0;
     while (2 * format.width * format.width < 3 * pixels)
         format.width++;
     format.height = pixels / format.width;

@@ -59,8 +59,9 @@ void gf_json_format(FILE *file, const gf_format *format) {
     static const char *const types[] = {"u8", "u16", "f32"};
     fprintf(file,
             "{\"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"channels\": %" PRIu32
-            ", \"type\": \"%s\"}",
-            format->width, format->height, format->channels, types[format->type]);
+            ", \"type\": \"%s\", \"alpha\": %s}",
+            format->width, format->height, format->channels, types[format->type],
+            format->alpha ? "true" : "false");
 }
 
 void gf_json_string(FILE *file, const char *key, const char *text) {

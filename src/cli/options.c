@@ -29,6 +29,8 @@ typedef enum gf_feature {
 static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
 /* In the order of gf_depth. */
 static const char *const depths[] = {"input", "8", "16", "f32", NULL};
+/* In the order of gf_alpha. */
+static const char *const alphas[] = {"file", "last", "none", NULL};
 /* In the order of gf_sync. */
 static const char *const syncs[] = {"auto", "always", "never", NULL};
 static const char *const plot_formats[] = {"png", "svg", NULL};
@@ -66,6 +68,10 @@ static const struct gf_common {
         "page of TIFF inputs, from 1; all: filter each page, to a TIFF; without it, the first page "
         "is read",
         NULL),
+    CHOICE(ANY, alpha, "alpha", 0, "CHANNEL",
+           "alpha channel of the inputs; file: as they declare, none in NPY and raw files; last: "
+           "the last of 2 or 4 channels; none: all channels are data",
+           "file", alphas),
     FLAG(ANY, files.strict, "strict", 0,
          "fail for damaged pixels that can be read, such as repaired rows of a fax"),
     CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
@@ -286,6 +292,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     options->engine.rows_per_strip = options->rows_per_strip;
     options->engine.max_memory = options->files.max_memory;
     options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
+    options->files.alpha = (gf_alpha)gf_settings_choice(common, "alpha");
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");
     if (options->no_progress)
         options->progress = "none";

@@ -22,10 +22,11 @@ double gf_cli_number(const gf_value *value) {
 }
 
 void gf_cli_format_text(const gf_format *format, char *text, size_t size) {
-    static const char *const channels[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
+    static const char *const channels[2][5] = {{"", "grey", "grey+data", "RGB", "RGB+data"},
+                                               {"", "", "grey+alpha", "", "RGBA"}};
     static const char *const types[] = {"u8", "u16", "f32"};
     snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
-             channels[format->channels], types[format->type]);
+             channels[format->alpha][format->channels], types[format->type]);
 }
 
 size_t gf_cli_row_bytes(const gf_format *format) {

@@ -55,6 +55,7 @@ gf_format gf_verify_format(gf_random *random, uint64_t round, bool small) {
                                       1u << 16, 1u << 16, 1u << 18, (1u << 20) + 8};
     const uint64_t limit = small ? 1u << 13 : limits[gf_random_below(random, 8)];
     gf_format format = {.type = (gf_type)(round % 3), .channels = (uint32_t)(1 + round / 3 % 4)};
+    format.alpha = format.channels % 2 == 0 && round / 12 % 4 != 3; /* else four data channels */
     const uint64_t pixels = limit / format.channels;
     format.width = gf_random_below(random, 4)
                        ? near_edge(random, pixels)

@@ -9,11 +9,18 @@ const char *gf_type_name(gf_type type) {
     return type == GF_U8 ? "u8" : type == GF_U16 ? "u16" : "f32";
 }
 
-const char *gf_channel_name(uint32_t channels, uint32_t channel) {
-    static const char *const names[] = {"r", "g", "b", "a"};
-    if (gf_has_alpha(channels) && channel == channels - 1)
-        return "a";
-    return channels < 3 ? "grey" : names[channel];
+const char *gf_channels_name(const gf_format *format) {
+    static const char *const names[2][5] = {{"", "grey", "grey+data", "RGB", "RGB+data"},
+                                            {"", "", "grey+alpha", "", "RGBA"}};
+    return names[format->alpha][format->channels];
+}
+
+const char *gf_channel_name(const gf_format *format, uint32_t channel) {
+    static const char *const names[] = {"r", "g", "b"};
+    const uint32_t colours = format->channels < 3 ? 1 : 3;
+    if (channel >= colours)
+        return gf_has_alpha(format) ? "a" : "data";
+    return colours == 1 ? "grey" : names[channel];
 }
 
 /* Size limit of an image in bytes: far above any file, and small enough that the sum of a few such
@@ -26,6 +33,10 @@ gf_status gf_format_check(const gf_format *format, const char *name, gf_error *e
     if (format->channels < 1 || format->channels > GF_MAX_CHANNELS)
         return gf_fail(error, GF_FAILED, "%s: %u channels; images have 1 to %u", name,
                        format->channels, GF_MAX_CHANNELS);
+    if (format->alpha && format->channels % 2 != 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: %u channels with alpha; images with alpha have 2 or 4 channels", name,
+                       format->channels);
     if (format->width == 0 || format->height == 0)
         return gf_fail(error, GF_FAILED, "%s: the image has no pixels", name);
     uint64_t bytes;
@@ -41,7 +52,7 @@ gf_status gf_format_check(const gf_format *format, const char *name, gf_error *e
 void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,
                       uint64_t n) {
     const uint32_t channels = format->channels;
-    if (!gf_has_alpha(channels))
+    if (!gf_has_alpha(format))
         return;
     switch (format->type) {
     case GF_U8:

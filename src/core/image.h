@@ -22,16 +22,19 @@ static inline size_t gf_type_bytes(gf_type type) {
 const char *gf_type_name(gf_type type);
 
 /* Return whether the last channel is alpha. */
-static inline bool gf_has_alpha(uint32_t channels) {
-    return channels == 2 || channels == 4;
+static inline bool gf_has_alpha(const gf_format *format) {
+    return format->alpha;
 }
 
-/* Return "grey" or "r", "g", "b", and "a" for alpha. */
-const char *gf_channel_name(uint32_t channels, uint32_t channel);
+/* Return the name of the channels: "RGBA"; "RGB+data" for 4 channels without alpha. */
+const char *gf_channels_name(const gf_format *format);
 
-/* Return the number of measured channels: all, or all but alpha, the last one. */
-static inline uint32_t gf_measured_channels(uint32_t channels, bool with_alpha) {
-    return channels - (gf_has_alpha(channels) && !with_alpha ? 1 : 0);
+/* Return "grey" or "r", "g", "b", "a" for alpha, and "data" for another channel after these. */
+const char *gf_channel_name(const gf_format *format, uint32_t channel);
+
+/* Return the number of filtered and measured channels: all but alpha, the last one. */
+static inline uint32_t gf_measured_channels(const gf_format *format) {
+    return format->channels - format->alpha;
 }
 
 /* Return the samples (not bytes) per row. */
@@ -51,7 +54,7 @@ static inline unsigned char *gf_row(const gf_rows *rows, uint64_t y) {
 
 static inline bool gf_format_equal(const gf_format *a, const gf_format *b) {
     return a->width == b->width && a->height == b->height && a->channels == b->channels &&
-           a->type == b->type;
+           a->type == b->type && a->alpha == b->alpha;
 }
 
 /* Return the start of part `part` when n items are divided into `parts` parts; part == parts gives

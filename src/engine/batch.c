@@ -23,7 +23,7 @@ static gf_status files_check_settings(const gf_file_batch *batch, gf_error *erro
     gf_status status = GF_OK;
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (gf_type type = GF_U8; type <= GF_F32; type++) {
-            const gf_format format = {64, 64, channels, type};
+            const gf_format format = {64, 64, channels, type, channels % 2 == 0};
             gf_format out;
             const gf_status rejected = gf_filter_output(batch->filter, batch->settings, &format,
                                                         &out, status ? NULL : &first);

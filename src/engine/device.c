@@ -311,6 +311,11 @@ static gf_status device_check_png(const gf_format *format, uint64_t count, const
     if (!status && format->type == GF_F32)
         status = gf_fail(error, GF_USAGE,
                          "%s: PNG cannot store f32 samples; convert them to u8 or u16", name);
+    if (!status && format->channels % 2 == 0 && !gf_has_alpha(format))
+        status = gf_fail(error, GF_USAGE,
+                         "%s: PNG stores channel %u only as alpha; set gf_format.alpha, or encode "
+                         "1 or 3 channels",
+                         name, format->channels);
     if (!status && count && (!in || !out))
         status =
             gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name, in ? "outputs" : "images");

@@ -18,9 +18,9 @@ static void run_report_sink(const gf_task *task) {
     gf_report *report = task->report;
     const gf_source *source = task->inputs.source;
     const gf_format *stored = task->stored.width ? &task->stored : &task->plan->out;
-    report->counted = task->sink->counts_clipped ? stored->width * stored->height *
-                                                       gf_measured_channels(stored->channels, false)
-                                                 : 0;
+    report->counted = task->sink->counts_clipped
+                          ? stored->width * stored->height * gf_measured_channels(stored)
+                          : 0;
     report->clipped = task->sink->clipped;
     if (task->with_metadata)
         report->dropped = source->dropped | task->sink->dropped |

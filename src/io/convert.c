@@ -118,17 +118,17 @@ typedef struct conversion {
     convert_block *alpha; /* NULL: as the other channels */
     uint64_t samples;     /* per row */
     size_t from, to;      /* bytes per sample */
-    gf_format pixel;      /* channels and type of the result */
+    gf_format pixel;      /* channels, type and alpha of the result */
 } conversion;
 
 static conversion conversion_of(const gf_format *from, gf_type to, bool linear) {
     convert_block *plain = converters[from->type][to];
     return (conversion){.block = linear ? linear_converters[from->type][to] : plain,
-                        .alpha = linear && gf_has_alpha(from->channels) ? plain : NULL,
+                        .alpha = linear && gf_has_alpha(from) ? plain : NULL,
                         .samples = gf_row_samples(from),
                         .from = gf_type_bytes(from->type),
                         .to = gf_type_bytes(to),
-                        .pixel = {1, 1, from->channels, to}};
+                        .pixel = {1, 1, from->channels, to, gf_has_alpha(from)}};
 }
 
 /* Convert a row. Samples that grow may be at the end of dst: each block is read before it is

@@ -103,6 +103,19 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
         input->name);
 }
 
+/* Apply the caller's declaration of alpha. */
+static gf_status source_set_alpha(gf_source *source, gf_alpha alpha, const char *name,
+                                  gf_error *error) {
+    if (alpha == GF_ALPHA_LAST && source->format.channels % 2 != 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: --alpha last: the image has %" PRIu32
+                       " channel%s, and alpha is the last of 2 or 4; remove --alpha",
+                       name, source->format.channels, source->format.channels == 1 ? "" : "s");
+    if (alpha != GF_ALPHA_FILE)
+        source->format.alpha = alpha == GF_ALPHA_LAST;
+    return GF_OK;
+}
+
 gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **source,
                          gf_error *error) {
     const gf_limits resolved = gf_limits_resolve(limits);
@@ -117,7 +130,8 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         gf_input_close(&input);
         return status;
     }
-    if (resolved.autorotate)
+    status = source_set_alpha(*source, resolved.alpha, name, error);
+    if (!status && resolved.autorotate)
         status = gf_rotate_source(source, resolved.max_memory, name, error);
     if (!status && resolved.crop)
         status = gf_crop_source(source, resolved.crop, resolved.max_memory, name, error);
@@ -136,6 +150,7 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
 
 enum {
     INTEGERS = 1 << GF_U8 | 1 << GF_U16,
+    DATA = 1 << 0, /* the last of 2 or 4 channels need not be alpha */
     GREY = 1 << 1,
     RGB = 1 << 3,
     RGBA = 1 << 4,
@@ -147,7 +162,7 @@ static const struct sink_kind {
     const char *label; /* for messages */
     gf_sink_kind kind;
     gf_open_sink *open;
-    unsigned types, channels; /* supported: bits of gf_type, and of the number of channels */
+    unsigned types, channels; /* supported: bits of gf_type; of the number of channels, and DATA */
     const char *alpha_advice; /* advice for an image with an alpha channel */
     uint64_t max_columns;     /* maximum number of columns and rows; 0: unlimited */
 } sink_kinds[] = {
@@ -161,17 +176,19 @@ static const struct sink_kind {
      65500},
     {"jpeg", "JPEG", GF_SINK_JPEG, gf_jpeg_sink_open, 1 << GF_U8, GREY | RGB, "write .png or .pam",
      65500},
-    {"tif", "TIFF", GF_SINK_TIFF, gf_tiff_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL,
-     UINT32_MAX},
-    {"tiff", "TIFF", GF_SINK_TIFF, gf_tiff_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL,
-     UINT32_MAX},
+    {"tif", "TIFF", GF_SINK_TIFF, gf_tiff_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS | DATA,
+     NULL, UINT32_MAX},
+    {"tiff", "TIFF", GF_SINK_TIFF, gf_tiff_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS | DATA,
+     NULL, UINT32_MAX},
     {"bmp", "BMP", GF_SINK_BMP, gf_stb_sink_open, 1 << GF_U8, GREY | RGB | RGBA,
      "write .png, .pam or .tga", INT32_MAX},
     {"tga", "TGA", GF_SINK_TGA, gf_stb_sink_open, 1 << GF_U8, ANY_CHANNELS, NULL, 65535},
     {"hdr", "HDR", GF_SINK_HDR, gf_stb_sink_open, 1 << GF_F32, GREY | RGB, "write .tif",
      INT32_MAX / 16},
-    {"npy", "NPY", GF_SINK_NPY, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL, 0},
-    {"raw", "raw", GF_SINK_RAW, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS, NULL, 0},
+    {"npy", "NPY", GF_SINK_NPY, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS | DATA,
+     NULL, 0},
+    {"raw", "raw", GF_SINK_RAW, gf_plain_sink_open, INTEGERS | 1 << GF_F32, ANY_CHANNELS | DATA,
+     NULL, 0},
 };
 
 const char *const *gf_output_formats(void) {
@@ -251,8 +268,13 @@ static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, 
 }
 
 static gf_status sink_fail_channels(const struct sink_kind *kind, const char *name,
-                                    uint32_t channels, gf_error *error) {
-    if (gf_has_alpha(channels))
+                                    const gf_format *format, gf_error *error) {
+    const uint32_t channels = format->channels;
+    const bool alpha = gf_has_alpha(format);
+    if (channels % 2 == 0 && !alpha)
+        return gf_fail(error, GF_FAILED, "%s: %s does not support %" PRIu32 " channels; write .tif",
+                       name, kind->label, channels);
+    if (alpha)
         return gf_fail(error, GF_FAILED, "%s: %s%s does not support an alpha channel; %s", name,
                        kind->kind == GF_SINK_BMP ? "grey " : "", kind->label, kind->alpha_advice);
     if (channels == 1)
@@ -294,7 +316,13 @@ static gf_status sink_check(const struct sink_kind *kind, const char *name, cons
     if (!(kind->types >> format->type & 1))
         return sink_fail_type(kind, name, format->type, error);
     if (!(kind->channels >> format->channels & 1))
-        return sink_fail_channels(kind, name, format->channels, error);
+        return sink_fail_channels(kind, name, format, error);
+    if (format->channels % 2 == 0 && !gf_has_alpha(format) && !(kind->channels & DATA))
+        return gf_fail(error, GF_FAILED,
+                       "%s: %s stores channel %" PRIu32
+                       " only as alpha, and here it is data; write .tif, or declare it with "
+                       "--alpha last",
+                       name, kind->label, format->channels);
     return sink_check_size(kind, name, format, error);
 }
 
@@ -303,7 +331,7 @@ static gf_status sink_check(const struct sink_kind *kind, const char *name, cons
 static gf_status sink_check_alpha(const struct sink_kind *kind, const char *name,
                                   const gf_format *format, const gf_metadata *metadata,
                                   gf_error *error) {
-    if (!metadata || !metadata->associated_alpha || !gf_has_alpha(format->channels) ||
+    if (!metadata || !metadata->associated_alpha || !gf_has_alpha(format) ||
         kind->kind == GF_SINK_RAW || kind->kind == GF_SINK_TIFF)
         return GF_OK;
     return gf_fail(error, GF_FAILED,
@@ -578,6 +606,7 @@ gf_status gf_read_back(const gf_sink *sink, const gf_format *format, const gf_li
     own.raw = sink->headerless ? &raw : NULL;
     own.autorotate = false;
     own.crop = NULL;
+    own.alpha = gf_has_alpha(format) ? GF_ALPHA_LAST : GF_ALPHA_NONE;
     gf_source *source = NULL;
     gf_error cause = {0};
     uint64_t found = ~digest;

@@ -39,6 +39,7 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
                              .threads = threads,
                              .raw = options->raw,
                              .strict = options->strict,
+                             .alpha = options->alpha,
                              .autorotate = options->autorotate,
                              .crop = options->crop,
                              .page = options->page};
@@ -362,9 +363,8 @@ static void pair_shrink(gf_source *base) {
 }
 
 static void pair_describe(const gf_format *format, char *text, size_t size) {
-    static const char *const names[] = {"", "grey", "grey+alpha", "RGB", "RGBA"};
     snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
-             names[format->channels], gf_type_name(format->type));
+             gf_channels_name(format), gf_type_name(format->type));
 }
 
 gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
@@ -377,7 +377,9 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
                                            .seek = pair_seek,
                                            .shrink = pair_shrink};
     *source = NULL;
-    if (!gf_format_equal(&a->format, &b->format)) {
+    gf_format format = a->format; /* alpha is declared by either image */
+    format.alpha = b->format.alpha;
+    if (!gf_format_equal(&format, &b->format)) {
         char is[96], want[96];
         pair_describe(&b->format, is, sizeof is);
         pair_describe(&a->format, want, sizeof want);
@@ -390,7 +392,8 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
         gf_source_new(sizeof *pair, can_seek ? &seekable : &sequential, a_name, error);
     if (!pair)
         return GF_FAILED;
-    pair->base.format = a->format;
+    format.alpha = a->format.alpha || b->format.alpha;
+    pair->base.format = format;
     pair->base.cost = a->cost + b->cost;
     pair->base.memory = a->memory + b->memory;
     pair->base.threads = a->threads < b->threads ? a->threads : b->threads;

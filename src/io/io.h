@@ -29,6 +29,7 @@ typedef struct gf_limits {
     size_t segment;
     const gf_raw *raw;    /* format of an input without a header; NULL: read it from the header */
     bool strict;          /* fail for damage that is otherwise read and reported */
+    gf_alpha alpha;       /* which channel is alpha */
     bool autorotate;      /* turn the image as its EXIF orientation says */
     const gf_crop *crop;  /* part of the image to read; NULL: all */
     uint32_t page;        /* page of the file, from 1; 0: the first */

@@ -254,6 +254,7 @@ static gf_status pam_read_header(plain_source *source, gf_error *error) {
     format->width = fields.width;
     format->height = fields.height;
     format->channels = (uint32_t)fields.depth;
+    format->alpha = strstr(fields.tuple, "_ALPHA") != NULL;
     return GF_OK;
 }
 

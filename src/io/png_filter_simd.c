@@ -86,19 +86,18 @@ static uint64_t filter_magnitude(const unsigned char *residuals, size_t n) {
 }
 
 /* All vectors have the same alpha lanes: 2 and 4 channels divide the number of lanes, and images
- * with 1 or 3 channels have no alpha. */
+ * with 1 or 3 channels have no alpha. step: the last of every `step` samples is alpha; 0: none. */
 typedef uint8_t lanes8 __attribute__((vector_size(sizeof(vec))));
 typedef uint16_t lanes16 __attribute__((vector_size(sizeof(vec))));
 
 /* A lane counts up to MAX samples before its count is added to the total. */
 #define COUNT_LARGEST(NAME, TYPE, LANES, MAX)                                                      \
-    static uint64_t NAME(const TYPE *row, uint64_t samples, uint32_t channels) {                   \
+    static uint64_t NAME(const TYPE *row, uint64_t samples, uint32_t step) {                       \
         enum { WIDTH = sizeof(LANES) / sizeof(TYPE) };                                             \
         const TYPE largest = (TYPE)-1;                                                             \
-        const bool alpha = gf_has_alpha(channels);                                                 \
         LANES counted = {0};                                                                       \
         for (uint32_t lane = 0; lane < WIDTH; lane++)                                              \
-            counted[lane] = alpha && lane % channels == channels - 1 ? 0 : largest;                \
+            counted[lane] = step && lane % step == step - 1 ? 0 : largest;                         \
         uint64_t count = 0, i = 0;                                                                 \
         while (samples - i >= WIDTH) {                                                             \
             const uint64_t left = (samples - i) / WIDTH, steps = left < (MAX) ? left : (MAX);      \
@@ -121,8 +120,9 @@ COUNT_LARGEST(count_largest16, uint16_t, lanes16, 65535)
 
 static uint64_t count_largest(const gf_format *format, const void *row) {
     const uint64_t samples = gf_row_samples(format);
-    return format->type == GF_U8 ? count_largest8(row, samples, format->channels)
-                                 : count_largest16(row, samples, format->channels);
+    const uint32_t step = gf_has_alpha(format) ? format->channels : 0;
+    return format->type == GF_U8 ? count_largest8(row, samples, step)
+                                 : count_largest16(row, samples, step);
 }
 
 /* ---- predictors of TIFF ---------------------------------------------------------------------- */

@@ -61,6 +61,7 @@ static bool scan_read_head(const scan_chunk *chunk, gf_format *format) {
                           .height = gf_big32(data + 4),
                           .channels = channels[data[9]],
                           .type = data[8] == 16 ? GF_U16 : GF_U8};
+    format->alpha = format->channels % 2 == 0;
     const gf_limits limits = gf_limits_resolve(NULL);
     return format->width <= INT32_MAX && format->height <= INT32_MAX &&
            !gf_check_pixels(format, &limits, "", NULL);

@@ -68,6 +68,7 @@ typedef struct png_source {
 static void layout_set_format(const png_layout *layout, gf_format *format) {
     format->channels =
         layout->indexed ? 3u + layout->has_alpha : layout->channels + layout->has_key;
+    format->alpha = format->channels % 2 == 0;
     format->type = layout->depth == 16 ? GF_U16 : GF_U8;
     format->width = layout->width;
 }

@@ -90,7 +90,8 @@ static gf_stb_outcome stb_read_format(gf_stb_bytes *bytes, const gf_stb_task *ta
                           .channels = (uint32_t)found,
                           .type = hdr                           ? GF_F32
                                   : psd && psd_is_16_bit(bytes) ? GF_U16
-                                                                : GF_U8};
+                                                                : GF_U8,
+                          .alpha = found % 2 == 0};
     *channels = psd ? 3 : 0;
     return stb_check_limits(bytes, format, task);
 }

@@ -90,7 +90,8 @@ static gf_status stb_check_format(const gf_stb_result *result, const stb_file *f
     *format = (gf_format){.width = result->width,
                           .height = result->height,
                           .channels = result->channels,
-                          .type = (gf_type)result->type};
+                          .type = (gf_type)result->type,
+                          .alpha = result->channels % 2 == 0};
     status = gf_check_pixels(format, limits, file->name, error);
     if (!status)
         status = gf_check_memory(file->file_bytes + gf_stb_peak_bytes(file->data, format),

@@ -432,8 +432,7 @@ static gf_status layout_check_type(const gf_tiff_file *file, const gf_tiff_layou
                : GF_OK;
 }
 
-/* Set the channels from the number of samples: colours, and up to one extra sample, which is alpha
- * even if its kind is unspecified. */
+/* Set the channels from the number of samples: colours, and up to one extra sample. */
 static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *layout,
                                      gf_format *format, gf_error *error) {
     const uint32_t colors =
@@ -450,6 +449,8 @@ static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *l
     }
     layout->associated = layout->samples > colors && layout->extra == EXTRASAMPLE_ASSOCALPHA;
     format->channels = layout->palette ? 3 : layout->samples;
+    format->alpha = layout->samples > colors && (layout->extra == EXTRASAMPLE_ASSOCALPHA ||
+                                                 layout->extra == EXTRASAMPLE_UNASSALPHA);
     format->type = layout->is_float ? GF_F32 : layout->bits == 16 ? GF_U16 : GF_U8;
     return GF_OK;
 }
@@ -571,7 +572,7 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
 
 void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *layout, uint64_t page,
                              uint64_t pages, char *text, size_t size) {
-    const bool alpha = gf_has_alpha(layout->samples);
+    const bool extra = layout->samples % 2 == 0;
     const char *colors = layout->palette       ? "palette"
                          : layout->inverted    ? "grey, 0 is white"
                          : layout->samples < 3 ? "grey"
@@ -587,9 +588,10 @@ void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *lay
                  pages < MAX_PAGES_COUNTED ? "" : " or more");
     snprintf(text, size, "%" PRIu32 "-bit %s%s%s, %s, %s%s%s%s", layout->bits,
              layout->is_float ? "float " : "", colors,
-             !alpha               ? ""
-             : layout->associated ? " and associated alpha"
-                                  : " and alpha",
+             !extra                                    ? ""
+             : layout->associated                      ? " and associated alpha"
+             : layout->extra == EXTRASAMPLE_UNASSALPHA ? " and alpha"
+                                                       : " and data",
              units, layout_codec(file, layout->compression), predictor,
              layout->planes > 1 ? ", planar" : "", pages_text);
 }

@@ -360,7 +360,9 @@ static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
     const uint16_t compression = codec_tag(sink->codec), planar = PLANARCONFIG_CONTIG;
     const uint16_t predictor =
         format->type == GF_F32 ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
-    const uint16_t alpha = sink->associated ? EXTRASAMPLE_ASSOCALPHA : EXTRASAMPLE_UNASSALPHA;
+    const uint16_t extra = !gf_has_alpha(format) ? EXTRASAMPLE_UNSPECIFIED
+                           : sink->associated    ? EXTRASAMPLE_ASSOCALPHA
+                                                 : EXTRASAMPLE_UNASSALPHA;
     const uint16_t channels = (uint16_t)format->channels;
     const uint64_t strips = sink->encoder.written;
     const uint32_t width = (uint32_t)format->width, height = (uint32_t)format->height,
@@ -381,7 +383,7 @@ static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
         {GF_TAG_STRIP_BYTES, GF_TIFF_LONG8, strips, sink->sizes},
         {GF_TAG_PLANAR, GF_TIFF_SHORT, 1, &planar},
         {GF_TAG_PREDICTOR, GF_TIFF_SHORT, sink->codec != CODEC_NONE, &predictor},
-        {GF_TAG_EXTRA_SAMPLES, GF_TIFF_SHORT, gf_has_alpha(channels), &alpha},
+        {GF_TAG_EXTRA_SAMPLES, GF_TIFF_SHORT, channels % 2 == 0, &extra},
         {GF_TAG_SAMPLE_FORMAT, GF_TIFF_SHORT, channels, kinds},
     };
     gf_status status = GF_OK;

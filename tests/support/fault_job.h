@@ -45,6 +45,7 @@ static inline gf_format fault_format(test_random *random, bool files) {
                         .type = (gf_type)test_below(random, 3)};
     if (files && format.type == GF_F32)
         format.channels = format.channels > 2 ? 3 : 1;
+    format.alpha = format.channels % 2 == 0;
     return format;
 }
 

@@ -63,7 +63,7 @@ static inline bool same_metadata(const gf_metadata *a, const gf_metadata *b) {
 }
 
 static inline bool same_image(const outcome *a, const outcome *b) {
-    return memcmp(&a->format, &b->format, sizeof a->format) == 0 &&
+    return gf_format_equal(&a->format, &b->format) &&
            memcmp(a->pixels, b->pixels, gf_row_bytes(&a->format) * a->format.height) == 0;
 }
 

@@ -59,6 +59,7 @@ static void oracle_image(oracle *o) {
     format->width = png_get_image_width(png, o->info);
     format->height = png_get_image_height(png, o->info);
     format->channels = png_get_channels(png, o->info);
+    format->alpha = format->channels % 2 == 0;
     format->type = png_get_bit_depth(png, o->info) == 16 ? GF_U16 : GF_U8;
     o->got.pixels = calloc(format->height, png_get_rowbytes(png, o->info));
     if (o->got.pixels == NULL)

@@ -270,7 +270,8 @@ static unsigned char *expect(const png_spec *spec, const uint16_t *samples, gf_f
     unsigned channels = spec->color == 3 ? 3 : channels_of(spec->color);
 
     *format = (gf_format){spec->width, spec->height, channels + (spec->transparent ? 1 : 0),
-                          spec->depth == 16 ? GF_U16 : GF_U8};
+                          spec->depth == 16 ? GF_U16 : GF_U8,
+                          (channels + (spec->transparent ? 1 : 0)) % 2 == 0};
     unsigned char *image = malloc(gf_row_bytes(format) * format->height);
     if (image == NULL)
         abort();

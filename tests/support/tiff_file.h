@@ -199,7 +199,7 @@ static inline tiff_colors tiff_read_colors(TIFF *tiff, uint32_t entries) {
  * NULL if libtiff fails. */
 static inline unsigned char *tiff_reference(const char *path, uint32_t page, gf_format *format) {
     uint16_t depth = 1, samples = 1, planar = 1, photometric = 0, sample_format = 1,
-             compression = 1;
+             compression = 1, extras = 0, *extra = NULL;
     uint32_t width = 0, height = 0, tile_width = 0, tile_height = 0;
     tiff_colors colors = {0};
     bool failed = false;
@@ -215,6 +215,7 @@ static inline unsigned char *tiff_reference(const char *path, uint32_t page, gf_
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &sample_format);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
     TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extras, &extra);
     if (photometric == PHOTOMETRIC_YCBCR)
         TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     const bool palette = photometric == PHOTOMETRIC_PALETTE;
@@ -223,7 +224,8 @@ static inline unsigned char *tiff_reference(const char *path, uint32_t page, gf_
     *format = (gf_format){width, height, palette ? 3 : samples,
                           depth == 32   ? GF_F32
                           : depth == 16 ? GF_U16
-                                        : GF_U8};
+                                        : GF_U8,
+                          extras && extra[0] != EXTRASAMPLE_UNSPECIFIED};
     if (palette) {
         colors = tiff_read_colors(tiff, max + 1);
         format->type = colors.type;

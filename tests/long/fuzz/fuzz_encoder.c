@@ -16,7 +16,9 @@ typedef struct fuzz_job {
 static fuzz_job read_job(fuzz_bytes *bytes) {
     static const gf_type types[] = {GF_U8, GF_U16};
     const uint8_t how = fuzz_byte(bytes);
-    fuzz_job made = {.format = {.channels = 1 + (how & 3u), .type = types[how >> 2 & 1]}};
+    fuzz_job made = {.format = {.channels = 1 + (how & 3u),
+                                .type = types[how >> 2 & 1],
+                                .alpha = (how & 1) != 0}};
     const char *const *efforts = gf_compressions();
     size_t count = 0;
 

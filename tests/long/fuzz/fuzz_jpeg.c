@@ -5,7 +5,7 @@
 #include <string.h>
 
 static void write_metadata(const gf_metadata *metadata, const char *name) {
-    const gf_format format = {1, 1, 1, GF_U8};
+    const gf_format format = {1, 1, 1, GF_U8, false};
     const gf_file_options options = {.force = true};
     gf_error error = {0};
     gf_sink *sink;

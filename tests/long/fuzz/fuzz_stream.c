@@ -63,7 +63,8 @@ static bool read_job(fuzz_bytes *bytes, fuzz_job *job) {
     job->format = (gf_format){.width = 1 + fuzz_below(bytes, (shape & 64) != 0 ? 600 : 40),
                               .height = 1 + fuzz_below(bytes, (shape & 64) != 0 ? 8 : 40),
                               .channels = 1 + (shape & 3u),
-                              .type = (gf_type)((shape >> 2 & 3) % 3)};
+                              .type = (gf_type)((shape >> 2 & 3) % 3),
+                              .alpha = (shape & 1) != 0 && (shape & 32) == 0};
     job->settings = gf_settings_new(info->params, info->param_count);
     if (job->settings == NULL)
         abort();

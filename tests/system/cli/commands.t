@@ -9,7 +9,7 @@ $ gpufilter info absent.png samples/page.png
 ! gpufilter: absent.png: cannot open: No such file or directory
 [1]
 $ gpufilter info --json samples/page.png
-> {"schema": "gpufilter-info", "schema_version": 2, "file": "samples/page.png", "kind": "png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "stored": "8-bit grey", "metadata": []}
+> {"schema": "gpufilter-info", "schema_version": 2, "file": "samples/page.png", "kind": "png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8", "alpha": false}, "stored": "8-bit grey", "metadata": []}
 $ gpufilter info - <samples/page.png
 > standard input: PNG, 850x1100 grey u8 (8-bit grey), 935 kB of pixels
 $ echo text >text.txt; gpufilter info text.txt

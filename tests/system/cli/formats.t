@@ -38,5 +38,5 @@ $ gpufilter hist -q -n 8 -x 3 -o samples.npy samples/scene.png; gpufilter info s
 ! gpufilter: samples.npy: has a structured dtype; save a field of it, such as array['value']
 [1]
 $ gpufilter smooth -q --raw 1x1x2:f32 <(printf 12345678) two.pfm; gpufilter smooth -q --raw 1x1x2:f32 <(printf 12345678) two.npy && gpufilter info two.npy
-> two.npy: NPY, 1x1 grey+alpha f32 (32-bit float, little-endian), 8 bytes of pixels
-! gpufilter: two.pfm: PFM does not support an alpha channel; write .tif
+> two.npy: NPY, 1x1 grey+data f32 (32-bit float, little-endian), 8 bytes of pixels
+! gpufilter: two.pfm: PFM does not support 2 channels; write .tif

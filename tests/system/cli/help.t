@@ -40,6 +40,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --autorotate
 > --crop X
 > --page N
+> --alpha CHANNEL file
 > --strict
 > --format FORMAT
 > --compression EFFORT -c fast

@@ -58,13 +58,13 @@ $ gpufilter axis-sum --axis y m.pgm
 > channel  sum  mean
 > grey     276  11.5
 $ gpufilter axis-sum --json samples/ramp.pfm | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "axis-sum", "files": ["samples/ramp.pfm"], "image": {"width": 1024, "height": 4, "channels": 1, "type": "f32"}, "backend": "cpu", "device": "#", "bytes_in": 16399, "bytes_out": 0, "seconds": #, "parameters": {"axis": "x", "alpha": false, "mean": false}, "result": {"sums": {"y": [0, 1, 2, 3], "grey": [9833.759999893606, 9833.759999893606, 9833.759999893606, 9833.759999893606]}, "totals": {"channel": ["grey"], "sum": [39335.03999957442], "mean": [9.6032812498961]}}}
-$ gpufilter axis-sum --alpha samples/cutout.png | tail -n 5
+> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "axis-sum", "files": ["samples/ramp.pfm"], "image": {"width": 1024, "height": 4, "channels": 1, "type": "f32", "alpha": false}, "backend": "cpu", "device": "#", "bytes_in": 16399, "bytes_out": 0, "seconds": #, "parameters": {"axis": "x", "mean": false}, "result": {"sums": {"y": [0, 1, 2, 3], "grey": [9833.759999893606, 9833.759999893606, 9833.759999893606, 9833.759999893606]}, "totals": {"channel": ["grey"], "sum": [39335.03999957442], "mean": [9.6032812498961]}}}
+$ gpufilter axis-sum --alpha none samples/cutout.png | tail -n 5
 > channel       sum                mean
 > r        25774501  111.86849392361111
 > g        17358324   75.33994791666667
 > b        18344649   79.62087239583333
-> a        29351916        127.39546875
+> data     29351916        127.39546875
 # The same for every backend, number of threads and strip height.
 $ for axis in x y; do for image in scene.png cutout.png gradient16.png ramp.pfm; do gpufilter axis-sum -a $axis --csv samples/$image >want; for options in "-b golden" "-j 1" "-j 5" "--rows-per-strip 1" "--rows-per-strip 37" "--simd portable"; do gpufilter axis-sum -a $axis $options --csv samples/$image | cmp - want; done; done; done
 # dot: an image with itself, and with another image.
@@ -92,7 +92,7 @@ $ gpufilter smooth -k samples/scene.png s.png; gpufilter dot samples/scene.png s
 > total    208.94005415174695   24.93058657940637
 # Lines are at most as long as the terminal is wide, or 80 columns, for any size of the numbers.
 $ for type in u16le u16be f32le f32be; do size=$((6000 * 4 * (${type:1:2} / 8))); head -c $size samples/scene.png >x.raw; tail -c $size samples/scene.png >y.raw; gpufilter dot --raw 100x60x4:$type x.raw y.raw; gpufilter axis-sum --raw 100x60x4:$type --axis y x.raw; done | awk '{ lines++ } length > 80; END { print lines " lines" }'
-> 472 lines
+> 686 lines
 $ for width in 44 150; do python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' sh -c "stty cols $width; NO_COLOR=1 gpufilter dot samples/scene.png s.png" | tr -d '\r'; done
 > samples/scene.png, s.png: 768x512 RGB u8, by cpu
 > 
@@ -191,7 +191,7 @@ $ gpufilter normalize samples/ramp.pfm n.pfm; gpufilter axis-sum --json n.pfm | 
 $ for options in "-b golden" "-j 1" "--rows-per-strip 1" "--simd portable"; do gpufilter normalize $options samples/scene.png - | cmp - n.png; done
 # Image filters also report as JSON.
 $ gpufilter smooth --json -k --radius 3 samples/page.png p.png | sed -E 's/"seconds": [0-9.]+, "busy_seconds": .*, "parameters"/"seconds": #, "parameters"/; s/"device": "[^"]*"/"device": "#"/'
-> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8"}, "backend": "cpu", "device": "#", "brightness": 1, "clipped": 0, "bytes_in": 517277, "bytes_out": 278750, "seconds": #, "parameters": {"gain": 1, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}
+> {"schema": "gpufilter", "schema_version": 3, "program": "0.1.0", "command": "smooth", "files": ["samples/page.png"], "output": "p.png", "image": {"width": 850, "height": 1100, "channels": 1, "type": "u8", "alpha": false}, "backend": "cpu", "device": "#", "brightness": 1, "clipped": 0, "bytes_in": 517277, "bytes_out": 278750, "seconds": #, "parameters": {"gain": 1, "radius": 3, "weight": 0.6, "stages": ["enhance", "blur", "smooth"], "axis": "x", "tile": 0, "keep-brightness": true}}
 $ gpufilter smooth --csv samples/page.png q.png
 ! gpufilter: --csv: unknown option of smooth (it is an option of axis-sum); see 'gpufilter smooth --help'
 [2]

@@ -24,14 +24,14 @@ $ gpufilter compare --raw 640x480:u16le c.raw d.dat
 $ gpufilter smooth -q samples/cutout.png rgba.raw; gpufilter smooth -q samples/ramp.pfm ramp.raw; wc -c rgba.raw ramp.raw | head -n 2
 > 921600 rgba.raw
 >  16384 ramp.raw
-$ gpufilter smooth -q --stages enhance --gain 1 --raw 480x480x4:u8 rgba.raw rgba.pam; gpufilter smooth samples/cutout.png - --format pam | cmp - rgba.pam
+$ gpufilter smooth -q --stages enhance --gain 1 --raw 480x480x4:u8 --alpha last rgba.raw rgba.pam; gpufilter smooth samples/cutout.png - --format pam | cmp - rgba.pam
 $ gpufilter hist --raw 1024x4:f32 --bins 2 --csv ramp.raw >got.csv; gpufilter smooth samples/ramp.pfm - --format pfm | gpufilter hist --bins 2 --csv - | cmp - got.csv
 # --raw applies to every input, even if it has a header.
 $ gpufilter info --raw 4x2:u8 samples/page.png
 ! gpufilter: samples/page.png: has 517277 bytes, but --raw specifies 8; correct its shape
 [1]
 $ printf 'P5 1 1 255\n.' | gpufilter info --json --raw 2x3:u16be -
-> {"schema": "gpufilter-info", "schema_version": 2, "file": "-", "kind": "raw", "image": {"width": 2, "height": 3, "channels": 1, "type": "u16"}, "stored": "16-bit raw, big-endian", "metadata": []}
+> {"schema": "gpufilter-info", "schema_version": 2, "file": "-", "kind": "raw", "image": {"width": 2, "height": 3, "channels": 1, "type": "u16", "alpha": false}, "stored": "16-bit raw, big-endian", "metadata": []}
 # A wrong shape is rejected, because the pixels would be wrong.
 $ gpufilter smooth --raw 640x481:u16 c.raw out.png
 ! gpufilter: c.raw: has 614400 bytes, but --raw specifies 615680; correct its shape

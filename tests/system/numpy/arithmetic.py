@@ -6,6 +6,11 @@ F32, F64 = np.float32, np.float64
 NAMES = {1: ["grey"], 2: ["grey", "a"], 3: ["r", "g", "b"], 4: ["r", "g", "b", "a"]}
 
 
+def declare(last):
+    """Set what the last of 2 or 4 channels is: "a" or "data"."""
+    NAMES[2][-1] = NAMES[4][-1] = last
+
+
 def top(image):
     """Return the largest sample value: 255, 65535, or 1 for f32."""
     return np.iinfo(image.dtype).max if image.dtype != F32 else 1
@@ -13,7 +18,7 @@ def top(image):
 
 def colours(image):
     """Return the number of channels before alpha."""
-    return image.shape[2] - 1 if image.shape[2] in (2, 4) else image.shape[2]
+    return image.shape[2] - (NAMES[image.shape[2]][-1] == "a")
 
 
 def store(image, colour):

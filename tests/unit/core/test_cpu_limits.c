@@ -10,30 +10,30 @@ typedef struct limit {
 
 static const limit limits[] = {
     /* Rows: counters hold 257 periods of 192 bytes, or 65536 of u16; widths include a remainder. */
-    {"axis-sum", "", {257 * 192 * 2 + 191, 2, 1, GF_U8}},
-    {"axis-sum", "", {257 * 64 + 1, 2, 3, GF_U8}},
-    {"axis-sum", "", {65537 * 96 + 95, 1, 1, GF_U16}},
-    {"axis-sum", "", {65537 * 24 + 1, 1, 4, GF_U16}},
+    {"axis-sum", "", {257 * 192 * 2 + 191, 2, 1, GF_U8, false}},
+    {"axis-sum", "", {257 * 64 + 1, 2, 3, GF_U8, false}},
+    {"axis-sum", "", {65537 * 96 + 95, 1, 1, GF_U16, false}},
+    {"axis-sum", "", {65537 * 24 + 1, 1, 4, GF_U16, true}},
     /* Columns: counters hold 257 rows of u8, or 65537 of u16. */
-    {"axis-sum", "axis=y", {70, 2 * 257 + 5, 3, GF_U8}},
-    {"axis-sum", "axis=y", {131, 258, 1, GF_U8}},
-    {"axis-sum", "axis=y", {33, 65537 + 2, 1, GF_U16}},
+    {"axis-sum", "axis=y", {70, 2 * 257 + 5, 3, GF_U8, false}},
+    {"axis-sum", "axis=y", {131, 258, 1, GF_U8, false}},
+    {"axis-sum", "axis=y", {33, 65537 + 2, 1, GF_U16, false}},
     /* Products: 16384 vectors, close to the limit of 32 bits. */
-    {"dot", "", {17000 * 64 + 63, 1, 1, GF_U8}},
-    {"dot", "", {17000 * 16 + 17, 1, 3, GF_U8}},
-    {"dot", "alpha", {17000 * 16 + 17, 1, 4, GF_U8}},
-    {"dot", "alpha", {17000 * 32 + 17, 1, 2, GF_U8}},
+    {"dot", "", {17000 * 64 + 63, 1, 1, GF_U8, false}},
+    {"dot", "", {17000 * 16 + 17, 1, 3, GF_U8, false}},
+    {"dot", "", {17000 * 16 + 17, 1, 4, GF_U8, false}},
+    {"dot", "", {17000 * 32 + 17, 1, 2, GF_U8, false}},
     /* Rows processed in pieces; the last piece is partial. */
-    {"hist", "bins=8 channel=all", {50003, 3, 3, GF_U8}},
-    {"hist", "bins=8", {50003, 3, 4, GF_U8}},
-    {"hist", "bins=8 channel=all", {50003, 3, 2, GF_U16}},
-    {"hist", "bins=8", {50003, 3, 1, GF_F32}},
-    {"hist", "channel=all", {50003, 3, 4, GF_U8}},
-    {"hist", "bins=1000 channel=all", {50003, 3, 3, GF_U16}},
-    {"hist", "bins=65535", {50003, 3, 1, GF_U16}},
-    {"hist", "bins=8 extract=7", {50003, 3, 1, GF_U8}},
-    {"hist", "bins=8 extract=6,7", {50003, 3, 1, GF_U16}},
-    {"hist", "bins=8 extract=all channel=all", {50003, 1, 3, GF_U8}},
+    {"hist", "bins=8 channel=all", {50003, 3, 3, GF_U8, false}},
+    {"hist", "bins=8", {50003, 3, 4, GF_U8, true}},
+    {"hist", "bins=8 channel=all", {50003, 3, 2, GF_U16, true}},
+    {"hist", "bins=8", {50003, 3, 1, GF_F32, false}},
+    {"hist", "channel=all", {50003, 3, 4, GF_U8, true}},
+    {"hist", "bins=1000 channel=all", {50003, 3, 3, GF_U16, false}},
+    {"hist", "bins=65535", {50003, 3, 1, GF_U16, false}},
+    {"hist", "bins=8 extract=7", {50003, 3, 1, GF_U8, false}},
+    {"hist", "bins=8 extract=6,7", {50003, 3, 1, GF_U16, false}},
+    {"hist", "bins=8 extract=all channel=all", {50003, 1, 3, GF_U8, false}},
 };
 
 static gf_result *run(const limit *l, const test_image *in, const gf_engine_options *options) {

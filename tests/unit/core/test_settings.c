@@ -153,7 +153,7 @@ static void derived_values_are_set(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_filter *filter = gf_filter_find(cases[i].filter);
-        const gf_format format = {5, 4, 3, cases[i].type};
+        const gf_format format = {5, 4, 3, cases[i].type, false};
         gf_settings *settings = test_settings(filter, cases[i].text), *effective;
         const char *before = gf_settings_text(settings, cases[i].name);
         assert_int_equal(gf_settings_effective(filter, settings, &format, &effective, NULL), GF_OK);
@@ -170,7 +170,7 @@ static void derived_values_are_set(void **state) {
 
 static void effective_values_need_a_valid_format(void **state) {
     const gf_filter *hist = gf_filter_find("hist");
-    const gf_format format = {5, 4, 1, GF_U8}, none = {0};
+    const gf_format format = {5, 4, 1, GF_U8, false}, none = {0};
     gf_settings *settings = test_settings(hist, "channel=r"), *effective;
     gf_error error;
 

@@ -52,7 +52,7 @@ static void poison_at_half(void *context, const gf_progress *progress) {
     poison();
 }
 
-static const gf_format poisoned_format = {900, 700, 3, GF_U8};
+static const gf_format poisoned_format = {900, 700, 3, GF_U8, false};
 
 /* Return the status of one image. *again: status of the next image in the same engine. */
 static gf_status run_poisoned(const char *name, const char *text, bool replaceable,

@@ -25,13 +25,13 @@ static void bright_and_random_parameters(void **state) {
     const gf_filter *smooth = gf_filter_find("smooth");
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (uint32_t channels = 1; channels <= 4; channels++) {
-            const gf_format format = {501 + c, 9, channels, GF_U8};
+            const gf_format format = {501 + c, 9, channels, GF_U8, channels % 2 == 0};
             assert_true(test_strip_on_device(smooth, cases[c], 777 + c, format, true, 64));
         }
     for (size_t c = 0; test_case(smooth, c); c++)
         for (uint32_t channels = 1; channels <= 4; channels++)
             for (uint64_t seed = 0; seed < 4; seed++) { /* different contents */
-                const gf_format format = {501 + c, 9, channels, GF_U8};
+                const gf_format format = {501 + c, 9, channels, GF_U8, channels % 2 == 0};
                 assert_true(test_strip_on_device(smooth, test_case(smooth, c), 1777 + c * 4 + seed,
                                                  format, true, 64));
             }
@@ -52,7 +52,8 @@ static void bright_and_random_parameters(void **state) {
             snprintf(text, sizeof text, "gain=%g weight=%g radius=%d%s", gain, weight, radius,
                      test_below(&random, 2) ? " keep-brightness" : "");
         const gf_format format = {1 + test_below(&random, 300), 3,
-                                  (uint32_t)(1 + test_below(&random, 4)), GF_U8};
+                                  (uint32_t)(1 + test_below(&random, 4)), GF_U8,
+                                  ((uint32_t)(1 + test_below(&random, 4))) % 2 == 0};
         assert_true(test_strip_on_device(smooth, text, round, format, true, 64));
     }
 }
@@ -69,7 +70,7 @@ static void every_radius_and_width(void **state) {
                     char text[64];
                     snprintf(text, sizeof text, "radius=%u%s", radius,
                              width % 2 ? "" : " weight=0.3333 gain=0.9");
-                    const gf_format format = {width, 3, channels, (gf_type)type};
+                    const gf_format format = {width, 3, channels, (gf_type)type, channels % 2 == 0};
                     assert_true(test_strip_on_device(gf_filter_find("smooth"), text,
                                                      9000 + radius * 100 + width, format, true,
                                                      64));
@@ -91,7 +92,7 @@ static void rows_of_several_warps(void **state) {
                     snprintf(text, sizeof text, "radius=%d%s", 1 + (d + 9) % 3,
                              d % 2 ? "" : " weight=0.3333 gain=0.9");
                     const gf_format format = {warps * bytes / pixel + (uint64_t)(d + 9) - 9, 3,
-                                              channels, (gf_type)type};
+                                              channels, (gf_type)type, channels % 2 == 0};
                     assert_true(test_strip_on_device(gf_filter_find("smooth"), text,
                                                      7000 + warps * 100 + (uint64_t)(d + 9), format,
                                                      true, 64));
@@ -112,7 +113,8 @@ static void rows_of_several_tiles(void **state) {
                 const uint64_t at = b * 1000 + channels * 100 + d;
                 char text[64];
                 snprintf(text, sizeof text, "radius=%d", radii[at % 4]);
-                const gf_format format = {bytes[b] / channels + d - 20, 5, channels, GF_U8};
+                const gf_format format = {bytes[b] / channels + d - 20, 5, channels, GF_U8,
+                                          channels % 2 == 0};
                 assert_true(test_strip_on_device(smooth, text, at, format, true, 64));
             }
 }
@@ -127,7 +129,8 @@ static void rows_far_apart(void **state) {
     for (size_t i = 0; i < sizeof aligns / sizeof aligns[0]; i++)
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
             for (int type = GF_U8; type <= GF_F32; type++) {
-                const gf_format format = {widths[w], 7, (uint32_t)(1 + (i + w) % 4), (gf_type)type};
+                const gf_format format = {widths[w], 7, (uint32_t)(1 + (i + w) % 4), (gf_type)type,
+                                          ((uint32_t)(1 + (i + w) % 4)) % 2 == 0};
                 assert_true(test_strip_on_device(smooth, "", i * 10 + w, format, true, aligns[i]));
             }
 }
@@ -151,7 +154,7 @@ static void ties_all_over(void **state) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
             for (uint32_t channels = 1; channels <= 4; channels++) {
-                const gf_format format = {widths[w], 70, channels, GF_U8};
+                const gf_format format = {widths[w], 70, channels, GF_U8, channels % 2 == 0};
                 assert_true(test_strip_on_device(smooth, cases[c], c * 100 + w, format, true, 64));
             }
 }
@@ -172,13 +175,15 @@ static void columns_of_several_chunks(void **state) {
                     char text[96];
                     snprintf(text, sizeof text, "axis=%s radius=%u%s", at % 2 ? "y" : "xy", radius,
                              settings[height % 4]);
-                    const gf_format format = {1 + at * 7 % 40, height, channels, (gf_type)type};
+                    const gf_format format = {1 + at * 7 % 40, height, channels, (gf_type)type,
+                                              channels % 2 == 0};
                     assert_true(
                         test_strip_on_device(smooth, text, 5000 + at, format, at % 3 != 0, 64));
                 }
     for (int type = GF_U8; type <= GF_F32; type++)
         for (uint32_t channels = 1; channels <= 4; channels++) {
-            const gf_format format = {2100 + channels, 1100, channels, (gf_type)type};
+            const gf_format format = {2100 + channels, 1100, channels, (gf_type)type,
+                                      channels % 2 == 0};
             assert_true(test_strip_on_device(smooth, "axis=y", channels, format, true, 64));
             assert_true(
                 test_strip_on_device(smooth, "axis=xy radius=3", channels, format, false, 64));

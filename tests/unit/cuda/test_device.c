@@ -158,11 +158,11 @@ static void batches_equal_single_images(void **state) {
                                            {"hist", "bins=16 per-row"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (size_t gap = 0; gap < 33; gap += 16) {
-            check_batch(cases[i][0], cases[i][1], (gf_format){208, 37, 3, GF_U8}, gap);
-            check_batch(cases[i][0], cases[i][1], (gf_format){67, 20, 1, GF_U16}, gap);
-            check_batch(cases[i][0], cases[i][1], (gf_format){80, 7, 1, GF_U8}, gap);
-            check_batch(cases[i][0], cases[i][1], (gf_format){64, 5, 4, GF_F32}, gap);
-            check_batch(cases[i][0], cases[i][1], (gf_format){1000, 9, 3, GF_F32}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){208, 37, 3, GF_U8, false}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){67, 20, 1, GF_U16, false}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){80, 7, 1, GF_U8, false}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){64, 5, 4, GF_F32, true}, gap);
+            check_batch(cases[i][0], cases[i][1], (gf_format){1000, 9, 3, GF_F32, false}, gap);
         }
 }
 
@@ -173,7 +173,7 @@ static void lists_take_few_launches(void **state) {
     enum { COUNT = GF_STRIP_IMAGES + 1 };
     static const char *const cases[] = {"", "radius=8 weight=0.3333", "radius=20", "axis=y"};
     static const size_t expected[] = {2, 2, 2, COUNT};
-    const gf_format format = {1024, 3, 1, GF_U8};
+    const gf_format format = {1024, 3, 1, GF_U8, false};
     const size_t step = 3 * 1024 + 16;
     gf_engine *engine = cuda_engine();
     unsigned char *from = device_alloc(COUNT * step), *to = device_alloc(COUNT * step);
@@ -211,7 +211,7 @@ static void means_are_summed_in_order(void **state) {
     test_needs_gpu();
     static const float rows[] = {1e20f, 1, -1e20f, 3};
     enum { HEIGHT = 900 };
-    image_list list = new_list("normalize", "", (gf_format){1, HEIGHT, 1, GF_F32}, 1);
+    image_list list = new_list("normalize", "", (gf_format){1, HEIGHT, 1, GF_F32, false}, 1);
     gf_engine *golden = test_engine(&(gf_engine_options){.backend = "golden"});
     gf_engine *engine = cuda_engine();
     float in[HEIGHT], want[HEIGHT], got[HEIGHT];
@@ -286,11 +286,11 @@ static void check_graph(const char *filter, const char *text, gf_format format) 
 static void graphs_replay_the_same_bits(void **state) {
     (void)state;
     test_needs_gpu();
-    check_graph("smooth", "", (gf_format){640, 200, 3, GF_U8});
-    check_graph("smooth", "", (gf_format){641, 200, 1, GF_U8});
-    check_graph("smooth", "axis=xy", (gf_format){640, 100, 3, GF_U8});
-    check_graph("smooth", "axis=xy radius=20", (gf_format){333, 100, 1, GF_U16});
-    check_graph("normalize", "", (gf_format){512, 300, 3, GF_F32});
+    check_graph("smooth", "", (gf_format){640, 200, 3, GF_U8, false});
+    check_graph("smooth", "", (gf_format){641, 200, 1, GF_U8, false});
+    check_graph("smooth", "axis=xy", (gf_format){640, 100, 3, GF_U8, false});
+    check_graph("smooth", "axis=xy radius=20", (gf_format){333, 100, 1, GF_U16, false});
+    check_graph("normalize", "", (gf_format){512, 300, 3, GF_F32, false});
 }
 
 /* Run a job again and again on one of several images, at one of several places: aligned or not,
@@ -378,9 +378,9 @@ static void runs_of_a_job_may_differ(void **state) {
                                            {"hist", "bins=200 extract=all"},
                                            {"hist", "bins=9 per-row"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        check_places(cases[i][0], cases[i][1], (gf_format){800, 60, 1, GF_U8});
-        check_places(cases[i][0], cases[i][1], (gf_format){4096, 9, 3, GF_U16});
-        check_places(cases[i][0], cases[i][1], (gf_format){300, 20, 4, GF_F32});
+        check_places(cases[i][0], cases[i][1], (gf_format){800, 60, 1, GF_U8, false});
+        check_places(cases[i][0], cases[i][1], (gf_format){4096, 9, 3, GF_U16, false});
+        check_places(cases[i][0], cases[i][1], (gf_format){300, 20, 4, GF_F32, true});
     }
 }
 
@@ -388,7 +388,7 @@ static void runs_of_a_job_may_differ(void **state) {
 static void streams_do_not_share_memory(void **state) {
     (void)state;
     test_needs_gpu();
-    const gf_format format = {1999, 700, 1, GF_U8}; /* staged */
+    const gf_format format = {1999, 700, 1, GF_U8, false}; /* staged */
     enum { STREAMS = 4 };
     image_list list = new_list("smooth", "axis=xy radius=5", format, STREAMS);
     gf_engine *engine = cuda_engine();
@@ -473,9 +473,9 @@ static void threads_have_their_own_engines(void **state) {
     (void)state;
     test_needs_gpu();
     /* The two histograms launch one kernel with different sizes of shared memory. */
-    image_list lists[] = {new_list("smooth", "axis=xy", (gf_format){800, 300, 3, GF_U8}, 3),
-                          new_list("hist", "bins=320", (gf_format){400, 30, 1, GF_U16}, 3),
-                          new_list("hist", "bins=700", (gf_format){400, 30, 1, GF_U16}, 3)};
+    image_list lists[] = {new_list("smooth", "axis=xy", (gf_format){800, 300, 3, GF_U8, false}, 3),
+                          new_list("hist", "bins=320", (gf_format){400, 30, 1, GF_U16, false}, 3),
+                          new_list("hist", "bins=700", (gf_format){400, 30, 1, GF_U16, false}, 3)};
     pthread_t threads[6];
     for (int i = 0; i < 6; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, run_thread, &lists[i % 3]), 0);
@@ -578,8 +578,9 @@ static void jobs_do_not_disturb_other_threads(void **state) {
     } cases[] = {{synchronize_beside, "cudaDeviceSynchronize"},
                  {run_memory_beside, "gf_run_memory"},
                  {capture_beside, "a capture"}};
-    image_list lists[] = {new_list("hist", "bins=8 extract=3", (gf_format){300, 40, 1, GF_U8}, 1),
-                          new_list("smooth", "axis=xy", (gf_format){300, 40, 1, GF_U8}, 1)};
+    image_list lists[] = {
+        new_list("hist", "bins=8 extract=3", (gf_format){300, 40, 1, GF_U8, false}, 1),
+        new_list("smooth", "axis=xy", (gf_format){300, 40, 1, GF_U8, false}, 1)};
     void *from = device_alloc(lists[0].in_bytes), *to = device_alloc(lists[1].out_bytes);
     cudaStream_t stream;
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -626,7 +627,7 @@ static void *run_handed_job(void *argument) {
 static void jobs_run_in_new_threads(void **state) {
     (void)state;
     test_needs_gpu();
-    image_list list = new_list("smooth", "", (gf_format){320, 64, 1, GF_U8}, 1);
+    image_list list = new_list("smooth", "", (gf_format){320, 64, 1, GF_U8, false}, 1);
     gf_engine *engine = cuda_engine();
     handed_job with = {.job = new_job(engine, &list)};
     with.in = (gf_pixels){device_alloc(list.in_bytes), 320};
@@ -656,7 +657,7 @@ static void errors_of_the_caller_remain(void **state) {
     test_needs_gpu();
     static const char *const filters[] = {"smooth", "normalize", "axis-sum", "hist"};
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
-        image_list list = new_list(filters[i], "", (gf_format){320, 64, 1, GF_U8}, 1);
+        image_list list = new_list(filters[i], "", (gf_format){320, 64, 1, GF_U8, false}, 1);
         gf_engine *engine = cuda_engine();
         gf_device_job *job = new_job(engine, &list);
         const gf_pixels in = {device_alloc(list.in_bytes), 320};
@@ -679,7 +680,7 @@ static void measurements_can_be_queued(void **state) {
     (void)state;
     test_needs_gpu();
     static const char *const cases[][2] = {{"hist", "bins=8 extract=3"}, {"axis-sum", "axis=y"}};
-    const gf_format format = {1000, 400, 3, GF_U8};
+    const gf_format format = {1000, 400, 3, GF_U8, false};
     enum { COUNT = 6 };
     for (size_t c = 0; c < 2; c++) {
         image_list list = new_list(cases[c][0], cases[c][1], format, COUNT);
@@ -731,7 +732,7 @@ static void run_in(gf_engine *engine, image_list *list, void *from, void *to, co
 static void kinds_of_memory(void **state) {
     (void)state;
     test_needs_gpu();
-    image_list list = new_list("smooth", "", (gf_format){4096, 64, 3, GF_U8}, 1);
+    image_list list = new_list("smooth", "", (gf_format){4096, 64, 3, GF_U8, false}, 1);
     gf_engine *engine = cuda_engine();
     void *from, *to;
     must(cudaMallocManaged(&from, list.in_bytes, cudaMemAttachGlobal));
@@ -791,8 +792,9 @@ static void refuses(const misuse *with, gf_pixels in, gf_out_pixels out, void *s
 static void wrong_arguments_are_errors(void **state) {
     (void)state;
     test_needs_gpu();
-    misuse with = {
-        .engine = cuda_engine(), .filter = gf_filter_find("smooth"), .format = {500, 40, 1, GF_U8}};
+    misuse with = {.engine = cuda_engine(),
+                   .filter = gf_filter_find("smooth"),
+                   .format = {500, 40, 1, GF_U8, false}};
     with.settings = test_settings(with.filter, "");
     unsigned char *to = device_alloc(500 * 40), *from = device_alloc(1000 * 40);
     unsigned char *host = malloc(500 * 40), *pinned;
@@ -868,11 +870,11 @@ static void wrong_arguments_are_errors(void **state) {
 static void engines_keep_jobs(void **state) {
     (void)state;
     test_needs_gpu();
-    image_list list = new_list("smooth", "axis=xy", (gf_format){320, 64, 1, GF_F32}, 1);
+    image_list list = new_list("smooth", "axis=xy", (gf_format){320, 64, 1, GF_F32, false}, 1);
     gf_engine *engine = cuda_engine();
     void *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
     for (uint64_t height = 1; height <= 40; height++) {
-        const gf_format format = {320, height, 1, GF_F32};
+        const gf_format format = {320, height, 1, GF_F32, false};
         assert_int_equal(gf_run_device(engine, list.job.filter, list.job.settings, &format,
                                        &(gf_pixels){from, 1280}, to, 1280, NULL, NULL, NULL),
                          GF_OK);
@@ -903,7 +905,7 @@ static void absent_devices_are_errors(void **state) {
     (void)state;
     if (test_has_cuda())
         test_skip("there is a device");
-    const gf_format format = {8, 8, 1, GF_U8};
+    const gf_format format = {8, 8, 1, GF_U8, false};
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, "");
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});

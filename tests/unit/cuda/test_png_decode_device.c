@@ -253,7 +253,7 @@ static void decodes_all_kinds(void **state) {
             format.type = format.type == GF_F32 ? GF_U16 : format.type;
             if (test_below(&random, 3) == 0)
                 format = (gf_format){1 + test_below(&random, 2000), 1 + test_below(&random, 300),
-                                     format.channels, format.type};
+                                     format.channels, format.type, format.channels % 2 == 0};
             files[i] = test_below(&random, 3) ? foreign_file(&random) : own_file(format, &random);
         }
         check_files(engine, files, 8, true, seed + round, &random, &total);
@@ -275,7 +275,7 @@ static void judges_damaged_files_as_the_cpu(void **state) {
         png_bytes files[FILES];
         for (size_t i = 0; i < FILES; i += WAYS) {
             const gf_format format = {1 + test_below(&random, 300), 1 + test_below(&random, 30), 3,
-                                      GF_U8};
+                                      GF_U8, false};
             const png_bytes whole =
                 test_below(&random, 4) ? foreign_file(&random) : own_file(format, &random);
             for (size_t k = 0; k < WAYS; k++) {
@@ -320,8 +320,10 @@ static void few_files_are_left_to_the_cpu(void **state) {
 static void decodes_large_files(void **state) {
     (void)state;
     test_needs_gpu();
-    static const gf_format formats[] = {
-        {1500, 1000, 3, GF_U8}, {30001, 7, 4, GF_U16}, {5, 20001, 1, GF_U8}, {300000, 3, 1, GF_U8}};
+    static const gf_format formats[] = {{1500, 1000, 3, GF_U8, false},
+                                        {30001, 7, 4, GF_U16, true},
+                                        {5, 20001, 1, GF_U8, false},
+                                        {300000, 3, 1, GF_U8, false}};
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     test_random random = test_seeded(3);
     counts total = {0, 0};
@@ -350,7 +352,7 @@ static void rejects_wrong_arguments(void **state) {
     test_needs_gpu();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     test_random random = test_seeded(1);
-    gf_format format = {300, 200, 3, GF_U8};
+    gf_format format = {300, 200, 3, GF_U8, false};
     png_bytes file = own_file(format, &random);
     unsigned char *image;
     gf_error error = {0};
@@ -401,7 +403,7 @@ static void absent_devices_are_errors(void **state) {
     (void)state;
     if (test_has_cuda())
         test_skip("there is a device");
-    const gf_format format = {8, 8, 1, GF_U8};
+    const gf_format format = {8, 8, 1, GF_U8, false};
     unsigned char image[64] = {0};
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
     gf_error error = {0};

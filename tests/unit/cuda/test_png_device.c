@@ -187,14 +187,14 @@ static void covers_all_edges(void **state) {
     (void)state;
     test_needs_gpu();
     static const gf_format formats[] = {
-        {1, 1, 1, GF_U8},      {1, 1, 4, GF_U16},      {1, 131072, 1, GF_U8},
-        {1, 300001, 1, GF_U8}, {16383, 1, 1, GF_U8},   {16384, 1, 1, GF_U8},
-        {16382, 3, 1, GF_U8},  {262143, 2, 1, GF_U8},  {262142, 1, 1, GF_U8},
-        {262144, 3, 1, GF_U8}, {262145, 2, 1, GF_U8},  {131072, 2, 2, GF_U8},
-        {400000, 3, 3, GF_U8}, {70001, 3, 4, GF_U16},  {1023, 257, 1, GF_U8},
-        {1024, 256, 1, GF_U8}, {1025, 255, 1, GF_U8},  {511, 513, 1, GF_U16},
-        {341, 300, 3, GF_U8},  {4000, 3000, 3, GF_U8}, {170000, 1040, 2, GF_U8},
-        {2, 65536, 3, GF_U8},  {3, 87382, 4, GF_U16},
+        {1, 1, 1, GF_U8, false},      {1, 1, 4, GF_U16, true},       {1, 131072, 1, GF_U8, false},
+        {1, 300001, 1, GF_U8, false}, {16383, 1, 1, GF_U8, false},   {16384, 1, 1, GF_U8, false},
+        {16382, 3, 1, GF_U8, false},  {262143, 2, 1, GF_U8, false},  {262142, 1, 1, GF_U8, false},
+        {262144, 3, 1, GF_U8, false}, {262145, 2, 1, GF_U8, false},  {131072, 2, 2, GF_U8, true},
+        {400000, 3, 3, GF_U8, false}, {70001, 3, 4, GF_U16, true},   {1023, 257, 1, GF_U8, false},
+        {1024, 256, 1, GF_U8, false}, {1025, 255, 1, GF_U8, false},  {511, 513, 1, GF_U16, false},
+        {341, 300, 3, GF_U8, false},  {4000, 3000, 3, GF_U8, false}, {170000, 1040, 2, GF_U8, true},
+        {2, 65536, 3, GF_U8, false},  {3, 87382, 4, GF_U16, true},
     };
     gf_engine *engine = cuda_engine();
     test_random random = test_seeded(7);
@@ -205,7 +205,8 @@ static void covers_all_edges(void **state) {
                           &random);
     /* Two images in three windows: the memory for files grows between them. */
     const content contents[] = {PHOTOGRAPH, MARGINS};
-    check_images(engine, (gf_format){170000, 1040, 2, GF_U8}, 2, contents, OF_ENGINE, &random);
+    check_images(engine, (gf_format){170000, 1040, 2, GF_U8, true}, 2, contents, OF_ENGINE,
+                 &random);
     gf_engine_close(engine);
 }
 
@@ -215,7 +216,7 @@ static void rejects_wrong_arguments(void **state) {
     (void)state;
     test_needs_gpu();
     gf_engine *engine = cuda_engine();
-    const gf_format format = {300, 200, 3, GF_U8}, real = {300, 200, 3, GF_F32};
+    const gf_format format = {300, 200, 3, GF_U8, false}, real = {300, 200, 3, GF_F32, false};
     unsigned char *image, file[1000];
     gf_error error = {0};
     must(cudaMalloc((void **)&image, 900 * 200));
@@ -269,7 +270,7 @@ static void absent_devices_are_errors(void **state) {
     (void)state;
     if (test_has_cuda())
         test_skip("there is a device");
-    const gf_format format = {8, 8, 1, GF_U8};
+    const gf_format format = {8, 8, 1, GF_U8, false};
     unsigned char image[64] = {0}, file[64];
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
     gf_error error = {0};

@@ -151,8 +151,9 @@ static gf_status run_memory(gf_engine *engine, const char *name, const char *tex
 
 static void rejects_invalid_memory(void **state) {
     const gf_pixels one[2] = {{pixels, 8}, {NULL, 8}}, narrow[2] = {{pixels, 7}, {pixels, 7}};
-    const gf_format odd[] = {{0, 4, 1, GF_U8}, {8, 0, 1, GF_U8},      {8, 4, 5, GF_U8},
-                             {8, 4, 0, GF_U8}, {8, 4, 1, (gf_type)3}, {UINT64_MAX, 4, 1, GF_U8}};
+    const gf_format odd[] = {{0, 4, 1, GF_U8, false},      {8, 0, 1, GF_U8, false},
+                             {8, 4, 5, GF_U8, 5 % 2 == 0}, {8, 4, 0, GF_U8, 0 % 2 == 0},
+                             {8, 4, 1, (gf_type)3, false}, {UINT64_MAX, 4, 1, GF_U8, false}};
     unsigned char out[64];
     gf_engine *engine = open_engine();
     gf_error error = {0};
@@ -216,7 +217,7 @@ static void accepts_rows_at_any_address(void **state) {
         const gf_filter *filter = gf_filter_at(i);
         const gf_filter_info *info = gf_filter_describe(filter);
         for (int type = GF_U8; type <= GF_F32; type++) {
-            const gf_format format = {7, 5, 3, (gf_type)type};
+            const gf_format format = {7, 5, 3, (gf_type)type, false};
             const size_t row = gf_row_bytes(&format), odd = row + 3;
             unsigned char *even = malloc(5 * row), *drawn = malloc(5 * row);
             unsigned char *uneven = malloc(1 + 4 * odd + row), *other = malloc(1 + 4 * odd + row);
@@ -346,7 +347,7 @@ static void returns_empty_cells_outside_tables(void **state) {
 /* A saved image has the bytes of a run, and loads again; errors leave no file. */
 static void saves_images(void **state) {
     (void)state;
-    const gf_format rgb = {2, 4, 3, GF_U8}; /* rows of 6 bytes, 8 bytes apart */
+    const gf_format rgb = {2, 4, 3, GF_U8, false}; /* rows of 6 bytes, 8 bytes apart */
     const gf_pixels image = {pixels, 8};
     const char *out = in_directory("saved.png");
     gf_file_options options = {0};

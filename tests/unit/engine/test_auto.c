@@ -27,7 +27,7 @@ static void auto_includes_the_start_up(void **state) {
     (void)state;
     const gf_codec_costs none = {0};
     const gf_auto_machine two = {.threads = 2};
-    gf_plan plan = {.in = {1000, 1000, 3, GF_U8}, .inputs = 1, .cost = 2};
+    gf_plan plan = {.in = {1000, 1000, 3, GF_U8, false}, .inputs = 1, .cost = 2};
     assert_false(expect(&plan, none, two).cuda);
     plan.in.height = 1000000;
     assert_true(expect(&plan, none, two).cuda);
@@ -42,14 +42,14 @@ static void auto_includes_the_start_up(void **state) {
     assert_true(expect(&plan, none, (gf_auto_machine){.threads = 2, .images = 10000}).cuda);
     assert_false(expect(&plan, none, (gf_auto_machine){.threads = 2, .images = 10}).cuda);
     /* A thumbnail is still faster on the CPU. */
-    plan.in = (gf_format){100, 100, 3, GF_U8};
+    plan.in = (gf_format){100, 100, 3, GF_U8, false};
     assert_false(expect(&plan, none, (gf_auto_machine){.threads = 2, .cuda_started = true}).cuda);
 }
 
 /* 10^9 samples: a cost of 1 ns is one second of one core. */
 static void auto_shares_cores_between_stages(void **state) {
     (void)state;
-    const gf_plan plan = {.in = {100000, 10000, 1, GF_U8}, .inputs = 1, .cost = 6};
+    const gf_plan plan = {.in = {100000, 10000, 1, GF_U8, false}, .inputs = 1, .cost = 6};
     gf_codec_costs codec = {.decode = 2.5, .encode = 2, .decode_threads = 1, .encode_threads = 1};
     gf_auto_machine on = {.threads = 16, .cuda_started = true};
     /* With enough cores, the slowest stage decides: the decoder with its one thread. */
@@ -73,7 +73,7 @@ static void auto_shares_cores_between_stages(void **state) {
 /* Uploads and downloads overlap, each at 10 GB/s per device. */
 static void auto_divides_transfers_among_devices(void **state) {
     (void)state;
-    gf_plan plan = {.in = {100000, 10000, 1, GF_F32}, .inputs = 2, .cost = 100};
+    gf_plan plan = {.in = {100000, 10000, 1, GF_F32, false}, .inputs = 2, .cost = 100};
     const gf_codec_costs none = {0};
     gf_auto_machine on = {.threads = 2, .cuda_started = true};
     assert_about(expect(&plan, none, on).cuda_seconds, 0.8);

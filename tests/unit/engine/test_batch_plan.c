@@ -101,8 +101,8 @@ static void counts_engines(void **state) {
 /* ---- forecasts of auto ----------------------------------------------------------------------- */
 
 static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, double cost) {
-    const gf_plan plan = {.in = {side, side, 3, GF_U8},
-                          .out = {side, side, 3, GF_U8},
+    const gf_plan plan = {.in = {side, side, 3, GF_U8, false},
+                          .out = {side, side, 3, GF_U8, false},
                           .inputs = 1,
                           .cost = cost,
                           .download = 1};

@@ -353,7 +353,7 @@ static void converts_images(void **state) {
 /* Files of our encoder have several streams. */
 static void uploads_several_streams(void **state) {
     enum { FILES = 6, WIDTH = 500, HEIGHT = 601 };
-    static const gf_format format = {WIDTH, HEIGHT, 3, GF_U8};
+    static const gf_format format = {WIDTH, HEIGHT, 3, GF_U8, false};
     static const batch_case cases[] = {{"smooth", "", "cuda", 4, false, -1, false},
                                        {"smooth", "", "auto", 4, false, -1, false}};
     unsigned char *pixels = malloc(WIDTH * HEIGHT * 3);

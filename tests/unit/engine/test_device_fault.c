@@ -238,7 +238,7 @@ static gf_status fail_once(const gf_plan *plan, const gf_strip *strip, gf_error 
 static void does_not_restart_after_reading(void **state) {
     (void)state;
     const gf_engine_options options = {.threads = 4, .rows_per_strip = 16, .verify = true};
-    const gf_format format = {900, 700, 3, GF_U8};
+    const gf_format format = {900, 700, 3, GF_U8, false};
     gf_filter broken = *gf_filter_find("smooth");
     gf_settings *settings = test_settings(&broken, "");
     test_image image = test_image_new(format, 0);

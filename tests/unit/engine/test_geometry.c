@@ -19,7 +19,7 @@ static gf_consumer consumer;
 /* Create a job of u8 rows of 640 bytes. */
 static gf_stream_job job_of(const gf_filter *filter, const char *text, uint64_t height,
                             uint64_t rows_per_strip) {
-    const gf_format format = {640, height, 1, GF_U8};
+    const gf_format format = {640, height, 1, GF_U8, false};
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
     assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);

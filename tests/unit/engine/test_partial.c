@@ -170,6 +170,7 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
     gf_format format = test_format(&random), drawn;
     if (format.type == GF_F32) /* PFM supports 1 and 3 channels */
         format.channels = format.channels < 3 ? 1 : 3;
+    format.alpha = format.channels % 2 == 0; /* PAM */
     const char *samples = extensions[test_below(&random, 3)];
     work job = {.filter = filter, .settings = test_settings(filter, text)};
     gf_engine_options engines[MAX_RANGES];
@@ -250,7 +251,7 @@ static void ranges_on_devices_equal_one_run(void **state) {
 
 /* Create a job with a grey image of 50 x 40 pixels. */
 static void open_grey(work *job, const char *filter, const char *text) {
-    const gf_format format = {50, 40, 1, GF_U8};
+    const gf_format format = {50, 40, 1, GF_U8, false};
     test_random random = {3};
     job->filter = gf_filter_find(filter);
     job->settings = test_settings(job->filter, text);
@@ -352,7 +353,7 @@ static void reports_images_without_ranges(void **state) {
     static const char *const setups[][3] = {
         {"in.png", "x.pgm", "cpu"},     {"in.pgm", "x.png", "cpu"}, {"in.pgm", "x.pgm", "golden"},
         {"in.pgm", "/dev/null", "cpu"}, {"-", "x.pgm", "cpu"},      {"in.pgm", "x.pgm", "cpu"}};
-    const gf_format format = {50, 40, 1, GF_U8};
+    const gf_format format = {50, 40, 1, GF_U8, false};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     test_image image = test_image_new(format, 0);
     const int before = dup(STDIN_FILENO);
@@ -388,7 +389,7 @@ static void reports_images_without_ranges(void **state) {
 /* A turned image would be held in memory by each process. Mirrored rows are divided. */
 static void turned_images_have_no_ranges(void **state) {
     static const unsigned char exif[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1";
-    const gf_format format = {50, 40, 1, GF_U8};
+    const gf_format format = {50, 40, 1, GF_U8, false};
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), ""),
                 *dot = test_settings(gf_filter_find("dot"), "");
     gf_engine *engine;

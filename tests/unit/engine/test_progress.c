@@ -19,7 +19,7 @@ static gf_engine *open_engine(const char *backend, bool unthreaded) {
 
 /* Write a colour picture in the format of the name's extension. */
 static void put_picture(const char *name) {
-    const gf_format format = {WIDTH, HEIGHT, 3, GF_U8};
+    const gf_format format = {WIDTH, HEIGHT, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
     gf_error error = {0};
@@ -238,7 +238,7 @@ static void counts_the_bytes_of_a_pipe(void **state) {
 
 static void counts_no_bytes_in_memory(void **state) {
     const gf_filter *filter = gf_filter_find("smooth");
-    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
+    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
     unsigned char *in = random_pixels(&format, 1), *out = random_pixels(&format, 2);
     gf_settings *settings = test_settings(filter, "");
     gf_engine *engine = open_engine("cpu", false);

@@ -226,7 +226,7 @@ static void held_images_count_against_memory(void **state) {
 
 /* A PNG of 6,000,000 bytes that two threads decode, with 14 MB of memory if there is enough. */
 static void decoding_threads_need_no_memory(void **state) {
-    const gf_format format = {3000, 2000, 1, GF_U8};
+    const gf_format format = {3000, 2000, 1, GF_U8, false};
     const gf_limits limits = {.threads = 2};
     unsigned char *pixels = malloc(3000 * 2000);
     test_random random = {1};
@@ -272,7 +272,7 @@ static void held_samples_get_half_of_the_rest(void **state) {
 
 /* Runs in memory also hold all samples of a bin. */
 static void holds_samples_of_images_in_memory(void **state) {
-    const gf_format format = {100, 100, 1, GF_U8};
+    const gf_format format = {100, 100, 1, GF_U8, false};
     const gf_filter *hist = gf_filter_find("hist");
     gf_settings *settings = hist_settings("bins=1 extract=0", "s.csv", NULL);
     unsigned char *pixels = random_pixels(&format, 1);
@@ -369,7 +369,7 @@ static void detects_changed_files(void **state) {
 
 /* An output that cannot be written is rejected before the image is read. */
 static void checks_the_output_before_measuring(void **state) {
-    const gf_format format = {20, 10, 1, GF_U8};
+    const gf_format format = {20, 10, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
 

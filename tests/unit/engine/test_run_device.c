@@ -55,7 +55,7 @@ static int stop(void **state) {
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 enum { COUNT = 5, WIDTH = 9, HEIGHT = 7, BYTES = WIDTH * HEIGHT };
-static const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
+static const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
 
 /* Run images `gap` bytes apart, and check results and the number of launches. */
 static void check_batch(const char *name, const char *text, size_t gap, int expected) {
@@ -139,7 +139,7 @@ static void engines_keep_sixteen_jobs(void **state) {
     memset(in, 7, sizeof in);
     for (int round = 0; round < 3; round++)
         for (uint64_t width = 1; width <= 8; width++) {
-            const gf_format row = {width, 1, 1, GF_U8};
+            const gf_format row = {width, 1, 1, GF_U8, false};
             const gf_pixels image = {in, width};
             for (int s = 0; s < 2; s++)
                 assert_int_equal(gf_run_device(engine, filter, s ? other : settings, &row, &image,
@@ -148,14 +148,16 @@ static void engines_keep_sixteen_jobs(void **state) {
         }
     assert_int_equal(opened_jobs, 16); /* each later call finds its job */
     for (uint64_t width = 9; width <= 12; width++)
-        assert_int_equal(gf_run_device(engine, filter, settings, &(gf_format){width, 1, 1, GF_U8},
+        assert_int_equal(gf_run_device(engine, filter, settings,
+                                       &(gf_format){width, 1, 1, GF_U8, false},
                                        &(gf_pixels){in, width}, out, width, NULL, NULL, NULL),
                          GF_OK);
     assert_int_equal(open_jobs, 16);
     assert_int_equal(opened_jobs, 20);
     /* The jobs of widths 1 and 2 were the oldest ones; width 3 is kept. */
     for (uint64_t width = 3; width >= 2; width--)
-        assert_int_equal(gf_run_device(engine, filter, settings, &(gf_format){width, 1, 1, GF_U8},
+        assert_int_equal(gf_run_device(engine, filter, settings,
+                                       &(gf_format){width, 1, 1, GF_U8, false},
                                        &(gf_pixels){in, width}, out, width, NULL, NULL, NULL),
                          GF_OK);
     assert_int_equal(opened_jobs, 21);
@@ -224,7 +226,7 @@ static void rejects_wrong_images(void **state) {
 static void encodes_png(void **state) {
     (void)state;
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda", .threads = 3});
-    const gf_format stored = {300, 200, 3, GF_U16}, real = {300, 200, 3, GF_F32};
+    const gf_format stored = {300, 200, 3, GF_U16, false}, real = {300, 200, 3, GF_F32, false};
     unsigned char memory[16];
     gf_pixels in[2] = {{memory, 1800}, {memory, 1801}};
     gf_buffer out[2] = {{NULL, 0}, {memory, sizeof memory}};
@@ -250,7 +252,8 @@ static void encodes_png(void **state) {
 static void decodes_png(void **state) {
     (void)state;
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
-    const gf_format list[] = {{30, 20, 3, GF_U16}, {7, 5, 1, GF_U8}, {7, 5, 1, GF_U8}};
+    const gf_format list[] = {
+        {30, 20, 3, GF_U16, false}, {7, 5, 1, GF_U8, false}, {7, 5, 1, GF_U8, false}};
     unsigned char memory[16];
     const gf_buffer files[] = {{memory, 2}, {memory, 1}, {memory, 1}};
     gf_out_pixels out[] = {{memory, 180}, {memory, 7}, {memory, 9}};

@@ -26,7 +26,7 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = calloc(1, filter->plan_bytes);
     assert_non_null(plan);
-    plan->in = plan->out = (gf_format){77, height, 1, GF_U8};
+    plan->in = plan->out = (gf_format){77, height, 1, GF_U8, false};
     plan->inputs = 1;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
     source.base.ops = &source_ops;
@@ -220,7 +220,7 @@ static void stages_have_names(void **state) {
 /* Golden processes the image as one strip, regardless of rows_per_strip. */
 static void golden_runs_one_strip(void **state) {
     (void)state;
-    gf_format format = {31, 57, 3, GF_U8};
+    gf_format format = {31, 57, 3, GF_U8, false};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_engine_options options = {.backend = "golden", .rows_per_strip = 4};

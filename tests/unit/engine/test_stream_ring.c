@@ -87,7 +87,7 @@ static void strips_stay_intact(void **state) {
     const gf_filter *filter = gf_filter_find("smooth");
     test_random random = {7};
     for (int i = 0; i < 400; i++) {
-        gf_plan plan = {.in = {5, 1 + test_below(&random, 300), 1, GF_U8},
+        gf_plan plan = {.in = {5, 1 + test_below(&random, 300), 1, GF_U8, false},
                         .inputs = 1,
                         .halo = test_below(&random, 3) ? test_below(&random, 40) : 0};
         plan.out = plan.in;
@@ -145,7 +145,7 @@ static void damaged_files_are_reported_before_devices(void **state) {
         bool by_backend;
     } cases[] = {{3, 100000000, false}, {6, 100000000, true}, {3, 900000000, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        gf_plan plan = {.in = {5, 9, 1, GF_U8}, .inputs = 1};
+        gf_plan plan = {.in = {5, 9, 1, GF_U8, false}, .inputs = 1};
         plan.out = plan.in;
         checker all = {.request = {.slots = 3}, .pause = cases[i].pause};
         counting_source source = {.base = {.ops = &source_ops, .format = plan.in},

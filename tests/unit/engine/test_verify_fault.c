@@ -166,7 +166,8 @@ static void reads_back(void **state) {
         {"g.raw", GF_U16, 3, true}, {"h.jpg", GF_U8, 3, false}, {"i.tga", GF_U8, 1, false}};
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        const gf_format format = {33, 21, kinds[k].channels, kinds[k].type};
+        const gf_format format = {33, 21, kinds[k].channels, kinds[k].type,
+                                  kinds[k].channels % 2 == 0};
         const gf_file_options options = {.force = true};
         const gf_limits limits = {.threads = 1};
         test_random random = {k + 1};
@@ -214,7 +215,7 @@ static void digests_rows(void **state) {
 /* Golden's strips count against the memory limit: --verify reduces the height of strips. */
 static void golden_counts_against_memory(void **state) {
     (void)state;
-    const gf_format format = {500, 400, 1, GF_U8};
+    const gf_format format = {500, 400, 1, GF_U8, false};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=y");
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     const gf_pixels pixels = {in.rows.data, in.stride};

@@ -25,7 +25,7 @@ static void published_check(void **state) {
     const void *const images[] = {u8, u16, f32};
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (int type = GF_U8; type <= GF_F32; type++) {
-            gf_format format = {6, 4, 1, (gf_type)type};
+            gf_format format = {6, 4, 1, (gf_type)type, false};
             gf_result *result =
                 test_measure(*backend, "axis-sum", "", format, images[type], NULL, NULL);
             test_column(result, "sums", "y", "0 1 2 3");
@@ -44,7 +44,7 @@ static void published_check(void **state) {
 static void channels_and_alpha(void **state) {
     (void)state;
     const uint8_t rgba[] = {1, 2, 3, 200, 10, 20, 30, 201, /* */ 4, 5, 6, 202, 40, 50, 60, 203};
-    const gf_format format = {2, 2, 4, GF_U8};
+    const gf_format format = {2, 2, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "axis-sum", "", format, rgba, NULL, NULL);
         assert_int_equal(gf_result_table(result, 0)->column_count, 4);
@@ -53,15 +53,16 @@ static void channels_and_alpha(void **state) {
         test_column(result, "sums", "b", "33 66");
         test_column(result, "totals", "channel", "r g b");
         gf_result_free(result);
-        result = test_measure(*backend, "axis-sum", "alpha axis=y", format, rgba, NULL, NULL);
+        const gf_format data = {format.width, format.height, 4, format.type, false};
+        result = test_measure(*backend, "axis-sum", "axis=y", data, rgba, NULL, NULL);
         test_column(result, "sums", "r", "5 50");
-        test_column(result, "sums", "a", "402 404");
-        test_column(result, "totals", "channel", "r g b a");
+        test_column(result, "sums", "data", "402 404");
+        test_column(result, "totals", "channel", "r g b data");
         test_column(result, "totals", "sum", "55 77 99 806");
         gf_result_free(result);
         const uint16_t grey_alpha[] = {7, 1000, 8, 2000};
-        result = test_measure(*backend, "axis-sum", "", (gf_format){2, 1, 2, GF_U16}, grey_alpha,
-                              NULL, NULL);
+        result = test_measure(*backend, "axis-sum", "", (gf_format){2, 1, 2, GF_U16, true},
+                              grey_alpha, NULL, NULL);
         assert_int_equal(gf_result_table(result, 0)->column_count, 2);
         test_column(result, "sums", "grey", "15");
         gf_result_free(result);
@@ -76,8 +77,9 @@ static void sums_past_32_bits(void **state) {
     assert_non_null(white);
     memset(white, 0xff, WIDTH * sizeof *white);
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        check_grey(*backend, "", (gf_format){WIDTH, 1, 1, GF_U16}, white, "sums", "4587450000");
-        check_grey(*backend, "axis=y", (gf_format){1, WIDTH, 1, GF_U16}, white, "sums",
+        check_grey(*backend, "", (gf_format){WIDTH, 1, 1, GF_U16, false}, white, "sums",
+                   "4587450000");
+        check_grey(*backend, "axis=y", (gf_format){1, WIDTH, 1, GF_U16, false}, white, "sums",
                    "4587450000");
     }
     free(white);
@@ -95,13 +97,14 @@ static void means(void **state) {
     assert_true(gf_quotient(2, 3) == 2.0 / 3);
     assert_true(gf_quotient(0, 3) == 0);
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result =
-            test_measure(*backend, "axis-sum", "mean", (gf_format){3, 2, 1, GF_U8}, v, NULL, NULL);
+        gf_result *result = test_measure(*backend, "axis-sum", "mean",
+                                         (gf_format){3, 2, 1, GF_U8, false}, v, NULL, NULL);
         test_column(result, "means", "grey", "2.3333333333333335 10");
         test_column(result, "totals", "sum", "37");
         gf_result_free(result);
-        check_grey(*backend, "axis=y mean", (gf_format){3, 2, 1, GF_U8}, v, "means", "5.5 11 2");
-        check_grey(*backend, "mean", (gf_format){3, 1, 1, GF_F32}, real, "means", "-0.5");
+        check_grey(*backend, "axis=y mean", (gf_format){3, 2, 1, GF_U8, false}, v, "means",
+                   "5.5 11 2");
+        check_grey(*backend, "mean", (gf_format){3, 1, 1, GF_F32, false}, real, "means", "-0.5");
     }
 }
 
@@ -112,7 +115,7 @@ static void states_merge(void **state) {
     gf_settings *settings = test_settings(filter, "axis=y");
     gf_plan *plan = calloc(1, filter->plan_bytes);
     assert_non_null(plan);
-    plan->in = (gf_format){3, 1, 1, GF_U16};
+    plan->in = (gf_format){3, 1, 1, GF_U16, false};
     plan->inputs = 1;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
     assert_int_equal(plan->state_bytes, 24);
@@ -134,9 +137,10 @@ static void rows_are_summed_in_lanes(void **state) {
     row[0] = 9007199254740992.0f;
     row[1] = row[256] = row[257] = 1;
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        check_grey(*backend, "", (gf_format){258, 1, 1, GF_F32}, row, "sums", "9007199254740994");
+        check_grey(*backend, "", (gf_format){258, 1, 1, GF_F32, false}, row, "sums",
+                   "9007199254740994");
         /* The same samples in a column are added one by one. */
-        check_grey(*backend, "axis=y", (gf_format){1, 258, 1, GF_F32}, row, "sums",
+        check_grey(*backend, "axis=y", (gf_format){1, 258, 1, GF_F32, false}, row, "sums",
                    "9007199254740992");
     }
 }
@@ -149,7 +153,8 @@ static void the_tree_halves(void **state) {
     row[0] = 9007199254740992.0f;
     row[128] = row[1] = row[129] = 1;
     for (const char *const *backend = test_backends(); *backend; backend++)
-        check_grey(*backend, "", (gf_format){256, 1, 1, GF_F32}, row, "sums", "9007199254740994");
+        check_grey(*backend, "", (gf_format){256, 1, 1, GF_F32, false}, row, "sums",
+                   "9007199254740994");
 }
 
 static void special_numbers(void **state) {
@@ -160,8 +165,8 @@ static void special_numbers(void **state) {
     memcpy(&nan, &odd_nan, sizeof nan);
     const float rows[] = {-0.0f, -0.0f, inf, 1, inf, -inf, nan, 1, 1e-45f, 1e-45f};
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result =
-            test_measure(*backend, "axis-sum", "", (gf_format){2, 5, 1, GF_F32}, rows, NULL, NULL);
+        gf_result *result = test_measure(*backend, "axis-sum", "",
+                                         (gf_format){2, 5, 1, GF_F32, false}, rows, NULL, NULL);
         /* Lanes start at +0, and adding -0 does not change that. */
         assert_true(test_cell(result, "sums", "grey", 0).real == 0);
         test_column(result, "sums", "grey", "0 inf nan nan 2.802596928649634e-45");
@@ -172,7 +177,8 @@ static void special_numbers(void **state) {
             assert_true(bits == UINT64_C(0x7ff8000000000000));
         }
         gf_result_free(result);
-        check_grey(*backend, "axis=y", (gf_format){2, 5, 1, GF_F32}, rows, "sums", "nan -inf");
+        check_grey(*backend, "axis=y", (gf_format){2, 5, 1, GF_F32, false}, rows, "sums",
+                   "nan -inf");
     }
 }
 
@@ -180,9 +186,9 @@ static void large_results_are_rejected(void **state) {
     (void)state;
     static uint8_t rows[1000];
     gf_error error;
-    assert_int_equal(
-        test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8}, rows, 7999, &error),
-        GF_FAILED);
+    assert_int_equal(test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8, false}, rows,
+                                        7999, &error),
+                     GF_FAILED);
     assert_non_null(strstr(error.message, "--max-memory"));
 }
 

@@ -56,7 +56,7 @@ static void assert_summary(gf_format format, const void *a, const void *b, const
 
 /* Compare two f32 samples. */
 static void assert_floats(float a, float b, const char *want) {
-    assert_summary((gf_format){1, 1, 1, GF_F32}, &a, &b, want);
+    assert_summary((gf_format){1, 1, 1, GF_F32, false}, &a, &b, want);
 }
 
 static float float_of(uint32_t bits) {
@@ -76,9 +76,10 @@ static void equal_images(void **state) {
         for (int type = GF_U8; type <= GF_F32; type++) {
             char want[48];
             snprintf(want, sizeof want, "same: %u samples\n", 15 * channels);
-            assert_summary((gf_format){5, 3, channels, (gf_type)type}, image, image, want);
+            assert_summary((gf_format){5, 3, channels, (gf_type)type, channels % 2 == 0}, image,
+                           image, want);
         }
-    gf_result *result = run("golden", (gf_format){5, 3, 4, GF_U8}, image, image, NULL);
+    gf_result *result = run("golden", (gf_format){5, 3, 4, GF_U8, true}, image, image, NULL);
     const gf_table *table = gf_result_table(result, 0);
     assert_int_equal(gf_result_table_count(result), 1);
     assert_string_equal(table->name, "comparison");
@@ -99,7 +100,7 @@ static void table_contents(void **state) {
     const uint16_t a[6] = {1, 2, 3, 400, 500, 600}, b[6] = {1, 2, 3, 400, 65535, 0};
     const float fa[4] = {0.25f, 1, 2, 3}, fb[4] = {0.25f, 0.5f, 2, 4.25f};
     for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], (gf_format){1, 2, 3, GF_U16}, a, b, NULL);
+        gf_result *result = run(backends[i], (gf_format){1, 2, 3, GF_U16, false}, a, b, NULL);
         assert_int_equal(gf_result_table(result, 0)->column_count, 8);
         assert_cell(result, 0, "samples", "6");
         assert_cell(result, 1, "differing", "2");
@@ -110,7 +111,7 @@ static void table_contents(void **state) {
         assert_cell(result, 6, "first", "500");
         assert_cell(result, 7, "second", "65535");
         gf_result_free(result);
-        result = run(backends[i], (gf_format){2, 1, 2, GF_F32}, fa, fb, NULL);
+        result = run(backends[i], (gf_format){2, 1, 2, GF_F32, true}, fa, fb, NULL);
         assert_cell(result, 1, "differing", "2");
         assert_cell(result, 2, "largest", "1.25");
         assert_cell(result, 3, "x", "0");
@@ -143,7 +144,7 @@ static void one_sample_anywhere(void **state) {
                      "different: 1 of 36 samples, largest difference 7; "
                      "first at x %u, y %u, channel %s: 12 and 19\n",
                      i / 4 % WIDTH, i / 4 / WIDTH, names[i % 4]);
-            assert_summary((gf_format){WIDTH, HEIGHT, 4, (gf_type)type}, a, b, want);
+            assert_summary((gf_format){WIDTH, HEIGHT, 4, (gf_type)type, true}, a, b, want);
         }
 }
 
@@ -154,7 +155,7 @@ static void first_and_largest_of_many(void **state) {
     uint8_t *a = calloc(2, WIDTH), *b = calloc(2, WIDTH);
     assert_non_null(a);
     assert_non_null(b);
-    const gf_format format = {WIDTH, 2, 1, GF_U8};
+    const gf_format format = {WIDTH, 2, 1, GF_U8, false};
     b[WIDTH] = 200;
     assert_summary(format, a, b,
                    "different: 1 of 18002 samples, largest difference 200; "
@@ -214,14 +215,14 @@ static void special_numbers(void **state) {
     const gf_filter *filter = gf_filter_find("compare");
     gf_compare_record record;
     const float pair[2] = {float_of(0xffc12345), float_of(0x7f800001)};
-    gf_plan plan = {.in = {1, 1, 1, GF_F32}, .inputs = 2, .record = sizeof record};
+    gf_plan plan = {.in = {1, 1, 1, GF_F32, false}, .inputs = 2, .record = sizeof record};
     const gf_strip strip = {.in = {(unsigned char *)pair, sizeof pair, 7, 1},
                             .out = {(unsigned char *)&record, sizeof record, 7, 1}};
     assert_int_equal(filter->golden(&plan, &strip, NULL), GF_OK);
     assert_int_equal(record.a, 0xffc12345);
     assert_int_equal(record.b, 0x7f800001);
     assert_int_equal(record.first, 0);
-    plan.in = (gf_format){1, 1, 1, GF_U8};
+    plan.in = (gf_format){1, 1, 1, GF_U8, false};
     plan.inputs = 2;
     const gf_strip same = {.in = {(unsigned char[]){9, 9}, 2, 0, 1},
                            .out = {(unsigned char *)&record, sizeof record, 0, 1}};
@@ -245,14 +246,14 @@ static void assert_drawing(gf_format format, const void *a, const void *b, const
 static void draws_grey(void **state) {
     (void)state;
     const uint8_t a8[4] = {200, 10, 3, 255}, b8[4] = {200, 11, 255, 255};
-    assert_drawing((gf_format){2, 2, 1, GF_U8}, a8, b8,
+    assert_drawing((gf_format){2, 2, 1, GF_U8, false}, a8, b8,
                    (uint8_t[]){50, 50, 50, 255, 1, 0, 255, 252, 0, 63, 63, 63});
     /* 40000 / 1024; 65535 / 1024; 257 and 256 of 65535 are 1 and 0 of 255. */
     const uint16_t a16[4] = {40000, 1000, 1000, 65535}, b16[4] = {40000, 1257, 744, 65535};
-    assert_drawing((gf_format){2, 2, 1, GF_U16}, a16, b16,
+    assert_drawing((gf_format){2, 2, 1, GF_U16, false}, a16, b16,
                    (uint8_t[]){39, 39, 39, 255, 1, 0, 255, 0, 0, 63, 63, 63});
     const uint16_t black[1] = {0}, white[1] = {65535};
-    assert_drawing((gf_format){1, 1, 1, GF_U16}, black, white, (uint8_t[]){255, 255, 0});
+    assert_drawing((gf_format){1, 1, 1, GF_U16, false}, black, white, (uint8_t[]){255, 255, 0});
 }
 
 /* Alpha affects the difference, but not the grey. */
@@ -260,7 +261,7 @@ static void draws_alpha(void **state) {
     (void)state;
     const uint8_t a[8] = {80, 0, 80, 255, 80, 255, 80, 100},
                   b[8] = {80, 0, 80, 0, 81, 250, 80, 100};
-    assert_drawing((gf_format){2, 2, 2, GF_U8}, a, b,
+    assert_drawing((gf_format){2, 2, 2, GF_U8, true}, a, b,
                    (uint8_t[]){20, 20, 20, 255, 255, 0, 255, 5, 0, 20, 20, 20});
 }
 
@@ -269,17 +270,17 @@ static void draws_colour(void **state) {
     (void)state;
     const uint8_t a[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9};
     const uint8_t b[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 8, 6, 11};
-    assert_drawing((gf_format){2, 2, 3, GF_U8}, a, b,
+    assert_drawing((gf_format){2, 2, 3, GF_U8, false}, a, b,
                    (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 3, 0});
     /* The same with 65535: luma 13933, 46871, 4732; the image shows 1 / 1024 of that. */
     const uint16_t wide_a[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 9};
     const uint16_t wide_b[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 2579};
-    assert_drawing((gf_format){2, 2, 4, GF_U16}, wide_a, wide_b,
+    assert_drawing((gf_format){2, 2, 4, GF_U16, true}, wide_a, wide_b,
                    (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 10, 0});
     /* 0.2126 * 255 = 54.2, 182.4 and 18.4, truncated; the image shows a quarter of that. */
     const float real_a[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     const float real_b[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0.5f, -0.25f};
-    assert_drawing((gf_format){2, 2, 3, GF_F32}, real_a, real_b,
+    assert_drawing((gf_format){2, 2, 3, GF_F32, false}, real_a, real_b,
                    (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 127, 0});
 }
 
@@ -289,16 +290,16 @@ static void weighs_colours_exactly(void **state) {
     (void)state;
     const uint16_t wide[18] = {38530, 0, 0, 0, 60134, 0, 0, 0, 42539,
                                48163, 0, 0, 0, 40089, 0, 0, 0, 56720};
-    assert_drawing((gf_format){3, 2, 3, GF_U16}, wide, wide,
+    assert_drawing((gf_format){3, 2, 3, GF_U16, false}, wide, wide,
                    (uint8_t[]){8, 8, 8, 42, 42, 42, 3, 3, 3, 9, 9, 9, 27, 27, 27, 3, 3, 3});
     /* 0.2126 * 1.0331 * 255 = 56.007, ..., 0.2126 * 1.0325 * 255 = 55.97, ... */
     const float real[18] = {1.0331f, 0, 0, 0, 0.9871f, 0, 0, 0, 0.8695f,
                             1.0325f, 0, 0, 0, 0.9869f, 0, 0, 0, 0.8685f};
-    assert_drawing((gf_format){3, 2, 3, GF_F32}, real, real,
+    assert_drawing((gf_format){3, 2, 3, GF_F32, false}, real, real,
                    (uint8_t[]){14, 14, 14, 45, 45, 45, 4, 4, 4, 13, 13, 13, 44, 44, 44, 3, 3, 3});
     /* Green and blue cancel exactly, and green is so large that adding red does not change it. */
     const float ordered[3] = {1, 0x1p40f * 0.0722f, -0x1p40f * 0.7152f};
-    assert_drawing((gf_format){1, 1, 3, GF_F32}, ordered, ordered, (uint8_t[]){0, 0, 0});
+    assert_drawing((gf_format){1, 1, 3, GF_F32, false}, ordered, ordered, (uint8_t[]){0, 0, 0});
 }
 
 static void draws_special_numbers(void **state) {
@@ -306,27 +307,27 @@ static void draws_special_numbers(void **state) {
     const float nan = float_of(0x7fc00000), other = float_of(0xffc00001);
     /* Equal samples: NaN and negative values are black, values above 1 and inf are white. */
     const float same[6] = {nan, -3, -INFINITY, 7, INFINITY, 0.5f};
-    assert_drawing((gf_format){6, 1, 1, GF_F32}, same, same,
+    assert_drawing((gf_format){6, 1, 1, GF_F32, false}, same, same,
                    (uint8_t[]){0, 0, 0, 0, 0, 0, 0, 0, 0, 63, 63, 63, 63, 63, 63, 31, 31, 31});
     /* Two NaNs, and two zeros, differ by 0; NaN and a number differ by inf. Differences above 1
      * count as 1. */
     const float a[6] = {nan, 0, nan, INFINITY, 5, 0}, b[6] = {other, -0.0f, 1, 0, 3, 0.999f};
     assert_drawing(
-        (gf_format){6, 1, 1, GF_F32}, a, b,
+        (gf_format){6, 1, 1, GF_F32, false}, a, b,
         (uint8_t[]){255, 0, 0, 255, 0, 0, 255, 255, 0, 255, 255, 0, 255, 255, 0, 255, 254, 0});
 }
 
 static void draws_only_with_diff(void **state) {
     (void)state;
     const gf_filter *filter = gf_filter_find("compare");
-    const gf_format format = {7, 5, 2, GF_F32};
+    const gf_format format = {7, 5, 2, GF_F32, true};
     gf_format out;
     gf_settings *settings = test_settings(filter, "");
     assert_int_equal(gf_filter_output(filter, settings, &format, &out, NULL), GF_OK);
     assert_int_equal(out.width, 0);
     assert_int_equal(gf_settings_set(settings, "diff", "d.png", NULL), GF_OK);
     assert_int_equal(gf_filter_output(filter, settings, &format, &out, NULL), GF_OK);
-    assert_true(gf_format_equal(&out, &(gf_format){7, 5, 3, GF_U8}));
+    assert_true(gf_format_equal(&out, &(gf_format){7, 5, 3, GF_U8, false}));
     gf_settings_free(settings);
 }
 

@@ -25,7 +25,7 @@ static void published_check(void **state) {
     const void *const images[] = {u8, u16, f32};
     for (int i = 0; i < backend_count(); i++)
         for (int type = GF_U8; type <= GF_F32; type++) {
-            gf_result *result = run(backends[i], "", (gf_format){8, 1, 1, (gf_type)type},
+            gf_result *result = run(backends[i], "", (gf_format){8, 1, 1, (gf_type)type, false},
                                     images[type], images[type]);
             const gf_table *table = gf_result_table(result, 0);
             assert_string_equal(table->name, "products");
@@ -51,21 +51,21 @@ static void cosine_mse_and_psnr(void **state) {
     const uint16_t p16[4] = {0, 100, 0, 60000}, q16[4] = {0, 100, 13107, 60000};
     const float p32[2] = {3, 4}, q32[2] = {4, 3}, far32[2] = {13, -6};
     for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], "", (gf_format){2, 2, 1, GF_U8}, p8, q8);
+        gf_result *result = run(backends[i], "", (gf_format){2, 2, 1, GF_U8, false}, p8, q8);
         assert_row(
             result, 0,
             (const char *[]){"grey", "130", "2731", "130", "0.21817793456592643", "650.25", "20"});
         gf_result_free(result);
-        result = run(backends[i], "", (gf_format){1, 4, 1, GF_U16}, p16, q16);
+        result = run(backends[i], "", (gf_format){1, 4, 1, GF_U16, false}, p16, q16);
         assert_text(result, 0, AA, "3600010000");
         assert_text(result, 0, BB, "3771803449");
         assert_text(result, 0, MSE, "42948362.25");
         assert_text(result, 0, PSNR, "20");
         gf_result_free(result);
-        result = run(backends[i], "", (gf_format){2, 1, 1, GF_F32}, p32, q32);
+        result = run(backends[i], "", (gf_format){2, 1, 1, GF_F32, false}, p32, q32);
         assert_row(result, 0, (const char *[]){"grey", "24", "25", "25", "0.96", "1", "0"});
         gf_result_free(result);
-        result = run(backends[i], "", (gf_format){1, 2, 1, GF_F32}, p32, far32);
+        result = run(backends[i], "", (gf_format){1, 2, 1, GF_F32, false}, p32, far32);
         assert_row(
             result, 0,
             (const char *[]){"grey", "15", "25", "205", "0.20952908873087348", "100", "-20"});
@@ -77,7 +77,7 @@ static void black_has_no_cosine(void **state) {
     (void)state;
     const uint8_t black[2] = {0, 0}, white[2] = {255, 255};
     for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], "", (gf_format){2, 1, 1, GF_U8}, black, white);
+        gf_result *result = run(backends[i], "", (gf_format){2, 1, 1, GF_U8, false}, black, white);
         assert_row(result, 0, (const char *[]){"grey", "0", "0", "130050", "nan", "65025", "0"});
         assert_nan(result, COSINE);
         gf_result_free(result);
@@ -89,33 +89,38 @@ static void channels_and_total(void **state) {
     const uint8_t a[] = {1, 2, 3, 4, 10, 20, 30, 40}, b[] = {1, 1, 1, 9, 2, 2, 2, 9};
     const float fa[] = {1, 2, 3, 4, 10, 20, 30, 40}, fb[] = {1, 1, 1, 9, 2, 2, 2, 9};
     const struct {
-        const char *text;
+        bool alpha;
         uint32_t channels;
         size_t rows;
         const char *names[5], *products[5], *mse[5];
     } wants[] = {
-        {"",
+        {true,
          4,
          4,
          {"r", "g", "b", "total"},
          {"21", "42", "63", "126"},
          {"32", "162.5", "394", "196.16666666666666"}},
-        {"alpha",
+        {false,
          4,
          5,
-         {"r", "g", "b", "a", "total"},
+         {"r", "g", "b", "data", "total"},
          {"21", "42", "63", "396", "522"},
          {"32", "162.5", "394", "493", "270.375"}},
-        {"", 2, 1, {"grey"}, {"84"}, {"213"}},
-        {"alpha", 2, 3, {"grey", "a", "total"}, {"84", "438", "522"}, {"213", "327.75", "270.375"}},
+        {true, 2, 1, {"grey"}, {"84"}, {"213"}},
+        {false,
+         2,
+         3,
+         {"grey", "data", "total"},
+         {"84", "438", "522"},
+         {"213", "327.75", "270.375"}},
     };
     for (int i = 0; i < backend_count(); i++)
         for (size_t w = 0; w < sizeof wants / sizeof wants[0]; w++)
             for (int real = 0; real < 2; real++) {
                 const gf_format format = {2, 4 / wants[w].channels, wants[w].channels,
-                                          real ? GF_F32 : GF_U8};
-                gf_result *result = run(backends[i], wants[w].text, format,
-                                        real ? (const void *)fa : a, real ? (const void *)fb : b);
+                                          real ? GF_F32 : GF_U8, wants[w].alpha};
+                gf_result *result = run(backends[i], "", format, real ? (const void *)fa : a,
+                                        real ? (const void *)fb : b);
                 assert_int_equal(gf_result_table(result, 0)->row_count, wants[w].rows);
                 for (size_t row = 0; row < wants[w].rows; row++) {
                     assert_text(result, row, CHANNEL, wants[w].names[row]);
@@ -139,11 +144,11 @@ static void white_rows(void **state) {
     memset(u8, 0xff, width8);
     memset(u16, 0xff, width16 * sizeof *u16);
     for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], "", (gf_format){width8, 1, 1, GF_U8}, u8, u8);
+        gf_result *result = run(backends[i], "", (gf_format){width8, 1, 1, GF_U8, false}, u8, u8);
         for (size_t column = AB; column <= BB; column++)
             assert_text(result, 0, column, "260100065025"); /* 4000001 * 65025 */
         gf_result_free(result);
-        result = run(backends[i], "", (gf_format){width16, 1, 1, GF_U16}, u16, u16);
+        result = run(backends[i], "", (gf_format){width16, 1, 1, GF_U16, false}, u16, u16);
         for (size_t column = AB; column <= BB; column++)
             assert_text(result, 0, column, "300638535750000"); /* 70000 * 4294836225 */
         gf_result_free(result);
@@ -184,8 +189,8 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
 static void totals_past_64_bits(void **state) {
     (void)state;
     const uint64_t row = (UINT64_C(1) << 31) * 4294836225;
-    gf_result *result =
-        measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16}, (const uint64_t[]){row, row, row});
+    gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16, false},
+                                (const uint64_t[]){row, row, row});
     gf_value sum = gf_result_cell(result, 0, 0, AB);
     assert_int_equal(sum.high, 7);
     assert_int_equal(sum.low, UINT64_C(0) - (UINT64_C(131071) << 35));
@@ -195,7 +200,7 @@ static void totals_past_64_bits(void **state) {
     assert_text(result, 0, PSNR, "inf");
     gf_result_free(result);
     /* Three such channels against black. The total has 3 * 2^35 samples. */
-    result = measure((gf_format){UINT64_C(1) << 31, 16, 3, GF_U16},
+    result = measure((gf_format){UINT64_C(1) << 31, 16, 3, GF_U16, false},
                      (const uint64_t[]){0, row, 0, 0, row, 0, 0, row, 0});
     assert_row(result, 2,
                (const char *[]){"b", "0", "147569449024408780800", "0", "nan", "4294836225", "0"});
@@ -210,7 +215,7 @@ static void totals_past_64_bits(void **state) {
 static void small_differences_of_large_sums(void **state) {
     (void)state;
     const uint64_t aa = UINT64_C(65534) * 65534 << 31, ab = aa + 65534;
-    gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16},
+    gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16, false},
                                 (const uint64_t[]){ab, aa, ab + 65535});
     assert_text(result, 0, MSE, "4.656612873077393e-10"); /* 16 / 2^35 = 2^-31 */
     gf_result_free(result);
@@ -220,7 +225,7 @@ static void rejects_rows_too_wide_for_64_bits(void **state) {
     (void)state;
     const gf_filter *filter = gf_filter_find("dot");
     gf_settings *settings = test_settings(filter, "");
-    gf_format format = {4295098371, 1, 1, GF_U16}; /* the largest: 2^64 / 65535^2 */
+    gf_format format = {4295098371, 1, 1, GF_U16, false}; /* the largest: 2^64 / 65535^2 */
     gf_format out;
     gf_error error = {0};
     assert_int_equal(gf_filter_output(filter, settings, &format, &out, &error), GF_OK);

@@ -16,7 +16,7 @@ static void assert_bits(const gf_result *result, size_t column, double want) {
 
 static gf_result *run_f32(const char *backend, uint64_t width, uint64_t height, const float *a,
                           const float *b) {
-    return run(backend, "", (gf_format){width, height, 1, GF_F32}, a, b);
+    return run(backend, "", (gf_format){width, height, 1, GF_F32, false}, a, b);
 }
 
 static void special_numbers(void **state) {

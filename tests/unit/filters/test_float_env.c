@@ -91,7 +91,7 @@ static const gf_pixels *pixels_of(const job *j, gf_pixels pixels[2]) {
 
 static bool make_job(const gf_filter *filter, const char *text, gf_type type, uint32_t channels,
                      test_content content, job *j) {
-    const gf_format format = {61, 23, channels, type};
+    const gf_format format = {61, 23, channels, type, channels % 2 == 0};
     test_random random = {7};
     gf_format drawn;
     *j = (job){.filter = filter, .settings = test_settings(filter, text)};
@@ -272,8 +272,8 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
 static void images_in_files(void **state) {
     static const char *const backends[] = {"golden", "cpu"};
     test_random random = {11};
-    test_image floats = test_image_new((gf_format){200, 90, 1, GF_F32}, 0),
-               bytes = test_image_new((gf_format){300, 200, 3, GF_U8}, 0);
+    test_image floats = test_image_new((gf_format){200, 90, 1, GF_F32, false}, 0),
+               bytes = test_image_new((gf_format){300, 200, 3, GF_U8, false}, 0);
     size_t size, other;
 
     (void)state;
@@ -370,7 +370,7 @@ static bool count_default(void *count, const gf_batch_done *done) {
 /* A batch calls its callbacks in the default environment, on every thread. */
 static void callbacks_of_a_batch(void **state) {
     const gf_filter *smooth = gf_filter_find("smooth");
-    test_image image = test_image_new((gf_format){40, 30, 1, GF_U8}, 0);
+    test_image image = test_image_new((gf_format){40, 30, 1, GF_U8, false}, 0);
     test_random random = {5};
     char in[1200], outs[6][1200];
     gf_batch_item items[6];
@@ -408,7 +408,7 @@ static void callbacks_of_a_batch(void **state) {
 static void other_calls(void **state) {
     static const char head[] = "Pf\n1 1\n-0.3\n";
     const gf_filter *smooth = gf_filter_find("smooth");
-    const gf_format format = {64, 40, 3, GF_U8};
+    const gf_format format = {64, 40, 3, GF_U8, false};
     unsigned char file[sizeof head + 3] = {0};
 
     (void)state;

@@ -8,8 +8,10 @@ static void published_check(void **state) {
     float v[128];
     for (int i = 0; i < 128; i++)
         v[i] = (float)(i % 80) / 100.0f;
-    const gf_format formats[] = {
-        {128, 1, 1, GF_F32}, {1, 128, 1, GF_F32}, {16, 8, 1, GF_F32}, {32, 2, 2, GF_F32}};
+    const gf_format formats[] = {{128, 1, 1, GF_F32, false},
+                                 {1, 128, 1, GF_F32, false},
+                                 {16, 8, 1, GF_F32, false},
+                                 {32, 2, 2, GF_F32, true}};
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (int i = 0; i < 4; i++) {
             gf_result *result = test_measure(*backend, "hist",
@@ -34,41 +36,42 @@ static void integer_edges(void **state) {
     const uint8_t v[] = {0, 31, 32, 63, 64, 127, 128, 223, 224, 255};
     const uint16_t w[] = {0, 1, 65534, 65535};
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result =
-            test_measure(*backend, "hist", "bins=8", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        gf_result *result = test_measure(*backend, "hist", "bins=8",
+                                         (gf_format){10, 1, 1, GF_U8, false}, v, NULL, NULL);
         test_column(result, "bins", "grey", "2 2 1 1 1 0 1 2");
         test_column(result, "bins", "from", "0 32 64 96 128 160 192 224");
         test_column(result, "bins", "to", "31 63 95 127 159 191 223 255");
         gf_result_free(result);
         result = test_measure(*backend, "hist", "bins=8 extract=3 out=-",
-                              (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+                              (gf_format){10, 1, 1, GF_U8, false}, v, NULL, NULL);
         assert_non_null(strstr(gf_result_text(result), "Bin 3 [96, 127] count: 1\n"));
         gf_result_free(result);
         /* More bins than values: bin edges are between values, 255 / 510 apart. */
         result = test_measure(*backend, "hist", "bins=510 extract=3,509 out=-",
-                              (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+                              (gf_format){10, 1, 1, GF_U8, false}, v, NULL, NULL);
         test_column(result, "extracted", "from", "1.5 254.5");
         test_column(result, "extracted", "to", "2 255");
         assert_non_null(strstr(gf_result_text(result), "Bin 3 [1.5, 2) count: 0\n"));
         assert_non_null(strstr(gf_result_text(result), "Bin 509 [254.5, 255] count: 1\n"));
         gf_result_free(result);
         /* One bin per value, except that 255 counts in the last bin. */
-        result = test_measure(*backend, "hist", "", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        result =
+            test_measure(*backend, "hist", "", (gf_format){10, 1, 1, GF_U8, false}, v, NULL, NULL);
         assert_int_equal(gf_result_table(result, 0)->row_count, 256);
         for (int i = 0; i < 10; i++)
             assert_int_equal(test_cell(result, "bins", "grey", v[i]).low, 1);
         gf_result_free(result);
-        result =
-            test_measure(*backend, "hist", "bins=255", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        result = test_measure(*backend, "hist", "bins=255", (gf_format){10, 1, 1, GF_U8, false}, v,
+                              NULL, NULL);
         assert_int_equal(test_cell(result, "bins", "grey", 254).low, 1);
         gf_result_free(result);
-        result =
-            test_measure(*backend, "hist", "bins=1", (gf_format){10, 1, 1, GF_U8}, v, NULL, NULL);
+        result = test_measure(*backend, "hist", "bins=1", (gf_format){10, 1, 1, GF_U8, false}, v,
+                              NULL, NULL);
         test_column(result, "bins", "grey", "10");
         gf_result_free(result);
         /* 65534 * 65536 / 65535 = 65534.99..; 65535 * 65536 / 65535 = 65536: in the last bin. */
-        result = test_measure(*backend, "hist", "bins=65536", (gf_format){4, 1, 1, GF_U16}, w, NULL,
-                              NULL);
+        result = test_measure(*backend, "hist", "bins=65536", (gf_format){4, 1, 1, GF_U16, false},
+                              w, NULL, NULL);
         assert_int_equal(test_cell(result, "bins", "grey", 0).low, 1);
         assert_int_equal(test_cell(result, "bins", "grey", 1).low, 1);
         assert_int_equal(test_cell(result, "bins", "grey", 65534).low, 1);
@@ -91,7 +94,7 @@ static void float_edges(void **state) {
     v[15] = -inf;
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "bins=10 extract=0,9 out=-",
-                                         (gf_format){16, 1, 1, GF_F32}, v, NULL, NULL);
+                                         (gf_format){16, 1, 1, GF_F32, false}, v, NULL, NULL);
         test_column(result, "bins", "grey", "6 1 1 1 0 0 0 0 0 4");
         test_column(result, "totals", "samples", "16");
         test_column(result, "totals", "nan", "3");
@@ -109,7 +112,7 @@ static void ranges(void **state) {
     const uint8_t u[] = {0, 99, 100, 149, 150, 199, 200, 255};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "bins=4 range=-1,1",
-                                         (gf_format){8, 1, 1, GF_F32}, v, NULL, NULL);
+                                         (gf_format){8, 1, 1, GF_F32, false}, v, NULL, NULL);
         test_column(result, "bins", "grey", "2 1 1 2");
         test_column(result, "bins", "from", "-1 -0.5 0 0.5");
         test_column(result, "bins", "to", "-0.5 0 0.5 1");
@@ -121,7 +124,7 @@ static void ranges(void **state) {
             strstr(gf_result_text(result), "Outside the range in grey: 1 below -1, 1 above 1\n"));
         gf_result_free(result);
         result = test_measure(*backend, "hist", "bins=2 range=100,200 extract=all out=-",
-                              (gf_format){8, 1, 1, GF_U8}, u, NULL, NULL);
+                              (gf_format){8, 1, 1, GF_U8, false}, u, NULL, NULL);
         test_column(result, "bins", "grey", "2 3");
         test_column(result, "bins", "from", "100 150");
         test_column(result, "bins", "to", "150 200");
@@ -132,14 +135,14 @@ static void ranges(void **state) {
         assert_non_null(strstr(gf_result_text(result), "Bin 1 [150, 200] count: 3\n"));
         gf_result_free(result);
         /* Integer bin edges are printed as integers; 3 / 11 * 55 would not be. */
-        result = test_measure(*backend, "hist", "bins=11 range=0,55", (gf_format){8, 1, 1, GF_U8},
-                              u, NULL, NULL);
+        result = test_measure(*backend, "hist", "bins=11 range=0,55",
+                              (gf_format){8, 1, 1, GF_U8, false}, u, NULL, NULL);
         test_column(result, "bins", "from", "0 5 10 15 20 25 30 35 40 45 50");
         test_column(result, "bins", "to", "5 10 15 20 25 30 35 40 45 50 55");
         gf_result_free(result);
         /* Each channel, including alpha, has its own counts, also per row. */
         result = test_measure(*backend, "hist", "bins=1 range=100,200 channel=all per-row",
-                              (gf_format){2, 2, 2, GF_U8}, u, NULL, NULL);
+                              (gf_format){2, 2, 2, GF_U8, true}, u, NULL, NULL);
         test_column(result, "bins", "grey", "3");
         test_column(result, "bins", "a", "2");
         test_column(result, "totals", "below", "1 1");
@@ -163,19 +166,19 @@ static void range_ends(void **state) {
         /* The lower end is 2^-27 above fl(0.1), less than half of the distance between floats. */
         gf_result *result =
             test_measure(*backend, "hist", "bins=3 range=0.10000000149011613,1 extract=0,2 out=-",
-                         (gf_format){12, 1, 1, GF_F32}, v, NULL, NULL);
+                         (gf_format){12, 1, 1, GF_F32, false}, v, NULL, NULL);
         test_column(result, "totals", "below", "6");
         test_column(result, "totals", "above", "2");
         test_column(result, "totals", "nan", "1");
         test_column(result, "samples", "x", "2 3 4");
         gf_result_free(result);
         result = test_measure(*backend, "hist", "bins=2 range=0,1e-45 extract=0 out=-",
-                              (gf_format){12, 1, 1, GF_F32}, v, NULL, NULL);
+                              (gf_format){12, 1, 1, GF_F32, false}, v, NULL, NULL);
         test_column(result, "totals", "below", "2"); /* -inf, -1e-45 */
         test_column(result, "samples", "x", "9");
         gf_result_free(result);
         result = test_measure(*backend, "hist", "bins=65536 range=1,3e38 extract=0,65535 out=-",
-                              (gf_format){12, 1, 1, GF_F32}, v, NULL, NULL);
+                              (gf_format){12, 1, 1, GF_F32, false}, v, NULL, NULL);
         test_column(result, "totals", "below", "8");
         test_column(result, "totals", "above", "1");
         test_column(result, "extracted", "count", "2 0");
@@ -187,7 +190,7 @@ static void range_ends(void **state) {
 static void luma_and_channels(void **state) {
     (void)state;
     const uint8_t rgba[] = {255, 0, 0, 9, 0, 255, 0, 9, 0, 0, 255, 9, 255, 255, 255, 9};
-    const gf_format format = {4, 1, 4, GF_U8};
+    const gf_format format = {4, 1, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result =
             test_measure(*backend, "hist", "extract=18,54,182,255 out=-", format, rgba, NULL, NULL);
@@ -212,14 +215,14 @@ static void luma_and_channels(void **state) {
         test_column(result, "samples", "channel", "r g b r g b");
         gf_result_free(result);
         const uint16_t grey_alpha[] = {0, 65535, 65535, 0};
-        result = test_measure(*backend, "hist", "bins=2", (gf_format){2, 1, 2, GF_U16}, grey_alpha,
-                              NULL, NULL);
+        result = test_measure(*backend, "hist", "bins=2", (gf_format){2, 1, 2, GF_U16, true},
+                              grey_alpha, NULL, NULL);
         test_column(result, "bins", "grey", "1 1");
         gf_result_free(result);
         /* The roundings of the weights cancel: the luma of a neutral grey is the grey itself. */
         const float even[] = {0.5f, 0.5f, 0.5f};
         result = test_measure(*backend, "hist", "bins=4 extract=2 out=-",
-                              (gf_format){1, 1, 3, GF_F32}, even, NULL, NULL);
+                              (gf_format){1, 1, 3, GF_F32, false}, even, NULL, NULL);
         test_column(result, "samples", "value", "0.5");
         gf_result_free(result);
     }
@@ -229,7 +232,7 @@ static void luma_and_channels(void **state) {
 static void partition(void **state) {
     (void)state;
     const uint8_t v[] = {200, 3, 100, 255, /* */ 7, 90, 250, 5, /* */ 101, 201, 1, 102};
-    const gf_format format = {4, 3, 1, GF_U8};
+    const gf_format format = {4, 3, 1, GF_U8, false};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result =
             test_measure(*backend, "hist", "bins=3 extract=all out=-", format, v, NULL, NULL);
@@ -260,7 +263,7 @@ static void counts_per_row(void **state) {
     const uint8_t v[] = {0, 0, 255, /* */ 255, 255, 255, /* */ 0, 255, 0};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "bins=2 per-row",
-                                         (gf_format){3, 3, 1, GF_U8}, v, NULL, NULL);
+                                         (gf_format){3, 3, 1, GF_U8, false}, v, NULL, NULL);
         assert_string_equal(gf_result_table(result, 0)->name, "rows");
         test_column(result, "rows", "y", "0 0 1 1 2 2");
         test_column(result, "rows", "bin", "0 1 0 1 0 1");
@@ -280,16 +283,16 @@ static void masks(void **state) {
         uint16_t out16[8];
         float drawn[3];
         gf_result_free(test_measure(*backend, "hist", "bins=2 extract=1 mask=-",
-                                    (gf_format){2, 2, 1, GF_U8}, grey, NULL, out));
+                                    (gf_format){2, 2, 1, GF_U8, false}, grey, NULL, out));
         assert_memory_equal(out, ((uint8_t[]){0, 0, 200, 255, 255, 255, 0, 0}), 8);
         gf_result_free(test_measure(*backend, "hist", "bins=2 extract=1 channel=r mask=-",
-                                    (gf_format){2, 1, 4, GF_U8}, rgba, NULL, out));
+                                    (gf_format){2, 1, 4, GF_U8, true}, rgba, NULL, out));
         assert_memory_equal(out, ((uint8_t[]){255, 1, 2, 0, 0, 0, 0, 0}), 8);
         gf_result_free(test_measure(*backend, "hist", "bins=2 extract=1 channel=all mask=-",
-                                    (gf_format){2, 1, 3, GF_U16}, rgb16, NULL, out16));
+                                    (gf_format){2, 1, 3, GF_U16, false}, rgb16, NULL, out16));
         assert_memory_equal(out16, ((uint16_t[]){65535, 1, 2, 65535, 0, 0, 0, 0}), 16);
         gf_result_free(test_measure(*backend, "hist", "bins=2 extract=0 mask=-",
-                                    (gf_format){3, 1, 1, GF_F32}, real, NULL, drawn));
+                                    (gf_format){3, 1, 1, GF_F32, false}, real, NULL, drawn));
         assert_memory_equal(drawn, ((float[]){0.25f, 0, -0.0f}), 12);
     }
 }
@@ -304,7 +307,7 @@ static void integer_statistics(void **state) {
     const uint16_t words[] = {4, 1, 3, 2};
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
-            const gf_format format = {2, 2, 1, i % 2 ? GF_U16 : GF_U8};
+            const gf_format format = {2, 2, 1, i % 2 ? GF_U16 : GF_U8, false};
             gf_result *result = test_measure(*backend, "hist", cases[i / 2], format,
                                              i % 2 ? (const void *)words : bytes, NULL, NULL);
             assert_string_equal(gf_result_table(result, 0)->name, "statistics");
@@ -346,8 +349,8 @@ static void statistics_without_the_option(void **state) {
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             gf_result *result =
-                test_measure(*backend, "hist", cases[i].text, (gf_format){2, 2, 1, cases[i].type},
-                             zeros, NULL, NULL);
+                test_measure(*backend, "hist", cases[i].text,
+                             (gf_format){2, 2, 1, cases[i].type, false}, zeros, NULL, NULL);
             const size_t bins = strcmp(cases[i].text, "per-row") == 0, count = bins + 2;
             assert_string_equal(gf_result_table(result, bins)->name, "bins");
             assert_int_equal(gf_result_table_count(result), count + cases[i].statistics);
@@ -367,15 +370,15 @@ static void percentiles(void **state) {
     for (int i = 0; i < 101; i++)
         v[i] = (uint8_t)(100 - i);
     for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result =
-            test_measure(*backend, "hist", "", (gf_format){100, 1, 1, GF_U8}, v + 1, NULL, NULL);
+        gf_result *result = test_measure(*backend, "hist", "", (gf_format){100, 1, 1, GF_U8, false},
+                                         v + 1, NULL, NULL);
         test_column(result, "statistics", "p1", "0");
         test_column(result, "statistics", "median", "49");
         test_column(result, "statistics", "p99", "98");
         test_column(result, "statistics", "mean", "49.5");
         gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=9 statistics", (gf_format){101, 1, 1, GF_U8},
-                              v, NULL, NULL);
+        result = test_measure(*backend, "hist", "bins=9 statistics",
+                              (gf_format){101, 1, 1, GF_U8, false}, v, NULL, NULL);
         test_column(result, "statistics", "p1", "1");
         test_column(result, "statistics", "median", "50");
         test_column(result, "statistics", "p99", "99");
@@ -388,7 +391,7 @@ static void percentiles(void **state) {
 static void statistics_of_channels(void **state) {
     (void)state;
     const uint8_t rgba[] = {255, 0, 0, 1, 255, 0, 0, 2, 0, 255, 0, 3};
-    const gf_format format = {1, 3, 4, GF_U8};
+    const gf_format format = {1, 3, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "", format, rgba, NULL, NULL);
         test_column(result, "statistics", "channel", "luma");
@@ -410,7 +413,7 @@ static void statistics_of_channels(void **state) {
 /* 2^48 samples, half of them 0 and half 65535, have a standard deviation; one more has none. */
 static void statistics_of_many_samples(void **state) {
     const gf_filter *hist = gf_filter_find("hist");
-    const gf_format format = {1 << 24, 1 << 24, 1, GF_U16};
+    const gf_format format = {1 << 24, 1 << 24, 1, GF_U16, false};
     const gf_measure_options keep = {.name = "x"};
     gf_settings *settings = test_settings(hist, "bins=65536 statistics");
     (void)state;
@@ -442,7 +445,7 @@ static void float_statistics(void **state) {
     const float few[] = {1, nan, -2.5f, 3}, none[] = {nan, -nan, nan, nan};
     const float zeros[] = {0, -0.0f, -0.0f, nan}, ends[] = {inf, 1, -nan, -inf};
     const float five[] = {10.01f, 100, 10.03f, -7.77f, 10.02f}, same[] = {0.3f, 0.3f, 0.3f, 0.3f};
-    const gf_format format = {2, 2, 1, GF_F32};
+    const gf_format format = {2, 2, 1, GF_F32, false};
     const char *const text = "bins=2 statistics";
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", text, format, few, NULL, NULL);
@@ -476,8 +479,8 @@ static void float_statistics(void **state) {
         test_column(result, "statistics", "mean", "nan");
         test_column(result, "statistics", "std", "nan");
         gf_result_free(result);
-        result =
-            test_measure(*backend, "hist", text, (gf_format){1, 5, 1, GF_F32}, five, NULL, NULL);
+        result = test_measure(*backend, "hist", text, (gf_format){1, 5, 1, GF_F32, false}, five,
+                              NULL, NULL);
         test_column(result, "statistics", "median", "10");
         test_column(result, "statistics", "p1", "-7.75");
         test_column(result, "statistics", "p99", "100");
@@ -504,15 +507,15 @@ static void float_sums_are_ordered(void **state) {
     wide[3 * 84] = wide[3 * 1620] = 1;
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "bins=1 statistics",
-                                         (gf_format){258, 1, 1, GF_F32}, row, NULL, NULL);
+                                         (gf_format){258, 1, 1, GF_F32, false}, row, NULL, NULL);
         assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740994.0 / 258);
         gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=1 statistics", (gf_format){1, 3, 1, GF_F32},
-                              column, NULL, NULL);
+        result = test_measure(*backend, "hist", "bins=1 statistics",
+                              (gf_format){1, 3, 1, GF_F32, false}, column, NULL, NULL);
         assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740992.0 / 3);
         gf_result_free(result);
         result = test_measure(*backend, "hist", "bins=1 statistics channel=all",
-                              (gf_format){2000, 1, 3, GF_F32}, wide, NULL, NULL);
+                              (gf_format){2000, 1, 3, GF_F32, false}, wide, NULL, NULL);
         assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740994.0 / 2000);
         gf_result_free(result);
     }
@@ -525,7 +528,7 @@ static void states_merge(void **state) {
     gf_settings *settings = test_settings(filter, "bins=2");
     gf_plan *plan = calloc(1, filter->plan_bytes);
     assert_non_null(plan);
-    plan->in = (gf_format){1, 1, 1, GF_F32};
+    plan->in = (gf_format){1, 1, 1, GF_F32, false};
     plan->inputs = 1;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
     assert_int_equal(plan->state_bytes, 24); /* two bins and the NaN count */
@@ -563,8 +566,9 @@ static void rejects_invalid_settings(void **state) {
     for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
         gf_error error;
         assert_int_equal(test_measure_error("hist", invalid[i].text,
-                                            (gf_format){1, 1, invalid[i].channels, GF_U8}, pixel, 0,
-                                            &error),
+                                            (gf_format){1, 1, invalid[i].channels, GF_U8,
+                                                        invalid[i].channels % 2 == 0},
+                                            pixel, 0, &error),
                          GF_USAGE);
         assert_non_null(strstr(error.message, invalid[i].part));
     }
@@ -583,7 +587,7 @@ static void rejects_invalid_settings(void **state) {
 static void kept_samples_are_bounded(void **state) {
     (void)state;
     static uint8_t pixels[1000000];
-    const gf_format format = {1000, 1000, 1, GF_U8};
+    const gf_format format = {1000, 1000, 1, GF_U8, false};
     gf_error error;
     assert_int_equal(
         test_measure_error("hist", "bins=2 extract=all out=-", format, pixels, 17000000, &error),
@@ -599,7 +603,7 @@ static void kept_samples_are_bounded(void **state) {
 static void payloads_that_exceed_their_memory_are_rejected(void **state) {
     (void)state;
     const gf_filter *hist = gf_filter_find("hist");
-    const gf_format format = {4, 4, 1, GF_U8};
+    const gf_format format = {4, 4, 1, GF_U8, false};
     gf_settings *settings = test_settings(hist, "bins=8 extract=3 out=-");
     gf_plan *plan;
     assert_int_equal(gf_plan_new(hist, settings, &format, &plan, NULL), GF_OK);

@@ -10,10 +10,11 @@ static void maps_the_mean_to_half_of_max(void **state) {
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t out[4];
         uint16_t out16[4];
-        assert_null(
-            test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_U8}, in, NULL, out));
+        assert_null(test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_U8, false}, in,
+                                 NULL, out));
         assert_memory_equal(out, ((uint8_t[]){0, 128, 255, 128}), 4);
-        test_measure(*backend, "normalize", "", (gf_format){4, 1, 1, GF_U16}, in16, NULL, out16);
+        test_measure(*backend, "normalize", "", (gf_format){4, 1, 1, GF_U16, false}, in16, NULL,
+                     out16);
         /* 32767.5 rounds to even: 32768. */
         assert_memory_equal(out16, ((uint16_t[]){0, 32768, 65535, 32768}), 8);
     }
@@ -27,7 +28,7 @@ static void every_step_rounds(void **state) {
     const uint32_t want[] = {0x3edb6db7, 0x4024924a, 0};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         float out[3];
-        test_measure(*backend, "normalize", "", (gf_format){3, 1, 1, GF_F32}, in, NULL, out);
+        test_measure(*backend, "normalize", "", (gf_format){3, 1, 1, GF_F32, false}, in, NULL, out);
         assert_memory_equal(out, want, sizeof out);
     }
 }
@@ -37,7 +38,7 @@ static void clipped_at_white(void **state) {
     const uint8_t in[] = {0, 0, 0, 200}; /* mean 50: 4 * 127.5 = 510 */
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t out[4];
-        test_measure(*backend, "normalize", "", (gf_format){4, 1, 1, GF_U8}, in, NULL, out);
+        test_measure(*backend, "normalize", "", (gf_format){4, 1, 1, GF_U8, false}, in, NULL, out);
         assert_memory_equal(out, ((uint8_t[]){0, 0, 0, 255}), 4);
     }
 }
@@ -51,11 +52,14 @@ static void nonpositive_means_count_as_1(void **state) {
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t out[4] = {1, 1, 1, 1};
         float real[4];
-        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_U8}, black, NULL, out);
+        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_U8, false}, black, NULL,
+                     out);
         assert_memory_equal(out, zeros, 4);
-        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_F32}, below, NULL, real);
+        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_F32, false}, below, NULL,
+                     real);
         assert_memory_equal(real, below, sizeof real);
-        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_F32}, balanced, NULL, real);
+        test_measure(*backend, "normalize", "", (gf_format){2, 2, 1, GF_F32, false}, balanced, NULL,
+                     real);
         assert_memory_equal(real, balanced, sizeof real);
     }
 }
@@ -66,7 +70,7 @@ static void each_channel_its_own_mean(void **state) {
     const uint8_t in[] = {10, 40, 0, 3, 30, 40, 0, 250};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t out[8];
-        test_measure(*backend, "normalize", "", (gf_format){2, 1, 4, GF_U8}, in, NULL, out);
+        test_measure(*backend, "normalize", "", (gf_format){2, 1, 4, GF_U8, true}, in, NULL, out);
         /* 10/20*127.5 = 63.75, 30/20*127.5 = 191.25 */
         assert_memory_equal(out, ((uint8_t[]){64, 128, 0, 3, 191, 128, 0, 250}), 8);
     }
@@ -80,12 +84,14 @@ static void special_numbers(void **state) {
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint32_t out[2];
         /* The mean is NaN, therefore all quotients are NaN. */
-        test_measure(*backend, "normalize", "", (gf_format){2, 1, 1, GF_F32}, odd, NULL, out);
+        test_measure(*backend, "normalize", "", (gf_format){2, 1, 1, GF_F32, false}, odd, NULL,
+                     out);
         assert_true(out[0] == nan && out[1] == nan);
-        test_measure(*backend, "normalize", "", (gf_format){2, 1, 1, GF_F32}, infinite, NULL, out);
+        test_measure(*backend, "normalize", "", (gf_format){2, 1, 1, GF_F32, false}, infinite, NULL,
+                     out);
         assert_true(out[0] == nan && out[1] == 0);
         /* Alpha is copied bit for bit, including NaN. */
-        test_measure(*backend, "normalize", "", (gf_format){1, 1, 2, GF_F32},
+        test_measure(*backend, "normalize", "", (gf_format){1, 1, 2, GF_F32, true},
                      (uint32_t[]){0x40000000, 0xffc12345}, NULL, out);
         assert_true(out[0] == 0x3f800000 && out[1] == 0xffc12345);
     }

@@ -205,7 +205,7 @@ static void alpha_is_untouched(void **state) {
     test_random random = {7};
     for (uint32_t channels = 2; channels <= 4; channels += 2)
         for (int type = GF_U8; type <= GF_F32; type++) {
-            gf_format format = {33, 9, channels, (gf_type)type};
+            gf_format format = {33, 9, channels, (gf_type)type, channels % 2 == 0};
             test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
             test_fill(&in, TEST_EXTREMES, &random);
             run_golden("axis=xy", &in, &out);
@@ -223,7 +223,7 @@ static void alpha_is_untouched(void **state) {
 static void xy_is_x_then_y_unrounded(void **state) {
     (void)state;
     test_random random = {11};
-    gf_format format = {40, 30, 1, GF_F32};
+    gf_format format = {40, 30, 1, GF_F32, false};
     test_image in = test_image_new(format, 0), x = test_image_new(format, 0);
     test_image xy = test_image_new(format, 0), both = test_image_new(format, 0);
     test_fill(&in, TEST_UNIFORM, &random);
@@ -240,7 +240,7 @@ static void xy_is_x_then_y_unrounded(void **state) {
 static void tiles_are_rows_of_their_own(void **state) {
     (void)state;
     test_random random = {13};
-    gf_format format = {25, 3, 3, GF_U16};
+    gf_format format = {25, 3, 3, GF_U16, false};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     test_fill(&in, TEST_UNIFORM, &random);
     run_golden("tile=10 radius=4", &in, &out);

@@ -25,7 +25,7 @@ static gf_plan *plan_of(const char *text, gf_format format) {
  * a tie and rounds like the exact value. */
 static void check_every_sum(const char *text, uint32_t numerator, uint32_t denominator,
                             unsigned ties) {
-    gf_plan *head = plan_of(text, (gf_format){100, 1, 1, GF_U8});
+    gf_plan *head = plan_of(text, (gf_format){100, 1, 1, GF_U8, false});
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
     const gf_smooth_seven *by = gf_smooth_exact_of(plan);
     assert_non_null(by);
@@ -59,7 +59,7 @@ static void every_sum_rounds_correctly(void **state) {
     (void)state;
     check_every_sum("", 33, 1250, 8); /* 625, 1875, ..., 9375; larger sums are 255 */
     check_every_sum("keep-brightness", 1, 55, 0);
-    gf_plan *other = plan_of("gain=1.2", (gf_format){100, 1, 1, GF_U8});
+    gf_plan *other = plan_of("gain=1.2", (gf_format){100, 1, 1, GF_U8, false});
     assert_null(gf_smooth_exact_of((const gf_smooth_plan *)other));
     free(other);
 }
@@ -144,7 +144,8 @@ static void images_full_of_ties(void **state) {
         test_next(&random);
     for (uint64_t round = 0; round < 25 * test_rounds(12); round++) {
         gf_format format = {1 + test_below(&random, 300), 1 + test_below(&random, 40),
-                            (uint32_t)(1 + test_below(&random, 4)), GF_U8};
+                            (uint32_t)(1 + test_below(&random, 4)), GF_U8, false};
+        format.alpha = format.channels % 2 == 0 && round % 4 != 0;
         if (test_below(&random, 6) == 0)
             format.width = wide[test_below(&random, sizeof wide / sizeof wide[0])];
         test_image in = test_image_new(format, (size_t)test_below(&random, 3));
@@ -166,7 +167,8 @@ static void every_case_of_black_and_white(void **state) {
     test_random random = {31};
     for (size_t c = 0; test_case(filter, c); c++)
         for (uint32_t channels = 1; channels <= 4; channels++) {
-            test_image in = test_image_new((gf_format){307 + c, 8, channels, GF_U8}, 1);
+            test_image in =
+                test_image_new((gf_format){307 + c, 8, channels, GF_U8, channels % 2 == 0}, 1);
             fill(&in, 3, &random);
             compare(test_case(filter, c), &in, 2, "black and white");
             test_image_free(&in);
@@ -177,7 +179,7 @@ static void every_case_of_black_and_white(void **state) {
 static void flat_images(void **state) {
     (void)state;
     for (unsigned value = 0; value < 256; value++) {
-        const gf_format format = {200, 1, 1, GF_U8};
+        const gf_format format = {200, 1, 1, GF_U8, false};
         test_image in = test_image_new(format, 0);
         memset(in.rows.data, (int)value, 200);
         in.rows.data[value % 200] = (unsigned char)(value * 7);
@@ -197,7 +199,7 @@ static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
 /* All ties are detected, at any position. Other samples are not. */
 static void ties_are_counted(void **state) {
     (void)state;
-    gf_plan *plan = plan_of("", (gf_format){4096, 1, 1, GF_U8});
+    gf_plan *plan = plan_of("", (gf_format){4096, 1, 1, GF_U8, false});
     uint8_t *in = calloc(4096 + 6, 1), *out = calloc(4096, 1);
     void *scratch = aligned_alloc(64, gf_smooth_u8_bytes((const gf_smooth_plan *)plan));
     assert_true(in && out && scratch);
@@ -234,7 +236,7 @@ static void few_wide_rows_are_cut(void **state) {
     (void)state;
     test_random random = {5};
     for (int type = GF_U8; type <= GF_F32; type++) {
-        const gf_format format = {70000, 2, 3, (gf_type)type};
+        const gf_format format = {70000, 2, 3, (gf_type)type, false};
         test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
         test_fill(&in, TEST_UNIFORM, &random);
         compare("", &in, 7, "few rows");

@@ -70,9 +70,9 @@ static void raises_every_integer(void **state) {
         bytes[i] = (uint8_t)i;
     for (unsigned i = 0; i < 65536; i++)
         words[i] = (uint16_t)i;
-    uint16_t *from_u8 = raise_row((gf_format){256, 1, 1, GF_U8}, bytes, GF_U16);
-    float *f32_from_u8 = raise_row((gf_format){256, 1, 1, GF_U8}, bytes, GF_F32);
-    float *f32_from_u16 = raise_row((gf_format){65536, 1, 1, GF_U16}, words, GF_F32);
+    uint16_t *from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_U16);
+    float *f32_from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_F32);
+    float *f32_from_u16 = raise_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_F32);
     for (unsigned i = 0; i < 256; i++) {
         assert_int_equal(from_u8[i], i * 0x101);
         /* Binary64 has over twice the bits of binary32: rounding the quotient twice is the same as
@@ -82,15 +82,15 @@ static void raises_every_integer(void **state) {
     for (unsigned i = 0; i < 65536; i++)
         assert_true(f32_from_u16[i] == (float)((double)i / 65535));
     /* 8 bits, stored in 16 or as f32, and back: the same value. */
-    uint8_t *back = lower_row((gf_format){256, 1, 1, GF_U16}, from_u8, GF_U8);
+    uint8_t *back = lower_row((gf_format){256, 1, 1, GF_U16, false}, from_u8, GF_U8);
     assert_memory_equal(back, bytes, sizeof bytes);
     free(back);
-    back = lower_row((gf_format){256, 1, 1, GF_F32}, f32_from_u8, GF_U8);
+    back = lower_row((gf_format){256, 1, 1, GF_F32, false}, f32_from_u8, GF_U8);
     assert_memory_equal(back, bytes, sizeof bytes);
     free(back);
-    uint16_t *words_back = lower_row((gf_format){65536, 1, 1, GF_F32}, f32_from_u16, GF_U16);
+    uint16_t *words_back = lower_row((gf_format){65536, 1, 1, GF_F32, false}, f32_from_u16, GF_U16);
     assert_memory_equal(words_back, words, 65536 * sizeof *words);
-    uint8_t *lowered = lower_row((gf_format){65536, 1, 1, GF_U16}, words, GF_U8);
+    uint8_t *lowered = lower_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_U8);
     for (unsigned i = 0; i < 65536; i++) /* no value is farther than 128 from a multiple of 257 */
         assert_true(abs((int)i - 257 * lowered[i]) <= 128);
     free(lowered);
@@ -141,7 +141,7 @@ static void rounds_and_clamps(void **state) {
     values[COUNT + 1] = -(float)INFINITY;
     values[COUNT + 2] = (float)NAN;
     values[COUNT + 3] = -(float)NAN;
-    const gf_format format = {COUNT + SPECIAL, 1, 1, GF_F32};
+    const gf_format format = {COUNT + SPECIAL, 1, 1, GF_F32, false};
     uint8_t *u8 = lower_row(format, values, GF_U8);
     uint16_t *u16 = lower_row(format, values, GF_U16);
     for (size_t i = 0; i < COUNT; i++)
@@ -191,8 +191,9 @@ static void converts_rows(void **state) {
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (gf_type from = GF_U8; from <= GF_F32; from++)
             for (gf_type to = GF_U8; to <= GF_F32; to++) {
-                const gf_format format = {widths[w], 1 + next_random(&seed) % 9,
-                                          1 + next_random(&seed) % 4, from};
+                gf_format format = {widths[w], 1 + next_random(&seed) % 9,
+                                    1 + next_random(&seed) % 4, from, false};
+                format.alpha = format.channels % 2 == 0;
                 const uint64_t n = gf_row_samples(&format) * format.height;
                 gf_format stored = format;
                 unsigned char *pixels = random_pixels(&format, (unsigned)w), *got;
@@ -225,7 +226,7 @@ static void converts_rows(void **state) {
 
 /* A type that is already there adds nothing. */
 static void keeps_equal_types(void **state) {
-    const gf_format format = {2, 1, 1, GF_U16};
+    const gf_format format = {2, 1, 1, GF_U16, false};
     uint16_t row[2] = {1, 2};
     gf_source *source = row_source(&format, row), *before = source;
     gf_sink *sink, *sink_before;
@@ -245,7 +246,7 @@ static void keeps_equal_types(void **state) {
 static void counts_long_rows(void **state) {
     (void)state;
     for (uint64_t width = 1000; width <= 1000000; width *= 1000) {
-        const gf_format format = {width, 3, 1, GF_U16}, stored = {width, 3, 1, GF_U8};
+        const gf_format format = {width, 3, 1, GF_U16, false}, stored = {width, 3, 1, GF_U8, false};
         const gf_file_options options = {.force = true};
         const uint64_t row = width == 1000 ? 0 : width;
         gf_sink *sink;
@@ -262,7 +263,7 @@ static void counts_long_rows(void **state) {
 
 /* The wrapper seeks, and has the metadata, the threads and the bytes of what it wraps. */
 static void forwards_to_files(void **state) {
-    const gf_format format = {301, 200, 3, GF_U8};
+    const gf_format format = {301, 200, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 5), *got;
     const size_t row = gf_row_bytes(&format);
     uint16_t *rows = malloc(2 * row * 2);
@@ -340,11 +341,11 @@ static void reads_parts_of_files(void **state) {
         const char *name;
         gf_format format;
     } files[] = {
-        {"a.ppm", {67, 41, 3, GF_U8}},       {"a.pam", {300, 5, 4, GF_U16}},
-        {"a.pfm", {33, 29, 1, GF_F32}},      {"a.png", {71, 60, 2, GF_U8}},
-        {"big.png", {1200, 900, 3, GF_U16}}, {"a.bmp", {50, 20, 3, GF_U8}},
-        {"wide.pgm", {40000, 9, 1, GF_U16}}, {"wide.pfm", {30000, 7, 3, GF_F32}},
-        {"a.raw", {30011, 11, 2, GF_U8}},
+        {"a.ppm", {67, 41, 3, GF_U8, false}},       {"a.pam", {300, 5, 4, GF_U16, true}},
+        {"a.pfm", {33, 29, 1, GF_F32, false}},      {"a.png", {71, 60, 2, GF_U8, true}},
+        {"big.png", {1200, 900, 3, GF_U16, false}}, {"a.bmp", {50, 20, 3, GF_U8, false}},
+        {"wide.pgm", {40000, 9, 1, GF_U16, false}}, {"wide.pfm", {30000, 7, 3, GF_F32, false}},
+        {"a.raw", {30011, 11, 2, GF_U8, true}},
     };
     uint32_t seed = 7;
 
@@ -366,7 +367,7 @@ static void reads_parts_of_files(void **state) {
 
 /* Only some columns of wide rows are read: the others may be missing at the end of the file. */
 static void leaves_out_columns(void **state) {
-    const gf_raw raw = {.format = {50000, 3, 1, GF_U16}, .offset = 10};
+    const gf_raw raw = {.format = {50000, 3, 1, GF_U16, false}, .offset = 10};
     const gf_crop crop = {.x = 7, .y = 1, .width = 1000, .height = 2};
     const gf_limits limits = {.raw = &raw, .crop = &crop, .threads = 2};
     const size_t size = 10 + 300000;
@@ -397,7 +398,7 @@ static void leaves_out_columns(void **state) {
 
 /* A damaged row below the part is not read; one above it is, if the rows have to be decoded. */
 static void ignores_rows_below(void **state) {
-    const gf_format format = {400, 300, 3, GF_U8};
+    const gf_format format = {400, 300, 3, GF_U8, false};
     gf_crop crop = {.width = 400, .height = 10};
     gf_limits limits = {.crop = &crop, .threads = 1};
     unsigned char *pixels = random_pixels(&format, 3), *got;
@@ -446,7 +447,7 @@ static void rejects_parts_outside(void **state) {
         {{0, 0, 0, 1}, "--crop: the rectangle is empty"},
         {{0, 0, 1, 0}, "--crop: the rectangle is empty"},
     };
-    const gf_format format = {10, 8, 1, GF_U8};
+    const gf_format format = {10, 8, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
 
     (void)state;
@@ -540,7 +541,7 @@ static void turns_images(void **state) {
     for (unsigned orientation = 1; orientation <= 8; orientation++)
         for (unsigned k = 0; k < 8 * sizeof sizes / sizeof *sizes; k++) {
             const gf_format format = {sizes[k / 8][0], sizes[k / 8][1], 1 + k % 4,
-                                      k % 8 < 4 ? GF_U8 : GF_U16};
+                                      k % 8 < 4 ? GF_U8 : GF_U16, (1 + k % 4) % 2 == 0};
             const size_t row = gf_row_bytes(&format), pixel = row / format.width;
             const gf_limits limits = {.autorotate = true, .threads = 1 + k % 2 * 3};
             unsigned char *pixels = random_pixels(&format, k), *got;
@@ -577,7 +578,7 @@ static void turns_images(void **state) {
  * been converted there. */
 static void converts_rows_written_ahead(void **state) {
     enum { STRIP = 100, STRIPS = 15, SLOTS = 3 };
-    static const gf_format format = {2100, STRIP * STRIPS, 3, GF_U8};
+    static const gf_format format = {2100, STRIP * STRIPS, 3, GF_U8, false};
     static const gf_type types[] = {GF_U16, GF_F32, GF_U8 /* mirrored */};
     const size_t row = gf_row_bytes(&format);
     unsigned char *pixels = random_pixels(&format, 9);
@@ -606,7 +607,7 @@ static void converts_rows_written_ahead(void **state) {
                                  GF_OK);
             assert_int_equal(source->ops->read(source, slot, stride, STRIP, NULL), GF_OK);
             for (size_t y = 0; y < STRIP; y++, slot += stride) {
-                const gf_format one = {format.width, 1, 3, GF_U8};
+                const gf_format one = {format.width, 1, 3, GF_U8, false};
                 const unsigned char *from = pixels + (strip * STRIP + y) * row;
                 for (size_t i = 0; i < row && limits.autorotate; i++)
                     line[i] = from[row - 3 - i / 3 * 3 + i % 3];
@@ -628,7 +629,7 @@ static void converts_rows_written_ahead(void **state) {
 
 /* The image is turned first: the part is that of the upright image. */
 static void crops_turned_images(void **state) {
-    const gf_format format = {90, 70, 3, GF_U8};
+    const gf_format format = {90, 70, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 4);
     uint32_t seed = 11;
 
@@ -682,7 +683,7 @@ static void turns_resolutions(void **state) {
 /* Damaged EXIF data of PNG and TIFF may contain an orientation. */
 static void rejects_damaged_orientations(void **state) {
     static const char *const names[] = {"eXIf", GF_ITEM_EXIF};
-    const gf_format format = {2, 2, 1, GF_U8};
+    const gf_format format = {2, 2, 1, GF_U8, false};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         gf_error error = {0};
@@ -699,7 +700,7 @@ static void rejects_damaged_orientations(void **state) {
 /* An orientation after the pixels is found too late to turn them. */
 static void rejects_late_orientations(void **state) {
     static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
-    const gf_format format = {30, 20, 1, GF_U8};
+    const gf_format format = {30, 20, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1), *got;
     (void)state;
     for (int early = 0; early <= 1; early++)
@@ -737,7 +738,7 @@ static void rejects_late_orientations(void **state) {
 }
 
 static void keeps_the_number_of_pages(void **state) {
-    const gf_format format = {2, 2, 1, GF_U8};
+    const gf_format format = {2, 2, 1, GF_U8, false};
     const gf_crop crop = {0, 0, 1, 1};
     gf_source *source;
     (void)state;
@@ -780,7 +781,7 @@ static void loads_with_a_depth(void **state) {
     (void)state;
     for (gf_type from = GF_U8; from <= GF_F32; from++)
         for (gf_depth depth = GF_DEPTH_INPUT; depth <= GF_DEPTH_F32; depth++) {
-            const gf_format format = {700, 9, 3, from};
+            const gf_format format = {700, 9, 3, from, false};
             const gf_crop crop = {11, 2, 650, 7};
             const gf_file_options options = {.depth = depth, .crop = &crop},
                                   force = {.force = true};

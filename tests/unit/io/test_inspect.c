@@ -185,7 +185,8 @@ static void identifies_formats_of_stb(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const gf_format format = {9, 4, cases[i].channels, cases[i].type};
+        const gf_format format = {9, 4, cases[i].channels, cases[i].type,
+                                  cases[i].channels % 2 == 0};
         unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
         gf_error error = {0};
         assert_non_null(pixels);
@@ -204,7 +205,8 @@ static void identifies_formats_of_stb(void **state) {
 /* ---- loading, and unreadable files ----------------------------------------------------------- */
 
 static void loads_images(void **state) {
-    const gf_format formats[] = {{7, 5, 3, GF_U8}, {3, 9, 4, GF_U16}, {6, 2, 1, GF_F32}};
+    const gf_format formats[] = {
+        {7, 5, 3, GF_U8, false}, {3, 9, 4, GF_U16, true}, {6, 2, 1, GF_F32, false}};
     static const char *const names[] = {"x.png", "x.pam", "x.pfm"};
 
     (void)state;

@@ -117,7 +117,8 @@ static void encodes_as_libjpeg(void **state) {
     for (size_t i = 0; i < 3; i++)
         for (uint32_t channels = 1; channels <= 3; channels += 2)
             for (size_t q = 0; q < 4; q++) {
-                const gf_format format = {sizes[i][0], sizes[i][1], channels, GF_U8};
+                const gf_format format = {sizes[i][0], sizes[i][1], channels, GF_U8,
+                                          channels % 2 == 0};
                 const gf_file_options options = {.quality = qualities[q], .force = true};
                 unsigned char *pixels = random_pixels(&format, channels);
                 gf_error error = {0};
@@ -205,7 +206,7 @@ static gf_metadata load_metadata(const char *name) {
 }
 
 static void save_with(const char *name, const gf_metadata *metadata) {
-    const gf_format format = {8, 8, 3, GF_U8};
+    const gf_format format = {8, 8, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
     gf_error error = {0};
@@ -344,7 +345,7 @@ static void reports_metadata_that_is_too_large(void **state) {
                  {GF_ITEM_ICC, 255 * 65519, GF_DROPPED_ICC, ""}, /* 255 segments */
                  {GF_ITEM_COMMENT, 65533, GF_DROPPED_TEXT, ""}};
     static unsigned char large[255 * 65519 + 1];
-    const gf_format format = {8, 8, 3, GF_U8};
+    const gf_format format = {8, 8, 3, GF_U8, false};
     (void)state;
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)
         for (size_t extra = 0; extra < 2; extra++) {

@@ -68,37 +68,39 @@ static void reads_every_dtype(void **state) {
     const uint32_t floats[] = {0x7fc12345, 0x80000000}; /* a NaN keeps its payload */
 
     (void)state;
-    assert_reads(1, HEAD("|u1", "(2, 3)"), TEXT("abcdef"), &(gf_format){3, 2, 1, GF_U8}, "abcdef");
-    assert_reads(1, HEAD("<u1", "(2, 3)"), TEXT("abcdef"), &(gf_format){3, 2, 1, GF_U8}, "abcdef");
-    assert_reads(1, HEAD("<u2", "(1, 2)"), TEXT("\2\1\xfe\xff"), &(gf_format){2, 1, 1, GF_U16},
-                 deep);
-    assert_reads(1, HEAD(">u2", "(2, 1)"), TEXT("\1\2\xff\xfe"), &(gf_format){1, 2, 1, GF_U16},
-                 deep);
+    assert_reads(1, HEAD("|u1", "(2, 3)"), TEXT("abcdef"), &(gf_format){3, 2, 1, GF_U8, false},
+                 "abcdef");
+    assert_reads(1, HEAD("<u1", "(2, 3)"), TEXT("abcdef"), &(gf_format){3, 2, 1, GF_U8, false},
+                 "abcdef");
+    assert_reads(1, HEAD("<u2", "(1, 2)"), TEXT("\2\1\xfe\xff"),
+                 &(gf_format){2, 1, 1, GF_U16, false}, deep);
+    assert_reads(1, HEAD(">u2", "(2, 1)"), TEXT("\1\2\xff\xfe"),
+                 &(gf_format){1, 2, 1, GF_U16, false}, deep);
     assert_reads(1, HEAD("<f4", "(1, 2)"), TEXT("\x45\x23\xc1\x7f\0\0\0\x80"),
-                 &(gf_format){2, 1, 1, GF_F32}, floats);
+                 &(gf_format){2, 1, 1, GF_F32, false}, floats);
     assert_reads(1, HEAD(">f4", "(1, 2)"), TEXT("\x7f\xc1\x23\x45\x80\0\0\0"),
-                 &(gf_format){2, 1, 1, GF_F32}, floats);
+                 &(gf_format){2, 1, 1, GF_F32, false}, floats);
 }
 
 static void reads_every_shape_and_version(void **state) {
     (void)state;
     for (unsigned major = 1; major <= 3; major++) {
-        assert_reads(major, HEAD("|u1", "(3, 2)"), TEXT("abcdef"), &(gf_format){2, 3, 1, GF_U8},
-                     "abcdef");
-        assert_reads(major, HEAD("|u1", "(3, 2, 1)"), TEXT("abcdef"), &(gf_format){2, 3, 1, GF_U8},
-                     "abcdef");
-        assert_reads(major, HEAD("|u1", "(3, 1, 2)"), TEXT("abcdef"), &(gf_format){1, 3, 2, GF_U8},
-                     "abcdef");
-        assert_reads(major, HEAD("|u1", "(1, 2, 3)"), TEXT("abcdef"), &(gf_format){2, 1, 3, GF_U8},
-                     "abcdef");
+        assert_reads(major, HEAD("|u1", "(3, 2)"), TEXT("abcdef"),
+                     &(gf_format){2, 3, 1, GF_U8, false}, "abcdef");
+        assert_reads(major, HEAD("|u1", "(3, 2, 1)"), TEXT("abcdef"),
+                     &(gf_format){2, 3, 1, GF_U8, false}, "abcdef");
+        assert_reads(major, HEAD("|u1", "(3, 1, 2)"), TEXT("abcdef"),
+                     &(gf_format){1, 3, 2, GF_U8, false}, "abcdef");
+        assert_reads(major, HEAD("|u1", "(1, 2, 3)"), TEXT("abcdef"),
+                     &(gf_format){2, 1, 3, GF_U8, false}, "abcdef");
         assert_reads(major, HEAD("|u1", "(1, 1, 4)"), TEXT("abcd and more"),
-                     &(gf_format){1, 1, 4, GF_U8}, "abcd");
+                     &(gf_format){1, 1, 4, GF_U8, false}, "abcd");
     }
 }
 
 /* Whitespace, quotes, order of keys and commas at the end as Python allows them. */
 static void reads_other_spellings(void **state) {
-    const gf_format format = {3, 2, 1, GF_U8};
+    const gf_format format = {3, 2, 1, GF_U8, false};
 
     (void)state;
     assert_reads(1, "{'descr':'|u1','fortran_order':False,'shape':(2,3)}", TEXT("abcdef"), &format,
@@ -316,10 +318,10 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
         const char *text;
         gf_format format;
         bool big;
-    } cases[] = {{HEAD("|u1", "(900, 1001, 3)"), {1001, 900, 3, GF_U8}, false},
-                 {HEAD("<u2", "(90000, 11)"), {11, 90000, 1, GF_U16}, false},
-                 {HEAD(">u2", "(900, 1001, 2)"), {1001, 900, 2, GF_U16}, true},
-                 {HEAD(">f4", "(900, 501, 4)"), {501, 900, 4, GF_F32}, true}};
+    } cases[] = {{HEAD("|u1", "(900, 1001, 3)"), {1001, 900, 3, GF_U8, false}, false},
+                 {HEAD("<u2", "(90000, 11)"), {11, 90000, 1, GF_U16, false}, false},
+                 {HEAD(">u2", "(900, 1001, 2)"), {1001, 900, 2, GF_U16, false}, true},
+                 {HEAD(">f4", "(900, 501, 4)"), {501, 900, 4, GF_F32, false}, true}};
 
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -370,22 +372,23 @@ static void writes_exact_bytes(void **state) {
 
     (void)state;
     const char *path = in_directory("x.npy");
-    assert_int_equal(save_image(path, &(gf_format){2, 1, 1, GF_U8}, "ab", NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_int_equal(
+        save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &error), GF_OK);
     sprintf(file, "%-127s\nab",
             "\x93NUMPY\1 v {'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }");
     file[7] = file[9] = 0;
     assert_bytes(path, file, 130);
     path = in_directory("x.NPY");
-    assert_int_equal(save_image(path, &(gf_format){1, 1, 3, GF_U16}, deep, NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_int_equal(
+        save_image(path, &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL, NULL, 1, &error), GF_OK);
     sprintf(file, "%-127s\n\2\1\xfe\xff\3",
             "\x93NUMPY\1 v {'descr': '<u2', 'fortran_order': False, 'shape': (1, 1, 3), }");
     file[7] = file[9] = file[133] = 0;
     assert_bytes(path, file, 134);
     path = in_directory("x.data");
-    assert_int_equal(save_image(path, &(gf_format){1, 1, 2, GF_F32}, floats, NULL, &npy, 1, &error),
-                     GF_OK);
+    assert_int_equal(
+        save_image(path, &(gf_format){1, 1, 2, GF_F32, true}, floats, NULL, &npy, 1, &error),
+        GF_OK);
     sprintf(file, "%-127s\n",
             "\x93NUMPY\1 v {'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 2), }");
     file[7] = file[9] = 0;
@@ -426,7 +429,7 @@ static void reads_all_formats_that_it_writes(void **state) {
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (int type = GF_U8; type <= GF_F32; type++) {
-                const gf_format format = {sizes[s][0], sizes[s][1], channels, (gf_type)type};
+                const gf_format format = {sizes[s][0], sizes[s][1], channels, (gf_type)type, false};
                 unsigned char *pixels = random_pixels(&format, channels);
                 assert_round_trip(in_directory("x.npy"), &format, pixels);
                 free(pixels);

@@ -60,7 +60,7 @@ static void rejects_unreadable_inputs(void **state) {
 /* ---- choosing a format ----------------------------------------------------------------------- */
 
 static void chooses_the_format(void **state) {
-    const gf_format format = {1, 1, 1, GF_U8};
+    const gf_format format = {1, 1, 1, GF_U8, false};
     gf_sink *sink;
     gf_error error = {0};
     size_t size;
@@ -89,7 +89,7 @@ static void chooses_the_format(void **state) {
 
 /* Write to standard output in a child, where it is a file. The default format there is PNG. */
 static void writes_standard_output(void **state) {
-    const gf_format format = {1, 1, 1, GF_U8};
+    const gf_format format = {1, 1, 1, GF_U8, false};
     int status;
     size_t size;
 

@@ -67,7 +67,7 @@ static void interleaves_the_rows(void **state) {
     (void)state;
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t t = 0; t < 3; t++) {
-            const gf_format format = {WIDTH, HEIGHT, channels, types[t]};
+            const gf_format format = {WIDTH, HEIGHT, channels, types[t], channels % 2 == 0};
             const size_t row = gf_row_bytes(&format), half = row + MARGIN, stride = 2 * half;
             unsigned char *a = random_pixels(&format, 1), *b = random_pixels(&format, 2);
             gf_source *pair = new_pair(new_memory(&format, a), new_memory(&format, b));
@@ -112,25 +112,25 @@ static void assert_differ(gf_format a_format, gf_format b_format, const char *me
 }
 
 static void rejects_different_formats(void **state) {
-    const gf_format format = {768, 512, 3, GF_U8};
+    const gf_format format = {768, 512, 3, GF_U8, false};
 
     (void)state;
-    assert_differ(format, (gf_format){767, 512, 3, GF_U8},
+    assert_differ(format, (gf_format){767, 512, 3, GF_U8, false},
                   "b.png: is 767x512 RGB u8, but a.png is 768x512 RGB u8; "
                   "both must have the same size, channels and type");
-    assert_differ(format, (gf_format){768, 513, 3, GF_U8},
+    assert_differ(format, (gf_format){768, 513, 3, GF_U8, false},
                   "b.png: is 768x513 RGB u8, but a.png is 768x512 RGB u8; "
                   "both must have the same size, channels and type");
-    assert_differ(format, (gf_format){768, 512, 4, GF_U8},
+    assert_differ(format, (gf_format){768, 512, 4, GF_U8, true},
                   "b.png: is 768x512 RGBA u8, but a.png is 768x512 RGB u8; "
                   "both must have the same size, channels and type");
-    assert_differ((gf_format){1, 1, 1, GF_U16}, (gf_format){1, 1, 2, GF_F32},
+    assert_differ((gf_format){1, 1, 1, GF_U16, false}, (gf_format){1, 1, 2, GF_F32, true},
                   "b.png: is 1x1 grey+alpha f32, but a.png is 1x1 grey u16; "
                   "both must have the same size, channels and type");
 }
 
 static void calls_both_sources(void **state) {
-    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
+    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
     fake_source a = new_fake(format), b = new_fake(format);
     gf_source *pair = new_pair(&a.base, &b.base);
     unsigned char rows[2 * WIDTH * HEIGHT];
@@ -151,7 +151,7 @@ static void calls_both_sources(void **state) {
 
 /* An error of either source is an error of the pair. After it, the other source is not called. */
 static void returns_the_errors_of_both(void **state) {
-    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
+    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
 
     (void)state;
     for (int half = 0; half < 2; half++) {

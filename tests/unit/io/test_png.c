@@ -114,7 +114,8 @@ static void writes_all_formats(void **state) {
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (uint32_t channels = 1; channels <= 4; channels++) {
             for (int type = GF_U8; type <= GF_U16; type++) {
-                const gf_format format = {sizes[s][0], sizes[s][1], channels, (gf_type)type};
+                const gf_format format = {sizes[s][0], sizes[s][1], channels, (gf_type)type,
+                                          channels % 2 == 0};
                 unsigned char *pixels = random_pixels(&format, channels);
                 assert_round_trip(path(), &format, pixels);
                 free(pixels);
@@ -124,7 +125,7 @@ static void writes_all_formats(void **state) {
 }
 
 static void writes_every_level(void **state) {
-    const gf_format format = {50, 40, 3, GF_U8};
+    const gf_format format = {50, 40, 3, GF_U8, false};
     unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
     (void)state;
     for (const char *const *name = gf_compressions(); *name; name++) {
@@ -145,8 +146,8 @@ static void writes_every_level(void **state) {
 
 static void rejects_floats_and_oversized_images(void **state) {
     (void)state;
-    assert_rejected("y.png", &(gf_format){3, 3, 1, GF_F32}, ".tif");
-    assert_rejected("y.png", &(gf_format){UINT64_C(1) << 31, 1, 1, GF_U8}, "2147483647");
+    assert_rejected("y.png", &(gf_format){3, 3, 1, GF_F32, false}, ".tif");
+    assert_rejected("y.png", &(gf_format){UINT64_C(1) << 31, 1, 1, GF_U8, false}, "2147483647");
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */

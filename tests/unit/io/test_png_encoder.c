@@ -123,10 +123,11 @@ static void any_threads_write_the_same_bytes(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 91)};
     (void)state;
     for (int round = 0; round < 36; round++) {
-        const gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
-                                  1 + test_below(&random, round % 5 ? 700 : 9),
-                                  1 + (uint32_t)test_below(&random, 4),
-                                  test_below(&random, 3) ? GF_U8 : GF_U16};
+        gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
+                            1 + test_below(&random, round % 5 ? 700 : 9),
+                            1 + (uint32_t)test_below(&random, 4),
+                            test_below(&random, 3) ? GF_U8 : GF_U16, false};
+        format.alpha = format.channels % 2 == 0;
         const char *compression = round % 4 ? "fast" : gf_compressions()[1 + round / 4 % 3];
         check_image(format, compression, round % CONTENTS, test_next(&random));
     }
@@ -134,22 +135,22 @@ static void any_threads_write_the_same_bytes(void **state) {
 
 /* Rows longer than a block, longer than a strip, and of few bytes; images with many strips. */
 static void every_shape(void **state) {
-    static const gf_format shapes[] = {{300000, 5, 3, GF_U8}, {140000, 9, 1, GF_U16},
-                                       {262143, 4, 1, GF_U8}, {262144, 4, 1, GF_U8},
-                                       {1, 300000, 1, GF_U8}, {2, 70000, 4, GF_U16},
-                                       {1, 1, 1, GF_U8},      {40000, 30, 2, GF_U8}};
+    static const gf_format shapes[] = {{300000, 5, 3, GF_U8, false}, {140000, 9, 1, GF_U16, false},
+                                       {262143, 4, 1, GF_U8, false}, {262144, 4, 1, GF_U8, false},
+                                       {1, 300000, 1, GF_U8, false}, {2, 70000, 4, GF_U16, true},
+                                       {1, 1, 1, GF_U8, false},      {40000, 30, 2, GF_U8, true}};
     (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int content = 0; content < CONTENTS; content += 5)
             for (int k = 0; k < 3; k++)
                 check_image(shapes[s], (const char *const[]){"fast", "balanced", "none"}[k],
                             content, s);
-    check_image((gf_format){300000, 3, 3, GF_U8}, "fast", TWO_PARTS, 1);
+    check_image((gf_format){300000, 3, 3, GF_U8, false}, "fast", TWO_PARTS, 1);
 }
 
 /* Every SIMD level writes the same bytes. */
 static void simd_levels_write_the_same_bytes(void **state) {
-    const gf_format format = {701, 400, 3, GF_U8};
+    const gf_format format = {701, 400, 3, GF_U8, false};
     gf_error error = {0};
     (void)state;
     for (int content = 0; content < CONTENTS; content++) {
@@ -225,7 +226,7 @@ static size_t size_by_libpng(const gf_format *format, const unsigned char *pixel
 }
 
 static void more_effort_makes_smaller_files(void **state) {
-    const gf_format format = {1200, 800, 3, GF_U8};
+    const gf_format format = {1200, 800, 3, GF_U8, false};
     (void)state;
     for (int content = 0; content < CONTENTS; content++) {
         unsigned char *pixels = draw(&format, content, 9);
@@ -252,9 +253,10 @@ static void more_effort_makes_smaller_files(void **state) {
  * strip has at most 256 KiB, or one row. */
 static void none_stores_rows(void **state) {
     static const gf_format shapes[] = {
-        {1, 1, 1, GF_U8},      {65533, 1, 1, GF_U8},  {65534, 1, 1, GF_U8},  {65535, 1, 1, GF_U8},
-        {65534, 4, 1, GF_U8},  {32767, 9, 1, GF_U16}, {131069, 3, 1, GF_U8}, {262143, 2, 1, GF_U8},
-        {262144, 3, 1, GF_U8}, {1000, 700, 3, GF_U8}, {70000, 3, 4, GF_U16}};
+        {1, 1, 1, GF_U8, false},      {65533, 1, 1, GF_U8, false},  {65534, 1, 1, GF_U8, false},
+        {65535, 1, 1, GF_U8, false},  {65534, 4, 1, GF_U8, false},  {32767, 9, 1, GF_U16, false},
+        {131069, 3, 1, GF_U8, false}, {262143, 2, 1, GF_U8, false}, {262144, 3, 1, GF_U8, false},
+        {1000, 700, 3, GF_U8, false}, {70000, 3, 4, GF_U16, true}};
     enum { FRAME = 8 + 25 + 12 + 2 + 4, CHUNK = 12, BLOCK = 65535, STRIP = 1 << 18 };
     (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -294,11 +296,11 @@ static size_t tiles(size_t x, size_t y, size_t c, size_t width, size_t height) {
 static void patterns_are_found_by_fast(void **state) {
     (void)state;
     for (int kind = 0; kind < 10; kind++) {
-        gf_format format = {2000, 700, 1, GF_U8};
+        gf_format format = {2000, 700, 1, GF_U8, false};
         if (kind == 4 || kind == 6 || kind == 9)
             format.channels = 3;
         if (kind == 5)
-            format = (gf_format){1, 90000, 3, GF_U8};
+            format = (gf_format){1, 90000, 3, GF_U8, false};
         const size_t row = gf_row_bytes(&format);
         unsigned char *pixels = malloc(row * (size_t)format.height);
         assert_non_null(pixels);
@@ -365,7 +367,7 @@ static void chunks_contain_all_bytes(void **state) {
 
 /* Strips with "small" start with the preceding data that matches can reach. */
 static void strips_match_those_above(void **state) {
-    const gf_format format = {10000, 100, 1, GF_U8};
+    const gf_format format = {10000, 100, 1, GF_U8, false};
     unsigned char *pixels = draw(&format, 0, 6);
     (void)state;
     for (size_t i = 20000; i < 1000000; i++)
@@ -375,7 +377,7 @@ static void strips_match_those_above(void **state) {
 }
 
 static void rejects_unknown_compressions(void **state) {
-    const gf_format format = {3, 3, 1, GF_U8};
+    const gf_format format = {3, 3, 1, GF_U8, false};
     static const char *const wrong[] = {"0", "9", "-1", "", "Fast", "small ", "None"};
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -18,7 +18,7 @@ const char *__tsan_default_options(void) {
 /* ---- failures -------------------------------------------------------------------------------- */
 
 static void disk_errors_are_reported(void **state) {
-    const gf_format format = {3000, 700, 3, GF_U8};
+    const gf_format format = {3000, 700, 3, GF_U8, false};
     const gf_file_options options = {.force = true, .format = "png"};
     unsigned char *pixels = draw(&format, 0, 3);
     (void)state;
@@ -40,7 +40,7 @@ static void disk_errors_are_reported(void **state) {
 }
 
 static void may_be_closed_at_any_row(void **state) {
-    const gf_format format = {2000, 900, 3, GF_U8};
+    const gf_format format = {2000, 900, 3, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 4);
     (void)state;
     for (uint64_t rows = 0; rows < format.height; rows += 83) {
@@ -59,7 +59,7 @@ static void may_be_closed_at_any_row(void **state) {
 
 /* The number of worker threads increases with the memory limit, from 0 to 8. */
 static void limits_the_threads_by_memory(void **state) {
-    const gf_format format = {3000, 9000, 3, GF_U8};
+    const gf_format format = {3000, 9000, 3, GF_U8, false};
     uint32_t before = 0;
     gf_error error = {0};
     (void)state;
@@ -84,7 +84,7 @@ static void limits_the_threads_by_memory(void **state) {
 /* Rows of 30 MB: with exactly the memory of one thread, the encoder starts no workers. With one
  * byte less it fails. "small" needs more memory than "fast". */
 static void wide_rows_are_counted(void **state) {
-    const gf_format format = {10000000, 4, 3, GF_U8};
+    const gf_format format = {10000000, 4, 3, GF_U8, false};
     uint64_t used[2];
     gf_error error = {0};
     (void)state;
@@ -124,7 +124,7 @@ static void wide_rows_are_counted(void **state) {
 
 /* Rows too long for any memory. */
 static void failed_allocations_are_reported(void **state) {
-    const gf_format format = {UINT64_C(1) << 45, 3, 4, GF_U8};
+    const gf_format format = {UINT64_C(1) << 45, 3, 4, GF_U8, true};
     (void)state;
     for (uint32_t threads = 1; threads < 3; threads++) {
         gf_output *output;

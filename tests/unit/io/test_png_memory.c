@@ -101,7 +101,7 @@ static void copies_the_stream(void **state) {
 /* The strips of our encoder are found, each at a multiple of four bytes. */
 static void finds_parts(void **state) {
     (void)state;
-    const gf_format format = {1000, 700, 3, GF_U8};
+    const gf_format format = {1000, 700, 3, GF_U8, false};
     test_image image = test_image_new(format, 0);
     test_random random = {5};
     test_fill(&image, TEST_SMOOTH, &random);

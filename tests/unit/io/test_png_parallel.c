@@ -387,7 +387,8 @@ static void own_files(void **state) {
     (void)state;
     for (size_t e = 0; e < 4; e++) {
         const gf_file_options options = {.force = true, .compression = efforts[e]};
-        const gf_format format = {1500 + 999 * e, 900, 1 + (uint32_t)e, GF_U8};
+        const gf_format format = {1500 + 999 * e, 900, 1 + (uint32_t)e, GF_U8,
+                                  (1 + (uint32_t)e) % 2 == 0};
         const size_t size = gf_row_bytes(&format) * format.height;
         unsigned char *pixels = malloc(size), *got;
         gf_error error;
@@ -414,7 +415,7 @@ static void own_files(void **state) {
 static void segments_of_our_files_are_accepted(void **state) {
     enum { WIDTH = 3000, HEIGHT = 2000 };
     const gf_file_options options = {.force = true};
-    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8};
+    const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
     const gf_png_image image = {.row_bytes = WIDTH, .height = HEIGHT, .unit = 1, .threads = 3};
     unsigned char *pixels = malloc(WIDTH * HEIGHT), header[8], head[2];
     test_random random = {5};

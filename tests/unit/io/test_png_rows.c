@@ -12,7 +12,7 @@ typedef struct picture {
 /* Make a strip of grey rows. In one of `every` rows, `margin` bytes of one value precede noise; the
  * other rows have one value. */
 static picture draw(uint64_t width, size_t margin, uint64_t every, test_random *random) {
-    const gf_format format = {width, 100000, 1, GF_U8};
+    const gf_format format = {width, 100000, 1, GF_U8, false};
     picture p;
     gf_png_strips_init(&format, GF_PNG_FAST, GF_ISA_PORTABLE, &p.strips);
     const size_t stride = p.strips.row_stride;
@@ -66,7 +66,7 @@ static void probes_cover_all_rows(void **state) {
 
 /* If two filters have equal cost, the first is chosen because it is undone faster. */
 static void equal_costs_choose_the_first_filter(void **state) {
-    const gf_format format = {700, 40, 3, GF_U8};
+    const gf_format format = {700, 40, 3, GF_U8, false};
     gf_png_strips strips;
     (void)state;
     gf_png_strips_init(&format, GF_PNG_SMALL, GF_ISA_PORTABLE, &strips);

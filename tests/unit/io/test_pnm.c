@@ -310,24 +310,26 @@ static void writes_exact_bytes(void **state) {
 
     (void)state;
     const char *path = in_directory("x.pgm");
-    assert_int_equal(save_image(path, &(gf_format){2, 1, 1, GF_U8}, "ab", NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_int_equal(
+        save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &error), GF_OK);
     assert_bytes(path, TEXT("P5\n2 1\n255\nab"));
     path = in_directory("x.PPM");
-    assert_int_equal(save_image(path, &(gf_format){1, 1, 3, GF_U16}, deep, NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_int_equal(
+        save_image(path, &(gf_format){1, 1, 3, GF_U16, false}, deep, NULL, NULL, 1, &error), GF_OK);
     assert_bytes(path, TEXT("P6\n1 1\n65535\n\x01\x02\xff\xfe\x00\x03"));
     path = in_directory("x.pam");
-    assert_int_equal(save_image(path, &(gf_format){1, 1, 4, GF_U8}, "rgba", NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_int_equal(
+        save_image(path, &(gf_format){1, 1, 4, GF_U8, true}, "rgba", NULL, NULL, 1, &error), GF_OK);
     assert_bytes(path, TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\n"
                             "ENDHDR\nrgba"));
     path = in_directory("x.pfm");
-    assert_int_equal(save_image(path, &(gf_format){1, 2, 1, GF_F32}, floats, NULL, NULL, 1, &error),
-                     GF_OK);
+    assert_int_equal(
+        save_image(path, &(gf_format){1, 2, 1, GF_F32, false}, floats, NULL, NULL, 1, &error),
+        GF_OK);
     assert_bytes(path, TEXT("Pf\n1 2\n-1.0\n\x00\x00\x00\xc0\x00\x00\x80\x3f"));
     assert_int_equal(
-        save_image(path, &(gf_format){1, 1, 1, GF_F32}, floats, &scaled, &force, 1, &error), GF_OK);
+        save_image(path, &(gf_format){1, 1, 1, GF_F32, false}, floats, &scaled, &force, 1, &error),
+        GF_OK);
     assert_bytes(path, TEXT("Pf\n1 1\n-0.1\n\x00\x00\x80\x3f"));
 }
 
@@ -343,7 +345,8 @@ static void reads_all_formats_that_it_writes(void **state) {
             for (int type = GF_U8; type <= GF_F32; type++) {
                 if ((type == GF_F32) != (i >= 8))
                     continue;
-                const gf_format format = {sizes[s][0], sizes[s][1], channels[i], (gf_type)type};
+                const gf_format format = {sizes[s][0], sizes[s][1], channels[i], (gf_type)type,
+                                          channels[i] % 2 == 0};
                 unsigned char *pixels = random_pixels(&format, (uint32_t)(i + s));
                 assert_round_trip(in_directory(names[i]), &format, pixels);
                 free(pixels);
@@ -354,14 +357,16 @@ static void reads_all_formats_that_it_writes(void **state) {
 
 static void rejects_formats_by_extension(void **state) {
     (void)state;
-    assert_rejected("y.pgm", &(gf_format){1, 1, 3, GF_U8}, "write .ppm");
-    assert_rejected("y.ppm", &(gf_format){1, 1, 1, GF_U8}, "write .pgm");
-    assert_rejected("y.pgm", &(gf_format){1, 1, 2, GF_U8}, "does not support an alpha channel");
-    assert_rejected("y.pnm", &(gf_format){1, 1, 4, GF_U16}, "write .png or .pam");
-    assert_rejected("y.ppm", &(gf_format){1, 1, 3, GF_F32}, "write .tif");
-    assert_rejected("y.pam", &(gf_format){1, 1, 4, GF_F32}, "write .tif");
-    assert_rejected("y.pfm", &(gf_format){1, 1, 1, GF_U16}, "only f32");
-    assert_rejected("y.pfm", &(gf_format){1, 1, 4, GF_F32}, "does not support an alpha channel");
+    assert_rejected("y.pgm", &(gf_format){1, 1, 3, GF_U8, false}, "write .ppm");
+    assert_rejected("y.ppm", &(gf_format){1, 1, 1, GF_U8, false}, "write .pgm");
+    assert_rejected("y.pgm", &(gf_format){1, 1, 2, GF_U8, true},
+                    "does not support an alpha channel");
+    assert_rejected("y.pnm", &(gf_format){1, 1, 4, GF_U16, true}, "write .png or .pam");
+    assert_rejected("y.ppm", &(gf_format){1, 1, 3, GF_F32, false}, "write .tif");
+    assert_rejected("y.pam", &(gf_format){1, 1, 4, GF_F32, true}, "write .tif");
+    assert_rejected("y.pfm", &(gf_format){1, 1, 1, GF_U16, false}, "only f32");
+    assert_rejected("y.pfm", &(gf_format){1, 1, 4, GF_F32, true},
+                    "does not support an alpha channel");
 }
 
 /* ---- PFM ------------------------------------------------------------------------------------- */
@@ -493,7 +498,7 @@ static void writes_pfm_to_a_pipe(void **state) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        gf_status status = save_image(in_directory("out.pfm"), &(gf_format){2, 2, 1, GF_F32},
+        gf_status status = save_image(in_directory("out.pfm"), &(gf_format){2, 2, 1, GF_F32, false},
                                       pfm_pixels, NULL, NULL, 1, &error);
         _exit(status == GF_OK ? 0 : 1);
     }

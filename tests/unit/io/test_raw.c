@@ -157,8 +157,9 @@ static void rejects_a_wrong_shape(void **state) {
 }
 
 static void enforces_the_limits(void **state) {
-    const gf_raw raw = shape("3x2:u16"), none = {{0, 1, 1, GF_U8}, 0, false};
-    const gf_raw odd = {{1, 1, 5, GF_U8}, 0, false}, far = {{1, 1, 1, GF_U8}, UINT64_MAX, false};
+    const gf_raw raw = shape("3x2:u16"), none = {{0, 1, 1, GF_U8, false}, 0, false};
+    const gf_raw odd = {{1, 1, 5, GF_U8, 5 % 2 == 0}, 0, false},
+                 far = {{1, 1, 1, GF_U8, false}, UINT64_MAX, false};
     gf_source *source;
     gf_error error = {0};
 
@@ -237,7 +238,7 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
     (void)state;
     for (size_t t = 0; t < 3; t++) {
         for (int big = 0; big <= 1; big++) {
-            const gf_raw raw = {{1001, 900, 3, types[t]}, 777, big == 1};
+            const gf_raw raw = {{1001, 900, 3, types[t], false}, 777, big == 1};
             const size_t size = gf_type_bytes(types[t]);
             const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
             unsigned char *pixels = random_pixels(&raw.format, (uint32_t)t);
@@ -278,20 +279,20 @@ static void writes_exact_bytes(void **state) {
     gf_error error = {0};
 
     (void)state;
-    assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "abcd", NULL,
-                                NULL, 1, &error),
+    assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "abcd",
+                                NULL, NULL, 1, &error),
                      GF_OK);
     assert_bytes(in_directory("a.raw"), TEXT("abcd"));
-    assert_int_equal(save_image(in_directory("b.RAW"), &(gf_format){1, 1, 3, GF_U16}, deep, NULL,
-                                NULL, 1, &error),
+    assert_int_equal(save_image(in_directory("b.RAW"), &(gf_format){1, 1, 3, GF_U16, false}, deep,
+                                NULL, NULL, 1, &error),
                      GF_OK);
     assert_bytes(in_directory("b.RAW"), TEXT("\x02\x01\xfe\xff\x03\x00"));
-    assert_int_equal(save_image(in_directory("c.dat"), &(gf_format){1, 2, 1, GF_F32}, floats, NULL,
-                                &raw, 1, &error),
+    assert_int_equal(save_image(in_directory("c.dat"), &(gf_format){1, 2, 1, GF_F32, false}, floats,
+                                NULL, &raw, 1, &error),
                      GF_OK);
     assert_bytes(in_directory("c.dat"), TEXT("\x00\x00\x80\x3f\x00\x00\x00\xc0"));
-    assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8}, "efgh", NULL,
-                                NULL, 1, &error),
+    assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "efgh",
+                                NULL, NULL, 1, &error),
                      GF_FAILED);
     assert_message(&error, "a.raw: already exists");
     assert_bytes(in_directory("a.raw"), TEXT("abcd"));
@@ -305,7 +306,10 @@ static void reads_all_formats_that_it_writes(void **state) {
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             for (int type = GF_U8; type <= GF_F32; type++) {
-                const gf_raw raw = {{sizes[s][0], sizes[s][1], channels, (gf_type)type}, 0, false};
+                const gf_raw raw = {
+                    {sizes[s][0], sizes[s][1], channels, (gf_type)type, channels % 2 == 0},
+                    0,
+                    false};
                 const gf_limits limits = {.raw = &raw, .threads = 3};
                 const gf_file_options options = {.force = true};
                 unsigned char *pixels = random_pixels(&raw.format, channels), *back;

@@ -6,25 +6,26 @@ static void parses_shapes(void **state) {
         const char *text;
         gf_raw raw;
     } valid[] = {
-        {"4x3:u8", {{4, 3, 1, GF_U8}, 0, false}},
-        {"4x3:u16", {{4, 3, 1, GF_U16}, 0, false}},
-        {"4x3:u16le", {{4, 3, 1, GF_U16}, 0, false}},
-        {"4x3:u16be", {{4, 3, 1, GF_U16}, 0, true}},
-        {"4x3:f32", {{4, 3, 1, GF_F32}, 0, false}},
-        {"4x3:f32le", {{4, 3, 1, GF_F32}, 0, false}},
-        {"4x3:f32be", {{4, 3, 1, GF_F32}, 0, true}},
-        {"4x3x1:u8", {{4, 3, 1, GF_U8}, 0, false}},
-        {"40x31x4:u16be+512", {{40, 31, 4, GF_U16}, 512, true}},
-        {"1x1x2:u8+0", {{1, 1, 2, GF_U8}, 0, false}},
-        {"007x08x03:u8+09", {{7, 8, 3, GF_U8}, 9, false}},
-        {"1000000x1000000:f32+4294967296", {{1000000, 1000000, 1, GF_F32}, 4294967296, false}},
-        {"1x1:u8+9223372036854775807", {{1, 1, 1, GF_U8}, INT64_MAX, false}},
-        {"1152921504606846976x1:u8", {{UINT64_C(1) << 60, 1, 1, GF_U8}, 0, false}},
+        {"4x3:u8", {{4, 3, 1, GF_U8, false}, 0, false}},
+        {"4x3:u16", {{4, 3, 1, GF_U16, false}, 0, false}},
+        {"4x3:u16le", {{4, 3, 1, GF_U16, false}, 0, false}},
+        {"4x3:u16be", {{4, 3, 1, GF_U16, false}, 0, true}},
+        {"4x3:f32", {{4, 3, 1, GF_F32, false}, 0, false}},
+        {"4x3:f32le", {{4, 3, 1, GF_F32, false}, 0, false}},
+        {"4x3:f32be", {{4, 3, 1, GF_F32, false}, 0, true}},
+        {"4x3x1:u8", {{4, 3, 1, GF_U8, false}, 0, false}},
+        {"40x31x4:u16be+512", {{40, 31, 4, GF_U16, false}, 512, true}},
+        {"1x1x2:u8+0", {{1, 1, 2, GF_U8, false}, 0, false}},
+        {"007x08x03:u8+09", {{7, 8, 3, GF_U8, false}, 9, false}},
+        {"1000000x1000000:f32+4294967296",
+         {{1000000, 1000000, 1, GF_F32, false}, 4294967296, false}},
+        {"1x1:u8+9223372036854775807", {{1, 1, 1, GF_U8, false}, INT64_MAX, false}},
+        {"1152921504606846976x1:u8", {{UINT64_C(1) << 60, 1, 1, GF_U8, false}, 0, false}},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
-        gf_raw raw = {{9, 9, 9, GF_F32}, 9, true};
+        gf_raw raw = {{9, 9, 9, GF_F32, 9 % 2 == 0}, 9, true};
         gf_error error = {0};
         if (gf_raw_parse(valid[i].text, &raw, &error) != GF_OK)
             fail_msg("%s", error.message);
@@ -98,7 +99,7 @@ static void rejects_other_text(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
-        gf_raw raw = {{9, 8, 7, GF_F32}, 6, true};
+        gf_raw raw = {{9, 8, 7, GF_F32, 7 % 2 == 0}, 6, true};
         gf_error error = {0};
         if (gf_raw_parse(invalid[i], &raw, &error) != GF_USAGE)
             fail_msg("'%s' was accepted", invalid[i]);

@@ -60,10 +60,11 @@ static void swaps_any_number_of_bytes(void **state) {
 
 /* Small images; rows shorter and longer than one copy; rows larger than the part of one thread. */
 static const gf_format formats[] = {
-    {1, 1, 1, GF_U8},      {3, 100000, 1, GF_U8},  {511, 3000, 1, GF_U8}, {301, 700, 3, GF_U8},
-    {64, 9000, 4, GF_U8},  {5, 70000, 2, GF_U16},  {700, 900, 1, GF_U16}, {400000, 3, 1, GF_U16},
-    {600000, 2, 3, GF_U8}, {1001, 333, 3, GF_U16}, {9, 9, 4, GF_U16},     {3, 50000, 1, GF_F32},
-    {500, 800, 3, GF_F32}, {300001, 3, 1, GF_F32},
+    {1, 1, 1, GF_U8, false},       {3, 100000, 1, GF_U8, false},  {511, 3000, 1, GF_U8, false},
+    {301, 700, 3, GF_U8, false},   {64, 9000, 4, GF_U8, true},    {5, 70000, 2, GF_U16, true},
+    {700, 900, 1, GF_U16, false},  {400000, 3, 1, GF_U16, false}, {600000, 2, 3, GF_U8, false},
+    {1001, 333, 3, GF_U16, false}, {9, 9, 4, GF_U16, true},       {3, 50000, 1, GF_F32, false},
+    {500, 800, 3, GF_F32, false},  {300001, 3, 1, GF_F32, false},
 };
 
 static const char *name_of(const gf_format *format) {
@@ -128,7 +129,7 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
 
 /* Contiguous rows: one read call transfers many of them. */
 static void reads_contiguous_rows(void **state) {
-    const gf_format format = {1000, 1500, 1, GF_U16};
+    const gf_format format = {1000, 1500, 1, GF_U16, false};
     unsigned char *pixels = random_pixels(&format, 5);
     const size_t bytes = gf_row_bytes(&format) * format.height;
     unsigned char *got = malloc(bytes);
@@ -161,7 +162,7 @@ static void reads_contiguous_rows(void **state) {
 /* A file is truncated after it was opened. The error names the first missing row, whichever thread
  * detects the end. */
 static void reports_the_first_missing_row(void **state) {
-    const gf_format format = {1000, 3000, 1, GF_U8};
+    const gf_format format = {1000, 3000, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 6), *got = malloc(1100 * 3000);
     size_t size;
     unsigned char *file = make_file(&format, pixels, &size);
@@ -263,7 +264,7 @@ static void writes_the_same_bytes_with_any_threads(void **state) {
 
 /* A full pipe accepts a part of the data, and then no data for a while. */
 static void writes_to_a_nonblocking_pipe(void **state) {
-    const gf_format format = {5001, 100, 1, GF_U8};
+    const gf_format format = {5001, 100, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 3);
     size_t size, got = 0;
     unsigned char *file = make_file(&format, pixels, &size);
@@ -337,7 +338,7 @@ static void must(bool ok, const char *what) {
 }
 
 static void write_by_several(void) {
-    const gf_format format = {1000, 12000, 1, GF_U8};
+    const gf_format format = {1000, 12000, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 9);
     uint32_t used;
 
@@ -358,7 +359,7 @@ static void write_by_several(void) {
 static void fill_the_disk(void) {
     for (uint64_t height = 100; height < 8000; height += 700) {
         for (uint32_t threads = 1; threads <= 16; threads += 5) {
-            const gf_format format = {1000, height, 1, GF_U8};
+            const gf_format format = {1000, height, 1, GF_U8, false};
             unsigned char *pixels = random_pixels(&format, 9);
             gf_error error = {0};
             uint32_t used;

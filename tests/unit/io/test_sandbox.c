@@ -278,7 +278,7 @@ static int open_without(uint32_t number, uint32_t argument, uint32_t cause, cons
 }
 
 static void rejects_images_without_a_sandbox(void **state) {
-    const gf_format format = {5, 3, 3, GF_U8};
+    const gf_format format = {5, 3, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
 

@@ -85,7 +85,8 @@ static void decodes_as_in_process(void **state) {
         if (files[i].bytes != NULL) {
             put_bytes(in_directory(name), files[i].bytes, files[i].size);
         } else {
-            const gf_format format = {61, 37, files[i].channels, files[i].type};
+            const gf_format format = {61, 37, files[i].channels, files[i].type,
+                                      files[i].channels % 2 == 0};
             unsigned char *pixels = random_pixels(&format, (uint32_t)i);
             if (format.type == GF_F32)
                 memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);

@@ -60,7 +60,7 @@ static void returns_to_the_same_codes(void **state) {
     for (gf_type type = GF_U8; type <= GF_U16; type++)
         for (uint32_t channels = 1; channels <= 4; channels++) {
             const unsigned max = type == GF_U8 ? 255 : 65535;
-            const gf_format format = {max + 1, 1, channels, type};
+            const gf_format format = {max + 1, 1, channels, type, channels % 2 == 0};
             const size_t row = gf_row_bytes(&format);
             unsigned char *codes = malloc(row), *back = malloc(row);
             gf_format light_format = format;

@@ -23,7 +23,7 @@ static void round_trips_tga(void **state) {
     (void)state;
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
+            const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
             unsigned char *pixels = random_pixels(&format, channels);
             assert_round_trip(in_directory("x.TGA"), &format, pixels);
             /* A long run. */
@@ -67,7 +67,7 @@ static void round_trips_bmp(void **state) {
     (void)state;
     for (uint32_t channels = 3; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8};
+            const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
             unsigned char *pixels = random_pixels(&format, channels);
             pixels[channels - 1] |= 1; /* a BMP with alpha 0 everywhere has no alpha channel */
             assert_round_trip(in_directory("x.bmp"), &format, pixels);
@@ -77,7 +77,7 @@ static void round_trips_bmp(void **state) {
 }
 
 static void writes_grey_bmp_as_equal_channels(void **state) {
-    const gf_format format = {5, 3, 1, GF_U8};
+    const gf_format format = {5, 3, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     unsigned char *back;
     gf_format got;
@@ -100,7 +100,7 @@ static void writes_hdr_of_floats(void **state) {
 
     (void)state;
     for (size_t w = 0; w < 2; w++) {
-        const gf_format format = {widths[w], 7, 3, GF_F32};
+        const gf_format format = {widths[w], 7, 3, GF_F32, false};
         float pixels[40 * 7 * 3];
         for (size_t i = 0; i < widths[w] * 7 * 3; i += 3) {
             pixels[i] = 1.5f * (float)(1 << i % 9);
@@ -115,19 +115,19 @@ static void writes_hdr_of_floats(void **state) {
 
 static void rejects_unsupported_formats(void **state) {
     (void)state;
-    assert_rejected("y.jpg", &(gf_format){1, 1, 4, GF_U8},
+    assert_rejected("y.jpg", &(gf_format){1, 1, 4, GF_U8, true},
                     "y.jpg: JPEG does not support an alpha channel; write .png or .pam");
-    assert_rejected("y.jpg", &(gf_format){1, 1, 2, GF_U8}, "alpha");
-    assert_rejected("y.jpg", &(gf_format){1, 1, 3, GF_U16},
+    assert_rejected("y.jpg", &(gf_format){1, 1, 2, GF_U8, true}, "alpha");
+    assert_rejected("y.jpg", &(gf_format){1, 1, 3, GF_U16, false},
                     "only u8 samples, and this image is u16");
-    assert_rejected("y.bmp", &(gf_format){1, 1, 3, GF_F32}, "write .tif");
-    assert_rejected("y.tga", &(gf_format){1, 1, 1, GF_U16}, "write .png");
-    assert_rejected("y.bmp", &(gf_format){1, 1, 2, GF_U8}, "grey BMP");
-    assert_rejected("y.hdr", &(gf_format){1, 1, 3, GF_U8}, "only f32");
-    assert_rejected("y.hdr", &(gf_format){1, 1, 4, GF_F32}, "alpha");
-    assert_rejected("y.tga", &(gf_format){65536, 1, 1, GF_U8}, "65535");
-    assert_rejected("y.jpg", &(gf_format){1, 65536, 3, GF_U8}, "65500");
-    assert_rejected("y.bmp", &(gf_format){50000, 50000, 4, GF_U8}, "2 GiB");
+    assert_rejected("y.bmp", &(gf_format){1, 1, 3, GF_F32, false}, "write .tif");
+    assert_rejected("y.tga", &(gf_format){1, 1, 1, GF_U16, false}, "write .png");
+    assert_rejected("y.bmp", &(gf_format){1, 1, 2, GF_U8, true}, "grey BMP");
+    assert_rejected("y.hdr", &(gf_format){1, 1, 3, GF_U8, false}, "only f32");
+    assert_rejected("y.hdr", &(gf_format){1, 1, 4, GF_F32, true}, "alpha");
+    assert_rejected("y.tga", &(gf_format){65536, 1, 1, GF_U8, false}, "65535");
+    assert_rejected("y.jpg", &(gf_format){1, 65536, 3, GF_U8, false}, "65500");
+    assert_rejected("y.bmp", &(gf_format){50000, 50000, 4, GF_U8, true}, "2 GiB");
 }
 
 static void rejects_samples_outside_the_range_of_hdr(void **state) {
@@ -136,7 +136,7 @@ static void rejects_samples_outside_the_range_of_hdr(void **state) {
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(save_image(in_directory("y.hdr"), &(gf_format){1, 1, 1, GF_F32},
+        assert_int_equal(save_image(in_directory("y.hdr"), &(gf_format){1, 1, 1, GF_F32, false},
                                     &invalid[i], NULL, NULL, 1, &error),
                          GF_FAILED);
         assert_message(&error, "write .pfm");
@@ -145,7 +145,7 @@ static void rejects_samples_outside_the_range_of_hdr(void **state) {
 }
 
 static void limit_errors_name_the_option(void **state) {
-    const gf_format format = {30, 20, 3, GF_U8};
+    const gf_format format = {30, 20, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.max_memory = 1799};
     gf_error error = {0};
@@ -182,7 +182,7 @@ static void reports_truncation(void **state) {
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        const gf_format format = {21, 13, 3, i == 2 ? GF_F32 : GF_U8};
+        const gf_format format = {21, 13, 3, i == 2 ? GF_F32 : GF_U8, false};
         unsigned char *pixels = random_pixels(&format, 5);
         gf_error error = {0};
         size_t size;
@@ -313,7 +313,7 @@ static void reads_bmp_top_down(void **state) {
 }
 
 static void detects_formats_by_content(void **state) {
-    const gf_format format = {4, 4, 3, GF_U8};
+    const gf_format format = {4, 4, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options bmp = {.format = "bmp"};
     gf_error error = {0};

@@ -230,7 +230,7 @@ static void reads_pages(void **state) {
 }
 
 static void other_formats_have_no_pages(void **state) {
-    const gf_raw raw = {.format = {1, 1, 1, GF_U8}};
+    const gf_raw raw = {.format = {1, 1, 1, GF_U8, false}};
     gf_file_info info;
     gf_error error = {0};
     (void)state;
@@ -331,9 +331,12 @@ static void describes_files(void **state) {
     for (uint16_t extra = 0; extra < 3; extra += 2) {
         spec.extra = extra;
         assert_true(tiff_write(path, &spec, 1, &random));
-        check_page(path, 0, 40, "16-bit RGB and alpha, tiles 16x32, Deflate, predictor 2, planar");
+        check_page(path, 0, 40,
+                   extra ? "16-bit RGB and alpha, tiles 16x32, Deflate, predictor 2, planar"
+                         : "16-bit RGB and data, tiles 16x32, Deflate, predictor 2, planar");
         assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_OK);
         assert_false(source->metadata.associated_alpha);
+        assert_int_equal(source->format.alpha, extra != 0);
         source->ops->close(source);
     }
     spec.planar = false;

@@ -45,7 +45,7 @@ static uint64_t largest(const gf_format *format, const unsigned char *pixels) {
     uint16_t v;
 
     for (uint64_t i = 0; i < samples; i++) {
-        if (gf_has_alpha(format->channels) && i % format->channels == format->channels - 1)
+        if (gf_has_alpha(format) && i % format->channels == format->channels - 1)
             continue;
         memcpy(&v, pixels + (format->type == GF_U8 ? i : 2 * i), format->type == GF_U8 ? 1 : 2);
         count += format->type == GF_U8 ? pixels[i] == 255 : v == 65535;
@@ -168,8 +168,9 @@ static void check_file(const gf_format *format, const unsigned char *pixels, con
     if (strcmp(h->compression, "none") != 0)
         assert_int_equal(tag16(tiff, TIFFTAG_PREDICTOR), format->type == GF_F32 ? 3 : 2);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &count, &extra);
-    assert_int_equal(count, gf_has_alpha(channels));
-    assert_true(!count || *extra == EXTRASAMPLE_UNASSALPHA);
+    assert_int_equal(count, channels % 2 == 0);
+    assert_true(!count || *extra == (gf_has_alpha(format) ? EXTRASAMPLE_UNASSALPHA
+                                                          : EXTRASAMPLE_UNSPECIFIED));
     const uint32_t rows = tag32(tiff, TIFFTAG_ROWSPERSTRIP);
     assert_true(rows * row <= 1 << 18 || rows == 1);
     assert_int_equal(TIFFNumberOfStrips(tiff), (format->height + rows - 1) / rows);
@@ -215,10 +216,11 @@ static void any_threads_write_the_same_bytes(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 92)};
     (void)state;
     for (int round = 0; round < 60; round++) {
-        const gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
-                                  1 + test_below(&random, round % 5 ? 700 : 9),
-                                  1 + (uint32_t)test_below(&random, 4),
-                                  (const gf_type[]){GF_U8, GF_U16, GF_F32}[round % 3]};
+        gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
+                            1 + test_below(&random, round % 5 ? 700 : 9),
+                            1 + (uint32_t)test_below(&random, 4),
+                            (const gf_type[]){GF_U8, GF_U16, GF_F32}[round % 3], false};
+        format.alpha = format.channels % 2 == 0 && test_below(&random, 4) != 0;
         check_image(format, gf_tiff_compressions()[round / 3 % 4],
                     (int)test_below(&random, CONTENTS), test_next(&random));
     }
@@ -227,10 +229,11 @@ static void any_threads_write_the_same_bytes(void **state) {
 /* Rows longer than a block and than a strip, and of few bytes; heights around that of a strip. */
 static void every_shape(void **state) {
     static const gf_format shapes[] = {
-        {300000, 3, 3, GF_U8}, {140000, 4, 1, GF_U16}, {262144, 3, 1, GF_U8}, {65537, 3, 1, GF_F32},
-        {1, 300000, 1, GF_U8}, {2, 40000, 4, GF_F32},  {1, 1, 1, GF_U8},      {1, 1, 4, GF_F32},
-        {3, 1, 2, GF_U16},     {1000, 86, 3, GF_U8},   {1000, 87, 3, GF_U8},  {1000, 88, 3, GF_U8},
-        {1000, 174, 3, GF_U8}, {1000, 175, 3, GF_U8}};
+        {300000, 3, 3, GF_U8, false}, {140000, 4, 1, GF_U16, false}, {262144, 3, 1, GF_U8, false},
+        {65537, 3, 1, GF_F32, false}, {1, 300000, 1, GF_U8, false},  {2, 40000, 4, GF_F32, true},
+        {1, 1, 1, GF_U8, false},      {1, 1, 4, GF_F32, true},       {3, 1, 2, GF_U16, true},
+        {1000, 86, 3, GF_U8, false},  {1000, 87, 3, GF_U8, false},   {1000, 88, 3, GF_U8, false},
+        {1000, 174, 3, GF_U8, false}, {1000, 175, 3, GF_U8, false}};
     (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int c = 0; c < 4; c++)
@@ -283,7 +286,7 @@ static void simd_levels_predict_the_same_bytes(void **state) {
 
 /* A file is a BigTIFF if it would be too large otherwise; with any number of threads. */
 static void large_files_are_bigtiff(void **state) {
-    const gf_format format = {501, 300, 3, GF_U8};
+    const gf_format format = {501, 300, 3, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 3);
     size_t size, big_size;
     (void)state;
@@ -313,7 +316,7 @@ static void large_files_are_bigtiff(void **state) {
 }
 
 static void compresses_as_png(void **state) {
-    const gf_format format = {1200, 800, 3, GF_U8};
+    const gf_format format = {1200, 800, 3, GF_U8, false};
     (void)state;
     for (int content = 0; content < CONTENTS; content++) {
         unsigned char *pixels = draw(&format, content, 9);
@@ -397,7 +400,7 @@ static void check_same_item(const gf_metadata *a, const gf_metadata *b, const ch
 }
 
 static void metadata_is_written_and_read(void **state) {
-    const gf_format format = {31, 41, 4, GF_U16};
+    const gf_format format = {31, 41, 4, GF_U16, true};
     unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata items, back, again;
     gf_resolution resolution;
@@ -458,7 +461,8 @@ static void metadata_is_written_and_read(void **state) {
 
 /* All directories are those of a BigTIFF, or none. */
 static void pages_are_linked(void **state) {
-    const gf_format formats[] = {{31, 41, 3, GF_U8}, {7, 9, 1, GF_U16}, {1, 1, 4, GF_F32}};
+    const gf_format formats[] = {
+        {31, 41, 3, GF_U8, false}, {7, 9, 1, GF_U16, false}, {1, 1, 4, GF_F32, true}};
     (void)state;
     for (int big = 0; big < 2; big++) {
         gf_sink *sink;
@@ -495,7 +499,7 @@ static void pages_are_linked(void **state) {
 /* The directories of all pages are held in memory. */
 static void many_pages_exceed_the_memory(void **state) {
     static const unsigned char profile[100000];
-    const gf_format format = {1, 1, 1, GF_U8};
+    const gf_format format = {1, 1, 1, GF_U8, false};
     gf_metadata items;
     gf_sink *sink;
     gf_error error = {0};
@@ -523,7 +527,7 @@ static void many_pages_exceed_the_memory(void **state) {
 
 /* Late metadata replaces that at the start; PNG chunks are converted. */
 static void late_metadata_is_written(void **state) {
-    const gf_format format = {5, 4, 1, GF_U8};
+    const gf_format format = {5, 4, 1, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata early, late, back;
     gf_resolution resolution;
@@ -550,7 +554,7 @@ static void resolutions_are_fractions(void **state) {
     static const double values[] = {72,      96.012,     300, 118.110236, 28.35,     0.000001,  4e9,
                                     2.0 / 3, 4294967295, 0.5, 1e-9,       123456.75, 2147483648};
     static const double without[] = {1e-10, 5e9};
-    const gf_format format = {5, 4, 1, GF_U8};
+    const gf_format format = {5, 4, 1, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata items, back;
     gf_resolution got;
@@ -604,7 +608,7 @@ static void held_files_fit_the_memory(void **state) {
     enum { OTHER_BYTES = 1 << 20 }; /* one strip, and the output buffer */
     (void)state;
     for (uint64_t height = 2000; height < 3000; height += 150) {
-        const gf_format format = {4096, height, 1, GF_U8};
+        const gf_format format = {4096, height, 1, GF_U8, false};
         unsigned char *pixels = draw(&format, 0, 1);
         gf_sink *sink = NULL;
         const uint64_t before = allocated();
@@ -640,7 +644,7 @@ static tmsize_t never_written(TIFF *tiff, uint32_t strip, void *data, tmsize_t s
 }
 
 static void failures_are_reported(void **state) {
-    const gf_format format = {300, 400, 3, GF_U8}, wide = {30000000, 2, 3, GF_U8};
+    const gf_format format = {300, 400, 3, GF_U8, false}, wide = {30000000, 2, 3, GF_U8, false};
     static const char *const wrong[] = {"", "Deflate", "jpeg", "fast", "lzw "};
     unsigned char *pixels = draw(&format, 1, 1);
     const gf_tiff_library *library;

@@ -29,7 +29,7 @@ def compare(a, b):
         y, x, c = (int(i) for i in np.argwhere(~same)[0])  # in the order y, x, channel
         first, second = (v[y, x, c] if a.dtype == F32 else int(v[y, x, c]) for v in (a, b))
         result.update(x=x, y=y, channel=NAMES[a.shape[2]][c], first=first, second=second)
-    dark = luma(a) if colours(a) == 3 else a[:, :, 0]
+    dark = luma(a) if a.shape[2] >= 3 else a[:, :, 0]
     if a.dtype == F32:
         dark = np.where(dark > 0, np.where(dark < 1, dark, F32(1)), F32(0)) * F32(255)
     shift = 10 if a.dtype == np.uint16 else 2

@@ -18,8 +18,8 @@ def similarity(ab, aa, bb, dd, count, peak):
         return cosine, mse, Nearly(10 * np.log10(F64(peak) ** 2 / mse))
 
 
-def dot(a, b, alpha):
-    shown = NAMES[a.shape[2]][: None if alpha else colours(a)]
+def dot(a, b):
+    shown = NAMES[a.shape[2]][: colours(a)]
     sums = []  # per channel: a.b, a.a, b.b and the squared differences
     for c in range(len(shown)):
         p, q = (v[:, :, c].astype(F64 if a.dtype == F32 else np.uint64) for v in (a, b))
@@ -40,12 +40,11 @@ def dot(a, b, alpha):
 
 def published(rng):
     image = np.arange(8).reshape(1, 8, 1).astype(rng.choice(["u1", "u2", "f4"]))
-    result = dot(image, image, False)
+    result = dot(image, image)
     assert result["products"]["a.b"] == [140]
     return Case("dot", [], [image, image], result=result)
 
 
 def random_case(rng):
     a, b = two_images(rng, random_summands(rng))
-    alpha = bool(rng.random() < 0.5)
-    return Case("dot", ["--alpha"] if alpha else [], [a, b], result=dot(a, b, alpha))
+    return Case("dot", [], [a, b], result=dot(a, b))

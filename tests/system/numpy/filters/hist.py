@@ -129,7 +129,7 @@ def hist(image, count, span, channel, extract, per_row, requested):
     result["samples"]["channel"] = [names[k] for k in columns["channel"][heads]]
     result["samples"]["value"] = [v if image.dtype == F32 else int(v) for v in columns["value"][heads]]
     mask = image
-    if image.dtype != F32 and colours(image) == image.shape[2]:
+    if image.dtype != F32 and image.shape[2] in (1, 3):
         mask = np.concatenate([image, np.full_like(image[:, :, :1], top(image))], 2)
     mask = np.where(chosen.any(2)[:, :, None], mask, 0).astype(image.dtype)
     return result, samples, mask
@@ -159,8 +159,8 @@ def random_case(rng):
     options = ["--bins", str(count)] + (["--range=" + ",".join(texts)] if texts else [])
     channel, extract = None, None
     if rng.random() < 0.6:
-        names = [n for n in NAMES[image.shape[2]] if n != "grey"]
-        channel = str(rng.choice(names + ["all"] + (["luma"] if colours(image) == 3 else [])))
+        names = [n for n in NAMES[image.shape[2]] if n not in ("grey", "data")]
+        channel = str(rng.choice(names + ["all"] + (["luma"] if image.shape[2] >= 3 else [])))
         options += ["--channel", channel]
     if rng.random() < 0.7:
         extract = sorted({int(k) for k in rng.integers(0, count, rng.integers(1, 4))})
