@@ -529,7 +529,12 @@ typedef struct gf_file_options {
     void (*progress)(void *context, const gf_progress *progress);
     void *progress_context;
     gf_alpha alpha; /* of the inputs */
-    bool strict;    /* fail for damage that is otherwise read and reported (gf_remarks) */
+    /* Weigh colours by alpha: multiply them by it, filter all channels in f32, alpha included, and
+     * divide them by the filtered alpha. Otherwise filters copy alpha, and the colours of
+     * transparent pixels spread to their neighbours. GF_USAGE for a filter that does not mix
+     * pixels. Without effect for images without alpha. */
+    bool premultiply;
+    bool strict; /* fail for damage that is otherwise read and reported (gf_remarks) */
 } gf_file_options;
 
 /* Return NULL-terminated names for gf_file_options.compression, the default first. */

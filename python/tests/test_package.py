@@ -145,9 +145,9 @@ INPUT, OUTPUT = ["autorotate", "alpha", "strict", "crop", "page"], ["compression
 @pytest.mark.parametrize("name, options", [
     ("read", INPUT + ["depth"]),
     ("write", ["alpha"] + OUTPUT + ["depth", "force"]),
-    ("batch", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),
-    ("smooth_file", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),
-    ("normalize_file", INPUT + OUTPUT + ["strip", "depth", "linear", "force"]),
+    ("batch", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force"]),
+    ("smooth_file", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force"]),
+    ("normalize_file", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force"]),
     ("hist_file", INPUT + OUTPUT + ["strip", "depth", "force"]),
     ("compare_file", INPUT + OUTPUT + ["depth", "force"]),
     ("axis_sum_file", INPUT + ["force"]),

@@ -30,6 +30,7 @@ static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
 /* In the order of gf_depth. */
 static const char *const depths[] = {"input", "8", "16", "f32", NULL};
 /* In the order of gf_alpha. */
+static const char *const switches[] = {"off", "on", NULL};
 static const char *const alphas[] = {"file", "last", "none", NULL};
 /* In the order of gf_sync. */
 static const char *const syncs[] = {"auto", "always", "never", NULL};
@@ -89,6 +90,11 @@ static const struct gf_common {
            "input", depths),
     FLAG(MAKES, files.linear, "linear", 0,
          "filter sRGB images in linear light; f32 images are linear already"),
+    CHOICE(
+        MAKES, premultiply, "premultiply", 0, "HOW",
+        "weigh colours by alpha, which is filtered, too; off: filters copy alpha, and colours of "
+        "transparent pixels spread",
+        "off", switches),
     FLAG(OUTPUT | FEATURE_BRIEF, files.force, "force", 'f',
          "overwrite existing outputs; write images to a terminal"),
     FLAG(OUTPUT, files.dry_run, "dry-run", 0,
@@ -293,6 +299,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     options->engine.max_memory = options->files.max_memory;
     options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
     options->files.alpha = (gf_alpha)gf_settings_choice(common, "alpha");
+    options->files.premultiply = gf_settings_choice(common, "premultiply") == 1;
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");
     if (options->no_progress)
         options->progress = "none";

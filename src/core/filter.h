@@ -209,6 +209,8 @@ struct gf_filter {
     /* Set the parameters without a default to the values derived in the plan. NULL: there are none,
      * or they stay unset. */
     gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
+    /* Output pixels are computed from several input pixels: weights by alpha have a meaning. */
+    bool mixes_pixels;
     /* Filter that measures the whole image first, with its default settings; NULL for none. */
     const gf_filter *before;
     /* Complete the plan from the data of that filter's measure. Pointers must not change. */

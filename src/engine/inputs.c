@@ -42,10 +42,17 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
     assert(inputs->source);
     inputs->file_type = inputs->source->format.type;
     const bool linear = inputs->type.linear;
-    const gf_type type =
-        gf_depth_type(linear ? GF_DEPTH_F32 : inputs->type.depth, inputs->file_type);
-    if (type > inputs->file_type)
-        status = gf_convert_source(&inputs->source, type, linear, inputs->name, error);
+    inputs->premultiplied = inputs->type.premultiply && gf_has_alpha(&inputs->source->format);
+    const gf_type type = gf_depth_type(
+        linear || inputs->premultiplied ? GF_DEPTH_F32 : inputs->type.depth, inputs->file_type);
+    if (inputs->premultiplied && inputs->source->metadata.associated_alpha)
+        return gf_fail(error, GF_FAILED,
+                       "%s: --premultiply: its samples are premultiplied already; --alpha none "
+                       "filters alpha with them",
+                       inputs->name);
+    if (type >= inputs->file_type)
+        status = gf_convert_source(&inputs->source, type, linear, inputs->premultiplied,
+                                   inputs->name, error);
     if (status || inputs->count == 1)
         return status;
     status = gf_source_open(paths[1], &inputs->limits, &second, error);

@@ -267,9 +267,10 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
 
 /* Reject images and ranges that cannot be processed in ranges of rows. */
 static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_error *error) {
-    if (task->inputs.type.linear)
+    if (task->inputs.type.linear || task->inputs.premultiplied)
         return gf_fail(error, GF_USAGE,
-                       "%s: ranges of rows do not support --linear; run the image as a whole",
+                       "%s: ranges of rows do not support --linear and --premultiply; run the "
+                       "image as a whole",
                        task->inputs.name);
     if (task->filter->before && task->plan->in.type != task->inputs.file_type)
         return gf_fail(

@@ -49,8 +49,9 @@ gf_file_stat gf_stat_file(const char *path);
 
 /* Sample type that a filter receives. */
 typedef struct gf_input_type {
-    gf_depth depth; /* a smaller type is converted to this one */
-    bool linear;    /* sRGB becomes linear light, f32 */
+    gf_depth depth;   /* a smaller type is converted to this one */
+    bool linear;      /* sRGB becomes linear light, f32 */
+    bool premultiply; /* colours are multiplied by alpha, which becomes data, f32 */
 } gf_input_type;
 
 /* Input images of a filter, one or two, read as one source. */
@@ -63,6 +64,7 @@ typedef struct gf_inputs {
     gf_file_stat stats[2];
     gf_input_type type; /* sample type to convert to; files only */
     gf_type file_type;  /* sample type of the (first) file */
+    bool premultiplied; /* the source returns premultiplied rows, whose last channel is data */
     uint64_t first;     /* first row to read; 0 unless source->ops->seek exists */
 } gf_inputs;
 

@@ -90,11 +90,14 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     limits.place = task->place;
     task->watch = (gf_watch){
         .item = task->item, .progress = options->progress, .context = options->progress_context};
-    gf_input_type type = {.linear = options->linear};
+    gf_input_type type = {.linear = options->linear, .premultiply = options->premultiply};
     if (filter->info.makes_image)
         type.depth = options->depth;
     else if (options->linear)
         return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image",
+                       filter->info.name);
+    if (options->premultiply && !filter->mixes_pixels)
+        return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
                        filter->info.name);
     if (all_pages && !(filter->info.makes_image && filter->info.inputs == 1))
         return gf_fail(error, GF_USAGE, "--page all: %s does not produce an image of each page",
@@ -118,9 +121,11 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
     if (status)
         return status;
+    const bool back = options->linear || task->inputs.premultiplied; /* to the type of the file */
     task->stored = task->plan->out;
+    task->stored.alpha = task->stored.alpha || task->inputs.premultiplied;
     task->stored.type =
-        gf_depth_type(options->depth, options->linear ? task->inputs.file_type : task->stored.type);
+        gf_depth_type(options->depth, back ? task->inputs.file_type : task->stored.type);
     task->reduced =
         task->stored.type < task->plan->out.type && task->stored.type < task->inputs.file_type;
     /* An image drawn from two inputs is neither of them and has no metadata. */

@@ -66,6 +66,10 @@ static void convert_f32_u16(block *to, const block *from, size_t n) {
         to->u16[i] = (uint16_t)convert_unit(from->f32[i], 65535.0);
 }
 
+static void convert_f32_f32(block *to, const block *from, size_t n) {
+    memcpy(to->f32, from->f32, n * sizeof *to->f32);
+}
+
 static void convert_u8_linear(block *to, const block *from, size_t n) {
     const float *linear = gf_srgb_linear(GF_U8);
     for (size_t i = 0; i < n; i++)
@@ -109,7 +113,7 @@ static convert_block *const linear_converters[3][3] = {
 static convert_block *const converters[3][3] = {
     [GF_U8] = {[GF_U16] = convert_u8_u16, [GF_F32] = convert_u8_f32},
     [GF_U16] = {[GF_U8] = convert_u16_u8, [GF_F32] = convert_u16_f32},
-    [GF_F32] = {[GF_U8] = convert_f32_u8, [GF_U16] = convert_f32_u16},
+    [GF_F32] = {[GF_U8] = convert_f32_u8, [GF_U16] = convert_f32_u16, [GF_F32] = convert_f32_f32},
 };
 
 /* Conversion of the rows of an image. */
@@ -119,16 +123,41 @@ typedef struct conversion {
     uint64_t samples;     /* per row */
     size_t from, to;      /* bytes per sample */
     gf_format pixel;      /* channels, type and alpha of the result */
+    bool multiply;        /* the result is premultiplied */
+    bool divide;          /* the input is premultiplied */
 } conversion;
 
-static conversion conversion_of(const gf_format *from, gf_type to, bool linear) {
-    convert_block *plain = converters[from->type][to];
-    return (conversion){.block = linear ? linear_converters[from->type][to] : plain,
-                        .alpha = linear && gf_has_alpha(from) ? plain : NULL,
+static conversion conversion_of(const gf_format *from, const gf_format *to, bool linear) {
+    convert_block *plain = converters[from->type][to->type];
+    convert_block *light = linear ? linear_converters[from->type][to->type] : NULL;
+    const bool alpha = gf_has_alpha(from) || gf_has_alpha(to);
+    return (conversion){.block = light ? light : plain,
+                        .alpha = light && alpha ? plain : NULL,
                         .samples = gf_row_samples(from),
                         .from = gf_type_bytes(from->type),
-                        .to = gf_type_bytes(to),
-                        .pixel = {1, 1, from->channels, to, gf_has_alpha(from)}};
+                        .to = gf_type_bytes(to->type),
+                        .pixel = {1, 1, from->channels, to->type, alpha},
+                        .multiply = gf_has_alpha(from) && !gf_has_alpha(to),
+                        .divide = !gf_has_alpha(from) && gf_has_alpha(to)};
+}
+
+/* Multiply the colours by alpha. */
+static void convert_multiply(block *b, size_t n, size_t channels) {
+    for (size_t i = 0; i < n; i += channels)
+        for (size_t c = 0; c + 1 < channels; c++)
+            b->f32[i + c] *= b->f32[i + channels - 1];
+}
+
+/* Clamp alpha to 0..1 and divide the colours by it; they become 0 where it is 0. */
+static void convert_divide(block *b, size_t n, size_t channels) {
+    for (size_t i = 0; i < n; i += channels) {
+        const float filtered = b->f32[i + channels - 1];
+        const float low = filtered > 0.0f ? filtered : 0.0f; /* also for a NaN */
+        const float alpha = low < 1.0f ? low : 1.0f;
+        for (size_t c = 0; c + 1 < channels; c++)
+            b->f32[i + c] = alpha > 0.0f ? b->f32[i + c] / alpha : 0.0f;
+        b->f32[i + channels - 1] = alpha;
+    }
 }
 
 /* Convert a row. Samples that grow may be at the end of dst: each block is read before it is
@@ -138,11 +167,15 @@ static void convert_row(const conversion *how, unsigned char *dst, const unsigne
     for (uint64_t i = 0, n; i < how->samples; i += n) {
         n = how->samples - i < BLOCK ? how->samples - i : BLOCK;
         memcpy(&in, src + i * how->from, n * how->from);
+        if (how->divide)
+            convert_divide(&in, n, how->pixel.channels);
         how->block(&out, &in, n);
         if (how->alpha) {
             how->alpha(&alpha, &in, n);
             gf_restore_alpha(&how->pixel, alpha.u8, out.u8, n / how->pixel.channels);
         }
+        if (how->multiply)
+            convert_multiply(&out, n, how->pixel.channels);
         memcpy(dst + i * how->to, &out, n * how->to);
     }
 }
@@ -291,18 +324,19 @@ static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_err
     return wrap;
 }
 
-gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, const char *name,
-                            gf_error *error) {
+gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool premultiply,
+                            const char *name, gf_error *error) {
     gf_source *inner = *source;
     gf_format format = inner->format;
     format.type = type;
-    if (type == inner->format.type)
+    format.alpha = format.alpha && !premultiply;
+    if (type == inner->format.type && format.alpha == inner->format.alpha)
         return GF_OK;
     gf_status status = gf_format_check(&format, name, error);
     wrapper *wrap = status ? NULL : wrapper_new(sizeof *wrap, inner, name, error);
     if (!wrap)
         return GF_FAILED;
-    wrap->how = conversion_of(&inner->format, type, linear);
+    wrap->how = conversion_of(&inner->format, &format, linear);
     wrap->tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
     wrap->base.format = format;
     *source = &wrap->base;
@@ -311,10 +345,11 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, const
 
 /* Each block is written at most where it was read. */
 void gf_convert_pixels(gf_format *format, void *pixels, gf_type type) {
-    conversion how = conversion_of(format, type, false);
+    const gf_format from = *format;
+    format->type = type;
+    conversion how = conversion_of(&from, format, false);
     how.samples *= format->height;
     convert_row(&how, pixels, pixels);
-    format->type = type;
 }
 
 /* ---- orientation ----------------------------------------------------------------------------- */
@@ -654,7 +689,7 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     gf_sink *inner = *sink;
     const size_t row = gf_row_bytes(stored);
     const uint64_t rows = SINK_BYTES / row + 1;
-    if (format->type == stored->type)
+    if (format->type == stored->type && format->alpha == stored->alpha)
         return GF_OK;
     convert_sink *wrap = calloc(1, sizeof *wrap);
     unsigned char *buffer = malloc((size_t)rows * row); /* NOLINT: a row has at least one sample */
@@ -671,7 +706,7 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.write_encoded = NULL;
     wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
     wrap->base.inner = inner;
-    wrap->how = conversion_of(format, stored->type, linear);
+    wrap->how = conversion_of(format, stored, linear);
     wrap->row_bytes = row;
     wrap->rows = rows;
     wrap->buffer = buffer;

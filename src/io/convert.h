@@ -25,15 +25,17 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *crop, uint64_t max_m
                          const char *name, gf_error *error);
 
 /* Convert the samples of a source to a larger type, or wrap nothing if it has this type. linear:
- * integers become linear light; they are sRGB. On failure the source is unchanged. */
-gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, const char *name,
-                            gf_error *error);
+ * integers become linear light; they are sRGB. premultiply: multiply the colours by alpha, which
+ * becomes data; only for f32. On failure the source is unchanged. */
+gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool premultiply,
+                            const char *name, gf_error *error);
 
 /* Convert the samples of contiguous rows in memory to a smaller type, in place. */
 void gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
 
 /* Convert rows of this format to the type of the image that a sink writes, or wrap nothing if it is
- * the same. linear: f32 is linear light, integers become sRGB. On failure the sink is unchanged. */
+ * the same. linear: f32 is linear light, integers become sRGB. If only `stored` has alpha, the rows are
+ * premultiplied f32, and the colours are divided by alpha. On failure the sink is unchanged. */
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
                           bool linear, gf_error *error);
 

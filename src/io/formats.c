@@ -524,7 +524,7 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     const gf_type stored = source->format.type;
     const gf_type type = gf_depth_type(options ? options->depth : GF_DEPTH_INPUT, stored);
     if (type > stored)
-        status = gf_convert_source(&source, type, false, name, error);
+        status = gf_convert_source(&source, type, false, false, name, error);
     *format = source->format;
     if (!status)
         status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);

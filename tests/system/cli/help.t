@@ -49,6 +49,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --strip
 > --depth DEPTH input
 > --linear
+> --premultiply HOW off
 > --force -f
 > --dry-run
 > --sync WHEN auto

@@ -3,6 +3,7 @@
 #include "testing.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -392,6 +393,137 @@ static void checks_the_output_before_measuring(void **state) {
 /* ---- dry runs -------------------------------------------------------------------------------- */
 
 /* A dry run opens and rejects the same files as a run, and writes none. */
+/* ---- premultiplied alpha --------------------------------------------------------------------- */
+
+/* Filter in.png into a file of this name; load it. The caller frees the rows. */
+static void *filter_file(const char *backend, const char *text, const char *out,
+                         gf_file_options options, gf_format *format) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = backend, .threads = 2});
+    gf_settings *settings = test_settings(filter, text);
+    const char *const in = strdup(in_directory("in.png")), *paths[1] = {in};
+    void *pixels;
+    gf_error error = {0};
+    options.force = true;
+    if (gf_run_file(engine, filter, settings, paths, in_directory(out), &options, NULL, NULL,
+                    &error) ||
+        gf_load_file(in_directory(out), NULL, format, &pixels, NULL, &error))
+        fail_msg("%s", error.message);
+    free((void *)(uintptr_t)in);
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+    return pixels;
+}
+
+/* The definition of docs/numerics.md, on the array of one image. */
+static void *premultiplied(const char *text, const gf_format *format, const uint8_t *pixels) {
+    const uint64_t n = format->width * format->height;
+    const gf_format data = {format->width, format->height, 4, GF_F32, false};
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "golden"});
+    gf_settings *settings = test_settings(filter, text);
+    float *in = malloc(n * 16), *out = malloc(n * 16);
+    assert_true(in && out);
+    for (uint64_t i = 0; i < n * 4; i++) {
+        in[i] = (float)pixels[i] / 255.0f;
+        if (i % 4 != 3)
+            in[i] *= (float)pixels[i | 3] / 255.0f;
+    }
+    assert_int_equal(gf_run_memory(engine, filter, settings, &data,
+                                   &(gf_pixels){in, gf_row_bytes(&data)}, out, gf_row_bytes(&data),
+                                   NULL, NULL, NULL),
+                     GF_OK);
+    for (uint64_t i = 0; i < n * 4; i += 4) {
+        const float a = out[i + 3] < 1 ? out[i + 3] : 1;
+        for (size_t c = 0; c < 3; c++)
+            out[i + c] = a > 0 ? out[i + c] / a : 0;
+        out[i + 3] = a;
+    }
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+    free(in);
+    return out;
+}
+
+static void weighs_colours_by_alpha(void **state) {
+    static const char *const backends[] = {"golden", "cpu"};
+    static const char *const cases[] = {"keep-brightness axis=xy", "radius=7", "gain=0.5 axis=y"};
+    const gf_format format = {61, 37, 4, GF_U8, true};
+    uint8_t pixels[61 * 37 * 4];
+    test_random random = test_seeded(7);
+    gf_error error = {0};
+    gf_format got;
+    (void)state;
+    for (size_t i = 0; i < sizeof pixels; i++) { /* transparent, opaque and other pixels */
+        const size_t x = i / 4 % 61;
+        const uint64_t alpha = x < 20 ? 0u : x < 40 ? 255u : test_below(&random, 256);
+        pixels[i] = (uint8_t)(i % 4 == 3 ? alpha : test_below(&random, 256));
+    }
+    assert_int_equal(gf_save_file(in_directory("in.png"), &format,
+                                  &(gf_pixels){pixels, gf_row_bytes(&format)},
+                                  &(gf_file_options){.force = true}, &error),
+                     GF_OK);
+    for (size_t k = 0; k < 3; k++) {
+        float *want = premultiplied(cases[k], &format, pixels);
+        for (int b = 0; b < 2; b++) {
+            const gf_file_options on = {.premultiply = true, .depth = GF_DEPTH_F32};
+            float *real = filter_file(backends[b], cases[k], "out.tif", on, &got);
+            assert_true(gf_has_alpha(&got) && got.type == GF_F32);
+            assert_memory_equal(real, want, sizeof pixels * sizeof *real);
+            uint8_t *codes = filter_file(backends[b], cases[k], "out.png",
+                                         (gf_file_options){.premultiply = true}, &got);
+            assert_true(gf_has_alpha(&got) && got.type == GF_U8);
+            for (size_t i = 0; i < sizeof pixels; i++) {
+                const double v = want[i] > 0 ? want[i] < 1 ? (double)want[i] : 1 : 0;
+                assert_int_equal(codes[i], (int)rint(v * 255));
+            }
+            free(codes);
+            free(real);
+        }
+        free(want);
+    }
+}
+
+/* A green square on transparent red: no red appears at its edge; without --premultiply it does. */
+static void transparent_colours_do_not_spread(void **state) {
+    const gf_format format = {40, 1, 4, GF_U8, true};
+    uint8_t pixels[40 * 4];
+    gf_format got;
+    (void)state;
+    for (size_t x = 0; x < 40; x++)
+        memcpy(pixels + 4 * x, x < 20 ? (uint8_t[]){255, 0, 0, 0} : (uint8_t[]){0, 200, 0, 255}, 4);
+    assert_int_equal(gf_save_file(in_directory("in.png"), &format,
+                                  &(gf_pixels){pixels, gf_row_bytes(&format)},
+                                  &(gf_file_options){.force = true}, NULL),
+                     GF_OK);
+    for (int on = 0; on < 2; on++) {
+        uint8_t *out = filter_file("cpu", "keep-brightness", "out.png",
+                                   (gf_file_options){.premultiply = on != 0}, &got);
+        assert_int_equal(out[4 * 20] == 0, on);
+        assert_int_equal(out[4 * 20 + 1] == 200, on);
+        assert_int_equal(out[4 * 20 + 3] == 255, !on);
+        free(out);
+    }
+}
+
+/* Normalizing does not mix pixels, and associated alpha is premultiplied already. */
+static void refuses_to_premultiply(void **state) {
+    const gf_file_options on = {.premultiply = true, .force = true};
+    const char *const paths[1] = {in_directory("in.png")};
+    const gf_filter *filter = gf_filter_find("normalize");
+    gf_engine *engine = open_engine(0);
+    gf_settings *settings = test_settings(filter, "");
+    gf_error error;
+    (void)state;
+    assert_int_equal(gf_run_file(engine, filter, settings, paths, in_directory("n.png"), &on, NULL,
+                                 NULL, &error),
+                     GF_USAGE);
+    assert_string_equal(error.message,
+                        "--premultiply: normalize does not mix the colours of pixels");
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+}
+
 static void dry_run_writes_nothing(void **state) {
     ready_record record = {.returned = GF_OK};
     gf_file_options options = {.dry_run = true, .ready = on_ready, .ready_context = &record};
@@ -439,6 +571,9 @@ int main(void) {
         cmocka_unit_test_teardown(holds_samples_of_images_in_memory, empty_directory),
         cmocka_unit_test_teardown(detects_changed_files, empty_directory),
         cmocka_unit_test_teardown(checks_the_output_before_measuring, empty_directory),
+        cmocka_unit_test_teardown(weighs_colours_by_alpha, empty_directory),
+        cmocka_unit_test_teardown(transparent_colours_do_not_spread, empty_directory),
+        cmocka_unit_test_teardown(refuses_to_premultiply, empty_directory),
         cmocka_unit_test_teardown(dry_run_writes_nothing, empty_directory),
     };
 

@@ -19,7 +19,7 @@ static void *raise_row(gf_format format, const void *row, gf_type type) {
     gf_source *source = row_source(&format, row);
     unsigned char *raised;
 
-    assert_int_equal(gf_convert_source(&source, type, false, "x.png", NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, type, false, false, "x.png", NULL), GF_OK);
     assert_int_equal(source->format.type, type);
     assert_int_equal(load_source(source, 1, &raised, NULL, NULL), GF_OK);
     return raised;
@@ -205,7 +205,8 @@ static void converts_rows(void **state) {
                 unsigned char *expected = convert_each(&format, pixels, to);
                 if (from < to) {
                     gf_source *source = row_source(&format, pixels);
-                    assert_int_equal(gf_convert_source(&source, to, false, "x", NULL), GF_OK);
+                    assert_int_equal(gf_convert_source(&source, to, false, false, "x", NULL),
+                                     GF_OK);
                     const uint64_t strip = 1 + next_random(&seed) % format.height;
                     assert_int_equal(load_source(source, strip, &got, NULL, NULL), GF_OK);
                     assert_memory_equal(got, expected, n * gf_type_bytes(to));
@@ -232,7 +233,7 @@ static void keeps_equal_types(void **state) {
     gf_sink *sink, *sink_before;
 
     (void)state;
-    assert_int_equal(gf_convert_source(&source, GF_U16, false, "x", NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x", NULL), GF_OK);
     assert_ptr_equal(source, before);
     source->ops->close(source);
     assert_int_equal(gf_memory_sink(&format, row, sizeof row, &sink, NULL), GF_OK);
@@ -275,7 +276,7 @@ static void forwards_to_files(void **state) {
     assert_int_equal(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL),
                      GF_OK);
     assert_int_equal(gf_source_open(in_directory("x.ppm"), NULL, &source, NULL), GF_OK);
-    assert_int_equal(gf_convert_source(&source, GF_U16, false, "x.ppm", NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x.ppm", NULL), GF_OK);
     assert_string_equal(source->kind, "");
     assert_null(source->ops->announce);
     source->ops->seek(source, 150);
@@ -293,7 +294,7 @@ static void forwards_to_files(void **state) {
     assert_int_equal(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL),
                      GF_OK);
     assert_int_equal(gf_source_open(in_directory("x.png"), NULL, &source, NULL), GF_OK);
-    assert_int_equal(gf_convert_source(&source, GF_U16, false, "x.png", NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x.png", NULL), GF_OK);
     assert_int_equal(source->metadata.count, 1);
     assert_non_null(source->ops->announce);
     assert_int_equal(load_source(source, 50, &got, &read, NULL), GF_OK);
@@ -591,7 +592,7 @@ static void converts_rows_written_ahead(void **state) {
         const gf_limits limits = {.threads = 4, .autorotate = types[t] == GF_U8};
         gf_source *source;
         assert_int_equal(gf_source_open(in_directory("t.png"), &limits, &source, NULL), GF_OK);
-        assert_int_equal(gf_convert_source(&source, types[t], false, "t.png", NULL), GF_OK);
+        assert_int_equal(gf_convert_source(&source, types[t], false, false, "t.png", NULL), GF_OK);
         assert_true(source->threads > 1);
         const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
         unsigned char *ring = malloc(SLOTS * STRIP * stride), *line = malloc(row);

@@ -78,7 +78,7 @@ static void returns_to_the_same_codes(void **state) {
                     memcpy(codes + 2 * (size_t)i, &code, 2);
             }
             assert_int_equal(gf_memory_source(&format, codes, row, &source, NULL), GF_OK);
-            assert_int_equal(gf_convert_source(&source, GF_F32, true, "x", NULL), GF_OK);
+            assert_int_equal(gf_convert_source(&source, GF_F32, true, false, "x", NULL), GF_OK);
             assert_int_equal(load_source(source, 1, &read, NULL, NULL), GF_OK);
             const float *light = (const float *)(const void *)read;
             for (unsigned i = 0; i < (max + 1) * channels; i++) {
