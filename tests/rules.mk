@@ -31,7 +31,7 @@ $(BUILD)/tests/$(notdir $(1)): $(OBJ)/$(1).o $(TEST_UTIL_O) $(BUILD)/libgpufilte
 	$$(Q)$$(CC) $$(SAN_FLAGS) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(TEST_LIBS) $$(LIBS) $$(CUDA_LIBS)
 endef
 # The library loads libtiff at run time; these tests call it directly.
-$(BUILD)/tests/test_tiff% $(BUILD)/tests/test_hostile_tiff: TEST_LIBS := -ltiff
+$(BUILD)/tests/test_tiff% $(BUILD)/tests/test_hostile_tiff $(BUILD)/tests/test_batch%: TEST_LIBS := -ltiff
 $(foreach test,$(TEST_C:.c=),$(eval $(call TEST_RULE,$(test))))
 
 # Harnesses call functions of the program, too.
