@@ -51,9 +51,9 @@ static void bright_and_random_parameters(void **state) {
         else
             snprintf(text, sizeof text, "gain=%g weight=%g radius=%d%s", gain, weight, radius,
                      test_below(&random, 2) ? " keep-brightness" : "");
-        const gf_format format = {1 + test_below(&random, 300), 3,
-                                  (uint32_t)(1 + test_below(&random, 4)), GF_U8,
-                                  ((uint32_t)(1 + test_below(&random, 4))) % 2 == 0};
+        gf_format format = {1 + test_below(&random, 300), 3, (uint32_t)(1 + test_below(&random, 4)),
+                            GF_U8, false};
+        format.alpha = format.channels % 2 == 0 && test_below(&random, 4) != 0;
         assert_true(test_strip_on_device(smooth, text, round, format, true, 64));
     }
 }
