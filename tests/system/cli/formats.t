@@ -40,3 +40,56 @@ $ gpufilter hist -q -n 8 -x 3 -o samples.npy samples/scene.png; gpufilter info s
 $ gpufilter smooth -q --raw 1x1x2:f32 <(printf 12345678) two.pfm; gpufilter smooth -q --raw 1x1x2:f32 <(printf 12345678) two.npy && gpufilter info two.npy
 > two.npy: NPY, 1x1 grey+data f32 (32-bit float, little-endian), 8 bytes of pixels
 ! gpufilter: two.pfm: PFM does not support 2 channels; write .tif
+# Only what a file or --alpha declares is alpha. PNG, PAM and TGA store the channel only as alpha.
+$ copy="gpufilter smooth -q -f --stages enhance --gain 1"; $copy samples/cutout.png a.npy; $copy samples/cutout.png a.tif; $copy a.npy data.tif; gpufilter info a.npy a.tif data.tif
+> a.npy: NPY, 480x480 RGB+data u8 (8-bit), 922 kB of pixels
+> a.tif: TIF, 480x480 RGBA u8 (8-bit RGB and alpha, strips, Deflate, predictor 2), 922 kB of pixels
+> data.tif: TIF, 480x480 RGB+data u8 (8-bit RGB and data, strips, Deflate, predictor 2), 922 kB of pixels
+$ copy="gpufilter smooth -q -f --stages enhance --gain 1"; for end in png pam tga bmp; do $copy a.npy b.$end; $copy --alpha last a.npy b.$end && gpufilter compare samples/cutout.png b.$end; done
+> samples/cutout.png, b.png: 480x480 RGBA u8, by cpu
+> 
+> same: 921600 samples
+> samples/cutout.png, b.pam: 480x480 RGBA u8, by cpu
+> 
+> same: 921600 samples
+> samples/cutout.png, b.tga: 480x480 RGBA u8, by cpu
+> 
+> same: 921600 samples
+> samples/cutout.png, b.bmp: 480x480 RGBA u8, by cpu
+> 
+> same: 921600 samples
+! gpufilter: b.png: PNG stores channel 4 only as alpha, and here it is data; write .tif, or declare it with --alpha last
+! gpufilter: b.pam: PAM stores channel 4 only as alpha, and here it is data; write .tif, or declare it with --alpha last
+! gpufilter: b.tga: TGA stores channel 4 only as alpha, and here it is data; write .tif, or declare it with --alpha last
+! gpufilter: b.bmp: BMP stores channel 4 only as alpha, and here it is data; write .tif, or declare it with --alpha last
+$ copy="gpufilter smooth -q -f --stages enhance --gain 1"; for end in png jpg; do $copy --alpha none a.tif b.$end; done
+! gpufilter: b.png: PNG stores channel 4 only as alpha, and here it is data; write .tif, or declare it with --alpha last
+! gpufilter: b.jpg: JPEG does not support 4 channels; write .tif
+[1]
+$ copy="gpufilter smooth -q -f --stages enhance --gain 1"; $copy --alpha last samples/scene.png b.png
+! gpufilter: samples/scene.png: --alpha last: the image has 3 channels, and alpha is the last of 2 or 4; remove --alpha
+[1]
+$ copy="gpufilter smooth -q -f --stages enhance --gain 1"; $copy --alpha some samples/scene.png b.png
+! gpufilter: --alpha 'some': must be file, last or none
+[2]
+$ gpufilter axis-sum --csv a.npy | head -1; gpufilter axis-sum --csv --alpha last data.tif | head -1; gpufilter compare a.npy a.tif && gpufilter dot --csv a.npy a.tif | tail -2 | cut -d, -f 1
+> y,r,g,b,data
+> y,r,g,b
+> a.npy, a.tif: 480x480 RGBA u8, by cpu
+> 
+> same: 921600 samples
+> b
+> total
+$ gpufilter smooth -q -f a.npy a2.npy; gpufilter smooth -q -f --alpha last a.npy last.npy; gpufilter smooth -q -f samples/cutout.png a2.png; gpufilter compare last.npy a2.png; gpufilter compare -q a2.npy a2.png
+> last.npy, a2.png: 480x480 RGBA u8, by cpu
+> 
+> same: 921600 samples
+[1]
+# Filters that do not mix pixels cannot weigh by alpha, and images without alpha stay as they are.
+$ gpufilter normalize -q --premultiply on samples/cutout.png b.png
+! gpufilter: --premultiply: normalize does not mix the colours of pixels
+[2]
+$ gpufilter smooth -q -f -k --premultiply on samples/scene.png b.png; gpufilter smooth -q -k samples/scene.png c.png; gpufilter compare b.png c.png
+> b.png, c.png: 768x512 RGB u8, by cpu
+> 
+> same: 1179648 samples
