@@ -195,7 +195,7 @@ static FILE *json_begin(const char *path, const bench_options *options, const be
 int main(int argc, char **argv) {
     bench_options options = {6000, 4000, .rounds = 9, .isa = gf_isa_best()};
     const char *only = "", *script = NULL, *json_path = NULL;
-    uint32_t threads = gf_cpu_count();
+    uint32_t threads = gf_cores();
     for (int i = 1; i < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
         unsigned long long a = 0, b = 0;

@@ -177,7 +177,7 @@ static segments count_segments(const char *file) {
 
 static void bench_file(const char *file, int rounds) {
     static double times[MAX_VARIANTS][MAX_ROUNDS];
-    const uint32_t cores = gf_cpu_count();
+    const uint32_t cores = gf_cores();
     const segments count = count_segments(file);
     const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
     for (int round = -1; round < rounds; round++) {
@@ -205,7 +205,7 @@ static void bench_file(const char *file, int rounds) {
 
 int main(int argc, char **argv) {
     const int rounds = argc > 1 ? atoi(argv[1]) : 0, first = rounds > 0 ? 2 : 1;
-    const uint32_t cores = gf_cpu_count();
+    const uint32_t cores = gf_cores();
     if (argc <= first || rounds > MAX_ROUNDS) {
         fprintf(stderr, "usage: bench-decode [ROUNDS] FILE.png...\n");
         return 2;

@@ -298,7 +298,7 @@ typedef struct gf_engine_options {
      * selects CUDA; with "golden" or "cpu" it is GF_USAGE. */
     const char *devices;
     const char *simd; /* "auto" (NULL) or one of gf_simd_names() */
-    uint32_t threads; /* CPU worker threads, at most 1024; 0: one per core (gf_cores) */
+    uint32_t threads; /* CPU worker threads, at most 1024; 0: gf_cores() */
     /* Start no threads: read, compute on the CPU and write in the calling thread. For callers that
      * run many engines in parallel; `threads` is then 1. */
     bool unthreaded;
@@ -309,7 +309,8 @@ typedef struct gf_engine_options {
     bool verify;
     /* Maximum bytes for one image: the result, an input from a pipe that is read twice, samples
      * buffered until the end, and the strips in flight. Buffered samples get half of the memory
-     * that result and image leave, the strips get the rest. 0: GF_DEFAULT_MAX_MEMORY */
+     * that result and image leave, the strips get the rest. 0: GF_DEFAULT_MAX_MEMORY, or half of
+     * the memory limit of the control groups of this process, if that is less. */
     uint64_t max_memory;
 } gf_engine_options;
 
@@ -503,7 +504,7 @@ typedef struct gf_file_options {
     uint32_t quality;             /* JPEG quality, 1 to 100; 0: GF_DEFAULT_QUALITY */
     uint64_t max_pixels;          /* maximum pixels per image; 0: GF_DEFAULT_MAX_PIXELS */
     /* Maximum bytes for each file whose format must be held in memory as a whole, in addition to
-     * the engine's memory; 0: GF_DEFAULT_MAX_MEMORY. */
+     * the engine's memory; 0: as gf_engine_options.max_memory. */
     uint64_t max_memory;
     uint64_t max_chunk;   /* maximum bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
     uint32_t max_seconds; /* maximum seconds of CPU time to decode a progressive JPEG, BMP, TGA,
@@ -836,7 +837,8 @@ typedef struct gf_device {
  * Return GF_NO_BACKEND with the reason if CUDA is not available; *count is then 0. */
 GF_API gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
 
-/* Return the number of cores that this process may use: the cpu backend's default for threads. */
+/* Return the number of cores that this process may use, the default for threads: those of its CPU
+ * affinity, at most the CPU quota of its control groups, rounded up, and 1024. */
 GF_API uint32_t gf_cores(void);
 
 #ifdef __cplusplus

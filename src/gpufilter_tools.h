@@ -46,6 +46,10 @@ GF_API const char *gf_cuda_architectures(void);
 /* Describe the CPU as the cpu backend uses it: "64 cores, avx512". Truncate to size bytes. */
 GF_API void gf_processor(char *text, size_t size);
 
+/* Return the default of max_memory: GF_DEFAULT_MAX_MEMORY, or half of the memory limit of the
+ * control groups of this process if that is less. */
+GF_API uint64_t gf_default_memory(void);
+
 /* ---- output files of the program ------------------------------------------------------------- */
 
 /* An output file that appears complete or not at all. */

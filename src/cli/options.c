@@ -147,7 +147,8 @@ static const struct gf_common {
          "renaming them"),
     {.param = {.group = "Limits"}},
     SIZE(ANY, files.max_memory, "max-memory", 0, "SIZE",
-         "memory limit per image; covers strips, results, extracted samples and buffered images",
+         "memory limit per image: strips, results, samples, buffered images; unless set, at "
+         "most half of a container's limit",
          "4G", 1, 1e18),
     SIZE(ANY, files.max_pixels, "max-pixels", 0, "N", "pixel limit per input", "8G", 1, 1e18),
     SIZE(ANY, files.max_chunk, "max-chunk", 0, "SIZE", "size limit per metadata chunk of an input",
@@ -296,6 +297,8 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     }
     options->engine.threads = options->threads ? options->threads : gf_cli_ranks()->threads;
     options->engine.rows_per_strip = options->rows_per_strip;
+    if (!gf_settings_given(common, "max-memory"))
+        options->files.max_memory = gf_default_memory();
     options->engine.max_memory = options->files.max_memory;
     options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
     options->files.alpha = (gf_alpha)gf_settings_choice(common, "alpha");

@@ -1,14 +1,17 @@
 /* SIMD levels, CPU, pages and device lists of this machine, and the version of the library. */
-#define _GNU_SOURCE /* madvise */
+#define _GNU_SOURCE /* madvise, sched_getaffinity */
 #include "core/machine.h"
 
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/error.h"
-#include "core/thread.h"
 #include "gpufilter.h"
 #include "gpufilter_tools.h"
 
@@ -42,12 +45,95 @@ gf_isa gf_isa_best(void) {
     return isa;
 }
 
+/* ---- cores and memory ------------------------------------------------------------------------ */
+
+/* Return the number in a file of a control group; UINT64_MAX for "max", -1 and no file. *second:
+ * the next number in the file, or 0. */
+static uint64_t group_number(const char *directory, const char *name, uint64_t *second) {
+    char path[4 * PATH_MAX], text[64], *end;
+    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "re");
+    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = 0;
+    if (file)
+        (void)fclose(file);
+    const uint64_t number = strtoull(text, &end, 10);
+    *second = strtoull(end, NULL, 10);
+    return end == text ? UINT64_MAX : number;
+}
+
+static void group_lower(uint64_t *limit, uint64_t number) {
+    *limit = number < *limit ? number : *limit;
+}
+
+/* Apply the limits of one group, of version 2 or 1. */
+static void group_apply(gf_group_limits *limits, const char *directory) {
+    uint64_t period, none, quota = group_number(directory, "cpu.max", &period);
+    if (quota == UINT64_MAX) {
+        quota = group_number(directory, "cpu.cfs_quota_us", &none);
+        period = group_number(directory, "cpu.cfs_period_us", &none);
+    }
+    if (quota != UINT64_MAX && period)
+        group_lower(&limits->cores, quota / period + (quota % period != 0));
+    group_lower(&limits->memory, group_number(directory, "memory.max", &none));
+    group_lower(&limits->memory, group_number(directory, "memory.limit_in_bytes", &none));
+}
+
+gf_group_limits gf_group_limits_read(const char *root) {
+    gf_group_limits found = {UINT64_MAX, UINT64_MAX};
+    char directory[3 * PATH_MAX], *line = NULL;
+    size_t size = 0;
+    (void)snprintf(directory, sizeof directory, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(directory, "re");
+    /* NUMBER:CONTROLLERS:PATH; version 2 has no controllers. In a container, the path may be that
+     * of the host: a group that does not exist here has no limits. */
+    while (file && getdelim(&line, &size, '\n', file) > 0) {
+        char *names = strchr(line, ':'), *path = names ? strchr(++names, ':') : NULL;
+        if (!path || (path != names && !strstr(names, "cpu") && !strstr(names, "memory")))
+            continue;
+        *path++ = 0;
+        path[strcspn(path, "\n")] = 0;
+        const int base = snprintf(directory, PATH_MAX, "%s/sys/fs/cgroup/%s", root, names);
+        (void)snprintf(directory + base, sizeof directory - PATH_MAX, "%s", path);
+        do {
+            group_apply(&found, directory);
+            path = strrchr(directory + base, '/');
+            if (path)
+                *path = 0;
+        } while (path);
+    }
+    free(line);
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
+static pthread_once_t limits_once = PTHREAD_ONCE_INIT;
+static gf_group_limits limits; /* of this process; read once */
+
+static void limits_init(void) {
+    limits = gf_group_limits_read("");
+}
+
+uint64_t gf_default_memory(void) {
+    uint64_t bytes = GF_DEFAULT_MAX_MEMORY;
+    pthread_once(&limits_once, limits_init);
+    group_lower(&bytes, limits.memory / 2);
+    return bytes ? bytes : 1;
+}
+
 uint32_t gf_cores(void) {
-    return gf_cpu_count();
+    cpu_set_t set;
+    const bool known = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0;
+    const long online = known ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t cores = online > 0 ? (uint64_t)online : 1;
+    group_lower(&cores, GF_MAX_THREADS);
+    pthread_once(&limits_once, limits_init);
+    group_lower(&cores, limits.cores);
+    return (uint32_t)cores;
 }
 
 void gf_processor(char *text, size_t size) {
-    const uint32_t cores = gf_cpu_count();
+    const uint32_t cores = gf_cores();
     snprintf(text, size, "%u core%s, %s", cores, cores == 1 ? "" : "s",
              gf_simd_names()[1 + gf_isa_best()]);
 }

@@ -44,6 +44,18 @@ typedef struct gf_local_process {
 
 gf_local_process gf_own_process(void);
 
+#define GF_MAX_THREADS 1024u
+
+/* Limits of control groups; UINT64_MAX: none. */
+typedef struct gf_group_limits {
+    uint64_t cores;  /* CPU quota, rounded up */
+    uint64_t memory; /* bytes */
+} gf_group_limits;
+
+/* Read the smallest limits of the control groups of this process and of those that contain them.
+ * root: prefix of /proc and /sys, for tests; "". */
+gf_group_limits gf_group_limits_read(const char *root);
+
 /* Allocate memory that starts at a page, in large pages if it fills one and the kernel has some:
  * rows of tiles are far apart, each in another small page. Free it with free. Return NULL if out of
  * memory. */

@@ -1,11 +1,10 @@
 /* Signal masks, floating-point environment and thread pools. */
-#define _GNU_SOURCE /* pthread_sigmask, sched_getaffinity */
+#define _GNU_SOURCE /* pthread_sigmask */
 
 #include "core/thread.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -251,12 +250,4 @@ double gf_pool_busy(gf_pool *pool) {
     const double busy = pool->busy;
     pthread_mutex_unlock(&pool->lock);
     return busy;
-}
-
-uint32_t gf_cpu_count(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return (uint32_t)CPU_COUNT(&set);
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (uint32_t)n : 1;
 }

@@ -72,7 +72,4 @@ void gf_pool_run(gf_pool *pool, gf_work *work);
 /* Return the seconds that tasks have taken since the pool was created, summed over all threads. */
 double gf_pool_busy(gf_pool *pool);
 
-/* Return the number of CPUs on which this process may run. */
-uint32_t gf_cpu_count(void);
-
 #endif

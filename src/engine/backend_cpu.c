@@ -36,7 +36,6 @@ typedef struct gf_cpu_run {
     } slots[];
 } gf_cpu_run;
 
-#define MAX_THREADS 1024u
 #define PART_BYTES (UINT64_C(16) << 10)
 /* Estimated work of a part: waking a thread takes 5 to 10 us, 50 us in a virtual machine. */
 #define PART_NS 3e5
@@ -58,9 +57,7 @@ static gf_status cpu_open(const gf_engine_options *options, void **state, gf_err
     for (int i = 0; options->simd && i < GF_ISA_COUNT; i++)
         if (strcmp(options->simd, gf_simd_names()[1 + i]) == 0)
             cpu->isa = (gf_isa)i;
-    cpu->threads = options->threads ? options->threads : gf_cpu_count();
-    if (cpu->threads > MAX_THREADS)
-        cpu->threads = MAX_THREADS;
+    cpu->threads = options->threads ? options->threads : gf_cores();
     cpu->unthreaded = options->unthreaded;
     gf_status status = GF_OK;
     if (!gf_isa_available(cpu->isa))

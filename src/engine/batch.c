@@ -96,7 +96,7 @@ void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t ope
 
 static void files_plan_threads(gf_file_batch *batch) {
     const gf_engine_options *engine = &batch->options.engine;
-    const uint32_t threads = engine->threads ? engine->threads : gf_cpu_count();
+    const uint32_t threads = engine->threads ? engine->threads : gf_cores();
     struct rlimit limit;
     const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
     gf_batch_share_threads(batch, engine->unthreaded ? 1 : threads,

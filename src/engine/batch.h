@@ -7,11 +7,12 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "core/machine.h"
 #include "engine/engine.h"
 #include "engine/task.h"
 #include "io/formats.h"
 
-#define GF_BATCH_MAX_THREADS 1024u
+#define GF_BATCH_MAX_THREADS GF_MAX_THREADS
 
 /* Outcome of one item. */
 typedef struct gf_batch_outcome {

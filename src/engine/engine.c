@@ -72,7 +72,7 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
     if (engine->options.unthreaded)
         engine->options.threads = 1;
     if (!engine->options.max_memory)
-        engine->options.max_memory = GF_DEFAULT_MAX_MEMORY;
+        engine->options.max_memory = gf_default_memory();
     const char *name = engine->options.backend ? engine->options.backend : "auto";
     int index = -1;
     for (int i = 0; names[i]; i++)
@@ -123,7 +123,7 @@ static gf_status engine_use(gf_engine *engine, int index, const gf_backend **bac
 }
 
 uint32_t gf_engine_threads(const gf_engine *engine) {
-    return engine->options.threads ? engine->options.threads : gf_cpu_count();
+    return engine->options.threads ? engine->options.threads : gf_cores();
 }
 
 /* Count the devices in a list. "all" counts as one: only the CUDA driver has the actual number. */

@@ -9,6 +9,8 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/machine.h"
+#include "gpufilter_tools.h"
 #include "io/output.h"
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -18,7 +20,7 @@ gf_limits gf_limits_resolve(const gf_limits *limits) {
     if (!resolved.max_pixels)
         resolved.max_pixels = GF_DEFAULT_MAX_PIXELS;
     if (!resolved.max_memory)
-        resolved.max_memory = GF_DEFAULT_MAX_MEMORY;
+        resolved.max_memory = gf_default_memory();
     if (!resolved.max_chunk)
         resolved.max_chunk = GF_DEFAULT_MAX_CHUNK;
     if (!resolved.max_seconds)

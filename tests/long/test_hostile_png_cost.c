@@ -303,7 +303,7 @@ static void several_threads_take_at_most_half_as_long_again(void **state) {
     };
     const uint64_t one_thread = 16 << 20; /* bytes: too few for the buffers of two threads */
     const size_t rows = hostile_all() ? 128 : 32;
-    const uint32_t cores = gf_cpu_count(), most = cores < 8 ? cores : 8;
+    const uint32_t cores = gf_cores(), most = cores < 8 ? cores : 8;
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
