@@ -28,6 +28,9 @@
  * return, exception flags included. Callbacks run in the default environment and must not change
  * it.
  *
+ * A callback must return: leaving it by longjmp, a C++ exception, exit or pthread_exit would leave
+ * threads, locks and temporary files of the library behind.
+ *
  * The interface is not stable before version 1.0: see gf_version_fits. */
 #ifndef GPUFILTER_H
 #define GPUFILTER_H
@@ -85,7 +88,8 @@ typedef struct gf_error {
      * ("--radius"). The middle of a long path is omitted; bytes that gf_printable rejects become
      * '?'. */
     char message[1024];
-    int cause; /* errno if an output cannot be created, written or renamed; else 0 */
+    int cause; /* errno if an input cannot be opened, or an output cannot be created, written or
+                * renamed (EEXIST: it exists without `force`); else 0 */
 } gf_error;
 
 /* Return the size in bytes, 1 to 4, of the character at the start of a NUL-terminated text. Return
@@ -332,8 +336,8 @@ GF_API const char *const *gf_simd_names(void);
 GF_API bool gf_has_cuda(void);
 /* Open an engine. Close it with gf_engine_close. An explicitly requested backend starts at once.
  * With "auto", a backend starts when the first image needs it. Return GF_NO_BACKEND if the backend
- * cannot start or the CPU lacks the requested SIMD level, GF_USAGE for unknown names, GF_FAILED if
- * memory or threads cannot be allocated. */
+ * cannot start or the CPU lacks the requested SIMD level, GF_USAGE for unknown names and too many
+ * threads, GF_FAILED if memory or threads cannot be allocated. */
 GF_API gf_status gf_engine_open(const gf_engine_options *options, gf_engine **engine,
                                 gf_error *error);
 /* End the threads of an engine and release its devices and buffers. Do not call it while the engine
@@ -555,9 +559,10 @@ GF_API const char *const *gf_output_formats(void);
  * filter that produces an image.
  *
  * GF_USAGE: settings of another filter, settings that conflict with each other or with the image,
- * or a path that is missing, superfluous, of an unknown format, or in use as the output of another
- * job. GF_FAILED: a file cannot be read or written, is damaged, exceeds a limit, or exists without
- * `force`; or memory is short. GF_NO_BACKEND: a requested device failed. */
+ * a number or name in options outside its range, or a path that is missing, superfluous, of an
+ * unknown format, or in use as the output of another job. GF_FAILED: a file cannot be read or
+ * written, is damaged, exceeds a limit, or exists without `force`; or memory is short.
+ * GF_NO_BACKEND: a requested device failed. */
 GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
                              const gf_settings *settings, const char *const *in_paths,
                              const char *out_path, const gf_file_options *options,
@@ -626,13 +631,15 @@ typedef struct gf_pixels {
  * inputs.
  *
  * out receives the image described by gf_filter_output, with rows out_stride bytes apart. It must
- * not overlap the inputs. It is NULL if no image is produced. A parameter that names a file (IMAGE,
- * SAMPLES) enables its output, but no file is written; the result holds all extracted samples,
- * within max_memory. The caller frees *result, which is NULL for a filter that produces an image.
+ * not share bytes with the inputs. It is NULL if no image is produced. A parameter that names a
+ * file (IMAGE, SAMPLES) enables its output, but no file is written; the result holds all extracted
+ * samples, within max_memory. The caller frees *result, which is NULL for a filter that produces an
+ * image.
  *
- * GF_USAGE: as for gf_run_file, or a data pointer is NULL. GF_FAILED: an invalid format, a stride
- * smaller than a row, or not enough memory. GF_NO_BACKEND: a requested device failed. After a
- * failure, some rows of out may have been written. */
+ * GF_USAGE: as for gf_run_file; a data pointer is NULL; a stride is smaller than a row or does not
+ * fit the address space; out overlaps an input. GF_FAILED: an invalid format, or not enough memory.
+ * GF_NO_BACKEND: a requested device failed. After a failure, some rows of out may have been
+ * written. */
 GF_API gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter,
                                const gf_settings *settings, const gf_format *format,
                                const gf_pixels *in, void *out, size_t out_stride,
@@ -647,7 +654,8 @@ typedef struct gf_out_pixels {
 /* Run a filter on `count` images in memory, all of the same format. Results equal those of
  * gf_run_memory on each image. Image i is in[i * inputs]; a filter with two inputs also reads in[i
  * * inputs + 1]. Its output image is written to out[i] (out: NULL if none is produced), its result
- * to results[i] (results: NULL to discard). The caller frees each result. Fail like gf_run_memory:
+ * to results[i] (results: NULL to discard). Only an overlap with inputs of the same image is
+ * detected. The caller frees each result. Fail like gf_run_memory:
  * if one image fails, the call fails and all results are NULL.
  *
  * If each output row depends on the input row at the same position only, images share strips:

@@ -15,6 +15,13 @@ static inline gf_status gf_failed(gf_status status) {
 #define gf_fail(error, status, ...)                                                                \
     ((void)gf_set_error(error, status, __VA_ARGS__), gf_failed(status))
 
+/* Set the errno of a failure, and return GF_FAILED. */
+static inline gf_status gf_fail_cause(gf_error *error, int cause) {
+    if (error)
+        error->cause = cause;
+    return GF_FAILED;
+}
+
 /* Fail with "NAME: out of memory for N bytes of WHAT". */
 #define gf_fail_memory(error, name, bytes, what)                                                   \
     (gf_set_memory_error(error, name, bytes, what), gf_failed(GF_FAILED))

@@ -47,6 +47,44 @@ gf_status gf_format_check(const gf_format *format, const char *name, gf_error *e
     return GF_OK;
 }
 
+/* ---- images in memory ------------------------------------------------------------------------ */
+
+/* Return the bytes from the first sample to the last one; UINT64_MAX if they are too many. */
+static uint64_t pixels_span(const gf_format *format, size_t stride) {
+    uint64_t bytes;
+    return __builtin_mul_overflow(format->height - 1, stride, &bytes) ||
+                   __builtin_add_overflow(bytes, gf_row_bytes(format), &bytes)
+               ? UINT64_MAX
+               : bytes;
+}
+
+gf_status gf_pixels_check(const char *name, const char *what, const gf_format *format,
+                          gf_pixels pixels, gf_error *error) {
+    const size_t row = gf_row_bytes(format);
+    if (!pixels.data)
+        return gf_fail(error, GF_USAGE, "%s: the %s is NULL", name, what);
+    if (pixels.stride < row)
+        return gf_fail(error, GF_USAGE,
+                       "%s: the stride of the %s, %zu bytes, is smaller than a row of %zu bytes",
+                       name, what, pixels.stride, row);
+    if (pixels_span(format, pixels.stride) > PTRDIFF_MAX)
+        return gf_fail(error, GF_USAGE, "%s: the stride of the %s, %zu bytes, is too large", name,
+                       what, pixels.stride);
+    return GF_OK;
+}
+
+bool gf_pixels_overlap(const gf_format *a_format, gf_pixels a, const gf_format *b_format,
+                       gf_pixels b) {
+    const uintptr_t x = (uintptr_t)a.data, y = (uintptr_t)b.data;
+    if (x + pixels_span(a_format, a.stride) <= y || y + pixels_span(b_format, b.stride) <= x)
+        return false;
+    if (a.stride != b.stride)
+        return true;
+    const size_t past = (x - y) % a.stride; /* if x >= y: from a row of b to the next row of a */
+    const size_t apart = x < y ? (y - x) % a.stride : past ? a.stride - past : 0;
+    return apart < gf_row_bytes(a_format) || a.stride - apart < gf_row_bytes(b_format);
+}
+
 /* ---- alpha ----------------------------------------------------------------------------------- */
 
 void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigned char *dst,

@@ -72,6 +72,15 @@ void gf_restore_alpha(const gf_format *format, const unsigned char *src, unsigne
  * SIZE_MAX / 4. Arithmetic on an accepted format cannot overflow. name is for the message. */
 gf_status gf_format_check(const gf_format *format, const char *name, gf_error *error);
 
+/* Return GF_USAGE if data is NULL, the stride is smaller than a row, or the rows are larger than
+ * the address space. what: the image, for the message. */
+gf_status gf_pixels_check(const char *name, const char *what, const gf_format *format,
+                          gf_pixels pixels, gf_error *error);
+
+/* Return whether two checked images share a byte. Images with one stride may be side by side. */
+bool gf_pixels_overlap(const gf_format *a_format, gf_pixels a, const gf_format *b_format,
+                       gf_pixels b);
+
 /* Continue a digest, initially 0, with the first `bytes` bytes of each row. The result does not
  * depend on how the rows are divided among calls. */
 uint64_t gf_digest_rows(uint64_t digest, const gf_rows *rows, size_t bytes);

@@ -51,7 +51,7 @@ static void settings_join_choices(const char *const *choices, char *text, size_t
     }
 }
 
-static size_t settings_choice_index(const char *const *choices, const char *text, size_t length) {
+size_t gf_choice_index(const char *const *choices, const char *text, size_t length) {
     size_t i = 0;
     while (choices[i] && (strlen(choices[i]) != length || strncmp(choices[i], text, length) != 0))
         i++;
@@ -161,7 +161,7 @@ static bool settings_parse_list(const gf_param *param, const char *text, gf_sett
     size_t next = 0; /* next index allowed: ascending order also excludes duplicates */
     for (const char *item = text;; item++) {
         size_t length = strcspn(item, ",");
-        size_t i = settings_choice_index(param->choices, item, length);
+        size_t i = gf_choice_index(param->choices, item, length);
         if (!param->choices[i] || i < next)
             return false;
         bits |= UINT64_C(1) << i;
@@ -192,7 +192,7 @@ static gf_status settings_parse(const gf_param *param, const char *text, gf_sett
         valid = settings_parse_size(param, text, value);
         break;
     case GF_PARAM_CHOICE:
-        value->as.bits = settings_choice_index(param->choices, text, strlen(text));
+        value->as.bits = gf_choice_index(param->choices, text, strlen(text));
         valid = param->choices[value->as.bits] != NULL;
         break;
     case GF_PARAM_LIST:

@@ -4,6 +4,9 @@
 
 #include "gpufilter_tools.h"
 
+/* Return the index of the first `length` bytes of a text in a NULL-terminated list; that of the
+ * NULL if they are none of its choices. */
+size_t gf_choice_index(const char *const *choices, const char *text, size_t length);
 /* Return whether these settings were created from this table. */
 bool gf_settings_fit(const gf_settings *settings, const gf_param *params);
 /* Copy settings. The caller frees the copy. Return NULL if out of memory. */

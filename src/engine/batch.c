@@ -69,7 +69,9 @@ static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
         return gf_fail(error, GF_USAGE,
                        "%s: needs %u inputs, and a batch has one per item; run them one by one",
                        info->name, info->inputs);
-    status = files_check_parameters(batch, error);
+    status = gf_check_options(&batch->options.engine, &batch->options.files, error);
+    if (!status)
+        status = files_check_parameters(batch, error);
     if (!status && gf_batch_is_shared(batch) && batch->options.in_order)
         status =
             gf_fail(error, GF_USAGE, "%s: a shared batch cannot report items in order", info->name);

@@ -119,6 +119,10 @@ static gf_status tall_run(gf_engine *engine, const gf_filter *filter, const gf_b
                                            batch->count, batch->in, error);
     if (!status && out.width)
         status = gf_batch_sink(&out, batch->count, batch->out, &tall.sink, error);
+    const gf_plan one = {.in = *batch->format, .out = out, .inputs = plan->inputs};
+    for (uint64_t i = 0; tall.sink && i < batch->count && !status; i++)
+        status = gf_check_overlap(filter->info.name, &one, batch->in + i * one.inputs,
+                                  &batch->out[i], error);
     if (!status && filter->measure)
         status = tall_open_parts(&tall, filter, batch, pass.memory, error);
     if (!status)

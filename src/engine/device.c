@@ -98,58 +98,19 @@ void gf_device_job_free(gf_device_job *job) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* Return the bytes from the first sample of `rows` rows to the last one. */
-static uint64_t device_span(uint64_t rows, size_t stride, size_t row) {
-    return (rows - 1) * stride + row;
-}
-
-/* Return whether rows of two images share a byte. Images with one stride may be side by side. */
-static bool device_overlap(uint64_t rows, gf_pixels a, size_t a_row, gf_pixels b, size_t b_row) {
-    const uintptr_t x = (uintptr_t)a.data, y = (uintptr_t)b.data;
-    if (x + device_span(rows, a.stride, a_row) <= y || y + device_span(rows, b.stride, b_row) <= x)
-        return false;
-    if (a.stride != b.stride)
-        return true;
-    const size_t past = (x - y) % a.stride; /* if x >= y: from a row of b to the next row of a */
-    const size_t apart = x < y ? (y - x) % a.stride : past ? a.stride - past : 0;
-    return apart < a_row || a.stride - apart < b_row;
-}
-
-static gf_status device_check_image(const char *name, const char *what, const void *data,
-                                    size_t stride, size_t row, uint64_t height, gf_error *error) {
-    uint64_t span;
-    if (!data)
-        return gf_fail(error, GF_USAGE, "%s: the %s is NULL", name, what);
-    if (stride < row)
-        return gf_fail(error, GF_USAGE,
-                       "%s: the stride of the %s, %zu bytes, is smaller than a row of %zu bytes",
-                       name, what, stride, row);
-    if (__builtin_mul_overflow(height, stride, &span) ||
-        __builtin_add_overflow((uintptr_t)data, span, &span))
-        return gf_fail(error, GF_USAGE, "%s: the stride of the %s, %zu bytes, is too large", name,
-                       what, stride);
-    return GF_OK;
-}
-
 /* Check the memory of one image. in: its inputs. */
 static gf_status device_check(const gf_device_job *job, const gf_pixels *in,
                               const gf_out_pixels *out, gf_error *error) {
     const char *name = job->filter->info.name;
-    const uint64_t height = job->plan->in.height;
+    const gf_plan *plan = job->plan;
     gf_status status = GF_OK;
-    for (uint32_t i = 0; i < job->plan->inputs && !status; i++)
-        status = device_check_image(name, i ? "second input" : "input", in[i].data, in[i].stride,
-                                    job->in_row, height, error);
+    for (uint32_t i = 0; i < plan->inputs && !status; i++)
+        status = gf_pixels_check(name, i ? "second input" : "input", &plan->in, in[i], error);
     if (status || !job->out_row)
         return status;
     status =
-        device_check_image(name, "output", out->data, out->stride, job->out_row, height, error);
-    for (uint32_t i = 0; i < job->plan->inputs && !status; i++)
-        if (device_overlap(height, in[i], job->in_row, (gf_pixels){out->data, out->stride},
-                           job->out_row))
-            status = gf_fail(error, GF_USAGE,
-                             "%s: the output overlaps an input; use other memory for it", name);
-    return status;
+        gf_pixels_check(name, "output", &plan->out, (gf_pixels){out->data, out->stride}, error);
+    return status ? status : gf_check_overlap(name, plan, in, out, error);
 }
 
 /* Return whether image `next` of a list begins where the one before it ends. */
@@ -320,8 +281,7 @@ static gf_status device_check_png(const gf_format *format, uint64_t count, const
         status =
             gf_fail(error, GF_USAGE, "%s: the list of %s is NULL", name, in ? "outputs" : "images");
     for (uint64_t i = 0; i < count && !status; i++)
-        status = device_check_image(name, "image", in[i].data, in[i].stride, gf_row_bytes(format),
-                                    format->height, error);
+        status = gf_pixels_check(name, "image", format, in[i], error);
     return status;
 }
 
@@ -374,8 +334,8 @@ static gf_status device_check_files(uint64_t count, const gf_buffer *files,
         if (!status && !files[i].data)
             status = gf_fail(error, GF_USAGE, "%s: the file is NULL", name);
         if (!status)
-            status = device_check_image(name, "image", out[i].data, out[i].stride,
-                                        gf_row_bytes(&formats[i]), formats[i].height, error);
+            status = gf_pixels_check(name, "image", &formats[i],
+                                     (gf_pixels){out[i].data, out[i].stride}, error);
     }
     return status;
 }

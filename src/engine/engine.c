@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/settings.h"
 #include "core/thread.h"
 #include "io/formats.h"
 
@@ -38,13 +39,6 @@ bool gf_has_cuda(void) {
     return engine_backend_at(CUDA) != NULL;
 }
 
-static bool engine_is_simd(const char *name) {
-    const char *const *known = gf_simd_names();
-    while (*known && strcmp(*known, name) != 0)
-        known++;
-    return *known != NULL;
-}
-
 static gf_status engine_start(gf_engine *engine, int index, gf_error *error) {
     if (engine->started[index])
         return GF_OK;
@@ -74,21 +68,19 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
     if (!engine->options.max_memory)
         engine->options.max_memory = gf_default_memory();
     const char *name = engine->options.backend ? engine->options.backend : "auto";
-    int index = -1;
-    for (int i = 0; names[i]; i++)
-        if (strcmp(names[i], name) == 0)
-            index = i;
-    gf_status status = GF_OK;
+    const char *simd = engine->options.simd ? engine->options.simd : "auto";
+    int index = (int)gf_choice_index(names, name, strlen(name));
+    gf_status status = gf_check_options(&engine->options, NULL, error);
     if (index == 0 && engine->options.devices)
         index = 1 + CUDA;
-    if (index < 0)
+    if (!status && !names[index])
         status = gf_fail(error, GF_USAGE, "%s: no such backend", name);
-    else if (engine->options.simd && !engine_is_simd(engine->options.simd))
-        status = gf_fail(error, GF_USAGE, "%s: no such SIMD level", engine->options.simd);
-    else if (engine->options.devices && index != 1 + CUDA)
+    else if (!status && !gf_simd_names()[gf_choice_index(gf_simd_names(), simd, strlen(simd))])
+        status = gf_fail(error, GF_USAGE, "%s: no such SIMD level", simd);
+    else if (!status && engine->options.devices && index != 1 + CUDA)
         status = gf_fail(error, GF_USAGE,
                          "--device: not supported by the %s backend; use --backend cuda", name);
-    else if (index > 0) {
+    else if (!status && index > 0) {
         status = engine_start(engine, index - 1, error);
         engine->named = engine_backend_at(index - 1);
     }

@@ -326,6 +326,8 @@ gf_status gf_run_file_of(gf_engine *engine, const gf_filter *filter, const gf_se
                          gf_error *error) {
     gf_status status = run_check(filter, settings, result, report, error);
     if (!status)
+        status = gf_check_options(NULL, options, error);
+    if (!status)
         status = gf_check_paths(filter, in_paths, out_path, error);
     if (status)
         return status;
@@ -394,6 +396,15 @@ gf_status gf_finish_rows(gf_engine *engine, const gf_filter *filter, const gf_se
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+gf_status gf_check_overlap(const char *name, const gf_plan *plan, const gf_pixels *in,
+                           const gf_out_pixels *out, gf_error *error) {
+    for (uint32_t i = 0; i < plan->inputs; i++)
+        if (gf_pixels_overlap(&plan->in, in[i], &plan->out, (gf_pixels){out->data, out->stride}))
+            return gf_fail(error, GF_USAGE,
+                           "%s: the output overlaps an input; use other memory for it", name);
+    return GF_OK;
+}
+
 gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                            const gf_format *format, const gf_pixels *in, gf_out_pixels out,
                            uint64_t images, gf_result **result, gf_report *report,
@@ -409,6 +420,8 @@ gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_
         status = out.data ? gf_memory_sink(&task.plan->out, out.data, out.stride, &task.sink, error)
                           : gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer",
                                     filter->info.name);
+    if (!status && task.sink)
+        status = gf_check_overlap(filter->info.name, task.plan, in, &out, error);
     run_pages pages = {.count = 0};
     if (!status)
         status = run_complete(&task, &pages, &no_files, result, error);

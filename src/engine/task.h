@@ -82,6 +82,9 @@ gf_status gf_task_write(gf_task *task, const gf_settings *settings, const char *
                         gf_fill_sink *fill, void *context, const gf_file_options *options,
                         gf_result **result, gf_error *error);
 
+/* Reject an output in memory that shares bytes with an input; both are checked. */
+gf_status gf_check_overlap(const char *name, const gf_plan *plan, const gf_pixels *in,
+                           const gf_out_pixels *out, gf_error *error);
 /* Reject paths that do not match the filter's inputs and outputs. */
 gf_status gf_check_paths(const gf_filter *filter, const char *const *in_paths, const char *out_path,
                          gf_error *error);

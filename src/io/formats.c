@@ -488,7 +488,9 @@ gf_status gf_inspect_file(const char *path, const gf_file_options *options, gf_f
     gf_source *source;
     limits.autorotate = false;
     limits.crop = NULL;
-    gf_status status = gf_source_open(path, &limits, &source, error);
+    gf_status status = gf_check_options(NULL, options, error);
+    if (!status)
+        status = gf_source_open(path, &limits, &source, error);
     if (status)
         return status;
     const gf_metadata *metadata = &source->metadata;
@@ -518,7 +520,9 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     gf_source *source;
     *pixels = NULL;
-    gf_status status = gf_source_open(path, &limits, &source, error);
+    gf_status status = gf_check_options(NULL, options, error);
+    if (!status)
+        status = gf_source_open(path, &limits, &source, error);
     if (status)
         return status;
     const gf_type stored = source->format.type;
@@ -548,8 +552,9 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     options = options ? options : &defaults;
     if (!path || !format || !pixels || !pixels->data)
         return gf_fail(error, GF_USAGE, "gf_save_file: an argument is NULL");
-    /* Checks format, pointer and stride. */
-    gf_status status = gf_memory_source(format, pixels->data, pixels->stride, &source, error);
+    gf_status status = gf_check_options(NULL, options, error);
+    if (!status) /* checks format, pointer and stride */
+        status = gf_memory_source(format, pixels->data, pixels->stride, &source, error);
     if (status)
         return status;
     source->ops->close(source);

@@ -73,7 +73,9 @@ gf_status gf_input_open(gf_input *input, const char *path, gf_error *error) {
         return gf_fail_memory(error, name, strlen(name) + 1, "its name");
     input->file = standard ? stdin : fopen(path, "rbe");
     if (!input->file || fstat(fileno(input->file), &info) != 0) {
-        gf_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(errno));
+        cause = errno;
+        gf_fail(error, GF_FAILED, "%s: cannot open: %s", name, strerror(cause));
+        (void)gf_fail_cause(error, cause);
         goto failed;
     }
     if (S_ISDIR(info.st_mode)) {

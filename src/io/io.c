@@ -48,6 +48,22 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
     return gf_limits_resolve(&limits);
 }
 
+gf_status gf_check_options(const gf_engine_options *engine, const gf_file_options *files,
+                           gf_error *error) {
+    const struct {
+        const char *name;
+        uint64_t value, max;
+    } list[] = {{"threads", engine ? engine->threads : 0, GF_MAX_THREADS},
+                {"depth", files ? files->depth : 0, GF_DEPTH_F32},
+                {"sync", files ? files->sync : 0, GF_SYNC_NEVER},
+                {"quality", files ? files->quality : 0, 100}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].value > list[i].max)
+            return gf_fail(error, GF_USAGE, "%s: %" PRIu64 " is above the maximum of %" PRIu64,
+                           list[i].name, list[i].value, list[i].max);
+    return GF_OK;
+}
+
 gf_status gf_check_pixels(const gf_format *format, const gf_limits *limits, const char *name,
                           gf_error *error) {
     const uint64_t width = format->width, height = format->height;
@@ -147,17 +163,6 @@ typedef struct memory_sink {
     uint64_t y, height;
 } memory_sink;
 
-static gf_status memory_check(const gf_format *format, const void *data, size_t stride,
-                              gf_error *error) {
-    const size_t row = gf_row_bytes(format);
-    if (!data)
-        return gf_fail(error, GF_USAGE, "memory: an image of the batch is NULL");
-    if (stride >= row)
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "memory: a stride of %zu bytes is shorter than a row of %zu bytes", stride, row);
-}
-
 static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                              gf_error *error) {
     (void)error;
@@ -199,7 +204,7 @@ gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixe
     gf_status status = gf_format_check(format, "memory", error);
     *source = NULL;
     for (uint64_t i = 0; i < count && !status; i++)
-        status = memory_check(format, images[i * step].data, images[i * step].stride, error);
+        status = gf_pixels_check("memory", "image", format, images[i * step], error);
     if (status)
         return status;
     memory_source *new = gf_source_new(sizeof *new, &memory_ops, "memory", error);
@@ -281,7 +286,8 @@ gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pi
     gf_status status = gf_format_check(format, "memory", error);
     *sink = NULL;
     for (uint64_t i = 0; i < count && !status; i++)
-        status = memory_check(format, images[i].data, images[i].stride, error);
+        status = gf_pixels_check("memory", "output", format,
+                                 (gf_pixels){images[i].data, images[i].stride}, error);
     if (status)
         return status;
     memory_sink *new = gf_sink_new(sizeof *new, &ops, NULL, error);

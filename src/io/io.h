@@ -46,6 +46,10 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads);
  * the width or height is 0, for over limits->max_pixels pixels, or if gf_format_check fails. */
 gf_status gf_check_pixels(const gf_format *format, const gf_limits *limits, const char *name,
                           gf_error *error);
+/* Return GF_USAGE for a number outside the range of its option. Both may be NULL. */
+gf_status gf_check_options(const gf_engine_options *engine, const gf_file_options *files,
+                           gf_error *error);
+
 /* Return GF_FAILED if bytes exceeds max_memory. `what` names the allocation in the message: "the
  * image", "a row". The message names the option that raises the limit, as in gf_check_pixels. */
 gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,

@@ -153,9 +153,7 @@ gf_status gf_output_fail(const char *path, const char *what, int cause, gf_error
         (void)gf_fail(error, GF_FAILED, "%s: its directory does not exist; create it first", path);
     else
         (void)gf_fail(error, GF_FAILED, "%s: %s: %s", path, what, strerror(cause));
-    if (error)
-        error->cause = cause;
-    return GF_FAILED;
+    return gf_fail_cause(error, cause);
 }
 
 gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error) {
@@ -167,7 +165,8 @@ static gf_status output_fail_create(const char *path, int cause, gf_error *error
 }
 
 gf_status gf_output_fail_exists(const char *name, gf_error *error) {
-    return gf_fail(error, GF_FAILED, "%s: already exists; use --force to replace it", name);
+    (void)gf_fail(error, GF_FAILED, "%s: already exists; use --force to replace it", name);
+    return gf_fail_cause(error, EEXIST);
 }
 
 /* ---- syncing the file and its directory ------------------------------------------------------ */

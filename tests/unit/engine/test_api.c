@@ -1,5 +1,7 @@
 /* Misuse of the library: every mistake returns an error or a defined value. Also lifetimes of
  * results, settings and engines. */
+#include <errno.h>
+
 #include "io_util.h"
 
 #include "testing.h"
@@ -170,12 +172,141 @@ static void rejects_invalid_memory(void **state) {
     assert_int_equal(run_memory(engine, "dot", "", &grey, one, NULL, &error), GF_USAGE);
     assert_int_equal(run_memory(engine, "dot", "", &grey, one + 1, NULL, &error), GF_USAGE);
     assert_message(&error, "dot: needs 2 input images, and one is NULL");
-    assert_int_equal(run_memory(engine, "dot", "", &grey, narrow, NULL, &error), GF_FAILED);
+    assert_int_equal(run_memory(engine, "dot", "", &grey, narrow, NULL, &error), GF_USAGE);
+    assert_message(&error, "is smaller than a row");
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         assert_int_equal(run_memory(engine, "smooth", "", &odd[i], in, out, &error), GF_FAILED);
     /* The engine remains usable. */
     assert_int_equal(run_memory(engine, "smooth", "", &grey, in, out, &error), GF_OK);
     gf_engine_close(engine);
+}
+
+/* Strides whose product with the height, or whose sum with the address, overflows. */
+static void rejects_large_strides(void **state) {
+    const size_t strides[] = {SIZE_MAX,        SIZE_MAX / 2,          SIZE_MAX / 3,
+                              (size_t)1 << 63, ((size_t)1 << 63) - 1, (size_t)1 << 62};
+    const gf_format one = {.width = 8, .height = 1, .channels = 1, .type = GF_U8};
+    unsigned char out[64];
+    gf_engine *engine = open_engine();
+    gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
+    gf_error error = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
+        const gf_pixels wide = {pixels, strides[i]};
+        const gf_out_pixels wide_out[] = {{out, strides[i]}, {out + 32, 8}};
+        assert_int_equal(run_memory(engine, "smooth", "", &grey, &wide, out, &error), GF_USAGE);
+        assert_message(&error, "bytes, is too large");
+        assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &grey, in, out,
+                                       strides[i], NULL, NULL, &error),
+                         GF_USAGE);
+        assert_int_equal(gf_run_memory_batch(engine, gf_filter_find("smooth"), settings, &grey, 2,
+                                             in, wide_out, NULL, NULL, &error),
+                         GF_USAGE);
+        assert_int_equal(gf_save_file(in_directory("a.pgm"), &grey, &wide, NULL, &error), GF_USAGE);
+        /* One row: the stride has no effect. */
+        assert_int_equal(run_memory(engine, "smooth", "", &one, &wide, out, &error), GF_OK);
+    }
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+}
+
+/* Rows of two images that share a byte. Rows of one stride may be side by side. */
+static void rejects_overlapping_memory(void **state) {
+    const struct {
+        size_t from, to, in_stride, out_stride;
+        bool overlaps;
+    } cases[] = {{0, 0, 8, 8, true},     {0, 31, 8, 8, true},   {31, 0, 8, 8, true},
+                 {0, 32, 8, 8, false},   {32, 0, 8, 8, false},  {0, 8, 16, 16, false},
+                 {8, 0, 16, 16, false},  {0, 7, 16, 16, true},  {0, 9, 16, 16, true},
+                 {0, 24, 16, 16, false}, {0, 25, 16, 16, true}, {7, 0, 17, 17, true},
+                 {8, 0, 17, 17, false},  {0, 8, 16, 17, true},  {0, 100, 16, 8, false}};
+    const gf_filter *smooth = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(smooth, ""), *xy = test_settings(smooth, "axis=xy");
+    gf_engine *engine = open_engine();
+    unsigned char memory[256] = {0};
+    gf_error error = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gf_pixels from[2] = {{pixels, 8}, {memory + cases[i].from, cases[i].in_stride}};
+        const gf_out_pixels to[2] = {{memory + 192, 8},
+                                     {memory + cases[i].to, cases[i].out_stride}};
+        const gf_status want = cases[i].overlaps ? GF_USAGE : GF_OK;
+        assert_int_equal(gf_run_memory(engine, smooth, settings, &grey, &from[1], to[1].data,
+                                       to[1].stride, NULL, NULL, &error),
+                         want);
+        if (want)
+            assert_message(&error, "smooth: the output overlaps an input; use other memory for it");
+        /* As one tall image, and one after the other. */
+        assert_int_equal(
+            gf_run_memory_batch(engine, smooth, settings, &grey, 2, from, to, NULL, NULL, &error),
+            want);
+        assert_int_equal(
+            gf_run_memory_batch(engine, smooth, xy, &grey, 2, from, to, NULL, NULL, &error), want);
+    }
+    gf_settings_free(settings);
+    gf_settings_free(xy);
+    gf_engine_close(engine);
+}
+
+/* Every number of the options that has a range. */
+static void rejects_numbers_out_of_range(void **state) {
+    const gf_file_options options[] = {{.depth = (gf_depth)4}, {.depth = (gf_depth)-1},
+                                       {.sync = (gf_sync)3},   {.sync = (gf_sync)-1},
+                                       {.quality = 101},       {.quality = UINT32_MAX}};
+    static const char *const names[] = {
+        "depth: ", "depth: ", "sync: ", "sync: ", "quality: ", "quality: "};
+    const gf_filter *smooth = gf_filter_find("smooth");
+    gf_settings *settings = test_settings(smooth, "");
+    gf_engine *engine = open_engine(), *many = NULL;
+    gf_format format;
+    gf_file_info info;
+    void *loaded;
+    gf_error error = {0};
+    (void)state;
+    put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
+    const char *paths[1] = {in_directory("in.pgm")}, *out = in_directory("out.jpg");
+    const gf_batch_item item = {.in = paths[0], .out = out};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const gf_batch_options batch = {.files = options[i]};
+        assert_int_equal(
+            gf_run_file(engine, smooth, settings, paths, out, &options[i], NULL, NULL, &error),
+            GF_USAGE);
+        assert_message(&error, names[i]);
+        assert_int_equal(gf_run_batch(smooth, settings, &item, 1, &batch, &error), GF_USAGE);
+        assert_message(&error, names[i]);
+        assert_int_equal(gf_inspect_file(paths[0], &options[i], &info, &error), GF_USAGE);
+        assert_int_equal(gf_load_file(paths[0], &options[i], &format, &loaded, NULL, &error),
+                         GF_USAGE);
+        assert_int_equal(gf_save_file(out, &grey, in, &options[i], &error), GF_USAGE);
+        assert_message(&error, names[i]);
+    }
+    const gf_batch_options threads = {.engine = {.threads = 1025}};
+    assert_int_equal(gf_run_batch(smooth, settings, &item, 1, &threads, &error), GF_USAGE);
+    assert_message(&error, "threads: 1025 is above the maximum of 1024");
+    assert_int_equal(gf_engine_open(&threads.engine, &many, &error), GF_USAGE);
+    assert_message(&error, "threads: 1025 is above the maximum of 1024");
+    assert_null(many);
+    assert_int_equal(count_files(false), 1);
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+}
+
+/* error.cause distinguishes a missing input from an existing output. */
+static void stores_the_errno(void **state) {
+    const char *none = in_directory("none.pgm"), *saved = in_directory("saved.pgm");
+    gf_format format;
+    void *loaded;
+    gf_error error = {0};
+    (void)state;
+    assert_int_equal(gf_load_file(none, NULL, &format, &loaded, NULL, &error), GF_FAILED);
+    assert_int_equal(error.cause, ENOENT);
+    assert_int_equal(gf_save_file(saved, &grey, in, NULL, &error), GF_OK);
+    assert_int_equal(gf_save_file(saved, &grey, in, NULL, &error), GF_FAILED);
+    assert_int_equal(error.cause, EEXIST);
+    assert_int_equal(
+        gf_load_file(saved, &(gf_file_options){.max_pixels = 1}, &format, &loaded, NULL, &error),
+        GF_FAILED);
+    assert_int_equal(error.cause, 0);
 }
 
 static void returns_null_on_failure(void **state) {
@@ -376,9 +507,8 @@ static void saves_images(void **state) {
     assert_int_equal(gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){NULL, 8}, NULL, &error),
                      GF_USAGE);
     assert_int_equal(
-        gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){pixels, 5}, NULL, &error),
-        GF_FAILED);
-    assert_message(&error, "shorter than a row");
+        gf_save_file(in_directory("a.png"), &rgb, &(gf_pixels){pixels, 5}, NULL, &error), GF_USAGE);
+    assert_message(&error, "smaller than a row");
     assert_int_equal(count_files(false), 1);
 }
 
@@ -429,6 +559,10 @@ int main(void) {
         cmocka_unit_test(returns_zero_for_unknown_names),
         cmocka_unit_test_teardown(rejects_invalid_paths, empty_directory),
         cmocka_unit_test(rejects_invalid_memory),
+        cmocka_unit_test_teardown(rejects_large_strides, empty_directory),
+        cmocka_unit_test(rejects_overlapping_memory),
+        cmocka_unit_test_teardown(rejects_numbers_out_of_range, empty_directory),
+        cmocka_unit_test_teardown(stores_the_errno, empty_directory),
         cmocka_unit_test(accepts_rows_at_any_address),
         cmocka_unit_test(returns_null_on_failure),
         cmocka_unit_test(results_outlive_settings_and_engine),
