@@ -25,9 +25,13 @@ OPT ?= -O2
 SIMD_OPT ?= -O3
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+# Sanitizers have checks of their own. Fortified functions need optimisation; a value of the caller takes precedence.
+HARDEN := $(if $(SAN),,-fstack-protector-strong $(if $(filter -O0,$(OPT) $(CFLAGS))$(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,\
+  -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+HARDEN_LINK := $(if $(SAN),,-Wl,-z,relro -Wl,-z,now)
 # -ffp-contract=off: no fused multiply-add may replace two roundings. -fno-math-errno compiles rintf to one instruction.
 CFLAGS_ALL = -std=c11 $(OPT) -g $(WARN) -ffp-contract=off -fno-math-errno -fPIC -fvisibility=hidden \
-  -pthread -D_POSIX_C_SOURCE=200809L $(SAN_FLAGS) $(CFLAGS)
+  -pthread -D_POSIX_C_SOURCE=200809L $(HARDEN) $(SAN_FLAGS) $(CFLAGS)
 INCLUDES := -Isrc -Ifilters
 LIBS := -lpng -ljpeg -lz -lisal -lm -ldl -pthread
 # libtiff is loaded at run time, under the name of the installed version.
@@ -74,7 +78,8 @@ ifneq ($(NVCC),)
   # Separated by slashes: nvcc splits macro definitions at commas.
   DEFINES += -DGF_CUDA_ARCHITECTURES=$(subst $() ,/,$(strip $(SMS)))
   NVCC_FLAGS := -O3 -std=c++17 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true --threads 0 \
-    -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wextra,-fno-exceptions
+    -Werror all-warnings -Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-Wextra,-fno-exceptions \
+    $(HARDEN:%=-Xcompiler %)
   NVCC_FLAGS += $(shell $(NVCC) --help | grep -q compress-mode && echo --compress-mode=size)
   CUDA_LIBS := $(firstword $(wildcard $(CUDA_ROOT)/lib64/libcudart_static.a \
     $(CUDA_ROOT)/targets/$(MACHINE)-linux/lib/libcudart_static.a /usr/lib/$(MACHINE)-linux-gnu/libcudart_static.a)) \
@@ -173,12 +178,12 @@ $(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
 
 $(BUILD)/libgpufilter.so: $(LIB_O) $(BUILD)/config
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs,-z,now $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(HARDEN_LINK) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
 	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
 
 $(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(MPI_O)) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(if $(filter 1,$(MPI)),$(MPI_LIBS))
+	$(Q)$(CC) -pie $(HARDEN_LINK) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(if $(filter 1,$(MPI)),$(MPI_LIBS))
 
 $(BUILD)/draw: $(OBJ)/samples/draw.o
 	$(call say,LINK,$@)

@@ -17,7 +17,7 @@ endif
 
 $(BUILD)/gpufilter-mpi: $(CLI_O) $(MPI_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(MPI_LIBS)
+	$(Q)$(CC) -pie $(HARDEN_LINK) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(MPI_LIBS)
 
 # The program on the shared library: the link fails if it uses a symbol that is not exported.
 $(BUILD)/gpufilter-shared: $(CLI_O) $(BUILD)/libgpufilter.so

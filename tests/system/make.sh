@@ -4,6 +4,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 . tests/support/check.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL
+build=${1:-build}
 cores=$(getconf _NPROCESSORS_ONLN)
 
 jobs_of() { make -n "$@" | grep -o -e '-directory.* all'; } # ARGUMENTS...: of make
@@ -14,6 +15,26 @@ check "demo and test use the jobs given by -j" jobs_given
 
 jobs_of_tests() { make -n CUDA=0 "$@" T=png test | sed -n 's,^tests/run ,,p'; }
 check "tests run in as many jobs as make has" diff <(jobs_of_tests && jobs_of_tests -j3) <(echo ' build png' && echo '-j 3 build png')
+
+# A build without sanitizers is hardened; flags of the caller neither conflict nor are repeated.
+hardened() { # FILE WORD...: words of its headers and symbols
+    local file=$1 word
+    readelf -lWd "$file" >"$work/headers" && nm -D "$file" >>"$work/headers" || return 1
+    for word in GNU_RELRO BIND_NOW __stack_chk_fail __snprintf_chk "${@:2}"; do
+        grep -q "$word" "$work/headers" || { echo "no $word"; return 1; }
+    done
+}
+fortified() { make -n "$@" CUDA=0 BUILD="$work/flags" all | grep -c -e '-D_FORTIFY_SOURCE=.*-c src/core/image.c'; }
+if grep -q -e '-fsanitize\|-O0' "$build/config"; then
+    skip 2 "the program is not hardened: it has sanitizers, or no optimisation"
+else
+    check "the program is hardened" hardened "$build/gpufilter" 'NOW PIE'
+    check "the library is hardened" hardened "$build/libgpufilter.so"
+fi
+check "a value of the caller takes precedence" test "$(fortified)$(fortified CPPFLAGS=-D_FORTIFY_SOURCE=3)" = 11
+check "no fortified functions without optimisation" test "$(fortified OPT=-O0)" = 0
+precedence() { ! make -n CUDA=0 BUILD="$work/flags" CPPFLAGS=-D_FORTIFY_SOURCE=3 all | grep -q 'D_FORTIFY_SOURCE=2'; }
+check "one value of _FORTIFY_SOURCE" precedence
 
 # tests/run on tests made here.
 mkdir -p "$work/tree/tests/unit/io" "$work/tree/tests/system" "$work/tree/built/tests"
