@@ -294,12 +294,47 @@ NUMPY, VIEW = NumpyKind(), ViewKind()
 _kinds: Dict[type, Kind] = {np.ndarray: NUMPY}
 
 
+def _conversion_of(name: str, value: Any) -> str:
+    """Return how to make an array of a value that is none."""
+    if isinstance(value, (list, tuple)):
+        return '; pass numpy.array(%s, "uint8"), "uint16" or "float32"' % name
+    if type(value).__module__.startswith("PIL."):
+        if value.mode in ("L", "RGB", "RGBA", "LA", "F"):
+            return "; pass numpy.asarray(%s)" % name
+        if value.mode[:1] == "I":
+            return '; pass numpy.asarray(%s).astype("uint16") for values from 0 to 65535' % name
+        mode = {"1": "L", "PA": "RGBA", "La": "LA", "RGBa": "RGBA"}.get(value.mode, "RGB")
+        return '; pass numpy.asarray(%s.convert("%s"))' % (name, mode)
+    return ""
+
+
+def dtype_advice(name: str, dtype: str) -> str:
+    """Return how to convert an array of a dtype that is not supported."""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:  # of another package
+        return ""
+    if kind.kind not in "biuf":
+        return ""
+    if kind.kind == "b":
+        return '; pass %s.astype("uint8") * 255' % name
+    if kind.kind == "f":
+        return '; pass %s.astype("float32")' % name
+    native = kind.newbyteorder("=").name
+    if native in DTYPES:
+        return '; pass %s.astype("%s")' % (name, native)
+    return '; pass %s.astype("uint8") for values from 0 to 255, "uint16" for 0 to 65535' % name
+
+
 def kind_of(name: str, array: Any) -> Kind:
     """Return the kind of an argument. Tensors of PyTorch have the kind of CUDA tensors."""
     kind = _kinds.get(type(array))
     if kind is not None:
         return kind
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    if isinstance(array, np.ma.MaskedArray):
+        raise UsageError("%s: the mask of a masked array is not supported; pass"
+                         " %s.filled(VALUE), or a part without masked samples" % (name, name))
     if isinstance(array, np.ndarray):
         kind = NUMPY
     elif torch is not None and isinstance(array, torch.Tensor):
@@ -312,7 +347,8 @@ def kind_of(name: str, array: Any) -> Kind:
         return VIEW
     else:
         raise UsageError("%s: expected a NumPy array, a PyTorch tensor or an array in the memory of"
-                         " a CUDA device, got %s" % (name, type(array).__name__))
+                         " a CUDA device, got %s%s" % (
+                             name, type(array).__name__, _conversion_of(name, array)))
     _kinds[type(array)] = kind
     return kind
 

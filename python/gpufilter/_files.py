@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import threading
 import warnings
+from contextlib import ExitStack, contextmanager
 from ctypes import byref, c_char_p, c_void_p, memmove
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -17,25 +21,50 @@ from . import _library as c
 from ._arrays import DTYPES, NUMPY, kind_of
 from ._library import DamageWarning, Error, UsageError, bytes_of, check, error_of, free, lib
 from ._results import Result, Tables, class_of
-from ._run import Spec, encode_backend, engine_of, rows_of
+from ._run import Spec, encode_backend, engine_of, rows_of, threads_of
 from ._settings import Settings, Use, file_options, uses_of
 
 Path = Union[str, "os.PathLike[str]"]
+Source = Union[Path, bytes, bytearray, memoryview, BinaryIO]  # a path, or the contents of a file
 
 
-def _warn(path: Path, report: c.gf_report) -> None:
+@contextmanager
+def _named(name: str, source: Source) -> Iterator[bytes]:
+    """Yield a path of a source. name: of the argument, also in messages about contents."""
+    read = getattr(source, "read", None)
+    if read is None and not isinstance(source, (bytes, bytearray, memoryview)):
+        yield bytes_of(name, source)
+        return
+    data = source if read is None else read()
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise UsageError("%s: expected a file opened with mode 'rb', got %s"
+                         % (name, type(source).__name__))
+    with open(os.memfd_create(name), "wb") as file:
+        file.write(data)
+        file.flush()
+        path = "/proc/self/fd/%d" % file.fileno()
+        try:
+            yield path.encode()
+        except Error as failure:
+            failure.message = failure.message.replace(path, name)
+            failure.args = (failure.message,)
+            raise
+
+
+def _warn(path: Source, report: c.gf_report) -> None:
     """Warn of what the report of a file says about its pixels."""
     if report.remarks.damage:
-        text = "%s: %s" % (os.fspath(path), report.remarks.damage.decode(errors="replace"))
+        name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "image"
+        text = "%s: %s" % (name, report.remarks.damage.decode(errors="replace"))
         warnings.warn(text, DamageWarning, stacklevel=4)
 
 
-def read_file(path: Path, options: Dict[str, Any], return_alpha: bool) -> Any:
+def read_file(path: Source, options: Dict[str, Any], return_alpha: bool) -> Any:
     """Read an image, and whether its last channel is alpha."""
     chosen = file_options(Use.READ, options)
     form, pixels, report = c.gf_format(), c_void_p(), c.gf_report()
-    check(lib.gf_load_file, bytes_of("path", path), byref(chosen), byref(form), byref(pixels),
-          byref(report))
+    with _named("path", path) as name:
+        check(lib.gf_load_file, name, byref(chosen), byref(form), byref(pixels), byref(report))
     _warn(path, report)
     dtype = np.dtype(DTYPES[form.type])
     shape = (form.height, form.width, form.channels)[: 3 if form.channels > 1 else 2]
@@ -48,7 +77,7 @@ def read_file(path: Path, options: Dict[str, Any], return_alpha: bool) -> Any:
         free(pixels)
 
 
-def write_file(path: Path, image: npt.NDArray[Any], alpha: Optional[bool],
+def write_file(path: Union[Path, BinaryIO], image: npt.NDArray[Any], alpha: Optional[bool],
                options: Dict[str, Any]) -> None:
     """Write an image."""
     if kind_of("image", image) is not NUMPY:
@@ -60,22 +89,36 @@ def write_file(path: Path, image: npt.NDArray[Any], alpha: Optional[bool],
         image = np.ascontiguousarray(image)
         rows = rows_of("image", NUMPY.layout(image), alpha)
     pixels = c.gf_pixels(image.ctypes.data, rows.stride)
-    check(lib.gf_save_file, bytes_of("path", path), byref(rows.format), byref(pixels),
-          byref(file_options(Use.WRITE, options)))
+    chosen = file_options(Use.WRITE, options)
+    if not hasattr(path, "write"):
+        check(lib.gf_save_file, bytes_of("path", path), byref(rows.format), byref(pixels),
+              byref(chosen))
+        return
+    if not options["format"]:
+        raise UsageError('format: needed for %s, for example format="png"' % type(path).__name__)
+    with TemporaryDirectory() as directory:
+        name = os.path.join(directory, "image")
+        check(lib.gf_save_file, os.fsencode(name), byref(rows.format), byref(pixels),
+              byref(chosen))
+        with open(name, "rb") as file:
+            shutil.copyfileobj(file, path)  # type: ignore[arg-type]
 
 
-def run_file(spec: Spec, paths: Tuple[Path, ...], out: Optional[Path], values: Dict[str, Any],
-             options: Dict[str, Any], backend: str) -> Any:
+def run_file(spec: Spec, paths: Tuple[Source, ...], out: Optional[Path], values: Dict[str, Any],
+             options: Dict[str, Any], backend: str, threads: Optional[int]) -> Any:
     """Run a filter on files; the common part of all functions of filters. Return its result."""
     found = spec.filter
     settings = Settings(found, values, files=True)
     draws = any(values[p.keyword] is not None for p in found.params if p.type == c.IMAGE)
     chosen = file_options(uses_of(found, draws), options)
-    names = (c_char_p * len(paths))(*[bytes_of("path", path) for path in paths])
+    engine = engine_of(backend, None, threads)
     handle, report = c_void_p(), c.gf_report()
-    check(lib.gf_run_file, engine_of(backend).handle, found.handle, settings.handle, names,
-          None if out is None else bytes_of("out", out), byref(chosen), byref(handle),
-          byref(report))
+    arguments = ["image"] if len(paths) == 1 else ["a", "b"]
+    with ExitStack() as stack:
+        opened = [stack.enter_context(_named(*pair)) for pair in zip(arguments, paths)]
+        check(lib.gf_run_file, engine.handle, found.handle, settings.handle,
+              (c_char_p * len(opened))(*opened), None if out is None else bytes_of("out", out),
+              byref(chosen), byref(handle), byref(report))
     _warn(paths[0], report)
     return _outcome_of(found.name, handle.value, report)
 
@@ -113,13 +156,15 @@ class Outcome:
 
     path, out: names of input and output; out is None for a filter that measures.
     error: why the file failed; None if it succeeded.
-    result: what was measured, or the Report of an image; None if the file failed.
+    result: what was measured, or the Report of an image; None if the file failed or was skipped.
+    skipped: resume is set, and the output is newer than the input.
     """
 
     path: str
     out: Optional[str]
     error: Optional[Error]
     result: Union[Result, Report, None]
+    skipped: bool = False
 
 
 class _Collector:
@@ -156,9 +201,39 @@ def _bar(total: int) -> Any:
     return tqdm.tqdm(total=total, unit="file")
 
 
+def _output_name(template: str, path: str, index: int) -> str:
+    """Return the name of an output: as --name of the program."""
+    name = os.path.basename(path)
+    stem, ext = os.path.splitext(name)
+    fields = {"stem": stem, "ext": ext, "name": name}
+
+    def value(found: "re.Match[str]") -> str:
+        if found[1] == "index" and (found[2] or "").isdigit() | (found[2] is None):
+            return str(index).zfill(int(found[2] or 0))
+        if found[1] not in fields or found[2] is not None:
+            raise UsageError("name: %s: expected {stem}, {ext}, {name}, {index} or {index:DIGITS}"
+                             % found[0])
+        return fields[found[1]]
+
+    made = re.sub(r"\{(\w*)(?::([^}]*))?\}", value, template)
+    if not made or "/" in made or made in (".", ".."):
+        raise UsageError("name: %r is not the name of a file" % made)
+    return made
+
+
+def _is_newer(out: Optional[str], path: str) -> bool:
+    """Return whether an output exists, is not empty, and is newer than its input."""
+    try:
+        made = os.stat(out) if out is not None else None
+        return made is not None and made.st_size > 0 and (
+            made.st_mtime_ns > os.stat(path).st_mtime_ns)
+    except OSError:
+        return False
+
+
 def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
               settings: Dict[str, Any], options: Dict[str, Any], backend: str,
-              progress: bool) -> List[Outcome]:
+              threads: Optional[int], progress: bool, name: str, resume: bool) -> List[Outcome]:
     """Run a filter with one input on many files, in parallel."""
     found = next((f for f in c.FILTERS.values() if filter in (f.function, f.name)), None)
     if found is None or found.info.inputs != 1:
@@ -179,25 +254,27 @@ def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
             os.makedirs(directory, exist_ok=True)
         except OSError as failure:
             raise Error("%s: cannot create: %s" % (directory, failure.strerror)) from failure
-        items = [(path, os.path.join(directory, os.path.basename(path))) for path in inputs]
+        items = [(path, os.path.join(directory, _output_name(name, path, i)))
+                 for i, path in enumerate(inputs, 1)]
         written: Dict[Optional[str], str] = {}
         for path, out in items:
             if out in written:
                 raise UsageError("%s and %s have the same output: %s" % (written[out], path, out))
             written[out] = path
-    handles = (c.gf_batch_item * len(items))(*[
-        c.gf_batch_item(os.fsencode(path), None if out is None else os.fsencode(out), False)
-        for path, out in items])
-    bar = _bar(len(items)) if progress else None
-    collector = _Collector(found.name, items, bar)
+    todo = [i for i, (path, out) in enumerate(items) if not (resume and _is_newer(out, path))]
+    handles = (c.gf_batch_item * len(todo))(*[
+        c.gf_batch_item(os.fsencode(path), None if out is None else os.fsencode(out), resume)
+        for path, out in (items[i] for i in todo)])
+    bar = _bar(len(todo)) if progress else None
+    collector = _Collector(found.name, [items[i] for i in todo], bar)
     callback = c.DONE(collector.done)
-    engine = c.gf_engine_options(backend=encode_backend(backend))
+    engine = c.gf_engine_options(backend=encode_backend(backend), threads=threads_of(threads))
     batch = c.gf_batch_options(engine, chosen, done=callback)
     failures: List[Error] = []
 
     def work() -> None:
         try:
-            check(lib.gf_run_batch, found.handle, values.handle, handles, len(items),
+            check(lib.gf_run_batch, found.handle, values.handle, handles, len(todo),
                   byref(batch))
         except Error as failure:
             failures.append(failure)
@@ -219,5 +296,8 @@ def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
     if failures:
         raise failures[0]
     missing = Error("not processed")
-    return [collector.outcomes.get(i, Outcome(path, out, missing, None))
-            for i, (path, out) in enumerate(items)]
+    outcomes = [Outcome(path, out, None, None, True) for path, out in items]
+    for i, number in enumerate(todo):
+        path, out = items[number]
+        outcomes[number] = collector.outcomes.get(i, Outcome(path, out, missing, None))
+    return outcomes

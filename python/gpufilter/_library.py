@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import errno
 import glob
 import os
+import re
 import weakref
 from ctypes import (
     CFUNCTYPE, POINTER, Structure, byref, c_bool, c_char, c_char_p, c_double, c_int, c_size_t,
     c_uint32, c_uint64, c_void_p,
 )
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 VERSION = 100  # GF_VERSION of the header that defines the structures below: 0.1.0
 MAX_COLUMNS = 12
@@ -146,7 +148,7 @@ class gf_batch_options(Structure):
 class Error(Exception):
     """Failure of a file, an image, memory or the system.
 
-    Attributes: `message` is one line that names the file or option, the cause and, where there is
+    Attributes: `message` is one line that names the file or keyword, the cause and, where there is
     one, the remedy. `status` is the exit code of the program: 1, or 2 and 3 in subclasses.
     """
 
@@ -174,10 +176,48 @@ class BackendError(Error, RuntimeError):
     status = NO_BACKEND
 
 
+class NotFoundError(Error, FileNotFoundError):
+    """A file or directory does not exist. Its status is 1."""
+
+
+class ExistsError(Error, FileExistsError):
+    """An output exists, and force is not set. Its status is 1."""
+
+
+# Keywords of functions, for messages: their names, whether they are flags, and their choices.
+KEYWORDS: Dict[str, Tuple[bool, List[str]]] = {
+    name: (False, []) for name in ("backend", "threads", "alpha")}
+
+
+def in_python(message: str) -> str:
+    """Return a message with keywords instead of options of the program: --max-pixels is
+    max_pixels=. Options that no function has are not changed."""
+    def keyword(found: "re.Match[str]") -> str:
+        name, value = python_name(found[1]), found[2] or ""
+        if name not in KEYWORDS:
+            return found[0]
+        flag, choices = KEYWORDS[name]
+        if value.startswith(":"):
+            return name + value
+        if value.strip() in choices:
+            return '%s="%s"' % (name, value.strip())
+        if value.startswith(" '"):
+            return "%s=%s" % (name, value.strip())
+        return name + ("=True" if flag else "=") + value
+
+    return re.sub(r"(?<![\w./-])--([a-z][a-z-]*[a-z])(?![\w./-])(:| '[^']*'| [a-z0-9]+)?", keyword,
+                  message)
+
+
 def error_of(status: int, error: gf_error) -> Error:
     """Return the exception for a status and its gf_error."""
     kind = {USAGE: UsageError, NO_BACKEND: BackendError}.get(status, Error)
-    return kind(error.message.decode(errors="replace"), status)
+    if kind is Error:
+        kind = {errno.ENOENT: NotFoundError, errno.EEXIST: ExistsError}.get(error.cause, Error)
+    made = kind(in_python(error.message.decode(errors="replace")), status)
+    if isinstance(made, OSError):
+        made.errno = error.cause
+    return made
 
 
 def check(call: Any, *arguments: Any) -> None:
@@ -208,6 +248,7 @@ PROTOTYPES = [
     ("gf_backend_names", POINTER(c_char_p)),
     ("gf_compressions", POINTER(c_char_p)),
     ("gf_tiff_compressions", POINTER(c_char_p)),
+    ("gf_output_formats", POINTER(c_char_p)),
     ("gf_filter_count", c_size_t),
     ("gf_filter_at", P, c_size_t),
     ("gf_filter_describe", POINTER(gf_filter_info), P),
@@ -332,3 +373,6 @@ def _all_filters() -> Iterator[Filter]:
 
 
 FILTERS: Dict[str, Filter] = {found.name: found for found in _all_filters()}
+KEYWORDS.update((param.keyword, (param.type == FLAG, param.choices))
+                for found in FILTERS.values() for param in found.params)
+KEYWORDS["backend"] = False, texts(lib.gf_backend_names())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from ctypes import c_void_p, string_at
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Type, Union
 
@@ -110,7 +111,7 @@ class Tables(Mapping[str, Mapping[str, Any]]):
         return None if cell.type == c.VALUE_NONE else float(cell.real)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What a filter measured.
 
@@ -132,6 +133,12 @@ class Result:
     @classmethod
     def _fields(cls, tables: Tables, dtype: Any, channels: int) -> Dict[str, Any]:
         return {}
+
+    def __repr__(self) -> str:
+        """Return the values in short: arrays of more than four numbers by dtype and shape."""
+        shown = ["%s=%s" % (field.name, _short(getattr(self, field.name)))
+                 for field in fields(self) if field.name not in ("tables", "text", "image")]
+        return "%s(%s)" % (type(self).__name__, ", ".join(shown) or repr(self.tables))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the first table that has a chart with matplotlib.
@@ -163,6 +170,16 @@ class Result:
         return ax
 
 
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size <= 4 and value.dtype.names is None:
+        return repr(value.tolist())
+    if isinstance(value, np.ndarray):
+        return "<%s %s>" % ("record" if value.dtype.names else value.dtype, value.shape)
+    if isinstance(value, Mapping):
+        return "{%s}" % ", ".join("%r: %s" % (key, _short(one)) for key, one in value.items())
+    return reprlib.repr(value)
+
+
 def _edges(bins: Mapping[str, Any]) -> Array:
     return np.append(bins["from"], bins["to"][-1:]).astype(np.float64)
 
@@ -172,7 +189,7 @@ def _squeeze(columns: List[Any]) -> Array:
     return columns[0] if len(columns) == 1 else np.stack(columns, -1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HistResult(Result):
     """Counts of samples.
 
@@ -240,7 +257,7 @@ def _extracted(tables: Tables, names: Tuple[str, ...], dtype: Any, channels: int
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AxisSumResult(Result):
     """Sums of rows or columns.
 
@@ -268,7 +285,7 @@ class AxisSumResult(Result):
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DotResult(Result):
     """Products of two images, over all measured channels; `tables["products"]` has each channel.
 
@@ -302,7 +319,7 @@ class Difference:
     b: Union[int, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CompareResult(Result):
     """Differences of two images. True in a condition if they are equal.
 

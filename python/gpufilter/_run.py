@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from ctypes import addressof, byref, c_uint64, c_void_p
@@ -12,13 +13,14 @@ import numpy as np
 
 from . import _library as c
 from ._arrays import (
-    DTYPES, VIEW, Kind, Layout, TorchKind, View, contiguous_layout, kind_of, stream_handle,
-    view_of,
+    DTYPES, VIEW, Kind, Layout, TorchKind, View, contiguous_layout, dtype_advice, kind_of,
+    stream_handle, view_of,
 )
 from ._library import Error, Filter, UsageError, check, error_of, lib, on_delete
 from ._results import Tables, class_of
 from ._settings import Settings, plain
 
+MAX_THREADS = 1024
 MAX_PLANS = 16  # per thread; a plan of a device may hold copies of the images
 BACKENDS = c.texts(lib.gf_backend_names())
 
@@ -41,12 +43,27 @@ def encode_backend(backend: Any) -> bytes:
     return str(backend).encode()
 
 
+def threads_of(value: Any) -> int:
+    """Return a number of threads: None is that of $GPUFILTER_THREADS, or 0, one per core."""
+    name, text = "threads", value
+    if value is None:
+        name, text = "GPUFILTER_THREADS", os.environ.get("GPUFILTER_THREADS") or 0
+    try:
+        threads = int(text) if isinstance(text, str) else operator.index(text)
+    except (TypeError, ValueError):
+        threads = -1
+    if not 0 <= threads <= MAX_THREADS:
+        raise UsageError("%s: expected an integer from 0 to %d, got %r" % (name, MAX_THREADS, text))
+    return threads
+
+
 class Engine:
     """A gf_engine, for one thread."""
 
-    def __init__(self, backend: str, device: Optional[int]) -> None:
+    def __init__(self, backend: str, device: Optional[int], threads: int) -> None:
         devices = None if device is None else b"%d" % device
-        options = c.gf_engine_options(backend=encode_backend(backend), devices=devices)
+        options = c.gf_engine_options(
+            backend=encode_backend(backend), devices=devices, threads=threads)
         self._options = options  # its strings must outlive the engine
         self.handle = c_void_p()
         check(lib.gf_engine_open, byref(options), byref(self.handle))
@@ -60,7 +77,7 @@ def _release(call: Any, handle: c_void_p, pid: int) -> None:
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.engines: Dict[Tuple[str, Optional[int]], Engine] = {}
+        self.engines: Dict[Tuple[str, Optional[int], int], Engine] = {}
         self.plans: Dict[Hashable, Plan] = {}
 
 
@@ -76,11 +93,11 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def engine_of(backend: str, device: Optional[int] = None) -> Engine:
+def engine_of(backend: str, device: Optional[int] = None, threads: Any = None) -> Engine:
     """Return this thread's engine."""
-    key = backend, device
+    key = backend, device, threads_of(threads)
     if key not in _local.engines:
-        _local.engines[key] = Engine(backend, device)
+        _local.engines[key] = Engine(*key)
     return _local.engines[key]
 
 
@@ -107,8 +124,9 @@ def rows_of(name: str, layout: Layout, alpha: Optional[bool] = None) -> Rows:
         raise UsageError("%s: expected shape (H, W), (H, W, C) or (N, H, W, C) without 0, with 1 to"
                          " 4 channels, got %s" % (name, layout.shape))
     if layout.dtype not in DTYPES:
-        raise UsageError("%s: expected dtype uint8, uint16 or float32 in native byte order, got %s"
-                         % (name, layout.dtype))
+        raise UsageError(
+            "%s: expected dtype uint8, uint16 or float32 in native byte order, got %s%s"
+            % (name, layout.dtype, dtype_advice(name, layout.dtype)))
     count, height, width, channels = shape
     size = np.dtype(layout.dtype).itemsize
     row = width * channels * size
@@ -154,7 +172,7 @@ class Plan:
     """A filter with its settings and all structures of a call, for arrays of one layout."""
 
     def __init__(self, spec: Spec, backend: str, values: Tuple[Any, ...], kind: Kind,
-                 images: Tuple[Any, ...], out: Any, alpha: Optional[bool]) -> None:
+                 images: Tuple[Any, ...], out: Any, alpha: Optional[bool], threads: Any) -> None:
         layouts = [kind.layout(image) for image in images]
         arrays = [rows_of(name, layout, alpha) for name, layout in zip(spec.names, layouts)]
         for layout in layouts[1:]:
@@ -169,7 +187,7 @@ class Plan:
                              % backend)
         self.filter, self.dtype = spec.filter, layouts[0].dtype
         self.batch, self.count = len(layouts[0].shape) == 4, arrays[0].images
-        self.engine = engine_of("cuda" if kind.on_device else backend, device)
+        self.engine = engine_of("cuda" if kind.on_device else backend, device, threads)
         self.format, self.error = arrays[0].format, c.gf_error()
         self.settings, made = self._settings(dict(zip(spec.keywords, values)))
         self.out_shape = self._out_shape(made, layouts[0].shape) if made.width else None
@@ -312,7 +330,7 @@ class Plan:
 
 
 def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, backend: str,
-        stream: Any, alpha: Optional[bool]) -> Any:
+        stream: Any, alpha: Optional[bool], threads: Any) -> Any:
     """Run a filter on arrays; the common part of all functions of filters."""
     image = images[0]
     kind = kind_of(spec.names[0], image)
@@ -321,7 +339,7 @@ def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, 
     if out is not None and type(out) is not type(image):
         _check_kind(spec, kind, image, "out", out)
     if isinstance(kind, TorchKind) and not image.is_cuda:
-        return _run_on_host(kind, spec, images, values, out, backend, stream, alpha)
+        return _run_on_host(kind, spec, images, values, out, backend, stream, alpha, threads)
     if stream is not None:
         if not kind.on_device:
             raise UsageError("stream: the arrays are not in the memory of a device")
@@ -335,7 +353,7 @@ def run(spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...], out: Any, 
         if stream is None:
             stream = _stream_of(images if out is None else images + (out,))
     key: Tuple[Hashable, ...] = (
-        spec, backend, values, alpha, kind.key(images[0]),
+        spec, backend, values, alpha, threads, kind.key(images[0]),
         None if len(images) == 1 else kind.key(images[1]), None if out is None else kind.key(out))
     if stream is None or stream == kind.current_stream(images[0]):
         made = _run_plan(key, kind, images, out, stream, returned)
@@ -371,14 +389,14 @@ def _run_plan(key: Tuple[Any, ...], kind: Kind, images: Tuple[Any, ...], out: An
     except TypeError:  # a list, or an array
         plan = None
     if plan is None:
-        spec, backend, values, alpha = key[:4]
+        spec, backend, values, alpha, threads = key[:5]
         encode_backend(backend)
         values = tuple(plain(name, value) for name, value in zip(spec.keywords, values))
-        key = (spec, backend, values, alpha) + key[4:]
+        key = (spec, backend, values, alpha, threads) + key[5:]
         plan = plans.pop(key, None)
     try:
         if plan is None:
-            plan = Plan(spec, backend, values, kind, images, out, alpha)
+            plan = Plan(spec, backend, values, kind, images, out, alpha, threads)
         return plan.run(kind, images, out, stream, returned)
     except Error as failure:
         if failure.status != c.FAILED or not kind.on_device or not plans:
@@ -400,7 +418,7 @@ def clear() -> None:
 
 
 def _run_on_host(kind: TorchKind, spec: Spec, images: Tuple[Any, ...], values: Tuple[Any, ...],
-                 out: Any, backend: str, stream: Any, alpha: Optional[bool]) -> Any:
+                 out: Any, backend: str, stream: Any, alpha: Optional[bool], threads: Any) -> Any:
     """Run on the memory of tensors of the CPU."""
     tensors = images if out is None else images + (out,)
     for tensor in tensors:
@@ -412,7 +430,7 @@ def _run_on_host(kind: TorchKind, spec: Spec, images: Tuple[Any, ...], values: T
     except (RuntimeError, TypeError) as failure:
         raise UsageError("a tensor is not an array of NumPy: %s" % failure) from failure
     made = run(spec, tuple(views[: len(images)]), values, None if out is None else views[-1],
-               backend, stream, alpha)
+               backend, stream, alpha, threads)
     if out is not None:
         kind.written(out)
     if spec.filter.info.makes_image:

@@ -103,6 +103,7 @@ class Option(NamedTuple):
     convert: Callable[[Any], Any]  # to the member; raises TypeError or ValueError
     expected: str
     help: str
+    choices: List[str] = []
 
     def member(self, value: Any) -> Any:
         """Return the value of the member."""
@@ -123,7 +124,7 @@ def _choice(name: str, uses: Use, choices: List[str], help: str) -> Option:
     return Option(
         name, uses, "Literal[%s]" % ", ".join('"%s"' % choice for choice in choices), choices[0],
         lambda value: choices[choices.index(value)].encode(),
-        "%s or %r" % (", ".join(map(repr, choices[:-1])), choices[-1]), help)
+        "%s or %r" % (", ".join(map(repr, choices[:-1])), choices[-1]), help, choices)
 
 
 def _integer(value: Any, low: int, high: int) -> int:
@@ -147,6 +148,15 @@ def _crop(value: Any) -> Any:
 
 
 DEPTHS = [None, "8", "16", "f32"]  # in the order of gf_depth
+FORMATS = c.texts(lib.gf_output_formats())
+
+
+def _limit(name: str, help: str) -> Option:
+    return Option(name, Use.READ | Use.FILTER, "Optional[int]", None,
+                  lambda value: _integer(value, 1, 2**32 - 1 if name == "max_seconds" else 2**63),
+                  "an integer from 1", help)
+
+
 OPTIONS = [
     _flag("autorotate", Use.READ | Use.FILTER, "turn inputs as their EXIF orientation says"),
     Option("alpha", Use.READ | Use.FILTER, "Optional[bool]", None, [None, True, False].index,
@@ -175,7 +185,15 @@ OPTIONS = [
     _flag("premultiply", Use.MAKE, "weigh colours by alpha, which is filtered, too"),
     _flag("linear", Use.MAKE, "filter sRGB images in linear light; f32 images are linear already"),
     _flag("force", Use.WRITE | Use.FILTER, "replace existing outputs"),
+    Option("format", Use.WRITE, "Optional[str]", None,
+           lambda value: FORMATS[FORMATS.index(value)].encode(), ", ".join(map(repr, FORMATS)),
+           "format of the image written; default: the extension selects it"),
+    _limit("max_pixels", "pixel limit per input"),
+    _limit("max_memory", "limit in bytes of what must be held in memory for a file"),
+    _limit("max_chunk", "limit in bytes per metadata chunk of an input"),
+    _limit("max_seconds", "limit of CPU seconds for decoding an input"),
 ]
+c.KEYWORDS.update((option.name, (option.default is False, option.choices)) for option in OPTIONS)
 
 
 def options_of(uses: Use) -> Dict[str, Option]:

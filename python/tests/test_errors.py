@@ -1,31 +1,62 @@
 """Errors: class, status and message."""
 
+import errno
+import io
 import sys
 
 import gpufilter
 import numpy as np
 import pytest
+from gpufilter._library import in_python
 
 IMAGE = np.zeros((4, 5, 3), np.uint8)
 REAL = np.zeros((4, 5), np.float32)
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: gpufilter.smooth(IMAGE, radius=128), "--radius '128': must be an integer from 0"),
-    (lambda: gpufilter.smooth(IMAGE, radius=2.5), "--radius '2.5'"),
+    (lambda: gpufilter.smooth(IMAGE, radius=128), "radius='128': must be an integer from 0"),
+    (lambda: gpufilter.smooth(IMAGE, radius=2.5), "radius='2.5'"),
     (lambda: gpufilter.smooth(IMAGE, radius=object()), "radius: expected a number"),
-    (lambda: gpufilter.smooth(IMAGE, gain=float("nan")), "--gain 'nan'"),
-    (lambda: gpufilter.smooth(IMAGE, axis="z"), "--axis 'z'"),
+    (lambda: gpufilter.smooth(IMAGE, gain=float("nan")), "gain='nan'"),
+    (lambda: gpufilter.smooth(IMAGE, axis="z"), "axis='z'"),
     (lambda: gpufilter.smooth(IMAGE, axis="x\0"), "NUL"),
-    (lambda: gpufilter.smooth(IMAGE, stages="none"), "--stages"),
-    (lambda: gpufilter.smooth(IMAGE, keep_brightness=True, weight=0), "--keep-brightness"),
-    (lambda: gpufilter.hist(IMAGE, mask=True), "--mask: no bins to extract"),
-    (lambda: gpufilter.hist(IMAGE, bins=8, extract=8), "--extract '8'"),
-    (lambda: gpufilter.hist(IMAGE, range=(1, 0)), "--range"),
+    (lambda: gpufilter.smooth(IMAGE, stages="none"), "stages"),
+    (lambda: gpufilter.smooth(IMAGE, keep_brightness=True, weight=0), "keep_brightness"),
+    (lambda: gpufilter.hist(IMAGE, mask=True), "mask: no bins to extract"),
+    (lambda: gpufilter.hist(IMAGE, bins=8, extract=8), "extract='8'"),
+    (lambda: gpufilter.hist(IMAGE, range=(1, 0)), "range='1,0'"),
     (lambda: gpufilter.hist(IMAGE, channel="a"), "no alpha channel"),
-    (lambda: gpufilter.smooth(IMAGE.astype(float)), "expected dtype uint8, uint16 or float32"),
-    (lambda: gpufilter.smooth(IMAGE.astype(">u2")), "native byte order, got >u2"),
-    (lambda: gpufilter.smooth(IMAGE.astype(bool)), "got bool"),
+    (lambda: gpufilter.smooth(IMAGE.astype(float)),
+     'expected dtype uint8, uint16 or float32 in native byte order, got float64; pass image.astype("float32")'),
+    (lambda: gpufilter.smooth(IMAGE.astype("f2")), 'got float16; pass image.astype("float32")'),
+    (lambda: gpufilter.smooth(IMAGE.astype(">u2")), 'got >u2; pass image.astype("uint16")'),
+    (lambda: gpufilter.smooth(IMAGE.astype(">f4")), 'got >f4; pass image.astype("float32")'),
+    (lambda: gpufilter.smooth(IMAGE.astype(">f8")), 'got >f8; pass image.astype("float32")'),
+    (lambda: gpufilter.smooth(IMAGE.astype(bool)), 'got bool; pass image.astype("uint8") * 255'),
+    (lambda: gpufilter.smooth(IMAGE.astype(int)),
+     'got int64; pass image.astype("uint8") for values from 0 to 255, "uint16" for 0 to 65535'),
+    (lambda: gpufilter.hist(IMAGE.astype("i2")), "got int16; pass image.astype"),
+    (lambda: gpufilter.write("x.png", IMAGE.astype("u4")), "got uint32; pass image.astype"),
+    (lambda: gpufilter.smooth(IMAGE.astype(complex)), "got complex128"),
+    (lambda: gpufilter.smooth(np.ma.masked_equal(IMAGE, 3)),
+     "image: the mask of a masked array is not supported; pass image.filled(VALUE)"),
+    (lambda: gpufilter.dot(IMAGE, np.ma.array(IMAGE)), "b: the mask of a masked array"),
+    (lambda: gpufilter.smooth(IMAGE, out=np.ma.array(IMAGE)), "out: the mask of a masked array"),
+    (lambda: gpufilter.write("x.png", np.ma.array(IMAGE)), "image: the mask of a masked array"),
+    (lambda: gpufilter.smooth(IMAGE.tolist()),
+     'got list; pass numpy.array(image, "uint8"), "uint16" or "float32"'),
+    (lambda: gpufilter.smooth(IMAGE, threads=-1), "threads: expected an integer from 0 to 1024, got -1"),
+    (lambda: gpufilter.smooth(IMAGE, threads=1025), "threads: expected an integer from 0 to 1024"),
+    (lambda: gpufilter.hist_file("a.png", threads=1.5), "threads: expected an integer"),
+    (lambda: gpufilter.batch(["a.png"], "o", threads="x"), "threads: expected an integer"),
+    (lambda: gpufilter.batch(["a.png"], "o", name="{step}"), "name: {step}: expected {stem}, {ext}"),
+    (lambda: gpufilter.batch(["a.png"], "o", name="{index:x}"), "name: {index:x}: expected {stem}"),
+    (lambda: gpufilter.batch(["a.png"], "o", name="../{name}"), "is not the name of a file"),
+    (lambda: gpufilter.batch(["a.png", "b.png"], "o", name="c.png"), "a.png and b.png have the same output"),
+    (lambda: gpufilter.write(io.BytesIO(), IMAGE), 'format: needed for BytesIO, for example format="png"'),
+    (lambda: gpufilter.write("a.png", IMAGE, format="gif"), "format: expected 'png', "),
+    (lambda: gpufilter.read(io.StringIO("P5")), "path: expected a file opened with mode 'rb', got StringIO"),
+    (lambda: gpufilter.read("a.png", max_pixels=0), "max_pixels: expected an integer from 1, got 0"),
     (lambda: gpufilter.smooth(IMAGE[0, 0]), "image: expected shape (H, W)"),
     (lambda: gpufilter.smooth(IMAGE[:0]), "got (0, 5, 3)"),
     (lambda: gpufilter.smooth(np.zeros((3, 4, 5), np.uint8)), "1 to 4 channels, got (3, 4, 5)"),
@@ -125,6 +156,64 @@ def test_system_errors(tmp_path):
     assert caught.value.status == 1 and not isinstance(caught.value, ValueError)
     with pytest.raises(gpufilter.Error, match="none.png"):
         gpufilter.hist_file(tmp_path / "none.png")
+
+
+def test_missing_and_existing_files(tmp_path):
+    missing = tmp_path / "none.png"
+    for call in (lambda: gpufilter.read(missing), lambda: gpufilter.hist_file(missing),
+                 lambda: gpufilter.compare_file(missing, missing),
+                 lambda: gpufilter.write(tmp_path / "none" / "a.png", IMAGE)):
+        with pytest.raises(FileNotFoundError) as caught:
+            call()
+        assert isinstance(caught.value, gpufilter.Error) and caught.value.status == 1
+        assert caught.value.errno == errno.ENOENT and str(caught.value) == caught.value.message
+    made = tmp_path / "a.png"
+    gpufilter.write(made, IMAGE)
+    for call in (lambda: gpufilter.write(made, IMAGE), lambda: gpufilter.smooth_file(made, made)):
+        with pytest.raises(FileExistsError, match="already exists; use force=True to replace it") as caught:
+            call()
+        assert isinstance(caught.value, gpufilter.ExistsError)
+    failed = gpufilter.batch([missing, made], tmp_path)
+    assert isinstance(failed[0].error, FileNotFoundError) and isinstance(failed[1].error, FileExistsError)
+    with pytest.raises(gpufilter.Error) as caught:
+        gpufilter.read(tmp_path)
+    assert not isinstance(caught.value, OSError)
+
+
+def test_words_of_python(tmp_path):
+    """Remedies name keywords, and work."""
+    path = tmp_path / "a.pgm"
+    path.write_bytes(b"P5 4 4 255\n" + bytes(16))
+    with pytest.raises(gpufilter.Error, match="raise it with max_pixels="):
+        gpufilter.read(path, max_pixels=15)
+    assert gpufilter.read(path, max_pixels=16).shape == (4, 4)
+    with pytest.raises(gpufilter.Error, match="raise it with max_memory="):
+        gpufilter.read(path, max_memory=15)
+    with pytest.raises(gpufilter.Error, match="omit page="):
+        gpufilter.read(path, page=2)
+    for text, want in [
+            ("use --force to replace it", "use force=True to replace it"),
+            ("--radius '128': must be", "radius='128': must be"),
+            ("--keep-brightness: cannot", "keep_brightness: cannot"),
+            ("use --tiff-compression deflate or none", 'use tiff_compression="deflate" or none'),
+            ("use --backend cuda", 'use backend="cuda"'),
+            ("rows without a header with --raw", "rows without a header with --raw"),
+            ("a--page and --", "a--page and --")]:
+        assert in_python(text) == want
+
+
+@pytest.mark.parametrize("mode, remedy", [
+    ("L", "numpy.asarray(image)"), ("RGB", "numpy.asarray(image)"), ("RGBA", "numpy.asarray(image)"),
+    ("F", "numpy.asarray(image)"), ("1", 'numpy.asarray(image.convert("L"))'),
+    ("P", 'numpy.asarray(image.convert("RGB"))'), ("CMYK", 'numpy.asarray(image.convert("RGB"))'),
+    ("PA", 'numpy.asarray(image.convert("RGBA"))'), ("I", 'numpy.asarray(image).astype("uint16")'),
+    ("I;16", 'numpy.asarray(image).astype("uint16")')])
+def test_pillow_images(mode, remedy):
+    image = pytest.importorskip("PIL.Image").new(mode, (4, 3))
+    with pytest.raises(gpufilter.UsageError) as caught:
+        gpufilter.smooth(image)
+    assert str(caught.value).split("; pass ")[1].split(" for ")[0] == remedy
+    gpufilter.smooth(eval(remedy, {"numpy": np, "image": image}))
 
 
 def test_errors_leave_the_engine_usable(image):

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import gc
+import io
 import os
 import pathlib
 import pickle
@@ -105,12 +106,12 @@ def test_read_options(image, inputs):
     assert same(gpufilter.read(path, depth="8", crop=np.array([1, 0, 4, 4])), image[0:4, 1:5])
     with pytest.raises(gpufilter.Error, match="is not inside the image"):
         gpufilter.read(path, crop=(0, 0, image.shape[1] + 1, 1))
-    with pytest.raises(gpufilter.UsageError, match="--crop: the rectangle is empty"):
+    with pytest.raises(gpufilter.UsageError, match="^crop: the rectangle is empty"):
         gpufilter.read(path, crop=(0, 0, 0, 1))
 
 
 def test_write_options(image, tmp_path):
-    path = os.fsencode(tmp_path / "ä.png")  # bytes are a path, too
+    path = tmp_path / "ä.png"
     gpufilter.write(path, image)
     with pytest.raises(gpufilter.Error, match="exists") as caught:
         gpufilter.write(path, image)
@@ -281,6 +282,44 @@ def test_all_pages(tmp_path):
         gpufilter.smooth_file(tmp_path / "in.tif", tmp_path / "out.png", page="all")
 
 
+# ---- contents instead of paths ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["png", "tif", "jpg", "npy", "pgm", "bmp"])
+def test_bytes_and_files(rng, tmp_path, kind):
+    """Contents give what their file gives, and files opened for writing receive its bytes."""
+    path = tmp_path / ("a." + kind)
+    image = rng.integers(0, 256, (9, 7), dtype=np.uint8)
+    gpufilter.write(path, image)
+    made = io.BytesIO()
+    gpufilter.write(made, image, format=kind)
+    assert made.getvalue() == path.read_bytes()
+    data = path.read_bytes()
+    want = gpufilter.read(path)
+    for source in (data, bytearray(data), memoryview(data), io.BytesIO(data)):
+        assert same(gpufilter.read(source), want)
+    with open(path, "rb") as file:
+        assert same(gpufilter.read(file), want)
+    counts = gpufilter.hist_file(io.BytesIO(data), bins=8).counts
+    assert same(counts, gpufilter.hist_file(path, bins=8).counts)
+    assert gpufilter.compare_file(data, path)
+    gpufilter.smooth_file(data, tmp_path / "b.png")
+    gpufilter.smooth_file(path, tmp_path / "c.png")
+    assert (tmp_path / "b.png").read_bytes() == (tmp_path / "c.png").read_bytes()
+
+
+def test_messages_about_bytes(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    for call, start in ((lambda: gpufilter.read(b""), "path: the file is empty"),
+                        (lambda: gpufilter.read(b"no image"), "path: unsupported image format"),
+                        (lambda: gpufilter.hist_file(b"P5 4 4 255\n"), "image: the file ends too early"),
+                        (lambda: gpufilter.dot_file(b"P5 1 1 255\n1", io.BytesIO()), "b: the file is")):
+        with pytest.raises(gpufilter.Error) as caught:
+            call()
+        assert str(caught.value).startswith(start) and caught.value.message == str(caught.value)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 # ---- batches ------------------------------------------------------------------------------------
 
 
@@ -329,6 +368,30 @@ def test_batch_of_measurements(rng, tmp_path):
     assert [outcome.result.sums.sum() for outcome in done] == [image.sum() for image in images]
 
 
+def test_batch_names(rng, tmp_path):
+    paths, _ = make_files(rng, tmp_path, 3)
+    done = gpufilter.batch(paths, tmp_path / "o", name="{index:3}-{stem}{ext}.{index}.png")
+    assert [os.path.basename(outcome.out) for outcome in done] == [
+        "%03d-%s.%d.png" % (i, path.name, i) for i, path in enumerate(paths, 1)]
+    assert all(os.path.exists(outcome.out) for outcome in done)
+
+
+def test_batch_resumes(rng, tmp_path):
+    (paths, _), out = make_files(rng, tmp_path, 4), tmp_path / "o"
+    first = gpufilter.batch(paths, out)
+    assert not any(outcome.skipped or outcome.error for outcome in first)
+    os.utime(first[1].out, (1, 1))  # older than its input
+    os.truncate(first[2].out, 0)
+    os.unlink(first[3].out)
+    again = gpufilter.batch(paths, out, resume=True)
+    assert [outcome.skipped for outcome in again] == [True, False, False, False]
+    assert [outcome.error for outcome in again] == [None] * 4
+    assert [outcome.result is None for outcome in again] == [True, False, False, False]
+    for outcome in again:
+        assert same(gpufilter.read(outcome.out), gpufilter.smooth(gpufilter.read(outcome.path)))
+    assert all(o.skipped for o in gpufilter.batch(paths, out, resume=True, progress=True))
+
+
 def test_batch_usage(rng, tmp_path):
     paths, _ = make_files(rng, tmp_path, 2)
     for call in (
@@ -353,7 +416,7 @@ def test_batch_usage(rng, tmp_path):
 def test_tables(image):
     result = gpufilter.hist(image, bins=8, channel="all")
     tables = result.tables
-    assert list(tables) == ["bins", "totals"] and len(tables) == 2 and "bins" in repr(result)
+    assert list(tables) == ["bins", "totals"] and len(tables) == 2 and "bins" in repr(tables)
     assert list(tables["bins"]) == ["bin", "from", "to", "r", "g", "b"]
     assert tables["bins"]["r"].dtype == np.uint64 and tables["totals"]["channel"][0] == "r"
     assert tables["bins"] is tables["bins"]
@@ -400,6 +463,16 @@ def test_copies_of_results(image, tmp_path):
     assert tables[0]["bins"]["grey" if image.ndim == 2 else "luma"].sum() == image[..., 0].size
     of_batch = gpufilter.batch([path], None, "hist", bins=8)[0].result
     assert of_batch.tables.read("bins", "bin").tolist() == list(range(8))
+
+
+def test_short_texts(image):
+    """A result is printed in a few words, whatever its size."""
+    for result in (gpufilter.hist(image, bins=1000, per_row=True, extract=3), gpufilter.axis_sum(image),
+                   gpufilter.dot(image, image), gpufilter.compare(image, image[::-1])):
+        text = repr(result)
+        assert text.startswith(type(result).__name__ + "(") and len(text) < 700 and "\n" not in text
+    assert "counts=<uint64 (1000,)>" in repr(gpufilter.hist(image, bins=1000))
+    assert "equal=True, samples=" in repr(gpufilter.compare(image, image))
 
 
 def test_plot(image):

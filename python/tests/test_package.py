@@ -122,7 +122,8 @@ def test_signatures(found):
     names = list(signature.parameters)
     params = [p for p in found.params if p.type != c.SAMPLES]
     inputs = 1 if found.info.inputs == 1 else 2
-    assert names[inputs:] == [p.keyword for p in params] + ["out", "alpha", "backend", "stream"]
+    assert names[inputs:] == [p.keyword for p in params] + [
+        "out", "alpha", "backend", "threads", "stream"]
     for name, parameter in list(signature.parameters.items())[inputs:]:
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert "\n    %s: " % name in inspect.getdoc(function)
@@ -140,18 +141,19 @@ def test_signatures(found):
 
 
 INPUT, OUTPUT = ["autorotate", "alpha", "strict", "crop", "page"], ["compression", "quality", "tiff_compression"]
+LIMITS = ["max_pixels", "max_memory", "max_chunk", "max_seconds"]
 
 
 @pytest.mark.parametrize("name, options", [
-    ("read", INPUT + ["depth"]),
-    ("write", ["alpha"] + OUTPUT + ["depth", "force"]),
-    ("batch", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force"]),
-    ("smooth_file", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force"]),
-    ("normalize_file", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force"]),
-    ("hist_file", INPUT + OUTPUT + ["strip", "depth", "force"]),
-    ("compare_file", INPUT + OUTPUT + ["depth", "force"]),
-    ("axis_sum_file", INPUT + ["force"]),
-    ("dot_file", INPUT + ["force"]),
+    ("read", INPUT + ["depth"] + LIMITS),
+    ("write", ["alpha"] + OUTPUT + ["depth", "force", "format"]),
+    ("batch", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force", "format"] + LIMITS),
+    ("smooth_file", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force", "format"] + LIMITS),
+    ("normalize_file", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force", "format"] + LIMITS),
+    ("hist_file", INPUT + OUTPUT + ["strip", "depth", "force", "format"] + LIMITS),
+    ("compare_file", INPUT + OUTPUT + ["depth", "force", "format"] + LIMITS),
+    ("axis_sum_file", INPUT + ["force"] + LIMITS),
+    ("dot_file", INPUT + ["force"] + LIMITS),
 ])
 def test_options_of_files(name, options):
     """A function has the options that mean something, and documents them."""

@@ -28,6 +28,24 @@ def test_concurrent_calls(rng):
         assert all(pool.map(work, range(40)))
 
 
+def test_number_of_threads(image, tmp_path, monkeypatch):
+    def shown(**keywords):
+        return gpufilter.smooth_file(path, tmp_path / "b.ppm", backend="cpu", force=True, **keywords).device
+
+    path = tmp_path / "a.png"
+    gpufilter.write(path, image)
+    gpufilter.clear()
+    assert shown(threads=1).startswith("1 thread,") and shown(threads=3).startswith("3 threads,")
+    monkeypatch.setenv("GPUFILTER_THREADS", "2")
+    assert shown().startswith("2 threads,") and shown(threads=4).startswith("4 threads,")
+    assert same(gpufilter.smooth(image, threads=3), gpufilter.smooth(image))
+    monkeypatch.setenv("GPUFILTER_THREADS", "many")
+    with pytest.raises(gpufilter.UsageError, match="GPUFILTER_THREADS: expected an integer from 0 to 1024, got 'many'"):
+        shown()
+    monkeypatch.setenv("GPUFILTER_THREADS", "")
+    shown()
+
+
 def test_calls_release_the_gil():
     """While one thread is in a long call, this one continues."""
     image = np.zeros((1500, 1500), np.float32)
