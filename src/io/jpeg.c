@@ -112,14 +112,6 @@ static gf_status jpeg_report(const jpeg_errors *errors, gf_error *error) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Pieces of an ICC profile, in any order; piece i is number i + 1. */
-typedef struct jpeg_pieces {
-    unsigned char *data[ICC_PIECES];
-    size_t sizes[ICC_PIECES];
-    unsigned count;
-    bool damaged;
-} jpeg_pieces;
-
 typedef struct jpeg_source {
     gf_source base;
     gf_input input;
@@ -129,8 +121,11 @@ typedef struct jpeg_source {
     struct jpeg_progress_mgr progress;
     time_t start; /* CPU time of the thread when decoding began, in seconds */
     jpeg_errors errors;
-    jpeg_pieces pieces;
-    gf_chunk resources;      /* data of all segments with Photoshop resources, joined */
+    /* Data of all segments with Photoshop resources, joined; then the pieces of the ICC profile by
+     * their numbers. They come in any order. */
+    gf_chunk parts[1 + ICC_PIECES];
+    unsigned pieces;         /* their number */
+    bool damaged;            /* the pieces */
     bool header_done;        /* the pixels follow: segments are skipped */
     bool has_exif, has_xmp;  /* the first segment of this kind has been read */
     uint64_t metadata_bytes; /* of all segments, with their cost */
@@ -216,39 +211,33 @@ static void segment_append(jpeg_source *source, const char *name, size_t head, s
         jpeg_jump((j_common_ptr)&source->jpeg);
 }
 
-/* Keep a piece of the ICC profile. */
-static void segment_keep_piece(jpeg_source *source, size_t size) {
-    jpeg_pieces *pieces = &source->pieces;
-    const unsigned number = size >= ICC_HEAD ? source->segment[ICC_HEAD - 2] : 0,
-                   count = size >= ICC_HEAD ? source->segment[ICC_HEAD - 1] : 0;
-    if (number == 0 || number > count || (pieces->count && count != pieces->count) ||
-        pieces->data[number - 1]) {
-        pieces->damaged = true;
-        return;
-    }
-    pieces->count = count;
-    pieces->sizes[number - 1] = size - ICC_HEAD;
-    pieces->data[number - 1] = malloc(size);
-    if (!pieces->data[number - 1]) {
-        gf_fail_memory(&source->errors.cause, source->input.name, size, "metadata");
-        jpeg_jump((j_common_ptr)&source->jpeg);
-    }
-    memcpy(pieces->data[number - 1], source->segment + ICC_HEAD, size - ICC_HEAD);
+/* Append data to a part. */
+static gf_status part_join(gf_chunk *part, const void *data, size_t size, const char *name,
+                           gf_error *error) {
+    unsigned char *joined = realloc(part->data, part->size + size + 1);
+    if (!joined)
+        return gf_fail_memory(error, name, part->size + size, "metadata");
+    memcpy(joined + part->size, data, size);
+    part->data = joined;
+    part->size += size;
+    return GF_OK;
 }
 
-/* Append to the Photoshop resources: a resource that is too large for a segment continues in the
- * next one. */
-static void segment_join_resources(jpeg_source *source, size_t head, size_t size) {
-    gf_chunk *resources = &source->resources;
-    unsigned char *joined = realloc(resources->data, resources->size + size);
-    if (!joined) {
-        gf_fail_memory(&source->errors.cause, source->input.name, resources->size + size,
-                       "metadata");
+static void segment_join(jpeg_source *source, gf_chunk *part, size_t head, size_t size) {
+    if (part_join(part, source->segment + head, size - head, source->input.name,
+                  &source->errors.cause))
         jpeg_jump((j_common_ptr)&source->jpeg);
-    }
-    memcpy(joined + resources->size, source->segment + head, size - head);
-    resources->data = joined;
-    resources->size += size - head;
+}
+
+/* Keep a piece of the ICC profile. */
+static void segment_keep_piece(jpeg_source *source, size_t size) {
+    const unsigned number = size >= ICC_HEAD ? source->segment[ICC_HEAD - 2] : 0,
+                   count = size >= ICC_HEAD ? source->segment[ICC_HEAD - 1] : 0;
+    source->damaged |= number == 0 || number > count || source->parts[number].data ||
+                       (source->pieces && count != source->pieces);
+    source->pieces = count;
+    if (!source->damaged)
+        segment_join(source, &source->parts[number], ICC_HEAD, size);
 }
 
 /* Keep the data of a segment in source->segment, or record that it is not copied. */
@@ -270,7 +259,8 @@ static void segment_keep(jpeg_source *source, int marker, size_t size) {
         segment_keep_piece(source, size);
     } else if (marker == JPEG_APP0 + 13 &&
                segment_has_tag(source, size, photoshop_tag, sizeof photoshop_tag)) {
-        segment_join_resources(source, sizeof photoshop_tag, size);
+        /* A resource that is too large for a segment continues in the next one. */
+        segment_join(source, &source->parts[0], sizeof photoshop_tag, size);
     } else if (!segment_has_tag(source, size, "Ducky", 5)) { /* the encoder's quality */
         source->base.dropped |= GF_DROPPED_OTHER;
     }
@@ -298,37 +288,25 @@ static boolean segment_on_marker(j_decompress_ptr jpeg) {
     return TRUE;
 }
 
-/* Join the pieces of the ICC profile. */
-static gf_status source_join_pieces(jpeg_source *source, gf_error *error) {
-    jpeg_pieces *pieces = &source->pieces;
+/* Append the Photoshop resources and the ICC profile. */
+static gf_status source_add_parts(jpeg_source *source, gf_error *error) {
     gf_metadata *metadata = &source->base.metadata;
-    size_t size = 0, at = 0;
-    for (unsigned i = 0; i < pieces->count; i++) {
-        size += pieces->sizes[i];
-        pieces->damaged = pieces->damaged || !pieces->data[i];
+    gf_chunk *parts = source->parts;
+    const char *name = source->input.name;
+    gf_status status = GF_OK;
+    for (unsigned i = 1; i <= source->pieces && !source->damaged && !status; i++) {
+        source->damaged = !parts[i].data;
+        if (i > 1 && !source->damaged)
+            status = part_join(&parts[1], parts[i].data, parts[i].size, name, error);
     }
-    if (pieces->damaged)
+    if (source->damaged)
         memcpy(metadata->damaged, GF_ITEM_ICC, sizeof metadata->damaged);
-    if (pieces->damaged || pieces->count == 0)
-        return GF_OK;
-    unsigned char *profile = malloc(size ? size : 1);
-    for (unsigned i = 0; i < pieces->count && profile; i++) {
-        memcpy(profile + at, pieces->data[i], pieces->sizes[i]);
-        at += pieces->sizes[i];
-    }
-    const gf_status status = profile ? gf_metadata_append(metadata, GF_ITEM_ICC, false, profile,
-                                                          size, source->input.name, error)
-                                     : gf_fail_memory(error, source->input.name, size, "metadata");
-    free(profile);
-    return status;
-}
-
-static gf_status source_add_resources(jpeg_source *source, gf_error *error) {
-    const gf_chunk *resources = &source->resources;
-    return resources->size
-               ? gf_metadata_append(&source->base.metadata, GF_ITEM_8BIM, false, resources->data,
-                                    resources->size, source->input.name, error)
-               : GF_OK;
+    else if (!status && parts[1].size)
+        status = gf_metadata_append(metadata, GF_ITEM_ICC, false, parts[1].data, parts[1].size,
+                                    name, error);
+    return status || !parts[0].size ? status
+                                    : gf_metadata_append(metadata, GF_ITEM_8BIM, false,
+                                                         parts[0].data, parts[0].size, name, error);
 }
 
 /* Append the resolution of the JFIF header, or else that of the EXIF data. */
@@ -428,9 +406,8 @@ static gf_status source_finish(gf_source *base, gf_error *error) {
 static void source_close(gf_source *base) {
     jpeg_source *source = (jpeg_source *)base;
     jpeg_destroy_decompress(&source->jpeg);
-    for (size_t i = 0; i < ICC_PIECES; i++)
-        free(source->pieces.data[i]);
-    free(source->resources.data);
+    for (size_t i = 0; i <= ICC_PIECES; i++)
+        free(source->parts[i].data);
     gf_input_close(&source->input);
     gf_metadata_clear(&base->metadata);
     free(source);
@@ -490,9 +467,7 @@ static gf_status source_open(jpeg_source *source, gf_error *error) {
     if (!status)
         status = source_set_format(source, error);
     if (!status)
-        status = source_join_pieces(source, error);
-    if (!status)
-        status = source_add_resources(source, error);
+        status = source_add_parts(source, error);
     if (!status)
         status = source_add_resolution(source, error);
     if (!status)
