@@ -306,17 +306,7 @@ gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, 
 
 /* ---- EXIF data ------------------------------------------------------------------------------- */
 
-enum {
-    HEADER_BYTES = 8,
-    ENTRY_BYTES = 12,
-    TAG_ORIENTATION = 0x112,
-    TAG_X_RESOLUTION = 0x11a,
-    TAG_Y_RESOLUTION = 0x11b,
-    TAG_RESOLUTION_UNIT = 0x128
-};
-
-/* Types of values. */
-enum { TYPE_SHORT = 3, TYPE_RATIONAL = 5 };
+enum { HEADER_BYTES = 8, ENTRY_BYTES = 12 };
 
 /* Read a number of 2 or 4 bytes in the byte order of the data. Return 0 past the end. */
 static uint32_t exif_number(const unsigned char *exif, size_t size, uint64_t at, size_t bytes) {
@@ -328,73 +318,87 @@ static uint32_t exif_number(const unsigned char *exif, size_t size, uint64_t at,
     return bytes == 2 ? (uint32_t)p[0] << 8 | p[1] : gf_big32(p);
 }
 
+/* Store a number that lies within the data. */
+static void exif_put(unsigned char *exif, uint64_t at, uint32_t number, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        exif[at + (exif[0] == 'I' ? i : bytes - 1 - i)] = (unsigned char)(number >> 8 * i);
+}
+
 bool gf_exif_is(const unsigned char *exif, size_t size) {
     return size >= HEADER_BYTES && (memcmp(exif, "II*", 4) == 0 || memcmp(exif, "MM\0*", 4) == 0);
 }
 
-/* Find an entry of the first directory by its tag and type. Return its offset; 0 if there is none.
- */
-static uint64_t exif_find(const unsigned char *exif, size_t size, uint32_t tag, uint32_t type) {
+/* Find an entry by its tag and type. directory: its offset; 0: the first one. Return the offset of
+ * the value; 0 if there is none. */
+static uint64_t exif_find(const unsigned char *exif, size_t size, uint64_t directory, uint32_t tag,
+                          uint32_t type) {
     if (!gf_exif_is(exif, size))
         return 0;
-    const uint64_t directory = exif_number(exif, size, 4, 4);
-    const uint32_t count = exif_number(exif, size, directory, 2);
+    const uint64_t start = directory ? directory : exif_number(exif, size, 4, 4);
+    const uint32_t count = exif_number(exif, size, start, 2);
     for (uint32_t i = 0; i < count; i++) {
-        const uint64_t entry = directory + 2 + (uint64_t)i * ENTRY_BYTES;
+        const uint64_t entry = start + 2 + (uint64_t)i * ENTRY_BYTES;
         if (entry + ENTRY_BYTES > size)
             return 0;
         if (exif_number(exif, size, entry, 2) == tag &&
             exif_number(exif, size, entry + 2, 2) == type)
-            return entry;
+            return entry + 8;
     }
     return 0;
 }
 
+/* Find an integer as exif_find. *at: offset of the value; 0 if there is none. */
+static uint32_t exif_integer(const unsigned char *exif, size_t size, uint64_t directory,
+                             uint32_t tag, uint64_t *at) {
+    *at = exif_find(exif, size, directory, tag, GF_TIFF_SHORT);
+    if (*at)
+        return exif_number(exif, size, *at, 2);
+    *at = exif_find(exif, size, directory, tag, GF_TIFF_LONG);
+    return *at ? exif_number(exif, size, *at, 4) : 0;
+}
+
 uint32_t gf_exif_orientation(const unsigned char *exif, size_t size) {
     enum { MAX = 8 };
-    const uint64_t entry = exif_find(exif, size, TAG_ORIENTATION, TYPE_SHORT);
-    const uint32_t orientation = entry ? exif_number(exif, size, entry + 8, 2) : 0;
+    const uint64_t at = exif_find(exif, size, 0, GF_TAG_ORIENTATION, GF_TIFF_SHORT);
+    const uint32_t orientation = at ? exif_number(exif, size, at, 2) : 0;
     return orientation <= MAX ? orientation : 0;
 }
 
 bool gf_exif_set_orientation(unsigned char *exif, size_t size, uint32_t orientation) {
-    const uint64_t entry = exif_find(exif, size, TAG_ORIENTATION, TYPE_SHORT);
-    if (!entry)
-        return false;
-    const bool little = exif[0] == 'I';
-    exif[entry + 8] = (unsigned char)(little ? orientation : orientation >> 8);
-    exif[entry + 9] = (unsigned char)(little ? orientation >> 8 : orientation);
-    return true;
+    const uint64_t at = exif_find(exif, size, 0, GF_TAG_ORIENTATION, GF_TIFF_SHORT);
+    if (at)
+        exif_put(exif, at, orientation, 2);
+    return at;
 }
 
 /* Exchange the resolutions of columns and rows in the first directory: their offsets. */
 static void exif_transpose_resolution(unsigned char *exif, size_t size) {
-    enum { OFFSET = 8, OFFSET_BYTES = 4 };
-    const uint64_t x = exif_find(exif, size, TAG_X_RESOLUTION, TYPE_RATIONAL);
-    const uint64_t y = exif_find(exif, size, TAG_Y_RESOLUTION, TYPE_RATIONAL);
-    unsigned char offset[OFFSET_BYTES];
+    const uint64_t x = exif_find(exif, size, 0, GF_TAG_X_RESOLUTION, GF_TIFF_RATIONAL);
+    const uint64_t y = exif_find(exif, size, 0, GF_TAG_Y_RESOLUTION, GF_TIFF_RATIONAL);
+    const uint32_t offset = exif_number(exif, size, x, 4);
     if (!x || !y)
         return;
-    memcpy(offset, exif + x + OFFSET, OFFSET_BYTES);
-    memcpy(exif + x + OFFSET, exif + y + OFFSET, OFFSET_BYTES);
-    memcpy(exif + y + OFFSET, offset, OFFSET_BYTES);
+    exif_put(exif, x, exif_number(exif, size, y, 4), 4);
+    exif_put(exif, y, offset, 4);
 }
 
-/* Read a rational number of the first directory. Return 0 if it is missing or undefined. */
-static double exif_rational(const unsigned char *exif, size_t size, uint32_t tag) {
-    const uint64_t entry = exif_find(exif, size, tag, TYPE_RATIONAL);
-    const uint64_t at = entry ? exif_number(exif, size, entry + 8, 4) : size;
+/* Read a rational number or an integer of the first directory. Return 0 if there is none. */
+static double exif_real(const unsigned char *exif, size_t size, uint32_t tag) {
+    const uint64_t entry = exif_find(exif, size, 0, tag, GF_TIFF_RATIONAL);
+    uint64_t at = exif_number(exif, size, entry, 4);
     const uint32_t denominator = exif_number(exif, size, at + 4, 4);
+    if (!entry)
+        return exif_integer(exif, size, 0, tag, &at);
     return denominator ? (double)exif_number(exif, size, at, 4) / denominator : 0;
 }
 
 bool gf_exif_resolution(const unsigned char *exif, size_t size, gf_resolution *resolution) {
-    const uint64_t entry = exif_find(exif, size, TAG_RESOLUTION_UNIT, TYPE_SHORT);
-    const uint32_t unit = entry ? exif_number(exif, size, entry + 8, 2) : GF_PER_INCH;
-    resolution->x = exif_rational(exif, size, TAG_X_RESOLUTION);
-    resolution->y = exif_rational(exif, size, TAG_Y_RESOLUTION);
-    resolution->unit =
-        unit == GF_PER_NONE || unit == GF_PER_CM ? (gf_resolution_unit)unit : GF_PER_INCH;
+    const double unit = exif_real(exif, size, GF_TAG_RESOLUTION_UNIT);
+    resolution->x = exif_real(exif, size, GF_TAG_X_RESOLUTION);
+    resolution->y = exif_real(exif, size, GF_TAG_Y_RESOLUTION);
+    resolution->unit = unit == GF_PER_NONE ? GF_PER_NONE
+                       : unit == GF_PER_CM ? GF_PER_CM
+                                           : GF_PER_INCH; /* also without the tag */
     return resolution->x > 0 && resolution->y > 0;
 }
 
@@ -520,4 +524,20 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
         return true;
     }
     return exif && gf_exif_resolution(exif->data, exif->size, resolution);
+}
+
+/* ---- Photoshop resources --------------------------------------------------------------------- */
+
+bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resource) {
+    enum { NAME = 6, MIN = 12 };
+    const size_t start = resource->end, left = size - start;
+    const unsigned char *at = data + start;
+    const size_t head = left < MIN ? 0 : NAME + (at[NAME] + 2u) / 2 * 2 + 4;
+    const size_t bytes = head && head <= left ? gf_big32(at + head - 4) : 0;
+    if (!head || head + bytes > left)
+        return false;
+    const uint32_t id = memcmp(at, "8BIM", 4) == 0 ? (uint32_t)at[4] << 8 | at[5] : 0;
+    *resource = (gf_resource){id, start, start + head, start + head + bytes, bytes};
+    resource->end += resource->end < size ? bytes % 2 : 0;
+    return true;
 }

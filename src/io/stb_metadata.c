@@ -16,10 +16,6 @@ typedef struct stb_metadata {
     gf_error *error;
 } stb_metadata;
 
-static uint32_t big16(const unsigned char *p) {
-    return (uint32_t)p[0] << 8 | p[1];
-}
-
 /* Append bytes of the file. Return GF_OK without them if they extend past its end, and for a
  * second item of this name. */
 static gf_status metadata_append_range(const stb_metadata *file, const char *item, uint64_t at,
@@ -58,54 +54,43 @@ static gf_status bmp_metadata(const stb_metadata *file) {
 
 /* ---- PSD ------------------------------------------------------------------------------------- */
 
-/* Append an image resource: its data, or the whole block for IPTC. */
-static gf_status psd_append(const stb_metadata *file, uint32_t id, uint64_t block, uint64_t at,
-                            uint64_t size) {
-    enum { RESOLUTION = 1005, IPTC = 1028, ICC = 1039, EXIF = 1058, XMP = 1060 };
-    const unsigned char *data = file->data + at;
-    switch (id) {
+/* Append an image resource: its data, or all of it for IPTC. */
+static gf_status psd_append(const stb_metadata *file, const gf_resource *r) {
+    enum { RESOLUTION = 1005, ICC = 1039, EXIF = 1058, XMP = 1060 };
+    const unsigned char *data = file->data + r->data;
+    switch (r->id) {
     case RESOLUTION: /* per inch, with 16 fraction bits; the units are those of a dialog */
-        return size < 16 ? GF_OK
-                         : metadata_append_resolution(
-                               file, (gf_resolution){gf_big32(data) / 65536.0,
-                                                     gf_big32(data + 8) / 65536.0, GF_PER_INCH});
-    case IPTC:
-        return metadata_append_range(file, GF_ITEM_8BIM, block, at + size + size % 2 - block);
+        return r->size < 16 ? GF_OK
+                            : metadata_append_resolution(
+                                  file, (gf_resolution){gf_big32(data) / 65536.0,
+                                                        gf_big32(data + 8) / 65536.0, GF_PER_INCH});
+    case GF_RESOURCE_IPTC:
+        return metadata_append_range(file, GF_ITEM_8BIM, r->start, r->end - r->start);
     case ICC:
-        return metadata_append_range(file, GF_ITEM_ICC, at, size);
+        return metadata_append_range(file, GF_ITEM_ICC, r->data, r->size);
     case EXIF:
-        return metadata_append_range(file, GF_ITEM_EXIF, at, size);
+        return metadata_append_range(file, GF_ITEM_EXIF, r->data, r->size);
     case XMP:
-        return metadata_append_range(file, GF_ITEM_XMP, at, size);
+        return metadata_append_range(file, GF_ITEM_XMP, r->data, r->size);
     default: /* settings of the editor, thumbnails */
         return GF_OK;
     }
 }
 
-/* A resource: "8BIM", number, name with its length, size, data. Name and data have even sizes. */
 static gf_status psd_metadata(const stb_metadata *file) {
-    enum { COLORS = 26, HEAD = 12 };
-    const unsigned char *data = file->data;
+    enum { COLORS = 26 };
+    const uint64_t at =
+        file->size < COLORS + 4 ? file->size : COLORS + 8 + (uint64_t)gf_big32(file->data + COLORS);
+    stb_metadata resources = *file;
     gf_status status = GF_OK;
-    if (file->size < COLORS + 4)
+    gf_resource resource = {0};
+    if (at > file->size || at < COLORS)
         return GF_OK;
-    uint64_t at = COLORS + 4 + (uint64_t)gf_big32(data + COLORS);
-    if (at + 4 > file->size)
-        return GF_OK;
-    uint64_t end = at + 4 + gf_big32(data + at);
-    end = end < file->size ? end : file->size;
-    for (at += 4; at + HEAD <= end && !status && memcmp(data + at, "8BIM", 4) == 0;) {
-        const uint64_t block = at, name = (uint64_t)data[at + 6] + 1;
-        at += 6 + name + name % 2;
-        if (at + 4 > end)
-            return GF_OK;
-        const uint64_t size = gf_big32(data + at);
-        at += 4;
-        if (size > end - at)
-            return GF_OK;
-        status = psd_append(file, big16(data + block + 4), block, at, size);
-        at += size + size % 2;
-    }
+    const size_t size = gf_big32(file->data + at - 4);
+    resources.data += at;
+    resources.size = size < file->size - at ? size : file->size - at;
+    while (!status && gf_resource_next(resources.data, resources.size, &resource))
+        status = psd_append(&resources, &resource);
     return status;
 }
 
@@ -167,6 +152,18 @@ static gf_status gif_metadata(const stb_metadata *file) {
     return status;
 }
 
+/* ---- HDR ------------------------------------------------------------------------------------- */
+
+/* Report comments other than that of stb_image_write. The header ends with an empty line. */
+static gf_status hdr_metadata(const stb_metadata *file) {
+    const unsigned char *line = file->data, *limit = line + file->size, *end;
+    for (; (end = memchr(line, '\n', (size_t)(limit - line))) && end != line; line = end + 1)
+        if (*line == '#' && line != file->data &&
+            strncmp((const char *)line, "# Written by stb_image", 22) != 0)
+            *file->dropped |= GF_DROPPED_TEXT;
+    return GF_OK;
+}
+
 /* ---- all formats ----------------------------------------------------------------------------- */
 
 gf_status gf_stb_metadata(const unsigned char *data, size_t size, gf_metadata *metadata,
@@ -180,6 +177,6 @@ gf_status gf_stb_metadata(const unsigned char *data, size_t size, gf_metadata *m
     if (memcmp(data, "GIF8", 4) == 0)
         return gif_metadata(&file);
     if (gf_stb_is_hdr(data))
-        return GF_OK;
+        return hdr_metadata(&file);
     return metadata_append_range(&file, GF_ITEM_COMMENT, TGA_HEADER, data[0]); /* TGA */
 }

@@ -46,7 +46,7 @@ static gf_tiff_group tag_group(uint32_t tag) {
         gf_tiff_group group;
     } tags[] = {
         {269, GF_TIFF_IMAGE}, /* DocumentName */
-        {270, GF_TIFF_IMAGE}, /* ImageDescription */
+        {GF_TAG_DESCRIPTION, GF_TIFF_IMAGE},
         {271, GF_TIFF_IMAGE}, /* Make */
         {272, GF_TIFF_IMAGE}, /* Model */
         {GF_TAG_ORIENTATION, GF_TIFF_IMAGE},
@@ -76,8 +76,8 @@ static gf_tiff_group tag_group(uint32_t tag) {
         {40093, GF_TIFF_IMAGE}, /* XPAuthor */
         {40094, GF_TIFF_IMAGE}, /* XPKeywords */
         {40095, GF_TIFF_IMAGE}, /* XPSubject */
-        {42112, GF_TIFF_GEO},   /* GDAL_METADATA */
-        {42113, GF_TIFF_GEO},   /* GDAL_NODATA */
+        {GF_TAG_GDAL_METADATA, GF_TIFF_GEO},
+        {42113, GF_TIFF_GEO}, /* GDAL_NODATA */
     };
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
         if (tags[i].tag == tag)
@@ -592,24 +592,11 @@ static gf_status metadata_add_list(gf_metadata *metadata, const char *item,
     return status;
 }
 
-enum { IPTC_RESOURCE = 0x404, RESOURCE_HEAD = 12 }; /* head without a name */
-
-/* Return whether Photoshop resources contain IPTC data. A resource: "8BIM", number, name with its
- * length, size, data. Name and data are padded to even sizes. */
 static bool resources_have_iptc(const unsigned char *data, size_t size) {
-    size_t at = 0;
-    while (size - at >= RESOURCE_HEAD && memcmp(data + at, "8BIM", 4) == 0) {
-        const size_t name = ((size_t)data[at + 6] + 2) & ~(size_t)1;
-        if ((data[at + 4] << 8 | data[at + 5]) == IPTC_RESOURCE)
+    gf_resource r = {0};
+    while (gf_resource_next(data, size, &r))
+        if (r.id == GF_RESOURCE_IPTC)
             return true;
-        if (size - at < RESOURCE_HEAD - 2 + name)
-            return false;
-        const uint64_t bytes = gf_big32(data + at + 6 + name);
-        at += RESOURCE_HEAD - 2 + name;
-        if (bytes + (bytes & 1) > size - at)
-            return false;
-        at += (size_t)(bytes + (bytes & 1));
-    }
     return false;
 }
 
@@ -618,6 +605,7 @@ static bool resources_have_iptc(const unsigned char *data, size_t size) {
 static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *list,
                                         const char *name, gf_error *error) {
     static const unsigned char head[] = "8BIM\4\4\0"; /* with the NUL of the string: no name */
+    enum { RESOURCE_HEAD = sizeof head + 4 };
     const gf_tiff_entry *resources = list_find(list, GF_TAG_8BIM);
     const gf_tiff_entry *iptc = list_find(list, GF_TAG_IPTC);
     size_t unit;
@@ -644,40 +632,17 @@ static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_lis
     return status;
 }
 
-/* Return the first number in an entry, of type SHORT, LONG or RATIONAL. 0: none. */
-static double entry_number(const gf_tiff_entry *entry) {
-    uint32_t pair[2];
-    uint16_t number;
-    if (!entry || !entry->count)
-        return 0;
-    if (entry->type == GF_TIFF_SHORT) {
-        memcpy(&number, entry->value, sizeof number);
-        return number;
-    }
-    if (entry->type == GF_TIFF_LONG) {
-        memcpy(pair, entry->value, sizeof *pair);
-        return pair[0];
-    }
-    if (entry->type != GF_TIFF_RATIONAL)
-        return 0;
-    memcpy(pair, entry->value, sizeof pair);
-    return pair[1] ? (double)pair[0] / pair[1] : 0;
-}
-
 static gf_status metadata_add_resolution(gf_metadata *metadata, const gf_tiff_list *list,
                                          const char *name, gf_error *error) {
-    const double unit = entry_number(list_find(list, GF_TAG_RESOLUTION_UNIT));
-    const gf_resolution resolution = {
-        .x = entry_number(list_find(list, GF_TAG_X_RESOLUTION)),
-        .y = entry_number(list_find(list, GF_TAG_Y_RESOLUTION)),
-        .unit = unit == GF_PER_NONE ? GF_PER_NONE
-                : unit == GF_PER_CM ? GF_PER_CM
-                                    : GF_PER_INCH /* also without the tag */
-    };
-    return resolution.x > 0 && resolution.y > 0
-               ? gf_metadata_append(metadata, GF_ITEM_RESOLUTION, false, &resolution,
-                                    sizeof resolution, name, error)
-               : GF_OK;
+    gf_metadata exif;
+    gf_resolution r;
+    gf_metadata_init(&exif);
+    gf_status status =
+        metadata_add_list(&exif, GF_ITEM_EXIF, list, 1 << GF_TIFF_RESOLUTION, name, error);
+    if (!status && gf_metadata_resolution(&exif, &r))
+        status = gf_metadata_append(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r, name, error);
+    gf_metadata_clear(&exif);
+    return status;
 }
 
 /* Append the items that are values of tags. */

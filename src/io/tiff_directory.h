@@ -18,44 +18,6 @@ typedef enum gf_tiff_group {
     GF_TIFF_GROUPS
 } gf_tiff_group;
 
-/* Types of values. */
-enum {
-    GF_TIFF_BYTE = 1,
-    GF_TIFF_SHORT = 3,
-    GF_TIFF_LONG = 4,
-    GF_TIFF_RATIONAL = 5, /* two of type LONG */
-    GF_TIFF_UNDEFINED = 7,
-    GF_TIFF_LONG8 = 16 /* BigTIFF; written as LONG to other structures, if it fits */
-};
-
-/* Tags that sinks and sources use. */
-enum {
-    GF_TAG_WIDTH = 256,
-    GF_TAG_HEIGHT = 257,
-    GF_TAG_BITS = 258,
-    GF_TAG_COMPRESSION = 259,
-    GF_TAG_PHOTOMETRIC = 262,
-    GF_TAG_STRIP_OFFSETS = 273,
-    GF_TAG_ORIENTATION = 274,
-    GF_TAG_SAMPLES = 277,
-    GF_TAG_ROWS_PER_STRIP = 278,
-    GF_TAG_STRIP_BYTES = 279,
-    GF_TAG_X_RESOLUTION = 282,
-    GF_TAG_Y_RESOLUTION = 283,
-    GF_TAG_PLANAR = 284,
-    GF_TAG_RESOLUTION_UNIT = 296,
-    GF_TAG_PREDICTOR = 317,
-    GF_TAG_EXTRA_SAMPLES = 338,
-    GF_TAG_SAMPLE_FORMAT = 339,
-    GF_TAG_XMP = 700,
-    GF_TAG_IPTC = 33723,
-    GF_TAG_8BIM = 34377,
-    GF_TAG_EXIF = 34665,
-    GF_TAG_ICC = 34675,
-    GF_TAG_GPS = 34853,
-    GF_TAG_INTEROP = 40965
-};
-
 typedef struct gf_tiff_entry {
     gf_tiff_group group;
     uint32_t tag, type;

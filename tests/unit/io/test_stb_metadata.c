@@ -81,6 +81,7 @@ static void reads_bmp(void **state) {
 
 static void reads_psd(void **state) {
     static const char resources[] =
+        "PHUT\4\x22\0\0\0\0\0\4none" /* of another program: the ones behind it count */
         RESOURCE("\3\xed", "\0\0", "\x10", "\0\x48\x80\0\0\1\0\1\0\x60\0\0\0\1\0\1")
             RESOURCE("\4\x04", "\3abc", "\5", "\x1c\2\0\0\2\0")
                 RESOURCE("\4\x0f", "\4abcd\0", "\4", "icc.")
@@ -131,9 +132,23 @@ static void reads_tga(void **state) {
     assert_int_equal(metadata.count, 1);
     assert_item(GF_ITEM_COMMENT, "some text", 9);
     gf_metadata_clear(&metadata);
-    read_file("#?RADIANCE\nEXPOSURE=1\n\n", 23);
-    assert_int_equal(metadata.count, 0);
-    gf_metadata_clear(&metadata);
+}
+
+/* Comments of a Radiance file are reported. Bytes behind the header are not lines. */
+static void reports_comments_of_hdr(void **state) {
+    static const struct {
+        const char *file;
+        uint32_t dropped;
+    } cases[] = {{"#?RADIANCE\nEXPOSURE=1\n\n# pixels\n", 0},
+                 {"#?RADIANCE\n# Written by stb_image_write.c\n\n", 0},
+                 {"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n# a scene\n\n", GF_DROPPED_TEXT}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        read_file(cases[i].file, strlen(cases[i].file));
+        assert_int_equal(metadata.count, 0);
+        assert_int_equal(dropped, cases[i].dropped);
+        gf_metadata_clear(&metadata);
+    }
 }
 
 /* Metadata of a file reaches its source. */
@@ -172,6 +187,7 @@ int main(void) {
         cmocka_unit_test(reads_psd),
         cmocka_unit_test(reads_gif),
         cmocka_unit_test(reads_tga),
+        cmocka_unit_test(reports_comments_of_hdr),
         cmocka_unit_test_teardown(opens_with_metadata, empty_directory),
         cmocka_unit_test(accepts_random_bytes),
     };
