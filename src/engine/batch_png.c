@@ -101,9 +101,8 @@ static gf_status png_hold(gf_task *task, const unsigned char *file, const gf_png
         return status;
     gf_inputs_replace(&task->inputs, held);
     held->bytes = scan->end;
-    return task->with_metadata
-               ? gf_png_scan_late(file, scan, &held->metadata, task->inputs.name, error)
-               : GF_OK;
+    return task->with_metadata ? gf_png_scan_late(file, scan, held, task->inputs.name, error)
+                               : GF_OK;
 }
 
 gf_status gf_batch_png_upload(gf_task *task, unsigned char *file, const gf_buffer *host,

@@ -255,6 +255,7 @@ static gf_status wrapper_complete(gf_source *base, gf_error *error) {
     base->threads = inner->threads;
     base->busy_seconds = inner->busy_seconds + wrap->seconds;
     base->bytes = inner->bytes;
+    base->dropped |= inner->dropped;
     return wrapper_take_metadata(wrap, error);
 }
 

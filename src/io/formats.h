@@ -89,17 +89,14 @@ size_t gf_png_scan_bytes(const gf_png_scan *scan);
  * set for it; otherwise only offsets[0] and sizes[0]. Return false if a CRC is wrong. */
 bool gf_png_scan_copy(const unsigned char *file, const gf_png_scan *scan, unsigned char *to,
                       size_t *offsets, size_t *sizes);
-/* Append the metadata chunks after the pixels. name: for messages. */
-gf_status gf_png_scan_late(const unsigned char *file, const gf_png_scan *scan,
-                           gf_metadata *metadata, const char *name, gf_error *error);
+/* Append the metadata chunks after the pixels to those of a source. name: for messages. */
+gf_status gf_png_scan_late(const unsigned char *file, const gf_png_scan *scan, gf_source *source,
+                           const char *name, gf_error *error);
 /* Return the number of parts. */
 static inline uint32_t gf_png_scan_parts(const gf_png_scan *scan) {
     return scan->part_rows < scan->format.height ? scan->chunks : 1;
 }
 
-/* Return true for an ancillary chunk that is copied to the output: one that stays valid when
- * samples change. */
-bool gf_png_preserves(const unsigned char name[4]);
 /* Open a file in memory. name: for messages. */
 gf_status gf_png_memory_source(const void *file, size_t size, const char *name, gf_source **source,
                                gf_error *error);

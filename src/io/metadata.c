@@ -91,10 +91,11 @@ static gf_status metadata_add(gf_metadata *metadata, const char *name, bool late
 
 gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
                              size_t size, const char *file, gf_error *error) {
-    /* malloc(0) may return NULL: allocate one byte for an empty item. */
-    unsigned char *copy = malloc(size ? size : 1);
+    unsigned char *copy = malloc(size + 1);
     if (copy && size)
         memcpy(copy, data, size);
+    if (copy)
+        copy[size] = '\0';
     return metadata_add(metadata, name, late, copy, size, file, error);
 }
 
@@ -121,7 +122,7 @@ static const char xmp_head[] = XMP_KEYWORD "\0\0\0\0";
 /* Offset of the compressed data of a chunk: after its keyword, which ends with a NUL, and `extra`
  * bytes. Return 0 if the chunk is too short. */
 static size_t chunk_data_offset(const gf_chunk *chunk, size_t extra) {
-    const unsigned char *end = memchr(chunk->data, 0, chunk->size);
+    const unsigned char *end = chunk->size ? memchr(chunk->data, 0, chunk->size) : NULL;
     const size_t at = end ? (size_t)(end - chunk->data) + 1 + extra : 0;
     return at <= chunk->size ? at : 0;
 }
@@ -131,15 +132,17 @@ static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const cha
     return item_is(chunk, name) && chunk->size >= size && memcmp(chunk->data, keyword, size) == 0;
 }
 
-/* Decompress zlib data of at most GF_DEFAULT_MAX_CHUNK bytes. Return NULL if it is damaged, too
- * large or memory is short. The caller frees the result. */
+/* Decompress zlib data of at most GF_DEFAULT_MAX_CHUNK bytes, and append a NUL. Return NULL if
+ * memory is short, and with *inflated 0 if the data is damaged or too large. The caller frees the
+ * result. */
 static unsigned char *chunk_inflate(const unsigned char *data, size_t size, size_t *inflated) {
     for (size_t capacity = 1 << 16; capacity <= GF_DEFAULT_MAX_CHUNK; capacity *= 4) {
         unsigned char *out = malloc(capacity);
-        uLongf got = capacity;
+        uLongf got = capacity - 1;
         const int result = out ? uncompress(out, &got, data, size) : Z_MEM_ERROR;
+        *inflated = result == Z_OK ? got : result == Z_MEM_ERROR;
         if (result == Z_OK) {
-            *inflated = got;
+            out[got] = '\0';
             return out;
         }
         free(out);
@@ -412,47 +415,53 @@ static const struct item_kind {
     uint32_t kind;
     unsigned forms;
     const char *label; /* for people; NULL: the name */
+    size_t bytes;      /* of the data, which precedes the pixels; 0: any */
 } item_kinds[] = {
-    {GF_ITEM_ICC, GF_DROPPED_ICC, ANY_FORM, "ICC"},
-    {GF_ITEM_EXIF, GF_DROPPED_EXIF, ANY_FORM, NULL},
-    {GF_ITEM_XMP, GF_DROPPED_XMP, ANY_FORM, "XMP"},
-    {GF_ITEM_8BIM, GF_DROPPED_IPTC, GF_FORM_JPEG | GF_FORM_TIFF, "IPTC"},
-    {GF_ITEM_RESOLUTION, GF_DROPPED_RESOLUTION, ANY_FORM, "resolution"},
-    {GF_ITEM_COMMENT, GF_DROPPED_TEXT, GF_FORM_PNG | GF_FORM_JPEG, "comment"},
-    {GF_ITEM_APP1, GF_DROPPED_OTHER, GF_FORM_JPEG, NULL},
-    {GF_ITEM_GEO, GF_DROPPED_OTHER, GF_FORM_TIFF, "GeoTIFF"},
+    {GF_ITEM_ICC, GF_DROPPED_ICC, ANY_FORM, "ICC", 0},
+    {GF_ITEM_EXIF, GF_DROPPED_EXIF, ANY_FORM, NULL, 0},
+    {GF_ITEM_XMP, GF_DROPPED_XMP, ANY_FORM, "XMP", 0},
+    {GF_ITEM_8BIM, GF_DROPPED_IPTC, GF_FORM_JPEG | GF_FORM_TIFF, "IPTC", 0},
+    {GF_ITEM_RESOLUTION, GF_DROPPED_RESOLUTION, ANY_FORM, "resolution", 0},
+    {GF_ITEM_COMMENT, GF_DROPPED_TEXT, GF_FORM_PNG | GF_FORM_JPEG, "comment", 0},
+    {GF_ITEM_APP1, GF_DROPPED_OTHER, GF_FORM_JPEG, NULL, 0},
+    {GF_ITEM_GEO, GF_DROPPED_OTHER, GF_FORM_TIFF, "GeoTIFF", 0},
     /* PNG chunks. Those that have no other form can only be stored in PNG. */
-    {"iCCP", GF_DROPPED_ICC, ANY_FORM, NULL},
-    {"eXIf", GF_DROPPED_EXIF, ANY_FORM, NULL},
-    {"pHYs", GF_DROPPED_RESOLUTION, ANY_FORM, NULL},
-    {"tEXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL},
-    {"zTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL},
-    {"iTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL},
-    {"sRGB", 0, GF_FORM_PNG, NULL},
-    {"gAMA", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
-    {"cHRM", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
-    {"cICP", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
-    {"mDCV", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
-    {"cLLI", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL},
+    {"iCCP", GF_DROPPED_ICC, ANY_FORM, NULL, 0},
+    {"eXIf", GF_DROPPED_EXIF, ANY_FORM, NULL, 0},
+    {"pHYs", GF_DROPPED_RESOLUTION, ANY_FORM, NULL, 9},
+    {"tEXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0},
+    {"zTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0},
+    {"iTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0},
+    {"sRGB", 0, GF_FORM_PNG, NULL, 1},
+    {"gAMA", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4},
+    {"cHRM", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 32},
+    {"cICP", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4},
+    {"mDCV", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 24},
+    {"cLLI", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 8},
+    {"tIME", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 0},
+    {"", GF_DROPPED_XMP, ANY_FORM, NULL, 0},      /* XMP packet in an iTXt chunk */
+    {"", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 0}, /* any other chunk */
 };
-enum { SHARED_ITEMS = 8 }; /* entries that are not PNG chunks */
+enum {
+    SHARED_ITEMS = 8, /* entries that are not PNG chunks */
+    LISTED_ITEMS = sizeof item_kinds / sizeof *item_kinds - 2
+};
 
-static struct item_kind item_find(const gf_chunk *item) {
-    for (size_t i = 0; i < sizeof item_kinds / sizeof *item_kinds; i++)
-        if (item_is(item, item_kinds[i].name))
-            return item_kinds[i];
-    return (struct item_kind){item->name, GF_DROPPED_OTHER, GF_FORM_PNG, NULL};
+static const struct item_kind *item_find(const gf_chunk *item) {
+    size_t i = 0;
+    while (i < LISTED_ITEMS && !item_is(item, item_kinds[i].name))
+        i++;
+    return chunk_has_keyword(item, "iTXt", XMP_KEYWORD) ? &item_kinds[LISTED_ITEMS]
+           : i < LISTED_ITEMS                           ? &item_kinds[i]
+                                                        : &item_kinds[LISTED_ITEMS + 1];
 }
 
 static bool item_is_shared(const gf_chunk *item) {
-    for (size_t i = 0; i < SHARED_ITEMS; i++)
-        if (item_is(item, item_kinds[i].name))
-            return true;
-    return false;
+    return item_find(item) < item_kinds + SHARED_ITEMS;
 }
 
 const char *gf_metadata_label(const gf_chunk *item) {
-    const char *label = item_find(item).label;
+    const char *label = item_find(item)->label;
     return label ? label : item->name;
 }
 
@@ -461,9 +470,7 @@ uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
     uint32_t lost = 0;
     for (size_t i = 0; i < metadata->count; i++) {
         const gf_chunk *item = &metadata->chunks[i];
-        struct item_kind kind = item_find(item);
-        if (chunk_has_keyword(item, "iTXt", XMP_KEYWORD))
-            kind = (struct item_kind){"", GF_DROPPED_XMP, ANY_FORM, NULL};
+        struct item_kind kind = *item_find(item);
         if (chunk_has_keyword(item, "tEXt", COMMENT_KEYWORD))
             kind.forms |= GF_FORM_JPEG;
         if (srgb && (item_is(item, "gAMA") || item_is(item, "cHRM")))
@@ -476,6 +483,79 @@ uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
             lost |= GF_DROPPED_ORIENTATION;
     }
     return lost;
+}
+
+/* ---- chunks of a PNG ------------------------------------------------------------------------- */
+
+bool gf_png_preserves(const unsigned char name[4]) {
+    for (size_t i = SHARED_ITEMS; i < LISTED_ITEMS; i++)
+        if (memcmp(name, item_kinds[i].name, 4) == 0)
+            return true;
+    return (name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0;
+}
+
+static bool chunk_is_valid(const gf_chunk *chunk) {
+    enum { MAX_KEYWORD = 80 }; /* with its NUL */
+    const struct item_kind *kind = item_find(chunk);
+    const size_t keyword = chunk_data_offset(chunk, 0);
+    return kind->bytes                     ? chunk->size == kind->bytes && !chunk->late
+           : kind->kind == GF_DROPPED_EXIF ? gf_exif_is(chunk->data, chunk->size)
+           : kind->kind == GF_DROPPED_TEXT ? keyword > 1 && keyword <= MAX_KEYWORD
+                                           : gf_png_preserves((const unsigned char *)chunk->name);
+}
+
+/* Return a bit for a chunk that a file has once; 0 for others. */
+static uint64_t chunk_once(const gf_chunk *chunk) {
+    const struct item_kind *kind = item_find(chunk);
+    return kind->kind & (GF_DROPPED_ICC | GF_DROPPED_EXIF | GF_DROPPED_XMP) ? kind->kind
+           : kind->bytes ? UINT64_C(1) << (16 + (kind - item_kinds))
+                         : 0;
+}
+
+/* Replace a text in which ImageMagick stores EXIF data by the data: after the name and the size,
+ * its bytes as hexadecimal digits. The caller frees *bytes. */
+static gf_status chunk_decode_exif(gf_chunk *chunk, unsigned char **bytes, const char *file,
+                                   gf_error *error) {
+    static const char hex[] = "0123456789abcdef";
+    const bool packed = item_is(chunk, "zTXt");
+    const size_t at = chunk_data_offset(chunk, packed);
+    size_t size = chunk->size - at, digits = 0, lines = 0;
+    *bytes = packed ? chunk_inflate(chunk->data + at, size, &size) : calloc(1, size + 1);
+    if (!*bytes)
+        return size ? gf_fail_memory(error, file, size, "metadata") : GF_OK;
+    const unsigned char *text = packed ? *bytes : chunk->data + at;
+    for (size_t i = 1; i < size; i++) {
+        const char *digit = lines < 2 || !text[i] ? NULL : strchr(hex, text[i]);
+        if (digit) /* the bytes are not longer than the text before them */
+            (*bytes)[digits / 2] = (unsigned char)((*bytes)[digits / 2] << 4 | (digit - hex));
+        digits += digit != NULL;
+        lines += text[i] == '\n';
+    }
+    const size_t head = digits > 12 && memcmp(*bytes, "Exif\0", 6) == 0 ? 6 : 0;
+    if (gf_exif_is(*bytes + head, digits / 2 - head))
+        *chunk = (gf_chunk){"eXIf", false, digits / 2 - head, *bytes + head};
+    return GF_OK;
+}
+
+gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk, uint32_t *dropped,
+                                   const char *file, gf_error *error) {
+    static const char raw[] = "Raw profile type ";
+    enum { MAX_RAW = 4 }; /* such texts, which limits the time */
+    gf_chunk item = *chunk;
+    unsigned char *decoded = NULL;
+    gf_status status = GF_OK;
+    if ((item_is(chunk, "zTXt") || item_is(chunk, "tEXt")) && chunk->size > sizeof raw &&
+        memcmp(chunk->data, raw, sizeof raw - 1) == 0 && !chunk->late && metadata->raw++ < MAX_RAW)
+        status = chunk_decode_exif(&item, &decoded, file, error);
+    const uint64_t once = chunk_once(&item);
+    if (!chunk_is_valid(&item) || once & metadata->seen)
+        *dropped |= once & metadata->seen ? GF_DROPPED_OTHER : item_find(&item)->kind;
+    else if (!status)
+        status =
+            gf_metadata_append(metadata, item.name, item.late, item.data, item.size, file, error);
+    metadata->seen |= once;
+    free(decoded);
+    return status;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -32,6 +32,8 @@ typedef struct gf_metadata {
     /* The alpha channel is associated: the other channels are premultiplied by it. Unlike the
      * items, this belongs to the pixels and cannot be omitted. */
     bool associated_alpha;
+    uint64_t seen;      /* PNG chunks that a file has once: bits of those read */
+    uint32_t raw;       /* number of texts of ImageMagick */
     gf_remarks remarks; /* about the file; complete after the source has finished */
 } gf_metadata;
 
@@ -71,6 +73,14 @@ void gf_remarks_add(gf_remarks *remarks, const gf_remarks *from);
  * GF_FAILED (out of memory) the metadata is unchanged. */
 gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
                              size_t size, const char *file, gf_error *error);
+/* Append a copy of a PNG chunk, as gf_metadata_append. A text in which ImageMagick stores EXIF data
+ * becomes an eXIf chunk. Omit a chunk that is invalid, repeated or not preserved, and set a bit of
+ * gf_dropped. */
+gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk, uint32_t *dropped,
+                                   const char *file, gf_error *error);
+/* Return true for an ancillary PNG chunk that stays valid when samples change: one that is known,
+ * or whose name says so. bKGD, hIST, sBIT and sPLT depend on the stored samples. */
+bool gf_png_preserves(const unsigned char name[4]);
 /* Return the first item of this name that precedes the pixels; NULL if there is none. */
 const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name);
 

@@ -117,14 +117,17 @@ bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan)
     return true;
 }
 
-gf_status gf_png_scan_late(const unsigned char *file, const gf_png_scan *scan,
-                           gf_metadata *metadata, const char *name, gf_error *error) {
+gf_status gf_png_scan_late(const unsigned char *file, const gf_png_scan *scan, gf_source *source,
+                           const char *name, gf_error *error) {
     gf_status status = GF_OK;
     scan_chunk chunk;
-    for (size_t at = scan->after; scan_next(file, scan->end, &at, &chunk) && !status;)
-        if (gf_png_preserves(chunk.name))
-            status = gf_metadata_append(metadata, (const char *)chunk.name, true, chunk.data,
-                                        chunk.size, name, error);
+    for (size_t at = scan->after; scan_next(file, scan->end, &at, &chunk) && !status;) {
+        gf_chunk copied = {.late = true, .size = chunk.size, .data = (unsigned char *)chunk.data};
+        memcpy(copied.name, chunk.name, 4);
+        status = scan_is(&chunk, "IEND") ? GF_OK
+                                         : gf_metadata_append_chunk(&source->metadata, &copied,
+                                                                    &source->dropped, name, error);
+    }
     return status;
 }
 

@@ -243,17 +243,6 @@ static void PNGCBAPI reader_on_read(png_structp png, png_bytep data, size_t size
     memcpy(source->header, data, GF_PNG_CHUNK_HEADER);
 }
 
-/* The colour chunks, and chunks whose name has the safe-to-copy bit. Chunks about the old
- * representation (bKGD, hIST, sBIT, sPLT, APNG frames) are not safe to copy. */
-bool gf_png_preserves(const unsigned char name[4]) {
-    static const char *const listed[] = {"iCCP", "sRGB", "gAMA", "cHRM",
-                                         "cICP", "mDCV", "cLLI", "tIME"};
-    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++)
-        if (memcmp(name, listed[i], 4) == 0)
-            return true;
-    return (name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0;
-}
-
 /* Bound the memory of all chunks: a small chunk takes more memory than file space. */
 static gf_status reader_check_metadata(png_source *source) {
     const uint64_t allowance = 1 << 20, bytes = source->metadata_bytes;
@@ -280,17 +269,17 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
                 (const char *)chunk->name);
         reader_jump(png);
     }
-    if (!gf_png_preserves(chunk->name))
-        return 1;
-    if (damaged) {
+    if (damaged && gf_png_preserves(chunk->name)) {
         memcpy(source->base.metadata.damaged, chunk->name, 4);
         return 1;
     }
     /* Include the allocation overhead and an array of twice the size. */
     source->metadata_bytes += chunk->size + 2 * sizeof(gf_chunk) + 2 * sizeof(void *);
+    gf_chunk copied = {.late = source->pixels_done, .size = chunk->size, .data = chunk->data};
+    memcpy(copied.name, chunk->name, 4);
     if (reader_check_metadata(source) ||
-        gf_metadata_append(&source->base.metadata, (const char *)chunk->name, source->pixels_done,
-                           chunk->data, chunk->size, name, &source->cause))
+        gf_metadata_append_chunk(&source->base.metadata, &copied, &source->base.dropped, name,
+                                 &source->cause))
         reader_jump(png);
     return 1;
 }

@@ -81,6 +81,7 @@ static bool oracle_carries(const char *name) {
 static void oracle_metadata(oracle *o) {
     gf_metadata *metadata = &o->got.metadata;
     bool pixels = false, late = false;
+    uint32_t dropped = 0;
     char name[5] = "";
 
     for (size_t at = 8; strcmp(name, "IEND") != 0;) {
@@ -92,9 +93,11 @@ static void oracle_metadata(oracle *o) {
         else
             late = pixels;
         if (oracle_carries(name)) {
+            gf_chunk copied = {.late = late, .size = size, .data = (unsigned char *)chunk + 8};
+            memcpy(copied.name, name, 5);
             if (get32(chunk + 8 + size) != crc32(0, chunk + 4, (uInt)size + 4))
                 memcpy(metadata->damaged, name, 5);
-            else if (gf_metadata_append(metadata, name, late, chunk + 8, size, "", NULL) != GF_OK)
+            else if (gf_metadata_append_chunk(metadata, &copied, &dropped, "", NULL) != GF_OK)
                 abort();
         }
         at += 12 + size;

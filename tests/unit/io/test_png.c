@@ -1,4 +1,5 @@
 /* PNG files of every colour type and depth, read and written, and their metadata. */
+#include "io/formats.h"
 #include "png_file.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -234,6 +235,38 @@ static void carries_metadata(void **state) {
     }
 }
 
+/* The scanner of files for a device finds the same chunks after the pixels as the reader, and
+ * reports the same loss. */
+static void scans_late_metadata(void **state) {
+    static const png_extra extras[] = {{"tEXt", 2, "key\0text", 8, false},
+                                       {"sBIT", 2, "\5\5\5", 3, false},
+                                       {"gAMA", 2, "\0\0\xb1\x8f", 4, false}};
+    const png_spec spec = {
+        .width = 9, .height = 5, .color = 2, .depth = 8, .extras = extras, .extra_count = 3};
+    png_bytes file;
+    gf_png_scan scan;
+    gf_source *read, *scanned;
+    void *pixels;
+    (void)state;
+    png_make(&spec, &file, NULL, NULL);
+    put_bytes(path(), file.data, file.size);
+    assert_int_equal(gf_source_open(path(), NULL, &read, NULL), GF_OK);
+    assert_int_equal(read->dropped, 0);
+    assert_int_equal(gf_source_read_all(read, "x", "x", 1 << 20, &pixels, NULL), GF_OK);
+    assert_true(gf_png_scan_file(file.data, file.size, &scan));
+    assert_int_equal(gf_rowless_source(&scan.format, &scanned, NULL), GF_OK);
+    assert_int_equal(gf_png_scan_late(file.data, &scan, scanned, "x", NULL), GF_OK);
+    assert_int_equal(read->dropped, GF_DROPPED_OTHER | GF_DROPPED_COLOUR);
+    assert_int_equal(scanned->dropped, read->dropped);
+    assert_int_equal(scanned->metadata.count, 1);
+    assert_int_equal(read->metadata.count, 1);
+    assert_string_equal(scanned->metadata.chunks[0].name, read->metadata.chunks[0].name);
+    read->ops->close(read);
+    scanned->ops->close(scanned);
+    free(pixels);
+    free(file.data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(reads_all_types_and_depths, empty_directory),
@@ -243,6 +276,7 @@ int main(void) {
         cmocka_unit_test_teardown(writes_every_level, empty_directory),
         cmocka_unit_test_teardown(rejects_floats_and_oversized_images, empty_directory),
         cmocka_unit_test_teardown(carries_metadata, empty_directory),
+        cmocka_unit_test_teardown(scans_late_metadata, empty_directory),
     };
 
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
