@@ -270,7 +270,7 @@ static void device_decode(device_run *run, device_image *image) {
     outcome->status =
         gf_inputs_buffer(&task->inputs, &memory, &report->busy[GF_DECODING], &outcome->error);
     if (!outcome->status)
-        outcome->status = gf_task_check_metadata(task, &outcome->error);
+        outcome->status = gf_task_update_metadata(task, &outcome->error);
     device_move(run, image, outcome->status ? IMAGE_FINISHED : IMAGE_WAITING);
 }
 

@@ -96,13 +96,14 @@ unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_
 static gf_status png_hold(gf_task *task, const unsigned char *file, const gf_png_scan *scan,
                           gf_error *error) {
     gf_source *held;
-    const gf_status status = gf_rowless_source(&task->plan->in, &held, error);
+    gf_status status = gf_rowless_source(&task->plan->in, &held, error);
     if (status)
         return status;
     gf_inputs_replace(&task->inputs, held);
     held->bytes = scan->end;
-    return task->with_metadata ? gf_png_scan_late(file, scan, held, task->inputs.name, error)
-                               : GF_OK;
+    if (task->with_metadata)
+        status = gf_png_scan_late(file, scan, held, task->inputs.name, error);
+    return status ? status : gf_task_update_metadata(task, error);
 }
 
 gf_status gf_batch_png_upload(gf_task *task, unsigned char *file, const gf_buffer *host,

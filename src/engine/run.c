@@ -53,7 +53,7 @@ static gf_status run_compute(gf_task *task, gf_result **result, gf_error *error)
     if (!status)
         status = gf_task_stream(task, error);
     if (!status && task->sink)
-        status = gf_task_check_metadata(task, error);
+        status = gf_task_update_metadata(task, error);
     if (!status && task->sink)
         status = run_finish_sink(task, error);
     if (!status)

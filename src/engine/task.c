@@ -51,8 +51,14 @@ const gf_metadata *gf_task_metadata(const gf_task *task) {
     return task->with_metadata ? &task->inputs.source->metadata : &task->stripped;
 }
 
-gf_status gf_task_check_metadata(const gf_task *task, gf_error *error) {
+gf_status gf_task_update_metadata(const gf_task *task, gf_error *error) {
+    gf_source *source = task->inputs.source;
     const gf_metadata *metadata = gf_task_metadata(task);
+    const bool all_pages = task->page || task->more_pages;
+    if (metadata != &source->metadata)
+        return GF_OK;
+    source->dropped |=
+        gf_metadata_update(&source->metadata, &task->stored, source->pages <= 1 || all_pages);
     if (!metadata->damaged[0])
         return GF_OK;
     return gf_fail(error, GF_FAILED,
@@ -134,7 +140,7 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         task->inputs.source->metadata.associated_alpha && filter->info.inputs == 1;
     if (options->linear && (task->inputs.file_type != GF_F32 || task->stored.type != GF_F32))
         status = gf_srgb_check(&task->inputs.source->metadata, task->inputs.name, error);
-    return status ? status : gf_task_check_metadata(task, error);
+    return status ? status : gf_task_update_metadata(task, error);
 }
 
 gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const gf_format *format,

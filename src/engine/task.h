@@ -60,9 +60,9 @@ gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
 void gf_task_report_input(const gf_task *task);
 /* Add the format of the image file to the report, and its type, if it was reduced. */
 void gf_task_report_stored(const gf_task *task);
-/* Fail if a metadata chunk is damaged. The loss of a colour profile, for example, changes the
- * appearance of the picture. */
-gf_status gf_task_check_metadata(const gf_task *task, gf_error *error);
+/* Adapt the metadata to the output, and fail if an item is damaged. The loss of a colour profile,
+ * for example, changes the appearance of the picture. Call again when more has been read. */
+gf_status gf_task_update_metadata(const gf_task *task, gf_error *error);
 /* Run the filter that measures the image first, if there is one, refine the plan with its data, and
  * restart the inputs. Buffer an input that cannot be read twice. */
 gf_status gf_task_refine(gf_task *task, gf_error *error);

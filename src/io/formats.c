@@ -131,6 +131,7 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         return status;
     }
     status = source_set_alpha(*source, resolved.alpha, name, error);
+    (*source)->metadata.image = (*source)->format;
     if (!status && resolved.autorotate)
         status = gf_rotate_source(source, resolved.max_memory, name, error);
     if (!status && resolved.crop)

@@ -360,6 +360,16 @@ static uint32_t exif_integer(const unsigned char *exif, size_t size, uint64_t di
     return *at ? exif_number(exif, size, *at, 4) : 0;
 }
 
+/* Set an integer, which need not be there. */
+static void exif_set_integer(unsigned char *exif, size_t size, uint64_t directory, uint32_t tag,
+                             uint64_t number) {
+    uint64_t at;
+    if (exif_integer(exif, size, directory, tag, &at) == number || !at)
+        return;
+    exif_put(exif, at - 6, GF_TIFF_LONG, 2);
+    exif_put(exif, at, (uint32_t)number, 4);
+}
+
 uint32_t gf_exif_orientation(const unsigned char *exif, size_t size) {
     enum { MAX = 8 };
     const uint64_t at = exif_find(exif, size, 0, GF_TAG_ORIENTATION, GF_TIFF_SHORT);
@@ -620,4 +630,171 @@ bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resou
     *resource = (gf_resource){id, start, start + head, start + head + bytes, bytes};
     resource->end += resource->end < size ? bytes % 2 : 0;
     return true;
+}
+
+/* Remove the thumbnails. Return the new size. */
+static size_t resources_update(unsigned char *data, size_t size) {
+    enum { OLD_THUMBNAIL = 1033, THUMBNAIL = 1036 };
+    gf_resource r = {0};
+    size_t kept = 0;
+    for (bool more = true; more;) {
+        more = gf_resource_next(data, size, &r);
+        const size_t start = more ? r.start : r.end, end = more ? r.end : size;
+        if (more && (r.id == OLD_THUMBNAIL || r.id == THUMBNAIL))
+            continue;
+        memmove(data + kept, data + start, end - start);
+        kept += end - start;
+    }
+    return kept;
+}
+
+/* ---- other pixels ---------------------------------------------------------------------------- */
+
+/* Find the end of a part whose name follows `at`: an element of XML that begins there, or behind
+ * white space an attribute, or a line of ImageJ, whose value has no white space. Return NULL if an
+ * element has no end. */
+static char *text_part_end(char *at, const char *name) {
+    if (*at != '<')
+        return at + 1 + strcspn(at + 1, " \t\r\n/>");
+    const size_t length = strcspn(name, " ");
+    while ((at = strstr(at + 1, "</")) && strncmp(at + 2, name, length) != 0)
+        continue;
+    if (at)
+        at += strcspn(at, ">");
+    return at && *at ? at + 1 : at;
+}
+
+/* Remove the parts whose names begin with one of the names, a list that ends with NULL, and clear
+ * as many bytes at the end. Return their number. */
+static size_t text_cut(char *text, const char *const *names) {
+    char *to = text, *from = text, *end = text;
+    while (*from && end) {
+        const char *const *name = names;
+        const bool begins = strchr("< \t\r\n", *from);
+        while (*name && !(begins && strncmp(from + 1, *name, strlen(*name)) == 0))
+            name++;
+        end = *name ? text_part_end(from, *name) : from;
+        if (end > from)
+            from = end;
+        else if (end)
+            *to++ = *from++;
+    }
+    /* A part without an end ends the loop: the time is linear. */
+    const size_t rest = strlen(from), removed = (size_t)(from - to);
+    memmove(to, from, rest + 1);
+    memset(to + rest, 0, removed);
+    return removed;
+}
+
+/* Remove from a text of EXIF data what is not true for an output. same: it has the sizes, type and
+ * pages of the input. Return the number of bytes removed. */
+static size_t exif_update_text(char *text, const gf_format *image, bool same, bool whole,
+                               uint32_t *dropped) {
+    static const char *const statistics[] = {"Item name=\"STATISTICS_", NULL};
+    static const char *const stack[] = {
+        "images=", "channels=", "slices=", "frames=", "hyperstack=", "mode=", "min=", "max=", NULL};
+    if (strncmp(text, "ImageJ=", 7) == 0)
+        return text_cut(text, whole ? stack + 6 : stack);
+    char shape[64]; /* the end of that of tifffile */
+    snprintf(shape, sizeof shape,
+             image->channels > 1 ? "%" PRIu64 ", %" PRIu64 ", %" PRIu32 "]"
+                                 : "%" PRIu64 ", %" PRIu64 "]",
+             image->height, image->width, image->channels);
+    if (strncmp(text, "{\"shape\"", 8) == 0 ? whole && strstr(text, shape)
+                                            : same || !strstr(text, "<OME "))
+        return text_cut(text, statistics); /* of GDAL */
+    *dropped |= GF_DROPPED_TEXT;
+    const size_t removed = strlen(text);
+    memset(text, 0, removed);
+    return removed;
+}
+
+/* Adapt EXIF data, or the tags of GDAL. Return the new size. */
+static size_t exif_update(const gf_chunk *item, const gf_format *image, bool same, bool whole,
+                          uint32_t *dropped) {
+    static const uint32_t widths[] = {GF_TAG_WIDTH, GF_TAG_PIXEL_WIDTH},
+                          heights[] = {GF_TAG_HEIGHT, GF_TAG_PIXEL_HEIGHT},
+                          texts[] = {GF_TAG_DESCRIPTION, GF_TAG_GDAL_METADATA},
+                          offsets[] = {GF_TAG_THUMBNAIL, GF_TAG_STRIP_OFFSETS},
+                          sizes[] = {GF_TAG_THUMBNAIL_BYTES, GF_TAG_STRIP_BYTES};
+    unsigned char *exif = item->data;
+    size_t size = item->size;
+    uint64_t at, camera = exif_integer(exif, size, 0, GF_TAG_EXIF, &at);
+    const uint64_t first = exif_number(exif, size, 4, 4);
+    const uint64_t link = first + 2 + (uint64_t)exif_number(exif, size, first, 2) * ENTRY_BYTES;
+    const uint64_t second = exif_number(exif, size, link, 4); /* describes a thumbnail */
+    if (!gf_exif_is(exif, size))
+        return size;
+    for (size_t i = 0; i < 2; i++) {
+        exif_set_integer(exif, size, i ? camera : 0, widths[i], image->width);
+        exif_set_integer(exif, size, i ? camera : 0, heights[i], image->height);
+        at = exif_find(exif, size, 0, texts[i], GF_TIFF_ASCII);
+        const uint64_t count = exif_number(exif, size, at - 4, 4),
+                       start = exif_number(exif, size, at, 4), end = start + count;
+        /* Shorter texts are within the entry. */
+        if (at && count > 4 && start >= HEADER_BYTES && end <= size && !exif[end - 1]) {
+            const size_t left =
+                count - exif_update_text((char *)exif + start, image, same, whole, dropped);
+            exif_put(exif, at - 4, (uint32_t)(left > 4 ? left : 5), 4);
+        }
+    }
+    for (size_t i = 0; second && i < 2; i++) {
+        const size_t start = exif_integer(exif, size, second, offsets[i], &at);
+        const size_t bytes = exif_integer(exif, size, second, sizes[i], &at);
+        if (start < link + 4 || start >= size)
+            continue;
+        memset(exif + start, 0, start + bytes < size ? bytes : size - start);
+        size = start + bytes < size ? size : start;
+    }
+    if (second)
+        exif_put(exif, link, 0, 4);
+    return size;
+}
+
+/* Return whether an ICC profile, or that of an iCCP chunk, is one for images with these channels.
+ * If memory is short, the profile stays. */
+static bool item_profile_fits(const gf_chunk *item, uint32_t channels) {
+    enum { SPACE = 16, SIGNATURE = 36, MIN = 132 };
+    const size_t at = item_is(item, GF_ITEM_ICC) ? 0 : chunk_data_offset(item, 1);
+    size_t size = item->size;
+    unsigned char *inflated = at ? chunk_inflate(item->data + at, size - at, &size) : NULL;
+    const unsigned char *profile = at ? inflated : item->data;
+    const bool fits = (!profile && size) ||
+                      (size >= MIN && gf_big32(profile) >= MIN && gf_big32(profile) <= size &&
+                       memcmp(profile + SIGNATURE, "acsp", 4) == 0 &&
+                       memcmp(profile + SPACE, channels < 3 ? "GRAY" : "RGB ", 4) == 0);
+    free(inflated);
+    return fits;
+}
+
+uint32_t gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool whole) {
+    static const char *const parts[] = {"GCamera:MicroVideo", "GCamera:MotionPhoto",
+                                        "Container:Directory", "hdrgm:Version", NULL};
+    static const char *const thumbnails[] = {"xmp:Thumbnails", NULL};
+    const bool same = whole && gf_format_equal(image, &metadata->image);
+    uint32_t dropped = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < metadata->count; i++) {
+        gf_chunk item = metadata->chunks[i];
+        const uint32_t kind = item_find(&item)->kind;
+        if (kind == GF_DROPPED_EXIF || item_is(&item, GF_ITEM_GEO)) {
+            item.size = exif_update(&item, image, same, whole, &dropped);
+        } else if (kind == GF_DROPPED_IPTC) {
+            item.size = resources_update(item.data, item.size);
+        } else if (kind == GF_DROPPED_XMP) {
+            const bool chunk = !item_is_shared(&item) && item.size > sizeof xmp_head;
+            char *xmp = (char *)item.data + (chunk ? sizeof xmp_head : 0);
+            const size_t removed = text_cut(xmp, parts);
+            if (removed)
+                gf_note(&metadata->remarks, "the video or gain map behind the image is not copied");
+            item.size -= removed + text_cut(xmp, thumbnails);
+        } else if (kind == GF_DROPPED_ICC && !item_profile_fits(&item, image->channels)) {
+            dropped |= item.size ? kind : 0;
+            free(item.data);
+            continue;
+        }
+        metadata->chunks[kept++] = item;
+    }
+    metadata->count = kept;
+    return dropped;
 }

@@ -32,6 +32,7 @@ typedef struct gf_metadata {
     /* The alpha channel is associated: the other channels are premultiplied by it. Unlike the
      * items, this belongs to the pixels and cannot be omitted. */
     bool associated_alpha;
+    gf_format image;    /* of the file, which descriptions in it describe; all zero: unknown */
     uint64_t seen;      /* PNG chunks that a file has once: bits of those read */
     uint32_t raw;       /* number of texts of ImageMagick */
     gf_remarks remarks; /* about the file; complete after the source has finished */
@@ -104,6 +105,12 @@ const char *gf_metadata_label(const gf_chunk *item);
 
 /* Convert pixels per metre to pixels per inch if these are whole numbers, else per centimetre. */
 gf_resolution gf_resolution_of_metre(double x, double y);
+
+/* Adapt the items to the image of an output: set the sizes in EXIF data, and remove what describes
+ * other pixels (thumbnails, statistics, shapes of stacks), parts of the input behind the image, and
+ * ICC profiles that do not apply. whole: the output has all pages of the input. Return bits of
+ * gf_dropped, or append a note, where information is lost. A second call changes nothing. */
+uint32_t gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool whole);
 
 /* Return the EXIF orientation, 1 to 8; 0 if there is none. */
 uint32_t gf_metadata_orientation(const gf_metadata *metadata);

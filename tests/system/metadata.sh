@@ -59,6 +59,52 @@ if ! command -v exiftool >/dev/null; then
     exit
 fi
 make_profile "$work/profile"
+
+# What describes the pixels follows them, or goes; what is lost is reported.
+
+tag() { # FILE TAG...: print the values of tags
+    local file=$1
+    shift
+    exiftool -s3 -n "${@/#/-}" "$file" | xargs
+}
+
+make_photo() { # a JPEG of 60x40 with sizes, a thumbnail, an XMP that announces a video, and the profile
+    gpufilter smooth -q -f --strip --crop 0,0,60,40 "$samples/scene.png" "$work/thumb.jpg" &&
+        gpufilter smooth -q -f --strip --crop 0,0,60,40 "$samples/scene.png" "$work/photo.jpg" &&
+        exiftool -q -overwrite_original -Orientation#=6 -ExifImageWidth=60 -ExifImageHeight=40 "-ThumbnailImage<=$work/thumb.jpg" \
+            -XMP-GCamera:MicroVideo=1 -XMP-GCamera:MicroVideoOffset=4000 -XMP-dc:Title=title "-icc_profile<=$work/profile" "$work/photo.jpg"
+}
+
+adapted() { # OUTPUT SIZE OPTION...: the EXIF data of the output has this size, and no thumbnail
+    local out=$work/adapted.$1 size=$2
+    shift 2
+    gpufilter smooth -q -f "$@" "$work/photo.jpg" "$out" && [ "$(tag "$out" ExifImageWidth ExifImageHeight)" = "$size" ] &&
+        [ "$(tag "$out" ImageWidth ImageHeight)" = "$size" ] && [ -z "$(tag "$out" ThumbnailOffset)" ]
+}
+
+without_video() { # the XMP stays, without the video, and a note says so
+    gpufilter smooth -f "$work/photo.jpg" "$work/video.jpg" 2>"$work/notes" && grep -q 'photo.jpg: the video' "$work/notes" &&
+        [ "$(tag "$work/video.jpg" XMP-GCamera:all XMP:Title)" = title ]
+}
+
+grey_without_rgb_profile() { # OUTPUT
+    exiftool -q -overwrite_original "-icc_profile<=$work/profile" "$work/grey.jpg" &&
+        gpufilter smooth -f "$work/grey.jpg" "$work/grey-out.$1" 2>"$work/notes" && grep -q 'ICC profile dropped' "$work/notes" &&
+        [ -z "$(tag "$work/grey-out.$1" ICC_Profile:all)" ]
+}
+
+check "photo" make_photo
+check "thumbnail of the photo" [ -n "$(tag "$work/photo.jpg" ThumbnailOffset)" ]
+for out in jpg png tif; do
+    check "$out: the sizes follow --autorotate" adapted $out "40 60" --autorotate
+    check "$out: the sizes follow --crop" adapted $out "20 10" --crop 3,4,20,10
+    check "$out: sizes without a change" adapted $out "60 40"
+done
+check "XMP without its video" without_video
+gpufilter smooth -q -f --strip <(printf 'P5\n8 4\n255\n%32s' '') "$work/grey.jpg"
+for out in jpg png tif; do
+    check "$out: grey without an RGB profile" grey_without_rgb_profile $out
+done
 for pair in $pairs; do
     in=$work/in.${pair%:*} out=$work/out.${pair#*:}
     check "$pair" pair "${pair%:*}" "${pair#*:}"

@@ -65,7 +65,7 @@ $ gpufilter smooth out.bmp a.png; gpufilter smooth --no-sandbox out.bmp - | cmp 
 ! gpufilter: standard input: the file ends too early; get a complete copy
 [1]
 # Metadata of a JPEG goes to PNG; what the format of the output does not store is reported.
-$ { head -c 2 out.jpg; printf '\xff\xe2\0\x10ICC_PROFILE\0\1\1'; printf '\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0'; tail -c +3 out.jpg; } >meta.jpg; gpufilter smooth meta.jpg meta.png; gpufilter smooth --strip meta.jpg bare.png; gpufilter info meta.jpg meta.png bare.png
+$ { head -c 2 out.jpg; printf '\xff\xe2\0\x94ICC_PROFILE\0\1\1\0\0\0\x84'; head -c 12 /dev/zero; printf 'RGB '; head -c 16 /dev/zero; printf acsp; head -c 92 /dev/zero; printf '\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0'; tail -c +3 out.jpg; } >meta.jpg; gpufilter smooth meta.jpg meta.png; gpufilter smooth --strip meta.jpg bare.png; gpufilter info meta.jpg meta.png bare.png
 > meta.jpg: JPG, 768x512 RGB u8 (8-bit YCbCr, chroma 1/1x1/1, lossy), 1.2 MB of pixels, orientation 6, metadata: EXIF ICC
 > meta.png: PNG, 768x512 RGB u8 (8-bit RGB), 1.2 MB of pixels, orientation 6, metadata: eXIf iCCP
 > bare.png: PNG, 768x512 RGB u8 (8-bit RGB), 1.2 MB of pixels
