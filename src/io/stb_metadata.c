@@ -96,29 +96,23 @@ static gf_status psd_metadata(const stb_metadata *file) {
 
 /* ---- GIF ------------------------------------------------------------------------------------- */
 
-/* Copy the data of sub-blocks, which begin with their size, and return the sum of the sizes. to:
- * NULL to count only. */
-static size_t gif_join(const stb_metadata *file, size_t at, unsigned char *to) {
-    size_t size = 0;
-    while (at < file->size && file->data[at] != 0 && file->data[at] < file->size - at) {
-        if (to)
-            memcpy(to + size, file->data + at + 1, file->data[at]);
-        size += file->data[at];
-        at += 1 + (size_t)file->data[at];
-    }
-    return size;
-}
-
+/* Append the joined data of the sub-blocks at `at`, which begin with their size. */
 static gf_status gif_append(const stb_metadata *file, const char *item, size_t at) {
-    const size_t size = gif_join(file, at, NULL);
-    if (size == 0 || gf_metadata_find(file->metadata, item))
+    const unsigned char *data = file->data;
+    size_t size = 0;
+    if (at >= file->size || data[at] == 0 || gf_metadata_find(file->metadata, item))
         return GF_OK;
-    unsigned char *joined = malloc(size);
+    unsigned char *joined = malloc(file->size);
     if (!joined)
-        return gf_fail_memory(file->error, file->name, size, "metadata");
-    (void)gif_join(file, at, joined);
-    const gf_status status =
-        gf_metadata_append(file->metadata, item, false, joined, size, file->name, file->error);
+        return gf_fail_memory(file->error, file->name, file->size, "metadata");
+    for (; at < file->size && data[at] != 0 && data[at] < file->size - at;
+         at += 1 + (size_t)data[at]) {
+        memcpy(joined + size, data + at + 1, data[at]);
+        size += data[at];
+    }
+    const gf_status status = size ? gf_metadata_append(file->metadata, item, false, joined, size,
+                                                       file->name, file->error)
+                                  : GF_OK;
     free(joined);
     return status;
 }
