@@ -126,29 +126,65 @@ static toff_t handle_size(thandle_t context) {
     return ((gf_tiff_handle *)context)->file->size;
 }
 
+/* Return whether a message leaves the pixels correct: an old variant of LZW, the last strip with as
+ * many rows as the others, and in JPEG data a progressive scan, bytes between segments, an unknown
+ * version or colour transform, or irrelevant parameters of a scan. */
+static bool message_is_harmless(const char *text) {
+    static const char *const harmless[] = {
+        "Old-style LZW codes", "JPEG strip size exceeds", "with progressive mode",
+        "extraneous bytes",    "unknown JFIF revision",   "Unknown Adobe color",
+        "Invalid SOS"};
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (strstr(text, harmless[i]))
+            return true;
+    return false;
+}
+
+/* Note the row that a message about CCITT data names. */
+static void handle_note_row(gf_tiff_handle *handle, const char *text) {
+    const char *at = strstr(text, " at line ");
+    const uint64_t row = at ? strtoull(at + strlen(" at line "), NULL, 10) : 0;
+    if (at && strstr(text, "without EOL")) {
+        /* libtiff 4.7.1 reads the data again from its start, without codes of ends of lines. */
+        if (row)
+            handle->end_row = row;
+    } else if (at && (handle->rows == 0 || row != handle->last_row)) {
+        handle->first_row = handle->rows++ ? handle->first_row : row;
+        handle->last_row = row;
+    }
+}
+
 __attribute__((format(printf, 4, 0))) static int handle_on_error(TIFF *tiff, void *context,
                                                                  const char *module,
                                                                  const char *format,
                                                                  va_list arguments) {
     gf_tiff_handle *handle = context;
+    char text[sizeof handle->message] = "";
     (void)tiff, (void)module;
-    if (handle->message[0])
-        return 1;
-    (void)vsnprintf(handle->message, sizeof handle->message, format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    handle_note_row(handle, text);
     /* Some messages begin with the name that the handle was opened with, which is empty. */
+    if (!handle->message[0] && !(handle->decoding && message_is_harmless(text)))
+        memcpy(handle->message, text, sizeof text);
     if (strncmp(handle->message, ": ", 2) == 0)
         memmove(handle->message, handle->message + 2, strlen(handle->message) - 1);
     return 1;
 }
 
-static int handle_on_warning(TIFF *tiff, void *context, const char *module, const char *format,
-                             va_list arguments) {
-    (void)tiff, (void)context, (void)module, (void)format, (void)arguments;
-    return 1;
+__attribute__((format(printf, 4, 0))) static int handle_on_warning(TIFF *tiff, void *context,
+                                                                   const char *module,
+                                                                   const char *format,
+                                                                   va_list arguments) {
+    return ((gf_tiff_handle *)context)->decoding
+               ? handle_on_error(tiff, context, module, format, arguments)
+               : 1;
 }
 
 void gf_tiff_handle_clear(gf_tiff_handle *handle) {
     handle->message[0] = '\0';
+    handle->decoding = true;
+    handle->rows = 0;
+    handle->end_row = UINT64_MAX;
     handle->cause = (gf_error){0};
 }
 

@@ -21,8 +21,12 @@ typedef struct gf_tiff_handle {
     gf_tiff_file *file;
     TIFF *tiff; /* NULL: not open */
     uint64_t offset;
+    bool decoding;     /* warnings are errors */
     char message[160]; /* the first error since it was cleared */
-    gf_error cause;    /* failure of a read */
+    /* Rows of a unit, from 0, that messages about CCITT data name: their number, the first and last
+     * one. Rows from end_row on are not those of the data. */
+    uint64_t rows, first_row, last_row, end_row;
+    gf_error cause; /* failure of a read */
 } gf_tiff_handle;
 
 /* How samples are stored. A *unit* is a strip or a tile. */

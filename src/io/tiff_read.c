@@ -37,6 +37,7 @@ typedef struct tiff_group {
     gf_tiff_unit *units; /* of each piece, from left to right; planes of a unit are consecutive */
     int64_t failed;      /* first task that failed, or NO_TASK; `lock` protects it and `error` */
     gf_error error;
+    _Atomic uint64_t damaged; /* rows of CCITT data */
 } tiff_group;
 
 /* Memory for the next rows, announced by the caller. */
@@ -66,6 +67,9 @@ typedef struct tiff_source {
     pthread_mutex_t lock;
     atomic_bool stop;
     double seconds; /* of the caller, without waiting */
+    bool strict;
+    uint64_t damaged; /* rows of CCITT data that was read ... */
+    uint64_t counted; /* in groups before this one */
 } tiff_source;
 
 /* ---- decoding -------------------------------------------------------------------------------- */
@@ -150,6 +154,7 @@ static void group_run(void *context, uint32_t task, uint32_t thread) {
         used - first < source->per_task * planes ? used : first + source->per_task * planes;
     const uint32_t together = gf_tiff_units_together(&source->layout);
     gf_error error = {0};
+    source->workers[thread].damaged = 0;
     for (uint64_t i = first, n; i < end; i += n) {
         n = end - i < together ? end - i : together;
         const gf_tiff_job jobs[2] = {group_job(group, i), group_job(group, i + n - 1)};
@@ -165,6 +170,7 @@ static void group_run(void *context, uint32_t task, uint32_t thread) {
         pthread_mutex_unlock(&source->lock);
         return;
     }
+    group->damaged += source->workers[thread].damaged;
 }
 
 /* Find the units of a group in the file. */
@@ -254,6 +260,7 @@ static void ring_submit(tiff_source *source) {
     group->first = ring_first_row(source, group->number);
     group->rows = ring_first_row(source, group->number + 1) - group->first;
     group->failed = NO_TASK;
+    group->damaged = 0;
     group->work = (gf_work){.run = group_run, .context = group};
     if (group_place(group, &group->error) || group_locate(group, &group->error))
         group->failed = 0;
@@ -311,8 +318,13 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
     const double began = gf_now();
     ring_wait(source, group);
     source->seconds -= source->pool ? gf_now() - began : 0;
-    if (group->failed == NO_TASK)
+    if (group->failed == NO_TASK) {
+        if (wanted >= source->counted) {
+            source->damaged += group->damaged;
+            source->counted = wanted + 1;
+        }
         return group;
+    }
     if (error)
         *error = group->error;
     return NULL;
@@ -438,14 +450,24 @@ static gf_status tiff_source_announce(gf_source *base, void *dst, size_t stride,
 
 static gf_status tiff_source_finish(gf_source *base, gf_error *error) {
     tiff_source *source = (tiff_source *)base;
-    (void)error;
+    const char *name = source->file.input.name;
+    const uint64_t damaged = source->damaged, rows = base->format.height;
     ring_clear(source);
     if (!source->file.data)
         gf_input_skip_to(&source->file.input, source->file.size);
     base->bytes = source->file.size;
     if (source->pool)
         base->busy_seconds = gf_pool_busy(source->pool) + source->seconds;
-    return GF_OK;
+    if (gf_tiff_is_lost(damaged, rows)) /* strips of one row were not refused on their own */
+        return gf_fail(error, GF_FAILED,
+                       "%s: %" PRIu64 " of %" PRIu64
+                       " rows of the fax are damaged; get an intact copy",
+                       name, damaged, rows);
+    return damaged ? gf_damage(&base->metadata.remarks, source->strict, name, error,
+                               "%" PRIu64 " of %" PRIu64
+                               " rows of the fax are damaged; missing ones are blank",
+                               damaged, rows)
+                   : GF_OK;
 }
 
 static void tiff_source_cancel(gf_source *base) {
@@ -589,6 +611,7 @@ gf_status gf_tiff_source_open(const gf_input *input, const gf_limits *limits, gf
         return GF_FAILED;
     source->file.input = *input;
     source->file.max_memory = limits->max_memory;
+    source->strict = limits->strict;
     pthread_mutex_init(&source->lock, NULL);
     gf_status status = tiff_open(source, limits, &start, error);
     if (!status && start == 0) {

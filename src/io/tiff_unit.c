@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <isa-l.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,6 +264,83 @@ static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job,
     return GF_OK;
 }
 
+/* ---- libtiff --------------------------------------------------------------------------------- */
+
+static bool unit_is_fax(const gf_tiff_layout *layout) {
+    return (layout->compression >= COMPRESSION_CCITTRLE &&
+            layout->compression <= COMPRESSION_CCITTFAX4) ||
+           layout->compression == COMPRESSION_CCITTRLEW;
+}
+
+static bool unit_run_codec(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
+                           uint64_t bytes) {
+    const gf_tiff_buffers *buffers = &worker->buffers[0];
+    gf_tiff_handle_clear(&worker->handle);
+    memset(to, 0, (size_t)bytes); /* codecs accept data that ends early */
+    return worker->file->libtiff->TIFFReadFromUserBuffer(worker->handle.tiff, job->number,
+                                                         buffers->raw, (tmsize_t)buffers->raw_size,
+                                                         to, (tmsize_t)bytes);
+}
+
+/* Function of libtiff that writes a row of CCITT data, and the number of its calls. */
+static _Thread_local struct {
+    void (*fill)(unsigned char *row, uint32_t *runs, uint32_t *end, uint32_t width);
+    uint64_t rows;
+} fax;
+
+static void fax_count_row(unsigned char *row, uint32_t *runs, uint32_t *end, uint32_t width) {
+    fax.rows++;
+    fax.fill(row, runs, end, width);
+}
+
+/* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
+static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
+                           unsigned char *to) {
+    const gf_tiff_library *library = worker->file->libtiff;
+    const gf_tiff_handle *handle = &worker->handle;
+    const uint64_t row_bytes = worker->layout->unit_row_bytes;
+    (void)library->TIFFGetField(handle->tiff, TIFFTAG_FAXFILLFUNC, &fax.fill);
+    (void)library->TIFFSetField(handle->tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
+    fax.rows = 0;
+    /* When its data ends, libtiff writes the current row, and no other one. One row more than there
+     * are is read, so that it is not one of the image. */
+    (void)unit_run_codec(worker, job, to, (rows + 1) * row_bytes);
+    (void)library->TIFFSetField(handle->tiff, TIFFTAG_FAXFILLFUNC, fax.fill);
+    const uint64_t written = fax.rows <= handle->end_row ? fax.rows : handle->end_row + 1;
+    const uint64_t found = written > rows ? rows : written ? written - 1 : 0;
+    uint64_t repaired = handle->rows - (handle->rows && handle->last_row >= found);
+    /* Group 4: each row refers to the one before, so that no row after a damaged one is certain. */
+    if (worker->layout->compression == COMPRESSION_CCITTFAX4 && repaired)
+        repaired = found - handle->first_row;
+    memset(to + found * row_bytes, 0, (size_t)((rows - found) * row_bytes));
+    return repaired + rows - found;
+}
+
+/* Decode CCITT data. That of Group 3 with one dimension may lack the codes of ends of lines, which
+ * libtiff before 4.7.1 requires: it is decoded as the same codes without them. */
+static gf_status fax_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
+                                unsigned char *to, gf_error *error) {
+    const gf_tiff_library *library = worker->file->libtiff;
+    TIFF *tiff = worker->handle.tiff;
+    const bool group3 = worker->layout->compression == COMPRESSION_CCITTFAX3;
+    uint32_t options = 0;
+    char text[64];
+    /* libtiff keeps the mode that it has found in one strip for the others. */
+    if (group3)
+        (void)library->TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_CLASSF);
+    uint64_t damaged = fax_decode(worker, job, rows, to);
+    (void)library->TIFFGetField(tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    if (gf_tiff_is_lost(damaged, rows) && group3 && !(options & GROUP3OPT_2DENCODING)) {
+        (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_CCITTRLE);
+        (void)library->TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
+        damaged = fax_decode(worker, job, rows, to);
+        gf_tiff_handle_close(&worker->handle); /* the next unit opens it as Group 3 again */
+    }
+    worker->damaged += damaged;
+    snprintf(text, sizeof text, "%" PRIu64 " rows of the fax are not readable", damaged);
+    return gf_tiff_is_lost(damaged, rows) ? unit_fail(worker, job, text, error) : GF_OK;
+}
+
 /* Decompress the rows of a unit with libtiff. */
 static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
                                  unsigned char *to, gf_error *error) {
@@ -274,11 +352,10 @@ static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job,
         status = gf_tiff_handle_open(worker->file, handle, error);
     if (status)
         return status;
-    gf_tiff_handle_clear(handle);
-    memset(to, 0, (size_t)bytes); /* codecs such as fax accept data that ends early */
-    if (worker->file->libtiff->TIFFReadFromUserBuffer(handle->tiff, job->number, buffers->raw,
-                                                      (tmsize_t)buffers->raw_size, to,
-                                                      (tmsize_t)bytes))
+    if (unit_is_fax(worker->layout))
+        return fax_decompress(worker, job, rows, to, error);
+    /* libtiff also returns success for a codec that has failed with -1 and a message. */
+    if (unit_run_codec(worker, job, to, bytes) && !handle->message[0])
         return GF_OK;
     return unit_fail(worker, job, handle->message[0] ? handle->message : "libtiff cannot decode",
                      error);
@@ -436,7 +513,8 @@ uint64_t gf_tiff_worker_bytes(const gf_tiff_layout *layout) {
 
 bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_tiff_layout *layout,
                          const gf_format *format) {
-    const uint64_t decoded = gf_tiff_units_are_direct(layout) ? 1 : unit_bytes(layout) + MAX_EXCESS;
+    const uint64_t more = MAX_EXCESS + unit_is_fax(layout) * layout->unit_row_bytes;
+    const uint64_t decoded = gf_tiff_units_are_direct(layout) ? 1 : unit_bytes(layout) + more;
     *worker = (gf_tiff_worker){
         .file = file, .layout = layout, .format = format, .simd = gf_png_simd_of(gf_isa_best())};
     worker->row = malloc((size_t)unit_row_memory(layout));

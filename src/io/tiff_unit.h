@@ -40,6 +40,7 @@ typedef struct gf_tiff_worker {
     gf_tiff_buffers buffers[2];
     const struct gf_png_simd *simd;
     unsigned char *row; /* samples of a row of a unit, before they are placed */
+    uint64_t damaged;   /* sum of damaged rows of CCITT data that was decoded */
 } gf_tiff_worker;
 
 /* Return true if units are decoded to their place, where rows may not have padding. */
@@ -56,6 +57,12 @@ void gf_tiff_worker_close(gf_tiff_worker *worker);
 /* Decode `count` units, at most gf_tiff_units_together. Report the first one that fails. */
 gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
                                gf_error *error);
+
+/* Return whether so many rows of CCITT data are damaged that it is not readable. A strip may have
+ * one row. */
+static inline bool gf_tiff_is_lost(uint64_t damaged, uint64_t rows) {
+    return damaged > 1 && damaged > rows / 2;
+}
 
 /* Return true if decoded rows of a unit are rows of the image. */
 static inline bool gf_tiff_is_direct(const gf_tiff_layout *layout) {
