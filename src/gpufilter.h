@@ -326,6 +326,7 @@ typedef struct gf_engine_options {
 
 /* gf_file_options.page: all pages of the input. */
 #define GF_ALL_PAGES UINT32_MAX
+#define GF_MAX_PAGE UINT32_C(1048576)
 
 /* Return NULL-terminated names for gf_engine_options.backend, "auto" first. "cuda" is always
  * listed: if CUDA is not built in, opening the engine reports the reason. */

@@ -135,7 +135,7 @@ def _integer(value: Any, low: int, high: int) -> int:
 
 
 def _page(value: Any) -> int:
-    return _integer(value, 1, c.ALL_PAGES - 1)
+    return _integer(value, 1, c.MAX_PAGE)
 
 
 def _pages(value: Any) -> int:

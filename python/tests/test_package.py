@@ -39,13 +39,14 @@ def test_structures(tmp_path):
             lines.append('printf(", [%%zu, %%zu]", offsetof(%s, %s), sizeof(((%s *)0)->%s));'
                          % (place * 2))
         lines.append('printf("]");')
-    lines += ['printf(", \\"constants\\": [%d, %d, %d, %u]}\\n",'
-              " GF_VERSION, GF_MAX_COLUMNS, (int)GF_DEFAULT_QUALITY, GF_ALL_PAGES);", "}"]
+    lines += ['printf(", \\"constants\\": [%d, %d, %d, %u, %u]}\\n",'
+              " GF_VERSION, GF_MAX_COLUMNS, (int)GF_DEFAULT_QUALITY, GF_ALL_PAGES, GF_MAX_PAGE);", "}"]
     (tmp_path / "layout.c").write_text("\n".join(lines))
     subprocess.run(["cc", "-I", ROOT / "src", "layout.c", "-o", "layout"], cwd=tmp_path, check=True)
     done = subprocess.run([tmp_path / "layout"], capture_output=True, check=True)
     found = json.loads(done.stdout)
-    assert found["constants"] == [c.VERSION, c.MAX_COLUMNS, c.DEFAULT_QUALITY, c.ALL_PAGES]
+    assert found["constants"] == [c.VERSION, c.MAX_COLUMNS, c.DEFAULT_QUALITY, c.ALL_PAGES,
+                                  c.MAX_PAGE]
     for s in structures:
         fields = [[getattr(s, name).offset, getattr(s, name).size] for name, _ in s._fields_]
         assert found[s.__name__] == [ctypes.sizeof(s)] + fields, s.__name__

@@ -267,15 +267,15 @@ gf_status gf_cli_check_common(const gf_filter_info *info, const gf_cli_line *lin
 }
 
 static gf_status options_parse_page(const char *text, uint32_t *page, gf_error *error) {
-    enum { MAX_PAGE = 1048576 };
+    const bool all = strcmp(text, "all") == 0;
     const bool digits = !text[strspn(text, "0123456789")]; /* strtoul also accepts signs */
     const unsigned long number = digits ? strtoul(text, NULL, 10) : 0;
-    *page = strcmp(text, "all") == 0 ? GF_ALL_PAGES : (uint32_t)number;
-    return *page == GF_ALL_PAGES || (number >= 1 && number <= MAX_PAGE)
+    *page = all ? GF_ALL_PAGES : (uint32_t)number;
+    return all || (number >= 1 && number <= GF_MAX_PAGE)
                ? GF_OK
                : gf_set_error(error, GF_USAGE,
-                              "--page '%s': must be an integer from 1 to %d, or all", text,
-                              MAX_PAGE);
+                              "--page '%s': must be an integer from 1 to %u, or all", text,
+                              (unsigned)GF_MAX_PAGE);
 }
 
 gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {

@@ -80,6 +80,9 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
                                   gf_source **source, gf_error *error) {
     if (limits->page == GF_ALL_PAGES)
         return gf_fail(error, GF_USAGE, "%s: --page all: only filters read all pages", input->name);
+    if (limits->page > GF_MAX_PAGE)
+        return gf_fail(error, GF_USAGE, "%s: page %" PRIu32 ": must be from 1 to %" PRIu32,
+                       input->name, limits->page, GF_MAX_PAGE);
     if (input->head_size == 0)
         return gf_fail(error, GF_FAILED, "%s: the file is empty", input->name);
     if (limits->raw)

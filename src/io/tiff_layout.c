@@ -13,8 +13,7 @@
 #include "core/error.h"
 
 enum {
-    MAX_PAGES_COUNTED = 4096, /* a note and `info` state the number of pages up to this one */
-    MAX_PAGES = 1 << 20       /* of a file whose pages are all read; as --page allows */
+    MAX_PAGES_COUNTED = 4096 /* a note and `info` state the number of pages up to this one */
 };
 
 /* ---- libtiff --------------------------------------------------------------------------------- */
@@ -322,7 +321,7 @@ static uint64_t page_count(page_list *list, uint64_t wanted, uint64_t max, bool 
 gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, gf_page_place *place,
                             uint64_t *pages, gf_error *error) {
     enum { HEADER = 16 };
-    const uint64_t counted = place ? MAX_PAGES : MAX_PAGES_COUNTED;
+    const uint64_t counted = place ? GF_MAX_PAGE : MAX_PAGES_COUNTED;
     const uint64_t max = wanted < counted ? counted : wanted;
     gf_page_place found = {.page = wanted};
     unsigned char data[HEADER] = {0};
