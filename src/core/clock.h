@@ -14,6 +14,13 @@ static inline double gf_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Return the CPU time of this thread in ns. */
+static inline uint64_t gf_thread_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 /* Add the busy time of another run: sum the seconds, keep the larger number of workers. */
 void gf_busy_add(gf_busy *sum, gf_busy more);
 

@@ -64,6 +64,11 @@ gf_status gf_check_options(const gf_engine_options *engine, const gf_file_option
     return GF_OK;
 }
 
+uint64_t gf_limit_seconds(const gf_limits *limits, const gf_format *format) {
+    enum { SAMPLES_PER_SECOND = 10000000 };
+    return limits->max_seconds + format->height * gf_row_samples(format) / SAMPLES_PER_SECOND;
+}
+
 gf_status gf_check_pixels(const gf_format *format, const gf_limits *limits, const char *name,
                           gf_error *error) {
     const uint64_t width = format->width, height = format->height;

@@ -21,7 +21,7 @@ typedef struct gf_limits {
     uint64_t max_pixels;  /* width x height of an input; option --max-pixels */
     uint64_t max_memory;  /* bytes allocated for one image or one row; option --max-memory */
     uint64_t max_chunk;   /* bytes of one metadata chunk; option --max-chunk */
-    uint32_t max_seconds; /* CPU time in the sandbox; option --max-seconds */
+    uint32_t max_seconds; /* CPU time of decoding; option --max-seconds */
     bool no_sandbox;      /* decode untrusted formats in this process; option --no-sandbox */
     uint32_t threads;     /* threads that read one file; 0: one */
     /* Output bytes of a part of a file that one thread decodes; 0: default. Tests use small ones.
@@ -49,7 +49,9 @@ gf_status gf_check_pixels(const gf_format *format, const gf_limits *limits, cons
 /* Return GF_USAGE for a number outside the range of its option. Both may be NULL. */
 gf_status gf_check_options(const gf_engine_options *engine, const gf_file_options *files,
                            gf_error *error);
-
+/* Return the CPU seconds to decode rows: max_seconds, and 0.1 us per sample, as slow decoders take.
+ */
+uint64_t gf_limit_seconds(const gf_limits *limits, const gf_format *format);
 /* Return GF_FAILED if bytes exceeds max_memory. `what` names the allocation in the message: "the
  * image", "a row". The message names the option that raises the limit, as in gf_check_pixels. */
 gf_status gf_check_memory(uint64_t bytes, uint64_t max_memory, const char *name, const char *what,

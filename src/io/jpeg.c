@@ -13,8 +13,8 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "io/formats.h"
 #include "io/png_filter.h"
@@ -119,7 +119,7 @@ typedef struct jpeg_source {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_source_mgr reader;
     struct jpeg_progress_mgr progress;
-    time_t start; /* CPU time of the thread when decoding began, in seconds */
+    uint64_t start; /* CPU time of the thread when decoding began, in ns */
     jpeg_errors errors;
     /* Data of all segments with Photoshop resources, joined; then the pieces of the ICC profile by
      * their numbers. They come in any order. */
@@ -188,9 +188,7 @@ static void source_skip(j_decompress_ptr jpeg, long size) {
  * pixels, which are limited. */
 static void source_on_progress(j_common_ptr jpeg) {
     jpeg_source *source = jpeg->client_data;
-    struct timespec used;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0 &&
-        used.tv_sec - source->start > (time_t)source->limits.max_seconds) {
+    if ((gf_thread_ns() - source->start) / 1000000000 > source->limits.max_seconds) {
         gf_fail(&source->errors.cause, GF_FAILED,
                 "%s: decoding exceeds the limit of %" PRIu32
                 " seconds; raise it with --max-seconds",
@@ -362,12 +360,10 @@ static gf_status source_check_scans(const jpeg_source *source, gf_error *error) 
 
 static gf_status source_start(jpeg_source *source, gf_error *error) {
     struct jpeg_decompress_struct *jpeg = &source->jpeg;
-    struct timespec used = {0};
     if (setjmp(source->errors.jump) != 0)
         return jpeg_report(&source->errors, error);
     if (jpeg_has_multiple_scans(jpeg)) {
-        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-        source->start = used.tv_sec;
+        source->start = gf_thread_ns();
         source->progress.progress_monitor = source_on_progress;
         jpeg->progress = &source->progress;
     }

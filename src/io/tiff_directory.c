@@ -215,13 +215,13 @@ static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
 typedef struct directory_reader {
     gf_exif_file file;
     const char *name;
-    uint32_t groups;  /* groups to read */
-    bool swap;        /* the byte order is not that of the machine */
-    bool big;         /* BigTIFF */
-    uint64_t max;     /* bytes of one value; 0: unlimited */
-    uint64_t left;    /* bytes of values that may still be counted */
-    uint32_t dropped; /* bits of gf_dropped: entries that are not read */
-    bool damaged;     /* reason for a failure */
+    uint32_t groups; /* groups to read */
+    bool swap;       /* the byte order is not that of the machine */
+    bool big;        /* BigTIFF */
+    uint64_t max;    /* bytes of one value; 0: unlimited */
+    uint64_t left;   /* bytes of values that may still be counted */
+    gf_tiff_tags tags;
+    bool damaged; /* reason for a failure */
 } directory_reader;
 
 static gf_status reader_fail(directory_reader *reader, gf_error *error) {
@@ -352,6 +352,11 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
     for (uint64_t i = 0; i < count && !status; i++) {
         const gf_tiff_entry entry = reader_entry(reader, directory, entries + i * form->entry);
         status = reader_count(reader, &entry, error);
+        if (directory == FIRST && tag_locates_pixels(entry.tag) &&
+            entry.count < reader->tags.located)
+            reader->tags.located = entry.count;
+        if (directory == FIRST && entry.tag == GF_TAG_EXTRA_SAMPLES)
+            reader->tags.extras = entry.count;
     }
     for (uint64_t i = 0; i < count && !status; i++) {
         const unsigned char *at = entries + i * form->entry;
@@ -365,7 +370,7 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
         } else if (reader_takes(reader, &entry)) {
             status = reader_add(reader, list, &entry, at, error);
         } else {
-            reader->dropped |= directory == FIRST ? tag_loss(entry.tag) : GF_DROPPED_OTHER;
+            reader->tags.dropped |= directory == FIRST ? tag_loss(entry.tag) : GF_DROPPED_OTHER;
         }
     }
     free(entries);
@@ -680,6 +685,7 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
                                .name = name,
                                .groups = all,
                                .max = limits->max_chunk,
+                               .tags.located = UINT64_MAX,
                                .left = 2 * limits->max_chunk};
     gf_tiff_list list = {0};
     uint64_t first;
@@ -700,8 +706,9 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
             status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, name, error);
     }
     for (size_t i = 0; i < list.count; i++)
-        reader.dropped |= written_fits(&list.entries[i], false) ? 0 : GF_DROPPED_OTHER;
-    *tags = (gf_tiff_tags){2 * limits->max_chunk - reader.left, reader.dropped};
+        reader.tags.dropped |= written_fits(&list.entries[i], false) ? 0 : GF_DROPPED_OTHER;
+    reader.tags.bytes = 2 * limits->max_chunk - reader.left;
+    *tags = reader.tags;
     gf_tiff_list_clear(&list);
     return status;
 }

@@ -13,7 +13,9 @@
 #include "core/error.h"
 
 enum {
-    MAX_PAGES_COUNTED = 4096 /* a note and `info` state the number of pages up to this one */
+    MAX_PAGES_COUNTED = 4096, /* a note and `info` state the number of pages up to this one */
+    MAX_TILES = 1 << 28,      /* bytes of tiles, unless those of the image are at least ... */
+    TILES_RATIO = 8           /* ... 1/8 of them */
 };
 
 /* ---- libtiff --------------------------------------------------------------------------------- */
@@ -103,11 +105,6 @@ static tmsize_t handle_read(thandle_t context, void *data, tmsize_t size) {
     return (tmsize_t)bytes;
 }
 
-static tmsize_t handle_write(thandle_t context, void *data, tmsize_t size) {
-    (void)context, (void)data, (void)size;
-    return -1;
-}
-
 static toff_t handle_seek(thandle_t context, toff_t offset, int whence) {
     gf_tiff_handle *handle = context;
     handle->offset = offset + (whence == SEEK_CUR   ? handle->offset
@@ -143,45 +140,34 @@ static bool message_is_harmless(const char *text) {
 static void handle_note_row(gf_tiff_handle *handle, const char *text) {
     const char *at = strstr(text, " at line ");
     const uint64_t row = at ? strtoull(at + strlen(" at line "), NULL, 10) : 0;
+    /* libtiff 4.7.1 reads the data again from its start, without codes of ends of lines. */
     if (at && strstr(text, "without EOL")) {
-        /* libtiff 4.7.1 reads the data again from its start, without codes of ends of lines. */
-        if (row)
-            handle->end_row = row;
-    } else if (at && (handle->rows == 0 || row != handle->last_row)) {
+        handle->end_row = row ? row : UINT64_MAX;
+    } else if (at && row < handle->end_row && (handle->rows == 0 || row != handle->last_row)) {
         handle->first_row = handle->rows++ ? handle->first_row : row;
         handle->last_row = row;
     }
 }
 
-__attribute__((format(printf, 4, 0))) static int handle_on_error(TIFF *tiff, void *context,
-                                                                 const char *module,
-                                                                 const char *format,
-                                                                 va_list arguments) {
+__attribute__((format(printf, 4, 0))) static int handle_on_message(TIFF *tiff, void *context,
+                                                                   const char *module,
+                                                                   const char *format,
+                                                                   va_list arguments) {
     gf_tiff_handle *handle = context;
     char text[sizeof handle->message] = "";
     (void)tiff, (void)module;
     (void)vsnprintf(text, sizeof text, format, arguments);
     handle_note_row(handle, text);
     /* Some messages begin with the name that the handle was opened with, which is empty. */
-    if (!handle->message[0] && !(handle->decoding && message_is_harmless(text)))
+    if ((!handle->message[0] || !handle->end_row) && !message_is_harmless(text))
         memcpy(handle->message, text, sizeof text);
     if (strncmp(handle->message, ": ", 2) == 0)
         memmove(handle->message, handle->message + 2, strlen(handle->message) - 1);
     return 1;
 }
 
-__attribute__((format(printf, 4, 0))) static int handle_on_warning(TIFF *tiff, void *context,
-                                                                   const char *module,
-                                                                   const char *format,
-                                                                   va_list arguments) {
-    return ((gf_tiff_handle *)context)->decoding
-               ? handle_on_error(tiff, context, module, format, arguments)
-               : 1;
-}
-
 void gf_tiff_handle_clear(gf_tiff_handle *handle) {
     handle->message[0] = '\0';
-    handle->decoding = true;
     handle->rows = 0;
     handle->end_row = UINT64_MAX;
     handle->cause = (gf_error){0};
@@ -207,12 +193,12 @@ gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_err
     if (!options)
         return gf_fail(error, GF_FAILED, "%s: out of memory", file->input.name);
     library->TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
-    library->TIFFOpenOptionsSetErrorHandlerExtR(options, handle_on_error, handle);
-    library->TIFFOpenOptionsSetWarningHandlerExtR(options, handle_on_warning, handle);
-    /* m: do not map the file; O: load offsets when they are needed; c: keep strips as they are; h:
-     * do not read the first directory. */
+    library->TIFFOpenOptionsSetErrorHandlerExtR(options, handle_on_message, handle);
+    library->TIFFOpenOptionsSetWarningHandlerExtR(options, handle_on_message, handle);
+    /* It is not written. m: do not map the file; O: load offsets when they are needed; c: keep
+     * strips as they are; h: do not read the first directory. */
     handle->tiff =
-        library->TIFFClientOpenExt("", "rmOch", handle, handle_read, handle_write, handle_seek,
+        library->TIFFClientOpenExt("", "rmOch", handle, handle_read, handle_read, handle_seek,
                                    handle_end, handle_size, NULL, NULL, options);
     library->TIFFOpenOptionsFree(options);
     if (!handle->tiff)
@@ -254,13 +240,24 @@ typedef struct page_list {
     uint64_t first;
     uint64_t left;  /* bytes of directories that may still be read */
     gf_error cause; /* failure to read the file */
+    /* Part of the file: a directory is seldom larger. */
+    uint64_t block_offset, block_bytes;
+    unsigned char block[4096];
 } page_list;
 
 /* Read bytes. Return false if the file ends before, or cannot be read. */
 static bool page_read(page_list *list, void *data, size_t size, uint64_t offset) {
-    const uint64_t end = list->file->size;
-    return offset <= end && size <= end - offset &&
-           !gf_tiff_read_at(list->file, data, size, offset, &list->cause);
+    const uint64_t end = list->file->size, left = offset < end ? end - offset : 0;
+    if (size > left)
+        return false;
+    if (offset < list->block_offset || offset - list->block_offset + size > list->block_bytes) {
+        list->block_offset = offset;
+        list->block_bytes = left < sizeof list->block ? left : sizeof list->block;
+        if (gf_tiff_read_at(list->file, list->block, list->block_bytes, offset, &list->cause))
+            return false;
+    }
+    memcpy(data, list->block + (offset - list->block_offset), size);
+    return true;
 }
 
 /* Read the offset of the next directory, and whether this one is a thumbnail, a level of a pyramid
@@ -392,19 +389,28 @@ static const char *layout_codec(const gf_tiff_file *file, uint16_t compression) 
                                                     : name;
 }
 
-static gf_status layout_check_codec(const gf_tiff_file *file, uint16_t compression,
+/* Check that libtiff has the codec. Those that are rarely used, and less tested than the others,
+ * are for trusted files. */
+static gf_status layout_check_codec(const gf_tiff_file *file, uint16_t compression, bool trusted,
                                     gf_error *error) {
-    char text[64];
+    static const uint16_t usual[] = {
+        COMPRESSION_LZW,  COMPRESSION_PACKBITS, COMPRESSION_DEFLATE, COMPRESSION_ZSTD,
+        COMPRESSION_JPEG, COMPRESSION_LERC,     COMPRESSION_NONE,    COMPRESSION_ADOBE_DEFLATE};
     if (compression == COMPRESSION_OJPEG)
         return layout_fail(file, "old-style JPEG compression", "tiff2rgba", error);
-    if (compression == COMPRESSION_NONE || file->libtiff->TIFFIsCODECConfigured(compression))
+    trusted = trusted || gf_tiff_is_fax(compression);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        trusted = trusted || compression == usual[i];
+    const bool known =
+        compression == COMPRESSION_NONE || file->libtiff->TIFFIsCODECConfigured(compression);
+    if (known && trusted)
         return GF_OK;
-    snprintf(text, sizeof text, "%.24s compression (%u)", layout_codec(file, compression),
-             (unsigned)compression);
-    return gf_fail(error, GF_FAILED,
-                   "%s: %s is not supported by the installed libtiff; convert it with a program "
-                   "that reads it",
-                   file->input.name, text);
+    return gf_fail(error, GF_FAILED, "%s: %.24s compression (%u) is %s", file->input.name,
+                   layout_codec(file, compression), (unsigned)compression,
+                   known ? "decoded only with --no-sandbox, for trusted files; or convert it with "
+                           "tiffcp -c zip"
+                         : "not supported by the installed libtiff; convert it with a program that "
+                           "reads it");
 }
 
 /* Check photometric interpretations. JPEG converts YCbCr to RGB. */
@@ -415,7 +421,7 @@ static gf_status layout_check_colors(const gf_tiff_file *file, const gf_tiff_lay
         const char *name;
     } names[] = {{PHOTOMETRIC_MASK, "a transparency mask"},
                  {PHOTOMETRIC_SEPARATED, "CMYK or other ink colours"},
-                 {PHOTOMETRIC_YCBCR, "YCbCr colours without JPEG compression"},
+                 {PHOTOMETRIC_YCBCR, "YCbCr colours that are planar or without JPEG compression"},
                  {PHOTOMETRIC_CIELAB, "CIE L*a*b* colours"},
                  {PHOTOMETRIC_ICCLAB, "ICC L*a*b* colours"},
                  {PHOTOMETRIC_ITULAB, "ITU L*a*b* colours"},
@@ -424,13 +430,14 @@ static gf_status layout_check_colors(const gf_tiff_file *file, const gf_tiff_lay
                  {PHOTOMETRIC_LOGLUV, "LogLuv samples"}};
     char text[64];
     if (layout->photometric <= PHOTOMETRIC_PALETTE ||
-        (layout->photometric == PHOTOMETRIC_YCBCR && layout->compression == COMPRESSION_JPEG))
+        (layout->photometric == PHOTOMETRIC_YCBCR && layout->compression == COMPRESSION_JPEG &&
+         layout->planes == 1))
         return GF_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].photometric == layout->photometric)
             return layout_fail(file, names[i].name,
                                layout->photometric == PHOTOMETRIC_YCBCR
-                                   ? "tiff2rgba"
+                                   ? "tiff2rgba -n"
                                    : "vips colourspace in.tif out.tif srgb",
                                error);
     snprintf(text, sizeof text, "photometric interpretation %u", (unsigned)layout->photometric);
@@ -552,7 +559,28 @@ static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *
     if (layout->unit_row_bytes > (UINT64_MAX >> 16) / layout->unit_rows ||
         found != layout->unit_row_bytes || units != layout->across * layout->down * layout->planes)
         return layout_fail_damaged(handle->file, "wrong sizes of strips or tiles", error);
-    return GF_OK;
+    if (handle->file->tags.located < units)
+        return layout_fail_damaged(handle->file, "fewer offsets or sizes than strips or tiles",
+                                   error);
+    const double stored = (double)units * (double)(layout->unit_rows * layout->unit_row_bytes),
+                 used = (double)(format->width * format->height) / 8 *
+                        (double)(layout->samples * layout->bits);
+    return stored > MAX_TILES && stored > TILES_RATIO * used
+               ? layout_fail(handle->file, "tiles far larger than the image", "gdal_translate",
+                             error)
+               : GF_OK;
+}
+
+/* Guess the colours of a file without the tag, as libtiff does. */
+static gf_status layout_guess_colors(const gf_tiff_file *file, gf_tiff_layout *layout,
+                                     gf_error *error) {
+    const uint64_t colors = layout->samples - file->tags.extras;
+    layout->photometric = colors == 3                           ? PHOTOMETRIC_RGB
+                          : gf_tiff_is_fax(layout->compression) ? PHOTOMETRIC_MINISWHITE
+                                                                : PHOTOMETRIC_MINISBLACK;
+    return colors == 1 || colors == 3
+               ? GF_OK
+               : layout_fail(file, "undeclared colours", "tiffset -s 262 2 FILE for RGB", error);
 }
 
 gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
@@ -574,16 +602,16 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &layout->compression);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extras, &extra);
     layout->predictor = PREDICTOR_NONE;
-    gf_status status = layout_check_codec(file, layout->compression, error);
+    layout->samples = samples;
+    gf_status status = layout_check_codec(file, layout->compression, limits->no_sandbox, error);
     if (status)
         return status;
     if (!library->TIFFGetField(tiff, TIFFTAG_PREDICTOR, &layout->predictor))
         layout->predictor = PREDICTOR_NONE;
-    /* Files without this tag exist; other readers guess in the same way. */
-    if (!library->TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &layout->photometric))
-        layout->photometric = samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
+    if (!library->TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &layout->photometric) &&
+        (status = layout_guess_colors(file, layout, error)))
+        return status;
     layout->bits = bits;
-    layout->samples = samples;
     layout->planes = planar == PLANARCONFIG_SEPARATE && samples > 1 ? samples : 1;
     layout->extra = extras > 0 ? extra[0] : EXTRASAMPLE_UNSPECIFIED;
     layout->is_float = sample_format == SAMPLEFORMAT_IEEEFP;

@@ -21,10 +21,9 @@ typedef struct gf_tiff_handle {
     gf_tiff_file *file;
     TIFF *tiff; /* NULL: not open */
     uint64_t offset;
-    bool decoding;     /* warnings are errors */
-    char message[160]; /* the first error since it was cleared */
+    char message[160]; /* the first error or warning since it was cleared; before, the last one */
     /* Rows of a unit, from 0, that messages about CCITT data name: their number, the first and last
-     * one. Rows from end_row on are not those of the data. */
+     * one. Rows from end_row on are not those of the data; 0: it was not cleared yet. */
     uint64_t rows, first_row, last_row, end_row;
     gf_error cause; /* failure of a read */
 } gf_tiff_handle;
@@ -51,6 +50,11 @@ typedef struct gf_tiff_layout {
     uint64_t pieces;       /* per unit */
     uint64_t group_pieces; /* pieces per group, vertically */
 } gf_tiff_layout;
+
+static inline bool gf_tiff_is_fax(uint16_t compression) {
+    return (compression >= COMPRESSION_CCITTRLE && compression <= COMPRESSION_CCITTFAX4) ||
+           compression == COMPRESSION_CCITTRLEW;
+}
 
 /* Return ceil(a / b). */
 static inline uint64_t gf_ceil_div(uint64_t a, uint64_t b) {

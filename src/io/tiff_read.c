@@ -66,7 +66,9 @@ typedef struct tiff_source {
     gf_pool *pool; /* NULL: one thread */
     pthread_mutex_t lock;
     atomic_bool stop;
-    double seconds; /* of the caller, without waiting */
+    double seconds;             /* of the caller, without waiting */
+    uint64_t max_seconds;       /* CPU time of decoding, ... */
+    _Atomic uint64_t decode_ns; /* ... and what it has taken */
     bool strict;
     uint64_t damaged; /* rows of CCITT data that was read ... */
     uint64_t counted; /* in groups before this one */
@@ -153,32 +155,48 @@ static void group_run(void *context, uint32_t task, uint32_t thread) {
     const uint64_t end =
         used - first < source->per_task * planes ? used : first + source->per_task * planes;
     const uint32_t together = gf_tiff_units_together(&source->layout);
+    const uint64_t began = gf_thread_ns();
     gf_error error = {0};
+    gf_status status = GF_OK;
     source->workers[thread].damaged = 0;
-    for (uint64_t i = first, n; i < end; i += n) {
+    if (source->decode_ns / 1000000000 > source->max_seconds)
+        status = gf_fail(&error, GF_FAILED,
+                         "%s: decoding exceeds the limit of %" PRIu64
+                         " seconds for its size; raise it with --max-seconds",
+                         source->file.input.name, source->max_seconds);
+    for (uint64_t i = first, n; i < end && !status; i += n) {
         n = end - i < together ? end - i : together;
         const gf_tiff_job jobs[2] = {group_job(group, i), group_job(group, i + n - 1)};
         if (atomic_load_explicit(&source->stop, memory_order_relaxed))
             return;
-        if (!gf_tiff_units_decode(&source->workers[thread], jobs, (uint32_t)n, &error))
-            continue;
-        pthread_mutex_lock(&source->lock);
-        if (group->failed == NO_TASK || task < group->failed) {
-            group->failed = task;
-            group->error = error;
-        }
-        pthread_mutex_unlock(&source->lock);
-        return;
+        status = gf_tiff_units_decode(&source->workers[thread], jobs, (uint32_t)n, &error);
     }
+    source->decode_ns += gf_thread_ns() - began;
     group->damaged += source->workers[thread].damaged;
+    if (!status)
+        return;
+    pthread_mutex_lock(&source->lock);
+    if (group->failed == NO_TASK || task < group->failed) {
+        group->failed = task;
+        group->error = error;
+    }
+    pthread_mutex_unlock(&source->lock);
+}
+
+/* Find a unit in the file. Return false if its place cannot be read. */
+static bool source_find_unit(const tiff_source *source, uint32_t number, gf_tiff_unit *unit) {
+    const gf_tiff_library *library = source->file.libtiff;
+    int failed = 0, failed_bytes = 0;
+    unit->offset = library->TIFFGetStrileOffsetWithErr(source->handle.tiff, number, &failed);
+    unit->bytes =
+        library->TIFFGetStrileByteCountWithErr(source->handle.tiff, number, &failed_bytes);
+    return !failed && !failed_bytes;
 }
 
 /* Find the units of a group in the file. */
 static gf_status group_locate(tiff_group *group, gf_error *error) {
     tiff_source *source = group->source;
     const gf_tiff_layout *layout = &source->layout;
-    const gf_tiff_library *library = source->file.libtiff;
-    TIFF *tiff = source->handle.tiff;
     const uint64_t used = group_used(group);
     gf_tiff_handle_clear(&source->handle);
     for (uint64_t i = 0; i < used; i++) {
@@ -188,11 +206,7 @@ static gf_status group_locate(tiff_group *group, gf_error *error) {
                 (plane * layout->down + piece / layout->pieces) * layout->across +
                 i % layout->across;
             gf_tiff_unit *unit = &group->units[i * layout->planes + plane];
-            int failed = 0, failed_bytes = 0;
-            unit->offset = library->TIFFGetStrileOffsetWithErr(tiff, (uint32_t)number, &failed);
-            unit->bytes =
-                library->TIFFGetStrileByteCountWithErr(tiff, (uint32_t)number, &failed_bytes);
-            if (failed || failed_bytes)
+            if (!source_find_unit(source, (uint32_t)number, unit))
                 return gf_tiff_handle_fail(&source->handle, error);
         }
     }
@@ -318,13 +332,12 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
     const double began = gf_now();
     ring_wait(source, group);
     source->seconds -= source->pool ? gf_now() - began : 0;
-    if (group->failed == NO_TASK) {
-        if (wanted >= source->counted) {
-            source->damaged += group->damaged;
-            source->counted = wanted + 1;
-        }
-        return group;
+    if (wanted >= source->counted) {
+        source->damaged += group->damaged;
+        source->counted = wanted + 1;
     }
+    if (group->failed == NO_TASK)
+        return group;
     if (error)
         *error = group->error;
     return NULL;
@@ -519,8 +532,6 @@ static void tiff_source_shrink(gf_source *base) {
 static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     enum { MAX_STRIPS = 1 << 20 }; /* their offsets are read here */
     const gf_tiff_layout *layout = &source->layout;
-    const gf_tiff_library *library = source->file.libtiff;
-    TIFF *tiff = source->handle.tiff;
     uint64_t first = 0, next = 0, left = source->base.format.height;
     if (layout->compression != COMPRESSION_NONE || layout->reversed || layout->inverted ||
         !gf_tiff_is_direct(layout) || source->file.data || layout->down > MAX_STRIPS)
@@ -528,16 +539,14 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     for (uint64_t i = 0; i < layout->down; i++) {
         const uint64_t rows = left < layout->unit_rows ? left : layout->unit_rows;
         const uint64_t bytes = rows * layout->unit_row_bytes;
-        int failed = 0, failed_bytes = 0;
-        const uint64_t offset = library->TIFFGetStrileOffsetWithErr(tiff, (uint32_t)i, &failed);
-        const uint64_t stored =
-            library->TIFFGetStrileByteCountWithErr(tiff, (uint32_t)i, &failed_bytes);
-        if (failed || failed_bytes || offset == 0 || stored < bytes || (i != 0 && offset != next) ||
-            offset > INT64_MAX - bytes)
+        gf_tiff_unit unit;
+        if (!source_find_unit(source, (uint32_t)i, &unit) || unit.offset == 0 ||
+            unit.bytes < bytes || (i != 0 && unit.offset != next) ||
+            unit.offset > INT64_MAX - bytes)
             return false;
         if (i == 0)
-            first = offset;
-        next = offset + bytes;
+            first = unit.offset;
+        next = unit.offset + bytes;
         left -= rows;
     }
     *start = first;
@@ -571,6 +580,7 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     source->base.metadata.associated_alpha = layout->associated;
     gf_tiff_layout_describe(file, layout, page, pages, source->base.stored,
                             sizeof source->base.stored);
+    source->max_seconds = gf_limit_seconds(limits, &source->base.format);
     if (tiff_is_plain(source, start))
         return GF_OK;
     source->base.cost =

@@ -46,10 +46,11 @@ static uint64_t unit_bytes(const gf_tiff_layout *layout) {
     return layout->piece_rows * layout->unit_row_bytes;
 }
 
-/* Return the rows of a unit that are stored: a tile has all its rows, a strip those of the image.
- */
+/* Return the rows of a unit to decode: those of the image, and also the other rows of a tile if
+ * they are part of a checksum or cannot be omitted. */
 static uint64_t unit_stored_rows(const gf_tiff_layout *layout, const gf_tiff_job *job) {
-    return layout->tiled ? layout->piece_rows : job->rows;
+    const bool whole = unit_inflates(layout) || layout->compression >= COMPRESSION_LERC;
+    return layout->tiled && whole ? layout->piece_rows : job->rows;
 }
 
 static gf_status unit_fail(const gf_tiff_worker *worker, const gf_tiff_job *job, const char *what,
@@ -266,12 +267,6 @@ static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job,
 
 /* ---- libtiff --------------------------------------------------------------------------------- */
 
-static bool unit_is_fax(const gf_tiff_layout *layout) {
-    return (layout->compression >= COMPRESSION_CCITTRLE &&
-            layout->compression <= COMPRESSION_CCITTFAX4) ||
-           layout->compression == COMPRESSION_CCITTRLEW;
-}
-
 static bool unit_run_codec(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
                            uint64_t bytes) {
     const gf_tiff_buffers *buffers = &worker->buffers[0];
@@ -283,14 +278,13 @@ static bool unit_run_codec(gf_tiff_worker *worker, const gf_tiff_job *job, unsig
 }
 
 /* Function of libtiff that writes a row of CCITT data, and the number of its calls. */
-static _Thread_local struct {
-    void (*fill)(unsigned char *row, uint32_t *runs, uint32_t *end, uint32_t width);
-    uint64_t rows;
-} fax;
+typedef void fax_function(unsigned char *row, uint32_t *runs, uint32_t *end, uint32_t width);
+static _Thread_local fax_function *fax_fill;
+static _Thread_local uint64_t fax_rows;
 
 static void fax_count_row(unsigned char *row, uint32_t *runs, uint32_t *end, uint32_t width) {
-    fax.rows++;
-    fax.fill(row, runs, end, width);
+    fax_rows++;
+    fax_fill(row, runs, end, width);
 }
 
 /* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
@@ -299,14 +293,14 @@ static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint6
     const gf_tiff_library *library = worker->file->libtiff;
     const gf_tiff_handle *handle = &worker->handle;
     const uint64_t row_bytes = worker->layout->unit_row_bytes;
-    (void)library->TIFFGetField(handle->tiff, TIFFTAG_FAXFILLFUNC, &fax.fill);
+    (void)library->TIFFGetField(handle->tiff, TIFFTAG_FAXFILLFUNC, &fax_fill);
     (void)library->TIFFSetField(handle->tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
-    fax.rows = 0;
+    fax_rows = 0;
     /* When its data ends, libtiff writes the current row, and no other one. One row more than there
      * are is read, so that it is not one of the image. */
     (void)unit_run_codec(worker, job, to, (rows + 1) * row_bytes);
-    (void)library->TIFFSetField(handle->tiff, TIFFTAG_FAXFILLFUNC, fax.fill);
-    const uint64_t written = fax.rows <= handle->end_row ? fax.rows : handle->end_row + 1;
+    (void)library->TIFFSetField(handle->tiff, TIFFTAG_FAXFILLFUNC, fax_fill);
+    const uint64_t written = fax_rows <= handle->end_row ? fax_rows : handle->end_row + 1;
     const uint64_t found = written > rows ? rows : written ? written - 1 : 0;
     uint64_t repaired = handle->rows - (handle->rows && handle->last_row >= found);
     /* Group 4: each row refers to the one before, so that no row after a damaged one is certain. */
@@ -352,7 +346,7 @@ static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job,
         status = gf_tiff_handle_open(worker->file, handle, error);
     if (status)
         return status;
-    if (unit_is_fax(worker->layout))
+    if (gf_tiff_is_fax(worker->layout->compression))
         return fax_decompress(worker, job, rows, to, error);
     /* libtiff also returns success for a codec that has failed with -1 and a message. */
     if (unit_run_codec(worker, job, to, bytes) && !handle->message[0])
@@ -428,7 +422,7 @@ static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
     for (uint32_t i = 0; i < count; i++) {
         gf_tiff_buffers *buffers = &worker->buffers[i];
         if (unit_is_sparse(&jobs[i])) {
-            memset(buffers->decoded, 0, (size_t)bytes);
+            memset(buffers->decoded, 0, (size_t)(jobs[i].rows * worker->layout->unit_row_bytes));
             continue;
         }
         started = deflate_start(worker, buffers, &jobs[i], &later);
@@ -460,7 +454,7 @@ static gf_status unit_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uns
     if (status)
         return status;
     if (unit_is_sparse(job)) {
-        memset(to, 0, (size_t)(rows * layout->unit_row_bytes));
+        memset(to, 0, (size_t)(job->rows * layout->unit_row_bytes));
         return GF_OK;
     }
     return layout->compression == COMPRESSION_NONE ? unit_copy(worker, job, rows, to, error)
@@ -513,7 +507,7 @@ uint64_t gf_tiff_worker_bytes(const gf_tiff_layout *layout) {
 
 bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_tiff_layout *layout,
                          const gf_format *format) {
-    const uint64_t more = MAX_EXCESS + unit_is_fax(layout) * layout->unit_row_bytes;
+    const uint64_t more = MAX_EXCESS + gf_tiff_is_fax(layout->compression) * layout->unit_row_bytes;
     const uint64_t decoded = gf_tiff_units_are_direct(layout) ? 1 : unit_bytes(layout) + more;
     *worker = (gf_tiff_worker){
         .file = file, .layout = layout, .format = format, .simd = gf_png_simd_of(gf_isa_best())};

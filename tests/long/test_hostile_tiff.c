@@ -13,7 +13,8 @@ static outcome load_tiff(const png_bytes *file, uint32_t threads) {
                              .max_memory = 1 << 22,
                              .max_chunk = 1 << 12,
                              .threads = threads,
-                             .segment = 300};
+                             .segment = 300,
+                             .no_sandbox = true}; /* all codecs */
     return load(file, file->size, &small, gf_tiff_source_open, 5);
 }
 

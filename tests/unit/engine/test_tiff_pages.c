@@ -25,6 +25,7 @@ static gf_report run(const run_case *c, uint32_t page, const char *out) {
     gf_report report;
     gf_error error = {0};
     options.page = page;
+    options.no_sandbox = true; /* all codecs */
     if (gf_run_file(c->engine, c->filter, c->settings, &in, in_directory(out), &options, NULL,
                     &report, &error))
         fail_msg("page %u: %s", (unsigned)page, error.message);
