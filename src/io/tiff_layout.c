@@ -122,9 +122,8 @@ static toff_t handle_size(thandle_t context) {
     return ((gf_tiff_handle *)context)->file->size;
 }
 
-/* Return whether a message leaves the pixels correct: an old variant of LZW, the last strip with as
- * many rows as the others, and in JPEG data a progressive scan, bytes between segments, an unknown
- * version or colour transform, or irrelevant parameters of a scan. */
+/* Return whether a message leaves the pixels correct: a variant of LZW, more rows than are needed,
+ * a progressive JPEG, bytes between its segments, irrelevant versions and parameters. */
 static bool message_is_harmless(const char *text) {
     static const char *const harmless[] = {
         "Old-style LZW codes", "JPEG strip size exceeds", "with progressive mode",
@@ -240,9 +239,8 @@ typedef struct page_list {
     uint64_t first;
     uint64_t left;  /* bytes of directories that may still be read */
     gf_error cause; /* failure to read the file */
-    /* Part of the file: a directory is seldom larger. */
     uint64_t block_offset, block_bytes;
-    unsigned char block[4096];
+    unsigned char block[4096]; /* part of the file: a directory is seldom larger */
 } page_list;
 
 /* Read bytes. Return false if the file ends before, or cannot be read. */

@@ -58,8 +58,7 @@ void gf_tiff_worker_close(gf_tiff_worker *worker);
 gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
                                gf_error *error);
 
-/* Return whether so many rows of CCITT data are damaged that it is not readable. A strip may have
- * one row. */
+/* Return whether more than half of the rows of a fax are damaged. A strip may have one row. */
 static inline bool gf_tiff_is_lost(uint64_t damaged, uint64_t rows) {
     return damaged > 1 && damaged > rows / 2;
 }

@@ -57,7 +57,8 @@ enum {
     ZSTD_LEVEL = 3, /* of 1 to 22; higher levels take 2 to 4 times as long and save 5 % */
     /* Memory of libtiff for the states of its encoders, and its header and directory. */
     LIBRARY_BYTES = 4 << 20,
-    LIBRARY_FILE_BYTES = 4096
+    LIBRARY_FILE_BYTES = 4096,
+    MESSAGE_BYTES = 128
 };
 
 typedef struct tiff_file {
@@ -120,20 +121,55 @@ static bool tiff_encode_deflate(gf_encoder_slot *s, gf_png_scratch *scratch) {
     return true;
 }
 
-/* A file in memory that libtiff writes. */
+static uint64_t xxh_rotate(uint64_t value, int bits) {
+    return value << bits | value >> (64 - bits);
+}
+
+/* Return the lower half of XXH64 with seed 0: the checksum of Zstandard frames. */
+static uint32_t xxh64(const unsigned char *p, size_t size) {
+    static const uint64_t p1 = 0x9e3779b185ebca87, p2 = 0xc2b2ae3d27d4eb4f, p3 = 0x165667b19e3779f9,
+                          p4 = 0x85ebca77c2b2ae63, p5 = 0x27d4eb2f165667c5;
+    static const int turns[] = {1, 7, 12, 18};
+    uint64_t lanes[] = {p1 + p2, p2, 0, -p1}, hash = size < 32 ? p5 : 0;
+    const unsigned char *const end = p + size;
+    for (; end - p >= 32; p += 32)
+        for (int k = 0; k < 4; k++)
+            lanes[k] = xxh_rotate(lanes[k] + gf_little64(p + 8 * k) * p2, 31) * p1;
+    for (int k = 0; k < 4 && size >= 32; k++)
+        hash += xxh_rotate(lanes[k], turns[k]);
+    for (int k = 0; k < 4 && size >= 32; k++)
+        hash = (hash ^ xxh_rotate(lanes[k] * p2, 31) * p1) * p1 + p4;
+    hash += size;
+    for (; end - p >= 8; p += 8)
+        hash = xxh_rotate(hash ^ xxh_rotate(gf_little64(p) * p2, 31) * p1, 27) * p1 + p4;
+    for (; end - p >= 4; p += 4)
+        hash = xxh_rotate(hash ^ gf_little32(p) * p1, 23) * p2 + p3;
+    for (; p < end; p++)
+        hash = xxh_rotate(hash ^ *p * p5, 11) * p1;
+    hash = (hash ^ hash >> 33) * p2;
+    hash = (hash ^ hash >> 29) * p3;
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* Add the size and the checksum of its content to a Zstandard frame without them: libtiff cannot.
+ */
+static void zstd_add_checksum(gf_png_strip *strip, unsigned char *frame,
+                              const unsigned char *content) {
+    enum { DESCRIPTOR = 4, HEADER = 6, SIZE_OF_8_BYTES = 3 << 6, CHECKSUM = 1 << 2 };
+    if (frame[DESCRIPTOR] != 0)
+        return;
+    frame[DESCRIPTOR] = SIZE_OF_8_BYTES | CHECKSUM;
+    memmove(frame + HEADER + 8, frame + HEADER, strip->size - HEADER);
+    gf_put_little64(frame + HEADER, strip->filtered);
+    gf_put_little32(frame + strip->size + 8, xxh64(content, strip->filtered));
+    strip->size += 8 + 4;
+}
+
+/* A file in memory that libtiff writes, and does not read. */
 typedef struct library_file {
     unsigned char *data;
     uint64_t size, capacity, at;
 } library_file;
-
-static tmsize_t library_read(thandle_t handle, void *data, tmsize_t size) {
-    library_file *file = handle;
-    if (size < 0 || file->at > file->size || (uint64_t)size > file->size - file->at)
-        return 0;
-    memcpy(data, file->data + file->at, (size_t)size);
-    file->at += (uint64_t)size;
-    return size;
-}
 
 static tmsize_t library_write(thandle_t handle, void *data, tmsize_t size) {
     library_file *file = handle;
@@ -162,37 +198,26 @@ static toff_t library_size(thandle_t handle) {
     return file->size;
 }
 
-/* The first error of libtiff. */
-typedef struct library_message {
-    char text[128];
-} library_message;
-
+/* Keep the first error of libtiff. context: the message; NULL for warnings. */
 __attribute__((format(printf, 4, 0))) static int library_on_error(TIFF *tiff, void *context,
                                                                   const char *module,
                                                                   const char *format,
                                                                   va_list arguments) {
-    library_message *message = context;
+    char *message = context;
     (void)tiff, (void)module;
-    if (!message->text[0])
-        (void)vsnprintf(message->text, sizeof message->text, format, arguments);
+    if (message && !message[0])
+        (void)vsnprintf(message, MESSAGE_BYTES, format, arguments);
     return 1;
 }
 
-static int library_on_warning(TIFF *tiff, void *context, const char *module, const char *format,
-                              va_list arguments) {
-    (void)tiff, (void)context, (void)module, (void)format, (void)arguments;
-    return 1;
-}
-
-static TIFF *library_open(const gf_tiff_library *library, library_file *file,
-                          library_message *message) {
+static TIFF *library_open(const gf_tiff_library *library, library_file *file, char *message) {
     TIFFOpenOptions *options = library->TIFFOpenOptionsAlloc();
     if (!options)
         return NULL;
     library->TIFFOpenOptionsSetErrorHandlerExtR(options, library_on_error, message);
-    library->TIFFOpenOptionsSetWarningHandlerExtR(options, library_on_warning, NULL);
+    library->TIFFOpenOptionsSetWarningHandlerExtR(options, library_on_error, NULL);
     TIFF *tiff =
-        library->TIFFClientOpenExt("strip", "w8", file, library_read, library_write, library_seek,
+        library->TIFFClientOpenExt("strip", "w8", file, library_write, library_write, library_seek,
                                    library_close, library_size, NULL, NULL, options);
     library->TIFFOpenOptionsFree(options);
     return tiff;
@@ -200,7 +225,7 @@ static TIFF *library_open(const gf_tiff_library *library, library_file *file,
 
 /* Let libtiff write a file of one strip, whose samples are the predicted ones, and take its bytes.
  */
-static bool library_encode(gf_encoder_slot *s, gf_png_scratch *scratch, library_message *message) {
+static bool library_encode(gf_encoder_slot *s, gf_png_scratch *scratch, char *message) {
     const tiff_sink *sink = (const tiff_sink *)s->encoder;
     const gf_tiff_library *library = sink->library;
     const gf_format *format = &s->encoder->format;
@@ -227,6 +252,8 @@ static bool library_encode(gf_encoder_slot *s, gf_png_scratch *scratch, library_
     if (done) {
         s->strip.size = (size_t)*sizes;
         memmove(s->out, s->out + *offsets, s->strip.size);
+        if (sink->codec == CODEC_ZSTD)
+            zstd_add_checksum(&s->strip, s->out, predicted);
         /* libtiff now appends a directory, which is not used. */
         file = (library_file){0};
     }
@@ -235,13 +262,13 @@ static bool library_encode(gf_encoder_slot *s, gf_png_scratch *scratch, library_
 }
 
 static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
-    library_message message = {""};
-    const bool done = library_encode(s, scratch, &message);
+    char message[MESSAGE_BYTES] = "";
+    const bool done = library_encode(s, scratch, message);
     s->failure[0] = '\0';
-    if (!done && message.text[0])
+    if (!done && message[0])
         snprintf(s->failure, sizeof s->failure,
                  "libtiff cannot compress it (%s); use --tiff-compression deflate or none",
-                 message.text);
+                 message);
     return done;
 }
 

@@ -132,6 +132,8 @@ static const damage_case cases[] = {
     {"Deflate, tile", COMPRESSION_ADOBE_DEFLATE, 0, 1, 32, PHOTOMETRIC_MINISBLACK, 0, true},
     /* libtiff writes no checksum. */
     {"Zstandard of libtiff", COMPRESSION_ZSTD, NO_CHECKSUM, 3, 8, PHOTOMETRIC_RGB, 0, false},
+    {"Zstandard", 0, 0, 3, 8, PHOTOMETRIC_RGB, 0, false},
+    {"Zstandard, u16", 0, 0, 1, 16, PHOTOMETRIC_MINISBLACK, 0, false},
     {"JPEG", COMPRESSION_JPEG, NO_CHECKSUM, 1, 8, PHOTOMETRIC_MINISBLACK, 0, false},
     {"JPEG, YCbCr, tile", COMPRESSION_JPEG, NO_CHECKSUM, 3, 8, PHOTOMETRIC_YCBCR, 0, true},
     /* Almost every sequence of codes is valid. */
@@ -147,16 +149,18 @@ static const damage_case cases[] = {
     {"WebP", COMPRESSION_WEBP, NO_CHECKSUM, 3, 8, PHOTOMETRIC_RGB, 0, false},
 };
 
-/* Return samples with runs, slopes and noise; bits of rectangles for a fax. */
+/* Return samples with runs, slopes and noise; noise for u16; bits of rectangles for a fax. */
 static unsigned char *draw(const damage_case *kind, size_t size) {
     unsigned char *samples = malloc(size);
     uint32_t seed = 3;
     assert_non_null(samples);
     for (size_t i = 0; i < size; i++) {
         const float value = (float)(i / 7 + next_random(&seed) % 5);
-        samples[i] = kind->bits == 1 ? (unsigned char)(i / 96 % 3 ? 0xff << i % 6 : 0x3c)
-                     : i % 111 < 36  ? 200
-                                     : (unsigned char)(2 * i / 9 + next_random(&seed) % 9);
+        const unsigned v = kind->bits == 1    ? (i / 96 % 3 ? 0xffu << i % 6 : 0x3c)
+                           : kind->bits == 16 ? next_random(&seed)
+                           : i % 111 < 36     ? 200
+                                              : (unsigned)(2 * i / 9) + next_random(&seed) % 9;
+        samples[i] = (unsigned char)(v & 0xff);
         if (kind->bits == 32 && i % 4 == 3)
             memcpy(samples + i - 3, &value, sizeof value);
     }
@@ -236,7 +240,8 @@ static void damage_try(const damage_image *intact, size_t at, damage_count *coun
     free(other.pixels);
 }
 
-/* Damage the data in all ways of one kind: at up to 100 positions, and at each of the last 20. */
+/* Damage the data in all ways of one kind: at up to 100 positions, and at each of the first and
+ * last 20, there in all bits of the byte. */
 static damage_count damage_all(const damage_case *kind, int how, const damage_image *intact,
                                const unsigned char *data, size_t size) {
     static const size_t zeros[] = {1, 8, 100};
@@ -247,19 +252,23 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
     const uint32_t start = little(entry_of(changed, kind->tiled ? 324 : 273) + 8, 4);
     const size_t bytes = little(sizes, 4), step = bytes / 100 + 1;
     damage_count count = {0};
-    for (size_t at = how == CUT; at < bytes; at += bytes - at <= 20 ? 1 : step) {
+    bool edge;
+    for (size_t at = how == CUT; at < bytes; at += edge ? 1 : step) {
         const size_t left = bytes - at, wanted = zeros[at / step % 3];
-        if (how == CUT)
-            put_little(sizes, (uint32_t)at, 4);
-        if (how == ZERO)
-            memset(changed + start + at, 0, wanted < left ? wanted : left);
-        if (how == FLIP)
-            changed[start + at] ^= (unsigned char)(1 << at / step % 8);
-        if (memcmp(changed, data, size) != 0) {
-            put_bytes(file_path(), changed, size);
-            damage_try(intact, at, &count);
+        edge = at < 20 || left <= 20;
+        for (size_t bit = 0; bit < (how == FLIP && edge ? 8 : 1); bit++) {
+            if (how == CUT)
+                put_little(sizes, (uint32_t)at, 4);
+            if (how == ZERO)
+                memset(changed + start + at, 0, wanted < left ? wanted : left);
+            if (how == FLIP)
+                changed[start + at] ^= (unsigned char)(1 << (at / step + bit) % 8);
+            if (memcmp(changed, data, size) != 0) {
+                put_bytes(file_path(), changed, size);
+                damage_try(intact, at, &count);
+            }
+            memcpy(changed, data, size);
         }
-        memcpy(changed, data, size);
     }
     free(changed);
     return count;
