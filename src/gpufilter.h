@@ -513,11 +513,11 @@ typedef struct gf_file_options {
     uint64_t max_memory;
     uint64_t max_chunk;   /* maximum bytes of one metadata chunk; 0: GF_DEFAULT_MAX_CHUNK */
     uint32_t max_seconds; /* maximum seconds of CPU time to decode a progressive JPEG, BMP, TGA,
-                           * PSD, GIF or HDR; 0: GF_DEFAULT_MAX_SECONDS */
-    bool no_sandbox;      /* decode BMP, TGA, PSD, GIF and HDR in this process, for trusted files
-                           * only. By default a sandboxed child process decodes them */
+                           * PSD, GIF, HDR, or a TIFF besides 0.1 us per sample; 0: 60 */
+    bool no_sandbox;      /* decode BMP, TGA, PSD, GIF, HDR and rare codecs of TIFF in this process,
+                           * for trusted files only. By default a child decodes them, or nothing */
     const gf_raw *raw;    /* layout of headerless input files; NULL: inputs have headers */
-    uint32_t page;        /* page of TIFF inputs, from 1; 0: the first. GF_ALL_PAGES: filter each
+    uint32_t page;        /* page of TIFF inputs, 1 to GF_MAX_PAGE; 0: 1. GF_ALL_PAGES: filter each
                            * page. GF_USAGE if that produces no image, or if there are several pages
                            * and the output is not a TIFF; GF_FAILED if they come from a pipe */
     bool autorotate; /* turn the pixels of inputs as their EXIF orientation says, and set it to 1 */

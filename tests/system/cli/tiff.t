@@ -67,3 +67,15 @@ $ gpufilter info --page all two.tif
 $ gpufilter smooth -qR pages -O all-pages --page all; for file in all-pages/*; do cmp $file all.tif; done; ls all-pages
 > a.tif
 > b.TIFF
+# A number is not a word: GF_ALL_PAGES is 4294967295.
+$ gpufilter smooth --page 4294967295 two.tif none.tif
+! gpufilter: --page '4294967295': must be an integer from 1 to 1048576, or all
+[2]
+# Group 4: two white rows, and no third one. A missing row is damage, also with --quiet.
+$ printf 'II*\0\10\0\0\0\7\0\0\1\4\0\1\0\0\0\10\0\0\0\1\1\4\0\1\0\0\0\3\0\0\0\3\1\3\0\1\0\0\0\4\0\0\0\6\1\3\0\1\0\0\0\0\0\0\0\21\1\4\0\1\0\0\0b\0\0\0\26\1\4\0\1\0\0\0\3\0\0\0\27\1\4\0\1\0\0\0\4\0\0\0\0\0\0\0\300\4\0\100' >fax.tif; gpufilter hist -qn 1 --csv fax.tif; gpufilter hist --json -q fax.tif 2>/dev/null | grep -o '"damage": "[^"]*"'; gpufilter hist --strict fax.tif
+> bin,from,to,grey
+> 0,0,255,24
+> "damage": "1 of 3 rows of the fax are damaged; missing ones are blank"
+! gpufilter: fax.tif: warning: 1 of 3 rows of the fax are damaged; missing ones are blank; --strict fails instead
+! gpufilter: fax.tif: 1 of 3 rows of the fax are damaged; missing ones are blank; without --strict, this is a warning
+[1]
