@@ -162,7 +162,7 @@ static __device__ __noinline__ uint32_t hist_bin_exact(double v, double lo, doub
         return bins + GF_HIST_AT_BELOW;
     if (v > hi)
         return bins + GF_HIST_AT_ABOVE;
-    const double exact = (v - lo) / span * static_cast<double>(bins);
+    const double exact = (v - lo) * static_cast<double>(bins) / span;
     if (!(exact == exact))
         return bins + GF_HIST_AT_NAN;
     const double inside = exact > 0 ? exact : 0;

@@ -129,7 +129,7 @@ typedef enum gf_param_type {
     GF_PARAM_CHOICE, /* one of choices */
     GF_PARAM_LIST,   /* comma-separated subset of choices, in their order */
     GF_PARAM_SIZE,   /* bytes in [min, max]; suffixes K, M, G and T are powers of 1024 */
-    GF_PARAM_RANGE,  /* two binary64 numbers LO,HI with LO < HI and a finite difference */
+    GF_PARAM_RANGE,  /* two binary64 numbers LO,HI with LO < HI and HI - LO <= 1e303 */
     GF_PARAM_TEXT,   /* any text */
     GF_PARAM_IMAGE,  /* path of an image that the filter draws in addition to its result */
     GF_PARAM_SAMPLES /* path of the file that receives the extracted samples */

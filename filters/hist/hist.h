@@ -128,7 +128,7 @@ static inline uint32_t gf_hist_bin_real(double v, uint32_t bins) {
 static inline uint32_t gf_hist_bin_ranged(double v, double lo, double hi, double span,
                                           uint32_t bins) {
     const double count = bins;
-    double bin = (v - lo) / span * count;
+    double bin = (v - lo) * count / span;
     const bool number = v == v; /* NOLINT(misc-redundant-expression) */
     bin = bin > 0 ? bin : 0;
     bin = bin < count ? bin : count - 1;

@@ -22,20 +22,21 @@ static uint32_t golden_bin_of(const gf_hist_plan *plan, float sample) {
         const uint64_t bin = (uint64_t)sample * plan->bins / gf_type_max(plan->head.in.type);
         return bin < plan->bins ? (uint32_t)bin : plan->bins - 1;
     }
-    double v = (double)sample;
+    const double v = (double)sample;
     if (v != v)
         return plan->bins + GF_HIST_AT_NAN;
     if (plan->ranged && v < plan->lo)
         return plan->bins + GF_HIST_AT_BELOW;
     if (plan->ranged && v > plan->hi)
         return plan->bins + GF_HIST_AT_ABOVE;
+    double bin = v * bins;
     if (plan->ranged)
-        v = (v - plan->lo) / (plan->hi - plan->lo);
-    if (v * bins < 0)
+        bin = (v - plan->lo) * bins / (plan->hi - plan->lo);
+    if (bin < 0)
         return 0;
-    if (v * bins >= bins)
+    if (bin >= bins)
         return plan->bins - 1;
-    return (uint32_t)(v * bins);
+    return (uint32_t)bin;
 }
 
 static uint32_t golden_bin_at(const gf_hist_plan *plan, const unsigned char *row, uint64_t x,

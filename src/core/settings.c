@@ -76,7 +76,7 @@ static gf_status settings_reject(const gf_param *param, const char *text, gf_err
                  param->min, param->max);
         break;
     case GF_PARAM_RANGE:
-        snprintf(requirement, sizeof requirement, "must be two numbers LO,HI with LO below HI");
+        snprintf(requirement, sizeof requirement, "must be two numbers LO,HI with LO below HI and at most 1e303 apart");
         break;
     case GF_PARAM_IMAGE:
     case GF_PARAM_SAMPLES:
@@ -131,7 +131,8 @@ static bool settings_parse_range(const char *text, gf_setting *value) {
     gf_c_locale_leave(&scope);
     value->as.range[0] = lo;
     value->as.range[1] = hi;
-    return valid && text[strspn(text, "+-.0123456789eE,")] == 0 && lo < hi && isfinite(hi - lo);
+    /* The limit leaves exponents to multiply by a number of bins. */
+    return valid && text[strspn(text, "+-.0123456789eE,")] == 0 && lo < hi && hi - lo <= 1e303;
 }
 
 static bool settings_parse_size(const gf_param *param, const char *text, gf_setting *value) {

@@ -190,7 +190,7 @@ $ gpufilter hist --channel a samples/scene.png
 ! gpufilter: --channel a: the image has no alpha channel
 [2]
 $ gpufilter hist --range 2,1 samples/scene.png
-! gpufilter: --range '2,1': must be two numbers LO,HI with LO below HI
+! gpufilter: --range '2,1': must be two numbers LO,HI with LO below HI and at most 1e303 apart
 [2]
 $ gpufilter hist --bins 0 samples/scene.png
 ! gpufilter: --bins '0': must be an integer from 1 to 65536

@@ -152,6 +152,32 @@ static void ranges(void **state) {
     }
 }
 
+/* Samples at edges: 28 / 100 * 100 and 29 / 100 * 100 round to numbers below 29; 28 * 100 / 100 is
+ * exact. */
+static void range_edges(void **state) {
+    (void)state;
+    uint8_t v[101];
+    uint16_t w[101];
+    float x[101];
+    for (int i = 0; i <= 100; i++) {
+        v[i] = (uint8_t)i;
+        w[i] = (uint16_t)(i + 40000);
+        x[i] = (float)i - 50;
+    }
+    const void *const images[] = {v, w, x};
+    static const char *const cases[] = {"bins=100 range=0,100", "bins=100 range=40000,40100",
+                                        "bins=100 range=-50,50"};
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        for (int type = GF_U8; type <= GF_F32; type++) {
+            gf_result *result =
+                test_measure(*backend, "hist", cases[type], (gf_format){101, 1, 1, (gf_type)type},
+                             images[type], NULL, NULL);
+            for (uint64_t bin = 0; bin < 100; bin++)
+                assert_int_equal(test_cell(result, "bins", "grey", bin).low, bin < 99 ? 1 : 2);
+            gf_result_free(result);
+        }
+}
+
 /* Samples outside of the range by the smallest possible difference, infinities and NaN; -0 equals
  * 0. Rounding never moves a sample back into the range. */
 static void range_ends(void **state) {
@@ -632,6 +658,7 @@ int main(void) {
         cmocka_unit_test(integer_edges),
         cmocka_unit_test(float_edges),
         cmocka_unit_test(ranges),
+        cmocka_unit_test(range_edges),
         cmocka_unit_test(range_ends),
         cmocka_unit_test(luma_and_channels),
         cmocka_unit_test(partition),

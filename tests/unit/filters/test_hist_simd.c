@@ -109,10 +109,68 @@ static uint32_t bin_of(const gf_hist_plan *plan, double x) {
         return plan->bins + 1;
     if (plan->ranged && x > plan->hi)
         return plan->bins + 2;
-    if (plan->ranged)
-        x = (x - plan->lo) / (plan->hi - plan->lo);
-    x *= plan->bins;
+    x = plan->ranged ? (x - plan->lo) * plan->bins / (plan->hi - plan->lo) : x * plan->bins;
     return x >= plan->bins ? plan->bins - 1 : x > 0 ? (uint32_t)x : 0;
+}
+
+/* Compare golden and one level with exact arithmetic, for all values of an integer type. */
+static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t hi,
+                           uint32_t count) {
+    static uint32_t got[65536];
+    static uint64_t counts[65536 + 3], want[65536 + 3];
+    const int64_t max = type == GF_U8 ? 255 : 65535;
+    gf_hist_plan plan = {.head.in = {(uint64_t)max + 1, 1, 1, type},
+                         .bins = count,
+                         .counters = count + 3,
+                         .measured = 1,
+                         .ranged = true,
+                         .lo = (double)lo,
+                         .hi = (double)hi};
+    const gf_strip strip = {
+        .in = {(unsigned char *)values, 0, 0, 1}, .out = {.rows = 1}, .state = counts};
+    memset(counts, 0, plan.counters * sizeof *counts);
+    memset(want, 0, plan.counters * sizeof *want);
+    assert_int_equal(gf_hist_golden(&plan.head, &strip, NULL), GF_OK);
+    for (int64_t v = 0; v <= max; v++) {
+        const int64_t bin = (v - lo) * count / (hi - lo);
+        want[v < lo ? count + 1 : v > hi ? count + 2 : v == hi ? count - 1 : bin]++;
+    }
+    assert_memory_equal(counts, want, plan.counters * sizeof *want);
+    for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
+        if (!level(isa))
+            continue;
+        level(isa)->bins[type](&plan, values, (size_t)max + 1, got);
+        for (int64_t v = max; v >= 0; v--) {
+            const int64_t bin = (v - lo) * count / (hi - lo);
+            if (v >= lo && v < hi && got[v] != bin)
+                fail_msg("%s: value %d of %d..%d is in bin %u of %u, not %d",
+                         gf_simd_names()[1 + isa], (int)v, (int)lo, (int)hi, got[v], count,
+                         (int)bin);
+        }
+    }
+}
+
+/* With integer edges every operation but the division is exact, and its floor, too. All ranges of
+ * u8 and many of u16: with one bin per value, and with as many bins as make edges between values.
+ */
+static void integer_ranges_are_exact(void **state) {
+    (void)state;
+    static uint16_t u16[65536];
+    static uint8_t u8[256];
+    for (uint32_t v = 0; v < 65536; v++)
+        u8[v % 256] = (uint8_t)(u16[v] = (uint16_t)v);
+    for (int lo = -1; lo < 256; lo++)
+        for (int hi = lo + 1; hi <= 256; hi++) {
+            range_is_exact(GF_U8, u8, lo, hi, (uint32_t)(hi - lo));
+            range_is_exact(GF_U8, u8, lo, hi, (uint32_t)(lo * 7 + hi) % 400 + 1);
+        }
+    test_random random = {76};
+    for (int i = 0; i < 60; i++) {
+        const int lo = (int)test_below(&random, 70000) - 1000;
+        const int hi = lo + 1 + (int)test_below(&random, i % 2 ? 400 : 66000);
+        range_is_exact(GF_U16, u16, lo, hi, hi - lo <= 65536 ? (uint32_t)(hi - lo) : 65536);
+        range_is_exact(GF_U16, u16, lo, hi, 1 + (uint32_t)test_below(&random, 65536));
+    }
 }
 
 /* Compute the bins of any number of samples. The loops access nothing before or after them. */
@@ -265,6 +323,7 @@ static void selects_samples_in_range(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_integer_has_its_bin),
+        cmocka_unit_test(integer_ranges_are_exact),
         cmocka_unit_test(bins_end_with_the_samples),
         cmocka_unit_test(gathering_ends_with_the_pixels),
         cmocka_unit_test(counts_above_edges),

@@ -28,10 +28,8 @@ def bin_of(values, count, span):
     """Return the bin of every sample; NAN, BELOW or ABOVE for samples outside of all bins."""
     if values.dtype != F32 and span is None:
         return np.minimum(count - 1, values.astype(np.int64) * count // top(values))
-    v = x = values.astype(F64)
-    if span is not None:
-        v = (x - span[0]) / (span[1] - span[0])
-    v = np.floor(v * count)
+    x = values.astype(F64)
+    v = np.floor(x * count if span is None else (x - span[0]) * count / (span[1] - span[0]))
     v = np.where(v < 0, 0, np.where(v > count - 1, count - 1, v))
     if span is not None:
         v = np.where(x < span[0], BELOW, np.where(x > span[1], ABOVE, v))
