@@ -108,29 +108,30 @@ static double time_parts(bench_work *work, gf_pool *pool, uint32_t threads,
 
 /* Run the filter that must come first, and pass its result to the plan, as the engine does. */
 static bool learn(bench_work *work) {
-    const gf_filter *before = work->filter->before;
+    const gf_filter *before = work->plan->before;
     if (!before)
         return true;
-    gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);
     gf_plan *plan = NULL;
     void *data = NULL, *scratch = NULL;
     gf_error error = {0};
-    bool done = !gf_plan_new(before, settings, &work->plan->in, &plan, &error) &&
+    bool done = !gf_plan_before(work->plan, &plan, &error) &&
                 !before->measure->open(plan, &(gf_measure_options){.name = "bench"}, &data, &error);
     if (done) {
         gf_strip strip = {.in = work->strip.in, .out = work->strip.out};
+        strip.state = calloc(1, (size_t)plan->state_bytes + 1);
         scratch = gf_aligned_alloc(1, gf_cpu_scratch_bytes(before, plan));
         strip.out.data = work->copy;
         strip.out.stride = gf_out_stride(plan);
         gf_compute_part(before, plan, &strip, 0, 1, scratch, work->isa, &error);
-        before->measure->rows(plan, data, &strip.out, &error);
-        before->measure->finish(plan, data, NULL, &error);
-        work->filter->refine(work->plan, plan, data);
+        if (plan->record)
+            before->measure->rows(plan, data, &strip.out, &error);
+        before->measure->finish(plan, data, strip.state, &error);
+        done = !work->filter->refine(work->plan, plan, data, &error);
         before->measure->close(data);
+        free(strip.state);
     }
     free(scratch);
     free(plan);
-    gf_settings_free(settings);
     return done;
 }
 

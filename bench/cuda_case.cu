@@ -32,28 +32,29 @@ static bool failed(const gf_error &error, std::string *why) {
 
 // Run the filter that must come first on the first rows, and pass its result to both plans.
 static bool learn(BenchCase *bench, std::string *why) {
-    const gf_filter *before = bench->filter->before;
+    const gf_filter *before = bench->plan->before;
     if (!before)
         return true;
     gf_error error = {};
     gf_plan *plan = nullptr;
     void *data = nullptr;
-    gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);
     gf_measure_options keep = {};
     keep.name = "bench";
-    bool ok = !gf_plan_new(before, settings, &bench->small_plan->in, &plan, &error) &&
+    bool ok = !gf_plan_before(bench->small_plan, &plan, &error) &&
               !before->measure->open(plan, &keep, &data, &error);
     if (ok) {
         std::vector<unsigned char> records(gf_out_bytes(plan) * BENCH_PERIOD);
+        std::vector<uint64_t> state(plan->state_bytes / 8 + 1);
         gf_strip strip = {};
         strip.in = {bench->small_in.data(), bench->in_stride, 0, BENCH_PERIOD};
         strip.out = {records.data(), gf_out_bytes(plan), 0, BENCH_PERIOD};
+        strip.state = state.data();
         ok = !before->golden(plan, &strip, &error) &&
-             !before->measure->rows(plan, data, &strip.out, &error) &&
-             !before->measure->finish(plan, data, nullptr, &error);
+             (!plan->record || !before->measure->rows(plan, data, &strip.out, &error)) &&
+             !before->measure->finish(plan, data, state.data(), &error) &&
+             !bench->filter->refine(bench->small_plan, plan, data, &error);
     }
     if (ok) {
-        bench->filter->refine(bench->small_plan, plan, data);
         // Copy what was learned, but keep the plan's own formats.
         const gf_format in = bench->plan->in, out = bench->plan->out;
         memcpy(bench->plan, bench->small_plan, bench->filter->plan_bytes);
@@ -63,7 +64,6 @@ static bool learn(BenchCase *bench, std::string *why) {
     if (data)
         before->measure->close(data);
     free(plan);
-    gf_settings_free(settings);
     return ok || failed(error, why);
 }
 

@@ -233,7 +233,7 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
     if (!status) {
         size_t scratch = job_filter_scratch(filter, plan);
         if (before)
-            scratch = job_max(scratch, job_filter_scratch(filter->before, before));
+            scratch = job_max(scratch, job_filter_scratch(plan->before, before));
         job->records_at = gf_align(scratch);
         const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
         job->refined_at = job->records_at + gf_align(records);
@@ -459,7 +459,7 @@ static gf_status job_refine(const gf_cuda_job *job, const gf_job_memory *memory,
     before.out = {block + job->records_at, job->before->record, 0, job->before->in.height};
     strip->refined = block + job->refined_at;
     const gf_status status =
-        job->filter->before->cuda->launch(job->before, &before, block, stream, error);
+        job->plan->before->cuda->launch(job->before, &before, block, stream, error);
     return status ? status
                   : job->filter->cuda->refine(job->plan, &before.out, block + job->refined_at,
                                               stream, error);
@@ -513,8 +513,8 @@ static uint64_t job_list_length(const gf_cuda_job *job, const gf_job_memory *mem
                                 uint64_t images, uint64_t rows, const gf_pixels *in,
                                 const gf_out_pixels *out) {
     uint64_t n = 1;
-    if (!job->filter->cuda->lists || !gf_rows_independent(job->filter, job->plan) ||
-        memory->in_staged || memory->out_staged)
+    if (!job->filter->cuda->lists || !gf_rows_independent(job->plan) || memory->in_staged ||
+        memory->out_staged)
         return 1;
     while (n < images && n < GF_STRIP_IMAGES && (n + 1) * rows < INT32_MAX &&
            in[n * job->plan->inputs].stride == in->stride &&

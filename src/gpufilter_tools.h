@@ -121,9 +121,10 @@ typedef struct gf_partial gf_partial;
 /* Image file that ranges of rows write concurrently, with a temporary name until it is complete. */
 typedef struct gf_sink gf_rows_file;
 
-/* Return the filter that must measure the whole image first, with its default settings; NULL for
- * none. */
-GF_API const gf_filter *gf_filter_before(const gf_filter *filter);
+/* Return the filter that must measure a whole image of this format first, with its default
+ * settings; NULL for none. */
+GF_API const gf_filter *gf_filter_before(const gf_filter *filter, const gf_settings *settings,
+                                         const gf_format *in);
 
 /* Check whether the image can be processed in ranges of rows, and store the answer in *possible.
  * Inputs must be regular files. They and out_path (NULL: none) must store rows at fixed offsets.

@@ -13,17 +13,20 @@ static gf_status plan_normalize(const gf_settings *settings, gf_plan *head, gf_e
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     plan->half = head->in.type == GF_F32 ? 1 : (float)gf_type_max(head->in.type) / 2;
     head->cost = COST;
+    head->before = &gf_axis_sum_filter;
+    head->before_case = "";
     return GF_OK;
 }
 
-static void refine(gf_plan *head, const gf_plan *sum_plan, const void *sums) {
-    (void)sum_plan;
+static gf_status refine(gf_plan *head, const gf_plan *sum_plan, const void *sums, gf_error *error) {
+    (void)sum_plan, (void)error;
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     const double count = (double)head->in.width * (double)head->in.height;
     for (uint32_t c = 0; c < gf_measured_channels(&head->in); c++) {
         const float mean = (float)(gf_axis_sum_total(sums, c) / count);
         plan->mean[c] = mean <= 0 ? 1 : mean;
     }
+    return GF_OK;
 }
 
 const gf_filter gf_normalize_filter = {
@@ -47,7 +50,6 @@ const gf_filter gf_normalize_filter = {
         },
     .plan_bytes = sizeof(gf_normalize_plan),
     .plan = plan_normalize,
-    .before = &gf_axis_sum_filter,
     .refine = refine,
     .golden = gf_normalize_golden,
     .cpu = {.run = GF_LEVELS(gf_normalize_cpu)},

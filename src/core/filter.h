@@ -50,6 +50,10 @@ typedef struct gf_plan {
     double brightness;     /* factor applied to a flat area; 0: the filter has none */
     const char *advice;    /* option that avoids clipping by that factor; NULL: none */
     double download;       /* expected payload bytes per input sample */
+    /* Filter that measures the whole image first, and its settings as in gf_filter_info.cases. Its
+     * data complete the plan (gf_filter.refine). NULL: none. */
+    const gf_filter *before;
+    const char *before_case;
 } gf_plan;
 
 /* A strip as passed to a backend's function, in the memory of that backend. */
@@ -211,10 +215,9 @@ struct gf_filter {
     gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
     /* Output pixels are computed from several input pixels: weights by alpha have a meaning. */
     bool mixes_pixels;
-    /* Filter that measures the whole image first, with its default settings; NULL for none. */
-    const gf_filter *before;
-    /* Complete the plan from the data of that filter's measure. Pointers must not change. */
-    void (*refine)(gf_plan *plan, const gf_plan *before_plan, const void *before_data);
+    /* Complete the plan from the data of the measure of plan->before. Pointers must not change. */
+    gf_status (*refine)(gf_plan *plan, const gf_plan *before_plan, const void *before_data,
+                        gf_error *error);
     /* Reference implementation: scalar, one thread. The golden backend passes it the whole image;
      * --verify passes it strips with plan->halo rows above and below. */
     gf_status (*golden)(const gf_plan *plan, const gf_strip *strip, gf_error *error);
@@ -230,8 +233,8 @@ static inline size_t gf_cpu_scratch_bytes(const gf_filter *filter, const gf_plan
 
 /* Return whether each output row depends on the same input row only. A backend may then process
  * rows of several images together, as one tall image. */
-static inline bool gf_rows_independent(const gf_filter *filter, const gf_plan *plan) {
-    return !plan->halo && !plan->state_bytes && !plan->has_payload && !filter->before;
+static inline bool gf_rows_independent(const gf_plan *plan) {
+    return !plan->halo && !plan->state_bytes && !plan->has_payload && !plan->before;
 }
 
 /* Declare a symbol that a .cu file defines as extern "C". */
@@ -251,6 +254,10 @@ static inline bool gf_rows_independent(const gf_filter *filter, const gf_plan *p
 
 /* Reject NULL arguments and settings of another filter. */
 gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error);
+
+/* Create the plan of plan->before for the same images, or store NULL without it. The caller
+ * releases it with free(). */
+gf_status gf_plan_before(const gf_plan *plan, gf_plan **before, gf_error *error);
 
 /* Create the plan for images of this format and validate it. The caller releases it with free(). */
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,

@@ -40,6 +40,21 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
     return GF_OK;
 }
 
+gf_status gf_plan_before(const gf_plan *plan, gf_plan **out, gf_error *error) {
+    const gf_filter *filter = plan->before;
+    *out = NULL;
+    if (!filter)
+        return GF_OK;
+    const gf_filter_info *info = &filter->info;
+    gf_settings *settings = gf_settings_new(info->params, info->param_count);
+    gf_status status = settings ? gf_settings_apply_case(settings, plan->before_case, error)
+                                : gf_fail_memory(error, info->name, info->param_count, "settings");
+    if (!status)
+        status = gf_plan_new(filter, settings, &plan->in, out, error);
+    gf_settings_free(settings);
+    return status;
+}
+
 /* Create a plan, copy its head and free it. */
 static gf_status plan_new_head(const gf_filter *filter, const gf_settings *settings,
                                const gf_format *in, gf_plan *head, gf_error *error) {
@@ -62,6 +77,13 @@ gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
     if (!status)
         *out = head.out;
     return status;
+}
+
+const gf_filter *gf_filter_before(const gf_filter *filter, const gf_settings *settings,
+                                  const gf_format *in) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_plan head;
+    return plan_new_head(filter, settings, in, &head, NULL) ? NULL : head.before;
 }
 
 gf_status gf_settings_effective(const gf_filter *filter, const gf_settings *settings,

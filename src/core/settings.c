@@ -76,7 +76,8 @@ static gf_status settings_reject(const gf_param *param, const char *text, gf_err
                  param->min, param->max);
         break;
     case GF_PARAM_RANGE:
-        snprintf(requirement, sizeof requirement, "must be two numbers LO,HI with LO below HI and at most 1e303 apart");
+        snprintf(requirement, sizeof requirement,
+                 "must be two numbers LO,HI with LO below HI and at most 1e303 apart");
         break;
     case GF_PARAM_IMAGE:
     case GF_PARAM_SAMPLES:

@@ -76,7 +76,7 @@ typedef gf_status gf_take_bytes(void *context, const void *data, size_t size, gf
 /* Functions for images in device memory (gf_device_job in gpufilter.h). A job is one filter and one
  * plan, used by one thread at a time. */
 typedef struct gf_device_functions {
-    /* Create a job. Both plans must outlive it. before: plan of filter->before; NULL without. */
+    /* Create a job. Both plans must outlive it. before: of plan->before; NULL without. */
     gf_status (*open)(void *state, const gf_filter *filter, const gf_plan *plan,
                       const gf_plan *before, void **job, gf_error *error);
     /* Check the pointers and the stream, and queue `images` images with `rows` rows. rows: height

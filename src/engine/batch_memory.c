@@ -151,7 +151,7 @@ static gf_plan *tall_plan(gf_engine *engine, const gf_filter *filter, const gf_b
     const gf_backend *backend;
     void *state;
     char reason[sizeof((gf_report *)0)->reason];
-    if (gf_rows_independent(filter, plan) && (batch->out || !plan->out.width) &&
+    if (gf_rows_independent(plan) && (batch->out || !plan->out.width) &&
         !gf_engine_choose(engine, &(gf_workload){.plan = plan}, &backend, &state, reason,
                           sizeof reason, NULL) &&
         !backend->request(state, plan).whole_image)

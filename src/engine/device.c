@@ -13,7 +13,7 @@ struct gf_device_job {
     const gf_filter *filter;
     gf_settings *settings;
     gf_plan *plan;
-    gf_plan *before; /* plan of filter->before; NULL without */
+    gf_plan *before; /* of plan->before; NULL without */
     const gf_device_functions *device;
     void *job;              /* of the backend */
     size_t in_row, out_row; /* bytes per row; out_row 0: no image */
@@ -34,19 +34,6 @@ struct gf_device_results {
 };
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
-
-/* Create the plan of the filter that measures first, with its default settings. */
-static gf_status device_plan_before(gf_device_job *job, gf_error *error) {
-    const gf_filter *before = job->filter->before;
-    if (!before)
-        return GF_OK;
-    gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);
-    const gf_status status =
-        settings ? gf_plan_new(before, settings, &job->plan->in, &job->before, error)
-                 : gf_fail_memory(error, before->info.name, before->info.param_count, "settings");
-    gf_settings_free(settings);
-    return status;
-}
 
 gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                             const gf_format *format, gf_device_job **out, gf_error *error) {
@@ -69,7 +56,7 @@ gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter, const gf
     if (!status)
         status = gf_plan_new(filter, settings, format, &job->plan, error);
     if (!status)
-        status = device_plan_before(job, error);
+        status = gf_plan_before(job->plan, &job->before, error);
     if (!status)
         status = gf_engine_device(engine, &job->device, &state, error);
     if (!status)
@@ -80,7 +67,7 @@ gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter, const gf
     }
     job->in_row = gf_row_bytes(format);
     job->out_row = job->plan->out.width ? gf_row_bytes(&job->plan->out) : 0;
-    job->independent = gf_rows_independent(filter, job->plan);
+    job->independent = gf_rows_independent(job->plan);
     *out = job;
     return GF_OK;
 }

@@ -245,7 +245,7 @@ void gf_rows_file_close(gf_rows_file *file) {
 
 /* Refine the plan with the measurement of the whole image by the preceding filter. */
 static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_error *error) {
-    const gf_filter *filter = task->filter->before;
+    const gf_filter *filter = task->plan->before;
     const gf_measure_options keep = {.name = task->inputs.name};
     void *data = NULL;
     if (!filter)
@@ -259,7 +259,7 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
     if (!status)
         status = gf_partial_deliver(before, before->plan, data, error);
     if (!status)
-        task->filter->refine(task->plan, before->plan, data);
+        status = task->filter->refine(task->plan, before->plan, data, error);
     if (data)
         filter->measure->close(data);
     return status;
@@ -272,12 +272,12 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
                        "%s: ranges of rows do not support --linear and --premultiply; run the "
                        "image as a whole",
                        task->inputs.name);
-    if (task->filter->before && task->plan->in.type != task->inputs.file_type)
+    if (task->plan->before && task->plan->in.type != task->inputs.file_type)
         return gf_fail(
             error, GF_USAGE,
             "%s: %s measures the samples of the file, not those of --depth; run the image "
             "as a whole",
-            task->inputs.name, task->filter->before->info.name);
+            task->inputs.name, task->plan->before->info.name);
     if (task->more_pages)
         return gf_fail(error, GF_USAGE,
                        "%s: ranges of rows are those of one page; choose it, or run the file as a "
@@ -303,10 +303,6 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
         return gf_fail(error, GF_USAGE, "%s: invalid range of rows; the image has %" PRIu64 " rows",
                        task->inputs.name, task->plan->in.height);
     return GF_OK;
-}
-
-const gf_filter *gf_filter_before(const gf_filter *filter) {
-    return filter->before;
 }
 
 gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,

@@ -112,11 +112,8 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits, type, error);
     if (status)
         return status;
-    const uint32_t pages = task->inputs.source->pages, passes = filter->before ? 2 : 1;
-    const uint32_t page = task->page ? task->page : 1;
+    const uint32_t pages = task->inputs.source->pages, page = task->page ? task->page : 1;
     task->more_pages = all_pages && page < pages;
-    task->watch.pass = all_pages ? (page - 1) * passes : 0;
-    task->watch.passes = all_pages && pages > 1 ? pages * passes : passes;
     if (task->report)
         gf_task_report_input(task);
     if (task->more_pages && !task->inputs.stats[0].regular)
@@ -127,6 +124,9 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
     if (status)
         return status;
+    const uint32_t passes = task->plan->before ? 2 : 1;
+    task->watch.pass = all_pages ? (page - 1) * passes : 0;
+    task->watch.passes = all_pages && pages > 1 ? pages * passes : passes;
     const bool back = options->linear || task->inputs.premultiplied; /* to the type of the file */
     task->stored = task->plan->out;
     task->stored.alpha = task->stored.alpha || task->inputs.premultiplied;
@@ -183,7 +183,7 @@ static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_p
 }
 
 gf_status gf_task_refine(gf_task *task, gf_error *error) {
-    const gf_filter *before = task->filter->before;
+    const gf_filter *before = task->plan->before;
     gf_plan *plan = NULL;
     void *data = NULL;
     if (!before)
@@ -193,22 +193,17 @@ gf_status gf_task_refine(gf_task *task, gf_error *error) {
     if (!gf_inputs_can_restart(&task->inputs))
         status =
             gf_inputs_buffer(&task->inputs, &task->memory, &task->report->busy[GF_DECODING], error);
-    if (status)
-        return status;
-    gf_settings *settings = gf_settings_new(before->info.params, before->info.param_count);
-    status = settings
-                 ? gf_plan_new(before, settings, &task->plan->in, &plan, error)
-                 : gf_fail_memory(error, before->info.name, before->info.param_count, "settings");
+    if (!status)
+        status = gf_plan_before(task->plan, &plan, error);
     if (!status)
         status = task_measure(task, before, plan, &data, error);
-    if (!status) {
-        task->filter->refine(task->plan, plan, data);
+    if (!status)
+        status = task->filter->refine(task->plan, plan, data, error);
+    if (!status)
         status = gf_inputs_restart(&task->inputs, error);
-    }
     if (data)
         before->measure->close(data);
     free(plan);
-    gf_settings_free(settings);
     return status;
 }
 

@@ -175,7 +175,7 @@ static gf_status image_run_range(image_job *job, const gf_filter *filter,
 /* Run the filter that measures the whole image first (gf_filter_before). Return its merged partial
  * result on all ranks. */
 static gf_status image_run_before(image_job *job, gf_partial **before, gf_error *error) {
-    const gf_filter *filter = gf_filter_before(job->filter);
+    const gf_filter *filter = gf_filter_before(job->filter, job->settings, &job->found.format);
     gf_report unread;
     if (!filter)
         return GF_OK;

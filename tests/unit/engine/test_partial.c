@@ -97,7 +97,6 @@ static gf_status run_ranges(const work *job, const gf_filter *filter, const gf_s
 static gf_status run_cut(const work *job, uint32_t ranges, const gf_engine_options *engines,
                          gf_result **result, gf_report *report, gf_error *error) {
     const gf_file_options options = {.force = true};
-    const gf_filter *before = gf_filter_before(job->filter);
     gf_engine *engine;
     gf_format format, drawn;
     gf_rows_file *file = NULL;
@@ -112,6 +111,7 @@ static gf_status run_cut(const work *job, uint32_t ranges, const gf_engine_optio
     assert_int_equal(gf_filter_output(job->filter, job->settings, &format, &drawn, NULL), GF_OK);
     gf_status status =
         drawn.width ? gf_rows_file_open(job->image, &drawn, &options, &file, error) : GF_OK;
+    const gf_filter *before = gf_filter_before(job->filter, job->settings, &format);
     if (!status && before) {
         gf_settings *defaults = test_settings(before, "");
         status = run_ranges(job, before, defaults, NULL, NULL, format.height, ranges, engines,
