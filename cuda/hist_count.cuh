@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(Large ? HIST_LARGE_THREADS : HIST_THREADS,
             continue;
         atomicAdd(&state[from + i], static_cast<hist_u64>(sum));
         const uint32_t bin = Many ? i % a.counters : i;
-        if (!Large && counts && bin < a.bins)
+        if (!Large && counts)
             hist_add_selected(a, selected, bin, sum);
     }
     if (!Large)

@@ -162,20 +162,22 @@ static __device__ __noinline__ uint32_t hist_bin_exact(double v, double lo, doub
         return bins + GF_HIST_AT_BELOW;
     if (v > hi)
         return bins + GF_HIST_AT_ABOVE;
-    const double exact = (v - lo) * static_cast<double>(bins) / span;
-    if (!(exact == exact))
+    if (!(v == v))
         return bins + GF_HIST_AT_NAN;
-    const double inside = exact > 0 ? exact : 0;
-    return inside < static_cast<double>(bins) ? static_cast<uint32_t>(inside) : bins - 1;
+    const double exact = (v - lo) * static_cast<double>(bins) / span; // NaN if span is 0
+    return exact < static_cast<double>(bins) ? static_cast<uint32_t>(exact) : bins - 1;
 }
 
 // Return the bin of a sample without --range.
 template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T value) {
     if constexpr (sizeof(T) == sizeof(float)) {
         // The product, rounded down, is at least the floor of the exact product and at most the
-        // exact product: both have the same floor. The conversion clamps negative values to 0.
+        // exact product: both have the same floor.
         const uint32_t bin = __float2uint_rz(__fmul_rd(value, static_cast<float>(a.bins)));
-        return value == value ? min(bin, a.bins - 1) : a.bins;
+        return value < 0        ? a.bins + GF_HIST_AT_BELOW
+               : value > 1      ? a.bins + GF_HIST_AT_ABOVE
+               : value == value ? min(bin, a.bins - 1)
+                                : a.bins + GF_HIST_AT_NAN;
     } else {
         return gf_hist_bin_integer(value, a.bins, sizeof(T) == 1 ? 255 : 65535);
     }
@@ -259,8 +261,10 @@ GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
     }
 }
 
-// Return the index of a bin among the extracted bins; a.extracts or more if it is not extracted.
-GF_DEVICE uint32_t hist_nth(const HistArgs &a, uint32_t bin) {
+// Return the index of the bin of a counter among the extracted bins; a.extracts or more if it is
+// not extracted.
+GF_DEVICE uint32_t hist_nth(const HistArgs &a, uint32_t counter) {
+    const uint32_t bin = gf_hist_clamp(counter, a.bins, a.ranged);
     if (a.extract_all)
         return bin; // the counters after the bins start at a.extracts
     uint32_t i = 0;

@@ -59,8 +59,8 @@ template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, 
 
 // Return the interval of the single extracted bin.
 template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan *plan) {
-    const uint32_t selected = gf_hist_extracted_class(plan);
-    const uint32_t from = gf_hist_edge(plan, selected), to = gf_hist_edge(plan, selected + 1);
+    uint32_t from, to;
+    gf_hist_interval(plan, gf_hist_nth_bin(plan, 0), &from, &to);
     HistWindow<T> window;
     if constexpr (sizeof(T) == 1) {
         const auto set = [](uint32_t bound, uint32_t *add, uint32_t *low) {
@@ -290,7 +290,7 @@ GF_DEVICE uint32_t hist_sample_nth(const HistArgs &a, const HistExtracted<T> &ex
     if constexpr (sizeof(T) == 1) {
         return extracted.table[value];
     } else {
-        const uint32_t bin = hist_bin<T>(a, value);
+        const uint32_t bin = gf_hist_clamp(hist_bin<T>(a, value), a.bins, a.ranged);
         const uint32_t clamped = min(bin, a.bins - 1),
                        bits = extracted.bits[clamped / 32]; // the bin of NaN is too large
         const uint32_t before = bits & ((1u << clamped % 32) - 1);
@@ -313,9 +313,10 @@ GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted
         hist_bins<T>(a, v, bins);
 #pragma unroll
         for (int k = 0; k < hist_vector<T>::size; k++) {
-            const uint32_t clamped = min(bins[k], a.bins - 1);
+            const uint32_t bin = gf_hist_clamp(bins[k], a.bins, a.ranged);
+            const uint32_t clamped = min(bin, a.bins - 1);
             const bool in = extracted.bits[clamped / 32] >> clamped % 32 & 1;
-            hits |= in && bins[k] < a.bins ? 1u << k : 0;
+            hits |= in && bin < a.bins ? 1u << k : 0;
         }
     }
     return hits;
@@ -478,7 +479,8 @@ __global__ void __launch_bounds__(HIST_THREADS)
             if (static_cast<uint32_t>(k) < valid) {
                 const T x = gf_sample_at<T>(v, k);
                 const uint64_t index = walk.j - a.before + k;
-                keys[index] = min(hist_bin<T>(a, x), a.extracts); // no bin: sorted last
+                keys[index] =
+                    min(hist_nth(a, hist_bin<T>(a, x)), a.extracts); // no bin: sorted last
                 indices[index] = index;
             }
     }

@@ -161,7 +161,10 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
     plan->bins = (uint32_t)gf_settings_int(settings, "bins");
     plan->brief = !gf_settings_given(settings, "bins");
     plan->ranged = gf_settings_range(settings, "range", &plan->lo, &plan->hi);
-    plan->counters = plan->bins + (plan->ranged ? 3 : 1);
+    plan->outside = plan->ranged || head->in.type == GF_F32;
+    if (!plan->ranged)
+        plan->hi = gf_type_max(head->in.type);
+    plan->counters = plan->bins + (plan->outside ? 3 : 1);
     plan->per_row = gf_settings_flag(settings, "per-row");
     const char *extract = gf_settings_text(settings, "extract");
     gf_status status = choose_channels(plan, settings, error);

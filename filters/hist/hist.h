@@ -13,7 +13,8 @@
 enum { GF_HIST_AT_NAN, GF_HIST_AT_BELOW, GF_HIST_AT_ABOVE };
 
 /* The bins are measured * counters uint64_t. For each measured channel: the counts of the bins, the
- * count of NaN and, with --range, the counts of samples below and above the range. The values are
+ * count of NaN and, with `outside`, the counts of samples below lo and above hi. Without --range,
+ * the measure adds these two to the first and the last bin. The values are
  * measured * values uint64_t: the bins of gf_hist_value_plan.
  *
  * A state holds the bins, unless per_row or folded, and then the values. With --per-row, a record
@@ -27,9 +28,10 @@ typedef struct gf_hist_plan {
     gf_plan head;
     uint32_t bins;
     bool brief;        /* bins has its default: the terminal shows fewer */
-    uint32_t counters; /* per channel: bins + 1, with --range bins + 3 */
-    bool ranged;       /* lo and hi are valid */
-    double lo, hi;
+    uint32_t counters; /* per channel: bins + 1, with `outside` bins + 3 */
+    bool ranged;       /* with --range: samples outside of lo..hi are in no bin */
+    bool outside;      /* there may be such samples: with --range, and for f32 */
+    double lo, hi;     /* of the bins; without --range 0 and the largest value of the type */
     bool luma;         /* measure the luma instead of channels */
     uint32_t first;    /* first measured channel */
     uint32_t measured; /* number of measured channels; 1 for luma */
@@ -81,7 +83,7 @@ static inline gf_hist_plan gf_hist_value_plan(const gf_hist_plan *plan) {
     gf_hist_plan values = *plan;
     values.bins = plan->values - 1;
     values.counters = plan->values;
-    values.ranged = false;
+    values.ranged = values.outside = false;
     values.keys = plan->head.in.type == GF_F32;
     values.per_row = false;
     values.extracts = 0;
@@ -112,29 +114,31 @@ GF_BOTH uint32_t gf_hist_bin_integer(uint32_t v, uint32_t bins, uint32_t max) {
     return bin < bins ? bin : bins - 1;
 }
 
-/* Compute the bin of a number on the scale 0..1, or `bins` for NaN. Branch-free, with a conversion
- * that every processor supports. */
-static inline uint32_t gf_hist_bin_real(double v, uint32_t bins) {
-    const double count = bins;
-    double scaled = v * count;
-    const bool number = scaled == scaled; /* NOLINT(misc-redundant-expression) */
-    scaled = scaled > 0 ? scaled : 0;
-    scaled = scaled < count ? scaled : count - 1;
-    const int32_t bin = (int32_t)scaled;
-    return number ? (uint32_t)bin : bins;
-}
-
-/* Compute the counter of a number with --range in the same way. span is hi - lo, rounded. */
+/* Compute the counter of a number. span is hi - lo, rounded; if it is 0, lo is in the last bin.
+ * Branch-free, with a conversion that every processor supports. */
 static inline uint32_t gf_hist_bin_ranged(double v, double lo, double hi, double span,
                                           uint32_t bins) {
     const double count = bins;
     double bin = (v - lo) * count / span;
     const bool number = v == v; /* NOLINT(misc-redundant-expression) */
-    bin = bin > 0 ? bin : 0;
     bin = bin < count ? bin : count - 1;
+    bin = bin > 0 ? bin : 0;
     bin = v < lo ? count + GF_HIST_AT_BELOW : bin;
     bin = v > hi ? count + GF_HIST_AT_ABOVE : bin;
     return (uint32_t)(int32_t)(number ? bin : count + GF_HIST_AT_NAN);
+}
+
+/* Return whether samples outside of lo..hi are in the first and last bin: f32 without --range. */
+static inline bool gf_hist_clamps(const gf_hist_plan *plan) {
+    return plan->outside && !plan->ranged;
+}
+
+/* Return the bin of a counter: without --range, that of samples outside is the first or last one.
+ */
+GF_BOTH uint32_t gf_hist_clamp(uint32_t counter, uint32_t bins, bool ranged) {
+    if (ranged || counter < bins + GF_HIST_AT_BELOW)
+        return counter;
+    return counter == bins + GF_HIST_AT_BELOW ? 0 : bins - 1;
 }
 
 /* ---- keys of f32 ----------------------------------------------------------------------------- */
@@ -152,8 +156,8 @@ static inline uint32_t gf_hist_key_bits(uint32_t key) {
 
 /* ---- interval of values of a bin ------------------------------------------------------------- */
 
-/* The values of a bin form an interval. Classes are the bins and, with --range, the values below
- * and above the range. The class never decreases as the value increases: every operation between
+/* The values of a bin form an interval. Classes are the bins and, with `outside`, the values below
+ * and above them. The class never decreases as the value increases: every operation between
  * the two is monotonic, and so is its rounding. Keys order the values: an integer is its own key;
  * the keys of f32 ascend from -infinity to infinity. */
 
@@ -170,10 +174,8 @@ static inline float gf_hist_value(const gf_hist_plan *plan, uint32_t key) {
 
 static inline uint32_t gf_hist_class(const gf_hist_plan *plan, uint32_t key) {
     const double v = (double)gf_hist_value(plan, key);
-    if (!plan->ranged)
-        return plan->head.in.type == GF_F32
-                   ? gf_hist_bin_real(v, plan->bins)
-                   : gf_hist_bin_integer(key, plan->bins, gf_type_max(plan->head.in.type));
+    if (!plan->outside)
+        return gf_hist_bin_integer(key, plan->bins, gf_type_max(plan->head.in.type));
     const uint32_t bin = gf_hist_bin_ranged(v, plan->lo, plan->hi, plan->hi - plan->lo, plan->bins);
     return bin == plan->bins + GF_HIST_AT_BELOW   ? 0
            : bin == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
@@ -193,9 +195,13 @@ static inline uint32_t gf_hist_edge(const gf_hist_plan *plan, uint32_t target) {
     return first;
 }
 
-/* Return the class of the extracted bin, for plans that extract one bin. */
-static inline uint32_t gf_hist_extracted_class(const gf_hist_plan *plan) {
-    return gf_hist_nth_bin(plan, 0) + plan->ranged;
+/* Store the first key of a bin and the key after its last one, including samples that are clamped
+ * to it. */
+static inline void gf_hist_interval(const gf_hist_plan *plan, uint32_t bin, uint32_t *first,
+                                    uint32_t *end) {
+    const bool clamps = gf_hist_clamps(plan);
+    *first = gf_hist_edge(plan, clamps && bin == 0 ? 0 : bin + plan->outside);
+    *end = gf_hist_edge(plan, bin + 1 + plan->outside + (clamps && bin == plan->bins - 1));
 }
 
 gf_status gf_hist_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);

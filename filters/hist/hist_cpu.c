@@ -43,7 +43,7 @@ typedef struct gf_hist_scratch {
 /* A run of measured samples. */
 typedef struct gf_hist_piece {
     const void *values;
-    const uint32_t *bins; /* valid if the caller requested bins */
+    uint32_t *bins; /* valid if the caller requested bins; otherwise memory for them */
     size_t samples;
     uint64_t position; /* of the first sample in the image */
     /* Memory to prefetch while this piece is counted: prefetch_bytes per sample of the piece. May
@@ -102,9 +102,10 @@ static const uint32_t copies_of[] = {0, 8, 4, 4, 2};
 
 static const uint32_t period_of[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
 
-/* Count the edges between classes. The first class of f32 also has an edge, to exclude NaN. */
+/* Count the edges between classes. With --range, the first class of f32 also has an edge, to
+ * exclude NaN. */
 static uint32_t hist_edges(const gf_hist_plan *plan) {
-    return plan->bins + (plan->ranged ? 2 : 0) - (plan->head.in.type != GF_F32);
+    return plan->ranged ? plan->bins + 1 + (plan->head.in.type == GF_F32) : plan->bins - 1;
 }
 
 static size_t hist_bin_cells(const gf_hist_plan *plan) {
@@ -163,7 +164,7 @@ static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
     while (hist_cells(plan, counter->method) > pixels * plan->measured)
         counter->method++;
     for (uint32_t e = 0; counter->method == METHOD_EDGES && e < hist_edges(plan); e++) {
-        const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32));
+        const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32) + 2 * gf_hist_clamps(plan));
         if (key == gf_hist_end_key(plan))
             break; /* no value reaches this edge or those above it */
         gf_put_sample(type, counter->edges, e, gf_hist_value(plan, key));
@@ -239,10 +240,10 @@ static void hist_begin_counts(gf_hist_counter *counter, uint64_t *counts) {
 /* Return the counter of the class below edge e, or of the last class if e is the number of
  * edges. */
 static uint32_t hist_counter_below(const gf_hist_plan *plan, uint32_t e) {
-    if (plan->head.in.type == GF_F32 && e-- == 0)
-        return plan->bins + GF_HIST_AT_NAN;
     if (!plan->ranged)
         return e;
+    if (plan->head.in.type == GF_F32 && e-- == 0)
+        return plan->bins + GF_HIST_AT_NAN;
     return e == 0            ? plan->bins + GF_HIST_AT_BELOW
            : e <= plan->bins ? e - 1
                              : plan->bins + GF_HIST_AT_ABOVE;
@@ -299,6 +300,14 @@ static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
     const uint32_t step = plan->measured * copies_of[plan->measured];
     switch (counter->method) {
     case METHOD_EDGES:
+        if (gf_hist_clamps(plan) && !counter->simd->inside(piece->values, piece->samples)) {
+            hist_end_counts(counter);
+            counter->method = METHOD_BINS; /* for the rest of the part: edges are those of 0..1 */
+            hist_begin_counts(counter, counter->counts);
+            counter->simd->bins[GF_F32](plan, piece->values, piece->samples, piece->bins);
+            hist_count(counter, piece);
+            return;
+        }
         counter->simd->above[plan->head.in.type](piece->values, piece->samples, counter->edges,
                                                  counter->edge_count, counter->tables);
         break;
@@ -330,6 +339,8 @@ static void hist_number_bins(const gf_hist_plan *plan, uint8_t *nth_of) {
         memset(nth_of, 0, plan->bins);
     for (uint32_t i = 0; i < plan->extracts && !plan->extract_all; i++)
         nth_of[plan->listed[i]] = (uint8_t)i;
+    for (uint32_t i = plan->bins; i < plan->counters; i++)
+        nth_of[i] = nth_of[gf_hist_clamp(i, plan->bins, plan->ranged)];
 }
 
 /* Prepare the payload. max: number of samples in the part. */
@@ -342,8 +353,8 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
     if (plan->extracts > 1)
         return;
     part->values = (unsigned char *)(part->positions + max);
-    const uint32_t first = gf_hist_edge(plan, gf_hist_extracted_class(plan));
-    const uint32_t end = gf_hist_edge(plan, gf_hist_extracted_class(plan) + 1);
+    uint32_t first, end;
+    gf_hist_interval(plan, gf_hist_nth_bin(plan, 0), &first, &end);
     /* Encode an empty interval as 1..0. */
     gf_put_sample(type, part->range, 0, first < end ? gf_hist_value(plan, first) : 1);
     gf_put_sample(type, part->range, 1, first < end ? gf_hist_value(plan, end - 1) : 0);
@@ -360,9 +371,16 @@ static void hist_extract_piece(gf_hist_part *part, const gf_hist_piece *piece) {
  * count of bin i here, and later the end of its samples. */
 static void hist_add_offsets(const gf_hist_part *part, const uint64_t *counts) {
     const gf_hist_plan *plan = part->plan;
-    for (uint32_t s = 0; s < plan->measured; s++, counts += plan->counters)
+    for (uint32_t s = 0; s < plan->measured; s++, counts += plan->counters) {
         for (uint32_t i = 0; i < plan->extracts; i++)
             part->offsets[i + 1] += counts[plan->extract_all ? i : plan->listed[i]];
+        for (uint32_t c = plan->bins + GF_HIST_AT_BELOW; c < plan->counters; c++) {
+            const uint8_t nth = part->scratch->nth_of[c];
+            if (nth != NOT_EXTRACTED)
+                part->offsets[plan->extract_all ? gf_hist_clamp(c, plan->bins, plan->ranged) + 1
+                                                : nth + 1u] += counts[c];
+        }
+    }
 }
 
 /* Find the indices of the extracted samples, branch-free. Returns their number. */
@@ -378,7 +396,8 @@ static size_t hist_find(const uint8_t *nth_of, const gf_hist_piece *piece, uint3
 /* Write n samples of `bytes` bytes to the offsets of their bins. */
 GF_INLINE void hist_scatter_n(const gf_hist_part *part, const gf_hist_piece *piece,
                               const uint32_t *found, size_t n, const size_t bytes) {
-    const bool all = part->plan->extract_all;
+    const gf_hist_plan *plan = part->plan;
+    const bool all = plan->extract_all;
     const uint8_t *nth_of = part->scratch->nth_of;
     const unsigned char *from = piece->values;
     unsigned char *to = part->values;
@@ -386,7 +405,8 @@ GF_INLINE void hist_scatter_n(const gf_hist_part *part, const gf_hist_piece *pie
     for (size_t k = 0; k < n; k++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): hist_find() has written n */
         const uint32_t i = found[k], bin = piece->bins[i];
-        const uint64_t index = offsets[all ? bin : nth_of[bin]]++;
+        const uint64_t index =
+            offsets[all ? gf_hist_clamp(bin, plan->bins, plan->ranged) : nth_of[bin]]++;
         positions[index] = piece->position + i;
         memcpy(to + index * bytes, from + i * bytes, bytes);
     }
@@ -557,7 +577,7 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
     const uint64_t width = plan->head.in.width;
     const bool bins = part->counter.method >= METHOD_BINS || plan->mask;
     const bool more_bins = part->further.plan && part->further.method >= METHOD_BINS;
-    const uint64_t max = hist_piece_pixels(part, bins || more_bins);
+    const uint64_t max = hist_piece_pixels(part, bins || more_bins || gf_hist_clamps(plan));
     if (!plan->per_row)
         hist_begin_counts(&part->counter, counts);
     if (part->further.plan)
@@ -575,7 +595,7 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
         }
         if (plan->row_sums && x == 0)
             hist_begin_sums(part);
-        hist_process_piece(part, y, x, (size_t)n, bins);
+        hist_process_piece(part, y, x, (size_t)n, bins || part->counter.method >= METHOD_BINS);
         from += n;
         if (plan->per_row && x + n == width) {
             hist_end_counts(&part->counter);

@@ -17,26 +17,21 @@ static float golden_measured(const gf_hist_plan *plan, const unsigned char *row,
 
 /* Return the bin of a sample, or the index of one of the counters after the bins. */
 static uint32_t golden_bin_of(const gf_hist_plan *plan, float sample) {
-    const double bins = plan->bins;
-    if (plan->head.in.type != GF_F32 && !plan->ranged) {
+    if (!plan->outside) {
         const uint64_t bin = (uint64_t)sample * plan->bins / gf_type_max(plan->head.in.type);
         return bin < plan->bins ? (uint32_t)bin : plan->bins - 1;
     }
     const double v = (double)sample;
     if (v != v)
         return plan->bins + GF_HIST_AT_NAN;
-    if (plan->ranged && v < plan->lo)
+    if (v < plan->lo)
         return plan->bins + GF_HIST_AT_BELOW;
-    if (plan->ranged && v > plan->hi)
+    if (v > plan->hi)
         return plan->bins + GF_HIST_AT_ABOVE;
-    double bin = v * bins;
-    if (plan->ranged)
-        bin = (v - plan->lo) * bins / (plan->hi - plan->lo);
-    if (bin < 0)
-        return 0;
-    if (bin >= bins)
+    if (plan->lo == plan->hi)
         return plan->bins - 1;
-    return (uint32_t)bin;
+    const double bin = (v - plan->lo) * plan->bins / (plan->hi - plan->lo);
+    return bin < plan->bins ? (uint32_t)bin : plan->bins - 1;
 }
 
 static uint32_t golden_bin_at(const gf_hist_plan *plan, const unsigned char *row, uint64_t x,
@@ -86,8 +81,10 @@ static void golden_sum_row(const gf_hist_plan *plan, const unsigned char *row,
     }
 }
 
-/* Return the index of a bin among the extracted bins, or plan->extracts if it is not extracted. */
-static uint32_t golden_nth_of(const gf_hist_plan *plan, uint32_t bin) {
+/* Return the index of the bin of a counter among the extracted bins, or plan->extracts if it is not
+ * extracted. */
+static uint32_t golden_nth_of(const gf_hist_plan *plan, uint32_t counter) {
+    const uint32_t bin = gf_hist_clamp(counter, plan->bins, plan->ranged);
     if (plan->extract_all)
         return bin < plan->bins ? bin : plan->extracts;
     uint32_t i = 0;

@@ -107,6 +107,15 @@ static gf_status hist_open_data(const gf_plan *head, const gf_measure_options *k
     return gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
 }
 
+/* Without --range, count the samples outside of the bins in the first and the last bin, too. */
+static void hist_clamp_counts(const gf_hist_plan *plan, uint64_t *counts) {
+    for (uint32_t s = 0; s < plan->measured && gf_hist_clamps(plan); s++) {
+        counts[0] += counts[plan->bins + GF_HIST_AT_BELOW];
+        counts[plan->bins - 1] += counts[plan->bins + GF_HIST_AT_ABOVE];
+        counts += plan->counters;
+    }
+}
+
 static void hist_add_row_sums(gf_hist_data *hist, const gf_hist_row_sums *row) {
     gf_hist_row_sums *sums = hist->sums;
     for (uint32_t s = 0; s < hist->plan->measured; s++, sums++, row++) {
@@ -124,10 +133,10 @@ static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *
     const uint64_t counters = gf_hist_counters(hist->plan);
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
         uint64_t *record = gf_record(head, out, y);
-        if (hist->plan->per_row)
-            memcpy(hist->rows + y * counters, record, (size_t)counters * sizeof *record);
         for (uint64_t i = 0; i < counters && hist->plan->per_row; i++)
-            hist->counts[i] += record[i];
+            hist->counts[i] += hist->rows[y * counters + i] = record[i];
+        if (hist->plan->per_row)
+            hist_clamp_counts(hist->plan, hist->rows + y * counters);
         if (hist->plan->row_sums)
             hist_add_row_sums(hist, gf_hist_sums_of(hist->plan, record));
     }
@@ -336,6 +345,7 @@ static gf_status hist_finish(const gf_plan *head, void *data, const void *state,
                (size_t)hist->plan->measured * hist->plan->values * sizeof *from);
     if (hist->values && hist->plan->folded)
         hist_fold(hist);
+    hist_clamp_counts(hist->plan, hist->counts);
     if (hist->plan->statistics)
         hist_compute_statistics(hist);
     uint64_t all = 0;
@@ -473,11 +483,7 @@ static int hist_table_at(const gf_hist_plan *plan, size_t index) {
 
 /* Return the lower edge of a bin, or for bin plan->bins the upper edge of the last one. */
 static double hist_lower_edge(const gf_hist_plan *plan, uint32_t bin) {
-    if (plan->ranged && bin == plan->bins)
-        return plan->hi;
-    if (plan->ranged)
-        return plan->lo + bin * (plan->hi - plan->lo) / plan->bins;
-    return (double)bin * gf_type_max(plan->head.in.type) / plan->bins;
+    return bin == plan->bins ? plan->hi : plan->lo + bin * (plan->hi - plan->lo) / plan->bins;
 }
 
 /* Does every bin contain an integer value? Its edges are then its first and last value. */
@@ -589,16 +595,17 @@ static void hist_print_outside(const gf_hist_plan *plan, const gf_hist_data *his
     const uint64_t nan = hist_outside(plan, hist, s, GF_HIST_AT_NAN);
     if (nan)
         gf_result_add_text(result, "NaN in %s: %" PRIu64 "\n", name, nan);
-    if (!plan->ranged)
+    if (!plan->outside)
         return;
     const uint64_t below = hist_outside(plan, hist, s, GF_HIST_AT_BELOW);
     const uint64_t above = hist_outside(plan, hist, s, GF_HIST_AT_ABOVE);
     char lo[TEXT_BYTES], hi[TEXT_BYTES];
     if (below || above)
-        gf_result_add_text(result,
-                           "Outside the range in %s: %" PRIu64 " below %s, %" PRIu64 " above %s\n",
-                           name, below, hist_text(gf_value_double(plan->lo), lo), above,
-                           hist_text(gf_value_double(plan->hi), hi));
+        gf_result_add_text(
+            result, "Outside the range in %s: %" PRIu64 " below %s, %" PRIu64 " above %s%s\n", name,
+            below, hist_text(gf_value_double(plan->lo), lo), above,
+            hist_text(gf_value_double(plan->hi), hi),
+            plan->ranged ? "" : ", counted in the first and the last bin");
 }
 
 /* Return a number as text. Numbers that are not exact in binary32 are rounded to it. */
@@ -656,7 +663,7 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "samples", GF_VALUE_UINT);
     gf_table_add_column(table, "nan", GF_VALUE_UINT);
-    if (plan->ranged) {
+    if (plan->outside) {
         gf_table_add_column(table, "below", GF_VALUE_UINT);
         gf_table_add_column(table, "above", GF_VALUE_UINT);
     }

@@ -127,9 +127,23 @@ static void hist_bins_u16(uint32_t count, const uint16_t *values, size_t n, uint
             bins[i] = values[i]; /* v * 65536 / 65535 is v, or 65536 for v = 65535 */
 }
 
-static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_t *bins) {
+/* Compare bits: those of 1 are 0x3f800000, those of NaN and of negative numbers are larger. */
+static bool hist_is_inside(const void *values, size_t n) {
+    const uint32_t *bits = values;
+    uint32_t max = 0;
     for (size_t i = 0; i < n; i++)
-        bins[i] = gf_hist_bin_real((double)values[i], count);
+        max = bits[i] > max ? bits[i] : max;
+    return max <= 0x3f800000u;
+}
+
+static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_t *bins) {
+    const bool inside = hist_is_inside(values, n);
+    for (size_t i = 0; i < n && inside; i++) {
+        const uint32_t bin = (uint32_t)(int32_t)((double)values[i] * count);
+        bins[i] = bin < count ? bin : count - 1;
+    }
+    for (size_t i = 0; i < n && !inside; i++)
+        bins[i] = gf_hist_bin_ranged((double)values[i], 0, 1, 1, count);
 }
 
 #define BINS(NAME, TYPE, WHOLE)                                                                    \
@@ -453,6 +467,7 @@ const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {
     .gather = {hist_gather_u8, hist_gather_u16, hist_gather_f32},
     .bins = {hist_bins_of_u8, hist_bins_of_u16, hist_bins_of_f32},
     .above = {hist_above_u8, hist_above_u16, hist_above_f32},
+    .inside = hist_is_inside,
     .select = {hist_select_u8, hist_select_u16, hist_select_f32},
     .add_lanes = hist_add_lanes,
     .halve_lanes = hist_halve_lanes,

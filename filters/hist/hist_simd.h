@@ -30,6 +30,8 @@ typedef struct gf_hist_simd {
      * edges[e] or above. Edges have the type of the samples. */
     void (*above[3])(const void *values, size_t n, const void *edges, uint32_t count,
                      uint32_t *lanes);
+    /* Return whether all of n f32 samples are in 0..1. -0 is not. */
+    bool (*inside)(const void *values, size_t n);
     /* By gf_type: extract the samples in range[0]..range[1], inclusive, in order, with their
      * positions. Sample i is at position + i. Returns their number. Writes at most n of each. */
     size_t (*select[3])(const void *values, size_t n, const void *range, uint64_t position,

@@ -195,9 +195,12 @@ class HistResult(Result):
 
     counts: uint64 of shape (bins,), or (bins, channels) for channel="all".
     edges: float64 of shape (bins + 1,), in sample values. Bin k contains edges[k] <= v <
-    edges[k + 1], the last bin also its upper edge.
+    edges[k + 1], the last bin also its upper edge. Without range, the first and the last bin of
+    float32 images also contain all samples outside of 0..1.
     channels: names of the measured channels.
-    nan, below, above: samples in no bin, for each channel; below and above are 0 without range.
+    nan: NaN samples, in no bin, for each channel.
+    below, above: samples outside of the edges, for each channel: in no bin with range, in the first
+    and the last one without.
     statistics: with statistics=True, and where each bin holds one integer value, arrays `count`,
     `min`, `max`, `mean`, `std`, `median`, `p1` and `p99` with one entry per channel; else None.
     row_counts: with per_row, the counts of each row, of shape (H, bins[, channels]); else None.

@@ -70,17 +70,19 @@ $ gpufilter hist -q --statistics --csv samples/page.png samples/ramp.pfm samples
 > samples/page.png,grey,935000,0,254,230.5811475935829,39.282249098192445,243,44,249
 > samples/ramp.pfm,grey,4096,0,19.189999,9.6032812498961,4.128040940048879,9.5625,1,18.125
 > samples/gradient16.png,grey,307200,251,65136,31557.159654947918,16622.017101652717,30943,2970,63944
-$ for backend in golden cpu; do gpufilter hist -b $backend --bins 2 --statistics samples/ramp.pfm | tail -n 4; done
+$ for backend in golden cpu; do gpufilter hist -b $backend --bins 2 --statistics samples/ramp.pfm | tail -n 5; done
 >   0     0  0.5    20    0.49%  #
 >   1   0.5    1  4076   99.51%  #################################################
 > 
 > grey: 4096 samples, min 0, p1 1, median 9.5625, p99 18.125, max 19.189999, mean 9.603281, std 4.128041
+> Outside the range in grey: 0 below 0, 4052 above 1, counted in the first and the last bin
 >   0     0  0.5    20    0.49%  #
 >   1   0.5    1  4076   99.51%  #################################################
 > 
 > grey: 4096 samples, min 0, p1 1, median 9.5625, p99 18.125, max 19.189999, mean 9.603281, std 4.128041
+> Outside the range in grey: 0 below 0, 4052 above 1, counted in the first and the last bin
 $ gpufilter hist --json --bins 1 --statistics --per-row samples/ramp.pfm | sed 's/.*"result"//'
-> : {"statistics": {"channel": ["grey"], "count": [4096], "min": [0], "max": [19.189999], "mean": [9.6032812498961], "std": [4.128040940048879], "median": [9.5625], "p1": [1], "p99": [18.125]}, "rows": {"y": [0, 1, 2, 3], "channel": ["grey", "grey", "grey", "grey"], "bin": [0, 0, 0, 0], "count": [1024, 1024, 1024, 1024]}, "bins": {"bin": [0], "from": [0], "to": [1], "grey": [4096]}, "totals": {"channel": ["grey"], "samples": [4096], "nan": [0]}}}
+> : {"statistics": {"channel": ["grey"], "count": [4096], "min": [0], "max": [19.189999], "mean": [9.6032812498961], "std": [4.128040940048879], "median": [9.5625], "p1": [1], "p99": [18.125]}, "rows": {"y": [0, 1, 2, 3], "channel": ["grey", "grey", "grey", "grey"], "bin": [0, 0, 0, 0], "count": [1024, 1024, 1024, 1024]}, "bins": {"bin": [0], "from": [0], "to": [1], "grey": [4096]}, "totals": {"channel": ["grey"], "samples": [4096], "nan": [0], "below": [0], "above": [4052]}}}
 # The published check: 128 samples v[i] = (i mod 80)/100 in a PFM, on every backend.
 $ { printf 'Pf\n128 1\n-1\n'; perl -e 'print pack("f<*", map { ($_ % 80) / 100 } 0..127)'; } >check.pfm; for backend in golden cpu; do gpufilter hist -b $backend --bins 8 --extract 0 --csv check.pfm; gpufilter hist -b $backend --bins 8 --extract 0 check.pfm | tail -n 2; done
 > bin,from,to,grey

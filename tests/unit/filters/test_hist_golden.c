@@ -98,12 +98,52 @@ static void float_edges(void **state) {
         test_column(result, "bins", "grey", "6 1 1 1 0 0 0 0 0 4");
         test_column(result, "totals", "samples", "16");
         test_column(result, "totals", "nan", "3");
+        test_column(result, "totals", "below", "2"); /* -1, -inf; -0 and 1 are inside */
+        test_column(result, "totals", "above", "2");
         assert_non_null(strstr(gf_result_text(result), "NaN in grey: 3\n"));
+        assert_non_null(strstr(gf_result_text(result),
+                               "Outside the range in grey: 2 below 0, 2 above 1, counted in the "
+                               "first and the last bin\n"));
         test_column(result, "samples", "x", "1 6 7 8 13 15 4 5 12 14");
         test_column(result, "samples", "value",
                     "0.099999994 -0 1e-45 -1 0 -inf 1 0.99999994 2 inf");
         gf_result_free(result);
     }
+}
+
+/* The samples outside of 0..1 count in the end bins and apart, with every number of bins (and
+ * method of counting), per row, and for each channel. Without any, there is no line in the text. */
+static void clamped_samples_are_counted(void **state) {
+    (void)state;
+    static float v[2][3000];
+    static const char *const cases[] = {"bins=2 channel=all per-row extract=all out=-",
+                                        "bins=600 channel=all per-row extract=0,599 out=-",
+                                        "bins=60000 channel=all per-row extract=59999 out=-"};
+    for (int i = 0; i < 3000; i++) {
+        v[0][i] = i % 3 == 0 ? -0.0f : i % 3 == 1 ? 1 : 0.75f;
+        v[1][i] = i % 3 == 0 ? -1e-45f : i % 3 == 1 ? 1.0000001f : 0.75f;
+    }
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            gf_result *result = test_measure(*backend, "hist", cases[i],
+                                             (gf_format){1000, 2, 3, GF_F32}, v, NULL, NULL);
+            const uint64_t last = gf_result_table(result, 1)->row_count - 1;
+            assert_int_equal(test_cell(result, "bins", "r", 0).low, 2000);
+            assert_int_equal(test_cell(result, "bins", "g", last).low, 2000);
+            assert_int_equal(test_cell(result, "rows", "count", 3 * (last + 1)).low, 1000);
+            assert_int_equal(test_cell(result, "rows", "count", 5 * last + 4).low, 1000);
+            test_column(result, "totals", "below", "1000 0 0");
+            test_column(result, "totals", "above", "0 1000 0");
+            assert_int_equal(
+                test_cell(result, "extracted", "count", gf_result_table(result, 3)->row_count - 1)
+                    .low,
+                i == 0 ? 4000 : 2000);
+            gf_result_free(result);
+            result = test_measure(*backend, "hist", cases[i], (gf_format){1000, 1, 3, GF_F32}, v,
+                                  NULL, NULL);
+            assert_null(strstr(gf_result_text(result), "Outside"));
+            gf_result_free(result);
+        }
 }
 
 static void ranges(void **state) {
@@ -557,9 +597,9 @@ static void states_merge(void **state) {
     plan->in = (gf_format){1, 1, 1, GF_F32, false};
     plan->inputs = 1;
     assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
-    assert_int_equal(plan->state_bytes, 24); /* two bins and the NaN count */
-    uint64_t counts[3] = {UINT64_C(0xffffffff), 5, 0};
-    const uint64_t more[3] = {1, UINT64_C(1) << 62, UINT64_C(1) << 33};
+    assert_int_equal(plan->state_bytes, 40); /* two bins; NaN, below and above */
+    uint64_t counts[5] = {UINT64_C(0xffffffff), 5, 0};
+    const uint64_t more[5] = {1, UINT64_C(1) << 62, UINT64_C(1) << 33};
     filter->measure->merge(plan, counts, more);
     filter->measure->merge(plan, counts, more);
     assert_true(counts[0] == UINT64_C(0x100000001));
@@ -657,6 +697,7 @@ int main(void) {
         cmocka_unit_test(published_check),
         cmocka_unit_test(integer_edges),
         cmocka_unit_test(float_edges),
+        cmocka_unit_test(clamped_samples_are_counted),
         cmocka_unit_test(ranges),
         cmocka_unit_test(range_edges),
         cmocka_unit_test(range_ends),

@@ -105,9 +105,9 @@ static uint32_t bin_of(const gf_hist_plan *plan, double x) {
         x /= plan->head.in.type == GF_U8 ? 255 : 65535;
     if (isnan(x))
         return plan->bins;
-    if (plan->ranged && x < plan->lo)
+    if (plan->outside && x < plan->lo)
         return plan->bins + 1;
-    if (plan->ranged && x > plan->hi)
+    if (plan->outside && x > plan->hi)
         return plan->bins + 2;
     x = plan->ranged ? (x - plan->lo) * plan->bins / (plan->hi - plan->lo) : x * plan->bins;
     return x >= plan->bins ? plan->bins - 1 : x > 0 ? (uint32_t)x : 0;
@@ -124,6 +124,7 @@ static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t
                          .counters = count + 3,
                          .measured = 1,
                          .ranged = true,
+                         .outside = true,
                          .lo = (double)lo,
                          .hi = (double)hi};
     const gf_strip strip = {
@@ -184,8 +185,9 @@ static void bins_end_with_the_samples(void **state) {
                 gf_hist_plan plan = {.head.in.type = (gf_type)type,
                                      .bins = n % 5 ? 4 : 65536,
                                      .ranged = n % 2,
-                                     .lo = -0.25,
-                                     .hi = 7.75};
+                                     .outside = n % 2 || type == GF_F32,
+                                     .lo = n % 2 ? -0.25 : 0,
+                                     .hi = n % 2 ? 7.75 : 1};
                 unsigned char *values = in.end - n * gf_type_bytes((gf_type)type);
                 uint32_t *bins = (uint32_t *)(void *)out.end - n;
                 put_random((gf_type)type, values, n, &random);
@@ -270,6 +272,21 @@ static void counts_above_edges(void **state) {
                 unsigned char *values = in.end - n * gf_type_bytes((gf_type)type);
                 put_random((gf_type)type, values, n, &random);
                 above(isa, (gf_type)type, n, count, values, &random);
+            }
+            /* A single sample outside of 0..1, at any position. */
+            for (size_t n = 0; n < 100 && type == GF_F32; n++) {
+                float *v = (float *)(void *)in.end - n;
+                for (size_t i = 0; i < n; i++)
+                    v[i] = i % 2 ? 1 : 1e-45f;
+                assert_true(level(isa)->inside(v, n));
+                for (size_t i = 0; i < n; i++) {
+                    v[i] = i % 4 == 0   ? NAN
+                           : i % 4 == 1 ? -1e-45f
+                           : i % 4 == 2 ? -0.0f
+                                        : 1.0000001f;
+                    assert_false(level(isa)->inside(v, n));
+                    v[i] = 0.5f;
+                }
             }
             /* The maximum number of samples, with every sample counted in every lane. */
             guarded all = guarded_new(GF_HIST_ABOVE_MAX * gf_type_bytes((gf_type)type));

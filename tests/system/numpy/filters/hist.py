@@ -83,8 +83,11 @@ def hist(image, count, span, channel, extract, per_row, requested):
     for c, name in enumerate(names):
         table[name] = [int(n) for n in np.bincount(bins[:, :, c][bins[:, :, c] >= 0], minlength=count)]
     totals = {"channel": names, "samples": [values[:, :, 0].size] * len(names)}
-    for name, which in [("nan", NAN)] + ([("below", BELOW), ("above", ABOVE)] if span is not None else []):
-        totals[name] = [int((bins[:, :, c] == which).sum()) for c in range(len(names))]
+    totals["nan"] = [int((bins[:, :, c] == NAN).sum()) for c in range(len(names))]
+    if span is not None or image.dtype == F32:
+        low, high = (0, 1) if span is None else span
+        totals["below"] = [int((values[:, :, c].astype(F64) < low).sum()) for c in range(len(names))]
+        totals["above"] = [int((values[:, :, c].astype(F64) > high).sum()) for c in range(len(names))]
     result = {"bins": table, "totals": totals}
     if requested or (image.dtype != F32 and span is None and count == maximum + 1):
         columns = zip(*[statistics(values[:, :, c]) for c in range(len(names))])
