@@ -129,11 +129,12 @@ __global__ void __launch_bounds__(GF_LANES) hist_sum_rows(HistArgs a, HistSums r
                 const float sample = hist_sample<float>(a, row, x, static_cast<uint32_t>(s));
                 const bool number = sample == sample;
                 const double v = number ? sample : 0;
+                const bool finite = fabsf(sample) < INFINITY;
                 const uint32_t key = gf_hist_key(__float_as_uint(sample));
                 sum[s] = __dadd_rn(sum[s], v);
                 squares[s] = __fma_rn(v, v, squares[s]); // the product is exact
-                min_key[s] = number ? min(min_key[s], key) : min_key[s];
-                max_key[s] = number ? max(max_key[s], key) : max_key[s];
+                min_key[s] = finite ? min(min_key[s], key) : min_key[s];
+                max_key[s] = finite ? max(max_key[s], key) : max_key[s];
             }
 #pragma unroll
         for (int s = 0; s < Measured; s++) {

@@ -174,10 +174,9 @@ template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T val
         // The product, rounded down, is at least the floor of the exact product and at most the
         // exact product: both have the same floor.
         const uint32_t bin = __float2uint_rz(__fmul_rd(value, static_cast<float>(a.bins)));
-        return value < 0        ? a.bins + GF_HIST_AT_BELOW
-               : value > 1      ? a.bins + GF_HIST_AT_ABOVE
-               : value == value ? min(bin, a.bins - 1)
-                                : a.bins + GF_HIST_AT_NAN;
+        const uint32_t inside = value == value ? min(bin, a.bins - 1) : a.bins + GF_HIST_AT_NAN;
+        const uint32_t outside = a.bins + (value < 0 ? GF_HIST_AT_BELOW : GF_HIST_AT_ABOVE);
+        return value < 0 || value > 1 ? outside : inside;
     } else {
         return gf_hist_bin_integer(value, a.bins, sizeof(T) == 1 ? 255 : 65535);
     }

@@ -140,7 +140,7 @@ class Writer:
         c = self.c
         hint = {
             c.FLAG: "bool", c.INT: "int", c.FLOAT: "float", c.SIZE: "int", c.IMAGE: "bool",
-            c.LIST: "Union[str, Sequence[str]]", c.RANGE: "Tuple[float, float]",
+            c.LIST: "Union[str, Sequence[str]]", c.RANGE: 'Union[Tuple[float, float], Literal["data"]]',
             c.TEXT: "Union[int, str, Sequence[int]]",
             c.CHOICE: "Literal[%s]" % ", ".join('"%s"' % choice for choice in param.choices),
         }[param.type]
@@ -184,7 +184,7 @@ class Writer:
                     keywords.append(param.keyword + "=True")
                 elif param and param.type not in (self.c.SAMPLES, self.c.IMAGE):
                     value = words.pop(0)
-                    if param.type == self.c.RANGE:
+                    if param.type == self.c.RANGE and "," in value:
                         value = "(%s)" % value.replace(",", ", ")
                     elif not re.fullmatch(r"[0-9.]+", value):
                         value = '"%s"' % value

@@ -26,9 +26,11 @@ GF_API float gf_settings_float(const gf_settings *settings, const char *name);
 GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name);
 /* Return the choices of a list: bit i is choice i. */
 GF_API uint64_t gf_settings_list(const gf_settings *settings, const char *name);
-/* Store both bounds of a range. Without a value or default, store zeros and return false. */
+/* Store both bounds of a range. If there are none, store zeros and return false. */
 GF_API bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
                               double *hi);
+/* Round the edge of a bin to the fewest decimals, by at most 1/10000 of the width of the bin. */
+GF_API double gf_round_edge(double x, double width);
 /* Set parameters from one entry of gf_filter_info.cases: "name=value" items and flag names,
  * separated by spaces. Stop at the first failure of gf_settings_set. */
 GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);

@@ -1,6 +1,7 @@
 /* hist: descriptor, parameters and plan. */
 #include "hist/hist.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 
 static const char *const channel_names[] = {"r", "g", "b", "a", "luma", "all", NULL};
 enum { RED, GREEN, BLUE, ALPHA, LUMA, ALL };
+static const char *const range_names[] = {"data", NULL};
 
 static const gf_param params[] = {
     {.name = "bins",
@@ -21,8 +23,10 @@ static const gf_param params[] = {
     {.name = "range",
      .type = GF_PARAM_RANGE,
      .metavar = "LO,HI",
-     .help = "value range of the bins; samples outside are counted separately; default: 0 to the "
-             "largest value of the type, 1 for f32"},
+     .help =
+         "value range of the bins; samples outside are counted separately; data: minimum and "
+         "maximum of the finite samples; default: 0 to the largest value of the type, 1 for f32",
+     .choices = range_names},
     {.name = "channel",
      .letter = 'C',
      .type = GF_PARAM_CHOICE,
@@ -126,6 +130,12 @@ static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings
     const size_t choice = name ? gf_settings_choice(settings, "channel") : LUMA;
     const bool colour = channels >= 3;
     plan->measured = 1;
+    if (plan->ranged && !(plan->lo < plan->hi)) {
+        plan->head.before = &gf_hist_filter;
+        plan->head.before_case = plan->first_pass;
+        (void)snprintf(plan->first_pass, sizeof plan->first_pass, "bins=1 statistics channel=%s",
+                       channel_names[choice]);
+    }
     if (choice == ALL)
         plan->measured = channels;
     else if (choice == LUMA)
@@ -148,6 +158,8 @@ static void choose_statistics(gf_hist_plan *plan, const gf_settings *settings) {
     const gf_type type = plan->head.in.type;
     const bool counted = type != GF_F32 && !plan->ranged && plan->bins == gf_type_max(type) + 1;
     plan->requested = gf_settings_flag(settings, "statistics");
+    plan->alone =
+        plan->requested && plan->brief && !plan->ranged && !plan->per_row && !plan->extracts;
     plan->statistics = plan->requested || counted;
     if (!plan->requested || counted)
         return;
@@ -160,8 +172,10 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
     gf_hist_plan *plan = (gf_hist_plan *)head;
     plan->bins = (uint32_t)gf_settings_int(settings, "bins");
     plan->brief = !gf_settings_given(settings, "bins");
-    plan->ranged = gf_settings_range(settings, "range", &plan->lo, &plan->hi);
-    plan->outside = plan->ranged || head->in.type == GF_F32;
+    plan->ranged = gf_settings_text(settings, "range") != NULL;
+    gf_settings_range(settings, "range", &plan->lo, &plan->hi);
+    plan->clamps = !plan->ranged && head->in.type == GF_F32;
+    plan->outside = plan->ranged || plan->clamps;
     if (!plan->ranged)
         plan->hi = gf_type_max(head->in.type);
     plan->counters = plan->bins + (plan->outside ? 3 : 1);
@@ -211,12 +225,10 @@ static gf_status effective(const gf_plan *head, gf_settings *settings, gf_error 
     gf_status status = GF_OK;
     if (!gf_settings_text(settings, "channel"))
         status = gf_settings_set(settings, "channel", channel_names[LUMA], error);
+    char text[16];
+    (void)snprintf(text, sizeof text, "0,%.0f", plan->hi);
     if (!status && !plan->ranged)
-        status = gf_settings_set(settings, "range",
-                                 head->in.type == GF_U8    ? "0,255"
-                                 : head->in.type == GF_U16 ? "0,65535"
-                                                           : "0,1",
-                                 error);
+        status = gf_settings_set(settings, "range", text, error);
     return status;
 }
 
@@ -231,10 +243,10 @@ const gf_filter gf_hist_filter = {
                 "the samples of bin K and their positions in image order. Several bins, or all,\n"
                 "are extracted bin by bin. --out writes these samples to a file, --mask draws\n"
                 "their pixels, and the terminal shows the first ones. NaN and, with --range,\n"
-                "samples below and above the range are counted separately, in no bin. Bin\n"
-                "edges are sample values, as in --range. --statistics describes each channel,\n"
-                "exactly for integers; percentiles of f32 have 8 significant bits. Counts are\n"
-                "exact for images of any size. All backends produce the same bits.\n",
+                "samples outside are counted separately, in no bin; without it, f32 samples\n"
+                "outside of 0..1 are also in the end bins. Bin edges are sample values, as in\n"
+                "--range. --statistics describes each channel, exactly for integers; percentiles\n"
+                "of f32 have 8 significant bits. All backends produce the same bits.\n",
             .examples = "gpufilter hist in.png --bins 8 --extract 3\n"
                         "gpufilter hist --statistics --csv *.png >statistics.csv\n"
                         "gpufilter hist --bins 8 --extract 3 --out v.npy --mask mask.png in.png\n"
@@ -249,6 +261,7 @@ const gf_filter gf_hist_filter = {
     .plan_bytes = sizeof(gf_hist_plan),
     .plan = plan_hist,
     .effective = effective,
+    .refine = gf_hist_refine,
     .golden = gf_hist_golden,
     .cpu = {gf_hist_cpu_scratch, GF_LEVELS(gf_hist_cpu)},
     .cuda = GF_IF_CUDA(&gf_hist_cuda),

@@ -13,8 +13,7 @@
 enum { GF_HIST_AT_NAN, GF_HIST_AT_BELOW, GF_HIST_AT_ABOVE };
 
 /* The bins are measured * counters uint64_t. For each measured channel: the counts of the bins, the
- * count of NaN and, with `outside`, the counts of samples below lo and above hi. Without --range,
- * the measure adds these two to the first and the last bin. The values are
+ * count of NaN and, with `outside`, those of the samples below lo and above hi. The values are
  * measured * values uint64_t: the bins of gf_hist_value_plan.
  *
  * A state holds the bins, unless per_row or folded, and then the values. With --per-row, a record
@@ -30,11 +29,13 @@ typedef struct gf_hist_plan {
     bool brief;        /* bins has its default: the terminal shows fewer */
     uint32_t counters; /* per channel: bins + 1, with `outside` bins + 3 */
     bool ranged;       /* with --range: samples outside of lo..hi are in no bin */
-    bool outside;      /* there may be such samples: with --range, and for f32 */
-    double lo, hi;     /* of the bins; without --range 0 and the largest value of the type */
-    bool luma;         /* measure the luma instead of channels */
-    uint32_t first;    /* first measured channel */
-    uint32_t measured; /* number of measured channels; 1 for luma */
+    bool clamps;       /* f32 without --range: they are in the first and the last bin, too */
+    bool outside;      /* ranged or clamps */
+    double lo, hi;     /* of the bins; default: 0 and the largest value; data: by gf_hist_refine */
+    char first_pass[48]; /* with --range data: head.before_case */
+    bool luma;           /* measure the luma instead of channels */
+    uint32_t first;      /* first measured channel */
+    uint32_t measured;   /* number of measured channels; 1 for luma */
     bool per_row;
     bool mask;
     bool extract_all;
@@ -43,14 +44,15 @@ typedef struct gf_hist_plan {
 
     bool statistics; /* report statistics */
     bool requested;  /* with --statistics: they are the first table */
+    bool alone;      /* .. and without options of bins: the text leaves out the bins */
     uint32_t values; /* counters of values per channel; 0: the bins suffice for statistics */
     bool folded;     /* the bins are not counted, but computed from the values at the end */
     bool row_sums;   /* records hold sums: f32 with --statistics */
     bool keys;       /* f32: the bin of a sample is the upper half of its key */
 } gf_hist_plan;
 
-/* Sums and extremes of one channel of a row. NaN is excluded. Sums are in the order of samples.h.
- * Without a number, min is UINT32_MAX and max is 0. */
+/* Sums and extremes of one channel of a row. Sums exclude NaN, and are in the order of samples.h.
+ * Extremes are those of finite samples; without any, min is UINT32_MAX and max is 0. */
 typedef struct gf_hist_row_sums {
     double sum, squares;
     uint32_t min, max; /* keys */
@@ -83,7 +85,7 @@ static inline gf_hist_plan gf_hist_value_plan(const gf_hist_plan *plan) {
     gf_hist_plan values = *plan;
     values.bins = plan->values - 1;
     values.counters = plan->values;
-    values.ranged = values.outside = false;
+    values.ranged = values.clamps = values.outside = false;
     values.keys = plan->head.in.type == GF_F32;
     values.per_row = false;
     values.extracts = 0;
@@ -128,17 +130,19 @@ static inline uint32_t gf_hist_bin_ranged(double v, double lo, double hi, double
     return (uint32_t)(int32_t)(number ? bin : count + GF_HIST_AT_NAN);
 }
 
-/* Return whether samples outside of lo..hi are in the first and last bin: f32 without --range. */
-static inline bool gf_hist_clamps(const gf_hist_plan *plan) {
-    return plan->outside && !plan->ranged;
-}
-
 /* Return the bin of a counter: without --range, that of samples outside is the first or last one.
  */
 GF_BOTH uint32_t gf_hist_clamp(uint32_t counter, uint32_t bins, bool ranged) {
     if (ranged || counter < bins + GF_HIST_AT_BELOW)
         return counter;
     return counter == bins + GF_HIST_AT_BELOW ? 0 : bins - 1;
+}
+
+/* Return the count of a bin, including the samples that are clamped to it. */
+static inline uint64_t gf_hist_count(const gf_hist_plan *plan, const uint64_t *counts,
+                                     uint32_t bin) {
+    return counts[bin] + (plan->clamps && bin == 0 ? counts[plan->bins + GF_HIST_AT_BELOW] : 0) +
+           (plan->clamps && bin == plan->bins - 1 ? counts[plan->bins + GF_HIST_AT_ABOVE] : 0);
 }
 
 /* ---- keys of f32 ----------------------------------------------------------------------------- */
@@ -156,8 +160,8 @@ static inline uint32_t gf_hist_key_bits(uint32_t key) {
 
 /* ---- interval of values of a bin ------------------------------------------------------------- */
 
-/* The values of a bin form an interval. Classes are the bins and, with `outside`, the values below
- * and above them. The class never decreases as the value increases: every operation between
+/* The values of a bin form an interval. Classes are the bins and, with --range, the values below
+ * and above the range. The class never decreases as the value increases: every operation between
  * the two is monotonic, and so is its rounding. Keys order the values: an integer is its own key;
  * the keys of f32 ascend from -infinity to infinity. */
 
@@ -172,14 +176,20 @@ static inline float gf_hist_value(const gf_hist_plan *plan, uint32_t key) {
     return gf_sample_number(plan->head.in.type, real ? gf_hist_key_bits(key) : key);
 }
 
+/* Return the counter of a key. */
+static inline uint32_t gf_hist_counter_of(const gf_hist_plan *plan, uint32_t key) {
+    return plan->outside ? gf_hist_bin_ranged((double)gf_hist_value(plan, key), plan->lo, plan->hi,
+                                              plan->hi - plan->lo, plan->bins)
+                         : gf_hist_bin_integer(key, plan->bins, gf_type_max(plan->head.in.type));
+}
+
 static inline uint32_t gf_hist_class(const gf_hist_plan *plan, uint32_t key) {
-    const double v = (double)gf_hist_value(plan, key);
-    if (!plan->outside)
-        return gf_hist_bin_integer(key, plan->bins, gf_type_max(plan->head.in.type));
-    const uint32_t bin = gf_hist_bin_ranged(v, plan->lo, plan->hi, plan->hi - plan->lo, plan->bins);
-    return bin == plan->bins + GF_HIST_AT_BELOW   ? 0
-           : bin == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
-                                                  : bin + 1;
+    const uint32_t counter = gf_hist_counter_of(plan, key);
+    if (!plan->ranged)
+        return gf_hist_clamp(counter, plan->bins, false);
+    return counter == plan->bins + GF_HIST_AT_BELOW   ? 0
+           : counter == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
+                                                      : counter + 1;
 }
 
 /* Find the smallest key whose class is `target` or above. Returns the end key if there is none. */
@@ -195,20 +205,20 @@ static inline uint32_t gf_hist_edge(const gf_hist_plan *plan, uint32_t target) {
     return first;
 }
 
-/* Store the first key of a bin and the key after its last one, including samples that are clamped
- * to it. */
-static inline void gf_hist_interval(const gf_hist_plan *plan, uint32_t bin, uint32_t *first,
-                                    uint32_t *end) {
-    const bool clamps = gf_hist_clamps(plan);
-    *first = gf_hist_edge(plan, clamps && bin == 0 ? 0 : bin + plan->outside);
-    *end = gf_hist_edge(plan, bin + 1 + plan->outside + (clamps && bin == plan->bins - 1));
+/* Return the class of the extracted bin, for plans that extract one bin. */
+static inline uint32_t gf_hist_extracted_class(const gf_hist_plan *plan) {
+    return gf_hist_nth_bin(plan, 0) + plan->ranged;
 }
+
+/* Set the range of --range data from the measurement of the first pass. */
+gf_status gf_hist_refine(gf_plan *plan, const gf_plan *before, const void *data, gf_error *error);
 
 gf_status gf_hist_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
 size_t gf_hist_cpu_scratch(const gf_plan *plan);
 GF_DECLARE_LEVELS(gf_hist_cpu);
 
+extern const gf_filter gf_hist_filter;
 extern const gf_measure gf_hist_measure;
 extern const gf_payload_format gf_hist_payload;
 GF_EXTERN_C const gf_filter_cuda gf_hist_cuda;

@@ -102,8 +102,7 @@ static const uint32_t copies_of[] = {0, 8, 4, 4, 2};
 
 static const uint32_t period_of[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
 
-/* Count the edges between classes. With --range, the first class of f32 also has an edge, to
- * exclude NaN. */
+/* Count the edges between classes. With --range, f32 has one more, to exclude NaN. */
 static uint32_t hist_edges(const gf_hist_plan *plan) {
     return plan->ranged ? plan->bins + 1 + (plan->head.in.type == GF_F32) : plan->bins - 1;
 }
@@ -164,7 +163,7 @@ static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
     while (hist_cells(plan, counter->method) > pixels * plan->measured)
         counter->method++;
     for (uint32_t e = 0; counter->method == METHOD_EDGES && e < hist_edges(plan); e++) {
-        const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32) + 2 * gf_hist_clamps(plan));
+        const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32 || plan->clamps));
         if (key == gf_hist_end_key(plan))
             break; /* no value reaches this edge or those above it */
         gf_put_sample(type, counter->edges, e, gf_hist_value(plan, key));
@@ -300,7 +299,7 @@ static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
     const uint32_t step = plan->measured * copies_of[plan->measured];
     switch (counter->method) {
     case METHOD_EDGES:
-        if (gf_hist_clamps(plan) && !counter->simd->inside(piece->values, piece->samples)) {
+        if (plan->clamps && !counter->simd->inside(piece->values, piece->samples)) {
             hist_end_counts(counter);
             counter->method = METHOD_BINS; /* for the rest of the part: edges are those of 0..1 */
             hist_begin_counts(counter, counter->counts);
@@ -353,8 +352,8 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
     if (plan->extracts > 1)
         return;
     part->values = (unsigned char *)(part->positions + max);
-    uint32_t first, end;
-    gf_hist_interval(plan, gf_hist_nth_bin(plan, 0), &first, &end);
+    const uint32_t first = gf_hist_edge(plan, gf_hist_extracted_class(plan));
+    const uint32_t end = gf_hist_edge(plan, gf_hist_extracted_class(plan) + 1);
     /* Encode an empty interval as 1..0. */
     gf_put_sample(type, part->range, 0, first < end ? gf_hist_value(plan, first) : 1);
     gf_put_sample(type, part->range, 1, first < end ? gf_hist_value(plan, end - 1) : 0);
@@ -371,16 +370,9 @@ static void hist_extract_piece(gf_hist_part *part, const gf_hist_piece *piece) {
  * count of bin i here, and later the end of its samples. */
 static void hist_add_offsets(const gf_hist_part *part, const uint64_t *counts) {
     const gf_hist_plan *plan = part->plan;
-    for (uint32_t s = 0; s < plan->measured; s++, counts += plan->counters) {
+    for (uint32_t s = 0; s < plan->measured; s++, counts += plan->counters)
         for (uint32_t i = 0; i < plan->extracts; i++)
-            part->offsets[i + 1] += counts[plan->extract_all ? i : plan->listed[i]];
-        for (uint32_t c = plan->bins + GF_HIST_AT_BELOW; c < plan->counters; c++) {
-            const uint8_t nth = part->scratch->nth_of[c];
-            if (nth != NOT_EXTRACTED)
-                part->offsets[plan->extract_all ? gf_hist_clamp(c, plan->bins, plan->ranged) + 1
-                                                : nth + 1u] += counts[c];
-        }
-    }
+            part->offsets[i + 1] += gf_hist_count(plan, counts, gf_hist_nth_bin(plan, i));
 }
 
 /* Find the indices of the extracted samples, branch-free. Returns their number. */
@@ -404,9 +396,8 @@ GF_INLINE void hist_scatter_n(const gf_hist_part *part, const gf_hist_piece *pie
     uint64_t *offsets = part->offsets, *positions = part->positions;
     for (size_t k = 0; k < n; k++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): hist_find() has written n */
-        const uint32_t i = found[k], bin = piece->bins[i];
-        const uint64_t index =
-            offsets[all ? gf_hist_clamp(bin, plan->bins, plan->ranged) : nth_of[bin]]++;
+        const uint32_t i = found[k], bin = gf_hist_clamp(piece->bins[i], plan->bins, plan->ranged);
+        const uint64_t index = offsets[all ? bin : nth_of[bin]]++;
         positions[index] = piece->position + i;
         memcpy(to + index * bytes, from + i * bytes, bytes);
     }
@@ -577,7 +568,7 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
     const uint64_t width = plan->head.in.width;
     const bool bins = part->counter.method >= METHOD_BINS || plan->mask;
     const bool more_bins = part->further.plan && part->further.method >= METHOD_BINS;
-    const uint64_t max = hist_piece_pixels(part, bins || more_bins || gf_hist_clamps(plan));
+    const uint64_t max = hist_piece_pixels(part, bins || more_bins || plan->clamps);
     if (!plan->per_row)
         hist_begin_counts(&part->counter, counts);
     if (part->further.plan)

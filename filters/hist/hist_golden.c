@@ -1,4 +1,5 @@
 /* Golden implementation of hist: docs/numerics.md defines it. */
+#include <math.h>
 #include <string.h>
 
 #include "hist/hist.h"
@@ -71,11 +72,13 @@ static void golden_sum_row(const gf_hist_plan *plan, const unsigned char *row,
             const float v = golden_measured(plan, row, x, s);
             if (v != v)
                 continue;
+            sum[x % GF_LANES] += (double)v;
+            squares[x % GF_LANES] += (double)v * (double)v;
+            if (!isfinite(v))
+                continue;
             const uint32_t key = gf_hist_key(gf_sample_bits(GF_F32, &v, 0));
             min = key < min ? key : min;
             max = key > max ? key : max;
-            sum[x % GF_LANES] += (double)v;
-            squares[x % GF_LANES] += (double)v * (double)v;
         }
         sums[s] = (gf_hist_row_sums){gf_golden_tree(sum), gf_golden_tree(squares), min, max};
     }

@@ -107,15 +107,6 @@ static gf_status hist_open_data(const gf_plan *head, const gf_measure_options *k
     return gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
 }
 
-/* Without --range, count the samples outside of the bins in the first and the last bin, too. */
-static void hist_clamp_counts(const gf_hist_plan *plan, uint64_t *counts) {
-    for (uint32_t s = 0; s < plan->measured && gf_hist_clamps(plan); s++) {
-        counts[0] += counts[plan->bins + GF_HIST_AT_BELOW];
-        counts[plan->bins - 1] += counts[plan->bins + GF_HIST_AT_ABOVE];
-        counts += plan->counters;
-    }
-}
-
 static void hist_add_row_sums(gf_hist_data *hist, const gf_hist_row_sums *row) {
     gf_hist_row_sums *sums = hist->sums;
     for (uint32_t s = 0; s < hist->plan->measured; s++, sums++, row++) {
@@ -135,8 +126,6 @@ static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *
         uint64_t *record = gf_record(head, out, y);
         for (uint64_t i = 0; i < counters && hist->plan->per_row; i++)
             hist->counts[i] += hist->rows[y * counters + i] = record[i];
-        if (hist->plan->per_row)
-            hist_clamp_counts(hist->plan, hist->rows + y * counters);
         if (hist->plan->row_sums)
             hist_add_row_sums(hist, gf_hist_sums_of(hist->plan, record));
     }
@@ -247,13 +236,9 @@ static void hist_fold(gf_hist_data *hist) {
     const gf_hist_plan *plan = hist->plan;
     const uint32_t max = gf_type_max(plan->head.in.type);
     for (uint32_t s = 0; s < plan->measured; s++)
-        for (uint32_t v = 0; v <= max; v++) {
-            const uint32_t bin = plan->ranged ? gf_hist_bin_ranged(v, plan->lo, plan->hi,
-                                                                   plan->hi - plan->lo, plan->bins)
-                                              : gf_hist_bin_integer(v, plan->bins, max);
-            hist->counts[(size_t)s * plan->counters + bin] +=
+        for (uint32_t v = 0; v <= max; v++)
+            hist->counts[(size_t)s * plan->counters + gf_hist_counter_of(plan, v)] +=
                 hist->values[(size_t)s * plan->values + v];
-        }
 }
 
 /* Return the index of the smallest counter such that it and those before it contain at least
@@ -303,13 +288,17 @@ static void hist_compute_reals(const gf_hist_plan *plan, const uint64_t *counts,
         out->count += counts[k];
     if (out->count == 0)
         return;
-    out->min = gf_hist_value(plan, sums->min);
-    out->max = gf_hist_value(plan, sums->max);
+    const uint32_t lowest = 0x007fffff,
+                   highest = 0xff800000; /* of the infinities, alone in a bin */
+    const uint32_t min = counts[lowest >> 16] ? lowest : sums->min < highest ? sums->min : highest;
+    const uint32_t max = counts[highest >> 16] ? highest : sums->max > lowest ? sums->max : lowest;
+    out->min = gf_hist_value(plan, min);
+    out->max = gf_hist_value(plan, max);
     for (int p = 0; p < PERCENTILES; p++) {
         const uint32_t half = hist_find_percentile(counts, out->count, percents[p]);
         uint32_t key = half << 16 | (half < GF_HIST_KEYS / 2 ? 0xffff : 0);
-        key = key > sums->min ? key : sums->min;
-        key = key < sums->max ? key : sums->max;
+        key = key > min ? key : min;
+        key = key < max ? key : max;
         out->percentiles[p] = gf_hist_value(plan, key);
     }
     const double count = (double)out->count, mean = sums->sum / count;
@@ -331,6 +320,28 @@ static void hist_compute_statistics(gf_hist_data *hist) {
     }
 }
 
+gf_status gf_hist_refine(gf_plan *head, const gf_plan *before, const void *data, gf_error *error) {
+    gf_hist_plan *plan = (gf_hist_plan *)head;
+    const gf_hist_data *hist = data;
+    uint32_t min = UINT32_MAX, max = 0; /* keys */
+    (void)before;
+    for (uint32_t s = 0; s < plan->measured; s++) {
+        const gf_hist_statistics *found = &hist->statistics[s];
+        gf_hist_row_sums sums = hist->sums[s];
+        if (head->in.type != GF_F32 && found->count > 0)
+            sums = (gf_hist_row_sums){.min = (uint32_t)found->min, .max = (uint32_t)found->max};
+        min = sums.min < min ? sums.min : min;
+        max = sums.max > max ? sums.max : max;
+    }
+    if (min > max)
+        return gf_fail(error, GF_FAILED,
+                       "%s: --range data: there is no finite sample; give --range LO,HI",
+                       hist->keep.name);
+    plan->lo = (double)gf_hist_value(plan, min) + 0.0; /* 0 for -0 */
+    plan->hi = (double)gf_hist_value(plan, max) + 0.0;
+    return GF_OK;
+}
+
 static gf_status hist_finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     (void)head;
     gf_hist_data *hist = data;
@@ -345,7 +356,6 @@ static gf_status hist_finish(const gf_plan *head, void *data, const void *state,
                (size_t)hist->plan->measured * hist->plan->values * sizeof *from);
     if (hist->values && hist->plan->folded)
         hist_fold(hist);
-    hist_clamp_counts(hist->plan, hist->counts);
     if (hist->plan->statistics)
         hist_compute_statistics(hist);
     uint64_t all = 0;
@@ -497,14 +507,15 @@ static uint64_t hist_first_value(const gf_hist_plan *plan, uint32_t bin) {
     return ((uint64_t)bin * gf_type_max(plan->head.in.type) + plan->bins - 1) / plan->bins;
 }
 
-/* Return the cell in column FROM or TO of a bin. */
-static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t column) {
+/* Return the cell in column FROM or TO of a bin. brief: as in text. */
+static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t column, bool brief) {
     if (hist_has_values(plan) && column == COLUMN_FROM)
         return gf_value_uint(hist_first_value(plan, bin));
     if (hist_has_values(plan))
         return gf_value_uint(bin == plan->bins - 1 ? gf_type_max(plan->head.in.type)
                                                    : hist_first_value(plan, bin + 1) - 1);
-    return gf_value_double(hist_lower_edge(plan, column == COLUMN_FROM ? bin : bin + 1));
+    const double edge = hist_lower_edge(plan, column == COLUMN_FROM ? bin : bin + 1);
+    return gf_value_double(brief ? gf_round_edge(edge, (plan->hi - plan->lo) / plan->bins) : edge);
 }
 
 /* Return the value of kept sample i of a bin. */
@@ -536,7 +547,7 @@ static gf_table *hist_add_table(gf_result *result, const char *name, uint64_t ro
 }
 
 static void hist_add_bins(const gf_hist_plan *plan, gf_table *table) {
-    table->in_text = true;
+    table->in_text = !plan->alone;
     table->chart = GF_CHART_BARS;
     table->brief = plan->brief ? TERMINAL_LINES : 0;
     table->x_label = "sample value";
@@ -555,8 +566,8 @@ static void hist_print_bin(const gf_hist_plan *plan, const gf_hist_data *hist, u
     const uint64_t count = kept->extracted, shown = count < SHOWN ? count : SHOWN;
     char from[TEXT_BYTES], to[TEXT_BYTES], values[SHOWN * 24] = "";
     gf_result_add_text(result, "Bin %u [%s, %s%c count: %" PRIu64 "\n", bin,
-                       hist_text(hist_edge_value(plan, bin, COLUMN_FROM), from),
-                       hist_text(hist_edge_value(plan, bin, COLUMN_TO), to),
+                       hist_text(hist_edge_value(plan, bin, COLUMN_FROM, true), from),
+                       hist_text(hist_edge_value(plan, bin, COLUMN_TO, true), to),
                        hist_has_values(plan) || bin == plan->bins - 1 ? ']' : ')', count);
     size_t used = 0;
     for (uint64_t i = 0; i < shown; i++)
@@ -595,7 +606,7 @@ static void hist_print_outside(const gf_hist_plan *plan, const gf_hist_data *his
     const uint64_t nan = hist_outside(plan, hist, s, GF_HIST_AT_NAN);
     if (nan)
         gf_result_add_text(result, "NaN in %s: %" PRIu64 "\n", name, nan);
-    if (!plan->outside)
+    if (!plan->outside || plan->alone)
         return;
     const uint64_t below = hist_outside(plan, hist, s, GF_HIST_AT_BELOW);
     const uint64_t above = hist_outside(plan, hist, s, GF_HIST_AT_ABOVE);
@@ -647,6 +658,7 @@ static void hist_add_statistics(const gf_hist_plan *plan, gf_result *result) {
 static void hist_describe(const gf_plan *head, const void *data, gf_result *result) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     const gf_hist_data *hist = data;
+    char lo[TEXT_BYTES], hi[TEXT_BYTES];
     if (hist_has_table(plan, FIRST))
         hist_add_statistics(plan, result);
     if (plan->per_row) {
@@ -667,6 +679,9 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
         gf_table_add_column(table, "below", GF_VALUE_UINT);
         gf_table_add_column(table, "above", GF_VALUE_UINT);
     }
+    if (head->before)
+        gf_result_add_text(result, "Range of the data: %s to %s\n", hist_number(plan->lo, lo),
+                           hist_number(plan->hi, hi));
     if (hist_has_table(plan, STATISTICS))
         hist_add_statistics(plan, result);
     for (uint32_t s = 0; s < plan->measured && plan->statistics; s++)
@@ -682,8 +697,9 @@ static gf_value hist_bins_cell(const gf_hist_plan *plan, const gf_hist_data *his
     if (column == COLUMN_BIN)
         return gf_value_uint(bin);
     if (column <= COLUMN_TO)
-        return hist_edge_value(plan, bin, column);
-    return gf_value_uint(hist->counts[(column - COLUMN_COUNTS) * plan->counters + bin]);
+        return hist_edge_value(plan, bin, column, false);
+    return gf_value_uint(
+        gf_hist_count(plan, hist->counts + (column - COLUMN_COUNTS) * plan->counters, bin));
 }
 
 static gf_value hist_rows_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t row,
@@ -695,8 +711,8 @@ static gf_value hist_rows_cell(const gf_hist_plan *plan, const gf_hist_data *his
         return gf_value_uint(y);
     if (column == 1)
         return gf_value_text(gf_hist_channel_name(plan, s));
-    return gf_value_uint(column == 2 ? bin
-                                     : hist->rows[(y * plan->measured + s) * plan->counters + bin]);
+    const uint64_t *counts = hist->rows + (y * plan->measured + s) * plan->counters;
+    return gf_value_uint(column == 2 ? bin : gf_hist_count(plan, counts, bin));
 }
 
 static gf_value hist_samples_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t i,

@@ -137,20 +137,18 @@ static bool hist_is_inside(const void *values, size_t n) {
 }
 
 static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_t *bins) {
-    const bool inside = hist_is_inside(values, n);
-    for (size_t i = 0; i < n && inside; i++) {
+    for (size_t i = 0; i < n; i++) {
         const uint32_t bin = (uint32_t)(int32_t)((double)values[i] * count);
         bins[i] = bin < count ? bin : count - 1;
     }
-    for (size_t i = 0; i < n && !inside; i++)
-        bins[i] = gf_hist_bin_ranged((double)values[i], 0, 1, 1, count);
 }
 
-#define BINS(NAME, TYPE, WHOLE)                                                                    \
+/* FAST: whether WHOLE supports the samples. */
+#define BINS(NAME, TYPE, FAST, WHOLE)                                                              \
     static void NAME(const gf_hist_plan *plan, const void *from, size_t n, uint32_t *bins) {       \
         const double lo = plan->lo, hi = plan->hi, span = hi - lo;                                 \
         const TYPE *values = from;                                                                 \
-        if (!plan->ranged) {                                                                       \
+        if (FAST) {                                                                                \
             WHOLE(plan->bins, values, n, bins);                                                    \
             return;                                                                                \
         }                                                                                          \
@@ -158,9 +156,9 @@ static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_
             bins[i] = gf_hist_bin_ranged((double)values[i], lo, hi, span, plan->bins);             \
     }
 
-BINS(hist_bins_of_u8, uint8_t, hist_bins_u8)
-BINS(hist_bins_of_u16, uint16_t, hist_bins_u16)
-BINS(hist_bins_or_counters_of_f32, float, hist_bins_f32)
+BINS(hist_bins_of_u8, uint8_t, !plan->ranged, hist_bins_u8)
+BINS(hist_bins_of_u16, uint16_t, !plan->ranged, hist_bins_u16)
+BINS(hist_bins_or_counters_of_f32, float, !plan->ranged && hist_is_inside(from, n), hist_bins_f32)
 
 static void hist_bins_of_f32(const gf_hist_plan *plan, const void *from, size_t n, uint32_t *bins) {
     if (!plan->keys) {
@@ -440,9 +438,10 @@ static void hist_add_lanes(const void *values, size_t n, const gf_hist_lanes *la
     uint32_t *restrict min = lanes->min + first, *restrict max = lanes->max + first;
     for (size_t i = 0; i < n; i++) {
         const uint32_t number = 0 - (uint32_t)((from[i] & 0x7fffffffu) <= 0x7f800000u);
+        const uint32_t finite = 0 - (uint32_t)((from[i] & 0x7fffffffu) < 0x7f800000u);
         const uint32_t bits = from[i] & number;
         const uint32_t key = gf_hist_key(from[i]);
-        const uint32_t low = key | ~number, high = key & number;
+        const uint32_t low = key | ~finite, high = key & finite;
         float v;
         memcpy(&v, &bits, sizeof v);
         sums[i] += (double)v;

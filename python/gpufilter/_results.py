@@ -197,12 +197,13 @@ class HistResult(Result):
     edges: float64 of shape (bins + 1,), in sample values. Bin k contains edges[k] <= v <
     edges[k + 1], the last bin also its upper edge. Without range, the first and the last bin of
     float32 images also contain all samples outside of 0..1.
+    range: (edges[0], edges[-1]), the range used; with range="data", that of the finite samples.
     channels: names of the measured channels.
     nan: NaN samples, in no bin, for each channel.
     below, above: samples outside of the edges, for each channel: in no bin with range, in the first
     and the last one without.
-    statistics: with statistics=True, and where each bin holds one integer value, arrays `count`,
-    `min`, `max`, `mean`, `std`, `median`, `p1` and `p99` with one entry per channel; else None.
+    statistics: arrays `count`, `min`, `max`, `mean`, `std`, `median`, `p1` and `p99` with one entry
+    per channel. None only without statistics=True where a bin holds several values.
     row_counts: with per_row, the counts of each row, of shape (H, bins[, channels]); else None.
     extracted: with extract, a structured array of the samples in the chosen bins, in image order
     and bin by bin: [bin if several,] x, y, channel (index in the pixel; 255: luma), value.
@@ -217,6 +218,11 @@ class HistResult(Result):
     statistics: Optional[Mapping[str, Any]]
     row_counts: Optional[Array]
     extracted: Optional[Array]
+
+    @property
+    def range(self) -> Tuple[float, float]:
+        """Return the lowest and the highest edge."""
+        return float(self.edges[0]), float(self.edges[-1])
 
     @classmethod
     def _fields(cls, tables: Tables, dtype: Any, channels: int) -> Dict[str, Any]:

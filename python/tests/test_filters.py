@@ -43,7 +43,8 @@ def test_hist(rng, dtype, channels, backend):
         {"bins": 8}, {"bins": 8, "extract": 3}, {"bins": 10, "extract": [0, 9], "channel": "all"},
         {"bins": 5, "range": (0.25 * top, 0.75 * top)}, {"bins": 6, "per_row": True},
         {"bins": 3, "per_row": True, "channel": "all"}, {"bins": 300, "extract": "all"}, {},
-        {"bins": 9, "statistics": True, "channel": "all"},
+        {"bins": 9, "statistics": True, "channel": "all"}, {"bins": 4, "range": "data"},
+        {"statistics": True}, {"bins": 65536, "statistics": True},
     ]:
         got = gpufilter.hist(image, mask="extract" in keywords, backend=backend, **keywords)
         extract = keywords.get("extract")
@@ -62,6 +63,7 @@ def test_hist(rng, dtype, channels, backend):
         if "per_row" in keywords:
             assert got.row_counts.shape == image.shape[:1] + got.counts.shape
             assert np.array_equal(got.row_counts.sum(0), got.counts)
+        assert got.range == (got.edges[0], got.edges[-1])
         if "statistics" in want:
             assert np.array_equal(got.statistics["std"], want["statistics"]["std"])
         else:
@@ -287,6 +289,18 @@ def test_values_that_change(image):
         else:
             radius[...] = 5
         assert same(gpufilter.smooth(image, radius=radius), smoothed(image, radius=5))
+
+
+def test_samples_outside_of_the_edges():
+    image = np.array([[-1, -0.0, 0.5, 1, 1.5, np.inf, np.nan]], np.float32)
+    clamped = gpufilter.hist(image, bins=2)
+    assert (clamped.counts.tolist(), clamped.below[0], clamped.above[0]) == ([2, 4], 1, 2)
+    ranged = gpufilter.hist(image, bins=2, range=(0, 1))
+    assert (ranged.counts.tolist(), ranged.below[0], ranged.above[0]) == ([1, 2], 1, 2)
+    data = gpufilter.hist(image, bins=5, range="data")
+    assert (data.range, data.counts.tolist(), data.above[0]) == ((-1, 1.5), [1, 0, 1, 1, 2], 1)
+    with pytest.raises(gpufilter.Error, match="no finite sample"):
+        gpufilter.hist(image[:, 5:], range="data")
 
 
 def test_arrays_as_values(image):

@@ -168,7 +168,10 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
                    &(gf_value){.type = GF_VALUE_UINT, .low = gf_settings_size(settings, name)});
         break;
     case GF_PARAM_RANGE:
-        gf_settings_range(settings, name, &lo, &hi);
+        if (!gf_settings_range(settings, name, &lo, &hi)) {
+            gf_json_text(file, text);
+            break;
+        }
         putc('[', file);
         print_real(file, GF_VALUE_DOUBLE, lo);
         fputs(", ", file);

@@ -106,6 +106,10 @@ static gf_value view_cell(const gf_view *view, uint64_t line, size_t column) {
     const uint64_t rows = left < view->step ? left : view->step;
     const bool ends = strcmp(table->columns[column].name, "to") == 0;
     gf_value cell = gf_result_cell(view->result, view->index, ends ? row + rows - 1 : row, column);
+    if (cell.type == GF_VALUE_DOUBLE && column < table->curves) /* edges: bin, from, to */
+        cell.real =
+            gf_round_edge(cell.real, gf_result_cell(view->result, view->index, row, 2).real -
+                                         gf_result_cell(view->result, view->index, row, 1).real);
     for (uint64_t i = 1; column >= table->curves && i < rows; i++) {
         const gf_value value = gf_result_cell(view->result, view->index, row + i, column);
         cell.high += value.high + (cell.low > UINT64_MAX - value.low);

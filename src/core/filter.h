@@ -42,18 +42,16 @@ typedef struct gf_plan {
      * pixels, so ranges of columns may be measured as separate images. */
     bool ordered;
     bool has_payload;
-    bool golden_only;      /* there is no CPU function: the cpu backend runs golden */
-    uint64_t halo;         /* rows read above and below an output row, clipped at the edge */
-    uint64_t golden_bytes; /* maximum memory of the golden function, in bytes */
-    uint64_t result_bytes; /* host memory of the measure, in bytes */
-    double cost;           /* estimated nanoseconds per input sample on one CPU core */
-    double brightness;     /* factor applied to a flat area; 0: the filter has none */
-    const char *advice;    /* option that avoids clipping by that factor; NULL: none */
-    double download;       /* expected payload bytes per input sample */
-    /* Filter that measures the whole image first, and its settings as in gf_filter_info.cases. Its
-     * data complete the plan (gf_filter.refine). NULL: none. */
-    const gf_filter *before;
-    const char *before_case;
+    bool golden_only;        /* there is no CPU function: the cpu backend runs golden */
+    uint64_t halo;           /* rows read above and below an output row, clipped at the edge */
+    uint64_t golden_bytes;   /* maximum memory of the golden function, in bytes */
+    uint64_t result_bytes;   /* host memory of the measure, in bytes */
+    double cost;             /* estimated nanoseconds per input sample on one CPU core */
+    double brightness;       /* factor applied to a flat area; 0: the filter has none */
+    const char *advice;      /* option that avoids clipping by that factor; NULL: none */
+    double download;         /* expected payload bytes per input sample */
+    const gf_filter *before; /* filter that measures the whole image first; NULL: none */
+    const char *before_case; /* its settings, as in gf_filter_info.cases */
 } gf_plan;
 
 /* A strip as passed to a backend's function, in the memory of that backend. */

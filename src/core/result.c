@@ -245,6 +245,15 @@ static void value_format_real(double x, bool is_float, char *text) {
     gf_c_locale_leave(&scope);
 }
 
+double gf_round_edge(double x, double width) {
+    for (double scale = 1; scale <= 1e15; scale *= 10) {
+        const double rounded = round(x * scale) / scale;
+        if (fabs(rounded - x) <= width / 10000)
+            return rounded;
+    }
+    return x;
+}
+
 void gf_value_format(const gf_value *value, char *text, size_t size) {
     GF_FLOAT_ENV_SCOPE();
     char number[NUMBER_BYTES];

@@ -60,7 +60,9 @@ size_t gf_choice_index(const char *const *choices, const char *text, size_t leng
 
 static gf_status settings_reject(const gf_param *param, const char *text, gf_error *error) {
     char requirement[512];
-    char names[384];
+    char names[384] = "";
+    if (param->choices)
+        settings_join_choices(param->choices, names, sizeof names);
     switch (param->type) {
     case GF_PARAM_INT:
         snprintf(requirement, sizeof requirement, "must be an integer from %.0f to %.0f",
@@ -77,18 +79,17 @@ static gf_status settings_reject(const gf_param *param, const char *text, gf_err
         break;
     case GF_PARAM_RANGE:
         snprintf(requirement, sizeof requirement,
-                 "must be two numbers LO,HI with LO below HI and at most 1e303 apart");
+                 "must be two numbers LO,HI with LO below HI and at most 1e303 apart%s%s",
+                 param->choices ? ", or " : "", names);
         break;
     case GF_PARAM_IMAGE:
     case GF_PARAM_SAMPLES:
         snprintf(requirement, sizeof requirement, "must name a file");
         break;
     case GF_PARAM_CHOICE:
-        settings_join_choices(param->choices, names, sizeof names);
         snprintf(requirement, sizeof requirement, "must be %s", names);
         break;
     case GF_PARAM_LIST:
-        settings_join_choices(param->choices, names, sizeof names);
         snprintf(requirement, sizeof requirement,
                  "must be a comma-separated list of %s, each once, in this order", names);
         break;
@@ -120,7 +121,9 @@ static bool settings_parse_float(const gf_param *param, const char *text, gf_set
            (double)x >= param->min && (double)x <= param->max;
 }
 
-static bool settings_parse_range(const char *text, gf_setting *value) {
+static bool settings_parse_range(const gf_param *param, const char *text, gf_setting *value) {
+    if (param->choices && param->choices[gf_choice_index(param->choices, text, strlen(text))])
+        return true;
     gf_c_locale scope = gf_c_locale_enter();
     char *middle, *end;
     double lo = strtod(text, &middle), hi = 0;
@@ -201,7 +204,7 @@ static gf_status settings_parse(const gf_param *param, const char *text, gf_sett
         valid = settings_parse_list(param, text, value);
         break;
     case GF_PARAM_RANGE:
-        valid = settings_parse_range(text, value);
+        valid = settings_parse_range(param, text, value);
         break;
     case GF_PARAM_IMAGE:
     case GF_PARAM_SAMPLES:
@@ -335,7 +338,7 @@ bool gf_settings_range(const gf_settings *settings, const char *name, double *lo
     const gf_setting *value = settings_lookup(settings, name, 1u << GF_PARAM_RANGE);
     *lo = value->as.range[0];
     *hi = value->as.range[1];
-    return value->text != NULL;
+    return *lo < *hi;
 }
 
 const char *gf_settings_text(const gf_settings *settings, const char *name) {

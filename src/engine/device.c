@@ -57,6 +57,11 @@ gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter, const gf
         status = gf_plan_new(filter, settings, format, &job->plan, error);
     if (!status)
         status = gf_plan_before(job->plan, &job->before, error);
+    if (!status && job->before && filter->measure)
+        status = gf_fail(error, GF_USAGE,
+                         "%s: --range data needs a first pass; in device memory, "
+                         "measure min and max with --statistics, and give them as --range LO,HI",
+                         filter->info.name);
     if (!status)
         status = gf_engine_device(engine, &job->device, &state, error);
     if (!status)

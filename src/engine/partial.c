@@ -278,6 +278,11 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
             "%s: %s measures the samples of the file, not those of --depth; run the image "
             "as a whole",
             task->inputs.name, task->plan->before->info.name);
+    if (task->plan->before && task->filter->measure)
+        return gf_fail(
+            error, GF_USAGE,
+            "%s: --range data reads the image twice; run it as a whole, or give --range LO,HI",
+            task->inputs.name);
     if (task->more_pages)
         return gf_fail(error, GF_USAGE,
                        "%s: ranges of rows are those of one page; choose it, or run the file as a "

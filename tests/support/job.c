@@ -31,6 +31,10 @@ void test_job_fill(test_job *job, test_random *random) {
     } else {
         test_fill(&job->in[1], (test_content)test_below(random, TEST_CONTENT_COUNT), random);
     }
+    /* An image without a finite sample has no range. */
+    for (uint32_t c = 0; c < job->format.channels && test_reads_twice(job->text); c++)
+        if (job->format.type == GF_F32)
+            memcpy(gf_row(&job->in[0].rows, 0) + c * sizeof(float), &(float){0.25f}, sizeof(float));
 }
 
 test_outcome test_run(const test_job *job, gf_engine *engine, size_t padding) {

@@ -21,6 +21,11 @@ void test_job_free(test_job *job);
 /* Fill both images with random content. In half of the jobs they differ in at most 3 samples. */
 void test_job_fill(test_job *job, test_random *random);
 
+/* Return whether a case measures the range of the image first. Jobs in device memory reject it. */
+static inline bool test_reads_twice(const char *text) {
+    return strstr(text, "range=data") != NULL;
+}
+
 /* Image and result of a run. */
 typedef struct test_outcome {
     test_image image; /* no memory if the filter makes no image */

@@ -363,6 +363,10 @@ static const char *const hist_limits[] = {
     "bins=3 range=0.25,0.5 extract=all out=-",
     "bins=4 range=70000,80000 extract=1 out=-",
     "bins=4 range=-80000,70000 extract=all out=-",
+    /* Two passes. */
+    "bins=9 range=data extract=0,8 out=-",
+    "bins=300 range=data channel=all statistics mask=- extract=299",
+    "bins=5 range=data per-row",
     NULL,
 };
 

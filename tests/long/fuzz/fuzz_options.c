@@ -38,8 +38,9 @@ static void check_param(const gf_settings *settings, const gf_param *param) {
         FUZZ_CHECK(gf_settings_list(settings, name) != 0, "--%s %s", name, text);
         break;
     case GF_PARAM_RANGE:
-        FUZZ_CHECK(gf_settings_range(settings, name, &lo, &hi) && lo < hi && hi - lo <= 1e303,
-                   "--%s %s", name, text);
+        if (!param->choices || strcmp(text, param->choices[0]) != 0)
+            FUZZ_CHECK(gf_settings_range(settings, name, &lo, &hi) && lo < hi && hi - lo <= 1e303,
+                       "--%s %s", name, text);
         break;
     default:
         FUZZ_CHECK(param->type == GF_PARAM_FLAG || text != NULL, "--%s has no text", name);

@@ -54,6 +54,53 @@ $ gpufilter hist --channel all --bins 2 samples/cutout.png
 >                 g   86332   37.47%  ##########################
 >                 b   89542   38.86%  ###########################
 >                 a  115105   49.96%  ###################################
+# --range data reads the image twice, also from a pipe. JSON and CSV have the exact edges.
+$ gpufilter hist --bins 3 --range data samples/ramp.pfm
+> samples/ramp.pfm: 1024x4 grey f32, by cpu
+> 
+> bin    from      to  grey    share
+>   0       0   6.397   952   23.24%  ###################
+>   1   6.397  12.793  2188   53.42%  ############################################
+>   2  12.793   19.19   956   23.34%  ###################
+> 
+> Range of the data: 0 to 19.189999
+$ gpufilter hist --bins 3 --range data --csv - <samples/ramp.pfm
+> bin,from,to,grey
+> 0,0,6.396666208902995,952
+> 1,6.396666208902995,12.79333241780599,2188
+> 2,12.79333241780599,19.189998626708984,956
+$ gpufilter hist -b golden --bins 2 --range data --extract 1 samples/gradient16.png
+> samples/gradient16.png: 640x480 grey u16, by golden
+> 
+> bin   from     to    grey    share
+>   0    251  32694  163078   53.09%  ############################################
+>   1  32694  65136  144122   46.91%  #######################################
+> 
+> Range of the data: 251 to 65136
+> Bin 1 [32694, 65136] count: 144122
+>   values: 32722 32945 32914 33072 33086 33125 33274 33225 33373 33529 ...
+$ gpufilter hist --json --bins 1 --range data samples/page.png | sed 's/.*"parameters"//'
+> : {"bins": 1, "range": "data", "channel": "luma", "per-row": false, "statistics": false, "extract": null, "out": null, "mask": null}, "result": {"bins": {"bin": [0], "from": [0], "to": [254], "grey": [935000]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0], "below": [0], "above": [0]}}}
+$ { printf 'Pf\n2 1\n-1\n'; perl -e 'print pack("f<*", 9**9**9, -9**9**9)'; } >inf.pfm; gpufilter hist --range data inf.pfm
+! gpufilter: inf.pfm: --range data: there is no finite sample; give --range LO,HI
+[1]
+$ gpufilter hist -q --bins 2 --range data inf.pfm samples/page.png --csv | tail -n 2
+> samples/page.png,0,0,127,44015
+> samples/page.png,1,127,254,890985
+! gpufilter: inf.pfm: --range data: there is no finite sample; give --range LO,HI
+# Edges for people.
+$ gpufilter hist --bins 80 --range 0,1.5 --extract 3 samples/ramp.pfm | sed -n '3,7p;$p'
+> bin     from       to  grey    share
+>   0        0  0.01875     4    4.76%  #####################
+>   1  0.01875   0.0375     0    0.00%
+>   2   0.0375  0.05625     0    0.00%
+>   3  0.05625    0.075     0    0.00%
+> Bin 3 [0.05625, 0.075) count: 0
+$ gpufilter hist --bins 80 --range 0,1.5 --csv samples/ramp.pfm | sed -n '4,5p'
+> 2,0.0375,0.05625,0
+> 3,0.05625,0.075,0
+# --statistics alone.
+$ gpufilter hist -q --statistics samples/ramp.pfm samples/page.png
 $ gpufilter hist --bins 4 --range 2,9 samples/ramp.pfm
 > samples/ramp.pfm: 1024x4 grey f32, by cpu
 > 
@@ -192,7 +239,7 @@ $ gpufilter hist --channel a samples/scene.png
 ! gpufilter: --channel a: the image has no alpha channel
 [2]
 $ gpufilter hist --range 2,1 samples/scene.png
-! gpufilter: --range '2,1': must be two numbers LO,HI with LO below HI and at most 1e303 apart
+! gpufilter: --range '2,1': must be two numbers LO,HI with LO below HI and at most 1e303 apart, or data
 [2]
 $ gpufilter hist --bins 0 samples/scene.png
 ! gpufilter: --bins '0': must be an integer from 1 to 65536

@@ -298,6 +298,12 @@ static void rejects_other_work(void **state) {
     gf_partial_free(gap);
     gf_settings_free(job.settings);
     gf_settings_free(other.settings);
+    /* The range of the data is that of the whole image. */
+    open_grey(&job, "hist", "range=data");
+    assert_null(rows_of(&job, 0, 40, &error));
+    assert_int_equal(error.status, GF_USAGE);
+    assert_message(&error, "run it as a whole, or give --range LO,HI");
+    gf_settings_free(job.settings);
     /* The measurement of the preceding filter is missing. */
     open_grey(&job, "normalize", "");
     assert_null(rows_of(&job, 0, 10, &error));

@@ -179,6 +179,30 @@ static void rejects(gf_engine *engine, gf_pixels in, gf_out_pixels out, const ch
     gf_settings_free(settings);
 }
 
+/* The range of the data needs a first pass. The statistics in its message give the same range. */
+static void rejects_first_passes(void **state) {
+    static const unsigned char memory[BYTES] = {7, 200};
+    const gf_filter *filter = gf_filter_find("hist");
+    const gf_pixels in = {memory, WIDTH};
+    gf_settings *data = test_settings(filter, "range=data");
+    gf_settings *settings = test_settings(filter, "statistics");
+    gf_engine *engine = fake_engine();
+    gf_error error = {0};
+    gf_result *result = NULL;
+    (void)state;
+    assert_int_equal(gf_run_device(engine, filter, data, &format, &in, NULL, 0, NULL, NULL, &error),
+                     GF_USAGE);
+    assert_non_null(strstr(error.message, "--statistics, and give them as --range LO,HI"));
+    assert_int_equal(
+        gf_run_device(engine, filter, settings, &format, &in, NULL, 0, NULL, &result, NULL), GF_OK);
+    assert_non_null(strstr(gf_result_text(result), "min 0"));
+    assert_non_null(strstr(gf_result_text(result), "max 200"));
+    gf_result_free(result);
+    gf_engine_close(engine);
+    gf_settings_free(settings);
+    gf_settings_free(data);
+}
+
 /* Rows of different lengths: a mask has an alpha channel. */
 static void checks_rows_of_both_lengths(gf_engine *engine) {
     static unsigned char memory[2 * 3 * BYTES];
@@ -280,6 +304,7 @@ static void decodes_png(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rejects_first_passes, start, stop),
         cmocka_unit_test_setup_teardown(decodes_png, start, stop),
         cmocka_unit_test_setup_teardown(encodes_png, start, stop),
         cmocka_unit_test_setup_teardown(batches_take_few_launches, start, stop),

@@ -192,6 +192,120 @@ static void ranges(void **state) {
     }
 }
 
+/* The range of the finite samples of all measured channels; infinities are outside of it. Equal
+ * ends put all samples into the last bin. */
+static void range_of_the_data(void **state) {
+    (void)state;
+    const float inf = 1.0f / 0.0f, nan = inf - inf;
+    const float v[] = {3, -inf, 5, nan, -1, inf, 4, 1}, same[] = {inf, 2.5f, nan, 2.5f};
+    const float zeros[] = {-0.0f, 0}, none[] = {nan, inf, -inf, nan};
+    const uint16_t w[] = {100, 7, 300, 9, 200, 65535};
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "hist", "bins=3 range=data extract=0 out=-",
+                                         (gf_format){4, 2, 1, GF_F32}, v, NULL, NULL);
+        test_column(result, "bins", "from", "-1 1 3");
+        test_column(result, "bins", "to", "1 3 5");
+        test_column(result, "bins", "grey", "1 1 3");
+        test_column(result, "totals", "nan", "1");
+        test_column(result, "totals", "below", "1");
+        test_column(result, "totals", "above", "1");
+        test_column(result, "samples", "value", "-1");
+        assert_non_null(strstr(gf_result_text(result), "Range of the data: -1 to 5\n"));
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=4 range=data channel=all",
+                              (gf_format){1, 2, 3, GF_U16}, w, NULL, NULL);
+        test_column(result, "bins", "from", "7 16389 32771 49153");
+        test_column(result, "bins", "b", "1 0 0 1");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "range=data channel=b",
+                              (gf_format){1, 2, 3, GF_U16}, w, NULL, NULL);
+        assert_true(test_cell(result, "bins", "from", 0).real == 300);
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=3 range=data extract=2 out=-",
+                              (gf_format){4, 1, 1, GF_F32}, same, NULL, NULL);
+        test_column(result, "bins", "from", "2.5 2.5 2.5");
+        test_column(result, "bins", "grey", "0 0 2");
+        test_column(result, "samples", "x", "1 3");
+        gf_result_free(result);
+        result = test_measure(*backend, "hist", "bins=2 range=data", (gf_format){2, 1, 1, GF_F32},
+                              zeros, NULL, NULL);
+        test_column(result, "bins", "from", "0 0");
+        test_column(result, "bins", "grey", "0 2");
+        gf_result_free(result);
+    }
+    gf_error error;
+    assert_int_equal(
+        test_measure_error("hist", "range=data", (gf_format){4, 1, 1, GF_F32}, none, 0, &error),
+        GF_FAILED);
+    assert_non_null(strstr(error.message, "no finite sample; give --range LO,HI"));
+}
+
+/* Extremes include infinities, with and without finite samples. */
+static void infinite_extremes(void **state) {
+    (void)state;
+    const float inf = 1.0f / 0.0f;
+    const float rows[][3] = {{1, 2, inf}, {-inf, 2, 1}, {inf, inf, inf}, {-inf, -inf, -inf}};
+    static const char *const extremes[][2] = {
+        {"1", "inf"}, {"-inf", "2"}, {"inf", "inf"}, {"-inf", "-inf"}};
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        for (int i = 0; i < 4; i++) {
+            gf_result *result = test_measure(*backend, "hist", "statistics",
+                                             (gf_format){3, 1, 1, GF_F32}, rows[i], NULL, NULL);
+            test_column(result, "statistics", "min", extremes[i][0]);
+            test_column(result, "statistics", "max", extremes[i][1]);
+            test_column(result, "statistics", "p1", extremes[i][0]);
+            gf_result_free(result);
+        }
+}
+
+/* --statistics without options of bins leaves them out of the text. */
+static void statistics_alone(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool bins;
+    } cases[] = {{"statistics", false},
+                 {"statistics channel=all", false},
+                 {"", true},
+                 {"statistics bins=256", true},
+                 {"statistics range=0,1", true},
+                 {"statistics range=data", true},
+                 {"statistics per-row", true},
+                 {"statistics extract=1 out=-", true}};
+    const float v[] = {0.25f, 3};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gf_result *result = test_measure("golden", "hist", cases[i].text,
+                                         (gf_format){2, 1, 1, GF_F32}, v, NULL, NULL);
+        bool shown = false;
+        for (size_t t = 0; t < gf_result_table_count(result); t++)
+            shown = shown || (strcmp(gf_result_table(result, t)->name, "bins") == 0 &&
+                              gf_result_table(result, t)->in_text);
+        assert_int_equal(shown, cases[i].bins);
+        if (!cases[i].bins)
+            assert_null(strstr(gf_result_text(result), "Outside"));
+        gf_result_free(result);
+    }
+}
+
+/* Edges in text have the fewest decimals that move them by less than 1/10000 of a bin. Tables are
+ * exact. */
+static void edges_for_people(void **state) {
+    (void)state;
+    const float v[] = {0.02f};
+    gf_result *result = test_measure("golden", "hist", "bins=80 range=0,1.5 extract=1,79 out=-",
+                                     (gf_format){1, 1, 1, GF_F32}, v, NULL, NULL);
+    assert_non_null(strstr(gf_result_text(result), "Bin 1 [0.01875, 0.0375) count: 1\n"));
+    assert_non_null(strstr(gf_result_text(result), "Bin 79 [1.48125, 1.5] count: 0\n"));
+    gf_result_free(result);
+    result = test_measure("golden", "hist", "bins=3 extract=1 out=-", (gf_format){1, 1, 1, GF_F32},
+                          v, NULL, NULL);
+    assert_non_null(strstr(gf_result_text(result), "Bin 1 [0.3333, 0.6667) count: 0\n"));
+    assert_true(test_cell(result, "bins", "to", 0).real == 1.0 / 3);
+    gf_result_free(result);
+    assert_true(gf_round_edge(1e300, 1e-9) == 1e300 && gf_round_edge(0.3, 0) == 0.3);
+    assert_true(gf_round_edge(123456789.123, 1e9) == 123456789);
+}
+
 /* Samples at edges: 28 / 100 * 100 and 29 / 100 * 100 round to numbers below 29; 28 * 100 / 100 is
  * exact. */
 static void range_edges(void **state) {
@@ -700,6 +814,10 @@ int main(void) {
         cmocka_unit_test(clamped_samples_are_counted),
         cmocka_unit_test(ranges),
         cmocka_unit_test(range_edges),
+        cmocka_unit_test(range_of_the_data),
+        cmocka_unit_test(infinite_extremes),
+        cmocka_unit_test(statistics_alone),
+        cmocka_unit_test(edges_for_people),
         cmocka_unit_test(range_ends),
         cmocka_unit_test(luma_and_channels),
         cmocka_unit_test(partition),

@@ -29,7 +29,10 @@ def bin_of(values, count, span):
     if values.dtype != F32 and span is None:
         return np.minimum(count - 1, values.astype(np.int64) * count // top(values))
     x = values.astype(F64)
-    v = np.floor(x * count if span is None else (x - span[0]) * count / (span[1] - span[0]))
+    if span is None:
+        v = np.floor(x * count)
+    else:
+        v = np.floor((x - span[0]) * count / (span[1] - span[0])) if span[0] < span[1] else x * 0 + count
     v = np.where(v < 0, 0, np.where(v > count - 1, count - 1, v))
     if span is not None:
         v = np.where(x < span[0], BELOW, np.where(x > span[1], ABOVE, v))
@@ -68,6 +71,9 @@ def statistics(values):
 def hist(image, count, span, channel, extract, per_row, requested):
     """Return the tables, the extracted samples in order, and the mask."""
     names, values = measured(image, channel)
+    if span == "data":
+        finite = values[np.isfinite(values)].astype(F64)
+        span = [finite.min() + 0.0, finite.max() + 0.0]  # 0 for -0
     bins = bin_of(values, count, span)
     maximum = 1 if image.dtype == F32 else top(image)
     if span is not None:
@@ -158,6 +164,10 @@ def random_case(rng):
     span = [float(t) for t in texts] if texts else None
     image = random_image(rng, kind, count, span)
     options = ["--bins", str(count)] + (["--range=" + ",".join(texts)] if texts else [])
+    if not texts and rng.random() < 0.4:
+        span = "data"
+        options += ["--range", "data"]
+        image[0, 0] = np.nan_to_num(image[0, 0], posinf=2, neginf=0)
     channel, extract = None, None
     if rng.random() < 0.6:
         names = [n for n in NAMES[image.shape[2]] if n not in ("grey", "data")]
