@@ -126,7 +126,7 @@ static void clamped_samples_are_counted(void **state) {
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             gf_result *result = test_measure(*backend, "hist", cases[i],
-                                             (gf_format){1000, 2, 3, GF_F32}, v, NULL, NULL);
+                                             (gf_format){1000, 2, 3, GF_F32, false}, v, NULL, NULL);
             const uint64_t last = gf_result_table(result, 1)->row_count - 1;
             assert_int_equal(test_cell(result, "bins", "r", 0).low, 2000);
             assert_int_equal(test_cell(result, "bins", "g", last).low, 2000);
@@ -139,8 +139,8 @@ static void clamped_samples_are_counted(void **state) {
                     .low,
                 i == 0 ? 4000 : 2000);
             gf_result_free(result);
-            result = test_measure(*backend, "hist", cases[i], (gf_format){1000, 1, 3, GF_F32}, v,
-                                  NULL, NULL);
+            result = test_measure(*backend, "hist", cases[i],
+                                  (gf_format){1000, 1, 3, GF_F32, false}, v, NULL, NULL);
             assert_null(strstr(gf_result_text(result), "Outside"));
             gf_result_free(result);
         }
@@ -202,7 +202,7 @@ static void range_of_the_data(void **state) {
     const uint16_t w[] = {100, 7, 300, 9, 200, 65535};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "bins=3 range=data extract=0 out=-",
-                                         (gf_format){4, 2, 1, GF_F32}, v, NULL, NULL);
+                                         (gf_format){4, 2, 1, GF_F32, false}, v, NULL, NULL);
         test_column(result, "bins", "from", "-1 1 3");
         test_column(result, "bins", "to", "1 3 5");
         test_column(result, "bins", "grey", "1 1 3");
@@ -213,30 +213,30 @@ static void range_of_the_data(void **state) {
         assert_non_null(strstr(gf_result_text(result), "Range of the data: -1 to 5\n"));
         gf_result_free(result);
         result = test_measure(*backend, "hist", "bins=4 range=data channel=all",
-                              (gf_format){1, 2, 3, GF_U16}, w, NULL, NULL);
+                              (gf_format){1, 2, 3, GF_U16, false}, w, NULL, NULL);
         test_column(result, "bins", "from", "7 16389 32771 49153");
         test_column(result, "bins", "b", "1 0 0 1");
         gf_result_free(result);
         result = test_measure(*backend, "hist", "range=data channel=b",
-                              (gf_format){1, 2, 3, GF_U16}, w, NULL, NULL);
+                              (gf_format){1, 2, 3, GF_U16, false}, w, NULL, NULL);
         assert_true(test_cell(result, "bins", "from", 0).real == 300);
         gf_result_free(result);
         result = test_measure(*backend, "hist", "bins=3 range=data extract=2 out=-",
-                              (gf_format){4, 1, 1, GF_F32}, same, NULL, NULL);
+                              (gf_format){4, 1, 1, GF_F32, false}, same, NULL, NULL);
         test_column(result, "bins", "from", "2.5 2.5 2.5");
         test_column(result, "bins", "grey", "0 0 2");
         test_column(result, "samples", "x", "1 3");
         gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 range=data", (gf_format){2, 1, 1, GF_F32},
-                              zeros, NULL, NULL);
+        result = test_measure(*backend, "hist", "bins=2 range=data",
+                              (gf_format){2, 1, 1, GF_F32, false}, zeros, NULL, NULL);
         test_column(result, "bins", "from", "0 0");
         test_column(result, "bins", "grey", "0 2");
         gf_result_free(result);
     }
     gf_error error;
-    assert_int_equal(
-        test_measure_error("hist", "range=data", (gf_format){4, 1, 1, GF_F32}, none, 0, &error),
-        GF_FAILED);
+    assert_int_equal(test_measure_error("hist", "range=data", (gf_format){4, 1, 1, GF_F32, false},
+                                        none, 0, &error),
+                     GF_FAILED);
     assert_non_null(strstr(error.message, "no finite sample; give --range LO,HI"));
 }
 
@@ -249,8 +249,9 @@ static void infinite_extremes(void **state) {
         {"1", "inf"}, {"-inf", "2"}, {"inf", "inf"}, {"-inf", "-inf"}};
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (int i = 0; i < 4; i++) {
-            gf_result *result = test_measure(*backend, "hist", "statistics",
-                                             (gf_format){3, 1, 1, GF_F32}, rows[i], NULL, NULL);
+            gf_result *result =
+                test_measure(*backend, "hist", "statistics", (gf_format){3, 1, 1, GF_F32, false},
+                             rows[i], NULL, NULL);
             test_column(result, "statistics", "min", extremes[i][0]);
             test_column(result, "statistics", "max", extremes[i][1]);
             test_column(result, "statistics", "p1", extremes[i][0]);
@@ -275,7 +276,7 @@ static void statistics_alone(void **state) {
     const float v[] = {0.25f, 3};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gf_result *result = test_measure("golden", "hist", cases[i].text,
-                                         (gf_format){2, 1, 1, GF_F32}, v, NULL, NULL);
+                                         (gf_format){2, 1, 1, GF_F32, false}, v, NULL, NULL);
         bool shown = false;
         for (size_t t = 0; t < gf_result_table_count(result); t++)
             shown = shown || (strcmp(gf_result_table(result, t)->name, "bins") == 0 &&
@@ -293,12 +294,12 @@ static void edges_for_people(void **state) {
     (void)state;
     const float v[] = {0.02f};
     gf_result *result = test_measure("golden", "hist", "bins=80 range=0,1.5 extract=1,79 out=-",
-                                     (gf_format){1, 1, 1, GF_F32}, v, NULL, NULL);
+                                     (gf_format){1, 1, 1, GF_F32, false}, v, NULL, NULL);
     assert_non_null(strstr(gf_result_text(result), "Bin 1 [0.01875, 0.0375) count: 1\n"));
     assert_non_null(strstr(gf_result_text(result), "Bin 79 [1.48125, 1.5] count: 0\n"));
     gf_result_free(result);
-    result = test_measure("golden", "hist", "bins=3 extract=1 out=-", (gf_format){1, 1, 1, GF_F32},
-                          v, NULL, NULL);
+    result = test_measure("golden", "hist", "bins=3 extract=1 out=-",
+                          (gf_format){1, 1, 1, GF_F32, false}, v, NULL, NULL);
     assert_non_null(strstr(gf_result_text(result), "Bin 1 [0.3333, 0.6667) count: 0\n"));
     assert_true(test_cell(result, "bins", "to", 0).real == 1.0 / 3);
     gf_result_free(result);
@@ -323,9 +324,9 @@ static void range_edges(void **state) {
                                         "bins=100 range=-50,50"};
     for (const char *const *backend = test_backends(); *backend; backend++)
         for (int type = GF_U8; type <= GF_F32; type++) {
-            gf_result *result =
-                test_measure(*backend, "hist", cases[type], (gf_format){101, 1, 1, (gf_type)type},
-                             images[type], NULL, NULL);
+            gf_result *result = test_measure(*backend, "hist", cases[type],
+                                             (gf_format){101, 1, 1, (gf_type)type, false},
+                                             images[type], NULL, NULL);
             for (uint64_t bin = 0; bin < 100; bin++)
                 assert_int_equal(test_cell(result, "bins", "grey", bin).low, bin < 99 ? 1 : 2);
             gf_result_free(result);

@@ -119,7 +119,7 @@ static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t
     static uint32_t got[65536];
     static uint64_t counts[65536 + 3], want[65536 + 3];
     const int64_t max = type == GF_U8 ? 255 : 65535;
-    gf_hist_plan plan = {.head.in = {(uint64_t)max + 1, 1, 1, type},
+    gf_hist_plan plan = {.head.in = {(uint64_t)max + 1, 1, 1, type, false},
                          .bins = count,
                          .counters = count + 3,
                          .measured = 1,
