@@ -67,7 +67,7 @@ static void write_raw(const raw_entry *entries, size_t count, const void *data, 
     unsigned char *file = calloc(1, 8 + size + 1 + 2 + 12 * count + 4), *at;
     const size_t directory = (8 + size + 1) & ~(size_t)1;
     assert_non_null(file);
-    memcpy(file, "II*\0", 4);
+    put_little(file, 0x002a4949, 4); /* II* */
     put_little(file + 4, (uint32_t)directory, 4);
     memcpy(file + 8, data, size);
     put_little(file + directory, (uint32_t)count, 2);
@@ -99,7 +99,7 @@ static damage_image read_file(gf_limits limits, gf_error *error) {
 }
 
 static bool same_pixels(const damage_image *a, const damage_image *b) {
-    return gf_format_equal(&a->format, &b->format) &&
+    return a->pixels && b->pixels && gf_format_equal(&a->format, &b->format) &&
            memcmp(a->pixels, b->pixels, gf_row_bytes(&a->format) * a->format.height) == 0;
 }
 
@@ -155,7 +155,8 @@ static unsigned char *draw(const damage_case *kind, size_t size) {
     uint32_t seed = 3;
     assert_non_null(samples);
     for (size_t i = 0; i < size; i++) {
-        const float value = (float)(i / 7 + next_random(&seed) % 5);
+        const size_t step = i / 7;
+        const float value = (float)(step + next_random(&seed) % 5);
         const unsigned v = kind->bits == 1    ? (i / 96 % 3 ? 0xffu << i % 6 : 0x3c)
                            : kind->bits == 16 ? next_random(&seed)
                            : i % 111 < 36     ? 200
