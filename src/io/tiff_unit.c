@@ -287,24 +287,38 @@ static void fax_count_row(unsigned char *row, uint32_t *runs, uint32_t *end, uin
     fax_fill(row, runs, end, width);
 }
 
+/* Start a CCITT decoder again: it keeps the mode that it has found in the unit before, and the
+ * rows, which a damaged unit can refer to. */
+static void fax_restart(const gf_tiff_worker *worker, uint16_t compression) {
+    const gf_tiff_library *library = worker->file->libtiff;
+    TIFF *tiff = worker->handle.tiff;
+    uint32_t options = 0;
+    (void)library->TIFFGetField(tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+    (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
+    if (options)
+        (void)library->TIFFSetField(tiff, TIFFTAG_GROUP3OPTIONS, options);
+    if (compression != worker->layout->compression)
+        (void)library->TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
+    (void)library->TIFFGetField(tiff, TIFFTAG_FAXFILLFUNC, &fax_fill);
+    (void)library->TIFFSetField(tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
+    fax_rows = 0;
+}
+
 /* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
 static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
-                           unsigned char *to) {
-    const gf_tiff_library *library = worker->file->libtiff;
+                           unsigned char *to, uint16_t compression) {
     const gf_tiff_handle *handle = &worker->handle;
     const uint64_t row_bytes = worker->layout->unit_row_bytes;
-    (void)library->TIFFGetField(handle->tiff, TIFFTAG_FAXFILLFUNC, &fax_fill);
-    (void)library->TIFFSetField(handle->tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
-    fax_rows = 0;
+    fax_restart(worker, compression);
     /* When its data ends, libtiff writes the current row, and no other one. One row more than there
      * are is read, so that it is not one of the image. */
     (void)unit_run_codec(worker, job, to, (rows + 1) * row_bytes);
-    (void)library->TIFFSetField(handle->tiff, TIFFTAG_FAXFILLFUNC, fax_fill);
     const uint64_t written = fax_rows <= handle->end_row ? fax_rows : handle->end_row + 1;
     const uint64_t found = written > rows ? rows : written ? written - 1 : 0;
     uint64_t repaired = handle->rows - (handle->rows && handle->last_row >= found);
     /* Group 4: each row refers to the one before, so that no row after a damaged one is certain. */
-    if (worker->layout->compression == COMPRESSION_CCITTFAX4 && repaired)
+    if (compression == COMPRESSION_CCITTFAX4 && repaired)
         repaired = found - handle->first_row;
     memset(to + found * row_bytes, 0, (size_t)((rows - found) * row_bytes));
     return repaired + rows - found;
@@ -314,22 +328,14 @@ static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint6
  * libtiff before 4.7.1 requires: it is decoded as the same codes without them. */
 static gf_status fax_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
                                 unsigned char *to, gf_error *error) {
-    const gf_tiff_library *library = worker->file->libtiff;
-    TIFF *tiff = worker->handle.tiff;
-    const bool group3 = worker->layout->compression == COMPRESSION_CCITTFAX3;
+    const uint16_t compression = worker->layout->compression;
+    uint64_t damaged = fax_decode(worker, job, rows, to, compression);
     uint32_t options = 0;
     char text[64];
-    /* libtiff keeps the mode that it has found in one strip for the others. */
-    if (group3)
-        (void)library->TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_CLASSF);
-    uint64_t damaged = fax_decode(worker, job, rows, to);
-    (void)library->TIFFGetField(tiff, TIFFTAG_GROUP3OPTIONS, &options);
-    if (gf_tiff_is_lost(damaged, rows) && group3 && !(options & GROUP3OPT_2DENCODING)) {
-        (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_CCITTRLE);
-        (void)library->TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
-        damaged = fax_decode(worker, job, rows, to);
-        gf_tiff_handle_close(&worker->handle); /* the next unit opens it as Group 3 again */
-    }
+    (void)worker->file->libtiff->TIFFGetField(worker->handle.tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    if (gf_tiff_is_lost(damaged, rows) && compression == COMPRESSION_CCITTFAX3 &&
+        !(options & GROUP3OPT_2DENCODING))
+        damaged = fax_decode(worker, job, rows, to, COMPRESSION_CCITTRLE);
     worker->damaged += damaged;
     snprintf(text, sizeof text, "%" PRIu64 " rows of the fax are not readable", damaged);
     return gf_tiff_is_lost(damaged, rows) ? unit_fail(worker, job, text, error) : GF_OK;
