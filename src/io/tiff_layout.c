@@ -456,6 +456,8 @@ static gf_status layout_check_type(const gf_tiff_file *file, const gf_tiff_layou
         return layout_fail(file, "complex samples", "vips abs", error);
     if (sample_format > SAMPLEFORMAT_COMPLEXIEEEFP)
         return layout_fail_damaged(file, "unknown sample format", error);
+    if (gf_tiff_is_fax(layout->compression) && bits != 1)
+        return layout_fail_damaged(file, "CCITT data with more than one bit per sample", error);
     const bool known =
         layout->is_float ? bits == 32
         : layout->palette || layout->samples == 1

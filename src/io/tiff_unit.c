@@ -493,7 +493,9 @@ gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
 /* ---- workers --------------------------------------------------------------------------------- */
 
 bool gf_tiff_units_are_direct(const gf_tiff_layout *layout) {
-    return !unit_inflates(layout) && gf_tiff_is_direct(layout);
+    /* CCITT data is decoded with one more row than there are. */
+    return !unit_inflates(layout) && !gf_tiff_is_fax(layout->compression) &&
+           gf_tiff_is_direct(layout);
 }
 
 uint32_t gf_tiff_units_together(const gf_tiff_layout *layout) {

@@ -537,6 +537,17 @@ static void guesses_colours(void **state) {
     }
 }
 
+/* A fax has one bit per sample, whatever its tag says. */
+static void refuses_a_fax_with_more_bits(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++)
+        for (uint32_t bits = 2; bits <= 16; bits *= 2) {
+            write_fax(faxes[i].compression, faxes[i].options, FAX_ROWS);
+            patch_entry(TIFFTAG_BITSPERSAMPLE, TIFFTAG_BITSPERSAMPLE, 1, bits);
+            assert_refused(NULL, "CCITT data with more than one bit per sample");
+        }
+}
+
 /* Codecs that are rarely used are for trusted files. */
 static void decodes_rare_codecs_by_option(void **state) {
     static const uint16_t rare[] = {COMPRESSION_WEBP, COMPRESSION_LZMA, COMPRESSION_PIXARLOG};
@@ -677,6 +688,7 @@ int main(void) {
         cmocka_unit_test(reads_a_fax_without_ends_of_lines),
         cmocka_unit_test(refuses_incomplete_tables),
         cmocka_unit_test(guesses_colours),
+        cmocka_unit_test(refuses_a_fax_with_more_bits),
         cmocka_unit_test(decodes_rare_codecs_by_option),
         cmocka_unit_test(refuses_tiles_far_larger_than_the_image),
         cmocka_unit_test(limits_the_time_of_decoding),
