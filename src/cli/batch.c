@@ -42,10 +42,12 @@ typedef struct batch_run {
     gf_cli_screen screen;           /* for reports */
 
     pthread_mutex_t lock; /* protects the members below, and printing while images run */
-    bool begun;           /* an item was reported, or the whole batch succeeded */
-    bool stopped;         /* a cause that affects all outputs, such as a full disk */
-    int out_cause;        /* errno of a failed write to standard output */
-    char *header;         /* of the CSV table; NULL: not yet printed */
+    uint64_t existing;    /* outputs that exist without --force, and the first of them */
+    const char *first_existing;
+    bool begun;    /* an item was reported, or the whole batch succeeded */
+    bool stopped;  /* a cause that affects all outputs, such as a full disk */
+    int out_cause; /* errno of a failed write to standard output */
+    char *header;  /* of the CSV table; NULL: not yet printed */
     gf_cli_progress progress;
     float *parts;           /* completed fraction of each running item; NULL: not tracked */
     uint64_t done, skipped; /* progress.failed counts the failures */
@@ -143,9 +145,17 @@ static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
            access(run->options->out_dir, W_OK | X_OK) != 0;
 }
 
-/* Print the error of input i. A cause that affects all outputs, such as a full disk, is printed
- * once, although several running images fail. */
+/* Print the error of input i, and its record with --json. A cause that affects all outputs, such as
+ * a full disk, is printed once, although several running images fail. Existing outputs are counted
+ * for batch_fail_existing. */
 static void batch_print_error(batch_run *run, size_t i, gf_error *error) {
+    const char *output = run->outputs ? run->outputs[i].path : NULL;
+    if (run->options->json)
+        gf_cli_report_json_failure(stdout, run->info, run->inputs.list[i].path, output, error);
+    if (error->cause == EEXIST) {
+        run->first_existing = run->existing++ ? run->first_existing : output;
+        return;
+    }
     const bool stop = batch_stops_all(run, i, error->cause);
     if (stop && run->stopped)
         return;
@@ -155,6 +165,18 @@ static void batch_print_error(batch_run *run, size_t i, gf_error *error) {
     run->stopped = run->stopped || stop;
     gf_cli_progress_hide();
     gf_cli_print_error(error);
+}
+
+/* Fail for all outputs that exist already, in one line. */
+static gf_status batch_fail_existing(const batch_run *run, gf_error *error) {
+    char more[48] = "";
+    if (run->existing > 1)
+        snprintf(more, sizeof more, ", and %" PRIu64 " more", run->existing - 1);
+    return gf_set_error(
+        error, GF_FAILED,
+        "%s: already exists%s; use --force to replace %s, or --resume to skip finished "
+        "outputs",
+        run->first_existing, more, *more ? "them" : "it");
 }
 
 /* ---- selection of items ---------------------------------------------------------------------- */
@@ -191,11 +213,11 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
         return GF_OK;
     /* As for a single image, --force also replaces files created while the batch runs. */
     item->replace = options->files.force || (options->resume && output->state.exists);
-    if (output->state.exists && !item->replace)
-        return gf_set_error(error, GF_FAILED,
-                            "%s: already exists; use --force to replace it, or --resume to skip "
-                            "finished outputs",
-                            output->path);
+    if (output->state.exists && !item->replace) {
+        gf_set_error(error, GF_FAILED, "%s: already exists", output->path);
+        error->cause = EEXIST;
+        return GF_FAILED;
+    }
     const char *slash = strrchr(output->path, '/');
     return gf_cli_directories_make(&run->directories, output->path, (size_t)(slash - output->path),
                                    error);
@@ -228,7 +250,11 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
             run->progress.work += (double)inputs->list[i].bytes;
         }
     }
-    return GF_OK;
+    if (run->existing && batch_fail_existing(run, error) && run->existing < run->files) {
+        gf_cli_print_error(error);
+        *error = (gf_error){0};
+    }
+    return error->status;
 }
 
 /* Collect inputs, name outputs, and select items. Rank 0 only. */
@@ -532,7 +558,7 @@ static void batch_summarise(const batch_run *run) {
     gf_cli_skipped_text(&run->inputs, text, sizeof text);
     if (*text)
         fprintf(stderr, "  %s\n", text);
-    gf_cli_report_brightness(&run->brightness);
+    gf_cli_report_brightness(&run->brightness, NULL);
     gf_cli_report_dropped(run->last_dropping, run->dropping, run->dropped);
     gf_cli_report_reduced(run->last_reducing, run->reducing);
     gf_cli_report_pages(run->last_paged, run->paged, run->pages);

@@ -72,8 +72,8 @@ typedef struct gf_guess {
 } gf_guess;
 
 static gf_guess guess_begin(const char *word, size_t length) {
-    /* Accept up to one wrong letter in three; above that, names are unrelated. */
-    return (gf_guess){.word = word, .length = length, .distance = (length + 2) / 3};
+    /* Accept about one wrong letter in four; above that, names are unrelated. */
+    return (gf_guess){.word = word, .length = length, .distance = (length + 1) / 4};
 }
 
 static size_t guess_min(size_t a, size_t b) {
@@ -145,11 +145,11 @@ static const char *option_owner(const char *name, size_t length) {
     return command.info.name;
 }
 
-/* Return advice for a common option of other programs, given to filters that have `option`; or
- * NULL. */
-static const char *option_advice(const gf_cli_line *line, const char *name, size_t length) {
+/* Return advice for a common word of other programs, or NULL. line: the word is an option, and
+ * advice that names an option of ours requires that the command has it. NULL: it is a command. */
+static const char *foreign_advice(const gf_cli_line *line, const char *name, size_t length) {
     static const struct {
-        const char *names, *option, *advice;
+        const char *names, *option, *advice; /* option NULL: for options and commands */
     } foreign[] = {
         {"|o|output|", "out-dir", "the output is the second operand, or use --out-dir"},
         {"|o|output|", "out",
@@ -158,6 +158,19 @@ static const char *option_advice(const gf_cli_line *line, const char *name, size
         {"|y|yes|overwrite|", "force", "use --force to overwrite outputs"},
         {"|sigma|", "radius", "use --radius, in pixels"},
         {"|jobs|T|", "threads", "use --threads"},
+        {"|psnr|mse|rmse|mae|", NULL, "'gpufilter dot A B' reports MSE and PSNR"},
+        {"|ssim|dssim|", NULL, "SSIM is not supported; 'gpufilter dot A B' reports MSE and PSNR"},
+        {"|diff|cmp|equal|", NULL, "'gpufilter compare A B' compares images"},
+        {"|stats|statistics|mean|", NULL, "'gpufilter hist --statistics FILE' reports statistics"},
+        {"|identify|", NULL, "'gpufilter info FILE' describes a file"},
+        {"|crop|", NULL, "filters read a rectangle of their input with --crop X,Y,W,H"},
+        {"|rotate|flip|", NULL, "not supported; --autorotate turns inputs by EXIF orientation"},
+        {"|blur|gaussian|box|", NULL,
+         "for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'"},
+        {"|convert|", NULL,
+         "'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format"},
+        {"|resize|scale|thumbnail|median|sharpen|unsharp|erode|dilate|gray|grey|", NULL,
+         "gpufilter has no such operation"},
     };
     char word[16];
     if (length > sizeof word - 3)
@@ -166,7 +179,8 @@ static const char *option_advice(const gf_cli_line *line, const char *name, size
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
         const char *option = foreign[i].option;
         if (strstr(foreign[i].names, word) &&
-            find_param(line->params, line->param_count, option, strlen(option), 0))
+            (!option ||
+             (line && find_param(line->params, line->param_count, option, strlen(option), 0))))
             return foreign[i].advice;
     }
     return NULL;
@@ -179,7 +193,7 @@ static gf_status unknown_option(const gf_filter_info *info, const gf_cli_line *l
     const bool is_long = dashes[1];
     const int size = (int)length;
     char text[256] = "";
-    const char *advice = option_advice(line, name, length);
+    const char *advice = foreign_advice(line, name, length);
     if (advice)
         return gf_set_error(error, GF_USAGE, "%s%.*s: unknown option of %s; %s", dashes, size, name,
                             info->name, advice);
@@ -203,6 +217,9 @@ gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error
     char text[256];
     gf_guess guess = guess_begin(name, strlen(name));
     gf_command command;
+    const char *advice = foreign_advice(NULL, name, strlen(name));
+    if (advice)
+        return gf_set_error(error, GF_USAGE, "%s: no such filter or command; %s", name, advice);
     for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
         guess_try(&guess, command.info.name);
     for (const gf_help_word *word = gf_help_words; or_word && word->name; word++)
@@ -276,6 +293,9 @@ gf_status gf_cli_parse(char **argv, const gf_filter_info *info, const gf_param *
             options = false;
         else if (options && argument[0] == '-' && argument[1])
             status = parse_argument(info, line, argument, &argv, error);
+        else if (!argument[0])
+            status = gf_set_error(error, GF_USAGE, "%s: operand %zu is empty; name a file",
+                                  info->name, line->operand_count + 1);
         else
             line->operands[line->operand_count++] = argument;
     }

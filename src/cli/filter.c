@@ -155,8 +155,12 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
     gf_cli_report_reduced(run->inputs[0], (run->report->dropped & GF_DROPPED_DEPTH) != 0);
     if (run->report->pages > 1 && !options->page)
         gf_cli_report_pages(run->inputs[0], 1, run->report->pages);
+    gf_cli_brightness brightness = {0};
+    gf_cli_brightness_add(&brightness, run->report);
     if (options->verbose || (run->output && !options->json && isatty(STDERR_FILENO)))
         gf_cli_report_run(run, options->verbose);
+    else
+        gf_cli_report_brightness(&brightness, run->inputs[0]);
 }
 
 /* Print the names of the outputs of a dry run. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 const gf_help_format gf_help_formats[] = {
     {"PNG", "png", true, true,
@@ -150,20 +151,24 @@ static gf_status inputs_visit(inputs_gather *gather, const char *directory, cons
                               size_t relative, gf_error *error) {
     const bool root = strcmp(directory, "/") == 0;
     char *path;
-    struct stat info;
+    struct stat info, target;
     if (asprintf(&path, "%s%s%s", directory, root ? "" : "/", name) < 0)
         return inputs_out_of_memory(error);
     if (!relative)
         relative = strlen(path) - strlen(name);
     bool exists = lstat(path, &info) == 0;
     const int cause = exists ? 0 : errno;
+    const bool link = exists && S_ISLNK(info.st_mode);
     gf_status status = GF_OK;
+    if (link && (exists = stat(path, &target) == 0))
+        info = target;
     if (exists && S_ISDIR(info.st_mode)) {
-        if (!inputs_is_out(gather, &info))
+        gather->inputs->skipped += link;
+        gather->inputs->links += link;
+        if (!link && !inputs_is_out(gather, &info))
             status = inputs_walk(gather, path, relative, error);
     } else if (inputs_is_image(name, gather->inputs->raw)) {
         /* If stat fails, reading fails too and reports the error. */
-        exists = exists && (!S_ISLNK(info.st_mode) || stat(path, &info) == 0);
         if (!exists || S_ISREG(info.st_mode))
             return inputs_add(gather, path, relative, exists ? &info : NULL, error);
     } else if (exists && S_ISREG(info.st_mode)) {
@@ -271,6 +276,14 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
         list->path[length++] = (char)c;
     }
     list->path[length] = 0;
+    /* Drop the byte order mark and the carriage returns of a Windows list, unless the file exists.
+     */
+    const size_t mark = list->number == 1 && strncmp(list->path, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    const bool cr = length && list->path[length - 1] == '\r';
+    if ((mark || cr) && !list->null && access(list->path, F_OK) != 0) {
+        memmove(list->path, list->path + mark, length + 1 - mark);
+        list->path[length - mark - cr] = 0;
+    }
     return ferror(list->file)
                ? gf_set_error(error, GF_FAILED, "%s: cannot read: %s", list->name, strerror(errno))
                : GF_OK;
@@ -301,12 +314,17 @@ static gf_status inputs_take_list(inputs_gather *gather, const char *name, bool 
 
 void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
     const char *extensions = inputs->extensions;
+    const uint64_t links = inputs->links, files = inputs->skipped - links;
+    int used = 0;
     text[0] = 0;
-    if (inputs->skipped)
-        snprintf(text, size, "%" PRIu64 " file%s skipped: %s%s%s%s", inputs->skipped,
-                 inputs->skipped == 1 ? "" : "s",
-                 inputs->raw ? "no extension .raw" : "unsupported format", *extensions ? " (" : "",
-                 extensions, *extensions ? ")" : "");
+    if (files)
+        used = snprintf(text, size, "%" PRIu64 " file%s skipped: %s%s%s%s", files,
+                        files == 1 ? "" : "s",
+                        inputs->raw ? "no extension .raw" : "unsupported format",
+                        *extensions ? " (" : "", extensions, *extensions ? ")" : "");
+    if (links)
+        snprintf(text + used, size - (size_t)used, "%s%" PRIu64 " link%s to directories skipped",
+                 used ? "; " : "", links, links == 1 ? "" : "s");
 }
 
 static gf_status inputs_fail_empty(const gf_cli_line *line, const gf_cli_inputs *inputs,

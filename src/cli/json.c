@@ -261,21 +261,35 @@ static void print_notes(FILE *file, const char *notes) {
         putc(']', file);
 }
 
+/* Print the first members of a record: schema, command and names of files. */
+static void json_begin(FILE *file, const gf_filter_info *info, const char *const *inputs,
+                       const char *output) {
+    /* Increase schema_version when a member is removed or changes its meaning. */
+    fprintf(file, "{\"schema\": \"gpufilter\", \"schema_version\": 4, \"program\": \"%s\"",
+            gf_version());
+    gf_json_string(file, "command", info->name);
+    fputs(", ", file);
+    gf_json_names(file, "files", inputs, info->inputs);
+    if (output) {
+        fputs(", ", file);
+        gf_json_name(file, "output", output);
+    }
+}
+
+void gf_cli_report_json_failure(FILE *file, const gf_filter_info *info, const char *input,
+                                const char *output, const gf_error *error) {
+    json_begin(file, info, &input, output);
+    gf_json_count(file, "status", error->status);
+    gf_json_string(file, "error", error->message);
+    fputs("}\n", file);
+}
+
 static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
     static const char *const dropped[] = {"icc",   "exif",       "orientation", "xmp",
                                           "iptc",  "resolution", "text",        "colour",
                                           "other", "depth",      NULL};
     const gf_report *report = run->report;
-    /* Increase schema_version when a member is removed or changes its meaning. */
-    fprintf(file, "{\"schema\": \"gpufilter\", \"schema_version\": 3, \"program\": \"%s\"",
-            gf_version());
-    gf_json_string(file, "command", run->info->name);
-    fputs(", ", file);
-    gf_json_names(file, "files", run->inputs, run->info->inputs);
-    if (run->output) {
-        fputs(", ", file);
-        gf_json_name(file, "output", run->output);
-    }
+    json_begin(file, run->info, run->inputs, run->output);
     fputs(", \"image\": ", file);
     gf_json_format(file, &report->in);
     gf_json_string(file, "backend", report->backend);

@@ -480,13 +480,17 @@ void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *repor
     brightness->samples += report->counted;
 }
 
-void gf_cli_report_brightness(const gf_cli_brightness *brightness) {
+void gf_cli_report_brightness(const gf_cli_brightness *brightness, const char *name) {
     char factor[32];
+    const bool brighter = brightness->factor > 1;
     snprintf(factor, sizeof factor, "%.4g", brightness->factor);
-    if (brightness->factor <= 0 || strcmp(factor, "1") == 0)
+    if (brightness->factor <= 0 || strcmp(factor, "1") == 0 ||
+        (name && !(brighter && (brightness->clipped || brightness->uncounted))))
         return;
-    fprintf(stderr, "  brightness x%s", factor);
-    if (brightness->factor > 1 && brightness->clipped) {
+    if (name)
+        report_files(name, 1);
+    fprintf(stderr, "%s brightness x%s", name ? ":" : " ", factor);
+    if (brighter && brightness->clipped) {
         const double percent = 100 * (double)brightness->clipped / (double)brightness->samples;
         const bool all = brightness->clipped == brightness->samples;
         /* Print 0 % only for no clipped samples, and 100 % only for all. */
@@ -496,7 +500,7 @@ void gf_cli_report_brightness(const gf_cli_brightness *brightness) {
             fprintf(stderr, ", %.1f %%", !all && percent > 99.9 ? 99.9 : percent);
         fprintf(stderr, " of samples clipped%s; %s",
                 brightness->uncounted ? " (not counted in all images)" : "", brightness->advice);
-    } else if (brightness->factor > 1 && brightness->uncounted) {
+    } else if (brighter && brightness->uncounted) {
         fprintf(stderr, ", clipped samples not counted; %s", brightness->advice);
     }
     putc('\n', stderr);
@@ -574,7 +578,7 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     gf_cli_report_bytes(report->in_bytes, report->out_bytes);
     putc('\n', stderr);
     gf_cli_brightness_add(&brightness, report);
-    gf_cli_report_brightness(&brightness);
+    gf_cli_report_brightness(&brightness, NULL);
     if (!verbose)
         return;
     report_parameters(run);

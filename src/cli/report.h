@@ -78,8 +78,9 @@ typedef struct gf_cli_brightness {
 
 void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report);
 /* Print a line such as " brightness x1.452, 48.9 % of samples clipped; --keep-brightness avoids
- * it", unless the factor is 0 or 1. */
-void gf_cli_report_brightness(const gf_cli_brightness *brightness);
+ * it", unless the factor is 0 or 1. name: begin it with a file name, and print it only if samples
+ * may have clipped. */
+void gf_cli_report_brightness(const gf_cli_brightness *brightness, const char *name);
 
 /* ---- JSON (json.c) --------------------------------------------------------------------------- */
 
@@ -104,6 +105,11 @@ void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings 
 /* Print the record of a run as one line. Its last member, "result", is the same for every backend.
  * Print nothing on failure. */
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);
+
+/* Print the record of an input of a batch that failed: its last members are "status", the exit code
+ * for it, and "error", the message. */
+void gf_cli_report_json_failure(FILE *file, const gf_filter_info *info, const char *input,
+                                const char *output, const gf_error *error);
 
 /* ---- plots (plot.c) -------------------------------------------------------------------------- */
 

@@ -235,9 +235,13 @@ static gf_status sink_choose_kind(const char *path, const char *format,
         return GF_OK;
     }
     struct stat info;
+    const size_t length = strlen(path);
     *kind = sink_find_kind(strcmp(path, "-") == 0 ? "png" : gf_path_extension(path));
-    if (!*kind && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return gf_fail(error, GF_FAILED, "%s: is a directory; name a file in it", path);
+    if (!*kind &&
+        ((length && path[length - 1] == '/') || (stat(path, &info) == 0 && S_ISDIR(info.st_mode))))
+        return gf_fail(error, GF_FAILED,
+                       "%s: is a directory; name a file in it, or use --out-dir for all operands",
+                       path);
     const char *known = sink_unsupported(gf_path_extension(path));
     if (!*kind && known)
         return gf_fail(

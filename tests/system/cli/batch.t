@@ -12,6 +12,20 @@ $ echo precious >a/b/page.png; gpufilter smooth -k samples/page.png samples/scen
 $ cat a/b/page.png
 > precious
 $ gpufilter smooth -k samples/page.png --out-dir a/b --force -q; gpufilter smooth -k samples/page.png - | cmp - a/b/page.png
+# Many existing outputs are one line; a failed file has a record in JSON, before the run and in it.
+$ gpufilter smooth -k samples/page.png samples/cutout.png -O a/b
+! gpufilter: a/b/page.png: already exists, and 1 more; use --force to replace them, or --resume to skip finished outputs
+[1]
+$ gpufilter smooth -k samples/page.png samples/cutout.png samples/card.png -O a/b 2>&1 | sed 's/in .*/in #/'
+> gpufilter: a/b/page.png: already exists, and 1 more; use --force to replace them, or --resume to skip finished outputs
+> 1 done, 2 failed, 0 skipped in #
+$ echo text >a/bad.png; gpufilter smooth -k --json a/bad.png samples/card.png -O a/b -j 1 2>/dev/null | grep -o '"files.*"status.*\|"files".*"image"'; rm a/b/card.png
+> "files": ["samples/card.png"], "output": "a/b/card.png", "status": 1, "error": "a/b/card.png: already exists"}
+> "files": ["a/bad.png"], "output": "a/b/bad.png", "status": 1, "error": "a/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw"}
+$ gpufilter hist --json a/bad.png absent.png samples/card.png -j 1 2>/dev/null | grep -o '"files.*"status.*\|"files".*"image"'
+> "files": ["a/bad.png"], "status": 1, "error": "a/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw"}
+> "files": ["absent.png"], "status": 1, "error": "absent.png: cannot open: No such file or directory"}
+> "files": ["samples/card.png"], "image"
 # --resume skips finished outputs and makes the others.
 $ gpufilter smooth -k samples/{page,cutout,scene,gradient16}.png -O a/b --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 3 skipped in #
@@ -36,14 +50,17 @@ $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q;
 $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/skipped in .*/skipped in #/'; gpufilter smooth ok.png - | cmp - c/page.png
 > gpufilter: in/page.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > 0 done, 1 failed, 1 skipped in #
+! gpufilter: ok.png: brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
 > 1 done, 0 failed, 1 skipped in #
 >   brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # Inputs and outputs in the same directory, with --force; --resume cannot detect finished outputs there.
 $ cp -r in self; gpufilter smooth self/*.png --out-dir self --force -q; gpufilter smooth in/page.png - | cmp - self/page.png
+! gpufilter: in/page.png: brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 $ gpufilter smooth self/*.png --out-dir self --force --resume; gpufilter smooth self/*.png --out-dir self --resume; gpufilter smooth in/page.png - | cmp - self/page.png
 ! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
 ! gpufilter: self/cutout.png: its output replaces it, which --resume does not support; use another --out-dir or --name
+! gpufilter: in/page.png: brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # A corrupt file does not stop the batch; each failure is reported.
 $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/skipped in .*/skipped in #/'; ls f
 > gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
@@ -92,6 +109,7 @@ $ for template in '{stem' 'stem}' '{}' '{Stem}{ext}' '{index:}' '{index:0}' '{in
 $ gpufilter smooth ok.png -O n --name '{stem}'; gpufilter smooth ok.png -O n --name '{stem}.gif'; gpufilter smooth ok.png -O n -q --name '{stem}' --format png; gpufilter smooth ok.png - | cmp - n/ok
 ! gpufilter: --name: 'ok': no extension; end the template with {ext} or a known extension such as .png, or use --format
 ! gpufilter: --name: 'ok.gif': cannot write .gif; end the template with {ext} or a known extension such as .png, or use --format
+! gpufilter: ok.png: brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # Two inputs with the same output are rejected before the batch starts.
 $ gpufilter smooth in/page.png samples/page.png -O x; gpufilter smooth in/page.png in/../in/page.png -O x; gpufilter smooth in/page.png ok.png -O x --name 'same{ext}'; ls x
 ! gpufilter: x/page.png: is the output of both in/page.png and samples/page.png; use a --name with {index}, such as '{index}-{stem}{ext}'
@@ -104,6 +122,7 @@ $ mkdir m; cp ok.png m/1.png; cp in/cutout.png m/2.png; gpufilter smooth m/2.png
 ! gpufilter: m/2.png: is an input that the output of m/1.png would replace; use another --out-dir or --name
 $ ln -s 1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force; cmp ok.png m/1.png; rm m/3.png; ln m/1.png m/3.png; gpufilter smooth m/1.png m/3.png -O m --force -q; cmp m/1.png m/3.png; gpufilter smooth ok.png - | cmp - m/1.png
 ! gpufilter: m/3.png: is the output of both m/1.png and m/3.png; use a --name with {index}, such as '{index}-{stem}{ext}'
+! gpufilter: ok.png: brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # Also rejected: two outputs that a link to a directory makes the same, even if the directory does not exist yet.
 $ mkdir -p w/a w/b w/out/a; cp ok.png w/a/x.png; cp in/cutout.png w/b/x.png; ln -s a w/out/b; gpufilter smooth -R w/a w/b/x.png -O w/out -q --name '{index}{ext}'; gpufilter smooth -R w -O w/out --force; ls -A w/out w/out/a
 > w/out:
@@ -136,8 +155,8 @@ $ gpufilter smooth -R t/ -O t/out -q; (cd t/out; find . -type f | sort); gpufilt
 > ./a/2.PGM
 > ./a/deep/3.jpeg
 > ./b/6.png
-> 0 done, 0 failed, 5 skipped in #
->   1 file skipped: unsupported format (.txt)
+> 0 done, 0 failed, 6 skipped in #
+>   1 file skipped: unsupported format (.txt); 1 link to directories skipped
 # A dry run lists the outputs and writes no files.
 $ gpufilter smooth --dry-run samples/card.png dry.png; gpufilter smooth --dry-run samples/card.png samples/page.png; gpufilter smooth --dry-run samples/card.png dry.webp; gpufilter smooth --dry-run absent.png dry.png; gpufilter smooth --dry-run --json samples/card.png dry.png; ls dry.png
 > dry.png
@@ -354,4 +373,17 @@ $ gpufilter hist -n 2 --json - ok.png in/bad.png <samples/page.png 2>/dev/null |
 > "grey": [44398, 890602]}, "totals": {"channel": ["grey"], "samples": [935000], "nan": [0]}}}
 $ gpufilter hist -n 2 ok.png ok.png >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
+[1]
+# Lists of Windows: a byte order mark, carriage returns. A file whose name ends in a carriage return is still found.
+$ cp samples/page.png $'cr.png\r'; printf '\357\273\277samples/page.png\r\n\r\ncr.png\r\nsamples/card.png\r\n' >windows.txt; gpufilter hist --json --files-from windows.txt 2>/dev/null | grep -o '"files": [^]]*]'
+> "files": ["samples/page.png"]
+> "files": ["cr.png\u000d"]
+> "files": ["samples/card.png"]
+# Links to directories are not followed; they are counted.
+$ mkdir links; cp samples/page.png links; ln -s ../samples links/more; ln -s more links/more2; ln -s ../samples/draw.c links/c; gpufilter smooth -k -R links -O linked 2>&1 | sed 's/in .*/in #/'; ls linked
+> 1 done, 0 failed, 3 skipped in #
+>   1 file skipped: unsupported format; 2 links to directories skipped
+> page.png
+$ rm links/page.png; gpufilter hist -R links
+! gpufilter: links: no images found; 1 file skipped: unsupported format; 2 links to directories skipped
 [1]

@@ -99,6 +99,7 @@ $ cp $'a\e[31m\nb.pgm' $'n\xff\x9b.pgm'; gpufilter info --json $'n\xff\x9b.pgm' 
 > "file": "n\ufffd\ufffd.pgm", "file_encoded": "n%FF%9B.pgm", "kind"
 > "files": ["n\ufffd\ufffd.pgm", "Über 画像.pgm"], "files_encoded": ["n%FF%9B.pgm", "%C3%9Cber%20%E7%94%BB%E5%83%8F.pgm"], "image"
 > "output": "o\ufffd.pgm", "output_encoded": "o%FF.pgm", "image"
+! gpufilter: n??.pgm: brightness x1.32, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter hist -q -x 1 --bins 2 --out $'s\xff.csv' --json $'n\xff\x9b.pgm' | grep -o '"out.*"mask"'
 > "out": "s\ufffd.csv", "out_encoded": "s%FF.csv", "mask"
 $ gpufilter smooth --progress json $'absent\xff.pgm' out.pgm 2>&1 | grep -o '"file".*"error"'

@@ -2,16 +2,26 @@
 $ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; for to in 16:u16 f32:f32; do copy --depth ${to%:*} samples/scene.png copy.raw; wc -c <copy.raw; for backend in golden cpu; do for filter in "smooth -k" "smooth --axis xy" normalize; do gpufilter $filter -b $backend --depth ${to%:*} samples/scene.png a.raw -f; gpufilter $filter -b $backend --raw 768x512x3:${to#*:} copy.raw b.raw -f; cmp a.raw b.raw; done; done; done
 > 2359296
 > 4718592
+! gpufilter: samples/scene.png: brightness x2.108, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: copy.raw: brightness x2.108, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/scene.png: brightness x2.108, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: copy.raw: brightness x2.108, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter smooth -k --depth 16 samples/scene.png a.png; gpufilter info a.png; gpufilter smooth --depth 16 - - <samples/scene.png -k | cmp - a.png; for rows in 1 7; do gpufilter smooth --depth 16 -k --rows-per-strip $rows samples/scene.png - | cmp - a.png; done; gpufilter smooth --depth 16 -k --verify samples/scene.png - | cmp - a.png
 > a.png: PNG, 768x512 RGB u16 (16-bit RGB), 2.4 MB of pixels
 # A smaller type: the image is converted when it is written.
 $ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; for backend in golden cpu; do gpufilter smooth -b $backend samples/gradient16.png --depth 8 a8.png -f; gpufilter smooth samples/gradient16.png b.png -f; copy --depth 8 b.png b8.png -q; cmp a8.png b8.png; done; gpufilter smooth -q --depth 8 --verify samples/gradient16.png v8.png; cmp v8.png a8.png; gpufilter info a8.png
 > a8.png: PNG, 640x480 grey u8 (8-bit grey), 307 kB of pixels
 ! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+! gpufilter: samples/gradient16.png: brightness x1.452, 24.2 % of samples clipped; --keep-brightness avoids it
+! gpufilter: samples/gradient16.png: brightness x1.452, 24.1 % of samples clipped; --keep-brightness avoids it
 ! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+! gpufilter: samples/gradient16.png: brightness x1.452, 24.2 % of samples clipped; --keep-brightness avoids it
+! gpufilter: samples/gradient16.png: brightness x1.452, 24.1 % of samples clipped; --keep-brightness avoids it
 $ for depth in 8 16; do gpufilter smooth --depth $depth --strip --verify samples/ramp.pfm ramp$depth.png; gpufilter info ramp$depth.png; done
 > ramp8.png: PNG, 1024x4 grey u8 (8-bit grey), 4.1 kB of pixels
 > ramp16.png: PNG, 1024x4 grey u16 (16-bit grey), 8.2 kB of pixels
+! gpufilter: samples/ramp.pfm: brightness x1.452, 100.0 % of samples clipped; --keep-brightness avoids it
+! gpufilter: samples/ramp.pfm: brightness x1.452, 100.0 % of samples clipped; --keep-brightness avoids it
 # The type of the input, and no option: the same file.
 $ gpufilter smooth -k samples/scene.png a.png -f; gpufilter smooth -k --depth 8 samples/scene.png - | cmp - a.png; gpufilter smooth -k --depth input samples/scene.png - | cmp - a.png
 # Images that a filter draws are converted when they are written.
@@ -28,6 +38,8 @@ $ gpufilter smooth --depth 8 --json samples/gradient16.png j.png | grep -o '"dro
 > "dropped_metadata": ["depth"]
 > 0
 ! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+! gpufilter: samples/gradient16.png: brightness x1.452, 24.2 % of samples clipped; --keep-brightness avoids it
+! gpufilter: samples/gradient16.png: brightness x1.452, 24.2 % of samples clipped; --keep-brightness avoids it
 [1]
 $ cp samples/gradient16.png g.png; gpufilter smooth --depth 8 -O o samples/gradient16.png g.png samples/scene.png 2>&1 | tail -n 1; gpufilter info o/g.png
 > gpufilter: 2 files: --depth reduces the samples to fewer bits; --strip suppresses this warning
@@ -43,8 +55,36 @@ $ gpufilter smooth --depth f32 samples/scene.png f.png; gpufilter smooth samples
 [2]
 # --crop: the part is the image. The parts here are made by the filter that changes nothing.
 $ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; touch x.csv; for image in scene.png:100,50,301,207 gradient16.png:0,479,640,1 cutout.png:479,0,1,480 ramp.pfm:3,1,1000,2; do file=samples/${image%:*} crop=${image#*:} end=pam; [ $file = samples/ramp.pfm ] && end=pfm; copy --crop $crop $file part.$end; for backend in golden cpu; do for filter in "smooth -r 9" "smooth --axis xy --tile 16" "smooth --axis y --depth f32 --format raw" normalize; do gpufilter $filter -b $backend --crop $crop $file a.$end -f; gpufilter $filter -b $backend part.$end b.$end -f; cmp a.$end b.$end; done; for filter in axis-sum "axis-sum --axis y --alpha none" "hist -n 9 --per-row" "hist -n 9 -x 2,3 --channel all --out x.csv -f" dot compare; do [ "$filter" = dot -o "$filter" = compare ] && second=same || second=; gpufilter $filter -b $backend --json --crop $crop $file ${second:+samples/${image%:*}} | grep -o '"result.*' >a.txt; cp x.csv y.csv 2>/dev/null; gpufilter $filter -b $backend --json part.$end ${second:+part.$end} | grep -o '"result.*' | cmp - a.txt; cmp x.csv y.csv; done; done; done
+! gpufilter: samples/scene.png: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/scene.png: brightness x2.108, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x2.108, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/scene.png: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/scene.png: brightness x2.108, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x2.108, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/gradient16.png: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/gradient16.png: brightness x1.597, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.597, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/gradient16.png: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/gradient16.png: brightness x1.597, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.597, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/cutout.png: brightness x1.1, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.1, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/cutout.png: brightness x1.597, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.597, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/cutout.png: brightness x1.1, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.1, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: samples/cutout.png: brightness x1.597, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: part.pam: brightness x1.597, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter smooth --crop 100,50,301,207 samples/scene.png a.png -f; gpufilter info a.png; gpufilter smooth --crop 100,50,301,207 - - <samples/scene.png | cmp - a.png; gpufilter smooth -q --crop 100,50,301,207 --verify --rows-per-strip 5 --axis y samples/scene.png y.png; gpufilter smooth --stages enhance --gain 1 samples/scene.png s.ppm; cat s.ppm | gpufilter smooth --crop 100,50,301,207 - - | cmp - a.png; gpufilter smooth --crop 100,50,301,207 s.ppm - | cmp - a.png; gpufilter smooth -q -f --crop 100,50,301,207 s.ppm samples/scene.png -O crops; cmp crops/scene.png a.png
 > a.png: PNG, 301x207 RGB u8 (8-bit RGB), 187 kB of pixels
+! gpufilter: samples/scene.png: brightness x1.452, 57.7 % of samples clipped; --keep-brightness avoids it
+! gpufilter: standard input: brightness x1.452, 57.7 % of samples clipped; --keep-brightness avoids it
+! gpufilter: standard input: brightness x1.452, 57.7 % of samples clipped; --keep-brightness avoids it
+! gpufilter: s.ppm: brightness x1.452, 57.7 % of samples clipped; --keep-brightness avoids it
 # Two images of different sizes have parts of the same size. An image drawn has the size of the part.
 $ gpufilter compare --crop 9,8,100,90 s.ppm samples/scene.png; gpufilter compare -q --crop 0,0,300,200 a.png s.ppm --diff d.png -f; gpufilter info d.png; gpufilter hist -q --crop 1,2,30,40 s.ppm -n 4 -x 1 --mask k.png; gpufilter info k.png
 > s.ppm, samples/scene.png: 100x90 RGB u8, by cpu
@@ -94,6 +134,9 @@ $ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").r
 >  512x768 RGB u8 (8-bit binary)
 $ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").read(); data = b"eXIfMM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0" + bytes([int(sys.argv[1])]) + bytes(6); sys.stdout.buffer.write(png[:33] + struct.pack(">I", len(data) - 4) + data + struct.pack(">I", zlib.crc32(data)) + png[33:])' $1 $2; }; turn 6 samples/scene.png >turned.png; gpufilter smooth --autorotate turned.png up.png -f --verify; gpufilter smooth --stages enhance --gain 1 --autorotate up.png - | cmp - up.png; grep -ac eXIf up.png; gpufilter smooth --autorotate turned.png up.ppm; gpufilter smooth --autorotate - - <turned.png | cmp - up.png; gpufilter normalize --autorotate - - <turned.png >n.png; gpufilter normalize --autorotate turned.png - | cmp - n.png; gpufilter compare -q --autorotate turned.png turned.png; gpufilter smooth -q --autorotate -O turned turned.png samples/page.png; cmp turned/turned.png up.png; gpufilter smooth --autorotate samples/ramp.pfm - --format pfm | cmp - <(gpufilter smooth samples/ramp.pfm - --format pfm); gpufilter smooth --autorotate --max-memory 1M turned.png no.png
 > 1
+! gpufilter: turned.png: brightness x1.452, 24.7 % of samples clipped; --keep-brightness avoids it
 ! gpufilter: turned.png: EXIF data dropped: the output does not store this; --strip suppresses this warning
+! gpufilter: turned.png: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
+! gpufilter: standard input: brightness x1.452, 24.7 % of samples clipped; --keep-brightness avoids it
 ! gpufilter: turned.png: 1179648 bytes for an image to turn are over the limit of 1048576; raise it with --max-memory
 [1]

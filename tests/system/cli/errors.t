@@ -72,7 +72,7 @@ $ gpufilter smooth --backend cpu --device 0 samples/scene.png out.png
 ! gpufilter: --device: not supported by the cpu backend; use --backend cuda
 [2]
 $ gpufilter smooth samples/scene.png samples
-! gpufilter: samples: is a directory; name a file in it
+! gpufilter: samples: is a directory; name a file in it, or use --out-dir for all operands
 [1]
 $ ls
 > samples
@@ -105,7 +105,7 @@ $ gpufilter smooth samples/scene.png text.png/out.png
 ! gpufilter: text.png/out.png: cannot open: Not a directory
 [1]
 $ gpufilter smooth samples/scene.png .
-! gpufilter: .: is a directory; name a file in it
+! gpufilter: .: is a directory; name a file in it, or use --out-dir for all operands
 [1]
 $ echo precious >kept.png; gpufilter smooth samples/scene.png kept.png
 ! gpufilter: kept.png: already exists; use --force to replace it
@@ -204,8 +204,8 @@ $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 
 > 1 gpufilter: --overwrite: unknown option of hist; use --force to overwrite outputs
 > 1 gpufilter: --overwrite: unknown option of info; see 'gpufilter info --help'
 > 1 gpufilter: --overwrite: unknown option of smooth; use --force to overwrite outputs
-> 1 gpufilter: --sigma: unknown option of dot; did you mean --simd?
-> 1 gpufilter: --sigma: unknown option of hist; did you mean --simd?
+> 1 gpufilter: --sigma: unknown option of dot; see 'gpufilter dot --help'
+> 1 gpufilter: --sigma: unknown option of hist; see 'gpufilter hist --help'
 > 1 gpufilter: --sigma: unknown option of info; see 'gpufilter info --help'
 > 1 gpufilter: --sigma: unknown option of smooth; use --radius, in pixels
 > 1 gpufilter: --yes: unknown option of dot; see 'gpufilter dot --help'
@@ -221,6 +221,55 @@ $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 
 > 2 gpufilter: -y: unknown option of hist; use --force to overwrite outputs
 > 1 gpufilter: -y: unknown option of info; see 'gpufilter info --help'
 > 2 gpufilter: -y: unknown option of smooth; use --force to overwrite outputs
+# Words of other programs name what exists here. A word that resembles an unrelated name suggests nothing.
+$ for word in psnr mse ssim stats identify diff crop rotate blur gaussian convert resize thumbnail median sharpen gray smbl; do gpufilter $word a.png b.png; gpufilter smooth --$word a.png b.png; done
+! gpufilter: psnr: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR
+! gpufilter: --psnr: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR
+! gpufilter: mse: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR
+! gpufilter: --mse: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR
+! gpufilter: ssim: no such filter or command; SSIM is not supported; 'gpufilter dot A B' reports MSE and PSNR
+! gpufilter: --ssim: unknown option of smooth; SSIM is not supported; 'gpufilter dot A B' reports MSE and PSNR
+! gpufilter: stats: no such filter or command; 'gpufilter hist --statistics FILE' reports statistics
+! gpufilter: --stats: unknown option of smooth; 'gpufilter hist --statistics FILE' reports statistics
+! gpufilter: identify: no such filter or command; 'gpufilter info FILE' describes a file
+! gpufilter: --identify: unknown option of smooth; 'gpufilter info FILE' describes a file
+! gpufilter: diff: no such filter or command; 'gpufilter compare A B' compares images
+! gpufilter: --diff: unknown option of smooth; 'gpufilter compare A B' compares images
+! gpufilter: crop: no such filter or command; filters read a rectangle of their input with --crop X,Y,W,H
+! gpufilter: --crop 'a.png': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480
+! gpufilter: rotate: no such filter or command; not supported; --autorotate turns inputs by EXIF orientation
+! gpufilter: --rotate: unknown option of smooth; not supported; --autorotate turns inputs by EXIF orientation
+! gpufilter: blur: no such filter or command; for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'
+! gpufilter: --blur: unknown option of smooth; for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'
+! gpufilter: gaussian: no such filter or command; for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'
+! gpufilter: --gaussian: unknown option of smooth; for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'
+! gpufilter: convert: no such filter or command; 'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format
+! gpufilter: --convert: unknown option of smooth; 'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format
+! gpufilter: resize: no such filter or command; gpufilter has no such operation
+! gpufilter: --resize: unknown option of smooth; gpufilter has no such operation
+! gpufilter: thumbnail: no such filter or command; gpufilter has no such operation
+! gpufilter: --thumbnail: unknown option of smooth; gpufilter has no such operation
+! gpufilter: median: no such filter or command; gpufilter has no such operation
+! gpufilter: --median: unknown option of smooth; gpufilter has no such operation
+! gpufilter: sharpen: no such filter or command; gpufilter has no such operation
+! gpufilter: --sharpen: unknown option of smooth; gpufilter has no such operation
+! gpufilter: gray: no such filter or command; gpufilter has no such operation
+! gpufilter: --gray: unknown option of smooth; gpufilter has no such operation
+! gpufilter: smbl: no such filter or command; see 'gpufilter --help'
+! gpufilter: --smbl: unknown option of smooth; see 'gpufilter smooth --help'
+[2]
+$ gpufilter smooth --stages enhance --gain 1 samples/scene.png convert.tif; gpufilter compare samples/scene.png convert.tif
+> samples/scene.png, convert.tif: 768x512 RGB u8, by cpu
+> 
+> same: 1179648 samples
+# Operands that name no file.
+$ gpufilter hist ''; gpufilter smooth samples/page.png ''; gpufilter smooth samples/page.png new/; gpufilter smooth samples/page.png samples; gpufilter smooth samples/page.png /proc/a.png
+! gpufilter: hist: operand 1 is empty; name a file
+! gpufilter: smooth: operand 2 is empty; name a file
+! gpufilter: new/: is a directory; name a file in it, or use --out-dir for all operands
+! gpufilter: samples: is a directory; name a file in it, or use --out-dir for all operands
+! gpufilter: /proc/a.png: cannot create a file in its directory: No such file or directory
+[1]
 $ mkdir pictures; gpufilter smooth pictures out; gpufilter smooth pictures; gpufilter hist pictures; gpufilter dot pictures pictures; rmdir pictures
 ! gpufilter: pictures: is a directory; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'
 ! gpufilter: pictures: is a directory; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'

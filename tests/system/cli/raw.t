@@ -8,15 +8,20 @@ $ for filter in axis-sum "hist --bins 4" "hist --bins 9 --channel g"; do gpufilt
 $ gpufilter normalize -q a.ppm mean.ppm; gpufilter normalize -q --raw 768x512x3:u8+15 a.ppm got.ppm; cmp mean.ppm got.ppm
 $ gpufilter smooth -q samples/gradient16.png b.pgm; gpufilter smooth b.pgm --axis y - >want.png; head -n 3 b.pgm | wc -c
 > 17
+! gpufilter: b.pgm: brightness x1.452, 49.7 % of samples clipped; --keep-brightness avoids it
 $ gpufilter smooth --raw 640x480:u16be+17 --axis y b.pgm - | cmp - want.png
+! gpufilter: b.pgm: brightness x1.452, 49.7 % of samples clipped; --keep-brightness avoids it
 # The same through a pipe, and for a filter that reads the input twice.
 $ cat b.pgm | gpufilter smooth --raw 640x480:u16be+17 --axis y - - | cmp - want.png
+! gpufilter: standard input: brightness x1.452, 49.7 % of samples clipped; --keep-brightness avoids it
 $ gpufilter smooth --raw 640x480:u16be+17 --axis y - - <b.pgm | cmp - want.png
+! gpufilter: standard input: brightness x1.452, 49.7 % of samples clipped; --keep-brightness avoids it
 $ cat a.ppm | gpufilter normalize --raw 768x512x3:u8+15 - - --format ppm | cmp - mean.ppm
 # A .raw output consists of rows only, little-endian, and can be read again.
 $ gpufilter smooth -q samples/gradient16.png c.raw; tail -c +18 b.pgm | dd conv=swab status=none | cmp - c.raw; gpufilter info --raw 640x480:u16 c.raw
 > c.raw: RAW, 640x480 grey u16 (16-bit raw, little-endian), 614 kB of pixels
 $ gpufilter smooth --format raw samples/gradient16.png - | cmp - c.raw; gpufilter smooth samples/gradient16.png --format raw d.dat -q; cmp c.raw d.dat
+! gpufilter: samples/gradient16.png: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter compare --raw 640x480:u16le c.raw d.dat
 > c.raw, d.dat: 640x480 grey u16, by cpu
 > 
@@ -25,6 +30,7 @@ $ gpufilter smooth -q samples/cutout.png rgba.raw; gpufilter smooth -q samples/r
 > 921600 rgba.raw
 >  16384 ramp.raw
 $ gpufilter smooth -q --stages enhance --gain 1 --raw 480x480x4:u8 --alpha last rgba.raw rgba.pam; gpufilter smooth samples/cutout.png - --format pam | cmp - rgba.pam
+! gpufilter: samples/cutout.png: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter hist --raw 1024x4:f32 --bins 2 --csv ramp.raw >got.csv; gpufilter smooth samples/ramp.pfm - --format pfm | gpufilter hist --bins 2 --csv - | cmp - got.csv
 # --raw applies to every input, even if it has a header.
 $ gpufilter info --raw 4x2:u8 samples/page.png
@@ -68,12 +74,14 @@ $ mkdir in in/deep; cp c.raw in/one.raw; cp c.raw in/deep/two.RAW; cp c.raw in/t
 $ gpufilter smooth -R in --raw 640x480:u16 -O out -q; (cd out; find . -name '*[a-z0-9A-Z]' -type f | sort | grep -v done); gpufilter smooth --raw 640x480:u16 c.raw - --format raw | tee want.raw | cmp - out/one.raw; cmp want.raw out/deep/two.RAW
 > ./deep/two.RAW
 > ./one.raw
+! gpufilter: c.raw: brightness x1.452, clipped samples not counted; --keep-brightness avoids it
 $ gpufilter smooth -R in -O pictures -q; ls pictures
 > page.png
 $ gpufilter smooth in/three.dat in/one.raw c.raw --raw 640x480:u16 -O many -q; ls many; cmp many/one.raw want.raw; gpufilter smooth --raw 640x480:u16 c.raw - | cmp - many/three.png
 > c.raw
 > one.raw
 > three.png
+! gpufilter: c.raw: brightness x1.452, 49.7 % of samples clipped; --keep-brightness avoids it
 $ gpufilter smooth in/one.raw samples/page.png --raw 640x480:u16 -O mixed 2>&1 | sed 's/ in .*/ in #/'
 > gpufilter: samples/page.png: has 517277 bytes, but --raw specifies 614400; correct its shape
 > 1 done, 1 failed, 0 skipped in #

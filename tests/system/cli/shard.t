@@ -10,6 +10,7 @@ $ gpufilter smooth ?.png -O out --shard=1/3 --name '{index}-{stem}{ext}' -q; gpu
 > 3-c.png
 > 4-d.png
 > 5-e.png
+! gpufilter: a.png: brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 $ gpufilter smooth ?.png -O out --name '{index}-{stem}{ext}' --resume 2>&1 | sed 's/in .*/in #/'; gpufilter smooth ?.png -O out --name '{index}-{stem}{ext}' --resume --shard 1/2 2>&1 | sed 's/in .*/in #/'
 > 0 done, 0 failed, 5 skipped in #
 > 0 done, 0 failed, 3 skipped in #

@@ -4,6 +4,7 @@ $ for compression in none lzw deflate zstd; do gpufilter smooth -q samples/scene
 > II*
 > II*
 > II*
+! gpufilter: samples/scene.png: brightness x1.452, 25.0 % of samples clipped; --keep-brightness avoids it
 # Deflate and LZW compress this picture.
 $ test $(stat -c %s deflate.tif) -lt $(stat -c %s lzw.tif) && test $(stat -c %s lzw.tif) -lt $(stat -c %s none.tif)
 $ gpufilter smooth samples/scene.png out.tif --tiff-compression jpeg
@@ -22,3 +23,5 @@ $ gpufilter smooth samples/ramp.pfm ramp.tif && gpufilter smooth samples/cutout.
 > none.tif
 > ramp.tif
 > zstd.tif
+! gpufilter: samples/cutout.png: brightness x1.452, 22.3 % of samples clipped; --keep-brightness avoids it
+! gpufilter: samples/gradient16.png: brightness x1.452, 24.1 % of samples clipped; --keep-brightness avoids it
