@@ -22,6 +22,7 @@ static void run_report_sink(const gf_task *task) {
                           ? stored->width * stored->height * gf_measured_channels(stored)
                           : 0;
     report->clipped = task->sink->clipped;
+    gf_remarks_add(&report->remarks, &task->sink->remarks);
     if (task->with_metadata)
         report->dropped = source->dropped | task->sink->dropped |
                           gf_metadata_lost(&source->metadata, task->sink->form);

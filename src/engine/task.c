@@ -77,6 +77,8 @@ void gf_task_report_input(const gf_task *task) {
     task->report->in_bytes = source->bytes;
     task->report->pages = source->pages;
     task->report->remarks = source->metadata.remarks;
+    if (task->sink)
+        gf_remarks_add(&task->report->remarks, &task->sink->remarks);
 }
 
 void gf_task_report_stored(const gf_task *task) {

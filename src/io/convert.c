@@ -125,6 +125,7 @@ typedef struct conversion {
     gf_format pixel;      /* channels, type and alpha of the result */
     bool multiply;        /* the result is premultiplied */
     bool divide;          /* the input is premultiplied */
+    uint64_t *outside;    /* from f32: counter of samples outside 0..1; NULL: not counted */
 } conversion;
 
 static conversion conversion_of(const gf_format *from, const gf_format *to, bool linear) {
@@ -160,6 +161,14 @@ static void convert_divide(block *b, size_t n, size_t channels) {
     }
 }
 
+/* Count the samples that convert_unit clamps. */
+static uint32_t convert_count_outside(const block *in, size_t n) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += !(in->f32[i] >= 0.0f && in->f32[i] <= 1.0f);
+    return count;
+}
+
 /* Convert a row. Samples that grow may be at the end of dst: each block is read before it is
  * written, and ends before the next one. */
 static void convert_row(const conversion *how, unsigned char *dst, const unsigned char *src) {
@@ -169,6 +178,8 @@ static void convert_row(const conversion *how, unsigned char *dst, const unsigne
         memcpy(&in, src + i * how->from, n * how->from);
         if (how->divide)
             convert_divide(&in, n, how->pixel.channels);
+        if (how->outside)
+            *how->outside += convert_count_outside(&in, n);
         how->block(&out, &in, n);
         if (how->alpha) {
             how->alpha(&alpha, &in, n);
@@ -619,6 +630,7 @@ typedef struct convert_sink {
     conversion how;
     size_t row_bytes; /* of a converted row */
     uint64_t y, rows; /* next row; rows of the buffer */
+    uint64_t outside; /* f32 samples outside 0..1, so far */
     double seconds;
     unsigned char *buffer;
 } convert_sink;
@@ -646,9 +658,13 @@ static gf_status convert_write(gf_sink *base, const void *src, size_t stride, ui
 /* Copy the statistics of the inner sink, which has finished. */
 static void convert_end(gf_sink *base) {
     const gf_sink *inner = base->inner;
+    const convert_sink *sink = (convert_sink *)base;
     base->threads = inner->threads;
-    base->busy_seconds = inner->busy_seconds + ((convert_sink *)base)->seconds;
+    base->busy_seconds = inner->busy_seconds + sink->seconds;
     base->clipped = inner->clipped;
+    if (sink->outside)
+        gf_note(&base->remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped",
+                sink->outside);
 }
 
 static gf_status convert_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
@@ -708,6 +724,8 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
     wrap->base.inner = inner;
     wrap->how = conversion_of(format, stored, linear);
+    if (format->type == GF_F32 && !linear && !wrap->how.divide)
+        wrap->how.outside = &wrap->outside;
     wrap->row_bytes = row;
     wrap->rows = rows;
     wrap->buffer = buffer;

@@ -414,7 +414,10 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .header = !part->temporary,
         .before = part->before,
     };
-    return kind->open(&setup, sink, error);
+    status = kind->open(&setup, sink, error);
+    if (!status && setup.quality != GF_DEFAULT_QUALITY && kind->kind != GF_SINK_JPEG)
+        gf_note(&(*sink)->remarks, "--quality has no effect on %s", kind->label);
+    return status;
 }
 
 gf_status gf_sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,

@@ -195,6 +195,7 @@ struct gf_sink {
     bool headerless;          /* the file does not store its format */
     gf_metadata_form form;    /* form of the metadata that the file stores */
     uint32_t dropped;         /* bits of gf_dropped: items that are too large for this form */
+    gf_remarks remarks;       /* about the output; complete after finish */
     /* Before the first row: free the buffers that only improve speed. NULL if there are none. */
     gf_status (*shrink)(gf_sink *sink, gf_error *error);
     /* Instead of all rows, write the next bytes of the encoded image: the IDAT chunks of a PNG

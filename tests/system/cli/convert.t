@@ -20,7 +20,9 @@ $ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; for backend in
 $ for depth in 8 16; do gpufilter smooth --depth $depth --strip --verify samples/ramp.pfm ramp$depth.png; gpufilter info ramp$depth.png; done
 > ramp8.png: PNG, 1024x4 grey u8 (8-bit grey), 4.1 kB of pixels
 > ramp16.png: PNG, 1024x4 grey u16 (16-bit grey), 8.2 kB of pixels
+! gpufilter: samples/ramp.pfm: --depth: 4096 f32 samples outside 0..1 clipped
 ! gpufilter: samples/ramp.pfm: brightness x1.452, 100.0 % of samples clipped; --keep-brightness avoids it
+! gpufilter: samples/ramp.pfm: --depth: 4096 f32 samples outside 0..1 clipped
 ! gpufilter: samples/ramp.pfm: brightness x1.452, 100.0 % of samples clipped; --keep-brightness avoids it
 # The type of the input, and no option: the same file.
 $ gpufilter smooth -k samples/scene.png a.png -f; gpufilter smooth -k --depth 8 samples/scene.png - | cmp - a.png; gpufilter smooth -k --depth input samples/scene.png - | cmp - a.png
@@ -140,3 +142,18 @@ $ turn() { python3 -c 'import struct, sys, zlib; png = open(sys.argv[2], "rb").r
 ! gpufilter: standard input: brightness x1.452, 24.7 % of samples clipped; --keep-brightness avoids it
 ! gpufilter: turned.png: 1179648 bytes for an image to turn are over the limit of 1048576; raise it with --max-memory
 [1]
+# f32 samples outside 0..1 are counted when they are stored as integers, with NaN; 1 and 0 are inside. So are they in a batch.
+$ python3 -c "import struct, sys; sys.stdout.buffer.write(b'Pf\n3 2\n-1.0\n' + struct.pack('<6f', 0, 1, 1.5, -0.25, float('nan'), 0.5))" >wide.pfm; for depth in 8 16 f32; do for backend in golden cpu; do gpufilter smooth -b $backend --stages enhance --gain 1 --strip --depth $depth wide.pfm wide.tif -f; done; done; gpufilter smooth -q --json --stages enhance --gain 1 --depth 8 wide.pfm wide.tif -f | grep -o '"notes": [^]]*]'
+> "notes": ["--depth: 3 f32 samples outside 0..1 clipped"]
+! gpufilter: wide.pfm: --depth: 3 f32 samples outside 0..1 clipped
+! gpufilter: wide.pfm: --depth: 3 f32 samples outside 0..1 clipped
+! gpufilter: wide.pfm: --depth: 3 f32 samples outside 0..1 clipped
+! gpufilter: wide.pfm: --depth: 3 f32 samples outside 0..1 clipped
+$ gpufilter smooth --stages enhance --gain 1 --strip --depth 8 --format png -j 1 wide.pfm samples/ramp.pfm -O wide 2>&1 | sed 1d
+> gpufilter: samples/ramp.pfm: --depth: 4052 f32 samples outside 0..1 clipped (there are notes about 2 files; --json lists them)
+# A quality for an output that is not a JPEG has no effect: a note, and one for a batch.
+$ for name in q.png q.tif q.jpg; do gpufilter smooth -k -Q 80 samples/page.png $name; done; gpufilter smooth -q -k -Q 80 --json samples/page.png q.png -f | grep -o '"notes": [^]]*]'; gpufilter smooth -k -Q 80 samples/page.png samples/card.png q.jpg -j 1 -O q 2>&1 | sed 1d
+> "notes": ["--quality has no effect on PNG"]
+> gpufilter: samples/card.png: --quality has no effect on PNG (there are notes about 2 files; --json lists them)
+! gpufilter: samples/page.png: --quality has no effect on PNG
+! gpufilter: samples/page.png: --quality has no effect on TIFF
