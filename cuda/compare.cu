@@ -16,6 +16,7 @@ struct gf_compare_args {
     unsigned char *out, *records; // image row and record of the first row
     size_t out_stride, record_stride;
     uint64_t width, rows, row_bytes;
+    uint64_t limit; // of gf_compare_plan
     gf_partition partition;
     gf_images<3> images; // two inputs and the output; rows: of all images in order
 };
@@ -61,12 +62,12 @@ template <typename T> GF_DEVICE unsigned long long sample_distance(T x, T y) {
     }
 }
 
-// Scale a distance to the range 0..255.
-template <typename T> GF_DEVICE uint32_t distance_green(unsigned long long distance) {
+// Scale a distance to the range 0..669.
+template <typename T> GF_DEVICE uint32_t distance_part(unsigned long long distance) {
     if constexpr (sizeof(T) < sizeof(float))
-        return static_cast<uint32_t>(distance) * 255 / (sizeof(T) == 1 ? 255 : 65535);
+        return static_cast<uint32_t>(distance) * 669 / (sizeof(T) == 1 ? 255 : 65535);
     const double d = __longlong_as_double(static_cast<long long>(distance));
-    return static_cast<uint32_t>(__dmul_rn(d < 1.0 ? d : 1.0, 255.0));
+    return static_cast<uint32_t>(__dmul_rn(d < 1.0 ? d : 1.0, 669.0));
 }
 
 // Return a quarter of the grey value of a pixel (its only color channel or its luma), scaled to
@@ -86,24 +87,27 @@ template <int CHANNELS, typename T> GF_DEVICE uint32_t pixel_dark(const T *p) {
 
 // ---- records ------------------------------------------------------------------------------------
 
-// Differences that one thread found.
+// Differences that one thread found. differing: the samples that count (gf_compare_plan).
 template <typename T> struct compare_counts {
     uint32_t differing = 0;
     // f32: the maximum distance. u8, u16: the maximum per sample of a word.
     typename std::conditional<sizeof(T) == 4, unsigned long long, uint32_t>::type largest = 0;
 
     // Compare one word of each image.
-    __device__ __forceinline__ void add(uint32_t x, uint32_t y) {
+    __device__ __forceinline__ void add(const gf_compare_args &args, uint32_t x, uint32_t y) {
+        const uint32_t tolerance = static_cast<uint32_t>(args.limit - 1); // integers
         if constexpr (sizeof(T) == 1) {
-            differing += __popc(__vcmpne4(x, y)) / 8;
-            largest = __vmaxu4(largest, __vabsdiffu4(x, y));
+            const uint32_t distance = __vabsdiffu4(x, y);
+            differing += __popc(__vcmpgtu4(distance, tolerance * 0x01010101u)) / 8;
+            largest = __vmaxu4(largest, distance);
         } else if constexpr (sizeof(T) == 2) {
-            differing += __popc(__vcmpne2(x, y)) / 16;
-            largest = __vmaxu2(largest, __vabsdiffu2(x, y));
+            const uint32_t distance = __vabsdiffu2(x, y);
+            differing += __popc(__vcmpgtu2(distance, tolerance * 0x00010001u)) / 16;
+            largest = __vmaxu2(largest, distance);
         } else {
             const unsigned long long distance =
                 sample_distance(__uint_as_float(x), __uint_as_float(y));
-            differing += x != y;
+            differing += x != y && distance >= args.limit;
             largest = x != y && distance > largest ? distance : largest;
         }
     }
@@ -125,11 +129,13 @@ template <typename T> GF_DEVICE uint32_t sample_bits_at(const unsigned char *p) 
     return sample_bits(*reinterpret_cast<const T *>(p));
 }
 
-// Return the index of the first sample that differs between two different vectors.
+// Return the index of the first sample that counts in two vectors with such a sample.
 template <typename T>
-GF_DEVICE uint32_t compare_first(const unsigned char *a, const unsigned char *b) {
+GF_DEVICE uint32_t compare_first(const gf_compare_args &args, const unsigned char *a,
+                                 const unsigned char *b) {
+    const T *const x = reinterpret_cast<const T *>(a), *const y = reinterpret_cast<const T *>(b);
     uint32_t i = 0;
-    while (sample_bits_at<T>(a + i * sizeof(T)) == sample_bits_at<T>(b + i * sizeof(T)))
+    while (sample_bits(x[i]) == sample_bits(y[i]) || sample_distance(x[i], y[i]) < args.limit)
         i++;
     return i;
 }
@@ -157,7 +163,7 @@ GF_DEVICE unsigned long long compare_combine(unsigned long long x, Operation ope
 // threads. A unit is a row, or with GROUP = 256 a piece of a row. Reads each sample once, 16 bytes
 // per load, four loads per image in flight. Equal vectors need no further work. A row without
 // differences needs no reduction. Pieces update an initialized record by atomics;
-// compare_end_records then stores the values. Shared memory: at most 192 B. Registers: 61 to 69
+// compare_end_records then stores the values. Shared memory: at most 192 B. Registers: 64 to 73
 // (sm_90), 3 or 4 resident blocks.
 template <typename T, int GROUP>
 __global__ void __launch_bounds__(GF_BLOCK)
@@ -177,16 +183,19 @@ __global__ void __launch_bounds__(GF_BLOCK)
                                  const uint4 x = q[0], y = q[1];
                                  if (((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) == 0)
                                      return;
-                                 first = v < first ? v : first;
-                                 counts.add(x.x, y.x);
-                                 counts.add(x.y, y.y);
-                                 counts.add(x.z, y.z);
-                                 counts.add(x.w, y.w);
+                                 const uint32_t before = counts.differing;
+                                 counts.add(args, x.x, y.x);
+                                 counts.add(args, x.y, y.y);
+                                 counts.add(args, x.z, y.z);
+                                 counts.add(args, x.w, y.w);
+                                 if (counts.differing != before)
+                                     first = v < first ? v : first;
                              });
         const bool writes = lane == 0 && unit.bytes;
         gf_compare_record *record = record_at(args, unit.y);
-        const bool any = GROUP < GF_BLOCK ? __any_sync(GF_WARP, counts.differing != 0)
-                                          : __syncthreads_or(counts.differing != 0);
+        const bool found_any = counts.differing != 0 || counts.largest != 0;
+        const bool any =
+            GROUP < GF_BLOCK ? __any_sync(GF_WARP, found_any) : __syncthreads_or(found_any);
         if (!any) {
             if (writes && args.partition.pieces == 1)
                 *record = no_difference();
@@ -200,7 +209,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
             continue;
         if (found.differing) {
             const unsigned char *a = row[0] + 16 * first, *b = row[1] + 16 * first;
-            const uint32_t i = compare_first<T>(a, b);
+            const uint32_t i = compare_first<T>(args, a, b);
             found.first = (unit.begin + 16 * first) / sizeof(T) + i;
             found.a = sample_bits_at<T>(a + i * sizeof(T));
             found.b = sample_bits_at<T>(b + i * sizeof(T));
@@ -288,7 +297,7 @@ GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixe
         }
     }
     if (differs)
-        return 255u | distance_green<T>(max) << 8;
+        return gf_compare_colour(96 + distance_part<T>(max));
     return pixel_dark<CHANNELS>(p) * 0x010101u;
 }
 
@@ -391,6 +400,7 @@ static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void
     args.records = records.data;
     args.record_stride = records.stride;
     args.width = plan->in.width;
+    args.limit = reinterpret_cast<const gf_compare_plan *>(plan)->limit;
     args.images = gf_images_of<3>(plan, strip);
     args.rows = records.rows * args.images.count;
     args.row_bytes = gf_row_bytes(&plan->in);

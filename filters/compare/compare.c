@@ -12,13 +12,19 @@
 _Static_assert(sizeof(gf_compare_record) == 32, "records are compared as bytes: no padding");
 
 static const gf_param params[] = {
+    {.name = "tolerance",
+     .type = GF_PARAM_FLOAT,
+     .metavar = "T",
+     .help = "largest difference that counts as equal; default: bits must be equal",
+     .min = 0,
+     .max = 1e9},
     {.name = "diff",
      .type = GF_PARAM_IMAGE,
      .metavar = "FILE",
-     .help = "draw the differences on a darkened A; small ones red, large ones yellow"},
+     .help = "draw the differences on a darkened A; from dark red over yellow to white"},
 };
 
-static const char *const cases[] = {"", "diff=-", NULL};
+static const char *const cases[] = {"", "diff=-", "tolerance=2", "tolerance=0.0625 diff=-", NULL};
 
 /* Approximate nanoseconds on one core: COST per byte of both images, DRAW_COST per sample. */
 #define COST 0.17
@@ -26,6 +32,13 @@ static const char *const cases[] = {"", "diff=-", NULL};
 
 static gf_status plan_compare(const gf_settings *settings, gf_plan *plan, gf_error *error) {
     (void)error;
+    const double tolerance = (double)gf_settings_float(settings, "tolerance");
+    const double max = gf_type_max(plan->in.type);
+    uint64_t encoded = (uint64_t)(tolerance < max ? tolerance : max);
+    if (plan->in.type == GF_F32)
+        memcpy(&encoded, &tolerance, sizeof tolerance);
+    ((gf_compare_plan *)plan)->limit =
+        encoded + (gf_settings_given(settings, "tolerance") || plan->in.type != GF_F32);
     plan->record = sizeof(gf_compare_record);
     plan->cost = COST * (double)gf_type_bytes(plan->in.type);
     if (gf_settings_text(settings, "diff")) {
@@ -93,7 +106,7 @@ static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64
     const gf_comparison *comparison = data;
     const gf_compare_record *all = &comparison->all;
     double real;
-    /* Equal images have no first differing sample. */
+    /* No sample counts: there is no first one. */
     if (column >= X && !all->differing)
         return gf_value_none();
     switch (column) {
@@ -130,7 +143,10 @@ static void compare_print_summary(const gf_plan *plan, const void *data, gf_resu
         snprintf(text[FIRST], sizeof text[FIRST], "nan (%08" PRIx32 ")", all->a);
         snprintf(text[SECOND], sizeof text[SECOND], "nan (%08" PRIx32 ")", all->b);
     }
-    if (result->passed)
+    if (result->passed && all->largest)
+        gf_result_add_text(result, "same within the tolerance: %s samples, largest difference %s\n",
+                           text[SAMPLES], text[LARGEST]);
+    else if (result->passed)
         gf_result_add_text(result, "same: %s samples\n", text[SAMPLES]);
     else
         gf_result_add_text(result,
@@ -176,10 +192,12 @@ const gf_filter gf_compare_filter = {
             .details =
                 "Counts the samples that differ, alpha included, and reports the largest\n"
                 "difference and the first differing sample. Two f32 samples are equal if their\n"
-                "bits are equal: 0 and -0 differ. Exit code 0: same; 1: different; 2:\n"
-                "comparison failed; 3: backend or device not available.\n",
+                "bits are equal: 0 and -0 differ. With --tolerance, samples differ if their\n"
+                "difference is larger. Exit code 0: same; 1: different; 2: comparison failed;\n"
+                "3: backend or device not available.\n",
             .examples = "gpufilter compare a.png b.png\n"
                         "gpufilter compare --diff d.png a.png b.png\n"
+                        "gpufilter compare --tolerance 2 a.png b.png\n"
                         "gpufilter compare --quiet a.png b.png && echo same\n",
             .params = params,
             .param_count = sizeof params / sizeof params[0],
@@ -187,7 +205,7 @@ const gf_filter gf_compare_filter = {
             .is_test = true,
             .cases = cases,
         },
-    .plan_bytes = sizeof(gf_plan),
+    .plan_bytes = sizeof(gf_compare_plan),
     .plan = plan_compare,
     .golden = gf_compare_golden,
     .cpu = {.run = GF_LEVELS(gf_compare_cpu)},

@@ -24,15 +24,18 @@ static uint64_t golden_distance_bits(gf_type type, double distance) {
     return bits;
 }
 
-static void golden_compare_row(const gf_format *format, const unsigned char *a,
+static void golden_compare_row(const gf_compare_plan *plan, const unsigned char *a,
                                const unsigned char *b, gf_compare_record *record) {
+    const gf_format *format = &plan->head.in;
     *record = (gf_compare_record){.first = UINT64_MAX};
     for (uint64_t i = 0; i < gf_row_samples(format); i++) {
         const uint32_t p = gf_sample_bits(format->type, a, i),
                        q = gf_sample_bits(format->type, b, i);
         const uint64_t bits =
             golden_distance_bits(format->type, golden_distance(format->type, p, q));
-        if (p == q)
+        if (bits > record->largest)
+            record->largest = bits;
+        if (p == q || bits < plan->limit)
             continue;
         if (record->differing == 0) {
             record->first = i;
@@ -40,8 +43,6 @@ static void golden_compare_row(const gf_format *format, const unsigned char *a,
             record->b = q;
         }
         record->differing++;
-        if (bits > record->largest)
-            record->largest = bits;
     }
 }
 
@@ -78,17 +79,12 @@ static void golden_draw_pixel(const gf_format *format, const unsigned char *a,
         rgb[0] = rgb[1] = rgb[2] = golden_dark_grey(format, a, x);
         return;
     }
-    rgb[0] = 255;
-    rgb[2] = 0;
-    switch (format->type) {
-    case GF_U8:
-        rgb[1] = (uint8_t)largest;
-        break;
-    case GF_U16:
-        rgb[1] = (uint8_t)((uint32_t)largest * 255 / 65535);
-        break;
-    default:
-        rgb[1] = (uint8_t)((largest < 1 ? largest : 1) * 255);
+    /* The sum of the three grows from 96 to 3 * 255, red first, then green, then blue. */
+    const double max = gf_type_max(format->type);
+    int sum = 96 + (int)floor((largest < max ? largest : max) * 669 / max);
+    for (int i = 0; i < 3; i++) {
+        rgb[i] = (uint8_t)(sum < 255 ? sum : 255);
+        sum -= rgb[i];
     }
 }
 
@@ -100,7 +96,7 @@ gf_status gf_compare_golden(const gf_plan *plan, const gf_strip *strip, gf_error
         const unsigned char *a = gf_row(&in_a, y), *b = gf_row(&in_b, y);
         for (uint64_t x = 0; x < plan->out.width; x++)
             golden_draw_pixel(&plan->in, a, b, x, gf_row(&strip->out, y) + 3 * x);
-        golden_compare_row(&plan->in, a, b, gf_record(plan, &strip->out, y));
+        golden_compare_row((const gf_compare_plan *)plan, a, b, gf_record(plan, &strip->out, y));
     }
     return GF_OK;
 }

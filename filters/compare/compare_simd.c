@@ -7,17 +7,18 @@
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Each function returns the number of differing samples of n. It raises *largest, encoded as in a
- * record, to their largest difference. */
+/* Each function returns the number of samples of n that count. It raises *largest, encoded as in a
+ * record, to the largest difference. */
 
 #define COUNT_INTEGERS(NAME, TYPE)                                                                 \
-    static uint32_t NAME(const void *a_row, const void *b_row, size_t n, uint64_t *largest) {      \
-        const TYPE *a = a_row, *b = b_row;                                                         \
+    static uint32_t NAME(const gf_compare_plan *plan, const void *a_row, const void *b_row,        \
+                         size_t n, uint64_t *largest) {                                            \
+        const TYPE *a = a_row, *b = b_row, tolerance = (TYPE)(plan->limit - 1);                    \
         TYPE max = 0;                                                                              \
         uint32_t count = 0;                                                                        \
         for (size_t i = 0; i < n; i++) {                                                           \
             const TYPE d = (TYPE)(a[i] > b[i] ? a[i] - b[i] : b[i] - a[i]);                        \
-            count += d != 0;                                                                       \
+            count += d > tolerance;                                                                \
             max = d > max ? d : max;                                                               \
         }                                                                                          \
         if (max > *largest)                                                                        \
@@ -45,22 +46,24 @@ static inline double compare_difference(float a, float b, bool differs) {
 
 #define LANES 64
 
-static uint32_t compare_count_f32(const void *a_row, const void *b_row, size_t n,
-                                  uint64_t *largest) {
+static uint32_t compare_count_f32(const gf_compare_plan *plan, const void *a_row, const void *b_row,
+                                  size_t n, uint64_t *largest) {
     const float *a = a_row, *b = b_row;
-    double max[LANES] = {0};
+    double max[LANES] = {0}, limit;
+    uint64_t counts[LANES] = {0};
     uint32_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += compare_bits_of(a + i) != compare_bits_of(b + i);
+    memcpy(&limit, &plan->limit, sizeof limit);
     for (size_t i = 0; i < n; i += LANES)
         for (size_t j = 0; j < (n - i < LANES ? n - i : LANES); j++) {
-            const double d = compare_difference(
-                a[i + j], b[i + j], compare_bits_of(a + i + j) != compare_bits_of(b + i + j));
+            const bool differs = compare_bits_of(a + i + j) != compare_bits_of(b + i + j);
+            const double d = compare_difference(a[i + j], b[i + j], differs);
             max[j] = d > max[j] ? d : max[j];
+            counts[j] += differs & (d >= limit);
         }
     for (size_t j = 0; j < LANES; j++) {
         uint64_t bits;
         memcpy(&bits, &max[j], sizeof bits);
+        count += (uint32_t)counts[j];
         if (bits > *largest)
             *largest = bits;
     }
@@ -69,10 +72,12 @@ static uint32_t compare_count_f32(const void *a_row, const void *b_row, size_t n
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static inline void compare_put_pixel(uint8_t *rgb, bool differs, uint32_t green, uint32_t grey) {
-    rgb[0] = (uint8_t)(differs ? 255 : grey);
-    rgb[1] = (uint8_t)(differs ? green : grey);
-    rgb[2] = (uint8_t)(differs ? 0 : grey);
+/* part: the difference, scaled to 0..669. */
+static inline void compare_put_pixel(uint8_t *rgb, bool differs, uint32_t part, uint32_t grey) {
+    const uint32_t colour = differs ? gf_compare_colour(96 + part) : grey * 0x010101;
+    rgb[0] = (uint8_t)colour;
+    rgb[1] = (uint8_t)(colour >> 8);
+    rgb[2] = (uint8_t)(colour >> 16);
 }
 
 static inline uint32_t compare_real_grey(float luma) {
@@ -81,7 +86,7 @@ static inline uint32_t compare_real_grey(float luma) {
     return (uint32_t)(int32_t)(luma * 255.0f) >> 2;
 }
 
-#define DRAW_INTEGERS(NAME, TYPE, GREEN, SHIFT)                                                    \
+#define DRAW_INTEGERS(NAME, TYPE, MAX, SHIFT)                                                      \
     static inline void NAME##_n(const TYPE *a, const TYPE *b, size_t n, uint32_t channels,         \
                                 uint8_t *rgb) {                                                    \
         for (size_t x = 0; x < n; x++) {                                                           \
@@ -93,12 +98,12 @@ static inline uint32_t compare_real_grey(float luma) {
             }                                                                                      \
             const TYPE *p = a + x * channels;                                                      \
             const uint32_t luma = channels < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[2]);         \
-            compare_put_pixel(rgb + 3 * x, max > 0, GREEN, luma >> (SHIFT));                       \
+            compare_put_pixel(rgb + 3 * x, max > 0, max * 669 / (MAX), luma >> (SHIFT));           \
         }                                                                                          \
     }
 
-DRAW_INTEGERS(compare_draw_u8, uint8_t, max, 2)
-DRAW_INTEGERS(compare_draw_u16, uint16_t, max * 255 / 65535, 10)
+DRAW_INTEGERS(compare_draw_u8, uint8_t, 255, 2)
+DRAW_INTEGERS(compare_draw_u16, uint16_t, 65535, 10)
 
 static inline void compare_draw_f32_n(const float *a, const float *b, size_t n, uint32_t channels,
                                       uint8_t *rgb) {
@@ -117,7 +122,7 @@ static inline void compare_draw_f32_n(const float *a, const float *b, size_t n, 
         if (channels >= 3)
             luma = gf_luma_real(p[0], p[1], p[2]);
         max = max < 1 ? max : 1;
-        compare_put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(max * 255.0),
+        compare_put_pixel(rgb + 3 * x, any, (uint32_t)(int32_t)(max * 669.0),
                           compare_real_grey(luma));
     }
 }
@@ -142,8 +147,8 @@ DRAW(compare_draw_f32, float)
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
 
-static uint32_t (*const compare_count[])(const void *a, const void *b, size_t n,
-                                         uint64_t *largest) = {
+static uint32_t (*const compare_count[])(const gf_compare_plan *plan, const void *a, const void *b,
+                                         size_t n, uint64_t *largest) = {
     [GF_U8] = compare_count_u8, [GF_U16] = compare_count_u16, [GF_F32] = compare_count_f32};
 
 static void (*const compare_draw[])(const void *a, const void *b, size_t n, uint32_t channels,
@@ -152,24 +157,32 @@ static void (*const compare_draw[])(const void *a, const void *b, size_t n, uint
 
 #define PIECE 4096 /* samples: the count fits in 32 bits */
 
-static gf_compare_record compare_row(const gf_format *format, const unsigned char *a,
+static gf_compare_record compare_row(const gf_compare_plan *plan, const unsigned char *a,
                                      const unsigned char *b) {
-    const gf_type type = format->type;
+    const gf_type type = plan->head.in.type;
     const size_t bytes = gf_type_bytes(type);
-    const uint64_t samples = gf_row_samples(format);
+    const uint64_t samples = gf_row_samples(&plan->head.in);
     gf_compare_record record = {.first = UINT64_MAX};
     for (uint64_t i = 0; i < samples; i += PIECE) {
         const size_t n = (size_t)(samples - i < PIECE ? samples - i : PIECE);
         if (memcmp(a + i * bytes, b + i * bytes, n * bytes) == 0)
             continue;
-        if (record.differing == 0) {
+        const uint32_t count =
+            compare_count[type](plan, a + i * bytes, b + i * bytes, n, &record.largest);
+        if (count && record.differing == 0) {
+            uint64_t ignored = 0;
             record.first = i;
-            while (gf_sample_bits(type, a, record.first) == gf_sample_bits(type, b, record.first))
-                record.first++;
+            /* Halve the part with the first sample that counts. */
+            for (size_t left = n, half; (half = left / 2) > 0;) {
+                const size_t at = record.first * bytes;
+                const bool here = compare_count[type](plan, a + at, b + at, half, &ignored) > 0;
+                record.first += here ? 0 : half;
+                left = here ? half : left - half;
+            }
             record.a = gf_sample_bits(type, a, record.first);
             record.b = gf_sample_bits(type, b, record.first);
         }
-        record.differing += compare_count[type](a + i * bytes, b + i * bytes, n, &record.largest);
+        record.differing += count;
     }
     return record;
 }
@@ -186,6 +199,7 @@ void GF_SIMD_NAME(gf_compare_cpu)(const gf_plan *plan, const gf_strip *strip, ui
         if (plan->out.width)
             compare_draw[format->type](a, b, (size_t)format->width, format->channels,
                                        gf_row(&strip->out, y));
-        *(gf_compare_record *)gf_record(plan, &strip->out, y) = compare_row(format, a, b);
+        *(gf_compare_record *)gf_record(plan, &strip->out, y) =
+            compare_row((const gf_compare_plan *)plan, a, b);
     }
 }

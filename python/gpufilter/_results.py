@@ -332,9 +332,9 @@ class Difference:
 class CompareResult(Result):
     """Differences of two images. True in a condition if they are equal.
 
-    equal: whether all samples have the same bits. samples: number of samples compared.
-    differing: number of samples that differ. largest: largest difference.
-    first: first Difference; None if the images are equal.
+    equal: whether all samples have the same bits, or differ by at most `tolerance`.
+    samples: number of samples compared. differing: number of samples that differ (by more).
+    largest: largest difference of all samples. first: first Difference that counts, or None.
     """
 
     equal: bool

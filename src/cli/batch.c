@@ -146,8 +146,7 @@ static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
 }
 
 /* Print the error of input i, and its record with --json. A cause that affects all outputs, such as
- * a full disk, is printed once, although several running images fail. Existing outputs are counted
- * for batch_fail_existing. */
+ * a full disk, is printed once, although several running images fail. Count existing outputs. */
 static void batch_print_error(batch_run *run, size_t i, gf_error *error) {
     const char *output = run->outputs ? run->outputs[i].path : NULL;
     if (run->options->json)
@@ -165,18 +164,6 @@ static void batch_print_error(batch_run *run, size_t i, gf_error *error) {
     run->stopped = run->stopped || stop;
     gf_cli_progress_hide();
     gf_cli_print_error(error);
-}
-
-/* Fail for all outputs that exist already, in one line. */
-static gf_status batch_fail_existing(const batch_run *run, gf_error *error) {
-    char more[48] = "";
-    if (run->existing > 1)
-        snprintf(more, sizeof more, ", and %" PRIu64 " more", run->existing - 1);
-    return gf_set_error(
-        error, GF_FAILED,
-        "%s: already exists%s; use --force to replace %s, or --resume to skip finished "
-        "outputs",
-        run->first_existing, more, *more ? "them" : "it");
 }
 
 /* ---- selection of items ---------------------------------------------------------------------- */
@@ -250,11 +237,18 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
             run->progress.work += (double)inputs->list[i].bytes;
         }
     }
-    if (run->existing && batch_fail_existing(run, error) && run->existing < run->files) {
-        gf_cli_print_error(error);
-        *error = (gf_error){0};
-    }
-    return error->status;
+    if (!run->existing)
+        return GF_OK;
+    gf_set_error(error, GF_FAILED,
+                 "%s: already exists (existing outputs: %" PRIu64
+                 "); use --force to replace "
+                 "them, or --resume to skip finished outputs",
+                 run->first_existing, run->existing);
+    if (run->existing == run->files)
+        return GF_FAILED;
+    gf_cli_print_error(error);
+    *error = (gf_error){0};
+    return GF_OK;
 }
 
 /* Collect inputs, name outputs, and select items. Rank 0 only. */

@@ -276,7 +276,7 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
         list->path[length++] = (char)c;
     }
     list->path[length] = 0;
-    /* Drop the byte order mark and the carriage returns of a Windows list, unless the file exists.
+    /* Drop the byte order mark and the carriage returns of a Windows list, unless a file has them.
      */
     const size_t mark = list->number == 1 && strncmp(list->path, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     const bool cr = length && list->path[length - 1] == '\r';

@@ -149,8 +149,7 @@ bool gf_output_seekable(const gf_output *output) {
 /* ---- failures -------------------------------------------------------------------------------- */
 
 gf_status gf_output_fail(const char *path, const char *what, int cause, gf_error *error) {
-    /* The kernel also returns ENOENT for directories such as /proc, which hold no files of users.
-     */
+    /* The kernel also returns ENOENT for /proc, which exists. */
     const size_t length = (size_t)(path_last_part(path) - path);
     char *directory = length ? strndup(path, length) : NULL;
     if (cause == ENOENT && directory && access(directory, F_OK) != 0)

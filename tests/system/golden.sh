@@ -37,7 +37,7 @@ options() { # SAMPLE PARAMETER...: print "radius=3 axis=xy keep-brightness" as o
 second() { # SAMPLE
     local file
     file=$work/second-$1.$(format_of "$1")
-    [ -e "$file" ] || "$gpufilter" smooth --backend golden -k -a xy "samples/$1" "$file"
+    [ -e "$file" ] || "$gpufilter" smooth -q --backend golden -k -a xy "samples/$1" "$file"
     echo "$file"
 }
 
@@ -50,7 +50,7 @@ done < <("$build/tests/list_cases")
 make_case() { # BACKEND FILTER SAMPLE PARAMETER...
     local backend=$1 filter=$2 sample=$3 code
     shift 3
-    local -a command=("$gpufilter" "$filter" --backend "$backend")
+    local -a command=("$gpufilter" "$filter" --quiet --backend "$backend")
     # shellcheck disable=SC2207 # words are options
     command+=($(options "$sample" "$@"))
     rm -f "$work"/samples.csv "$work"/image.*

@@ -223,12 +223,12 @@ $ for option in "-o out.png" --output=out.png -y -fy --yes --overwrite "--sigma 
 > 2 gpufilter: -y: unknown option of smooth; use --force to overwrite outputs
 # Words of other programs name what exists here. A word that resembles an unrelated name suggests nothing.
 $ for word in psnr mse ssim stats identify diff crop rotate blur gaussian convert resize thumbnail median sharpen gray smbl; do gpufilter $word a.png b.png; gpufilter smooth --$word a.png b.png; done
-! gpufilter: psnr: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR
-! gpufilter: --psnr: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR
-! gpufilter: mse: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR
-! gpufilter: --mse: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR
-! gpufilter: ssim: no such filter or command; SSIM is not supported; 'gpufilter dot A B' reports MSE and PSNR
-! gpufilter: --ssim: unknown option of smooth; SSIM is not supported; 'gpufilter dot A B' reports MSE and PSNR
+! gpufilter: psnr: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
+! gpufilter: --psnr: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
+! gpufilter: mse: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
+! gpufilter: --mse: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
+! gpufilter: ssim: no such filter or command; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
+! gpufilter: --ssim: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
 ! gpufilter: stats: no such filter or command; 'gpufilter hist --statistics FILE' reports statistics
 ! gpufilter: --stats: unknown option of smooth; 'gpufilter hist --statistics FILE' reports statistics
 ! gpufilter: identify: no such filter or command; 'gpufilter info FILE' describes a file
@@ -239,10 +239,10 @@ $ for word in psnr mse ssim stats identify diff crop rotate blur gaussian conver
 ! gpufilter: --crop 'a.png': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480
 ! gpufilter: rotate: no such filter or command; not supported; --autorotate turns inputs by EXIF orientation
 ! gpufilter: --rotate: unknown option of smooth; not supported; --autorotate turns inputs by EXIF orientation
-! gpufilter: blur: no such filter or command; for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'
-! gpufilter: --blur: unknown option of smooth; for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'
-! gpufilter: gaussian: no such filter or command; for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'
-! gpufilter: --gaussian: unknown option of smooth; for a box blur use 'gpufilter smooth --stages blur --axis xy IN OUT'
+! gpufilter: blur: no such filter or command; 'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur
+! gpufilter: --blur: unknown option of smooth; 'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur
+! gpufilter: gaussian: no such filter or command; 'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur
+! gpufilter: --gaussian: unknown option of smooth; 'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur
 ! gpufilter: convert: no such filter or command; 'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format
 ! gpufilter: --convert: unknown option of smooth; 'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format
 ! gpufilter: resize: no such filter or command; gpufilter has no such operation

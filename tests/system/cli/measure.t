@@ -143,7 +143,7 @@ $ gpufilter compare samples/scene.png s.png
 $ gpufilter compare -q samples/scene.png s.png
 [1]
 $ gpufilter compare --json samples/scene.png s.png | sed -E 's/.*"parameters"/"parameters"/'
-> "parameters": {"diff": null}, "passed": false, "result": {"comparison": {"samples": 1179648, "differing": 1113212, "largest": 171, "x": 0, "y": 0, "channel": "r", "first": 132, "second": 130}}}
+> "parameters": {"tolerance": null, "diff": null}, "passed": false, "result": {"comparison": {"samples": 1179648, "differing": 1113212, "largest": 171, "x": 0, "y": 0, "channel": "r", "first": 132, "second": 130}}}
 $ for last in 0 200; do printf "Pf\\n1 1\\n-1\\n\\0\\0\\0\\$last" >zero$last.pfm; done; gpufilter compare --json zero200.pfm zero0.pfm | grep -o '"x".*'
 > "x": 0, "y": 0, "channel": "grey", "first": -0.0, "second": 0}}}
 $ gpufilter hist --json --bins 1 --range -0.0,2 zero200.pfm | sed -E 's/.*"parameters"/"parameters"/'
@@ -167,14 +167,27 @@ $ gpufilter compare - - <s.png
 $ gpufilter compare samples/scene.png samples/scene.png >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
 [2]
-# --diff: small differences are red, large ones yellow, the rest is dark.
+# --diff: the brightness is proportional to the difference, from dark red over yellow to white; the rest is dark.
 $ { printf 'P5\n3 1\n255\n'; printf '\100\100\100'; } >a.pgm; { printf 'P5\n3 1\n255\n'; printf '\100\101\377'; } >b.pgm; gpufilter compare --diff d.ppm a.pgm b.pgm; tail -c 9 d.ppm | od -An -tu1
 > a.pgm, b.pgm: 3x1 grey u8, by cpu
 > 
 > different: 2 of 3 samples, largest difference 191; first at x 1, y 0, channel grey: 64 and 65
->   16  16  16 255   1   0 255 191   0
+>   16  16  16  98   0   0 255 255  87
 $ gpufilter compare --diff d.ppm a.pgm b.pgm
 ! gpufilter: d.ppm: already exists; use --force to replace it
+[2]
+# --tolerance: the largest difference that counts as equal.
+$ for tolerance in 0 1 190.5 191; do gpufilter compare --tolerance $tolerance a.pgm b.pgm | tail -n 1; done; gpufilter compare -q --tolerance 191 a.pgm b.pgm && gpufilter compare --json --tolerance 191 a.pgm b.pgm | grep -o '"parameters.*'; gpufilter compare --csv --tolerance 1 a.pgm b.pgm
+> different: 2 of 3 samples, largest difference 191; first at x 1, y 0, channel grey: 64 and 65
+> different: 1 of 3 samples, largest difference 191; first at x 2, y 0, channel grey: 64 and 255
+> different: 1 of 3 samples, largest difference 191; first at x 2, y 0, channel grey: 64 and 255
+> same within the tolerance: 3 samples, largest difference 191
+> "parameters": {"tolerance": 191, "diff": null}, "passed": true, "result": {"comparison": {"samples": 3, "differing": 0, "largest": 191, "x": null, "y": null, "channel": null, "first": null, "second": null}}}
+> samples,differing,largest,x,y,channel,first,second
+> 3,1,191,2,0,grey,64,255
+[1]
+$ gpufilter compare --tolerance -1 a.pgm b.pgm
+! gpufilter: --tolerance '-1': must be a number from 0 to 1000000000
 [2]
 # normalize reads a file twice and buffers a pipe; the pixels are the same.
 $ gpufilter normalize samples/scene.png n.png; cat samples/scene.png | gpufilter normalize - - | cmp - n.png; gpufilter normalize - - <samples/scene.png | cmp - n.png

@@ -15,12 +15,12 @@ static int backend_count(void) {
 }
 
 /* Compare two images without padding, in strips of two rows. rgb: the difference image, or NULL. */
-static gf_result *run(const char *backend, gf_format format, const void *a, const void *b,
-                      uint8_t *rgb) {
+static gf_result *run_case(const char *backend, const char *text, gf_format format, const void *a,
+                           const void *b, uint8_t *rgb) {
     const gf_filter *filter = gf_filter_find("compare");
     const gf_engine_options options = {.backend = backend, .threads = 2, .rows_per_strip = 2};
     const size_t row = gf_row_bytes(&format);
-    gf_settings *settings = test_settings(filter, rgb ? "diff=-" : "");
+    gf_settings *settings = test_settings(filter, text);
     gf_engine *engine = NULL;
     gf_result *result = NULL;
     gf_report report;
@@ -35,6 +35,11 @@ static gf_result *run(const char *backend, gf_format format, const void *a, cons
     return result;
 }
 
+static gf_result *run(const char *backend, gf_format format, const void *a, const void *b,
+                      uint8_t *rgb) {
+    return run_case(backend, rgb ? "diff=-" : "", format, a, b, rgb);
+}
+
 static void assert_cell(const gf_result *result, size_t column, const char *name,
                         const char *want) {
     char got[48];
@@ -45,13 +50,18 @@ static void assert_cell(const gf_result *result, size_t column, const char *name
     assert_string_equal(got, want);
 }
 
-static void assert_summary(gf_format format, const void *a, const void *b, const char *want) {
+static void assert_within(const char *tolerance, gf_format format, const void *a, const void *b,
+                          const char *want) {
     for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], format, a, b, NULL);
+        gf_result *result = run_case(backends[i], tolerance, format, a, b, NULL);
         assert_string_equal(gf_result_text(result), want);
         assert_int_equal(gf_result_passed(result), strncmp(want, "same", 4) == 0);
         gf_result_free(result);
     }
+}
+
+static void assert_summary(gf_format format, const void *a, const void *b, const char *want) {
+    assert_within("", format, a, b, want);
 }
 
 /* Compare two f32 samples. */
@@ -215,21 +225,87 @@ static void special_numbers(void **state) {
     const gf_filter *filter = gf_filter_find("compare");
     gf_compare_record record;
     const float pair[2] = {float_of(0xffc12345), float_of(0x7f800001)};
-    gf_plan plan = {.in = {1, 1, 1, GF_F32, false}, .inputs = 2, .record = sizeof record};
+    gf_compare_plan plan = {
+        .head = {.in = {1, 1, 1, GF_F32, false}, .inputs = 2, .record = sizeof record}};
     const gf_strip strip = {.in = {(unsigned char *)pair, sizeof pair, 7, 1},
                             .out = {(unsigned char *)&record, sizeof record, 7, 1}};
-    assert_int_equal(filter->golden(&plan, &strip, NULL), GF_OK);
+    assert_int_equal(filter->golden(&plan.head, &strip, NULL), GF_OK);
     assert_int_equal(record.a, 0xffc12345);
     assert_int_equal(record.b, 0x7f800001);
     assert_int_equal(record.first, 0);
-    plan.in = (gf_format){1, 1, 1, GF_U8, false};
-    plan.inputs = 2;
+    plan.head.in = (gf_format){1, 1, 1, GF_U8, false};
     const gf_strip same = {.in = {(unsigned char[]){9, 9}, 2, 0, 1},
                            .out = {(unsigned char *)&record, sizeof record, 0, 1}};
-    assert_int_equal(filter->golden(&plan, &same, NULL), GF_OK);
+    assert_int_equal(filter->golden(&plan.head, &same, NULL), GF_OK);
     assert_int_equal(record.first, UINT64_MAX);
     assert_int_equal(record.a, 0);
     assert_int_equal(record.b, 0);
+}
+
+/* With a tolerance, samples count if their difference is larger. The largest difference is that of
+ * all samples. */
+static void tolerance_of_integers(void **state) {
+    (void)state;
+    const gf_format format = {2, 2, 1, GF_U8, false};
+    const uint8_t a[4] = {10, 12, 13, 200}, b[4] = {12, 12, 10, 201};
+    const char want[] =
+        "different: 1 of 4 samples, largest difference 3; "
+        "first at x 0, y 1, channel grey: 13 and 10\n";
+    assert_within("tolerance=2", format, a, b, want);
+    assert_within("tolerance=2.99", format, a, b, want);
+    assert_within("tolerance=0", (gf_format){3, 1, 1, GF_U8, false}, a + 1, b + 1,
+                  "different: 2 of 3 samples, largest difference 3; "
+                  "first at x 1, y 0, channel grey: 13 and 10\n");
+    assert_within("tolerance=3", format, a, b,
+                  "same within the tolerance: 4 samples, largest difference 3\n");
+    assert_within("tolerance=257", format, a, b, /* 1 in the low byte */
+                  "same within the tolerance: 4 samples, largest difference 3\n");
+    assert_within("tolerance=3", format, a, a, "same: 4 samples\n");
+    const uint16_t wide_a[2] = {0, 65535}, wide_b[2] = {65534, 0};
+    assert_within("tolerance=65534", (gf_format){2, 1, 1, GF_U16, false}, wide_a, wide_b,
+                  "different: 1 of 2 samples, largest difference 65535; "
+                  "first at x 1, y 0, channel grey: 65535 and 0\n");
+}
+
+static void tolerance_of_reals(void **state) {
+    (void)state;
+    const float nan = float_of(0x7fc00000), other = float_of(0x7fc00001);
+    const float a[6] = {0, nan, 1, 1, 0.5f, INFINITY}, b[6] = {-0.0f, other, 1.25f, 1.5f, nan, 0};
+    const gf_format format = {6, 1, 1, GF_F32, false}, four = {4, 1, 1, GF_F32, false};
+    assert_within("tolerance=0", (gf_format){2, 1, 1, GF_F32, false}, a, b, "same: 2 samples\n");
+    assert_within("tolerance=0.25", format, a, b,
+                  "different: 3 of 6 samples, largest difference inf; "
+                  "first at x 3, y 0, channel grey: 1 and 1.5\n");
+    assert_within("tolerance=0.5", four, a, b,
+                  "same within the tolerance: 4 samples, largest difference 0.5\n");
+    assert_within("tolerance=1e9", format, a, b,
+                  "different: 2 of 6 samples, largest difference inf; "
+                  "first at x 4, y 0, channel grey: 0.5 and nan\n");
+}
+
+/* All samples differ, but only one by more than the tolerance, at any position of a long row. */
+static void tolerance_anywhere(void **state) {
+    (void)state;
+    enum { WIDTH = 9001 };
+    const unsigned places[] = {0, 1, 63, 64, 2047, 2048, 4095, 4096, 8191, 8192, 9000};
+    float *image = calloc(2, WIDTH * sizeof *image);
+    assert_non_null(image);
+    for (int type = GF_U8; type <= GF_F32; type++)
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            unsigned char *a = (unsigned char *)image, *b = a + WIDTH * sizeof *image;
+            char want[128];
+            for (unsigned x = 0; x < WIDTH; x++) {
+                gf_put_sample((gf_type)type, a, x, 7);
+                gf_put_sample((gf_type)type, b, x, x == places[i] ? 0 : x % 2 ? 8 : 9);
+            }
+            snprintf(want, sizeof want,
+                     "different: 1 of 9001 samples, largest difference 7; "
+                     "first at x %u, y 0, channel grey: 7 and 0\n",
+                     places[i]);
+            assert_within("tolerance=2", (gf_format){WIDTH, 1, 1, (gf_type)type, false}, a, b,
+                          want);
+        }
+    free(image);
 }
 
 /* ---- difference image ------------------------------------------------------------------------ */
@@ -237,7 +313,7 @@ static void special_numbers(void **state) {
 static void assert_drawing(gf_format format, const void *a, const void *b, const uint8_t *want) {
     const size_t size = (size_t)(format.width * format.height * 3);
     for (int i = 0; i < backend_count(); i++) {
-        uint8_t got[64] = {0};
+        uint8_t got[768] = {0};
         gf_result_free(run(backends[i], format, a, b, got));
         assert_memory_equal(got, want, size);
     }
@@ -247,13 +323,23 @@ static void draws_grey(void **state) {
     (void)state;
     const uint8_t a8[4] = {200, 10, 3, 255}, b8[4] = {200, 11, 255, 255};
     assert_drawing((gf_format){2, 2, 1, GF_U8, false}, a8, b8,
-                   (uint8_t[]){50, 50, 50, 255, 1, 0, 255, 252, 0, 63, 63, 63});
-    /* 40000 / 1024; 65535 / 1024; 257 and 256 of 65535 are 1 and 0 of 255. */
-    const uint16_t a16[4] = {40000, 1000, 1000, 65535}, b16[4] = {40000, 1257, 744, 65535};
+                   (uint8_t[]){50, 50, 50, 98, 0, 0, 255, 255, 247, 63, 63, 63});
+    /* 40000 / 1024; 65535 / 1024; 98 and 97 of 65535 are 1 and 0 of 669. */
+    const uint16_t a16[4] = {40000, 1000, 1000, 65535}, b16[4] = {40000, 1098, 903, 65535};
     assert_drawing((gf_format){2, 2, 1, GF_U16, false}, a16, b16,
-                   (uint8_t[]){39, 39, 39, 255, 1, 0, 255, 0, 0, 63, 63, 63});
+                   (uint8_t[]){39, 39, 39, 97, 0, 0, 96, 0, 0, 63, 63, 63});
     const uint16_t black[1] = {0}, white[1] = {65535};
-    assert_drawing((gf_format){1, 1, 1, GF_U16, false}, black, white, (uint8_t[]){255, 255, 0});
+    assert_drawing((gf_format){1, 1, 1, GF_U16, false}, black, white, (uint8_t[]){255, 255, 255});
+    /* The brightness, 96 to 765 in all, is proportional to the difference. */
+    uint8_t all_a[256] = {0}, all_b[256], want[768];
+    for (int d = 0; d < 256; d++) {
+        const int sum = d ? 96 + d * 669 / 255 : 0;
+        all_b[d] = (uint8_t)d;
+        want[3 * d] = (uint8_t)(sum < 255 ? sum : 255);
+        want[3 * d + 1] = (uint8_t)(sum < 255 ? 0 : sum < 510 ? sum - 255 : 255);
+        want[3 * d + 2] = (uint8_t)(sum < 510 ? 0 : sum - 510);
+    }
+    assert_drawing((gf_format){256, 1, 1, GF_U8, false}, all_a, all_b, want);
 }
 
 /* Alpha affects the difference, but not the grey. */
@@ -261,8 +347,8 @@ static void draws_alpha(void **state) {
     (void)state;
     const uint8_t a[8] = {80, 0, 80, 255, 80, 255, 80, 100},
                   b[8] = {80, 0, 80, 0, 81, 250, 80, 100};
-    assert_drawing((gf_format){2, 2, 2, GF_U8, true}, a, b,
-                   (uint8_t[]){20, 20, 20, 255, 255, 0, 255, 5, 0, 20, 20, 20});
+    assert_drawing((gf_format){2, 2, 2, GF_U8, false}, a, b,
+                   (uint8_t[]){20, 20, 20, 255, 255, 255, 109, 0, 0, 20, 20, 20});
 }
 
 /* (13933 * 255 + 32768) >> 16 = 54, green 182, blue 18; the image shows a quarter of that. */
@@ -271,17 +357,17 @@ static void draws_colour(void **state) {
     const uint8_t a[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9};
     const uint8_t b[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 8, 6, 11};
     assert_drawing((gf_format){2, 2, 3, GF_U8, false}, a, b,
-                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 3, 0});
+                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 103, 0, 0});
     /* The same with 65535: luma 13933, 46871, 4732; the image shows 1 / 1024 of that. */
     const uint16_t wide_a[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 9};
     const uint16_t wide_b[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 2579};
-    assert_drawing((gf_format){2, 2, 4, GF_U16, true}, wide_a, wide_b,
-                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 10, 0});
+    assert_drawing((gf_format){2, 2, 4, GF_U16, false}, wide_a, wide_b,
+                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 122, 0, 0});
     /* 0.2126 * 255 = 54.2, 182.4 and 18.4, truncated; the image shows a quarter of that. */
     const float real_a[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     const float real_b[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0.5f, -0.25f};
     assert_drawing((gf_format){2, 2, 3, GF_F32, false}, real_a, real_b,
-                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 127, 0});
+                   (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 255, 175, 0});
 }
 
 /* Pixels exactly at a step of the displayed grey. A weight that differs in its last digit, or a
@@ -312,9 +398,9 @@ static void draws_special_numbers(void **state) {
     /* Two NaNs, and two zeros, differ by 0; NaN and a number differ by inf. Differences above 1
      * count as 1. */
     const float a[6] = {nan, 0, nan, INFINITY, 5, 0}, b[6] = {other, -0.0f, 1, 0, 3, 0.999f};
-    assert_drawing(
-        (gf_format){6, 1, 1, GF_F32, false}, a, b,
-        (uint8_t[]){255, 0, 0, 255, 0, 0, 255, 255, 0, 255, 255, 0, 255, 255, 0, 255, 254, 0});
+    assert_drawing((gf_format){6, 1, 1, GF_F32, false}, a, b,
+                   (uint8_t[]){96, 0, 0, 96, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+                               255, 254});
 }
 
 static void draws_only_with_diff(void **state) {
@@ -338,6 +424,9 @@ int main(void) {
         cmocka_unit_test(one_sample_anywhere),
         cmocka_unit_test(first_and_largest_of_many),
         cmocka_unit_test(special_numbers),
+        cmocka_unit_test(tolerance_of_integers),
+        cmocka_unit_test(tolerance_of_reals),
+        cmocka_unit_test(tolerance_anywhere),
         cmocka_unit_test(draws_grey),
         cmocka_unit_test(draws_alpha),
         cmocka_unit_test(draws_colour),

@@ -6,21 +6,24 @@ from arithmetic import F32, F64, NAMES, colours, luma, top
 from case import Case
 from images import random_image, two_images
 
-CASES = 100
+CASES = 200
 
 
-def compare(a, b):
-    """Return the result and the difference image."""
+def compare(a, b, tolerance=None):
+    """Return the result and the difference image. tolerance: None: bits must be equal."""
     if a.dtype == F32:
         p, q = a.astype(F64), b.astype(F64)
         same = a.view(np.uint32) == b.view(np.uint32)
         d = np.where(np.isnan(p) | np.isnan(q), np.inf, np.abs(p - q))
         d = np.where((p == q) | (np.isnan(p) & np.isnan(q)), 0, d)
-        ramp = (np.minimum(d, 1) * 255).max(2).astype(np.uint8)
+        ramp = (np.minimum(d, 1) * 669).max(2).astype(np.int64)
     else:
         d = np.abs(a.astype(np.int64) - b.astype(np.int64))
         same = d == 0
-        ramp = d.max(2) * 255 // top(a)
+        ramp = d.max(2) * 669 // top(a)
+    differs = (~same).any(2)
+    if tolerance is not None:
+        same = d <= F64(F32(tolerance))
     differing = int((~same).sum())
     largest = d.max() if a.dtype == F32 else int(d.max())
     result = {"samples": int(a.size), "differing": differing, "largest": largest}
@@ -34,14 +37,16 @@ def compare(a, b):
         dark = np.where(dark > 0, np.where(dark < 1, dark, F32(1)), F32(0)) * F32(255)
     shift = 10 if a.dtype == np.uint16 else 2
     drawn = np.repeat((dark.astype(np.uint16) >> shift)[:, :, None], 3, 2).astype(np.uint8)
-    differs = (~same).any(2)
-    drawn[differs] = np.stack([np.full_like(ramp, 255), ramp, np.zeros_like(ramp)], 2)[differs]
+    glow = np.stack([np.clip(96 + ramp - 255 * i, 0, 255) for i in range(3)], 2).astype(np.uint8)
+    drawn[differs] = glow[differs]
     return {"comparison": result}, drawn
 
 
 def random_case(rng):
     a, b = two_images(rng, random_image(rng))
-    result, drawn = compare(a, b)
+    tolerance = rng.choice([None, 0, 1, 20.5, 0.01, 300])
+    result, drawn = compare(a, b, tolerance)
     same = result["comparison"]["differing"] == 0
-    return Case("compare", [], [a, b], result=result, made=drawn, draws="--diff", code=0 if same else 1,
+    options = [] if tolerance is None else ["--tolerance", str(tolerance)]
+    return Case("compare", options, [a, b], result=result, made=drawn, draws="--diff", code=0 if same else 1,
                 passed=same)
