@@ -8,7 +8,8 @@ from . import _functions
 from ._files import Outcome, Report
 from ._functions import *  # noqa: F403 - filters, read, write, batch
 from ._library import (
-    BackendError, DamageWarning, Error, ExistsError, NotFoundError, UsageError, lib,
+    BackendError, ClippingWarning, DamageWarning, Error, ExistsError, NotFoundError, UsageError,
+    lib,
 )
 from ._png import decode_png, encode_png
 from ._results import AxisSumResult, CompareResult, Difference, DotResult, HistResult, Result
@@ -16,8 +17,8 @@ from ._run import clear
 
 __version__: str = lib.gf_version().decode()
 __all__ = [
-    "AxisSumResult", "BackendError", "CompareResult", "DamageWarning", "Difference",
-    "DotResult", "Error", "ExistsError", "HistResult", "NotFoundError", "Outcome", "Report",
-    "Result", "UsageError", "clear", "decode_png", "encode_png",
+    "AxisSumResult", "BackendError", "ClippingWarning", "CompareResult", "DamageWarning",
+    "Difference", "DotResult", "Error", "ExistsError", "HistResult", "NotFoundError", "Outcome",
+    "Report", "Result", "UsageError", "clear", "decode_png", "encode_png",
 ]
 __all__ += _functions.__all__

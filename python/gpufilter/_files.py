@@ -21,7 +21,7 @@ from . import _library as c
 from ._arrays import DTYPES, NUMPY, kind_of
 from ._library import DamageWarning, Error, UsageError, bytes_of, check, error_of, free, lib
 from ._results import Result, Tables, class_of
-from ._run import Spec, encode_backend, engine_of, rows_of, threads_of
+from ._run import Spec, encode_backend, engine_of, rows_of, threads_of, warn_clipping
 from ._settings import Settings, Use, file_options, uses_of
 
 Path = Union[str, "os.PathLike[str]"]
@@ -120,6 +120,7 @@ def run_file(spec: Spec, paths: Tuple[Source, ...], out: Optional[Path], values:
               (c_char_p * len(opened))(*opened), None if out is None else bytes_of("out", out),
               byref(chosen), byref(handle), byref(report))
     _warn(paths[0], report)
+    warn_clipping(found.function, report, report.clipped > 0, 3)
     return _outcome_of(found.name, handle.value, report)
 
 
@@ -174,6 +175,7 @@ class _Collector:
         self.name, self.items, self.bar = name, items, bar
         self.outcomes: Dict[int, Outcome] = {}
         self.failure: Optional[BaseException] = None
+        self.clipping: Optional[c.gf_report] = None  # of an image that clips
         self.stopped = False
 
     def done(self, context: Any, pointer: Any) -> bool:
@@ -183,7 +185,10 @@ class _Collector:
             result = None
             if error is None:
                 _warn(self.items[done.item][0], done.report.contents)
-                result = _outcome_of(self.name, done.result, done.report.contents, True)
+                report = done.report.contents
+                result = _outcome_of(self.name, done.result, report, True)
+                if self.clipping is None and report.clipped and report.brightness > 1:
+                    self.clipping = c.gf_report.from_buffer_copy(report)
             path, out = self.items[done.item]
             self.outcomes[done.item] = Outcome(path, out, error, result)
             if self.bar is not None:
@@ -295,6 +300,8 @@ def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
         raise collector.failure
     if failures:
         raise failures[0]
+    if collector.clipping is not None:
+        warn_clipping(found.function, collector.clipping, True, 3)
     missing = Error("not processed")
     outcomes = [Outcome(path, out, None, None, True) for path, out in items]
     for i, number in enumerate(todo):

@@ -165,6 +165,10 @@ class DamageWarning(UserWarning):
     """The pixels of a file are damaged and were read all the same."""
 
 
+class ClippingWarning(UserWarning):
+    """A filter made an image brighter, and samples clipped. Issued once per process."""
+
+
 class UsageError(Error, ValueError):
     """An option, an array or another argument is invalid. Its status is 2."""
 

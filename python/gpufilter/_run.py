@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import threading
+import warnings
 from ctypes import addressof, byref, c_uint64, c_void_p
 from dataclasses import replace
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Tuple
@@ -16,7 +17,7 @@ from ._arrays import (
     DTYPES, VIEW, Kind, Layout, TorchKind, View, contiguous_layout, dtype_advice, kind_of,
     stream_handle, view_of,
 )
-from ._library import Error, Filter, UsageError, check, error_of, lib, on_delete
+from ._library import ClippingWarning, Error, Filter, UsageError, check, error_of, lib, on_delete
 from ._results import Tables, class_of
 from ._settings import Settings, plain
 
@@ -99,6 +100,25 @@ def engine_of(backend: str, device: Optional[int] = None, threads: Any = None) -
     if key not in _local.engines:
         _local.engines[key] = Engine(*key)
     return _local.engines[key]
+
+
+# ---- clipping -----------------------------------------------------------------------------------
+
+_warned = False
+
+
+def warn_clipping(name: str, report: c.gf_report, clipped: bool, level: int) -> None:
+    """Warn, once per process, that a filter made an image brighter and that samples clipped."""
+    global _warned
+    if _warned or not clipped or report.brightness <= 1:
+        return
+    _warned = True
+    advice = report.advice.decode()
+    for option, keyword in (("--keep-brightness", "keep_brightness=True"), ("--gain 1", "gain=1"),
+                            ("--gain", "gain")):
+        advice = advice.replace(option, keyword)
+    warnings.warn("%s: brightness x%.4g, and samples are clipped; %s" % (
+        name, report.brightness, advice), ClippingWarning, stacklevel=level + 1)
 
 
 # ---- layouts ------------------------------------------------------------------------------------
@@ -296,13 +316,21 @@ class Plan:
                     raise UsageError("out: the array overlaps an input")
         common = (self.engine.handle, self.filter.handle, self.settings.handle, byref(self.format))
         error = byref(self.error)
+        report = c.gf_report() if self.filter.info.makes_image and not _warned else None
+        told = None if report is None else byref(report)
         if self.count > 1:
-            return int(lib.gf_run_memory_batch(
-                *common, self.count, self.inputs.pointer, self.out_pointer, self.results, None,
-                error))
-        data = self.outputs.first[0].data if self.outputs else None
-        return int(lib.gf_run_memory(
-            *common, self.inputs.pointer, data, self.out_stride, self.results, None, error))
+            status = lib.gf_run_memory_batch(
+                *common, self.count, self.inputs.pointer, self.out_pointer, self.results, told,
+                error)
+        else:
+            data = self.outputs.first[0].data if self.outputs else None
+            status = lib.gf_run_memory(
+                *common, self.inputs.pointer, data, self.out_stride, self.results, told, error)
+        if not status and report is not None and report.brightness > 1 and out.dtype.kind == "u":
+            colours = out[..., :-1] if self.format.channels in (2, 4) else out
+            warn_clipping(self.filter.function, report,
+                          bool(colours.max() == np.iinfo(out.dtype).max), 6)
+        return int(status)
 
     def _run_job(self, kind: Kind, image: Any, stream: Optional[int]) -> int:
         self.stream.value = kind.current_stream(image) if stream is None else stream

@@ -3,10 +3,12 @@
 import errno
 import io
 import sys
+import warnings
 
 import gpufilter
 import numpy as np
 import pytest
+from gpufilter import _run
 from gpufilter._library import in_python
 
 IMAGE = np.zeros((4, 5, 3), np.uint8)
@@ -260,3 +262,39 @@ def test_decode_png_needs_torch(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     with pytest.raises(gpufilter.UsageError, match="returns tensors of PyTorch: import torch"):
         gpufilter.decode_png(b"x")
+
+
+def test_clipping_is_warned_of_once(monkeypatch, samples, tmp_path):
+    """A call that brightens and clips warns once per process, wherever it is; others do not."""
+    def warned(call):
+        monkeypatch.setattr(_run, "_warned", False)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            call()
+            call()
+        assert all(w.category is gpufilter.ClippingWarning for w in found)
+        assert all(w.filename == __file__ for w in found)
+        return [str(w.message) for w in found]
+
+    def dark(channels, dtype=np.uint8):
+        image = np.full((6, 7, channels), 20, dtype)
+        image[:, :, -1] = 255  # alpha
+        return image
+
+    white, scene = np.full((6, 7, 3), 200, np.uint8), samples / "scene.png"
+    text = "smooth: brightness x1.452, and samples are clipped; keep_brightness=True avoids it"
+    assert warned(lambda: gpufilter.smooth(white)) == [text]
+    assert warned(lambda: gpufilter.smooth(white[None])) == [text]
+    assert warned(lambda: gpufilter.smooth(white, out=np.empty_like(white))) == [text]
+    assert warned(lambda: gpufilter.smooth(white, gain=1.5))[0].endswith(
+        "; keep_brightness=True and gain=1 avoid it")
+    assert warned(lambda: gpufilter.smooth(white, keep_brightness=True, gain=1.5))[0].endswith(
+        "; a lower gain avoids it")
+    assert warned(lambda: gpufilter.smooth_file(scene, tmp_path / "a.png", force=True)) == [text]
+    assert warned(lambda: gpufilter.batch(
+        [scene], tmp_path / "out", force=True)) == [text]
+    for call in (lambda: gpufilter.smooth(white, keep_brightness=True),
+                 lambda: gpufilter.smooth(white.astype(np.float32)),
+                 lambda: gpufilter.smooth(dark(2)), lambda: gpufilter.smooth(dark(4)[None]),
+                 lambda: gpufilter.normalize(white), lambda: gpufilter.hist(white)):
+        assert warned(call) == []

@@ -347,7 +347,7 @@ static void draws_alpha(void **state) {
     (void)state;
     const uint8_t a[8] = {80, 0, 80, 255, 80, 255, 80, 100},
                   b[8] = {80, 0, 80, 0, 81, 250, 80, 100};
-    assert_drawing((gf_format){2, 2, 2, GF_U8, false}, a, b,
+    assert_drawing((gf_format){2, 2, 2, GF_U8, true}, a, b,
                    (uint8_t[]){20, 20, 20, 255, 255, 255, 109, 0, 0, 20, 20, 20});
 }
 
@@ -361,7 +361,7 @@ static void draws_colour(void **state) {
     /* The same with 65535: luma 13933, 46871, 4732; the image shows 1 / 1024 of that. */
     const uint16_t wide_a[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 9};
     const uint16_t wide_b[16] = {65535, 0, 0, 7, 0, 65535, 0, 7, 0, 0, 65535, 7, 9, 9, 9, 2579};
-    assert_drawing((gf_format){2, 2, 4, GF_U16, false}, wide_a, wide_b,
+    assert_drawing((gf_format){2, 2, 4, GF_U16, true}, wide_a, wide_b,
                    (uint8_t[]){13, 13, 13, 45, 45, 45, 4, 4, 4, 122, 0, 0});
     /* 0.2126 * 255 = 54.2, 182.4 and 18.4, truncated; the image shows a quarter of that. */
     const float real_a[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
