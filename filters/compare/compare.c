@@ -16,7 +16,6 @@ static const gf_param params[] = {
      .type = GF_PARAM_FLOAT,
      .metavar = "T",
      .help = "largest difference that counts as equal; default: bits must be equal",
-     .min = 0,
      .max = 1e9},
     {.name = "diff",
      .type = GF_PARAM_IMAGE,

@@ -56,8 +56,6 @@ typedef struct batch_run {
     uint64_t dropping;         /* images whose metadata was not copied */
     const char *last_dropping; /* the last of them */
     uint32_t dropped;          /* their bits of gf_dropped */
-    uint64_t reducing;         /* images whose samples have fewer bits than in the input */
-    const char *last_reducing; /* the last of them */
     uint64_t noted;            /* images with notes */
     const char *last_noted;    /* the last of them, and its notes */
     char notes[sizeof((gf_remarks *)0)->notes];
@@ -429,11 +427,7 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
     run->in_bytes += report->in_bytes;
     run->out_bytes += report->out_bytes;
     gf_cli_brightness_add(&run->brightness, report);
-    if (report->dropped & GF_DROPPED_DEPTH) {
-        run->reducing++;
-        run->last_reducing = in;
-    }
-    if (report->dropped & ~(uint32_t)GF_DROPPED_DEPTH) {
+    if (report->dropped) {
         run->dropping++;
         run->last_dropping = in;
         run->dropped |= report->dropped;
@@ -554,7 +548,6 @@ static void batch_summarise(const batch_run *run) {
         fprintf(stderr, "  %s\n", text);
     gf_cli_report_brightness(&run->brightness, NULL);
     gf_cli_report_dropped(run->last_dropping, run->dropping, run->dropped);
-    gf_cli_report_reduced(run->last_reducing, run->reducing);
     gf_cli_report_pages(run->last_paged, run->paged, run->pages);
     gf_cli_report_notes(run->last_noted, run->noted, run->notes);
 }

@@ -161,7 +161,6 @@ static const char *foreign_advice(const gf_cli_line *line, const char *name, siz
         {"|psnr|mse|rmse|ssim|", NULL, "'gpufilter dot A B' reports MSE and PSNR, but not SSIM"},
         {"|diff|cmp|equal|", NULL, "'gpufilter compare A B' compares images"},
         {"|stats|statistics|mean|", NULL, "'gpufilter hist --statistics FILE' reports statistics"},
-        {"|identify|", NULL, "'gpufilter info FILE' describes a file"},
         {"|crop|", NULL, "filters read a rectangle of their input with --crop X,Y,W,H"},
         {"|rotate|flip|", NULL, "not supported; --autorotate turns inputs by EXIF orientation"},
         {"|blur|gaussian|box|", NULL,

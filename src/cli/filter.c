@@ -152,7 +152,6 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
         return;
     gf_cli_report_notes(run->inputs[0], 1, run->report->remarks.notes);
     gf_cli_report_dropped(run->inputs[0], 1, run->report->dropped);
-    gf_cli_report_reduced(run->inputs[0], (run->report->dropped & GF_DROPPED_DEPTH) != 0);
     if (run->report->pages > 1 && !options->page)
         gf_cli_report_pages(run->inputs[0], 1, run->report->pages);
     gf_cli_brightness brightness = {0};

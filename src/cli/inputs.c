@@ -279,10 +279,10 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
     /* Drop the byte order mark and the carriage returns of a Windows list, unless a file has them.
      */
     const size_t mark = list->number == 1 && strncmp(list->path, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    const bool cr = length && list->path[length - 1] == '\r';
-    if ((mark || cr) && !list->null && access(list->path, F_OK) != 0) {
+    if (!list->null && length && access(list->path, F_OK) != 0) {
         memmove(list->path, list->path + mark, length + 1 - mark);
-        list->path[length - mark - cr] = 0;
+        if (length > mark && list->path[length - mark - 1] == '\r')
+            list->path[length - mark - 1] = 0;
     }
     return ferror(list->file)
                ? gf_set_error(error, GF_FAILED, "%s: cannot read: %s", list->name, strerror(errno))

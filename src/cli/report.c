@@ -403,20 +403,12 @@ static void report_files(const char *name, uint64_t files) {
         fprintf(stderr, "%" PRIu64 " files", files);
 }
 
-void gf_cli_report_reduced(const char *name, uint64_t files) {
-    if (!files)
-        return;
-    report_files(name, files);
-    fputs(": --depth reduces the samples to fewer bits; --strip suppresses this warning\n", stderr);
-}
-
 void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
     static const char *const names[] = {
-        "ICC profile",   "EXIF data",  "orientation", "XMP data",
-        "IPTC data",     "resolution", "text",        "gamma or other colour data",
-        "other metadata"};
+        "ICC profile",    "EXIF data",      "orientation", "XMP data",
+        "IPTC data",      "resolution",     "text",        "gamma or other colour data",
+        "other metadata", "bits per sample"};
     const char *gap = ": ";
-    dropped &= ~(uint32_t)GF_DROPPED_DEPTH;
     if (!dropped)
         return;
     report_files(name, files);

@@ -51,12 +51,9 @@ void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, b
 void gf_cli_report_failure(const gf_cli_run *run);
 /* Print one line about the run; verbose: also parameters, strips and busy times. */
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
-/* Print one line about metadata (bits of gf_dropped) that was not copied to the outputs; print
+/* Print one line about metadata and bits (gf_dropped) that were not copied to the outputs; print
  * `name` if files is 1. Print nothing if dropped is 0. */
 void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped);
-/* Print one line about images whose samples --depth reduced; print `name` if files is 1, nothing if
- * files is 0. */
-void gf_cli_report_reduced(const char *name, uint64_t files);
 /* Print one line about inputs with pages that were not read; print `name` if files is 1, with its
  * number of pages. Print nothing if files is 0. */
 void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages);

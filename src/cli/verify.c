@@ -17,7 +17,8 @@
 #define MAX_WORKERS 1024
 #define MAX_FINDINGS 64
 #define MAX_FILTER_FINDINGS 4
-#define INSTANCES 6 /* per target */
+#define INSTANCES 6        /* per target */
+#define SMALL_SAMPLES 5700 /* average of the small images, for the progress */
 
 /* Maximum size of a result in bytes. Every thread holds two results. An image whose result would be
  * larger gets fewer rows. */
@@ -528,7 +529,11 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
         return gf_set_error(error, GF_FAILED, "verify: out of memory");
     gf_status status = verify_add_targets(verify, gf_settings_text(line->filter, "backend"), error);
     if (!status) {
-        verify->progress.work = (double)verify->goal;
+        for (size_t i = 0; i < verify->filter_count; i++)
+            verify->progress.work +=
+                SMALL_SAMPLES * (double)verify->filters[i].small * (double)verify->target_count;
+        if (verify->progress.work < (double)verify->goal)
+            verify->progress.work = (double)verify->goal;
         gf_cli_progress_begin(&verify->progress, gf_cli_progress_choose("auto", false, false));
         for (size_t i = 0; i < line->operand_count; i++)
             do_file(verify, line->operands[i]);

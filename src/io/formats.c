@@ -71,6 +71,36 @@ static bool source_matches(const struct source_kind *kind, const gf_input *input
     return input->head_size >= size && memcmp(input->head, kind->magic, size) == 0;
 }
 
+/* Known formats that are neither read nor written, and those only read (magic NULL). */
+static const struct foreign_kind {
+    const char *extension, *name, *magic;
+    size_t at; /* offset of magic */
+} foreign_kinds[] = {
+    {"webp", "WebP", "WEBP", 8},     {"avif", "AVIF", "ftypavif", 4},
+    {"heic", "HEIC", "ftyphei", 4},  {"heic", "HEIC", "ftypmif1", 4},
+    {"jxl", "JPEG XL", "JXL ", 4},   {"jxl", "JPEG XL", "\xff\x0a", 0},
+    {"jp2", "JPEG 2000", "jP  ", 4}, {"exr", "OpenEXR", "v/1\x01", 0},
+    {"pdf", "PDF", "%PDF-", 0},      {"svg", "SVG", "<svg", 0},
+    {"gif", "GIF", NULL, 0},         {"psd", "PSD", NULL, 0},
+    {"pbm", "PBM", NULL, 0},
+};
+
+static gf_status source_fail_unknown(const gf_input *input, gf_error *error) {
+    for (size_t i = 0; i < sizeof foreign_kinds / sizeof *foreign_kinds; i++) {
+        const struct foreign_kind *kind = &foreign_kinds[i];
+        if (kind->magic && memcmp(input->head + kind->at, kind->magic, strlen(kind->magic)) == 0)
+            return gf_fail(
+                error, GF_FAILED,
+                "%s: cannot read %s; convert it first, e.g. with vips copy in.%s out.tif",
+                input->name, kind->name, kind->extension);
+    }
+    return gf_fail(
+        error, GF_FAILED,
+        "%s: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, "
+        "JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
+        input->name);
+}
+
 static gf_status source_fail_page(const gf_input *input, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: has no pages; only TIFF files have them; omit --page",
                    input->name);
@@ -99,11 +129,7 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
             snprintf((*source)->kind, sizeof(*source)->kind, "%s", kind->name);
         return status;
     }
-    return gf_fail(
-        error, GF_FAILED,
-        "%s: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, "
-        "JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw",
-        input->name);
+    return source_fail_unknown(input, error);
 }
 
 /* Apply the caller's declaration of alpha. */
@@ -210,19 +236,6 @@ static const struct sink_kind *sink_find_kind(const char *text) {
     return NULL;
 }
 
-/* Return the name of a known but unsupported output format; NULL for an unknown extension. */
-static const char *sink_unsupported(const char *extension) {
-    static const char *const known[][2] = {
-        {"gif", "GIF"},   {"psd", "PSD"},     {"webp", "WebP"},     {"avif", "AVIF"},
-        {"heic", "HEIC"}, {"jxl", "JPEG XL"}, {"jp2", "JPEG 2000"}, {"exr", "OpenEXR"},
-        {"pbm", "PBM"},   {"svg", "SVG"},     {"pdf", "PDF"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcasecmp(extension, known[i][0]) == 0)
-            return known[i][1];
-    return NULL;
-}
-
 static gf_status sink_choose_kind(const char *path, const char *format,
                                   const struct sink_kind **kind, gf_error *error) {
     if (format) {
@@ -242,12 +255,12 @@ static gf_status sink_choose_kind(const char *path, const char *format,
         return gf_fail(error, GF_FAILED,
                        "%s: is a directory; name a file in it, or use --out-dir for all operands",
                        path);
-    const char *known = sink_unsupported(gf_path_extension(path));
-    if (!*kind && known)
-        return gf_fail(
-            error, GF_USAGE,
-            "%s: cannot write %s; use an extension such as .png, .pam or .pfm, or --format", path,
-            known);
+    for (size_t i = 0; !*kind && i < sizeof foreign_kinds / sizeof *foreign_kinds; i++)
+        if (strcasecmp(gf_path_extension(path), foreign_kinds[i].extension) == 0)
+            return gf_fail(
+                error, GF_USAGE,
+                "%s: cannot write %s; use an extension such as .png, .pam or .pfm, or --format",
+                path, foreign_kinds[i].name);
     if (!*kind)
         return gf_fail(error, GF_USAGE,
                        "%s: cannot infer the format from this name; use a known extension "

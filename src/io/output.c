@@ -149,14 +149,14 @@ bool gf_output_seekable(const gf_output *output) {
 /* ---- failures -------------------------------------------------------------------------------- */
 
 gf_status gf_output_fail(const char *path, const char *what, int cause, gf_error *error) {
-    /* The kernel also returns ENOENT for /proc, which exists. */
-    const size_t length = (size_t)(path_last_part(path) - path);
-    char *directory = length ? strndup(path, length) : NULL;
-    if (cause == ENOENT && directory && access(directory, F_OK) != 0)
-        (void)gf_fail(error, GF_FAILED, "%s: its directory does not exist; create it first", path);
+    if (cause == ENOENT) /* also for directories such as /proc, which hold no files of users */
+        (void)gf_fail(
+            error, GF_FAILED,
+            "%s: its directory does not exist or holds no files; create it first, or name "
+            "another",
+            path);
     else
         (void)gf_fail(error, GF_FAILED, "%s: %s: %s", path, what, strerror(cause));
-    free(directory);
     return gf_fail_cause(error, cause);
 }
 

@@ -379,6 +379,11 @@ $ cp samples/page.png $'cr.png\r'; printf '\357\273\277samples/page.png\r\n\r\nc
 > "files": ["samples/page.png"]
 > "files": ["cr.png\u000d"]
 > "files": ["samples/card.png"]
+$ for text in '\357\273\277' '\357\273\277\r\n\r\n' '\r\n'; do printf "$text" >windows.txt; gpufilter hist --files-from windows.txt; done
+! gpufilter: --files-from 'windows.txt': no images found
+! gpufilter: --files-from 'windows.txt': no images found
+! gpufilter: --files-from 'windows.txt': no images found
+[1]
 # Links to directories are not followed; they are counted.
 $ mkdir links; cp samples/page.png links; ln -s ../samples links/more; ln -s more links/more2; ln -s ../samples/draw.c links/c; gpufilter smooth -k -R links -O linked 2>&1 | sed 's/in .*/in #/'; ls linked
 > 1 done, 0 failed, 3 skipped in #

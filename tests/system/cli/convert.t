@@ -11,10 +11,10 @@ $ gpufilter smooth -k --depth 16 samples/scene.png a.png; gpufilter info a.png; 
 # A smaller type: the image is converted when it is written.
 $ copy() { gpufilter smooth --stages enhance --gain 1 -f "$@"; }; for backend in golden cpu; do gpufilter smooth -b $backend samples/gradient16.png --depth 8 a8.png -f; gpufilter smooth samples/gradient16.png b.png -f; copy --depth 8 b.png b8.png -q; cmp a8.png b8.png; done; gpufilter smooth -q --depth 8 --verify samples/gradient16.png v8.png; cmp v8.png a8.png; gpufilter info a8.png
 > a8.png: PNG, 640x480 grey u8 (8-bit grey), 307 kB of pixels
-! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+! gpufilter: samples/gradient16.png: bits per sample dropped: the output does not store this; --strip suppresses this warning
 ! gpufilter: samples/gradient16.png: brightness x1.452, 24.2 % of samples clipped; --keep-brightness avoids it
 ! gpufilter: samples/gradient16.png: brightness x1.452, 24.1 % of samples clipped; --keep-brightness avoids it
-! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+! gpufilter: samples/gradient16.png: bits per sample dropped: the output does not store this; --strip suppresses this warning
 ! gpufilter: samples/gradient16.png: brightness x1.452, 24.2 % of samples clipped; --keep-brightness avoids it
 ! gpufilter: samples/gradient16.png: brightness x1.452, 24.1 % of samples clipped; --keep-brightness avoids it
 $ for depth in 8 16; do gpufilter smooth --depth $depth --strip --verify samples/ramp.pfm ramp$depth.png; gpufilter info ramp$depth.png; done
@@ -39,12 +39,12 @@ $ gpufilter compare samples/scene.png m16.png; gpufilter compare -q a.png sample
 $ gpufilter smooth --depth 8 --json samples/gradient16.png j.png | grep -o '"dropped[^]]*]'; gpufilter smooth --depth 8 --json samples/gradient16.png j.png -f --strip | grep -c dropped
 > "dropped_metadata": ["depth"]
 > 0
-! gpufilter: samples/gradient16.png: --depth reduces the samples to fewer bits; --strip suppresses this warning
+! gpufilter: samples/gradient16.png: bits per sample dropped: the output does not store this; --strip suppresses this warning
 ! gpufilter: samples/gradient16.png: brightness x1.452, 24.2 % of samples clipped; --keep-brightness avoids it
 ! gpufilter: samples/gradient16.png: brightness x1.452, 24.2 % of samples clipped; --keep-brightness avoids it
 [1]
 $ cp samples/gradient16.png g.png; gpufilter smooth --depth 8 -O o samples/gradient16.png g.png samples/scene.png 2>&1 | tail -n 1; gpufilter info o/g.png
-> gpufilter: 2 files: --depth reduces the samples to fewer bits; --strip suppresses this warning
+> gpufilter: 2 files: bits per sample dropped: the output does not store this; --strip suppresses this warning
 > o/g.png: PNG, 640x480 grey u8 (8-bit grey), 307 kB of pixels
 # Formats that cannot store the type.
 $ gpufilter smooth --depth f32 samples/scene.png f.png; gpufilter smooth samples/gradient16.png f.jpg; gpufilter smooth samples/scene.png f.pfm; gpufilter smooth -q samples/gradient16.png --depth 8 f.jpg; gpufilter smooth samples/scene.png --depth f32 f.pfm; gpufilter info f.jpg f.pfm; gpufilter smooth --depth 12 samples/scene.png f.png

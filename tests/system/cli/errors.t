@@ -99,7 +99,7 @@ $ { head -c 3000 samples/page.png; printf 'xxxx'; tail -c +3005 samples/page.png
 ! gpufilter: broken.png: the PNG is damaged (IDAT: CRC error); get an intact copy
 [1]
 $ gpufilter smooth samples/scene.png no/such/directory/out.png
-! gpufilter: no/such/directory/out.png: its directory does not exist; create it first
+! gpufilter: no/such/directory/out.png: its directory does not exist or holds no files; create it first, or name another
 [1]
 $ gpufilter smooth samples/scene.png text.png/out.png
 ! gpufilter: text.png/out.png: cannot open: Not a directory
@@ -231,8 +231,8 @@ $ for word in psnr mse ssim stats identify diff crop rotate blur gaussian conver
 ! gpufilter: --ssim: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
 ! gpufilter: stats: no such filter or command; 'gpufilter hist --statistics FILE' reports statistics
 ! gpufilter: --stats: unknown option of smooth; 'gpufilter hist --statistics FILE' reports statistics
-! gpufilter: identify: no such filter or command; 'gpufilter info FILE' describes a file
-! gpufilter: --identify: unknown option of smooth; 'gpufilter info FILE' describes a file
+! gpufilter: identify: no such filter or command; see 'gpufilter --help'
+! gpufilter: --identify: unknown option of smooth; see 'gpufilter smooth --help'
 ! gpufilter: diff: no such filter or command; 'gpufilter compare A B' compares images
 ! gpufilter: --diff: unknown option of smooth; 'gpufilter compare A B' compares images
 ! gpufilter: crop: no such filter or command; filters read a rectangle of their input with --crop X,Y,W,H
@@ -268,7 +268,7 @@ $ gpufilter hist ''; gpufilter smooth samples/page.png ''; gpufilter smooth samp
 ! gpufilter: smooth: operand 2 is empty; name a file
 ! gpufilter: new/: is a directory; name a file in it, or use --out-dir for all operands
 ! gpufilter: samples: is a directory; name a file in it, or use --out-dir for all operands
-! gpufilter: /proc/a.png: cannot create a file in its directory: No such file or directory
+! gpufilter: /proc/a.png: its directory does not exist or holds no files; create it first, or name another
 [1]
 $ mkdir pictures; gpufilter smooth pictures out; gpufilter smooth pictures; gpufilter hist pictures; gpufilter dot pictures pictures; rmdir pictures
 ! gpufilter: pictures: is a directory; to process its images use 'gpufilter smooth -R pictures --out-dir OUT'

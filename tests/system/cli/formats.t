@@ -93,3 +93,27 @@ $ gpufilter smooth -q -f -k --premultiply on samples/scene.png b.png; gpufilter 
 > b.png, c.png: 768x512 RGB u8, by cpu
 > 
 > same: 1179648 samples
+# Formats that are neither read nor written are refused by name.
+$ printf 'RIFF\44\0\0\0WEBPVP8 \0\0\0\0' >f.webp; printf '\0\0\0\34ftypheic\0\0\0\0' >f.heic; printf '\0\0\0\34ftypmif1\0\0\0\0' >f.heif; printf '\0\0\0\34ftypavif\0\0\0\0' >f.avif; printf '\0\0\0\14JXL \r\n\207\n\0\0\0\0' >f.jxl; printf '\377\12\0\0' >g.jxl; printf '\0\0\0\14jP  \r\n\207\n\0\0\0\0' >f.jp2; printf 'v/1\1\2\0\0\0' >f.exr; printf '%%PDF-1.4\n' >f.pdf; printf '<svg xmlns="x"/>' >f.svg; printf 'RIFF\44\0\0\0WAVEfmt ' >f.wav; printf 'WEBP' >g.webp
+$ for file in f.webp f.heic f.heif f.avif f.jxl g.jxl f.jp2 f.exr f.pdf f.svg f.wav g.webp; do gpufilter hist $file; done
+! gpufilter: f.webp: cannot read WebP; convert it first, e.g. with vips copy in.webp out.tif
+! gpufilter: f.heic: cannot read HEIC; convert it first, e.g. with vips copy in.heic out.tif
+! gpufilter: f.heif: cannot read HEIC; convert it first, e.g. with vips copy in.heic out.tif
+! gpufilter: f.avif: cannot read AVIF; convert it first, e.g. with vips copy in.avif out.tif
+! gpufilter: f.jxl: cannot read JPEG XL; convert it first, e.g. with vips copy in.jxl out.tif
+! gpufilter: g.jxl: cannot read JPEG XL; convert it first, e.g. with vips copy in.jxl out.tif
+! gpufilter: f.jp2: cannot read JPEG 2000; convert it first, e.g. with vips copy in.jp2 out.tif
+! gpufilter: f.exr: cannot read OpenEXR; convert it first, e.g. with vips copy in.exr out.tif
+! gpufilter: f.pdf: cannot read PDF; convert it first, e.g. with vips copy in.pdf out.tif
+! gpufilter: f.svg: cannot read SVG; convert it first, e.g. with vips copy in.svg out.tif
+! gpufilter: f.wav: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: g.webp: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+[1]
+$ for extension in webp heic gif psd pbm svg; do gpufilter smooth samples/page.png out.$extension; done
+! gpufilter: out.webp: cannot write WebP; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.heic: cannot write HEIC; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.gif: cannot write GIF; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.psd: cannot write PSD; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.pbm: cannot write PBM; use an extension such as .png, .pam or .pfm, or --format
+! gpufilter: out.svg: cannot write SVG; use an extension such as .png, .pam or .pfm, or --format
+[2]
