@@ -355,10 +355,11 @@ static gf_status sink_check_alpha(const struct sink_kind *kind, const char *name
     if (!metadata || !metadata->associated_alpha || !gf_has_alpha(format) ||
         kind->kind == GF_SINK_RAW || kind->kind == GF_SINK_TIFF)
         return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: %s does not support the associated (premultiplied) alpha of the input; "
-                   "write .tif, or convert the input first, e.g. with vips unpremultiply",
-                   name, kind->label);
+    return gf_fail(
+        error, GF_FAILED,
+        "%s: %s does not support the associated (premultiplied) alpha of the input; "
+        "write .tif, or convert the input first, e.g. with vips unpremultiply in.tif out.tif",
+        name, kind->label);
 }
 
 bool gf_sink_takes_encoded(const char *path, gf_type type, const gf_file_options *options) {

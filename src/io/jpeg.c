@@ -417,7 +417,7 @@ static gf_status source_set_format(jpeg_source *source, gf_error *error) {
     if (jpeg->num_components == 4)
         return gf_fail(error, GF_FAILED,
                        "%s: CMYK JPEG is not supported, because its colours depend on a profile; "
-                       "convert it to RGB, e.g. with vips icc_transform",
+                       "convert it to RGB, e.g. with vips icc_transform in.jpg out.jpg srgb",
                        name);
     if (jpeg->num_components != 1 && jpeg->num_components != 3)
         return gf_fail(error, GF_FAILED,

@@ -305,7 +305,7 @@ gf_status gf_srgb_check(const gf_metadata *metadata, const char *name, gf_error 
         return gf_fail(
             error, GF_FAILED,
             "%s: --linear does not support associated (premultiplied) alpha; convert the "
-            "image first, e.g. with vips unpremultiply",
+            "image first, e.g. with vips unpremultiply in.tif out.tif",
             name);
     const gf_chunk *cicp = gf_metadata_find(metadata, "cICP");
     const gf_chunk *gama = gf_metadata_find(metadata, "gAMA");

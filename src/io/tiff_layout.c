@@ -395,7 +395,8 @@ static gf_status layout_check_codec(const gf_tiff_file *file, uint16_t compressi
         COMPRESSION_LZW,  COMPRESSION_PACKBITS, COMPRESSION_DEFLATE, COMPRESSION_ZSTD,
         COMPRESSION_JPEG, COMPRESSION_LERC,     COMPRESSION_NONE,    COMPRESSION_ADOBE_DEFLATE};
     if (compression == COMPRESSION_OJPEG)
-        return layout_fail(file, "old-style JPEG compression", "tiff2rgba", error);
+        return layout_fail(file, "old-style JPEG compression", "tiff2rgba -n in.tif out.tif",
+                           error);
     trusted = trusted || gf_tiff_is_fax(compression);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         trusted = trusted || compression == usual[i];
@@ -414,18 +415,22 @@ static gf_status layout_check_codec(const gf_tiff_file *file, uint16_t compressi
 /* Check photometric interpretations. JPEG converts YCbCr to RGB. */
 static gf_status layout_check_colors(const gf_tiff_file *file, const gf_tiff_layout *layout,
                                      gf_error *error) {
+    static const char gdal[] = "gdal_translate in.tif out.tif",
+                      vips[] = "vips colourspace in.tif out.tif srgb",
+                      rgba[] = "tiff2rgba -n in.tif out.tif";
     static const struct {
         uint16_t photometric;
-        const char *name;
-    } names[] = {{PHOTOMETRIC_MASK, "a transparency mask"},
-                 {PHOTOMETRIC_SEPARATED, "CMYK or other ink colours"},
-                 {PHOTOMETRIC_YCBCR, "YCbCr colours that are planar or without JPEG compression"},
-                 {PHOTOMETRIC_CIELAB, "CIE L*a*b* colours"},
-                 {PHOTOMETRIC_ICCLAB, "ICC L*a*b* colours"},
-                 {PHOTOMETRIC_ITULAB, "ITU L*a*b* colours"},
-                 {PHOTOMETRIC_CFA, "a colour filter array"},
-                 {PHOTOMETRIC_LOGL, "LogL samples"},
-                 {PHOTOMETRIC_LOGLUV, "LogLuv samples"}};
+        const char *name, *remedy;
+    } names[] = {
+        {PHOTOMETRIC_MASK, "a transparency mask", gdal},
+        {PHOTOMETRIC_SEPARATED, "CMYK or other ink colours", vips},
+        {PHOTOMETRIC_YCBCR, "YCbCr colours that are planar or without JPEG compression", rgba},
+        {PHOTOMETRIC_CIELAB, "CIE L*a*b* colours", vips},
+        {PHOTOMETRIC_ICCLAB, "ICC L*a*b* colours", vips},
+        {PHOTOMETRIC_ITULAB, "ITU L*a*b* colours", vips},
+        {PHOTOMETRIC_CFA, "a colour filter array", gdal},
+        {PHOTOMETRIC_LOGL, "LogL samples", rgba},
+        {PHOTOMETRIC_LOGLUV, "LogLuv samples", rgba}};
     char text[64];
     if (layout->photometric <= PHOTOMETRIC_PALETTE ||
         (layout->photometric == PHOTOMETRIC_YCBCR && layout->compression == COMPRESSION_JPEG &&
@@ -433,27 +438,24 @@ static gf_status layout_check_colors(const gf_tiff_file *file, const gf_tiff_lay
         return GF_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].photometric == layout->photometric)
-            return layout_fail(file, names[i].name,
-                               layout->photometric == PHOTOMETRIC_YCBCR
-                                   ? "tiff2rgba -n"
-                                   : "vips colourspace in.tif out.tif srgb",
-                               error);
+            return layout_fail(file, names[i].name, names[i].remedy, error);
     snprintf(text, sizeof text, "photometric interpretation %u", (unsigned)layout->photometric);
-    return layout_fail(file, text, "vips colourspace in.tif out.tif srgb", error);
+    return layout_fail(file, text, gdal, error);
 }
 
 /* Check the type of samples: 1, 2 and 4 bits for one sample per pixel, 8 and 16 bits, and binary32.
  */
 static gf_status layout_check_type(const gf_tiff_file *file, const gf_tiff_layout *layout,
                                    uint16_t sample_format, gf_error *error) {
-    static const char cast[] = "vips cast in.tif out.tif ushort, or float";
+    static const char cast[] = "gdal_translate -ot Float32 in.tif out.tif, or UInt16";
     const uint32_t bits = layout->bits;
     char text[64];
     const char *kind = sample_format == SAMPLEFORMAT_INT      ? "signed "
                        : sample_format == SAMPLEFORMAT_IEEEFP ? "floating-point "
                                                               : "";
     if (sample_format == SAMPLEFORMAT_COMPLEXINT || sample_format == SAMPLEFORMAT_COMPLEXIEEEFP)
-        return layout_fail(file, "complex samples", "vips abs", error);
+        return layout_fail(file, "complex samples", "gdal_translate -ot Float32 in.tif out.tif",
+                           error);
     if (sample_format > SAMPLEFORMAT_COMPLEXIEEEFP)
         return layout_fail_damaged(file, "unknown sample format", error);
     if (gf_tiff_is_fax(layout->compression) && bits != 1)
@@ -469,8 +471,8 @@ static gf_status layout_check_type(const gf_tiff_file *file, const gf_tiff_layou
         return layout_fail(file, text, cast, error);
     }
     return layout->is_float && layout->inverted
-               ? layout_fail(file, "floating-point samples in which 0 is white", "vips invert",
-                             error)
+               ? layout_fail(file, "floating-point samples in which 0 is white",
+                             "gdal_translate -scale 0 1 1 0 in.tif out.tif", error)
                : GF_OK;
 }
 
