@@ -21,8 +21,7 @@ typedef struct gf_compare_record {
     uint32_t a, b;      /* values of the sample `first`; bits for f32 */
 } gf_compare_record;
 
-/* Return the colour of a difference: red in the lowest byte, then green and blue. sum: of the
- * three, from 96 to 3 * 255. Shared by the fast implementations. */
+/* Return the colour of a difference, red in the lowest byte. sum: of red, green and blue. */
 GF_BOTH uint32_t gf_compare_colour(uint32_t sum) {
     const uint32_t red = sum < 255 ? sum : 255, green = sum - red < 255 ? sum - red : 255;
     return red | green << 8 | (sum - red - green) << 16;
