@@ -238,8 +238,8 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
     if (!run->existing)
         return GF_OK;
     gf_set_error(error, GF_FAILED,
-                 "%s: already exists (existing outputs: %" PRIu64
-                 "); use --force to replace "
+                 "%s: already exists (1 of %" PRIu64
+                 " existing outputs); use --force to replace "
                  "them, or --resume to skip finished outputs",
                  run->first_existing, run->existing);
     if (run->existing == run->files)

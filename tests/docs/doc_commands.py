@@ -214,7 +214,7 @@ remove_outputs() { # ERRORS: succeed if an output was removed
     local name removed=1
     while read -r name; do
         [ -e "$FIXTURES/$name" ] || ! rm "$HERE/$name" || removed=0
-    done < <(sed -n 's/^gpufilter: \(.*\): .*; use --force to replace it.*/\1/p' "$1")
+    done < <(sed -n 's/^gpufilter: \(.*\): .*; use --force to replace .*/\1/p' "$1")
     return $removed
 }
 for line in "$@"; do

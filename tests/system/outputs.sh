@@ -262,7 +262,7 @@ for redirection in '>>' '1<>'; do
         check "stdout is also the input: $what $redirection" printed "${redirection}in.ppm" "$what"
     done
 done
-same_directory() { start; one_line 1 'use --force to replace it' gpufilter smooth here/in.ppm -O here -q && cmp here/in.ppm in.ppm &&
+same_directory() { start; one_line 1 'use --force to replace them' gpufilter smooth here/in.ppm -O here -q && cmp here/in.ppm in.ppm &&
     gpufilter smooth here/in.ppm -O here -q --force && cmp here/in.ppm want.ppm; }
 check "outputs and inputs have the same directory" same_directory
 

@@ -7,17 +7,17 @@ $ ls -A a/b
 $ for name in page cutout; do gpufilter smooth -k samples/$name.png - | cmp - a/b/$name.png; done
 # Without --force or --resume, existing outputs are kept.
 $ echo precious >a/b/page.png; gpufilter smooth -k samples/page.png samples/scene.png -O a/b -q
-! gpufilter: a/b/page.png: already exists (existing outputs: 1); use --force to replace them, or --resume to skip finished outputs
+! gpufilter: a/b/page.png: already exists (1 of 1 existing outputs); use --force to replace them, or --resume to skip finished outputs
 [1]
 $ cat a/b/page.png
 > precious
 $ gpufilter smooth -k samples/page.png --out-dir a/b --force -q; gpufilter smooth -k samples/page.png - | cmp - a/b/page.png
 # Many existing outputs are one line; a failed file has a record in JSON, before the run and in it.
 $ gpufilter smooth -k samples/page.png samples/cutout.png -O a/b
-! gpufilter: a/b/page.png: already exists (existing outputs: 2); use --force to replace them, or --resume to skip finished outputs
+! gpufilter: a/b/page.png: already exists (1 of 2 existing outputs); use --force to replace them, or --resume to skip finished outputs
 [1]
 $ gpufilter smooth -k samples/page.png samples/cutout.png samples/card.png -O a/b 2>&1 | sed 's/in .*/in #/'
-> gpufilter: a/b/page.png: already exists (existing outputs: 2); use --force to replace them, or --resume to skip finished outputs
+> gpufilter: a/b/page.png: already exists (1 of 2 existing outputs); use --force to replace them, or --resume to skip finished outputs
 > 1 done, 2 failed, 0 skipped in #
 $ echo text >a/bad.png; gpufilter smooth -k --json a/bad.png samples/card.png -O a/b -j 1 2>/dev/null | grep -o '"files.*"status.*\|"files".*"image"'; rm a/b/card.png
 > "files": ["samples/card.png"], "output": "a/b/card.png", "status": 1, "error": "a/b/card.png: already exists"}
@@ -185,7 +185,7 @@ $ gpufilter smooth --dry-run samples/{card,page}.png absent.png -O dry --name 'a
 ! dry run: 2 to do, 1 failed, 0 skipped
 ! ls: cannot access 'dry': No such file or directory
 ! dry run: 1 to do, 0 failed, 1 skipped
-! gpufilter: dry/page.png: already exists (existing outputs: 1); use --force to replace them, or --resume to skip finished outputs
+! gpufilter: dry/page.png: already exists (1 of 1 existing outputs); use --force to replace them, or --resume to skip finished outputs
 ! dry run: 2 to do, 0 failed, 0 skipped
 # A dry run also detects obstacles to outputs; standard output contains only data.
 $ echo text >plain; mkdir -p dry/card.png; ln -s nowhere dry/page.png; for out in plain plain/in dry new/deep; do gpufilter smooth -k --dry-run --force samples/{card,page}.png -O $out; echo $?; done; ls new; gpufilter smooth -k --dry-run --format png samples/card.png - | wc -c; rm -r plain dry
@@ -347,7 +347,7 @@ $ mkdir -p y/z; gpufilter smooth -R t -O y/z/x/w --backend cpu --device 0; gpufi
 ! gpufilter: none: is a directory; use --recursive to process its images
 # A message is one line with the reason, for any length of the path.
 $ deep=$(printf 'deep%.0s/' {1..300}); gpufilter smooth ok.png -O $deep -q; gpufilter smooth ok.png -O $deep 2>&1 | head -n 1 | sed 's/deep.*deep/DEEP/'
-> gpufilter: DEEP/ok.png: already exists (existing outputs: 1); use --force to replace them, or --resume to skip finished outputs
+> gpufilter: DEEP/ok.png: already exists (1 of 1 existing outputs); use --force to replace them, or --resume to skip finished outputs
 # Measuring filters print their results in the order of the inputs.
 $ gpufilter hist samples/gradient16.png samples/page.png -n 2 --no-progress 2>/dev/null | grep by
 > samples/gradient16.png: 640x480 grey u16, by cpu
