@@ -15,7 +15,7 @@ import tempfile
 import zlib
 
 ROOT = os.getcwd()
-TOOLS = ("vips", "gdal_translate", "tiff2rgba", "convert", "numpy")
+TOOLS = ("vips", "gdal_translate", "tiff2rgba", "tiffcp", "numpy")
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[A-Za-z_]\w*|\s+|.", re.S)
 CONVERSION = re.compile(r"%(?:%|[-0-9.*]*(?:l|ll|z)?[a-z])")
 
@@ -94,7 +94,7 @@ def make_inputs():
     png("gamma.png", png_chunk(b"gAMA", struct.pack(">I", 100000)), b"")
     for name, text in (("grey.pgm", b"P5\n3 2\n255\nabcdef"), ("other.pgm", b"P5\n2 3\n255\nabcdef"),
                        ("colour.ppm", b"P6\n1 2\n255\nabcdef"), ("minus.pfm", b"Pf\n2 1\n-1\n" + struct.pack("<2f", -1, 2)),
-                       ("a.raw", b"abcdef"), ("list.txt", b"grey.pgm\0other.pgm\0"), ("noise.xyz", b"no image")):
+                       ("nan.pfm", b"Pf\n1 1\n-1\n" + struct.pack("<f", float("nan"))), ("a.raw", b"abcdef"), ("list.txt", b"grey.pgm\0other.pgm\0"), ("noise.xyz", b"no image")):
         with open(name, "wb") as file:
             file.write(text)
     os.makedirs("pictures/below")
@@ -187,8 +187,8 @@ def main():
         for refused, part, remedy in table:
             code, text = shell(refused)
             printed += text.splitlines()
-            problem = "" if code and part in text else "exit code %d, message %s" % (code, text.strip())
-            tool = missing(remedy)
+            tool = missing(refused + " " + remedy)
+            problem = "" if tool or (code and part in text) else "exit code %d, message %s" % (code, text.strip())
             if not problem and not tool:
                 code, text = shell(remedy)
                 problem = "" if code == 0 else "the remedy fails, exit code %d: %s\n%s" % (code, remedy, text.strip())
