@@ -103,8 +103,7 @@ void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings 
  * Print nothing on failure. */
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);
 
-/* Print the record of an input of a batch that failed: its last members are "status", the exit code
- * for it, and "error", the message. */
+/* Print the record of an input of a batch that failed, with "status" (exit code) and "error". */
 void gf_cli_report_json_failure(FILE *file, const gf_filter_info *info, const char *input,
                                 const char *output, const gf_error *error);
 

@@ -149,7 +149,7 @@ $ gpufilter smooth samples/scene.png /dev/full --format png
 $ gpufilter smooth samples/scene.png - --format ppm >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
 [1]
-$ gpufilter --help >/dev/full
+$ gpufilter -h >/dev/full
 ! gpufilter: standard output: cannot write: No space left on device
 [1]
 # The reason is printed for any length of the name.
