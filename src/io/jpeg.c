@@ -142,7 +142,8 @@ static void source_init(j_decompress_ptr jpeg) {
 }
 
 /* Read more bytes. A file that ends without its end marker receives one: if pixels are missing, the
- * decoder then warns, which is an error here. */
+ * decoder then warns, which is an error here. With arithmetic codes it does not: their last bytes
+ * may be missing if they are 0. */
 static boolean source_fill(j_decompress_ptr jpeg) {
     jpeg_source *source = source_of(jpeg);
     size_t got;
@@ -150,7 +151,8 @@ static boolean source_fill(j_decompress_ptr jpeg) {
         jpeg_jump((j_common_ptr)jpeg);
     if (got == 0) {
         /* The last of several scans may be missing. */
-        if (!source->header_done || jpeg_has_multiple_scans(jpeg) || source->errors.at_end) {
+        if (!source->header_done || jpeg_has_multiple_scans(jpeg) || jpeg->arith_code ||
+            source->errors.at_end) {
             gf_fail_short(source->input.name, &source->errors.cause);
             jpeg_jump((j_common_ptr)jpeg);
         }

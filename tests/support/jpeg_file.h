@@ -20,6 +20,7 @@ typedef struct jpeg_shape {
     bool progressive, rgb, arithmetic;
     unsigned restart;
     bool separate; /* one scan per component; progressive: of the DC coefficients, without others */
+    bool optimized; /* Huffman tables */
 } jpeg_shape;
 
 /* Encode random pixels with libjpeg. put_markers: called before the pixels; may be NULL. */
@@ -46,6 +47,7 @@ static inline jpeg_file make_jpeg(const jpeg_shape *shape, uint32_t seed,
     jpeg.comp_info[0].h_samp_factor = jpeg.comp_info[0].v_samp_factor = shape->sampling;
     jpeg.restart_interval = shape->restart;
     jpeg.arith_code = shape->arithmetic;
+    jpeg.optimize_coding = shape->optimized;
     if (shape->progressive)
         jpeg_simple_progression(&jpeg);
     static const jpeg_scan_info scans[] = {

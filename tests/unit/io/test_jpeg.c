@@ -51,12 +51,18 @@ static void assert_jpeg_rejected(const void *data, size_t size, const gf_limits 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
 static const jpeg_shape shapes[] = {
-    {1, 1, 1, 1, false, false, false, 0, false},     {1, 1, 3, 2, false, false, false, 0, false},
-    {17, 33, 1, 1, false, false, false, 0, false},   {65, 41, 3, 1, false, false, false, 0, false},
-    {200, 131, 3, 2, false, false, false, 0, false}, {64, 48, 3, 2, true, false, false, 0, false},
-    {37, 90, 1, 1, true, false, false, 0, false},    {90, 37, 3, 1, true, false, false, 3, false},
-    {131, 65, 3, 2, false, false, false, 5, false},  {50, 50, 3, 1, false, true, false, 0, false},
-    {44, 31, 3, 2, false, false, true, 0, false},    {31, 44, 3, 2, false, false, false, 0, true},
+    {1, 1, 1, 1, false, false, false, 0, false, false},
+    {1, 1, 3, 2, false, false, false, 0, false, false},
+    {17, 33, 1, 1, false, false, false, 0, false, false},
+    {65, 41, 3, 1, false, false, false, 0, false, false},
+    {200, 131, 3, 2, false, false, false, 0, false, false},
+    {64, 48, 3, 2, true, false, false, 0, false, false},
+    {37, 90, 1, 1, true, false, false, 0, false, false},
+    {90, 37, 3, 1, true, false, false, 3, false, false},
+    {131, 65, 3, 2, false, false, false, 5, false, false},
+    {50, 50, 3, 1, false, true, false, 0, false, false},
+    {44, 31, 3, 2, false, false, true, 0, false, false},
+    {31, 44, 3, 2, false, false, false, 0, true, false},
 };
 
 static void decodes_as_libjpeg(void **state) {
@@ -217,7 +223,7 @@ static void save_with(const char *name, const gf_metadata *metadata) {
 
 /* From JPEG to JPEG nothing is lost, and through PNG all that PNG can store is kept. */
 static void carries_metadata(void **state) {
-    const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0, false};
+    const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     gf_metadata items, chunks;
     (void)state;
@@ -279,7 +285,7 @@ static void put_short_piece(j_compress_ptr jpeg) {
 static void joins_the_pieces_of_a_profile(void **state) {
     static void (*const damaged[])(j_compress_ptr) = {put_incomplete_profile, put_repeated_piece,
                                                       put_short_piece};
-    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false};
+    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_profile_pieces);
     gf_source *source;
     (void)state;
@@ -311,7 +317,7 @@ static void put_resource_pieces(j_compress_ptr jpeg) {
 static void joins_and_divides_resources(void **state) {
     enum { MAX = 65519, SIZE = 2 * MAX + 1 };
     static unsigned char large[SIZE];
-    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false};
+    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_resource_pieces);
     (void)state;
     put_bytes(in_directory("a.jpg"), file.data, file.size);
@@ -409,7 +415,7 @@ static void put_empty_comments(j_compress_ptr jpeg) {
 }
 
 static void limits_metadata(void **state) {
-    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false};
+    const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     const gf_limits limits = {.max_chunk = PROFILE_BYTES};
     (void)state;
@@ -427,10 +433,10 @@ static void limits_metadata(void **state) {
 
 /* Without its end marker, a file with one scan is complete, and one with several may not be. */
 static void reports_truncation(void **state) {
-    static const jpeg_shape cut[] = {{17, 9, 3, 1, false, false, false, 0, false},
-                                     {25, 9, 1, 1, false, false, false, 2, false},
-                                     {9, 9, 3, 2, true, false, false, 0, false},
-                                     {9, 9, 3, 2, false, false, false, 0, true}};
+    static const jpeg_shape cut[] = {{17, 9, 3, 1, false, false, false, 0, false, false},
+                                     {25, 9, 1, 1, false, false, false, 2, false, false},
+                                     {9, 9, 3, 2, true, false, false, 0, false, false},
+                                     {9, 9, 3, 2, false, false, false, 0, true, false}};
     (void)state;
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         jpeg_file file = make_jpeg(&cut[i], 3, NULL);
@@ -456,12 +462,12 @@ static void reports_truncation(void **state) {
 }
 
 static void rejects_by_name(void **state) {
-    const jpeg_shape shape = {9, 9, 4, 1, false, false, false, 0, false};
+    const jpeg_shape shape = {9, 9, 4, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     (void)state;
     assert_jpeg_rejected(file.data, file.size, NULL, "CMYK JPEG is not supported");
     free(file.data);
-    const jpeg_shape grey = {16, 16, 1, 1, false, false, false, 0, false};
+    const jpeg_shape grey = {16, 16, 1, 1, false, false, false, 0, false, false};
     file = make_jpeg(&grey, 1, NULL);
     unsigned char *frame = memmem(file.data, file.size, "\xff\xc0", 2);
     assert_non_null(frame);
@@ -480,7 +486,7 @@ static void rejects_by_name(void **state) {
 }
 
 static void rejects_damage(void **state) {
-    const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 0, false};
+    const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char *table = memmem(file.data, file.size, "\xff\xc4", 2);
     (void)state;
@@ -499,7 +505,7 @@ static void rejects_damage(void **state) {
 static void rejects_missing_scans(void **state) {
     (void)state;
     for (int progressive = 0; progressive < 2; progressive++) {
-        const jpeg_shape shape = {33, 17, 3, 2, progressive, false, false, 0, true};
+        const jpeg_shape shape = {33, 17, 3, 2, progressive, false, false, 0, true, false};
         jpeg_file file = make_jpeg(&shape, 1, NULL);
         const unsigned char *end = file.data + file.size;
         unsigned char *scan = memmem(file.data, file.size, "\xff\xda", 2), *pixels;
@@ -524,7 +530,7 @@ static void rejects_missing_scans(void **state) {
 
 /* The coefficients of several scans are held in memory, and each scan takes time. */
 static void limits_progressive_files(void **state) {
-    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false};
+    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     gf_format format;
     unsigned char *pixels;
@@ -554,7 +560,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 
 /* Time between the reads of rows belongs to the filter. */
 static void limits_the_time_of_scans(void **state) {
-    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false};
+    const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false, false};
     const gf_limits limits = {.max_seconds = 2};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     gf_source *source;
