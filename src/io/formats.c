@@ -101,11 +101,6 @@ static gf_status source_fail_unknown(const gf_input *input, gf_error *error) {
         input->name);
 }
 
-static gf_status source_fail_page(const gf_input *input, gf_error *error) {
-    return gf_fail(error, GF_FAILED, "%s: has no pages; only TIFF files have them; omit --page",
-                   input->name);
-}
-
 static gf_status source_open_kind(const gf_input *input, const gf_limits *limits,
                                   gf_source **source, gf_error *error) {
     if (limits->page == GF_ALL_PAGES)
@@ -116,14 +111,11 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
     if (input->head_size == 0)
         return gf_fail(error, GF_FAILED, "%s: the file is empty", input->name);
     if (limits->raw)
-        return limits->page > 1 ? source_fail_page(input, error)
-                                : gf_raw_source_open(input, limits, source, error);
+        return gf_raw_source_open(input, limits, source, error);
     for (size_t i = 0; i < sizeof source_kinds / sizeof *source_kinds; i++) {
         const struct source_kind *kind = &source_kinds[i];
         if (!source_matches(kind, input))
             continue;
-        if (limits->page > 1 && kind->open != gf_tiff_source_open)
-            return source_fail_page(input, error);
         gf_status status = kind->open(input, limits, source, error);
         if (!status && kind->name)
             snprintf((*source)->kind, sizeof(*source)->kind, "%s", kind->name);
@@ -159,7 +151,11 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         gf_input_close(&input);
         return status;
     }
-    status = source_set_alpha(*source, resolved.alpha, name, error);
+    /* Sources of formats with pages have failed if the page does not exist. */
+    if (resolved.page > 1 && (*source)->pages == 0)
+        status = gf_fail(error, GF_FAILED, "%s: has no pages; omit --page", name);
+    if (!status)
+        status = source_set_alpha(*source, resolved.alpha, name, error);
     (*source)->metadata.image = (*source)->format;
     if (!status && resolved.autorotate)
         status = gf_rotate_source(source, resolved.max_memory, name, error);

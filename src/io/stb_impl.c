@@ -7,7 +7,7 @@
 static _Thread_local gf_stb_bytes *current_bytes;
 static _Thread_local gf_arena *current_arena;
 
-static void impl_abort(gf_stb_outcome outcome) {
+static void impl_abort(gf_raster_outcome outcome) {
     if (current_bytes->on_abort)
         current_bytes->on_abort(current_bytes->context, outcome);
 }
@@ -15,7 +15,7 @@ static void impl_abort(gf_stb_outcome outcome) {
 static void *impl_allocate(size_t size) {
     void *block = gf_arena_alloc(current_arena, size);
     if (!block)
-        impl_abort(GF_STB_OVER_MEMORY);
+        impl_abort(GF_RASTER_OVER_MEMORY);
     return block;
 }
 
@@ -37,15 +37,12 @@ static _Thread_local void *row_scratch;
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
 #define STBI_NO_STDIO
-#define STBI_NO_PNG
-#define STBI_NO_JPEG
-#define STBI_NO_PNM
-#define STBI_NO_PIC
+#define STBI_ONLY_HDR
 /* A damaged file can violate stb's assertions and make it use tables that it never filled. It must
  * neither abort the process nor read previous contents of memory. */
 #define STBI_ASSERT(condition) ((void)0)
 #define STBI_MALLOC(size) impl_allocate(size)
-/* Called only for PNG and for the later frames of a GIF, which are not read. */
+/* Not called for HDR. */
 #define STBI_REALLOC(pointer, size) ((void)(pointer), (void)(size), (void *)0)
 #define STBI_FREE(pointer) gf_arena_free(current_arena, pointer)
 /* STBI_MAX_DIMENSIONS stays at 2^24, for which stb's int arithmetic is designed. */
@@ -61,12 +58,12 @@ static _Thread_local void *row_scratch;
 /* Record a read past the end of the file, where stb reads zeros. The callbacks detect it: a refill
  * of stb's buffer may be short but not empty; any other read must be complete.
  *
- * stb's HDR decoder loops on zeros, which are runs of length 0. For HDR, reads past the end return
+ * stb's HDR decoder loops on zeros, which are runs of length 0. Therefore reads past the end return
  * bytes of 0xff, one at a time, so that the header parser still detects the end. */
 static void impl_on_end(gf_stb_bytes *bytes) {
     bytes->past_end = true;
     if (bytes->loading)
-        impl_abort(GF_STB_TRUNCATED);
+        impl_abort(GF_RASTER_TRUNCATED);
 }
 
 static int impl_on_read(void *user, char *data, int size) {
@@ -80,7 +77,7 @@ static int impl_on_read(void *user, char *data, int size) {
         impl_on_end(bytes);
     /* stb does not always check how many bytes it got. */
     memset(data + got, 0, wanted - got);
-    if (got == 0 && size > 0 && bytes->hdr) {
+    if (got == 0 && size > 0 && bytes->loading) {
         *data = (char)0xff;
         return 1;
     }
@@ -116,24 +113,19 @@ static void impl_begin(gf_stb_bytes *bytes, gf_arena *arena) {
     bytes->used = 0;
     bytes->buffer = NULL;
     bytes->past_end = false;
-    bytes->hdr = false;
 }
 
-bool gf_stb_info(gf_stb_bytes *bytes, gf_arena *arena, int *width, int *height, int *channels) {
+bool gf_stb_info(gf_stb_bytes *bytes, gf_arena *arena, int *width, int *height) {
+    int channels;
     impl_begin(bytes, arena);
-    return stbi_info_from_callbacks(&callbacks, bytes, width, height, channels) != 0;
+    return stbi_info_from_callbacks(&callbacks, bytes, width, height, &channels) != 0;
 }
 
-void *gf_stb_load(gf_stb_bytes *bytes, gf_arena *arena, gf_type type, int channels, int *width,
-                  int *height, int *found) {
+void *gf_stb_load(gf_stb_bytes *bytes, gf_arena *arena, int *width, int *height) {
+    int channels;
     impl_begin(bytes, arena);
     bytes->loading = true;
-    bytes->hdr = type == GF_F32;
-    if (type == GF_F32)
-        return stbi_loadf_from_callbacks(&callbacks, bytes, width, height, found, channels);
-    if (type == GF_U16)
-        return stbi_load_16_from_callbacks(&callbacks, bytes, width, height, found, channels);
-    return stbi_load_from_callbacks(&callbacks, bytes, width, height, found, channels);
+    return stbi_loadf_from_callbacks(&callbacks, bytes, width, height, &channels, 3);
 }
 
 const char *gf_stb_reason(void) {

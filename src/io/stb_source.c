@@ -1,6 +1,6 @@
-/* BMP, TGA, PSD, GIF (first frame) and HDR input through stb_image, with the whole file and
- * image in memory. stb is not designed for hostile files: it runs in a sandbox (sandbox.h), and its
- * result is checked here as untrusted data. */
+/* BMP, TGA, PSD, GIF and HDR input, with the whole file and image in memory. The decoders, which
+ * for HDR are stb_image, run in a sandbox (sandbox.h); their result is checked here as untrusted
+ * data. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ typedef struct stb_file {
     uint64_t file_bytes; /* size of the whole file; size may cover only its beginning */
     gf_sandbox_memory shared;
     gf_metadata metadata;
-    uint32_t dropped; /* as in gf_source */
+    uint32_t dropped, pages; /* as in gf_source */
     size_t wanted; /* bytes of shared memory to allocate; shared.bytes is less if memory is short */
 } stb_file;
 
@@ -94,7 +94,7 @@ static gf_status stb_check_format(const gf_stb_result *result, const stb_file *f
                           .alpha = result->channels % 2 == 0};
     status = gf_check_pixels(format, limits, file->name, error);
     if (!status)
-        status = gf_check_memory(file->file_bytes + gf_stb_peak_bytes(file->data, format),
+        status = gf_check_memory(file->file_bytes + format->height * (uint64_t)gf_row_bytes(format),
                                  limits->max_memory, file->name, "the file and its image", error);
     return status;
 }
@@ -118,28 +118,31 @@ static gf_status stb_fail_memory(const stb_file *file, gf_error *error) {
 /* Convert an untrusted result to a status and a format. */
 static gf_status stb_check_result(const gf_stb_result *result, const stb_file *file,
                                   gf_format *format, gf_error *error) {
-    static const char *const messages[] = {
-        [GF_STB_TRUNCATED] = "the file ends too early; get a complete copy",
-        [GF_STB_INVALID_HEADER] = "its header is damaged; get an intact copy",
-        [GF_STB_INVALID_CODES] = "the GIF is damaged (undefined code); get an intact copy",
-        [GF_STB_PSD_CHANNELS] = "only PSD with three RGB channels is supported; save it as PNG",
-        [GF_STB_PSD_COMPRESSED] =
-            "compressed 16-bit PSD is not supported; save it uncompressed or as PNG"};
-    const uint32_t outcome = result->outcome;
-    gf_status status = GF_OK;
-    if (outcome == GF_STB_DECODED || outcome == GF_STB_OVER_LIMIT)
+    const int length = (int)sizeof result->reason - 1;
+    gf_status status;
+    switch (result->outcome) {
+    case GF_RASTER_READ:
+        return stb_check_format(result, file, format, error);
+    case GF_RASTER_OVER_LIMIT:
         status = stb_check_format(result, file, format, error);
-    if (status || outcome == GF_STB_DECODED)
-        return status;
-    if (outcome == GF_STB_OVER_MEMORY)
+        return status ? status : stb_fail_stopped(file->name, error);
+    case GF_RASTER_OVER_MEMORY:
         return stb_fail_memory(file, error);
-    if (outcome == GF_STB_REJECTED)
+    case GF_RASTER_TRUNCATED:
+        return gf_fail_short(file->name, error);
+    case GF_RASTER_DAMAGED:
+        return gf_fail(error, GF_FAILED, "%s: cannot decode (%.*s); get an intact copy", file->name,
+                       length, result->reason);
+    case GF_RASTER_UNSUPPORTED:
+        return gf_fail(error, GF_FAILED, "%s: %.*s is not supported; convert it to PNG", file->name,
+                       length, result->reason);
+    case GF_RASTER_NO_PAGE:
         return gf_fail(error, GF_FAILED,
-                       "%s: cannot decode (%.*s); get an intact copy or convert it to PNG",
-                       file->name, (int)sizeof result->reason - 1, result->reason);
-    if (outcome < sizeof messages / sizeof *messages && messages[outcome])
-        return gf_fail(error, GF_FAILED, "%s: %s", file->name, messages[outcome]);
-    return stb_fail_stopped(file->name, error);
+                       "%s: has no page %" PRIu32 "; choose one from 1 to %" PRIu32 " with --page",
+                       file->name, file->limits->page, result->pages);
+    default:
+        return stb_fail_stopped(file->name, error);
+    }
 }
 
 /* ---- decoding -------------------------------------------------------------------------------- */
@@ -214,13 +217,6 @@ static gf_status stb_run_decoder(const stb_file *file, bool header_only, gf_stb_
     return GF_OK;
 }
 
-/* Return whether a result for the beginning of a file also holds for the whole file. It may not for
- * a BMP: gf_bmp_fill_palette can convert it to one that stb reads. */
-static bool stb_is_header_final(const gf_stb_result *result, const stb_file *file) {
-    return result->outcome != GF_STB_DECODED && result->outcome != GF_STB_TRUNCATED &&
-           (result->outcome != GF_STB_REJECTED || memcmp(file->data, "BM", 2) != 0);
-}
-
 /* Check the header of a large file. If it is rejected, the rest is not read. */
 static gf_status stb_check_header(stb_file *file, gf_error *error) {
     gf_stb_result result;
@@ -229,7 +225,7 @@ static gf_status stb_check_header(stb_file *file, gf_error *error) {
     if (status)
         return status;
     status = stb_run_decoder(file, true, &result, error);
-    if (!status && stb_is_header_final(&result, file))
+    if (!status && result.outcome != GF_RASTER_READ && result.outcome != GF_RASTER_TRUNCATED)
         status = stb_check_result(&result, file, &format, error);
     stb_unmap_shared(&file->shared);
     return status;
@@ -258,6 +254,16 @@ static gf_status stb_decode_file(stb_file *file, gf_format *format, unsigned cha
     gf_status status = stb_run_decoder(file, false, &result, error);
     if (status || (status = stb_check_result(&result, file, format, error)))
         return status;
+    file->pages = result.pages;
+    if (result.damaged)
+        status = gf_damage(&file->metadata.remarks, file->limits->strict, file->name, error,
+                           "%" PRIu64 " runs extend past their row or image, where they end",
+                           result.damaged);
+    if (status)
+        return status;
+    if (result.unread)
+        gf_note(&file->metadata.remarks, "%" PRIu32 " more channels (masks) are not read",
+                result.unread);
     const uint64_t bytes = format->height * (uint64_t)gf_row_bytes(format);
     if (bytes > capacity || result.offset > capacity - bytes || result.offset % sizeof(float) != 0)
         return stb_fail_stopped(file->name, error);
@@ -270,12 +276,17 @@ static gf_status stb_decode_file(stb_file *file, gf_format *format, unsigned cha
 /* Describe how the file stores the pixels. Every kind not listed is TGA. */
 static void stb_describe(const stb_file *file, const gf_format *format, char *text, size_t size) {
     const unsigned char *data = file->data;
-    if (memcmp(data, "BM", 2) == 0 && file->size >= 30) {
-        snprintf(text, size, "%u bits per pixel", gf_bmp_bits(data));
+    const bool old = data[14] == 12; /* the oldest header of a BMP: smaller fields */
+    if (memcmp(data, "BM", 2) == 0 && file->size >= (old ? 26 : 34)) {
+        const unsigned bits = data[old ? 24 : 28], compression = old ? 0 : data[30];
+        snprintf(text, size, "%u bits per pixel%s%s", bits, bits <= 8 ? ", palette" : "",
+                 compression == 1 || compression == 2 ? ", run-length coded" : "");
     } else if (memcmp(data, "8BPS", 4) == 0) {
-        snprintf(text, size, "%d-bit planar RGB", format->type == GF_U16 ? 16 : 8);
+        snprintf(text, size, "%d-bit planar %s", format->type == GF_U16 ? 16 : 8,
+                 format->channels > 2 ? "RGB" : "grey");
     } else if (memcmp(data, "GIF8", 4) == 0) {
-        snprintf(text, size, "palette, first frame");
+        snprintf(text, size, "palette, frame %" PRIu32 " of %" PRIu32,
+                 file->limits->page ? file->limits->page : 1, file->pages);
     } else if (gf_stb_is_hdr(data)) {
         snprintf(text, size, "8-bit RGB with shared exponent");
     } else {
@@ -295,7 +306,6 @@ static gf_status stb_open_source(stb_file *file, gf_input *input, gf_source **op
     if (status ||
         (status = gf_stb_metadata(file->data, file->size, &file->metadata, &file->dropped,
                                   file->name, error)) ||
-        (status = gf_bmp_fill_palette(&file->data, &file->size, file->name, error)) ||
         (status = stb_map_shared(file, error)) ||
         (status = stb_decode_file(file, &format, &pixels, error)))
         return status;
@@ -307,6 +317,7 @@ static gf_status stb_open_source(stb_file *file, gf_input *input, gf_source **op
     file->shared.base = NULL;
     (*opened)->metadata = file->metadata;
     (*opened)->dropped = file->dropped;
+    (*opened)->pages = file->pages;
     gf_metadata_init(&file->metadata);
     stb_describe(file, &format, (*opened)->stored, sizeof(*opened)->stored);
     return GF_OK;

@@ -4,6 +4,7 @@
 
 #include "io/formats.h"
 #include "io/stb.h"
+#include "small_files.h"
 
 static hostile totals;
 static gf_open_source *open_as;
@@ -186,6 +187,48 @@ static void written_by_hand(void **state) {
     hostile_print(&totals);
 }
 
+/* Runs, masks, palettes and frames, as small_files.h makes them. */
+static void generated_rasters(void **state) {
+    static const unsigned char indices[] = {1, 2, 3, 1, 0, 2};
+    small_file files[] = {
+        bmp_begin(&(bmp_spec){.width = 5, .height = 2, .bits = 4, .compression = 2, .colors = 3}),
+        bmp_begin(&(bmp_spec){
+            .width = 2, .height = -1, .bits = 16, .compression = 3, .header = 56, .gap = 3}),
+        tga_begin(&(tga_spec){.type = 9,
+                              .width = 4,
+                              .height = 1,
+                              .bits = 8,
+                              .descriptor = 0x30,
+                              .first = 3,
+                              .colors = 2,
+                              .color_bits = 32}),
+        gif_begin(3, 2, 2, 1),
+        psd_make(&(psd_spec){.width = 3,
+                             .height = 1,
+                             .channels = 2,
+                             .depth = 16,
+                             .mode = 1,
+                             .packed = true,
+                             .transparent = true},
+                 (const unsigned char *)"aaaaaabbccdd")};
+
+    (void)state;
+    open_as = gf_stb_source_open;
+    small_put(&files[0], "\5\x12\0\0\0\3\x12\x34\0\2\1\0\1\1\0\1", 16);
+    small_put(&files[1], "abcd", 4);
+    small_put(&files[2], "\x81\3\1\4\5", 5);
+    for (unsigned i = 0; i < 3; i++)
+        gif_add(
+            &files[3], 2,
+            &(gif_frame){.x = i, .width = 3, .height = 2, .indices = indices, .disposal = i + 1});
+    gif_end(&files[3]);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        try_variants(&(png_bytes){files[i].data, files[i].size}, "generated");
+        free(files[i].data);
+    }
+    hostile_print(&totals);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows),
@@ -193,6 +236,7 @@ int main(void) {
         cmocka_unit_test(headers_without_end),
         cmocka_unit_test(written_by_stb),
         cmocka_unit_test(written_by_hand),
+        cmocka_unit_test(generated_rasters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

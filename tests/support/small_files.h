@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/raster.h"
+
 /* A file in memory; free data at the end. */
 typedef struct small_file {
     unsigned char *data;
@@ -38,6 +40,29 @@ static inline void small_big(small_file *file, uint32_t value, int bytes) {
 static inline void small_zeros(small_file *file, size_t count) {
     while (count-- > 0)
         small_byte(file, 0);
+}
+
+/* Read a page of a file as gf_stb_decode does. The caller frees *pixels, NULL without an image. */
+static inline gf_raster_outcome small_read(gf_raster *raster, const unsigned char *data,
+                                           size_t size, uint32_t page, unsigned char **pixels) {
+    unsigned char *copy = malloc(size); /* of exact size, for sanitizers */
+    *raster = (gf_raster){.data = copy, .size = size, .page = page};
+    *pixels = NULL;
+    if (!copy)
+        abort();
+    memcpy(copy, data, size);
+    bool read = gf_raster_head(raster);
+    if (read && raster->min_bytes > size)
+        read = gf_raster_fail(raster, GF_RASTER_TRUNCATED, NULL);
+    if (read) {
+        *pixels = calloc((size_t)raster->format.height, gf_row_bytes(&raster->format));
+        if (!*pixels)
+            abort();
+        read = gf_raster_read(raster, *pixels);
+    }
+    free(copy);
+    raster->data = NULL;
+    return read ? GF_RASTER_READ : raster->outcome;
 }
 
 /* ---- GIF ------------------------------------------------------------------------------------- */
@@ -76,17 +101,17 @@ static inline void gif_put_code(gif_codes *codes, unsigned code, unsigned width)
     }
 }
 
-/* Begin a file with a global table of 2^bits entries (i, 255 - i, 7 i). */
-static inline small_file gif_begin(unsigned width, unsigned height, unsigned bits,
+/* Begin a file with a global table of 2^depth entries (i, 255 - i, 7 i). */
+static inline small_file gif_begin(unsigned width, unsigned height, unsigned depth,
                                    unsigned background) {
     small_file file = {0};
     small_put(&file, "GIF89a", 6);
     small_little(&file, width, 2);
     small_little(&file, height, 2);
-    small_byte(&file, 0xf0 | (bits - 1));
+    small_byte(&file, 0xf0 | (depth - 1));
     small_byte(&file, background);
     small_byte(&file, 0);
-    for (unsigned i = 0; i < 1u << bits; i++) {
+    for (unsigned i = 0; i < 1u << depth; i++) {
         small_byte(&file, i);
         small_byte(&file, 255 - i);
         small_byte(&file, 7 * i);
@@ -94,15 +119,15 @@ static inline small_file gif_begin(unsigned width, unsigned height, unsigned bit
     return file;
 }
 
-/* Append the LZW codes of indices below 2^bits. */
-static inline void gif_put_codes(small_file *file, unsigned bits, const unsigned char *indices,
+/* Append the LZW codes of indices below 2^depth. */
+static inline void gif_put_codes(small_file *file, unsigned depth, const unsigned char *indices,
                                  size_t count, const gif_frame *frame) {
     static uint16_t child[4096][256];
-    const unsigned clear = 1u << bits;
-    unsigned width = bits + 1, next = clear + 2, string = 4096;
+    const unsigned clear = 1u << depth;
+    unsigned width = depth + 1, next = clear + 2, string = 4096;
     gif_codes codes = {.file = file};
     memset(child, 0, sizeof child);
-    small_byte(file, bits);
+    small_byte(file, depth);
     if (!frame->no_clear)
         gif_put_code(&codes, clear, width);
     for (size_t i = 0; i < count; i++) {
@@ -119,7 +144,7 @@ static inline void gif_put_codes(small_file *file, unsigned bits, const unsigned
             } else if (!frame->deferred) {
                 gif_put_code(&codes, clear, width);
                 memset(child, 0, sizeof child);
-                width = bits + 1;
+                width = depth + 1;
                 next = clear + 2;
             }
         }
@@ -134,7 +159,7 @@ static inline void gif_put_codes(small_file *file, unsigned bits, const unsigned
     small_byte(file, 0);
 }
 
-static inline void gif_add(small_file *file, unsigned bits, const gif_frame *frame) {
+static inline void gif_add(small_file *file, unsigned depth, const gif_frame *frame) {
     static const unsigned starts[] = {0, 4, 2, 1, 1}, steps[] = {8, 8, 4, 2, 0};
     const size_t count = (size_t)frame->width * frame->height;
     unsigned char *rows = malloc(count + 1);
@@ -155,7 +180,7 @@ static inline void gif_add(small_file *file, unsigned bits, const gif_frame *fra
              y += frame->interlaced ? steps[pass] : 1)
             memcpy(rows + row++ * frame->width, frame->indices + (size_t)y * frame->width,
                    frame->width);
-    gif_put_codes(file, bits, rows, count - frame->cut, frame);
+    gif_put_codes(file, depth, rows, count - frame->cut, frame);
     free(rows);
 }
 
@@ -194,7 +219,7 @@ static inline small_file bmp_begin(const bmp_spec *spec) {
         small_little(&file, spec->colors, 4);
         small_zeros(&file, 4);
     }
-    for (unsigned i = 0; i < 4 && (masks > 4 * i || header >= 56); i++)
+    for (unsigned i = 0; i < 4 && 4 * i < (header > 40 ? header - 40 : masks); i++)
         small_little(&file, spec->masks[i], 4);
     if (header > 56)
         small_zeros(&file, header - 56);

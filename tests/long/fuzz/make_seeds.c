@@ -6,6 +6,7 @@
 #include "io/stb.h"
 #include "jpeg_file.h"
 #include "png_both.h"
+#include "small_files.h"
 #include "tiff_file.h"
 
 static const char *root;
@@ -333,6 +334,60 @@ static void seed_tgas_and_bmps(void) {
         "abcdef\0\0");
 }
 
+/* Kinds that need runs, masks, several frames or a palette that does not begin at 0. */
+static void seed_rasters(void) {
+    static const unsigned char indices[] = {1, 2, 3, 1, 0, 2};
+    const bmp_spec runs = {.width = 5, .height = 2, .bits = 8, .compression = 1, .colors = 2},
+                   packed = {.width = 5, .height = 2, .bits = 4, .compression = 2, .colors = 16},
+                   masks = {.width = 2,
+                            .height = -1,
+                            .bits = 16,
+                            .compression = 6,
+                            .gap = 8,
+                            .masks = {0xf00, 0xf0, 0xf, 0xf000}};
+    const tga_spec palette = {.type = 9,
+                              .width = 4,
+                              .height = 1,
+                              .bits = 8,
+                              .descriptor = 0x30,
+                              .first = 3,
+                              .colors = 2,
+                              .color_bits = 32};
+    small_file files[] = {bmp_begin(&runs),
+                          bmp_begin(&packed),
+                          bmp_begin(&masks),
+                          tga_begin(&palette),
+                          gif_begin(3, 2, 2, 1),
+                          psd_make(&(psd_spec){.width = 3,
+                                               .height = 2,
+                                               .channels = 5,
+                                               .depth = 16,
+                                               .mode = 3,
+                                               .packed = true,
+                                               .transparent = true},
+                                   (const unsigned char *)"aaaaaabbbbbbccccccddddddeeeeeeffffff"
+                                                          "gggggghhhhhhiiiiiijjjjjj")};
+    small_put(&files[0], "\3\1\0\2\1\0\1\0\0\0\0\3\1\0\1\0\2\1\0\1", 20);
+    small_put(&files[1], "\5\x12\0\0\0\5\x12\x34\x50\0\0\1", 12);
+    small_put(&files[2], "abcd", 4);
+    small_put(&files[3], "\x81\3\1\4\5", 5);
+    for (unsigned i = 0; i < 4; i++)
+        gif_add(&files[4], 2,
+                &(gif_frame){.x = i,
+                             .width = 3,
+                             .height = 2,
+                             .indices = indices,
+                             .disposal = i,
+                             .transparent = true,
+                             .interlaced = i & 1,
+                             .no_clear = i & 2});
+    gif_end(&files[4]);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        seed_put("fuzz_stb", files[i].data, files[i].size);
+        free(files[i].data);
+    }
+}
+
 static void seed_stb(void) {
     static const int sizes[][2] = {{1, 1}, {9, 5}, {17, 20}, {40, 3}};
 
@@ -350,6 +405,7 @@ static void seed_stb(void) {
         seed_gif(i & 1, i & 2);
     seed_psds();
     seed_tgas_and_bmps();
+    seed_rasters();
 }
 
 /* ---- command lines --------------------------------------------------------------------------- */

@@ -21,7 +21,8 @@ typedef struct damage_case {
     uint32_t channels;
     gf_type type;
     const char *compression;                      /* of TIFF */
-    bool palette, interlaced, packed, arithmetic; /* as far as the format has them */
+    bool palette, interlaced, packed, arithmetic; /* as far as the format has them;
+                                                   * packed JPEG: with optimized codes */
     unsigned value;                               /* of the format */
     uint32_t threads;                             /* that read the file; 0: one */
     bool memory;                                  /* read a PNG from memory */
@@ -52,7 +53,7 @@ static unsigned char *damage_pixels(const gf_format *format) {
 
 /* Write the file with the sink of its extension. */
 static void make_written(const damage_case *kind, const char *path) {
-    const gf_format format = {WIDTH, HEIGHT, kind->channels, kind->type, kind->channels % 2 == 0};
+    const gf_format format = {WIDTH, HEIGHT, kind->channels, kind->type, kind->channels == 4};
     const gf_file_options options = {.tiff_compression = kind->compression, .force = true};
     unsigned char *pixels = damage_pixels(&format);
     gf_error error = {0};
@@ -108,16 +109,45 @@ static void make_gif(const damage_case *kind, const char *path) {
     free(pixels);
 }
 
-/* value: bits per pixel. */
+/* Append a row as runs and literals of at least three indices. */
+static void damage_put_runs(small_file *file, const unsigned char *row, unsigned size) {
+    for (unsigned at = 0; at < size;) {
+        unsigned run = 1, literal = 3;
+        while (at + run < size && row[at + run] == row[at])
+            run++;
+        while (at + literal < size && row[at + literal] != row[at + literal - 1])
+            literal++;
+        if (run > 1 || size - at < 3) {
+            small_byte(file, run);
+            small_byte(file, row[at]);
+            at += run;
+        } else {
+            small_byte(file, 0);
+            small_byte(file, literal);
+            small_put(file, row + at, literal);
+            small_zeros(file, literal % 2);
+            at += literal;
+        }
+    }
+    small_zeros(file, 2);
+}
+
+/* value: bits per pixel; packed: 8. */
 static void make_bmp(const damage_case *kind, const char *path) {
     const bmp_spec spec = {.width = WIDTH,
                            .height = HEIGHT,
                            .bits = kind->value,
+                           .compression = kind->packed,
                            .colors = kind->palette ? 1u << kind->value : 0};
     const size_t row = (WIDTH * kind->value + 31) / 32 * 4;
     unsigned char *pixels = damage_pixels(&(gf_format){row, HEIGHT, 1, GF_U8, false});
     small_file file = bmp_begin(&spec);
-    small_put(&file, pixels, row * HEIGHT);
+    for (size_t y = 0; y < HEIGHT && kind->packed; y++)
+        damage_put_runs(&file, pixels + y * row, WIDTH);
+    if (kind->packed)
+        small_put(&file, "\0\1", 2);
+    else
+        small_put(&file, pixels, row * HEIGHT);
     damage_put(path, file);
     free(pixels);
 }
@@ -185,6 +215,8 @@ static const damage_case cases[] = {
     {"BMP, alpha", "bmp", make_written, .unnoticed = NO_CHECKSUM, .channels = 4},
     {"BMP, 4 bits", "bmp", make_bmp, .unnoticed = NO_CHECKSUM, .value = 4, .palette = true},
     {"BMP, 8 bits", "bmp", make_bmp, .unnoticed = NO_CHECKSUM, .value = 8, .palette = true},
+    {"BMP, run lengths", "bmp", make_bmp, .unnoticed = NO_CHECKSUM, .value = 8, .palette = true,
+     .packed = true},
     {"BMP, 16 bits", "bmp", make_bmp, .unnoticed = NO_CHECKSUM, .value = 16},
     {"TGA", "tga", make_tga, .unnoticed = NO_CHECKSUM, .value = 24},
     {"TGA, palette", "tga", make_tga, .unnoticed = NO_CHECKSUM, .value = 8, .palette = true},
@@ -193,6 +225,8 @@ static const damage_case cases[] = {
     {"PSD", "psd", make_psd, .unnoticed = NO_CHECKSUM, .channels = 3},
     {"PSD, u16", "psd", make_psd, .unnoticed = NO_CHECKSUM, .channels = 3, .type = GF_U16},
     {"PSD, PackBits", "psd", make_psd, .unnoticed = NO_CHECKSUM, .channels = 3, .packed = true},
+    {"PSD, PackBits, u16", "psd", make_psd, .unnoticed = NO_CHECKSUM, .channels = 4, .type = GF_U16,
+     .packed = true},
     {"HDR", "hdr", make_written, .unnoticed = NO_CHECKSUM, .channels = 3, .type = GF_F32},
     {"PGM", "pgm", make_written, .unnoticed = NO_CHECKSUM, .channels = 1},
     {"PPM, u16", "ppm", make_written, .unnoticed = NO_CHECKSUM, .channels = 3, .type = GF_U16},
@@ -237,6 +271,7 @@ static damage_image damage_read(const damage_case *kind, const unsigned char *da
         (void)load_image(in_directory(name), &limits, 3, &image.format, &image.pixels, &metadata,
                          error);
     }
+    image.reported = metadata.remarks.damage[0] != 0;
     gf_metadata_clear(&metadata);
     return image;
 }
@@ -266,13 +301,14 @@ static void damage_try(const damage_case *kind, const damage_image *intact,
     free(image.pixels);
 }
 
-/* Damage the file in all ways of one kind: at up to 150 positions, and at each of the last 40. */
+/* Damage the file in all ways of one kind: at up to 150 positions, and at each of the last 40; in
+ * the tier check, at a sixth of them. */
 static damage_count damage_all(const damage_case *kind, int how, const damage_image *intact,
                                const unsigned char *data, size_t size) {
     static const size_t zeros[] = {1, 8, 100};
-    const size_t step = size / 150 + 1;
+    const size_t step = size / test_rounds(150) + 1, last = test_rounds(40);
     damage_count count = {0};
-    for (size_t at = how == CUT; at < size; at += size - at <= 40 ? 1 : step) {
+    for (size_t at = how == CUT; at < size; at += size - at <= last ? 1 : step) {
         /* A copy of exact size, so that sanitizers detect reads past the end. */
         const size_t length = how == CUT ? at : size, left = size - at,
                      wanted = zeros[at / step % 3], n = wanted < left ? wanted : left;

@@ -174,7 +174,7 @@ static void rejects_large_claims_in_little_memory(void **state) {
               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4",
               61);
     reject_claim("ends too early");
-    /* stb clears all pixels of a GIF before it reads the data. */
+    /* A GIF cannot hold the pixels of its frame, or does not. */
     put_bytes(in_directory("x.tga"),
               "GIF89a\x20\x4e\x20\x4e\x80\0\0\x0a\x14\x1e\xff\xff\xff"
               ",\0\0\0\0\x20\x4e\x20\x4e\0\2\2D\1\0;",
@@ -184,7 +184,7 @@ static void rejects_large_claims_in_little_memory(void **state) {
               "GIF89a\xd0\x07\xd0\x07\x80\0\0\x0a\x14\x1e\xff\xff\xff"
               ",\1\0\0\0\xd0\x07\x01\0\0\2\2D\1\0;",
               35);
-    reject_claim("its header is damaged");
+    reject_claim("pixels of the GIF are missing");
 }
 
 /* A file that cannot be an image is not read completely. */
@@ -193,11 +193,11 @@ static void reads_the_beginning_of_invalid_files(void **state) {
 
     (void)state;
     put_head("x.tga", "\xff\xff\xff", 3, large);
-    open_in("x.tga", NULL, 64, "unknown image type");
-    put_head("x.psd", "8BPS\0\1\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\4\0\x08\0\3", 26, large);
-    open_in("x.psd", NULL, 64, "three RGB channels");
+    open_in("x.tga", NULL, 64, "not that of a TGA");
+    put_head("x.psd", "8BPS\0\1\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\4\0\x08\0\4", 26, large);
+    open_in("x.psd", NULL, 64, "PSD other than RGB or grey");
     put_head("x.gif", "GIF89a\4\0\4\0\0\0\0\x55", 14, large);
-    open_in("x.gif", NULL, 64, "its header is damaged");
+    open_in("x.gif", NULL, 64, "the GIF has no frame");
     put_head("x.hdr", "#?RADIANCE\nnothing\n\n", 20, large);
     open_in("x.hdr", NULL, 64, "cannot decode");
 }

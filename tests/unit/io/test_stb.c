@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "io_util.h"
+#include "small_files.h"
 
 static gf_status load_bytes(const char *name, const void *data, size_t size,
                             const gf_limits *limits, gf_error *error) {
@@ -69,7 +70,6 @@ static void round_trips_bmp(void **state) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
             unsigned char *pixels = random_pixels(&format, channels);
-            pixels[channels - 1] |= 1; /* a BMP with alpha 0 everywhere has no alpha channel */
             assert_round_trip(in_directory("x.bmp"), &format, pixels);
             free(pixels);
         }
@@ -237,7 +237,9 @@ static void fills_the_palettes_of_bmps(void **state) {
     assert_memory_equal(pixels, "fedcba", 6);
     free(pixels);
     assert_int_equal(load_bytes("x.bmp", none, sizeof none - 1, NULL, &error), GF_FAILED);
-    assert_message(&error, "x.bmp: the BMP is damaged (no palette)");
+    assert_message(
+        &error,
+        "x.bmp: cannot decode (the pixels of the BMP begin in its header); get an intact copy");
 }
 
 /* ---- PSD and GIF (read only) ----------------------------------------------------------------- */
@@ -248,7 +250,7 @@ static void reads_psd(void **state) {
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
         "\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x0c";
     static const uint16_t expected[] = {0x0102, 0x0506, 0x090a, 0x0304, 0x0708, 0x0b0c};
-    char packed[sizeof deep];
+    char cmyk[sizeof deep];
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
@@ -263,17 +265,14 @@ static void reads_psd(void **state) {
     assert_int_equal(format.type, GF_U16);
     assert_memory_equal(pixels, expected, sizeof expected);
     free(pixels);
-    memcpy(packed, deep, sizeof deep);
-    packed[39] = 1;
-    assert_int_equal(load_bytes("x.psd", packed, sizeof packed - 1, NULL, &error), GF_FAILED);
-    assert_message(&error, "compressed 16-bit PSD");
     assert_int_equal(load_bytes("x.psd", deep, sizeof deep - 2, NULL, &error), GF_FAILED);
     assert_message(&error, "ends too early");
-    /* With a fourth channel, stb would divide the colours by it. */
-    memcpy(packed, deep, sizeof deep);
-    packed[13] = 4;
-    assert_int_equal(load_bytes("x.psd", packed, sizeof packed - 1, NULL, &error), GF_FAILED);
-    assert_message(&error, "three RGB channels");
+    memcpy(cmyk, deep, sizeof deep);
+    cmyk[25] = 4;
+    assert_int_equal(load_bytes("x.psd", cmyk, sizeof cmyk - 1, NULL, &error), GF_FAILED);
+    assert_message(
+        &error,
+        "x.psd: PSD other than RGB or grey with 8 or 16 bits is not supported; convert it to PNG");
 }
 
 static void reads_gif(void **state) {
@@ -292,6 +291,73 @@ static void reads_gif(void **state) {
     assert_int_equal(format.channels, 3); /* no transparent pixel: no alpha */
     assert_memory_equal(pixels, "\x0a\x14\x1e", 3);
     free(pixels);
+}
+
+/* Frames are pages: their number is reported, and each can be read. */
+static void reads_the_frames_of_a_gif(void **state) {
+    static const unsigned char indices[] = {1, 2, 3};
+    small_file file = gif_begin(1, 1, 2, 0);
+    gf_error error = {0};
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        gif_add(&file, 2, &(gif_frame){.width = 1, .height = 1, .indices = indices + i});
+    gif_end(&file);
+    put_bytes(in_directory("x.gif"), file.data, file.size);
+    free(file.data);
+    for (uint32_t page = 0; page <= 4; page++) {
+        const gf_limits limits = {.page = page};
+        gf_source *source;
+        unsigned char *pixels;
+        char stored[64];
+        const gf_status status = gf_source_open(in_directory("x.gif"), &limits, &source, &error);
+        if (page == 4) {
+            assert_int_equal(status, GF_FAILED);
+            assert_message(&error, "x.gif: has no page 4; choose one from 1 to 3 with --page");
+            continue;
+        }
+        assert_int_equal(status, GF_OK);
+        snprintf(stored, sizeof stored, "palette, frame %u of 3", page ? page : 1);
+        assert_string_equal(source->stored, stored);
+        assert_int_equal(source->pages, 3);
+        assert_int_equal(load_source(source, 1, &pixels, NULL, &error), GF_OK);
+        assert_int_equal(pixels[0], page ? page : 1);
+        free(pixels);
+    }
+}
+
+/* What is read in spite of damage is reported, and fails with --strict; what is not read is noted.
+ */
+static void remarks_on_damage_and_channels(void **state) {
+    const psd_spec spec = {.width = 2, .height = 1, .channels = 5, .depth = 8, .mode = 3};
+    small_file file = psd_make(&spec, (const unsigned char *)"abcdefghij");
+    gf_metadata metadata;
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+
+    (void)state;
+    put_bytes(in_directory("x.psd"), file.data, file.size);
+    free(file.data);
+    assert_int_equal(
+        load_image(in_directory("x.psd"), NULL, 1, &format, &pixels, &metadata, &error), GF_OK);
+    assert_string_equal(metadata.remarks.damage, "");
+    assert_string_equal(metadata.remarks.notes, "2 more channels (masks) are not read");
+    assert_memory_equal(pixels, "acebdf", 6);
+    free(pixels);
+    gf_metadata_clear(&metadata);
+
+    static const char tga[] = "\0\0\x0b\0\0\0\0\0\0\0\0\0\2\0\1\0\x08\0\x83\7";
+    put_bytes(in_directory("x.tga"), tga, sizeof tga - 1);
+    assert_int_equal(
+        load_image(in_directory("x.tga"), NULL, 1, &format, &pixels, &metadata, &error), GF_OK);
+    assert_non_null(strstr(metadata.remarks.damage, "1 runs extend past"));
+    free(pixels);
+    gf_metadata_clear(&metadata);
+    assert_int_equal(load_image(in_directory("x.tga"), &(gf_limits){.strict = true}, 1, &format,
+                                &pixels, &metadata, &error),
+                     GF_FAILED);
+    assert_message(&error, "x.tga: 1 runs extend past");
 }
 
 /* A BMP with a negative height stores its top row first. */
@@ -349,6 +415,8 @@ int main(void) {
         cmocka_unit_test_teardown(fills_the_palettes_of_bmps, empty_directory),
         cmocka_unit_test_teardown(reads_psd, empty_directory),
         cmocka_unit_test_teardown(reads_gif, empty_directory),
+        cmocka_unit_test_teardown(reads_the_frames_of_a_gif, empty_directory),
+        cmocka_unit_test_teardown(remarks_on_damage_and_channels, empty_directory),
         cmocka_unit_test_teardown(reads_bmp_top_down, empty_directory),
         cmocka_unit_test_teardown(detects_formats_by_content, empty_directory),
     };

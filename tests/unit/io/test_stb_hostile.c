@@ -31,7 +31,7 @@ static int make_file(void **state) {
     return 0;
 }
 
-static const gf_stb_result valid = {.outcome = GF_STB_DECODED,
+static const gf_stb_result valid = {.outcome = GF_RASTER_READ,
                                     .channels = 3,
                                     .type = GF_U8,
                                     .width = 10,
@@ -45,31 +45,38 @@ static void rejects_forged_results(void **state) {
         gf_stb_result forged;
         const char *part; /* expected in the message; NULL: accepted */
     } cases[] = {
-        {{GF_STB_DECODED, 3, GF_U8, 10, 20, 64, ""}, NULL},
-        {{GF_STB_NONE, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
-        {{12345, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
-        {{UINT32_MAX, 3, GF_U8, 10, 20, 64, ""}, "the decoder crashed and was stopped"},
-        {{GF_STB_DECODED, 0, GF_U8, 10, 20, 64, ""}, "0 channels"},
-        {{GF_STB_DECODED, 5, GF_U8, 10, 20, 64, ""}, "5 channels"},
-        {{GF_STB_DECODED, UINT32_MAX, GF_U8, 10, 20, 64, ""}, "channels"},
-        {{GF_STB_DECODED, 3, 3, 10, 20, 64, ""}, "unknown sample type"},
-        {{GF_STB_DECODED, 3, UINT32_MAX, 10, 20, 64, ""}, "unknown sample type"},
-        {{GF_STB_DECODED, 3, GF_U8, 0, 20, 64, ""}, "empty"},
-        {{GF_STB_DECODED, 3, GF_U8, 10, 0, 64, ""}, "empty"},
-        {{GF_STB_DECODED, 3, GF_U8, UINT64_MAX, UINT64_MAX, 64, ""}, "--max-pixels"},
-        {{GF_STB_DECODED, 3, GF_U8, UINT64_C(1) << 32, UINT64_C(1) << 32, 64, ""}, "--max-pixels"},
-        {{GF_STB_DECODED, 3, GF_U8, 1 << 20, 1, 64, ""}, "--max-memory"},
+        {{GF_RASTER_READ, 3, GF_U8, 10, 20, 64, "", 0, 0, 0}, NULL},
+        {{GF_RASTER_NONE, 3, GF_U8, 10, 20, 64, "", 0, 0, 0},
+         "the decoder crashed and was stopped"},
+        {{12345, 3, GF_U8, 10, 20, 64, "", 0, 0, 0}, "the decoder crashed and was stopped"},
+        {{UINT32_MAX, 3, GF_U8, 10, 20, 64, "", 0, 0, 0}, "the decoder crashed and was stopped"},
+        {{GF_RASTER_READ, 0, GF_U8, 10, 20, 64, "", 0, 0, 0}, "0 channels"},
+        {{GF_RASTER_READ, 5, GF_U8, 10, 20, 64, "", 0, 0, 0}, "5 channels"},
+        {{GF_RASTER_READ, UINT32_MAX, GF_U8, 10, 20, 64, "", 0, 0, 0}, "channels"},
+        {{GF_RASTER_READ, 3, 3, 10, 20, 64, "", 0, 0, 0}, "unknown sample type"},
+        {{GF_RASTER_READ, 3, UINT32_MAX, 10, 20, 64, "", 0, 0, 0}, "unknown sample type"},
+        {{GF_RASTER_READ, 3, GF_U8, 0, 20, 64, "", 0, 0, 0}, "empty"},
+        {{GF_RASTER_READ, 3, GF_U8, 10, 0, 64, "", 0, 0, 0}, "empty"},
+        {{GF_RASTER_READ, 3, GF_U8, UINT64_MAX, UINT64_MAX, 64, "", 0, 0, 0}, "--max-pixels"},
+        {{GF_RASTER_READ, 3, GF_U8, UINT64_C(1) << 32, UINT64_C(1) << 32, 64, "", 0, 0, 0},
+         "--max-pixels"},
+        {{GF_RASTER_READ, 3, GF_U8, 1 << 20, 1, 64, "", 0, 0, 0}, "--max-memory"},
         /* Within the limits, but outside the arena. */
-        {{GF_STB_DECODED, 3, GF_U8, 10, 20, UINT64_MAX, ""}, "stopped"},
-        {{GF_STB_DECODED, 3, GF_U8, 10, 20, UINT64_MAX - 595, ""}, "stopped"},
-        {{GF_STB_DECODED, 3, GF_U8, 10, 20, (2 << 20) - 596, ""}, "stopped"},
-        {{GF_STB_DECODED, 3, GF_U8, 10, 20, 2 << 20, ""}, "stopped"},
-        {{GF_STB_DECODED, 3, GF_F32, 10, 20, 65, ""}, "stopped"},
+        {{GF_RASTER_READ, 3, GF_U8, 10, 20, UINT64_MAX, "", 0, 0, 0}, "stopped"},
+        {{GF_RASTER_READ, 3, GF_U8, 10, 20, UINT64_MAX - 595, "", 0, 0, 0}, "stopped"},
+        {{GF_RASTER_READ, 3, GF_U8, 10, 20, (2 << 20) - 596, "", 0, 0, 0}, "stopped"},
+        {{GF_RASTER_READ, 3, GF_U8, 10, 20, 2 << 20, "", 0, 0, 0}, "stopped"},
+        {{GF_RASTER_READ, 3, GF_F32, 10, 20, 65, "", 0, 0, 0}, "stopped"},
         /* Rejections without a valid reason. */
-        {{GF_STB_OVER_LIMIT, 3, GF_U8, 10, 20, 64, ""}, "stopped"},
-        {{GF_STB_OVER_LIMIT, 3, GF_U8, 1 << 20, 1, 64, ""}, "--max-memory"},
-        {{GF_STB_REJECTED, 3, GF_U8, 10, 20, 64, "say \x1b[2J\n\x80"}, "cannot decode (say ?[2J?"},
-        {{GF_STB_OVER_MEMORY, 3, GF_U8, 10, 20, 64, ""}, "raise it with --max-memory"},
+        {{GF_RASTER_OVER_LIMIT, 3, GF_U8, 10, 20, 64, "", 0, 0, 0}, "stopped"},
+        {{GF_RASTER_OVER_LIMIT, 3, GF_U8, 1 << 20, 1, 64, "", 0, 0, 0}, "--max-memory"},
+        {{GF_RASTER_DAMAGED, 3, GF_U8, 10, 20, 64, "say \x1b[2J\n\x80", 0, 0, 0},
+         "cannot decode (say ?[2J?"},
+        {{GF_RASTER_OVER_MEMORY, 3, GF_U8, 10, 20, 64, "", 0, 0, 0}, "raise it with --max-memory"},
+        {{GF_RASTER_UNSUPPORTED, 3, GF_U8, 10, 20, 64, "say \x1b[2J", 0, 0, 0},
+         "x.bmp: say ?[2J is not"},
+        {{GF_RASTER_NO_PAGE, 3, GF_U8, 10, 20, 64, "", 0, 0, 7}, "choose one from 1 to 7"},
+        {{GF_RASTER_READ, 3, GF_U8, 10, 20, 64, "", UINT64_MAX, UINT32_MAX, UINT32_MAX}, NULL},
     };
     gf_format format;
     unsigned char *pixels;
@@ -96,7 +103,7 @@ static void truncates_a_long_reason(void **state) {
 
     (void)state;
     forged = valid;
-    forged.outcome = GF_STB_REJECTED;
+    forged.outcome = GF_RASTER_DAMAGED;
     memset(forged.reason, 'x', sizeof forged.reason); /* not terminated */
     assert_int_equal(open_forged(NULL, &format, &pixels, &error), GF_FAILED);
     assert_message(&error, "xxx); get an intact copy");
@@ -147,7 +154,7 @@ static void survives_random_numbers(void **state) {
         gf_error error;
         forged = (gf_stb_result){
             .outcome =
-                next_random(&seed) % 3 != 0 ? (uint32_t)GF_STB_DECODED : next_random(&seed) % 12,
+                next_random(&seed) % 3 != 0 ? (uint32_t)GF_RASTER_READ : next_random(&seed) % 12,
             .channels = next_random(&seed) % 6,
             .type = next_random(&seed) % 4,
             .width = odd[next_random(&seed) % ODD] + next_random(&seed) % 3,

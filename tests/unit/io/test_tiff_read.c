@@ -233,7 +233,7 @@ static void reads_pages(void **state) {
 }
 
 static void other_formats_have_no_pages(void **state) {
-    const gf_raw raw = {.format = {1, 1, 1, GF_U8, false}};
+    const gf_raw raw = {.format = {12, 1, 1, GF_U8, false}};
     gf_file_info info;
     gf_error error = {0};
     (void)state;
