@@ -28,8 +28,8 @@ const gf_help_format gf_help_formats[] = {
      "Grey or RGB with or without alpha, 8 or 16 bits or binary32; also reads palettes and fewer bits; BigTIFF."},
     {"BMP", "bmp", true, true, "8 bits."},
     {"TGA", "tga", true, true, "8 bits; recognised by its extension, because it has no signature."},
-    {"PSD", "psd", true, false, "RGB; the merged image of all layers."},
-    {"GIF", "gif", true, false, "The first frame."},
+    {"PSD", "psd", true, false, "Grey or RGB, 8 or 16 bits; the merged image of all layers."},
+    {"GIF", "gif", true, false, "A frame, by default the first."},
     {"HDR", "hdr", true, true, "RGB, read as binary32; lossy."},
     {"raw rows", "raw", false, true, "Headerless samples; read with --raw, written little-endian."},
     {0}};

@@ -66,8 +66,8 @@ static const struct gf_common {
          NULL),
     TEXT(
         ANY, page, "page", 0, "N",
-        "page of TIFF inputs, from 1; all: filter each page, to a TIFF; without it, the first page "
-        "is read",
+        "page of TIFF, MPO and GIF inputs, from 1; all: filter each page, to a TIFF; without it, the "
+        "first page is read",
         NULL),
     CHOICE(ANY, alpha, "alpha", 0, "CHANNEL",
            "alpha channel of the inputs; file: as they declare, none in NPY and raw files; last: "

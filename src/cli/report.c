@@ -425,11 +425,11 @@ void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages) {
     if (files == 1) {
         fputs("gpufilter: ", stderr);
         gf_cli_print_name(stderr, name, "standard input");
-        fprintf(stderr, ": page 1 of %" PRIu32 "; --page selects another\n", pages);
+        fprintf(stderr, ": image 1 of %" PRIu32 "; --page selects another\n", pages);
     } else if (files > 1) {
         fprintf(stderr,
-                "gpufilter: first pages of %" PRIu64
-                " files with several pages; --page selects another\n",
+                "gpufilter: first images of %" PRIu64
+                " files with several; --page selects another\n",
                 files);
     }
 }

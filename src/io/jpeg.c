@@ -32,6 +32,7 @@ static const char exif_tag[] = "Exif\0"; /* with the NUL of the string: 6 bytes 
 static const char xmp_tag[] = "http://ns.adobe.com/xap/1.0/";
 static const char icc_tag[] = "ICC_PROFILE";
 static const char photoshop_tag[] = "Photoshop 3.0";
+static const char mpo_tag[] = "MPF";
 /* Bytes before the data of a piece, with its number and the number of pieces; max number of them.
  */
 enum { ICC_HEAD = sizeof icc_tag + 2, ICC_PIECES = 255 };
@@ -129,6 +130,7 @@ typedef struct jpeg_source {
     bool header_done;        /* the pixels follow: segments are skipped */
     bool has_exif, has_xmp;  /* the first segment of this kind has been read */
     uint64_t metadata_bytes; /* of all segments, with their cost */
+    uint64_t page_offset;    /* of the image to read, unless it is the first */
     unsigned char segment[SEGMENT_BYTES];
     unsigned char buffer[BUFFER_BYTES];
 } jpeg_source;
@@ -240,8 +242,24 @@ static void segment_keep_piece(jpeg_source *source, size_t size) {
         segment_join(source, &source->parts[number], ICC_HEAD, size);
 }
 
-/* Keep the data of a segment in source->segment, or record that it is not copied. */
-static void segment_keep(jpeg_source *source, int marker, size_t size) {
+/* Read the index of an MPO: a JPEG file that is followed by others. `at` is its offset in the file,
+ * to which the offsets in it are relative. Previews of the first image are not pages. */
+static void segment_read_index(jpeg_source *source, const unsigned char *index, size_t size,
+                               uint64_t at) {
+    enum { PREVIEWS = 1 };
+    uint32_t kind, offset;
+    for (uint32_t i = 0; gf_exif_image(index, size, i, &kind, &offset); i++) {
+        if (i && (kind >> 16 & 255) == PREVIEWS)
+            continue;
+        source->base.pages++;
+        if (i && source->base.pages == source->limits.page)
+            source->page_offset = at + offset;
+    }
+}
+
+/* Keep the data of a segment in source->segment, or record that it is not copied. `at` is its
+ * offset in the file. */
+static void segment_keep(jpeg_source *source, int marker, size_t size, uint64_t at) {
     if (marker == JPEG_COM) {
         segment_append(source, GF_ITEM_COMMENT, 0, size);
     } else if (marker == JPEG_APP0 + 1) {
@@ -263,6 +281,9 @@ static void segment_keep(jpeg_source *source, int marker, size_t size) {
         segment_join(source, &source->parts[0], sizeof photoshop_tag, size);
     } else if (!segment_has_tag(source, size, "Ducky", 5)) { /* the encoder's quality */
         source->base.dropped |= GF_DROPPED_OTHER;
+        if (segment_has_tag(source, size, mpo_tag, sizeof mpo_tag) && !source->base.pages)
+            segment_read_index(source, source->segment + sizeof mpo_tag, size - sizeof mpo_tag,
+                               at + sizeof mpo_tag);
     }
 }
 
@@ -272,6 +293,7 @@ static boolean segment_on_marker(j_decompress_ptr jpeg) {
     const int marker = jpeg->unread_marker;
     unsigned char head[2];
     source_copy(jpeg, head, sizeof head);
+    const uint64_t at = source->input.offset - source->reader.bytes_in_buffer;
     const size_t bytes = (size_t)head[0] << 8 | head[1], size = bytes < 2 ? 0 : bytes - 2;
     source->metadata_bytes += size + SEGMENT_COST;
     if (source->metadata_bytes > source->limits.max_chunk && !source->header_done) {
@@ -283,7 +305,7 @@ static boolean segment_on_marker(j_decompress_ptr jpeg) {
     }
     source_copy(jpeg, source->header_done ? NULL : source->segment, size);
     if (!source->header_done)
-        segment_keep(source, marker, size);
+        segment_keep(source, marker, size, at);
     jpeg->unread_marker = 0;
     return TRUE;
 }
@@ -332,7 +354,9 @@ static gf_status source_read_header(jpeg_source *source, gf_error *error) {
         return jpeg_report(&source->errors, error);
     jpeg_create_decompress(jpeg);
     jpeg->client_data = source;
-    source->reader = (struct jpeg_source_mgr){.init_source = source_init,
+    source->reader = (struct jpeg_source_mgr){.next_input_byte = source->reader.next_input_byte,
+                                              .bytes_in_buffer = source->reader.bytes_in_buffer,
+                                              .init_source = source_init,
                                               .fill_input_buffer = source_fill,
                                               .skip_input_data = source_skip,
                                               .resync_to_restart = jpeg_resync_to_restart,
@@ -401,14 +425,40 @@ static gf_status source_finish(gf_source *base, gf_error *error) {
     return GF_OK;
 }
 
-static void source_close(gf_source *base) {
-    jpeg_source *source = (jpeg_source *)base;
+/* Free what has been read from the header. */
+static void source_clear(jpeg_source *source) {
     jpeg_destroy_decompress(&source->jpeg);
     for (size_t i = 0; i <= ICC_PIECES; i++)
         free(source->parts[i].data);
+    memset(source->parts, 0, sizeof source->parts);
+    source->pieces = 0;
+    source->damaged = false;
+    gf_metadata_clear(&source->base.metadata);
+}
+
+static void source_close(gf_source *base) {
+    jpeg_source *source = (jpeg_source *)base;
+    source_clear(source);
     gf_input_close(&source->input);
-    gf_metadata_clear(&base->metadata);
     free(source);
+}
+
+/* Skip to another image of an MPO, and read its header. */
+static gf_status source_open_page(jpeg_source *source, gf_error *error) {
+    const uint64_t at = source->input.offset - source->reader.bytes_in_buffer;
+    if (source->page_offset < at)
+        return gf_fail(error, GF_FAILED,
+                       "%s: has no page %" PRIu32 "; choose one from 1 to %" PRIu32 " with --page",
+                       source->input.name, source->limits.page, source->base.pages);
+    if (setjmp(source->errors.jump) != 0)
+        return jpeg_report(&source->errors, error);
+    source->header_done = source->has_exif = source->has_xmp = false;
+    source_copy(&source->jpeg, NULL, (size_t)(source->page_offset - at));
+    source_clear(source);
+    gf_metadata_init(&source->base.metadata);
+    source->base.dropped = 0;
+    source->metadata_bytes = 0;
+    return source_read_header(source, error);
 }
 
 /* Check the colour space and set the format. */
@@ -448,20 +498,25 @@ static gf_status source_check_memory(jpeg_source *source, gf_error *error) {
 static void source_describe(jpeg_source *source) {
     const struct jpeg_decompress_struct *jpeg = &source->jpeg;
     const jpeg_component_info *first = jpeg->comp_info;
-    char sampling[32] = "";
+    char sampling[32] = "", pages[40] = "";
+    if (source->base.pages > 1)
+        snprintf(pages, sizeof pages, ", image %" PRIu32 " of %" PRIu32,
+                 source->limits.page ? source->limits.page : 1, source->base.pages);
     if (jpeg->num_components == 3 && jpeg->comp_info[1].h_samp_factor > 0)
         snprintf(sampling, sizeof sampling, ", chroma 1/%dx1/%d",
                  first->h_samp_factor / jpeg->comp_info[1].h_samp_factor,
                  first->v_samp_factor / jpeg->comp_info[1].v_samp_factor);
-    snprintf(source->base.stored, sizeof source->base.stored, "8-bit %s%s%s, lossy",
+    snprintf(source->base.stored, sizeof source->base.stored, "8-bit %s%s%s, lossy%s",
              jpeg->num_components == 1             ? "grey"
              : jpeg->jpeg_color_space == JCS_YCbCr ? "YCbCr"
                                                    : "RGB",
-             sampling, jpeg->progressive_mode ? ", progressive" : "");
+             sampling, jpeg->progressive_mode ? ", progressive" : "", pages);
 }
 
 static gf_status source_open(jpeg_source *source, gf_error *error) {
     gf_status status = source_read_header(source, error);
+    if (!status && source->base.pages && source->limits.page > 1)
+        status = source_open_page(source, error);
     if (!status)
         status = source_set_format(source, error);
     if (!status)

@@ -415,6 +415,19 @@ bool gf_exif_resolution(const unsigned char *exif, size_t size, gf_resolution *r
     return resolution->x > 0 && resolution->y > 0;
 }
 
+bool gf_exif_image(const unsigned char *exif, size_t size, uint32_t i, uint32_t *kind,
+                   uint32_t *offset) {
+    enum { TAG_IMAGES = 0xb002, IMAGE_BYTES = 16 };
+    const uint64_t entry = exif_find(exif, size, 0, TAG_IMAGES, GF_TIFF_UNDEFINED),
+                   at = (uint64_t)i * IMAGE_BYTES;
+    if (!entry || at + IMAGE_BYTES > exif_number(exif, size, entry - 4, 4))
+        return false;
+    const uint64_t image = at + exif_number(exif, size, entry, 4);
+    *kind = exif_number(exif, size, image, 4);
+    *offset = exif_number(exif, size, image + 8, 4);
+    return image + IMAGE_BYTES <= size;
+}
+
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 #define ANY_FORM (GF_FORM_PNG | GF_FORM_JPEG | GF_FORM_TIFF)

@@ -178,6 +178,10 @@ uint32_t gf_exif_orientation(const unsigned char *exif, size_t size);
 bool gf_exif_set_orientation(unsigned char *exif, size_t size, uint32_t orientation);
 /* Return the resolution in the first directory. Return false if it is missing or not positive. */
 bool gf_exif_resolution(const unsigned char *exif, size_t size, gf_resolution *resolution);
+/* Return the kind and the offset of image i of an MPO, from its index. Return false after the last
+ * image. */
+bool gf_exif_image(const unsigned char *exif, size_t size, uint32_t i, uint32_t *kind,
+                   uint32_t *offset);
 
 /* ---- Photoshop resources --------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@ $ printf 'II*\0\10\0\0\0\7\0\0\1\4\0\1\0\0\0\2\0\0\0\1\1\4\0\1\0\0\0\2\0\0\0\2\1
 > bin,from,to,grey
 > 0,0,127,4
 > 1,128,255,0
-! gpufilter: two.tif: page 1 of 2; --page selects another
+! gpufilter: two.tif: image 1 of 2; --page selects another
 $ gpufilter hist -q two.tif; gpufilter hist --json two.tif 2>/dev/null | grep -o '"pages": 2'; gpufilter info --page 2 two.tif; gpufilter hist --csv -n 2 --page 2 - <two.tif
 > "pages": 2
 > two.tif: TIF, 2x2 grey u8 (8-bit grey, 0 is white, strips, uncompressed, page 2 of 2), 4 bytes of pixels
@@ -21,12 +21,12 @@ $ gpufilter hist --page 0 two.tif
 ! gpufilter: --page '0': must be an integer from 1 to 1048576, or all
 [2]
 $ gpufilter hist --page 2 samples/card.png
-! gpufilter: samples/card.png: has no pages; only TIFF files have them; omit --page
+! gpufilter: samples/card.png: has no pages; omit --page
 [1]
 $ mkdir pages; cp two.tif pages/a.tif; cp two.tif pages/b.TIFF; gpufilter smooth -R pages -O pages-out --name '{stem}.pgm' 2>&1 | sed 's/ in .*/ in #/'; ls pages-out
 > 2 done, 0 failed, 0 skipped in #
 >   brightness x1.32, clipped samples not counted; --keep-brightness avoids it
-> gpufilter: first pages of 2 files with several pages; --page selects another
+> gpufilter: first images of 2 files with several; --page selects another
 > a.pgm
 > b.pgm
 # Also if the image is cropped or converted.
@@ -34,8 +34,8 @@ $ gpufilter hist --csv -n 1 --crop 0,0,1,1 two.tif; gpufilter smooth --depth 16 
 > bin,from,to,grey
 > 0,0,255,1
 > 78
-! gpufilter: two.tif: page 1 of 2; --page selects another
-! gpufilter: two.tif: page 1 of 2; --page selects another
+! gpufilter: two.tif: image 1 of 2; --page selects another
+! gpufilter: two.tif: image 1 of 2; --page selects another
 $ gpufilter compare --page 2 two.tif two.tif
 > two.tif, two.tif: 2x2 grey u8, by cpu
 > 

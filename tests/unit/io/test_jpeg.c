@@ -581,6 +581,90 @@ static void limits_the_time_of_scans(void **state) {
     clock_step = 0;
 }
 
+/* ---- several images -------------------------------------------------------------------------- */
+
+/* The index of an MPO with four images, the second of which is a preview. */
+static unsigned char mpo_index[4 + 8 + 2 + 12 + 4 + 4 * 16];
+
+static void mpo_put(size_t at, uint32_t value, int bytes, bool little) {
+    for (int i = 0; i < bytes; i++)
+        mpo_index[at + (size_t)i] = (unsigned char)(value >> 8 * (little ? i : bytes - 1 - i));
+}
+
+static void mpo_fill(bool little, const uint32_t offsets[4]) {
+    memcpy(mpo_index, little ? "MPF\0II*\0" : "MPF\0MM\0*", 8);
+    mpo_put(8, 8, 4, little); /* the directory, from the byte order on */
+    mpo_put(12, 1, 2, little);
+    mpo_put(14, 0xb002, 2, little);
+    mpo_put(16, 7, 2, little);
+    mpo_put(18, 64, 4, little);
+    mpo_put(22, 26, 4, little);
+    for (size_t i = 0; i < 4; i++) {
+        mpo_put(30 + 16 * i, i == 0 ? 0x20030000 : i == 1 ? 0x10001 : 0x20002, 4, little);
+        mpo_put(30 + 16 * i + 8, offsets[i], 4, little);
+    }
+}
+
+static void mpo_put_marker(j_compress_ptr jpeg) {
+    jpeg_write_marker(jpeg, JPEG_APP0 + 2, mpo_index, sizeof mpo_index);
+}
+
+/* The images that follow in an MPO are pages, and previews are not. */
+static void reads_the_images_of_an_mpo(void **state) {
+    gf_error error = {0};
+    (void)state;
+    for (int little = 0; little < 2; little++) {
+        uint32_t offsets[4] = {0};
+        jpeg_file whole = {0}, files[4];
+        mpo_fill(little, offsets);
+        for (unsigned i = 0; i < 4; i++) {
+            const jpeg_shape shape = {
+                .width = 20 + i, .height = 10, .components = 3, .sampling = 1};
+            files[i] = make_jpeg(&shape, i, i == 0 ? mpo_put_marker : NULL);
+            whole.data = realloc(whole.data, whole.size + files[i].size);
+            assert_non_null(whole.data);
+            offsets[i] = (uint32_t)whole.size;
+            memcpy(whole.data + whole.size, files[i].data, files[i].size);
+            whole.size += files[i].size;
+        }
+        size_t at = 0;
+        while (memcmp(whole.data + at, "MPF", 4) != 0)
+            at++;
+        for (size_t i = 1; i < 4; i++)
+            offsets[i] -= (uint32_t)at + 4;
+        mpo_fill(little, offsets);
+        memcpy(whole.data + at, mpo_index, sizeof mpo_index);
+        put_bytes(in_directory("x.jpg"), whole.data, whole.size);
+        for (uint32_t page = 1; page <= 3; page++) {
+            const gf_limits limits = {.page = page};
+            gf_source *source;
+            unsigned char *pixels;
+            unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page]);
+            if (gf_source_open(in_directory("x.jpg"), &limits, &source, &error))
+                fail_msg("%s", error.message);
+            assert_int_equal(source->pages, 3);
+            assert_int_equal(source->format.width, page == 1 ? 20 : 20 + page);
+            assert_non_null(strstr(source->stored, page == 2 ? "image 2 of 3" : " of 3"));
+            assert_int_equal(load_source(source, 3, &pixels, NULL, &error), GF_OK);
+            assert_memory_equal(pixels, expected, (page == 1 ? 20 : 20 + page) * 10 * 3);
+            free(pixels);
+            free(expected);
+        }
+        assert_jpeg_rejected(whole.data, whole.size, &(gf_limits){.page = 4},
+                             "has no page 4; choose one from 1 to 3 with --page");
+        assert_jpeg_rejected(whole.data, whole.size - files[3].size, &(gf_limits){.page = 3},
+                             "ends too early");
+        assert_jpeg_rejected(files[1].data, files[1].size, &(gf_limits){.page = 2},
+                             "has no pages; omit --page");
+        mpo_put(30 + 32 + 8, 1, 4, little); /* an image within the first one */
+        memcpy(whole.data + at, mpo_index, sizeof mpo_index);
+        assert_jpeg_rejected(whole.data, whole.size, &(gf_limits){.page = 2}, "has no page 2");
+        for (size_t i = 0; i < 4; i++)
+            free(files[i].data);
+        free(whole.data);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(decodes_as_libjpeg, empty_directory),
@@ -591,6 +675,7 @@ int main(void) {
         cmocka_unit_test_teardown(reports_metadata_that_is_too_large, empty_directory),
         cmocka_unit_test_teardown(converts_resolutions, empty_directory),
         cmocka_unit_test_teardown(limits_metadata, empty_directory),
+        cmocka_unit_test_teardown(reads_the_images_of_an_mpo, empty_directory),
         cmocka_unit_test_teardown(reports_truncation, empty_directory),
         cmocka_unit_test_teardown(rejects_by_name, empty_directory),
         cmocka_unit_test_teardown(rejects_damage, empty_directory),
