@@ -34,8 +34,8 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
 void gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
 
 /* Convert rows of this format to the type of the image that a sink writes, or wrap nothing if it is
- * the same. linear: f32 is linear light, integers become sRGB. If only `stored` has alpha, the rows are
- * premultiplied f32, and the colours are divided by alpha. On failure the sink is unchanged. */
+ * the same. linear: f32 is linear light, integers become sRGB. If only `stored` has alpha, the rows
+ * are premultiplied f32, and the colours are divided by alpha. On failure the sink is unchanged. */
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
                           bool linear, gf_error *error);
 

@@ -35,7 +35,7 @@ typedef struct gif_frame {
     uint64_t left, line;  /* pixels, and the row of the canvas */
 } gif_frame;
 
-/* Set the line of the canvas. Of an interlaced frame, every 8th row comes first, then those halfway
+/* Set the line of the canvas. An interlaced frame stores every 8th row first, then those halfway
  * between them, and so on. */
 static void gif_set_line(gif_frame *frame) {
     static const uint32_t starts[] = {0, 4, 2, 1}, steps[] = {8, 8, 4, 2};

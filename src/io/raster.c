@@ -13,8 +13,8 @@ bool gf_raster_fail(gf_raster *raster, gf_raster_outcome outcome, const char *re
 
 /* ---- pixels of 8 to 32 bits, and indices ----------------------------------------------------- */
 
-/* Set the bits of each channel, the last of which may have none. Return false if a channel has gaps
- * or more than 8 bits. */
+/* Set the bits of each channel; the alpha may have none. Return false if a channel has gaps or more
+ * than 8 bits. */
 static bool raster_set_masks(gf_raster *raster, const uint32_t masks[GF_MAX_CHANNELS]) {
     bool valid = true;
     raster->format.channels = masks[3] ? 4 : 3;
@@ -52,7 +52,7 @@ static uint32_t raster_little(const unsigned char *from, size_t bytes) {
     return value;
 }
 
-/* Read `count` palette entries, the first of which is number `first`. */
+/* Read palette entries first to first + count - 1. */
 static void raster_read_palette(gf_raster *raster, size_t at, size_t entry, size_t first,
                                 size_t count) {
     raster->indexed = true;

@@ -583,7 +583,7 @@ static void limits_the_time_of_scans(void **state) {
 
 /* ---- several images -------------------------------------------------------------------------- */
 
-/* The index of an MPO with four images, the second of which is a preview. */
+/* The index of an MPO with four images; the second one is a preview. */
 static unsigned char mpo_index[4 + 8 + 2 + 12 + 4 + 4 * 16];
 
 static void mpo_put(size_t at, uint32_t value, int bytes, bool little) {
