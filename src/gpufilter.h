@@ -517,7 +517,7 @@ typedef struct gf_file_options {
     bool no_sandbox;      /* decode BMP, TGA, PSD, GIF, HDR and rare codecs of TIFF in this process,
                            * for trusted files only. By default a child decodes them, or nothing */
     const gf_raw *raw;    /* layout of headerless input files; NULL: inputs have headers */
-    uint32_t page;        /* page of a TIFF, image of an MPO or frame of a GIF, 1 to GF_MAX_PAGE; 0:
+    uint32_t page;        /* page of a TIFF, NPY, PNM, MPO or GIF, 1 to GF_MAX_PAGE; 0:
                            * 1. GF_ALL_PAGES: filter each page. GF_USAGE if that produces no image,
                            * or if there are several pages and the output is not a TIFF; GF_FAILED
                            * if they come from a pipe */
@@ -542,6 +542,15 @@ typedef struct gf_file_options {
      * pixels. Without effect for images without alpha. */
     bool premultiply;
     bool strict; /* fail for damage that is otherwise read and reported (gf_remarks) */
+    /* GF_DEPTH_16 or GF_DEPTH_F32: read the samples of inputs as this type and keep their values;
+     * files of other sample types (int16, float64, ...) are read only in this way. As u16,
+     * GF_FAILED for an image with a value that is not an integer from 0 to 65535. As f32, values
+     * are rounded once. GF_DEPTH_8 is GF_USAGE. */
+    gf_depth as;
+    /* Channels of inputs to read, in this order: 1 to 4 numbers from 1 on, such as "4,2,1". They
+     * are data, not alpha. NULL: all; files with more channels than a gf_format can have need it.
+     */
+    const char *channels;
 } gf_file_options;
 
 /* Return NULL-terminated names for gf_file_options.compression, the default first. */

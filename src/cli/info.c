@@ -80,9 +80,10 @@ static gf_status run_info(const gf_cli_line *line, gf_error *error) {
     return worst;
 }
 
-static const char *const info_shared[] = {
-    "files-from", "null",        "recursive",  "raw",   "page", "max-memory", "max-pixels",
-    "max-chunk",  "max-seconds", "no-sandbox", "color", "help", "version",    NULL};
+static const char *const info_shared[] = {"files-from", "null",      "recursive",   "raw",
+                                          "page",       "as",        "channels",    "max-memory",
+                                          "max-pixels", "max-chunk", "max-seconds", "no-sandbox",
+                                          "color",      "help",      "version",     NULL};
 
 static const gf_param info_params[] = {
     GF_CLI_FLAG("json", 0, "print JSON; one line per file"),

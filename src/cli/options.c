@@ -29,6 +29,7 @@ typedef enum gf_feature {
 static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
 /* In the order of gf_depth. */
 static const char *const depths[] = {"input", "8", "16", "f32", NULL};
+static const char *const sample_types[] = {"input", "u16", "f32", NULL};
 /* In the order of gf_alpha. */
 static const char *const switches[] = {"off", "on", NULL};
 static const char *const alphas[] = {"file", "last", "none", NULL};
@@ -64,15 +65,19 @@ static const struct gf_common {
          "read only a rectangle of each input, as if it were the image; X, Y: its first column and "
          "row, from 0; W, H: its size",
          NULL),
-    TEXT(
-        ANY, page, "page", 0, "N",
-        "page of TIFF, MPO and GIF inputs, from 1; all: filter each page, to a TIFF; without it, the "
-        "first page is read",
-        NULL),
+    TEXT(ANY, page, "page", 0, "N",
+         "page of TIFF, NPY, PNM, MPO and GIF inputs, from 1; all: filter each page, to a TIFF; "
+         "without it, the first page is read",
+         NULL),
     CHOICE(ANY, alpha, "alpha", 0, "CHANNEL",
            "alpha channel of the inputs; file: as they declare, none in NPY and raw files; last: "
            "the last of 2 or 4 channels; none: all channels are data",
            "file", alphas),
+    CHOICE(ANY, as, "as", 0, "TYPE",
+           "read samples as u16 or f32 and keep their values; for int16, float64 and other types",
+           "input", sample_types),
+    TEXT(ANY, files.channels, "channels", 0, "LIST",
+         "read 1 to 4 channels of each input, such as 1,2,3; they are data, not alpha", NULL),
     FLAG(ANY, files.strict, "strict", 0,
          "fail for damaged pixels that can be read, such as repaired rows of a fax"),
     CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
@@ -303,6 +308,8 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
     options->files.alpha = (gf_alpha)gf_settings_choice(common, "alpha");
     options->files.premultiply = gf_settings_choice(common, "premultiply") == 1;
+    static const gf_depth as[] = {GF_DEPTH_INPUT, GF_DEPTH_16, GF_DEPTH_F32};
+    options->files.as = as[gf_settings_choice(common, "as")];
     options->files.sync = (gf_sync)gf_settings_choice(common, "sync");
     if (options->no_progress)
         options->progress = "none";

@@ -65,8 +65,9 @@ bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) 
     const uint64_t max = (memory ? memory : GF_DEFAULT_MAX_MEMORY) / MEMORY_SHARE / batch->at_once;
     const uint64_t filtered = (gf_row_bytes(&plan->in) + 1) * plan->in.height;
     return strcmp(task->inputs.source->kind, "png") == 0 && png_file_bytes(task) <= max &&
-           png_file_bytes(task) < MAX_BYTES && filtered < MAX_BYTES &&
-           task->inputs.limits.max_chunk >= MIN_MAX_CHUNK && !batch->options.engine.verify &&
+           !options.as && !options.channels && png_file_bytes(task) < MAX_BYTES &&
+           filtered < MAX_BYTES && task->inputs.limits.max_chunk >= MIN_MAX_CHUNK &&
+           !batch->options.engine.verify &&
            (!plan->out.width ||
             (task->stored.type == plan->out.type &&
              gf_sink_takes_encoded(batch->items[task->item].out, plan->out.type, &options)));

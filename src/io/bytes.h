@@ -103,6 +103,16 @@ static inline void gf_copy_order32(void *dst, const void *src, uint64_t count, b
     }
 }
 
+/* Convert 64-bit samples in the same way. */
+static inline void gf_copy_order64(void *dst, const void *src, uint64_t count, bool little) {
+    for (uint64_t i = 0; i < count; i++) {
+        const unsigned char *from = (const unsigned char *)src + 8 * i;
+        uint64_t v = gf_little64(from);
+        v = little ? v : __builtin_bswap64(v);
+        memcpy((unsigned char *)dst + 8 * i, &v, sizeof v);
+    }
+}
+
 /* Layout of the rows in an uncompressed file: consecutive, in either byte order and row order. */
 typedef struct gf_row_order {
     gf_format format;

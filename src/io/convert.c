@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "io/bytes.h"
 #include "io/input.h"
 #include "io/output.h"
 
@@ -449,17 +450,10 @@ static void rotate_close(gf_source *base) {
     wrapper_close(base);
 }
 
-gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *name,
-                           gf_error *error) {
+/* Turn the image of a source as an EXIF orientation says. */
+static gf_status rotate_wrap(gf_source **source, uint32_t orientation, uint64_t max_memory,
+                             const char *name, gf_error *error) {
     gf_source *inner = *source;
-    const uint32_t orientation = gf_metadata_orientation(&inner->metadata);
-    const char *damaged = inner->metadata.damaged;
-    if (strcmp(damaged, "eXIf") == 0 || strcmp(damaged, GF_ITEM_EXIF) == 0)
-        return gf_fail(error, GF_FAILED,
-                       "%s: the EXIF data is damaged; get an intact copy, or remove --autorotate",
-                       name);
-    if (orientation <= 1)
-        return GF_OK;
     rotate_source *rotate = wrapper_new(sizeof *rotate, inner, name, error);
     if (!rotate)
         return GF_FAILED;
@@ -468,7 +462,6 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
     rotate->flip_x = orientation == 2 || orientation == 3 || orientation >= 7;
     rotate->flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     rotate->max_memory = max_memory;
-    gf_metadata_set_upright(&base->metadata, rotate->transposed);
     *source = base;
     if (orientation == 2)
         return GF_OK;
@@ -485,18 +478,40 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
     return GF_OK;
 }
 
+gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *name,
+                           gf_error *error) {
+    gf_metadata *metadata = &(*source)->metadata;
+    const uint32_t orientation = gf_metadata_orientation(metadata);
+    if (strcmp(metadata->damaged, "eXIf") == 0 || strcmp(metadata->damaged, GF_ITEM_EXIF) == 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: the EXIF data is damaged; get an intact copy, or remove --autorotate",
+                       name);
+    if (orientation <= 1)
+        return GF_OK;
+    gf_metadata_set_upright(metadata, orientation >= 5);
+    return rotate_wrap(source, orientation, max_memory, name, error);
+}
+
 /* ---- parts of images ------------------------------------------------------------------------- */
 
-enum { CROP_BYTES = 1 << 20 }; /* whole rows, at least one, from which columns are copied */
+enum {
+    CROP_BYTES = 1 << 20, /* whole rows, at least one, from which columns are copied */
+    CROP_MARGIN = 8       /* readable bytes after them */
+};
 
-typedef struct crop_source {
+typedef struct crop_source crop_source;
+
+struct crop_source {
     wrapper wrap;
     uint64_t first;        /* row of the inner image */
     uint64_t at;           /* next row of the inner source, if it cannot seek */
     size_t skip_bytes;     /* of the inner row, before the part */
     unsigned char *buffer; /* NULL: the inner source reads the columns of the part only */
     uint64_t rows;         /* in the buffer */
-} crop_source;
+    /* Convert a row of the buffer; NULL: copy its part. */
+    gf_status (*convert)(crop_source *crop, unsigned char *dst, const unsigned char *src,
+                         gf_error *error);
+};
 
 /* Read rows of the inner source to the buffer, and copy the columns of the part unless dst is
  * NULL. */
@@ -508,10 +523,28 @@ static gf_status crop_read_buffered(crop_source *crop, unsigned char *dst, size_
     for (uint64_t i = 0, n; i < rows && !status; i += n) {
         n = rows - i < crop->rows ? rows - i : crop->rows;
         status = inner->ops->read(inner, crop->buffer, whole, n, error);
-        for (uint64_t k = 0; k < n && dst && !status; k++)
-            memcpy(dst + (i + k) * stride, crop->buffer + k * whole + crop->skip_bytes, part);
+        const double start = gf_now();
+        for (uint64_t k = 0; k < n && dst && !status; k++) {
+            const unsigned char *row = crop->buffer + k * whole + crop->skip_bytes;
+            if (crop->convert)
+                status = crop->convert(crop, dst + (i + k) * stride, row, error);
+            else
+                memcpy(dst + (i + k) * stride, row, part);
+        }
+        crop->wrap.seconds += gf_now() - start;
     }
     return status;
+}
+
+/* Allocate the buffer. */
+static gf_status crop_allocate(crop_source *crop, uint64_t max_memory, gf_error *error) {
+    const size_t row = gf_row_bytes(&crop->wrap.inner->format);
+    crop->rows = CROP_BYTES / row + 1;
+    if (crop->rows * row > max_memory / 2)
+        crop->rows = 1;
+    crop->buffer = gf_alloc_limited(crop->rows * row + CROP_MARGIN, max_memory, crop->wrap.name,
+                                    "a row", error);
+    return crop->buffer ? GF_OK : GF_FAILED;
 }
 
 static gf_status crop_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
@@ -526,7 +559,7 @@ static gf_status crop_read(gf_source *base, void *dst, size_t stride, uint64_t r
     if (status)
         return status;
     crop->at += rows;
-    return gf_row_bytes(&base->format) == gf_row_bytes(&inner->format)
+    return !crop->convert && gf_row_bytes(&base->format) == gf_row_bytes(&inner->format)
                ? inner->ops->read(inner, dst, stride, rows, error)
                : crop_read_buffered(crop, dst, stride, rows, error);
 }
@@ -598,11 +631,7 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
     if (part->width == whole.width && (inner->ops->seek || part->y == 0))
         return GF_OK;
     crop->skip_bytes = (size_t)part->x * (row / (size_t)whole.width);
-    crop->rows = CROP_BYTES / row + 1;
-    if (crop->rows * row > max_memory / 2)
-        crop->rows = 1;
-    crop->buffer = gf_alloc_limited(crop->rows * row, max_memory, name, "a row", error);
-    return crop->buffer ? GF_OK : GF_FAILED;
+    return crop_allocate(crop, max_memory, error);
 }
 
 gf_status gf_crop_parse(const char *text, gf_crop *crop, gf_error *error) {
@@ -619,6 +648,201 @@ gf_status gf_crop_parse(const char *text, gf_crop *crop, gf_error *error) {
         return gf_fail(error, GF_USAGE, "--crop '%s': width and height must be at least 1", text);
     *crop = (gf_crop){numbers[0], numbers[1], numbers[2], numbers[3]};
     return GF_OK;
+}
+
+/* ---- samples that no format describes, and channels of a pixel ------------------------------- */
+
+typedef struct samples_source {
+    crop_source crop;
+    gf_samples from;
+    uint64_t channels[GF_MAX_CHANNELS]; /* to read, from 0 */
+    bool known;                         /* the samples have the type of the image */
+    uint64_t unfit;                     /* samples that are not values of u16, ... */
+    double min, max;                    /* ... and their extremes */
+} samples_source;
+
+/* Return the number of a binary16: its exponent, which is smaller by 112, moves to its place. */
+static float samples_half(uint32_t half) {
+    uint32_t bits = (half & 0x7fff) << 13;
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    v *= 0x1p112f;
+    if ((half & 0x7c00) == 0x7c00) { /* infinity and NaN */
+        bits |= 0x7f800000;
+        memcpy(&v, &bits, sizeof v);
+    }
+    return half & 0x8000 ? -v : v;
+}
+
+/* Return a number from its bits, and rounded once to binary32. */
+static double samples_number(const gf_samples *from, uint64_t bits, float *single) {
+    const uint32_t unused = 64 - 8 * from->bytes, low = (uint32_t)bits;
+    const int64_t extended = (int64_t)(bits << unused) >> unused;
+    double real;
+    memcpy(&real, &bits, sizeof real);
+    memcpy(single, &low, sizeof *single);
+    if (from->kind != 'f') {
+        *single = from->kind == 'i' ? (float)extended : (float)bits;
+        return from->kind == 'i' ? (double)extended : (double)bits;
+    }
+    if (from->bytes == 2)
+        *single = samples_half(low);
+    if (from->bytes < 8)
+        return (double)*single;
+    *single = (float)real;
+    return real;
+}
+
+/* Return a number as u16, and count those that are none. */
+static uint16_t samples_u16(samples_source *source, double v) {
+    const bool inside = v >= 0 && v <= 65535;
+    const uint16_t integer = inside ? (uint16_t)(int32_t)v : 0;
+    if (inside && v == (double)integer)
+        return integer;
+    source->min = source->unfit == 0 || v < source->min ? v : source->min;
+    source->max = source->unfit == 0 || v > source->max ? v : source->max;
+    source->unfit++;
+    return 0;
+}
+
+static gf_status samples_check(const samples_source *source, gf_error *error) {
+    const gf_value min = {.type = GF_VALUE_DOUBLE, .real = source->min};
+    const gf_value max = {.type = GF_VALUE_DOUBLE, .real = source->max};
+    char lo[40], hi[40];
+    if (source->unfit == 0)
+        return GF_OK;
+    gf_value_format(&min, lo, sizeof lo);
+    gf_value_format(&max, hi, sizeof hi);
+    return gf_fail(
+        error, GF_FAILED,
+        "%s: --as u16 keeps integers from 0 to 65535; samples with other values: %" PRIu64
+        ", from %s to %s; use --as f32",
+        source->crop.wrap.name, source->unfit, lo, hi);
+}
+
+static gf_status samples_convert(crop_source *crop, unsigned char *dst, const unsigned char *src,
+                                 gf_error *error) {
+    samples_source *source = (samples_source *)crop;
+    const gf_samples *from = &source->from;
+    const gf_format *format = &crop->wrap.base.format;
+    const size_t size = gf_type_bytes(format->type);
+    const uint32_t unused = 64 - 8 * from->bytes;
+    for (uint64_t x = 0; x < format->width; x++)
+        for (uint32_t c = 0; c < format->channels; c++, dst += size) {
+            const uint64_t at = from->first + x * from->step + source->channels[c] * from->plane;
+            const uint64_t eight = gf_little64(src + at * from->bytes);
+            const uint64_t bits =
+                from->little ? eight << unused >> unused : __builtin_bswap64(eight) >> unused;
+            uint32_t stored = (uint32_t)bits;
+            float single;
+            if (!source->known) {
+                const double real = samples_number(from, bits, &single);
+                memcpy(&stored, &single, sizeof stored);
+                stored = format->type == GF_U16 ? samples_u16(source, real) : stored;
+            }
+            const uint16_t half = (uint16_t)stored;
+            if (format->type == GF_U8)
+                *dst = (unsigned char)stored;
+            else
+                memcpy(dst, format->type == GF_U16 ? (const void *)&half : &stored, size);
+        }
+    /* A part of an image that cannot seek is not finished. */
+    return crop->wrap.inner->ops->seek ? GF_OK : samples_check(source, error);
+}
+
+static gf_status samples_finish(gf_source *base, gf_error *error) {
+    const gf_status status = wrapper_finish(base, error);
+    return status ? status : samples_check((samples_source *)base, error);
+}
+
+bool gf_samples_type(const gf_samples *samples, gf_type *type) {
+    const bool integer = samples->kind == 'u' && samples->bytes <= 2;
+    *type = !integer ? GF_F32 : samples->bytes == 1 ? GF_U8 : GF_U16;
+    return integer || (samples->kind == 'f' && samples->bytes == 4);
+}
+
+gf_samples gf_samples_of(const gf_source *source) {
+    const gf_format *format = &source->format;
+    return source->samples.bytes ? source->samples
+                                 : (gf_samples){.kind = format->type == GF_F32 ? 'f' : 'u',
+                                                .bytes = (uint32_t)gf_type_bytes(format->type),
+                                                .little = gf_host_is_little(),
+                                                .count = format->channels,
+                                                .width = format->width,
+                                                .step = format->channels,
+                                                .plane = 1};
+}
+
+/* Choose the channels and the type of the image. */
+static gf_status samples_choose(samples_source *source, const char *text, gf_depth as,
+                                gf_error *error) {
+    static const char *const all[] = {"1", "1,2", "1,2,3", "1,2,3,4"};
+    const gf_samples *from = &source->from;
+    const char *name = source->crop.wrap.name;
+    gf_format *format = &source->crop.wrap.base.format;
+    gf_type own;
+    source->known = gf_samples_type(from, &own) && gf_depth_type(as, own) == own;
+    format->type = gf_depth_type(as, own);
+    format->channels = 0;
+    if (as == GF_DEPTH_8)
+        return gf_fail(error, GF_USAGE, "--as: must be u16 or f32");
+    if (as == GF_DEPTH_INPUT && !source->known)
+        return gf_fail(error, GF_FAILED,
+                       "%s: samples are not u8, u16 or f32 (%s); read them with --as f32 or --as "
+                       "u16, which keep the values",
+                       name, source->crop.wrap.base.stored);
+    if (!text && from->several)
+        return gf_fail(error, GF_FAILED,
+                       "%s: has %" PRIu64 " channels; choose up to 4, such as --channels 1,2,3",
+                       name, from->count);
+    for (const char *at = text ? text : all[from->count - 1];; at++) {
+        uint64_t number = 0;
+        if (format->channels == GF_MAX_CHANNELS || !gf_parse_digits(&at, &number) || number == 0 ||
+            (*at != ',' && *at != '\0'))
+            return gf_fail(error, GF_USAGE,
+                           "--channels '%s': must be 1 to 4 numbers from 1, such as 1,2,3", text);
+        if (number > from->count)
+            return gf_fail(error, GF_FAILED,
+                           "%s: has no channel %" PRIu64 "; choose from 1 to %" PRIu64
+                           " with --channels",
+                           name, number, from->count);
+        source->channels[format->channels++] = number - 1;
+        if (*at == '\0')
+            return GF_OK;
+    }
+}
+
+gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const char *name,
+                            gf_error *error) {
+    const gf_samples from = gf_samples_of(*source);
+    const gf_type type = (*source)->format.type;
+    char kind[sizeof(*source)->kind];
+    memcpy(kind, (*source)->kind, sizeof kind);
+    if (!(*source)->samples.bytes && !limits->channels && gf_depth_type(limits->as, type) == type)
+        return GF_OK;
+    if (from.transposed && rotate_wrap(source, 5, limits->max_memory, name, error))
+        return GF_FAILED;
+    gf_source *inner = *source;
+    samples_source *samples = wrapper_new(sizeof *samples, inner, name, error);
+    if (!samples)
+        return GF_FAILED;
+    gf_source *base = *source = &samples->crop.wrap.base;
+    samples->crop.wrap.ops = (gf_source_ops){.read = crop_read,
+                                             .finish = samples_finish,
+                                             .close = crop_close,
+                                             .seek = inner->ops->seek ? crop_seek : NULL,
+                                             .shrink = wrapper_shrink};
+    samples->crop.convert = samples_convert;
+    samples->from = from;
+    base->format.width = from.width;
+    base->format.alpha = base->format.alpha && !limits->channels;
+    base->samples.bytes = 0;
+    base->rows_together = 0;
+    memcpy(base->kind, kind, sizeof kind);
+    gf_status status = samples_choose(samples, limits->channels, limits->as, error);
+    if (!status)
+        status = gf_check_pixels(&base->format, limits, name, error);
+    return status ? status : crop_allocate(&samples->crop, limits->max_memory, error);
 }
 
 /* ---- sinks ----------------------------------------------------------------------------------- */

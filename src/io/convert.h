@@ -11,6 +11,17 @@
 /* Return the sample type that a depth selects; `type` for GF_DEPTH_INPUT. */
 gf_type gf_depth_type(gf_depth depth, gf_type type);
 
+/* Replace a source by one of the channels and the sample type that the limits select; wrap nothing
+ * if these are its own. Required for a source with gf_source.samples. On failure the caller closes
+ * *source, which is valid. */
+gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const char *name,
+                            gf_error *error);
+
+/* Return how the samples of a source are stored. */
+gf_samples gf_samples_of(const gf_source *source);
+/* Return whether a gf_type describes samples, and set it; if not, *type is f32. */
+bool gf_samples_type(const gf_samples *samples, gf_type *type);
+
 /* Turn the image of a source as its EXIF orientation says, and set that to 1; wrap nothing without
  * an orientation. Mirrored rows are streamed; other orientations hold the image in memory. On
  * failure the source is unchanged. */

@@ -155,6 +155,8 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
     if (resolved.page > 1 && (*source)->pages == 0)
         status = gf_fail(error, GF_FAILED, "%s: has no pages; omit --page", name);
     if (!status)
+        status = gf_samples_source(source, &resolved, name, error);
+    if (!status)
         status = source_set_alpha(*source, resolved.alpha, name, error);
     (*source)->metadata.image = (*source)->format;
     if (!status && resolved.autorotate)

@@ -182,6 +182,12 @@ void gf_input_skip_to(gf_input *input, uint64_t offset) {
     input->offset = offset;
 }
 
+void gf_input_seek(gf_input *input, uint64_t offset) {
+    (void)fseeko(input->file, (off_t)offset, SEEK_SET);
+    input->head_used = input->head_size;
+    input->offset = offset;
+}
+
 void gf_input_close(gf_input *input) {
     /* The file was only read: an error of fclose loses no data. */
     if (input->file && input->file != stdin)

@@ -36,6 +36,8 @@ gf_status gf_input_read_at(gf_input *input, void *data, size_t size, uint64_t of
                            gf_error *error);
 /* Mark the bytes up to offset as read, also for other processes that share standard input. */
 void gf_input_skip_to(gf_input *input, uint64_t offset);
+/* Continue at an offset of a regular file. */
+void gf_input_seek(gf_input *input, uint64_t offset);
 void gf_input_close(gf_input *input);
 /* If cause is EINTR or EAGAIN (a signal, or a non-blocking pipe that is empty or full), wait for
  * the poll events if necessary and return true. Return false for other errors. */

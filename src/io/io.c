@@ -44,7 +44,9 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
                              .alpha = options->alpha,
                              .autorotate = options->autorotate,
                              .crop = options->crop,
-                             .page = options->page};
+                             .page = options->page,
+                             .as = options->as,
+                             .channels = options->channels};
     return gf_limits_resolve(&limits);
 }
 

@@ -33,6 +33,8 @@ typedef struct gf_limits {
     bool autorotate;      /* turn the image as its EXIF orientation says */
     const gf_crop *crop;  /* part of the image to read; NULL: all */
     uint32_t page;        /* page of the file, from 1; 0: the first */
+    gf_depth as;          /* as in gf_file_options */
+    const char *channels; /* as in gf_file_options */
     gf_page_place *place; /* updated; NULL: pages are found from the first one */
 } gf_limits;
 
@@ -90,10 +92,26 @@ typedef struct gf_source_ops {
 
 enum { GF_SOURCE_AHEAD = 8 };
 
+/* Samples that a source returns as they are stored, because no gf_format describes them. format is
+ * then that of their bytes: u8, with the bytes of a pixel as channels. gf_samples_source makes an
+ * image of them. */
+typedef struct gf_samples {
+    char kind;            /* unsigned, signed, floating-point, bool: 'u', 'i', 'f' or 'b' */
+    uint32_t bytes;       /* of a sample: 1, 2, 4 or 8; 0: format describes the samples */
+    bool little;          /* byte order */
+    bool several;         /* the channels to read must be chosen */
+    uint64_t count;       /* channels of a pixel */
+    uint64_t width;       /* of the image */
+    uint64_t first;       /* sample of a row with the first channel of the first pixel */
+    uint64_t step, plane; /* samples from pixel to pixel, and from channel to channel */
+    bool transposed;      /* columns are stored as rows */
+} gf_samples;
+
 /* Common first member of all sources. */
 struct gf_source {
     const gf_source_ops *ops;
     gf_format format;
+    gf_samples samples;
     gf_metadata metadata; /* late chunks are present only after finish */
     double cost;          /* estimated time to read, in ns per sample on one core */
     /* A source that reads in its own threads sets threads to their maximum number, the caller's

@@ -48,9 +48,9 @@ size_t gf_npy_put_header(char to[GF_NPY_HEADER_BYTES], const char *descr, const 
 /* ---- parsing the text ------------------------------------------------------------------------ */
 
 enum {
-    NPY_MAX_TEXT = 10000, /* max bytes of the text, as in numpy.load */
-    NPY_MAX_WORD = 32,    /* max bytes of a key or dtype with its NUL */
-    NPY_MAX_DIMENSIONS = 3
+    NPY_MAX_TEXT = 10000,   /* max bytes of the text, as in numpy.load */
+    NPY_MAX_WORD = 32,      /* max bytes of a key or dtype with its NUL */
+    NPY_MAX_DIMENSIONS = 64 /* as in NumPy */
 };
 
 typedef struct npy_array {
@@ -114,6 +114,7 @@ static bool npy_parse_shape(const char **at, npy_array *array) {
         if (array->dimensions < NPY_MAX_DIMENSIONS)
             array->shape[array->dimensions] = number;
         array->dimensions++;
+        (void)npy_skip(at, 'L'); /* written by Python 2 */
         comma = npy_skip(at, ',');
     }
     return comma || array->dimensions != 1;
@@ -157,85 +158,87 @@ static bool npy_parse(const char *text, size_t size, npy_array *array) {
 
 /* ---- checking the array ---------------------------------------------------------------------- */
 
-static gf_status npy_fail_dtype(const char *name, const char *dtype, gf_error *error) {
-    static const char to_float[] = "array.astype(numpy.float32)";
-    static const struct {
-        char kind;
-        const char *name, *advice;
-    } kinds[] = {{'b', "bool", "array.astype(numpy.uint8) * 255"},
-                 {'i', "int", to_float},
-                 {'u', "uint", to_float},
-                 {'f', "float", to_float},
-                 {'c', "complex", "abs(array).astype(numpy.float32)"}};
-    const char *advice = "numbers of one of these";
-    char type[NPY_MAX_WORD + 2];
-    snprintf(type, sizeof type, "'%s'", dtype);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const char *digits = dtype + 2;
-        uint64_t bytes;
-        if (*dtype == '\0' || dtype[1] != kinds[i].kind || !gf_parse_digits(&digits, &bytes) ||
-            *digits != '\0' || bytes > 32)
-            continue;
-        advice = kinds[i].advice;
-        snprintf(type, sizeof type, "%s", kinds[i].name);
-        if (kinds[i].kind != 'b')
-            snprintf(type, sizeof type, "%s%" PRIu64, kinds[i].name, 8 * bytes);
-    }
-    return gf_fail(error, GF_FAILED,
-                   "%s: has dtype %s, only uint8, uint16 and float32 are supported; save %s", name,
-                   type, advice);
-}
-
-static gf_status npy_set_dtype(const char *name, const char *dtype, gf_row_order *order,
+/* Set the samples from a dtype: an optional byte order, then a kind and a size. */
+static gf_status npy_set_dtype(const char *name, const char *dtype, gf_samples *samples,
                                gf_error *error) {
     static const struct {
-        const char *dtype;
-        gf_type type;
-        bool little;
-    } types[] = {
-        {"|u1", GF_U8, true},  {"<u1", GF_U8, true}, /* not written by NumPy, but by cnpy */
-        {"<u2", GF_U16, true}, {">u2", GF_U16, false},
-        {"<f4", GF_F32, true}, {">f4", GF_F32, false}};
+        const char *text, *name; /* both are dtypes */
+        char kind;               /* b: bool, 0 or 1 */
+        uint32_t bytes;
+    } types[] = {{"u1", "uint8", 'u', 1},   {"u2", "uint16", 'u', 2},  {"u4", "uint32", 'u', 4},
+                 {"u8", "uint64", 'u', 8},  {"i1", "int8", 'i', 1},    {"i2", "int16", 'i', 2},
+                 {"i4", "int32", 'i', 4},   {"i8", "int64", 'i', 8},   {"f2", "float16", 'f', 2},
+                 {"f4", "float32", 'f', 4}, {"f8", "float64", 'f', 8}, {"b1", "bool", 'b', 1},
+                 {"B", "ubyte", 'u', 1},    {"H", "ushort", 'u', 2},   {"b", "byte", 'i', 1},
+                 {"h", "short", 'i', 2},    {"e", "half", 'f', 2},     {"f", "single", 'f', 4},
+                 {"d", "double", 'f', 8},   {"?", "?", 'b', 1}};
+    const char *text = dtype + (*dtype && strchr("<>=|", *dtype) ? 1 : 0);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(dtype, types[i].dtype) == 0) {
-            order->format.type = types[i].type;
-            order->little = types[i].little;
+        if (strcmp(text, types[i].text) == 0 || strcmp(text, types[i].name) == 0) {
+            samples->kind = types[i].kind;
+            samples->bytes = types[i].bytes;
+            samples->little = *dtype == '<' || (*dtype != '>' && gf_host_is_little());
             return GF_OK;
         }
-    return npy_fail_dtype(name, dtype, error);
+    return gf_fail(error, GF_FAILED,
+                   "%s: has dtype '%s', which is not supported; save %s.astype(numpy.float32)",
+                   name, dtype, *text == 'c' ? "abs(array)" : "array");
 }
 
-static gf_status npy_set_shape(const char *name, const npy_array *array, gf_row_order *order,
-                               gf_error *error) {
-    const uint64_t *shape = array->shape, dimensions = array->dimensions;
-    if (dimensions < 2 || dimensions > 3)
+/* Set the image of a page: its size, and where its samples are. The last dimension is that of the
+ * channels if there are 1 to 4, or if channels are chosen; the dimensions before rows are those of
+ * pages. */
+static gf_status npy_set_shape(const char *name, const npy_array *array, const gf_limits *limits,
+                               uint64_t page, gf_npy *npy, gf_error *error) {
+    const uint64_t *shape = array->shape, last = array->dimensions - 1;
+    gf_samples *samples = &npy->samples;
+    if (array->dimensions < 2 || array->dimensions > NPY_MAX_DIMENSIONS)
         return gf_fail(error, GF_FAILED,
-                       "%s: is %" PRIu64 "-dimensional, images have 2 or 3 dimensions; save %s",
-                       name, dimensions,
-                       dimensions < 2 ? "array.reshape(height, width)"
-                                      : "each image in its own file");
-    const uint64_t channels = dimensions == 3 ? shape[2] : 1;
-    if (channels < 1 || channels > GF_MAX_CHANNELS)
-        return gf_fail(error, GF_FAILED,
-                       "%s: has %" PRIu64
-                       " channels, the last dimension; images have 1 to 4; "
-                       "save %s",
-                       name, channels,
-                       shape[0] <= GF_MAX_CHANNELS ? "numpy.moveaxis(array, 0, -1)"
-                                                   : "some of them, such as array[:, :, :3]");
-    order->format.height = shape[0];
-    order->format.width = shape[1];
-    order->format.channels = (uint32_t)channels;
+                       "%s: is %" PRIu64
+                       "-dimensional, images have 2 or more dimensions; save "
+                       "array.reshape(height, width)",
+                       name, array->dimensions);
+    const bool deep =
+        last > 1 && shape[last] != 0 && (limits->channels || shape[last] <= GF_MAX_CHANNELS);
+    const uint64_t rows = last - 1 - deep, width = shape[rows + 1], height = shape[rows];
+    const gf_format pixels = {width, height, 1, GF_U8, false};
+    const gf_status status = gf_check_pixels(&pixels, limits, name, error);
+    if (status)
+        return status;
+    const uint64_t max = UINT64_C(1) << 60, max_samples = UINT32_MAX / 8;
+    uint64_t bytes = samples->bytes;
+    samples->count = deep ? shape[last] : 1;
+    npy->images = 1;
+    for (uint64_t i = 0; i <= last; i++) {
+        npy->images *= i < rows ? shape[i] : 1;
+        if (__builtin_mul_overflow(bytes, shape[i], &bytes) || bytes > max ||
+            npy->images > max_samples || samples->count > max_samples)
+            return gf_fail(error, GF_FAILED, "%s: the array is too large; save a part of it", name);
+    }
+    if (npy->images == 0)
+        return gf_fail(error, GF_FAILED, "%s: the array is empty; it needs one image", name);
+    npy->end = npy->order.start + bytes;
+    samples->several = samples->count > GF_MAX_CHANNELS;
+    samples->width = width;
+    samples->step = samples->count;
+    samples->plane = 1;
+    npy->order.format = (gf_format){width, height, (uint32_t)samples->count, GF_U8, false};
+    if (!array->fortran_order) {
+        npy->order.start += (page - 1) * (bytes / npy->images);
+        return GF_OK;
+    }
+    /* The first dimension is that of consecutive samples. */
+    samples->transposed = true;
+    samples->step = npy->images;
+    samples->plane = npy->images * width;
+    npy->order.format =
+        (gf_format){height, width * samples->count, (uint32_t)npy->images, GF_U8, false};
+    uint64_t rest = page - 1, stride = npy->images;
+    for (uint64_t i = rows; i-- > 0; rest /= shape[i]) {
+        stride /= shape[i];
+        samples->first += rest % shape[i] * stride;
+    }
     return GF_OK;
-}
-
-static gf_status npy_check(const char *name, const npy_array *array, gf_row_order *order,
-                           gf_error *error) {
-    gf_status status = npy_set_dtype(name, array->dtype, order, error);
-    if (!status && array->fortran_order)
-        return gf_fail(error, GF_FAILED,
-                       "%s: is in Fortran order; save numpy.ascontiguousarray(array)", name);
-    return status ? status : npy_set_shape(name, array, order, error);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -247,7 +250,8 @@ static gf_status npy_read_exactly(gf_input *input, void *data, size_t size, gf_e
     return !status && got < size ? gf_fail_short(input->name, error) : status;
 }
 
-gf_status gf_npy_read_header(gf_input *input, gf_row_order *order, gf_error *error) {
+gf_status gf_npy_read_header(gf_input *input, const gf_limits *limits, uint64_t page, gf_npy *npy,
+                             gf_error *error) {
     unsigned char start[NPY_MAGIC + NPY_VERSION], length[4] = {0};
     char text[NPY_MAX_TEXT + 1];
     npy_array array = {0};
@@ -272,8 +276,9 @@ gf_status gf_npy_read_header(gf_input *input, gf_row_order *order, gf_error *err
         return status;
     text[size] = '\0';
     if (npy_parse(text, size, &array)) {
-        order->start = input->offset;
-        return npy_check(input->name, &array, order, error);
+        *npy = (gf_npy){.order.start = input->offset};
+        status = npy_set_dtype(input->name, array.dtype, &npy->samples, error);
+        return status ? status : npy_set_shape(input->name, &array, limits, page, npy, error);
     }
     if (array.structured)
         return gf_fail(error, GF_FAILED,

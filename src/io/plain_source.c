@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "io/bytes.h"
+#include "io/convert.h"
 #include "io/formats.h"
 #include "io/npy.h"
 
@@ -36,6 +37,7 @@ typedef struct plain_source {
     bool rows_begin_lf;      /* header_ends_cr, and the first byte after the header is LF */
     bool raw;                /* no header; nothing may follow the rows */
     size_t cut_bytes;        /* of a row of the file, before the columns to read */
+    uint64_t images, end;    /* of the header that was read: its images, and where they end */
 } plain_source;
 
 /* Max bytes of a header word with its NUL. Numbers need 20 digits. */
@@ -202,10 +204,11 @@ static gf_status pam_read_field(gf_input *input, const char *key, pam_fields *fi
 }
 
 static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *error) {
+    const uint64_t end = input->offset + MAX_TEXT;
     char key[WORD_BYTES];
     gf_status status = GF_OK;
     while (!status) {
-        if (!pnm_next_word(input, key) || input->offset > MAX_TEXT)
+        if (!pnm_next_word(input, key) || input->offset > end)
             return gf_fail(error, GF_FAILED, "%s: a header line is too long or damaged",
                            input->name);
         if (*key == '\0' || input->last == EOF)
@@ -215,7 +218,7 @@ static gf_status pam_read_fields(gf_input *input, pam_fields *fields, gf_error *
         status = pam_read_field(input, key, fields, error);
     }
     while (!status && input->last != '\n') {
-        if (!pnm_is_space(input->last) || input->offset > MAX_TEXT)
+        if (!pnm_is_space(input->last) || input->offset > end)
             return gf_fail(error, GF_FAILED, "%s: ENDHDR is not on a line of its own", input->name);
         (void)gf_input_byte(input);
     }
@@ -786,9 +789,15 @@ static void pnm_describe(const plain_source *source, char *text, size_t size) {
              source->bitmap || source->maxval == plain_top(type) ? "" : number);
 }
 
-static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_error *error) {
+/* Read a header, and find the rows of one of its images, from 1. */
+typedef gf_status plain_read_header(plain_source *source, const gf_limits *limits, uint64_t page,
+                                    gf_error *error);
+
+static gf_status pnm_read_image(plain_source *source, const gf_limits *limits, uint64_t page,
+                                gf_error *error) {
     gf_format *format = &source->base.format;
     gf_input *input = &source->input;
+    (void)page;
     gf_status status = pnm_read_any_header(source, error);
     if (status || (status = gf_check_pixels(format, limits, input->name, error)))
         return status;
@@ -797,8 +806,80 @@ static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_erro
         source->order.format.width = (format->width + 7) / 8;
     source->order.start = input->offset;
     source->header_ends_cr = !input->regular && !source->text && input->last == '\r';
+    source->images = 1;
+    source->end = plain_end(source);
     pnm_describe(source, source->base.stored, sizeof source->base.stored);
-    status = plain_check_size(source, error);
+    return GF_OK;
+}
+
+/* Return true if another image of the same family follows. */
+static bool plain_is_followed(plain_source *source) {
+    unsigned char head[8];
+    gf_input *input = &source->input;
+    if (source->text || !plain_has_size(source) || input->size < sizeof head ||
+        source->end > input->size - sizeof head ||
+        gf_input_read_at(input, head, sizeof head, source->end, NULL))
+        return false;
+    return input->head[0] != 'P'
+               ? memcmp(head, "\x93NUMPY", 6) == 0
+               : head[0] == 'P' && head[1] && strchr("4567fF", head[1]) && pnm_is_space(head[2]);
+}
+
+/* Find the image that limits->page selects, and count those of the file. */
+static gf_status plain_find_image(plain_source *source, plain_read_header *read,
+                                  const gf_limits *limits, gf_error *error) {
+    enum { MAX_COUNTED = 4096 };
+    const uint64_t wanted = limits->page ? limits->page : 1;
+    gf_page_place *place = limits->place, at = {.page = 1};
+    const plain_source blank = *source;
+    plain_source next = blank;
+    uint64_t pages = 0;
+    bool found = false;
+    if (place && place->page && place->page <= wanted) {
+        at = *place;
+        pages = at.page - 1;
+        gf_input_seek(&next.input, at.offset);
+    }
+    for (;;) {
+        const uint64_t before = pages, offset = next.input.offset;
+        const gf_status status =
+            read(&next, limits, found ? 1 : wanted - before, found ? NULL : error);
+        if (status && !found)
+            return status;
+        pages += status ? 0 : next.images;
+        if (!found && wanted <= pages) {
+            *source = next;
+            found = true;
+            at = (gf_page_place){.page = before + 1, .pages = at.pages, .offset = offset};
+        }
+        if (status || (found && (at.pages || pages >= MAX_COUNTED)) || !plain_is_followed(&next))
+            break;
+        const uint64_t end = next.end;
+        next = blank;
+        gf_input_seek(&next.input, end);
+    }
+    at.pages = at.pages ? at.pages : pages;
+    if (!found)
+        return gf_fail(error, GF_FAILED,
+                       "%s: has no page %" PRIu64 "; choose one from 1 to %" PRIu64 " with --page",
+                       source->input.name, wanted, pages);
+    source->base.pages = (uint32_t)at.pages;
+    if (place)
+        *place = at;
+    if (at.pages > 1) {
+        const size_t used = strlen(source->base.stored);
+        snprintf(source->base.stored + used, sizeof source->base.stored - used,
+                 ", page %" PRIu64 " of %" PRIu64 "%s", wanted, at.pages,
+                 at.pages < MAX_COUNTED ? "" : " or more");
+        gf_input_seek(&source->input, source->order.start);
+    }
+    return GF_OK;
+}
+
+static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_error *error) {
+    gf_status status = plain_find_image(source, pnm_read_image, limits, error);
+    if (!status)
+        status = plain_check_size(source, error);
     if (!status)
         status = pnm_skip_line_feed(source, error);
     return status ? status : plain_open_readers(source, limits->threads, error);
@@ -825,25 +906,66 @@ gf_status gf_rows_source_open(const gf_input *input, const gf_row_order *order,
 }
 
 /* Describe samples: "16-bit, big-endian". word: inserted after the type. */
-static void plain_describe(plain_source *source, const char *word, const char *tail) {
-    static const char *const types[] = {"8-bit", "16-bit", "32-bit float"};
+static void plain_describe(plain_source *source, const gf_samples *samples, const char *word,
+                           const char *tail) {
     gf_source *base = &source->base;
-    snprintf(base->stored, sizeof base->stored, "%s%s%s%s", types[base->format.type], word,
-             base->format.type == GF_U8 ? ""
-             : source->order.little     ? ", little-endian"
-                                        : ", big-endian",
+    snprintf(base->stored, sizeof base->stored, "%" PRIu32 "-bit%s%s%s%s", 8 * samples->bytes,
+             samples->kind == 'f'   ? " float"
+             : samples->kind == 'i' ? " signed"
+             : samples->kind == 'b' ? " bool"
+                                    : "",
+             word,
+             samples->bytes == 1 ? ""
+             : samples->little   ? ", little-endian"
+                                 : ", big-endian",
              tail);
 }
 
-static gf_status npy_open(plain_source *source, const gf_limits *limits, gf_error *error) {
-    gf_status status = gf_npy_read_header(&source->input, &source->order, error);
-    source->base.format = source->order.format;
-    if (status ||
-        (status = gf_check_pixels(&source->base.format, limits, source->input.name, error)))
+static gf_status npy_read_image(plain_source *source, const gf_limits *limits, uint64_t page,
+                                gf_error *error) {
+    gf_npy npy;
+    gf_status status = gf_npy_read_header(&source->input, limits, page, &npy, error);
+    gf_format *format = &npy.order.format;
+    const gf_samples *samples = &npy.samples;
+    if (status)
         return status;
-    plain_describe(source, "", "");
-    status = plain_check_size(source, error);
-    return status ? status : plain_open_readers(source, limits->threads, error);
+    source->images = npy.images;
+    source->end = npy.end;
+    plain_describe(source, samples, "", samples->transposed ? ", Fortran order" : "");
+    if (samples->transposed || samples->several || !gf_samples_type(samples, &format->type)) {
+        source->base.samples = *samples;
+        format->channels *= samples->bytes;
+        format->type = GF_U8;
+    }
+    npy.order.little = samples->little;
+    source->order = npy.order;
+    source->base.format = *format;
+    return GF_OK;
+}
+
+/* Read a pipe up to its rows. */
+static gf_status plain_skip_to_rows(plain_source *source, gf_error *error) {
+    unsigned char skipped[4096];
+    while (source->input.offset < source->order.start) {
+        const uint64_t rest = source->order.start - source->input.offset;
+        const size_t want = rest < sizeof skipped ? (size_t)rest : sizeof skipped;
+        size_t got;
+        const gf_status status = gf_input_read(&source->input, skipped, want, &got, error);
+        if (status)
+            return status;
+        if (got < want)
+            return plain_fail_short(source, 0, error);
+    }
+    return GF_OK;
+}
+
+static gf_status npy_open(plain_source *source, const gf_limits *limits, gf_error *error) {
+    gf_status status = plain_find_image(source, npy_read_image, limits, error);
+    if (!status)
+        status = plain_check_size(source, error);
+    if (!status)
+        status = plain_open_readers(source, limits->threads, error);
+    return status || source->pool ? status : plain_skip_to_rows(source, error);
 }
 
 gf_status gf_npy_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
@@ -860,21 +982,6 @@ static gf_status raw_check_size(const plain_source *source, gf_error *error) {
     return gf_fail(error, GF_FAILED,
                    "%s: has %" PRIu64 " bytes, but --raw specifies %" PRIu64 "; correct its shape",
                    source->input.name, source->input.size, plain_end(source));
-}
-
-static gf_status raw_skip_to_rows(plain_source *source, gf_error *error) {
-    unsigned char skipped[4096];
-    while (source->input.offset < source->order.start) {
-        const uint64_t rest = source->order.start - source->input.offset;
-        const size_t want = rest < sizeof skipped ? (size_t)rest : sizeof skipped;
-        size_t got;
-        const gf_status status = gf_input_read(&source->input, skipped, want, &got, error);
-        if (status)
-            return status;
-        if (got < want)
-            return plain_fail_short(source, 0, error);
-    }
-    return GF_OK;
 }
 
 static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_error *error) {
@@ -895,11 +1002,13 @@ static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_erro
     snprintf(source->base.kind, sizeof source->base.kind, "raw");
     if (raw->offset != 0)
         snprintf(offset, sizeof offset, ", offset %" PRIu64, raw->offset);
-    plain_describe(source, " raw", offset);
+    gf_samples samples = gf_samples_of(&source->base);
+    samples.little = source->order.little;
+    plain_describe(source, &samples, " raw", offset);
     status = raw_check_size(source, error);
     if (!status)
         status = plain_open_readers(source, limits->threads, error);
-    return !status && !source->pool ? raw_skip_to_rows(source, error) : status;
+    return !status && !source->pool ? plain_skip_to_rows(source, error) : status;
 }
 
 gf_status gf_raw_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,

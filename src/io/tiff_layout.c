@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "io/convert.h"
 
 enum {
     MAX_PAGES_COUNTED = 4096, /* a note and `info` state the number of pages up to this one */
@@ -443,16 +444,15 @@ static gf_status layout_check_colors(const gf_tiff_file *file, const gf_tiff_lay
     return layout_fail(file, text, gdal, error);
 }
 
-/* Check the type of samples: 1, 2 and 4 bits for one sample per pixel, 8 and 16 bits, and binary32.
- */
-static gf_status layout_check_type(const gf_tiff_file *file, const gf_tiff_layout *layout,
-                                   uint16_t sample_format, gf_error *error) {
-    static const char cast[] = "gdal_translate -ot Float32 in.tif out.tif, or UInt16";
+/* Check the type of samples: 1, 2 and 4 bits for one sample per pixel, 9 to 15 bits, which become
+ * u16, and whole bytes. Those that are not u8, u16 or f32 are `raw`. */
+static gf_status layout_check_type(const gf_tiff_file *file, gf_tiff_layout *layout,
+                                   uint16_t sample_format, gf_format *format, gf_error *error) {
     const uint32_t bits = layout->bits;
     char text[64];
-    const char *kind = sample_format == SAMPLEFORMAT_INT      ? "signed "
-                       : sample_format == SAMPLEFORMAT_IEEEFP ? "floating-point "
-                                                              : "";
+    layout->kind = sample_format == SAMPLEFORMAT_INT      ? 'i'
+                   : sample_format == SAMPLEFORMAT_IEEEFP ? 'f'
+                                                          : 'u';
     if (sample_format == SAMPLEFORMAT_COMPLEXINT || sample_format == SAMPLEFORMAT_COMPLEXIEEEFP)
         return layout_fail(file, "complex samples", "gdal_translate -ot Float32 in.tif out.tif",
                            error);
@@ -460,20 +460,23 @@ static gf_status layout_check_type(const gf_tiff_file *file, const gf_tiff_layou
         return layout_fail_damaged(file, "unknown sample format", error);
     if (gf_tiff_is_fax(layout->compression) && bits != 1)
         return layout_fail_damaged(file, "CCITT data with more than one bit per sample", error);
-    const bool known =
-        layout->is_float ? bits == 32
-        : layout->palette || layout->samples == 1
-            ? bits == 1 || bits == 2 || bits == 4 || bits == 8 || (bits == 16 && !layout->palette)
-            : bits == 8 || bits == 16;
-    if (!known || sample_format == SAMPLEFORMAT_INT) {
-        snprintf(text, sizeof text, "%s%" PRIu32 "-bit %s", kind, bits,
-                 layout->palette ? "palette indices" : "samples");
-        return layout_fail(file, text, cast, error);
+    const bool whole = bits == 16 || bits == 32 || bits == 64 || (bits == 8 && layout->kind != 'f');
+    const bool small = bits == 1 || bits == 2 || bits == 4, packed = bits > 8 && bits < 16;
+    const bool known = layout->palette       ? small || bits == 8
+                       : layout->kind == 'u' ? whole || packed || (small && layout->samples == 1)
+                                             : whole;
+    if (!known || (layout->palette && layout->kind != 'u')) {
+        snprintf(text, sizeof text, "%s%" PRIu32 "-bit %s",
+                 layout->kind == 'i'   ? "signed "
+                 : layout->kind == 'f' ? "floating-point "
+                                       : "",
+                 bits, layout->palette ? "palette indices" : "samples");
+        return layout_fail(file, text, "gdal_translate -ot Float32 in.tif out.tif, or UInt16", error);
     }
-    return layout->is_float && layout->inverted
-               ? layout_fail(file, "floating-point samples in which 0 is white",
-                             "gdal_translate -scale 0 1 1 0 in.tif out.tif", error)
-               : GF_OK;
+    layout->bytes = bits < 8 ? 1 : packed ? 2 : bits / 8;
+    layout->raw = !gf_samples_type(&(gf_samples){.kind = layout->kind, .bytes = layout->bytes},
+                                   &format->type);
+    return GF_OK;
 }
 
 /* Set the channels from the number of samples: colours, and up to one extra sample. */
@@ -481,21 +484,18 @@ static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *l
                                      gf_format *format, gf_error *error) {
     const uint32_t colors =
         layout->photometric == PHOTOMETRIC_RGB || layout->photometric == PHOTOMETRIC_YCBCR ? 3 : 1;
-    char text[64];
     if (layout->samples < colors)
         return layout_fail_damaged(file, "too few samples per pixel", error);
-    if (layout->samples - colors > 1 || (layout->palette && layout->samples > 1)) {
-        snprintf(text, sizeof text, "%" PRIu32 " %s samples per pixel", layout->samples,
-                 colors == 3       ? "RGB and extra"
-                 : layout->palette ? "palette and extra"
-                                   : "grey and extra");
-        return layout_fail(file, text, "vips extract_band in.tif out.tif 0 --n 3, or --n 1", error);
-    }
-    layout->associated = layout->samples > colors && layout->extra == EXTRASAMPLE_ASSOCALPHA;
+    if (layout->palette && layout->samples > 1)
+        return layout_fail(file, "palette and extra samples", "tiff2rgba", error);
+    layout->several = layout->samples > colors + 1;
+    layout->raw = layout->raw || layout->several;
+    if (layout->inverted && (layout->raw || layout->kind == 'f'))
+        return layout_fail(file, "samples of this type in which 0 is white", "vips invert", error);
+    layout->associated = layout->samples == colors + 1 && layout->extra == EXTRASAMPLE_ASSOCALPHA;
     format->channels = layout->palette ? 3 : layout->samples;
-    format->alpha = layout->samples > colors && (layout->extra == EXTRASAMPLE_ASSOCALPHA ||
-                                                 layout->extra == EXTRASAMPLE_UNASSALPHA);
-    format->type = layout->is_float ? GF_F32 : layout->bits == 16 ? GF_U16 : GF_U8;
+    format->alpha = layout->samples == colors + 1 && (layout->extra == EXTRASAMPLE_ASSOCALPHA ||
+                                                      layout->extra == EXTRASAMPLE_UNASSALPHA);
     return GF_OK;
 }
 
@@ -504,7 +504,7 @@ static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *l
 static gf_status layout_set_palette(const gf_tiff_handle *handle, gf_tiff_layout *layout,
                                     gf_format *format, gf_error *error) {
     const uint16_t *maps[3];
-    const size_t entries = (size_t)1 << layout->bits;
+    const size_t entries = layout->palette ? (size_t)1 << layout->bits : 0;
     bool times257 = true, times256 = true, times1 = true;
     if (!layout->palette)
         return GF_OK;
@@ -616,7 +616,7 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
     layout->bits = bits;
     layout->planes = planar == PLANARCONFIG_SEPARATE && samples > 1 ? samples : 1;
     layout->extra = extras > 0 ? extra[0] : EXTRASAMPLE_UNSPECIFIED;
-    layout->is_float = sample_format == SAMPLEFORMAT_IEEEFP;
+    layout->scaled = limits->as == GF_DEPTH_INPUT;
     layout->inverted = layout->photometric == PHOTOMETRIC_MINISWHITE;
     layout->palette = layout->photometric == PHOTOMETRIC_PALETTE;
     layout->little = !library->TIFFIsBigEndian(tiff);
@@ -627,17 +627,23 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
     format->height = height;
     format->channels = 1;
     if ((status = layout_check_colors(file, layout, error)) ||
-        (status = layout_check_type(file, layout, sample_format, error)) ||
+        (status = layout_check_type(file, layout, sample_format, format, error)) ||
         (status = layout_set_channels(file, layout, format, error)) ||
-        (status = layout_set_palette(handle, layout, format, error)) ||
-        (status = gf_check_pixels(format, limits, file->input.name, error)))
+        (status = layout_set_palette(handle, layout, format, error)))
         return status;
+    const gf_format pixels = {width, height, 1, GF_U8, false};
+    if ((status = gf_check_pixels(layout->raw ? &pixels : format, limits, file->input.name, error)))
+        return status;
+    if (layout->raw) {
+        format->channels = layout->samples * layout->bytes;
+        format->type = GF_U8;
+    }
     return layout_set_units(handle, layout, format, error);
 }
 
 void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *layout, uint64_t page,
                              uint64_t pages, char *text, size_t size) {
-    const bool extra = layout->samples % 2 == 0;
+    const bool extra = layout->samples % 2 == 0 && !layout->several;
     const char *colors = layout->palette       ? "palette"
                          : layout->inverted    ? "grey, 0 is white"
                          : layout->samples < 3 ? "grey"
@@ -652,7 +658,10 @@ void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *lay
         snprintf(pages_text, sizeof pages_text, ", page %" PRIu64 " of %" PRIu64 "%s", page, pages,
                  pages < MAX_PAGES_COUNTED ? "" : " or more");
     snprintf(text, size, "%" PRIu32 "-bit %s%s%s, %s, %s%s%s%s", layout->bits,
-             layout->is_float ? "float " : "", colors,
+             layout->kind == 'f'   ? "float "
+             : layout->kind == 'i' ? "signed "
+                                   : "",
+             colors,
              !extra                                    ? ""
              : layout->associated                      ? " and associated alpha"
              : layout->extra == EXTRASAMPLE_UNASSALPHA ? " and alpha"

@@ -35,8 +35,12 @@ typedef struct gf_tiff_layout {
     uint32_t planes;  /* 1: samples of a pixel are consecutive; otherwise one plane per sample */
     uint16_t compression, predictor, photometric, extra;
     bool tiled;
-    bool is_float;
-    bool inverted; /* 0 is white */
+    char kind;      /* of samples, as in gf_samples */
+    uint32_t bytes; /* of a sample in memory */
+    bool scaled;    /* samples of 9 to 15 bits are scaled to u16 */
+    bool several;   /* there are more extra samples than one */
+    bool raw;       /* rows of the source are gf_samples */
+    bool inverted;  /* 0 is white */
     bool palette;
     bool little;     /* byte order */
     bool reversed;   /* the first bit of a byte is its lowest */

@@ -578,6 +578,15 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     source->base.pages = (uint32_t)pages;
     source->base.dropped = file->tags.dropped;
     source->base.metadata.associated_alpha = layout->associated;
+    if (layout->raw)
+        source->base.samples = (gf_samples){.kind = layout->kind,
+                                            .bytes = layout->bytes,
+                                            .little = gf_host_is_little(),
+                                            .several = layout->several,
+                                            .count = layout->samples,
+                                            .width = source->base.format.width,
+                                            .step = layout->samples,
+                                            .plane = 1};
     gf_tiff_layout_describe(file, layout, page, pages, source->base.stored,
                             sizeof source->base.stored);
     source->max_seconds = gf_limit_seconds(limits, &source->base.format);
@@ -600,6 +609,8 @@ static gf_status tiff_open_plain(tiff_source *source, uint64_t start, const gf_l
     gf_source *plain = *opened;
     plain->metadata = source->base.metadata;
     plain->pages = source->base.pages;
+    plain->samples = source->base.samples;
+    plain->samples.little = source->layout.little;
     plain->dropped = source->base.dropped;
     memcpy(plain->stored, source->base.stored, sizeof plain->stored);
     gf_metadata_init(&source->base.metadata);

@@ -24,6 +24,11 @@ enum {
     ZLIB_TAIL = 4
 };
 
+/* Return the samples of a pixel in a unit. */
+static uint32_t unit_step(const gf_tiff_layout *layout) {
+    return layout->planes == 1 ? layout->samples : 1;
+}
+
 /* Return true if units are decoded here: in their usual form. */
 static bool unit_inflates(const gf_tiff_layout *layout) {
     const uint32_t bits = layout->bits;
@@ -32,13 +37,9 @@ static bool unit_inflates(const gf_tiff_layout *layout) {
     const bool predicted =
         layout->predictor == PREDICTOR_NONE ||
         (layout->predictor == PREDICTOR_HORIZONTAL && (bits == 8 || bits == 16 || bits == 32)) ||
-        (layout->predictor == PREDICTOR_FLOATINGPOINT && layout->is_float && bits == 32);
-    return deflate && predicted && !layout->reversed;
-}
-
-/* Return the samples of a pixel in a unit. */
-static uint32_t unit_step(const gf_tiff_layout *layout) {
-    return layout->planes == 1 ? layout->samples : 1;
+        (layout->predictor == PREDICTOR_FLOATINGPOINT && layout->kind == 'f' && bits == 32);
+    return deflate && predicted && !layout->reversed &&
+           (layout->predictor == PREDICTOR_NONE || unit_step(layout) <= GF_MAX_CHANNELS);
 }
 
 /* Return the bytes of a decoded unit, or of a piece if it is not compressed. */
@@ -72,6 +73,23 @@ static void unpack_bits(unsigned char *out, const unsigned char *in, uint64_t co
     }
 }
 
+/* Unpack samples of 9 to 15 bits in the same way, as u16, and invert every `inverted`-th one; 0:
+ * none. Scale them to 0..65535 if the layout says so, rounded to nearest: there are no ties,
+ * because the divisor is odd. */
+static void unpack_words(unsigned char *out, const unsigned char *in, uint64_t count,
+                         const gf_tiff_layout *layout, uint32_t inverted) {
+    const uint32_t bits = layout->bits, top = (1u << bits) - 1;
+    uint32_t window = 0, used = 0;
+    for (uint64_t i = 0; i < count; i++, used -= bits) {
+        for (; used < bits; used += 8)
+            window = window << 8 | *in++;
+        const uint32_t stored = window >> (used - bits) & top;
+        const uint32_t v = inverted && i % inverted == 0 ? top - stored : stored;
+        const uint16_t sample = (uint16_t)(layout->scaled ? (v * 65535 + top / 2) / top : v);
+        memcpy(out + 2 * i, &sample, sizeof sample);
+    }
+}
+
 /* Replace the first of `step` samples of each pixel by its distance from white. */
 static void invert_samples(unsigned char *row, uint64_t pixels, uint32_t step, gf_type type) {
     for (uint64_t i = 0; i < pixels; i++, row += step * gf_type_bytes(type)) {
@@ -92,11 +110,16 @@ static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsi
                       const unsigned char *samples) {
     const gf_tiff_layout *layout = worker->layout;
     const gf_type type = worker->format->type;
-    const size_t sample = gf_type_bytes(type), pixel = worker->format->channels * sample;
+    const size_t sample = layout->bytes, pixel = worker->format->channels * gf_type_bytes(type);
     const uint64_t pixels = job->width;
+    const bool packed = layout->bits > 8 && layout->bits < 16;
     if (layout->bits < 8) {
         const uint32_t factor = layout->palette ? 1 : 255 / ((1u << layout->bits) - 1);
         unpack_bits(worker->row, samples, pixels, layout->bits, factor);
+        samples = worker->row;
+    } else if (packed) {
+        unpack_words(worker->row, samples, pixels * unit_step(layout), layout,
+                     layout->inverted && job->plane == 0 ? unit_step(layout) : 0);
         samples = worker->row;
     }
     if (layout->palette) {
@@ -107,14 +130,14 @@ static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsi
     if (layout->planes == 1) {
         if (samples != row)
             memcpy(row, samples, (size_t)(pixels * pixel));
-    } else if (type == GF_U8) {
+    } else if (sample == 1) {
         place_plane(row + job->plane, samples, pixels, pixel, 1);
-    } else if (type == GF_U16) {
+    } else if (sample == 2) {
         place_plane(row + job->plane * sample, samples, pixels, pixel, 2);
     } else {
-        place_plane(row + job->plane * sample, samples, pixels, pixel, 4);
+        place_plane(row + job->plane * sample, samples, pixels, pixel, sample == 4 ? 4 : 8);
     }
-    if (layout->inverted && job->plane == 0)
+    if (layout->inverted && job->plane == 0 && !packed)
         invert_samples(row, pixels, layout->samples, type);
 }
 
@@ -154,6 +177,17 @@ static void sum16(unsigned char *to, const unsigned char *from, uint64_t n, uint
         sum_samples16(to, from, n, step, little);
 }
 
+/* Convert n samples of whole bytes to native byte order. */
+static void unit_copy_order(const gf_tiff_layout *layout, unsigned char *to,
+                            const unsigned char *from, uint64_t n) {
+    if (layout->bits == 16)
+        gf_copy_order16(to, from, n, layout->little);
+    else if (layout->bits == 32)
+        gf_copy_order32(to, from, n, layout->little);
+    else if (layout->bits == 64)
+        gf_copy_order64(to, from, n, layout->little);
+}
+
 /* Restore n samples from their bytes: the highest ones of all samples come first. */
 static void join_bytes(unsigned char *restrict to, const unsigned char *restrict bytes,
                        uint64_t n) {
@@ -169,9 +203,10 @@ static void join_bytes(unsigned char *restrict to, const unsigned char *restrict
 static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_tiff_job *job,
                                         unsigned char *row, const unsigned char *stored) {
     const gf_tiff_layout *layout = worker->layout;
-    const bool swapped = layout->bits > 8 && layout->little != gf_host_is_little();
+    const bool whole = layout->bits % 8 == 0;
+    const bool swapped = whole && layout->bits > 8 && layout->little != gf_host_is_little();
     const uint32_t step = unit_step(layout);
-    const bool placed = layout->planes == 1 && layout->bits >= 8 && !layout->palette;
+    const bool placed = layout->planes == 1 && whole && !layout->palette;
     /* The bytes of floats are those of a whole row of the unit. */
     const bool floats = layout->predictor == PREDICTOR_FLOATINGPOINT;
     const uint64_t pixels = floats ? layout->unit_width : job->width, n = pixels * step;
@@ -183,8 +218,7 @@ static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_t
     } else if (layout->predictor == PREDICTOR_NONE && !swapped)
         return stored;
     else if (layout->predictor == PREDICTOR_NONE)
-        layout->bits == 16 ? gf_copy_order16(to, stored, n, layout->little)
-                           : gf_copy_order32(to, stored, n, layout->little);
+        unit_copy_order(layout, to, stored, n);
     else if (layout->bits == 8)
         worker->simd->unfilter(to, stored, stored, 0, n, step, GF_PNG_SUB);
     else if (layout->bits == 16)
@@ -258,10 +292,7 @@ static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job,
         return status;
     if (layout->reversed)
         worker->file->libtiff->TIFFReverseBits(to, (tmsize_t)bytes);
-    if (layout->bits == 16)
-        gf_copy_order16(to, to, bytes / 2, layout->little);
-    else if (layout->bits == 32)
-        gf_copy_order32(to, to, bytes / 4, layout->little);
+    unit_copy_order(layout, to, to, bytes / layout->bytes);
     return GF_OK;
 }
 

@@ -65,7 +65,7 @@ static inline bool gf_tiff_is_lost(uint64_t damaged, uint64_t rows) {
 
 /* Return true if decoded rows of a unit are rows of the image. */
 static inline bool gf_tiff_is_direct(const gf_tiff_layout *layout) {
-    return !layout->tiled && layout->planes == 1 && layout->bits >= 8 && !layout->palette;
+    return !layout->tiled && layout->planes == 1 && layout->bits % 8 == 0 && !layout->palette;
 }
 
 #endif

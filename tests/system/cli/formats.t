@@ -28,11 +28,28 @@ $ mkdir tree; cp a.npy tree; gpufilter smooth -q -R tree --out-dir made; ls made
 > a.npy
 > a.npy
 > a.png
-$ for array in "'<i8', 'fortran_order': False, 'shape': (1, 1)" "'|u1', 'fortran_order': True, 'shape': (2, 2)" "[('x', '<u8')]" "'|u1', 'fortran_order': False, 'shape': (2,)"; do printf '\223NUMPY\1\0\100\0%-63s\n1234' "{'descr': $array}" >no.npy; gpufilter info no.npy; done
-! gpufilter: no.npy: has dtype int64, only uint8, uint16 and float32 are supported; save array.astype(numpy.float32)
-! gpufilter: no.npy: is in Fortran order; save numpy.ascontiguousarray(array)
+$ for array in "'<i2', 'fortran_order': False, 'shape': (1, 2)" "'|u1', 'fortran_order': True, 'shape': (2, 2)" "[('x', '<u8')]" "'|u1', 'fortran_order': False, 'shape': (2,)"; do printf '\223NUMPY\1\0\100\0%-63s\n1234' "{'descr': $array}" >no.npy; gpufilter info no.npy; done
+> no.npy: NPY, 2x2 grey u8 (8-bit, Fortran order), 4 bytes of pixels
+! gpufilter: no.npy: samples are not u8, u16 or f32 (16-bit signed, little-endian); read them with --as f32 or --as u16, which keep the values
 ! gpufilter: no.npy: has a structured dtype; save a field of it, such as array['value']
-! gpufilter: no.npy: is 1-dimensional, images have 2 or 3 dimensions; save array.reshape(height, width)
+! gpufilter: no.npy: is 1-dimensional, images have 2 or more dimensions; save array.reshape(height, width)
+[1]
+$ printf '\223NUMPY\1\0\110\0%-71s\n\377\377\1\0\2\0\3\0\4\0\5\0' "{'descr': '<i2', 'fortran_order': False, 'shape': (1, 1, 6), }" >six.npy; gpufilter info six.npy; gpufilter info --as f32 --channels 6,1 six.npy; gpufilter hist --as f32 --channels 1 --range -2,2 -n 2 --csv six.npy; gpufilter hist --as u16 --channels 1,2,3 six.npy; gpufilter hist --as u16 --channels 7 six.npy; gpufilter hist --channels 0 six.npy
+> six.npy: NPY, 1x1 grey+data f32 (16-bit signed, little-endian), 8 bytes of pixels
+> bin,from,to,grey
+> 0,-2,0,1
+> 1,0,2,0
+! gpufilter: six.npy: samples are not u8, u16 or f32 (16-bit signed, little-endian); read them with --as f32 or --as u16, which keep the values
+! gpufilter: six.npy: --as u16 keeps integers from 0 to 65535; samples with other values: 1, from -1 to -1; use --as f32
+! gpufilter: six.npy: has no channel 7; choose from 1 to 6 with --channels
+! gpufilter: six.npy: samples are not u8, u16 or f32 (16-bit signed, little-endian); read them with --as f32 or --as u16, which keep the values
+[1]
+$ cat samples/ramp.pfm samples/ramp.pfm >both.pfm; gpufilter axis-sum --csv both.pfm | wc -l; gpufilter axis-sum --csv --page 2 both.pfm | wc -l; gpufilter info --page 2 both.pfm; gpufilter info --page 3 both.pfm
+> 5
+> 5
+> both.pfm: PFM, 1024x4 grey f32 (32-bit float, little-endian, scale 1, page 2 of 2), 16 kB of pixels
+! gpufilter: both.pfm: page 1 of 2; --page selects another
+! gpufilter: both.pfm: has no page 3; choose one from 1 to 2 with --page
 [1]
 $ gpufilter hist -q -n 8 -x 3 -o samples.npy samples/scene.png; gpufilter info samples.npy
 ! gpufilter: samples.npy: has a structured dtype; save a field of it, such as array['value']

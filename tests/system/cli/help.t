@@ -41,6 +41,8 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --crop X
 > --page N
 > --alpha CHANNEL file
+> --as TYPE input
+> --channels LIST
 > --strict
 > --format FORMAT
 > --compression EFFORT -c fast

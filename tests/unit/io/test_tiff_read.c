@@ -244,11 +244,11 @@ static void other_formats_have_no_pages(void **state) {
     assert_int_equal(
         gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 2}, &info, &error),
         GF_FAILED);
-    assert_message(&error, "has no pages");
+    assert_message(&error, "has no page 2; choose one from 1 to 1 with --page");
     assert_int_equal(gf_inspect_file(in_directory("x.pgm"),
                                      &(gf_file_options){.page = 2, .raw = &raw}, &info, &error),
                      GF_FAILED);
-    assert_message(&error, "has no pages");
+    assert_message(&error, "--page chooses images of TIFF, NPY and PNM files only");
 }
 
 /* Directories that overlap end the list: a file of 0.9 MB would contain 8192 of 65535 entries. */
@@ -420,8 +420,8 @@ static void refuse(const tiff_spec *spec, const char *message) {
     assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_FAILED);
     assert_null(source);
     assert_message(&error, message);
-    assert_message(&error, "x.tif: a TIFF with ");
-    assert_message(&error, "; convert it first, e.g. with ");
+    assert_message(&error, "x.tif: ");
+    assert_message(&error, "; ");
 }
 
 static void refuses_other_kinds(void **state) {
@@ -441,20 +441,22 @@ static void refuses_other_kinds(void **state) {
     REFUSE("with tiff2rgba -n", spec.photometric = PHOTOMETRIC_YCBCR, spec.samples = 3,
            spec.compression = COMPRESSION_JPEG, spec.planar = true, spec.rows_per_strip = 8);
     REFUSE("photometric interpretation 34892", spec.photometric = 34892, spec.samples = 3);
-    REFUSE("signed 8-bit samples", spec.format = SAMPLEFORMAT_INT);
-    REFUSE("signed 16-bit samples", spec.format = SAMPLEFORMAT_INT, spec.bits = 16);
-    REFUSE("floating-point 16-bit samples", spec.format = SAMPLEFORMAT_IEEEFP, spec.bits = 16);
-    REFUSE("floating-point 64-bit samples", spec.format = SAMPLEFORMAT_IEEEFP, spec.bits = 64);
-    REFUSE("32-bit samples", spec.bits = 32);
-    REFUSE("64-bit samples", spec.bits = 64);
-    REFUSE("12-bit samples", spec.bits = 12);
+    REFUSE("(8-bit signed grey, strips, LZW); read them with --as f32 or --as u16, which keep",
+           spec.format = SAMPLEFORMAT_INT);
+    REFUSE("(64-bit float grey, strips, LZW); read", spec.format = SAMPLEFORMAT_IEEEFP,
+           spec.bits = 64);
+    REFUSE("floating-point 8-bit samples", spec.format = SAMPLEFORMAT_IEEEFP);
+    REFUSE("24-bit samples", spec.bits = 24);
     REFUSE("4-bit samples", spec.bits = 4, spec.samples = 3, spec.photometric = PHOTOMETRIC_RGB);
     REFUSE("complex samples", spec.format = SAMPLEFORMAT_COMPLEXIEEEFP, spec.bits = 64);
-    REFUSE("floating-point samples in which 0 is white", spec.format = SAMPLEFORMAT_IEEEFP,
+    REFUSE("samples of this type in which 0 is white", spec.format = SAMPLEFORMAT_INT,
+           spec.photometric = PHOTOMETRIC_MINISWHITE);
+    REFUSE("samples of this type in which 0 is white", spec.format = SAMPLEFORMAT_IEEEFP,
            spec.bits = 32, spec.photometric = PHOTOMETRIC_MINISWHITE);
-    REFUSE("5 RGB and extra samples", spec.samples = 5, spec.photometric = PHOTOMETRIC_RGB);
-    REFUSE("3 grey and extra samples", spec.samples = 3);
-    REFUSE("2 palette and extra samples", spec.samples = 2, spec.photometric = PHOTOMETRIC_PALETTE);
+    REFUSE("has 5 channels; choose up to 4, such as --channels 1,2,3", spec.samples = 5,
+           spec.photometric = PHOTOMETRIC_RGB);
+    REFUSE("has 3 channels; choose", spec.samples = 3);
+    REFUSE("palette and extra samples", spec.samples = 2, spec.photometric = PHOTOMETRIC_PALETTE);
 #undef REFUSE
 }
 

@@ -1,0 +1,411 @@
+/* Samples of other types than u8, u16 and f32, packed samples, chosen channels, and the images of
+ * arrays and of files that are written one after the other. */
+#include "io_util.h"
+#include "tiff_file.h"
+
+#include <math.h>
+
+static const char *file_path(void) {
+    return in_directory("x.tif");
+}
+
+/* A type: NumPy's name, and its place in TIFF. */
+static const struct type {
+    const char *dtype;
+    uint16_t bits, format;
+} types[] = {{"u1", 8, SAMPLEFORMAT_UINT},    {"u2", 16, SAMPLEFORMAT_UINT},
+             {"u4", 32, SAMPLEFORMAT_UINT},   {"u8", 64, SAMPLEFORMAT_UINT},
+             {"i1", 8, SAMPLEFORMAT_INT},     {"i2", 16, SAMPLEFORMAT_INT},
+             {"i4", 32, SAMPLEFORMAT_INT},    {"i8", 64, SAMPLEFORMAT_INT},
+             {"f2", 16, SAMPLEFORMAT_IEEEFP}, {"f4", 32, SAMPLEFORMAT_IEEEFP},
+             {"f8", 64, SAMPLEFORMAT_IEEEFP}, {"b1", 8, SAMPLEFORMAT_UINT}};
+
+enum { TYPES = sizeof types / sizeof *types, TIFF_TYPES = TYPES - 1 };
+
+/* Return the value of a binary16, from its definition. A NaN keeps its sign and payload. */
+static float half_value(uint32_t bits) {
+    const int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
+    const double v = exponent ? (1 + fraction / 1024.0) * pow(2, exponent - 15)
+                              : fraction / 1024.0 * pow(2, -14);
+    const uint32_t special = (bits & 0x8000) << 16 | 0x7f800000 | (uint32_t)fraction << 13;
+    float result = bits >> 15 ? -(float)v : (float)v;
+    if (exponent == 31)
+        memcpy(&result, &special, sizeof result);
+    return result;
+}
+
+/* Return the value of native bytes as f32. */
+static float value_of(const char *dtype, const void *at) {
+    union {
+        uint8_t u1;
+        uint16_t u2;
+        uint32_t u4;
+        uint64_t u8;
+        int8_t i1;
+        int16_t i2;
+        int32_t i4;
+        int64_t i8;
+        float f4;
+        double f8;
+        unsigned char bytes[8];
+    } v;
+    memcpy(&v, at, (size_t)(dtype[1] - '0'));
+    switch (dtype[0] * 10 + dtype[1] - '0') {
+    case 'u' * 10 + 1:
+    case 'b' * 10 + 1:
+        return (float)v.u1;
+    case 'u' * 10 + 2:
+        return (float)v.u2;
+    case 'u' * 10 + 4:
+        return (float)v.u4;
+    case 'u' * 10 + 8:
+        return (float)v.u8;
+    case 'i' * 10 + 1:
+        return (float)v.i1;
+    case 'i' * 10 + 2:
+        return (float)v.i2;
+    case 'i' * 10 + 4:
+        return (float)v.i4;
+    case 'i' * 10 + 8:
+        return (float)v.i8;
+    case 'f' * 10 + 2:
+        return half_value(v.u2);
+    case 'f' * 10 + 4:
+        return v.f4;
+    default:
+        return (float)v.f8;
+    }
+}
+
+static void assert_image(const gf_limits *limits, const gf_format *format, const void *expected,
+                         const char *path, const char *what) {
+    gf_format found;
+    unsigned char *pixels;
+    gf_error error = {0};
+    if (load_image(path, limits, 2, &found, &pixels, NULL, &error) != GF_OK)
+        fail_msg("%s: %s", what, error.message);
+    if (!gf_format_equal(&found, format))
+        fail_msg("%s: %ux%u, %u channels, type %d", what, (unsigned)found.width,
+                 (unsigned)found.height, found.channels, (int)found.type);
+    if (memcmp(pixels, expected, gf_row_bytes(format) * format->height) != 0)
+        fail_msg("%s: other samples", what);
+    free(pixels);
+}
+
+static void assert_refused(const gf_limits *limits, const char *path, const char *part) {
+    gf_format found;
+    unsigned char *pixels;
+    gf_error error = {0};
+    assert_int_not_equal(load_image(path, limits, 1, &found, &pixels, NULL, &error), GF_OK);
+    assert_message(&error, part);
+}
+
+/* ---- NPY ------------------------------------------------------------------------------------- */
+
+/* Append an array to a file in memory. Return the new size. */
+static size_t put_array(unsigned char *file, size_t at, const char *dtype, const char *shape,
+                        bool fortran, const void *data, size_t size) {
+    char text[128];
+    const int length =
+        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }   \n",
+                 dtype, fortran ? "True" : "False", shape);
+    memcpy(file + at, "\x93NUMPY\1\0", 8);
+    file[at + 8] = (unsigned char)length;
+    file[at + 9] = 0;
+    memcpy(file + at + 10, text, (size_t)length);
+    memcpy(file + at + 10 + length, data, size);
+    return at + 10 + (size_t)length + size;
+}
+
+/* 64 bytes of any values; an even number of samples in both byte orders. */
+static void converts_every_type(void **state) {
+    enum { BYTES = 4096 };
+    unsigned char data[BYTES], other[BYTES], file[BYTES + 256];
+    float expected[BYTES];
+    (void)state;
+    for (size_t t = 0; t < TYPES; t++)
+        for (int big = 0; big < 2; big++) {
+            test_random random = test_seeded(t);
+            const size_t size = types[t].bits / 8, n = BYTES / size;
+            char dtype[8], shape[32], what[64];
+            for (size_t i = 0; i < BYTES; i++)
+                data[i] = (unsigned char)test_below(&random, 256);
+            if (size == 8) /* above the middle of two floats, but not as a double */
+                memcpy(data, &(uint64_t){(UINT64_C(1) << 62) + (UINT64_C(1) << 38) + 1}, 8);
+            for (size_t i = 0; i < BYTES; i++)
+                other[i] = data[big ? i / size * size + size - 1 - i % size : i];
+            for (size_t i = 0; i < n; i++)
+                expected[i] = value_of(types[t].dtype, data + i * size);
+            snprintf(dtype, sizeof dtype, "%c%s", big ? '>' : '<', types[t].dtype);
+            snprintf(shape, sizeof shape, "(4, %zu, 2)", n / 8);
+            snprintf(what, sizeof what, "%s", dtype);
+            put_bytes(in_directory("x.npy"), file,
+                      put_array(file, 0, dtype, shape, false, other, BYTES));
+            const gf_format format = {n / 8, 4, 2, GF_F32, false};
+            assert_image(&(gf_limits){.as = GF_DEPTH_F32}, &format, expected, in_directory("x.npy"),
+                         what);
+            if (types[t].dtype[0] == 'u' ? size > 2 : t != 9)
+                assert_refused(NULL, in_directory("x.npy"), "read them with --as f32 or --as u16");
+        }
+}
+
+static void keeps_only_values_of_u16(void **state) {
+    static const double good[] = {0, -0.0, 1, 65535, 256}, bad[] = {-1, 0.5, 65536, NAN, 7};
+    const uint16_t kept[] = {0, 0, 1, 65535, 256};
+    const gf_limits limits = {.as = GF_DEPTH_16, .threads = 2};
+    unsigned char file[256];
+    const char *path = in_directory("y.npy");
+    (void)state;
+    put_bytes(path, file, put_array(file, 0, "<f8", "(5, 1)", false, good, sizeof good));
+    assert_image(&limits, &(gf_format){1, 5, 1, GF_U16, false}, kept, path, "u16");
+    put_bytes(path, file, put_array(file, 0, "<f8", "(5, 1)", false, bad, sizeof bad));
+    assert_refused(
+        &limits, path,
+        "--as u16 keeps integers from 0 to 65535; samples with other values: 4, from -1 to "
+        "65536; use --as f32");
+    const gf_limits part = {.as = GF_DEPTH_16, .crop = &(gf_crop){0, 4, 1, 1}};
+    assert_image(&part, &(gf_format){1, 1, 1, GF_U16, false}, &(uint16_t){7}, path, "a part");
+    assert_refused(&(gf_limits){.as = GF_DEPTH_8}, path, "--as: must be u16 or f32");
+}
+
+/* Every image of arrays of 2 to 5 dimensions in both orders, one after the other in a file. */
+static void reads_every_page(void **state) {
+    static const struct {
+        const char *shape;
+        uint32_t sizes[5]; /* two dimensions of pages, height, width, channels */
+    } arrays[] = {{"(3, 5)", {1, 1, 3, 5, 1}},          {"(3, 5, 2)", {1, 1, 3, 5, 2}},
+                  {"(4, 3, 5)", {1, 4, 3, 5, 1}},       {"(2, 4, 3, 5)", {2, 4, 3, 5, 1}},
+                  {"(2, 3, 4, 5, 3)", {2, 3, 4, 5, 3}}, {"(2, 3, 4, 1)", {1, 2, 3, 4, 1}}};
+    enum { ARRAYS = sizeof arrays / sizeof *arrays };
+    static unsigned char file[ARRAYS * 2048], data[2048], image[512];
+    gf_error error;
+    gf_file_info info;
+    (void)state;
+    for (int fortran = 0; fortran < 2; fortran++) {
+        const char *path = in_directory("pages.npy");
+        size_t size = 0;
+        for (size_t a = 0; a < ARRAYS; a++) {
+            const uint32_t *n = arrays[a].sizes;
+            const size_t total = (size_t)n[0] * n[1] * n[2] * n[3] * n[4];
+            for (size_t i = 0; i < total; i++)
+                data[2 * i] = (unsigned char)i, data[2 * i + 1] = (unsigned char)(i >> 8 | a << 4);
+            size = put_array(file, size, "<i2", arrays[a].shape, fortran, data, 2 * total);
+        }
+        put_bytes(path, file, size);
+        uint32_t page = 0;
+        for (size_t a = 0; a < ARRAYS; a++) {
+            const uint32_t *n = arrays[a].sizes;
+            const uint32_t total = n[0] * n[1] * n[2] * n[3] * n[4];
+            for (uint32_t p = 0; p < n[0] * n[1]; p++) {
+                const uint32_t first[2] = {p / n[1], p % n[1]};
+                for (uint32_t i = 0; i < n[2] * n[3] * n[4]; i++) {
+                    const uint32_t at[5] = {first[0], first[1], i / n[4] / n[3], i / n[4] % n[3],
+                                            i % n[4]};
+                    uint32_t index = 0;
+                    for (int k = 0; k < 5; k++) {
+                        const int d = fortran ? 4 - k : k;
+                        index = index * n[d] + at[d];
+                    }
+                    assert_true(index < total);
+                    const uint16_t v = (uint16_t)(index | a << 12);
+                    memcpy(image + 2 * i, &v, 2);
+                }
+                char what[64];
+                snprintf(what, sizeof what, "page %u%s", ++page, fortran ? ", Fortran" : "");
+                assert_image(&(gf_limits){.page = page, .as = GF_DEPTH_16},
+                             &(gf_format){n[3], n[2], n[4], GF_U16, false}, image, path, what);
+            }
+        }
+        const gf_file_options options = {.page = page + 1, .as = GF_DEPTH_F32};
+        assert_int_equal(gf_inspect_file(path, &options, &info, &error), GF_FAILED);
+        assert_message(&error, "has no page 23; choose one from 1 to 22 with --page");
+    }
+}
+
+static void reads_images_of_pnm(void **state) {
+    static const char file[] =
+        "P5 2 1 255 abP6\n1 1\n65535\nABCDEFP7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\n"
+        "MAXVAL 255\nENDHDR\nxyPf 1 1 -1\n\0\0\x80\x3fP3 1 1 255 1 2 3";
+    const char *path = in_directory("x.pgm");
+    const uint16_t rgb[] = {0x4142, 0x4344, 0x4546};
+    const float one = 1;
+    (void)state;
+    put_bytes(path, file, sizeof file - 1);
+    assert_image(NULL, &(gf_format){2, 1, 1, GF_U8, false}, "ab", path, "first");
+    assert_image(&(gf_limits){.page = 2}, &(gf_format){1, 1, 3, GF_U16, false}, rgb, path,
+                 "second");
+    assert_image(&(gf_limits){.page = 3}, &(gf_format){1, 1, 2, GF_U8, false}, "xy", path, "third");
+    assert_image(&(gf_limits){.page = 4}, &(gf_format){1, 1, 1, GF_F32, false}, &one, path,
+                 "fourth");
+    assert_refused(&(gf_limits){.page = 5}, path, "has no page 5; choose one from 1 to 4");
+}
+
+/* ---- channels -------------------------------------------------------------------------------- */
+
+static void chooses_channels(void **state) {
+    const unsigned char data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    unsigned char file[256];
+    const char *path = in_directory("c.npy");
+    (void)state;
+    put_bytes(path, file, put_array(file, 0, "|u1", "(1, 2, 6)", false, data, 12));
+    assert_image(&(gf_limits){.channels = "6,1,1,3"}, &(gf_format){2, 1, 4, GF_U8, false},
+                 "\6\1\1\3\14\7\7\11", path, "6,1,1,3");
+    assert_image(&(gf_limits){.channels = "2"}, &(gf_format){2, 1, 1, GF_U8, false}, "\2\10", path,
+                 "2");
+    assert_refused(&(gf_limits){.channels = "7"}, path,
+                   "has no channel 7; choose from 1 to 6 with --channels");
+    static const char *const invalid[] = {"", "0", "1,", ",1", "1,2,3,4,5", "1 2", "-1", "a"};
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++)
+        assert_refused(&(gf_limits){.channels = invalid[i]}, path, "must be 1 to 4 numbers from 1");
+}
+
+/* ---- TIFF ------------------------------------------------------------------------------------ */
+
+enum { WIDTH = 37, HEIGHT = 21, TILE = 16, MAX_SAMPLES = 6 };
+
+/* Write the raw bits of samples, which are in the order of pixels. */
+static bool put_tiff(const tiff_spec *spec, const uint64_t *samples) {
+    static unsigned char rows[2 * WIDTH * TILE * MAX_SAMPLES * 8];
+    static const uint16_t extra[MAX_SAMPLES] = {0};
+    test_random random = test_seeded(1);
+    const char mode[] = {'w', spec->big_endian ? 'b' : 'l', 0};
+    const uint32_t width = spec->tile_width ? TILE : WIDTH, height = spec->tile_width ? TILE : 1;
+    const uint32_t planes = spec->planar ? spec->samples : 1, step = spec->samples / planes;
+    TIFFSetErrorHandler(tiff_silent);
+    TIFF *tiff = TIFFOpen(file_path(), mode);
+    assert_non_null(tiff);
+    tiff_set_tags(tiff, spec, &random);
+    if (spec->samples > 4)
+        TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, spec->samples - 3, extra);
+    bool written = true;
+    for (uint32_t plane = 0; plane < planes; plane++)
+        for (uint32_t y0 = 0; y0 < HEIGHT; y0 += height)
+            for (uint32_t x0 = 0; x0 < WIDTH; x0 += width) {
+                memset(rows, 0, sizeof rows);
+                for (uint32_t y = 0; y < height && y0 + y < HEIGHT; y++)
+                    for (uint32_t i = 0; i < width * step && x0 + i / step < WIDTH; i++) {
+                        const uint64_t v =
+                            samples[((y0 + y) * WIDTH + x0 + i / step) * spec->samples + plane +
+                                    i % step];
+                        unsigned char *row =
+                            rows + y * ((width * step * (size_t)spec->bits + 7) / 8);
+                        if (spec->bits % 8 == 0)
+                            memcpy(row + i * (spec->bits / 8), &v, spec->bits / 8);
+                        for (uint32_t b = 0; spec->bits % 8 && b < spec->bits; b++)
+                            row[(i * spec->bits + b) / 8] |=
+                                (unsigned char)((v >> (spec->bits - 1 - b) & 1)
+                                                << (7 - (i * spec->bits + b) % 8));
+                    }
+                written &=
+                    (spec->tile_width ? TIFFWriteTile(tiff, rows, x0, y0, 0, (uint16_t)plane)
+                                      : TIFFWriteScanline(tiff, rows, y0, (uint16_t)plane)) >= 0;
+            }
+    TIFFClose(tiff);
+    return written;
+}
+
+/* Run for every storage of a TIFF. Samples are random bits. */
+static void each_storage(const tiff_spec *kind,
+                         void (*check)(const tiff_spec *spec, const uint64_t *samples,
+                                       const char *what)) {
+    static const uint16_t codecs[][2] = {{COMPRESSION_NONE, 1},
+                                         {COMPRESSION_LZW, 1},
+                                         {COMPRESSION_LZW, 2},
+                                         {COMPRESSION_ADOBE_DEFLATE, 1},
+                                         {COMPRESSION_ADOBE_DEFLATE, 2}};
+    static uint64_t samples[WIDTH * HEIGHT * MAX_SAMPLES];
+    test_random random = test_seeded(kind->bits);
+    for (size_t i = 0; i < WIDTH * HEIGHT * MAX_SAMPLES; i++)
+        samples[i] = (test_below(&random, UINT32_MAX) << 32 | test_below(&random, UINT32_MAX)) >>
+                     (64 - kind->bits);
+    for (uint32_t i = 0; i < 5 * 8; i++) {
+        tiff_spec spec = *kind;
+        char what[128];
+        spec.compression = codecs[i / 8][0];
+        spec.predictor = codecs[i / 8][1];
+        spec.tile_width = spec.tile_height = i & 1 ? TILE : 0;
+        spec.planar = i & 2;
+        spec.big_endian = i & 4;
+        if ((spec.predictor == 2 && spec.bits % 8) || (spec.planar && spec.samples == 1))
+            continue;
+        snprintf(what, sizeof what, "%u bits, format %u, %u samples, storage %u", spec.bits,
+                 spec.format, spec.samples, i);
+        if (!put_tiff(&spec, samples))
+            fail_msg("%s: libtiff cannot write it", what);
+        check(&spec, samples, what);
+    }
+}
+
+static void check_values(const tiff_spec *spec, const uint64_t *samples, const char *what) {
+    static float expected[WIDTH * HEIGHT * 4];
+    const char *dtype = NULL;
+    const uint32_t channels = spec->samples > 4 ? 3 : spec->samples;
+    for (size_t t = 0; t < TIFF_TYPES; t++)
+        if (types[t].bits == spec->bits && types[t].format == spec->format)
+            dtype = types[t].dtype;
+    for (size_t i = 0; i < (size_t)WIDTH * HEIGHT * channels; i++) {
+        const size_t c = spec->samples > 4 ? (i % 3 + 2) * 2 % 5 : i % channels; /* 4, 1, 3 */
+        expected[i] = value_of(dtype, &samples[i / channels * spec->samples + c]);
+    }
+    const gf_limits limits = {
+        .as = GF_DEPTH_F32, .channels = spec->samples > 4 ? "5,2,4" : NULL, .threads = 2};
+    assert_image(&limits, &(gf_format){WIDTH, HEIGHT, channels, GF_F32, false}, expected,
+                 file_path(), what);
+}
+
+static void reads_every_type_of_tiff(void **state) {
+    static const uint16_t counts[] = {1, 3, 6};
+    (void)state;
+    for (size_t t = 0; t < TIFF_TYPES; t++)
+        for (int k = 0; k < 3; k++)
+            each_storage(&(tiff_spec){.width = WIDTH,
+                                      .height = HEIGHT,
+                                      .samples = counts[k],
+                                      .bits = types[t].bits,
+                                      .format = types[t].format,
+                                      .photometric = k ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK,
+                                      .extra = TIFF_NO_EXTRA,
+                                      .rows_per_strip = 5},
+                         check_values);
+}
+
+static void check_packed(const tiff_spec *spec, const uint64_t *samples, const char *what) {
+    static uint16_t scaled[WIDTH * HEIGHT * 3], raw[WIDTH * HEIGHT * 3];
+    const uint64_t top = (1u << spec->bits) - 1;
+    for (size_t i = 0; i < (size_t)WIDTH * HEIGHT * spec->samples; i++) {
+        const uint64_t v =
+            spec->photometric == PHOTOMETRIC_MINISWHITE ? top - samples[i] : samples[i];
+        raw[i] = (uint16_t)v;
+        scaled[i] = (uint16_t)lround((double)v * 65535 / (double)top);
+    }
+    const gf_format format = {WIDTH, HEIGHT, spec->samples, GF_U16, false};
+    assert_image(&(gf_limits){.threads = 2}, &format, scaled, file_path(), what);
+    assert_image(&(gf_limits){.as = GF_DEPTH_16}, &format, raw, file_path(), what);
+}
+
+static void scales_packed_samples(void **state) {
+    static const uint16_t photometrics[] = {PHOTOMETRIC_MINISBLACK, PHOTOMETRIC_MINISWHITE,
+                                            PHOTOMETRIC_RGB};
+    (void)state;
+    for (uint16_t bits = 9; bits < 16; bits++)
+        for (int k = 0; k < 3; k++)
+            each_storage(&(tiff_spec){.width = WIDTH,
+                                      .height = HEIGHT,
+                                      .samples = k == 2 ? 3 : 1,
+                                      .bits = bits,
+                                      .format = SAMPLEFORMAT_UINT,
+                                      .photometric = photometrics[k],
+                                      .extra = TIFF_NO_EXTRA,
+                                      .rows_per_strip = 5},
+                         check_packed);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(converts_every_type),   cmocka_unit_test(keeps_only_values_of_u16),
+        cmocka_unit_test(reads_every_page),      cmocka_unit_test(reads_images_of_pnm),
+        cmocka_unit_test(chooses_channels),      cmocka_unit_test(reads_every_type_of_tiff),
+        cmocka_unit_test(scales_packed_samples),
+    };
+    return cmocka_run_group_tests_name("tiff_samples", tests, make_directory, remove_directory);
+}
