@@ -836,6 +836,7 @@ gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const c
     samples->from = from;
     base->format.width = from.width;
     base->format.alpha = base->format.alpha && !limits->channels;
+    base->metadata.associated_alpha = base->metadata.associated_alpha && !limits->channels;
     base->samples.bytes = 0;
     base->rows_together = 0;
     memcpy(base->kind, kind, sizeof kind);

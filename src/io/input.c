@@ -3,6 +3,7 @@
 #include "io/input.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,12 @@ enum { BUFFER_BYTES = 1 << 15 };
 
 gf_status gf_input_fail_read(const gf_input *input, int cause, gf_error *error) {
     return gf_fail(error, GF_FAILED, "%s: cannot read: %s", input->name, strerror(cause));
+}
+
+gf_status gf_fail_page(const char *name, uint64_t page, uint64_t pages, gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: has no page %" PRIu64 "; choose one from 1 to %" PRIu64 " with --page",
+                   name, page, pages);
 }
 
 gf_status gf_fail_short(const char *name, gf_error *error) {

@@ -47,6 +47,8 @@ bool gf_can_retry(int fd, short events, int cause);
 bool gf_parse_digits(const char **text, uint64_t *number);
 /* Fail with the text of cause, an errno. */
 gf_status gf_input_fail_read(const gf_input *input, int cause, gf_error *error);
+/* Fail for a page that a file of `pages` pages lacks. */
+gf_status gf_fail_page(const char *name, uint64_t page, uint64_t pages, gf_error *error);
 /* Fail for a truncated file. */
 gf_status gf_fail_short(const char *name, gf_error *error);
 

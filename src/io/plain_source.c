@@ -860,9 +860,7 @@ static gf_status plain_find_image(plain_source *source, plain_read_header *read,
     }
     at.pages = at.pages ? at.pages : pages;
     if (!found)
-        return gf_fail(error, GF_FAILED,
-                       "%s: has no page %" PRIu64 "; choose one from 1 to %" PRIu64 " with --page",
-                       source->input.name, wanted, pages);
+        return gf_fail_page(source->input.name, wanted, pages, error);
     source->base.pages = (uint32_t)at.pages;
     if (place)
         *place = at;

@@ -269,6 +269,10 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
                 (const char *)chunk->name);
         reader_jump(png);
     }
+    if (memcmp(chunk->name, "acTL", 4) == 0 && chunk->size == 8 && !damaged)
+        gf_note(&source->base.metadata.remarks,
+                "an animation of %" PRIu32 " frames; only the default image is read",
+                gf_big32(chunk->data));
     if (damaged && gf_png_preserves(chunk->name)) {
         memcpy(source->base.metadata.damaged, chunk->name, 4);
         return 1;
@@ -296,7 +300,7 @@ static gf_status reader_read_header(png_source *source, gf_error *error) {
     /* libpng parses these chunks unless it is set to treat them as unknown. */
     static const png_byte preserved[] =
         "iCCP\0sRGB\0gAMA\0cHRM\0pHYs\0eXIf\0tEXt\0zTXt\0iTXt\0tIME\0"
-        "cICP\0mDCV\0cLLI\0oFFs\0bKGD\0hIST\0sBIT\0sPLT\0pCAL\0sCAL";
+        "cICP\0mDCV\0cLLI\0acTL\0oFFs\0bKGD\0hIST\0sBIT\0sPLT\0pCAL\0sCAL";
     png_structp png = source->png;
     if (setjmp(png_jmpbuf(png)) != 0)
         return reader_report(source, error);

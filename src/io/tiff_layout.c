@@ -360,9 +360,7 @@ gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, gf_page_place *
         return gf_fail(error, GF_FAILED,
                        "%s: the TIFF has no readable directory; get an intact copy",
                        file->input.name);
-    return gf_fail(error, GF_FAILED,
-                   "%s: has no page %" PRIu64 "; choose one from 1 to %" PRIu64 " with --page",
-                   file->input.name, wanted, *pages);
+    return gf_fail_page(file->input.name, wanted, *pages, error);
 }
 
 /* ---- the layout of samples ------------------------------------------------------------------- */

@@ -553,6 +553,49 @@ static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
     return true;
 }
 
+/* Return the number of images of one directory: ImageJ, and tifffile on request, store a stack as
+ * rows that follow those of the first image, and describe it in a text. */
+static uint64_t tiff_count_stack(const tiff_source *source) {
+    const gf_format *format = &source->base.format;
+    const uint64_t samples = format->width * format->height * source->layout.samples;
+    uint64_t count = 1, size = 0;
+    const char *text = NULL;
+    if (!source->file.libtiff->TIFFGetField(source->handle.tiff, TIFFTAG_IMAGEDESCRIPTION, &text))
+        return 1;
+    const char *at = strncmp(text, "ImageJ=", 7) == 0 ? strstr(text, "\nimages=") : NULL;
+    if (at)
+        at += strlen("\nimages=");
+    if (at && gf_parse_digits(&at, &count) && count)
+        return count;
+    at = text + strlen("{\"shape\": [");
+    if (strncmp(text, "{\"shape\": [", strlen("{\"shape\": [")) != 0 ||
+        !strstr(at, "\"truncated\": true"))
+        return 1;
+    for (; gf_parse_digits(&at, &size); at += strspn(at, ", "))
+        if (__builtin_mul_overflow(count, size, &count))
+            return 1;
+    return count % samples == 0 ? count / samples : 1;
+}
+
+/* Move to an image of a stack, from 1, if there is one; the rows are plain if *start is not 0. */
+static gf_status tiff_choose_slice(tiff_source *source, uint64_t slice, uint64_t *start,
+                                   gf_error *error) {
+    const gf_tiff_file *file = &source->file;
+    const uint64_t bytes = source->base.format.height * gf_row_bytes(&source->base.format);
+    const uint64_t described = tiff_count_stack(source);
+    const bool whole =
+        *start && described < UINT32_MAX && described <= (file->size - *start) / bytes;
+    const uint64_t count = whole && described ? described : 1;
+    if (slice > count)
+        return gf_fail_page(file->input.name, slice, count, error);
+    if (count != described)
+        gf_note(&source->base.metadata.remarks,
+                "a stack of %" PRIu64 " images; only the first can be read", described);
+    source->base.pages = (uint32_t)count;
+    *start += (slice - 1) * bytes;
+    return GF_OK;
+}
+
 /* Open the page. *start is set if the rows are plain, otherwise 0. */
 static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_t *start,
                            gf_error *error) {
@@ -568,13 +611,20 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     else if (!status)
         status = gf_tiff_load_pipe(file, error);
     bytes.size = file->size;
-    if (status || (status = gf_tiff_find_page(file, page, limits->place, &pages, error)) ||
+    if (status)
+        return status;
+    /* A page that is not a directory may be an image of a stack. */
+    status = gf_tiff_find_page(file, page, limits->place, &pages, error);
+    const bool stacked = status && pages == 1;
+    if (stacked)
+        status = gf_tiff_find_page(file, 1, NULL, &pages, error);
+    if (status ||
         (status = gf_exif_read_tiff(&bytes, file->directory, &source->base.metadata, &file->tags,
                                     limits, file->input.name, error)) ||
         (status = gf_tiff_handle_open(file, &source->handle, error)) ||
         (status =
              gf_tiff_layout_read(&source->handle, limits, layout, &source->base.format, error)))
-        return status;
+        return stacked ? gf_fail_page(file->input.name, page, 1, error) : status;
     source->base.pages = (uint32_t)pages;
     source->base.dropped = file->tags.dropped;
     source->base.metadata.associated_alpha = layout->associated;
@@ -587,11 +637,14 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
                                             .width = source->base.format.width,
                                             .step = layout->samples,
                                             .plane = 1};
-    gf_tiff_layout_describe(file, layout, page, pages, source->base.stored,
+    const bool plain = tiff_is_plain(source, start);
+    if (pages == 1)
+        status = tiff_choose_slice(source, stacked ? page : 1, start, error);
+    gf_tiff_layout_describe(file, layout, page, source->base.pages, source->base.stored,
                             sizeof source->base.stored);
     source->max_seconds = gf_limit_seconds(limits, &source->base.format);
-    if (tiff_is_plain(source, start))
-        return GF_OK;
+    if (plain || status)
+        return status;
     source->base.cost =
         layout->compression == COMPRESSION_NONE ? GF_PLAIN_COST : GF_TIFF_DECODE_COST;
     return memory_plan(source, limits, error);

@@ -1,9 +1,11 @@
 /* Samples of other types than u8, u16 and f32, packed samples, chosen channels, and the images of
  * arrays and of files that are written one after the other. */
+#include "io/bytes.h"
 #include "io_util.h"
 #include "tiff_file.h"
 
 #include <math.h>
+#include <zlib.h>
 
 static const char *file_path(void) {
     return in_directory("x.tif");
@@ -400,12 +402,110 @@ static void scales_packed_samples(void **state) {
                          check_packed);
 }
 
+/* ---- stacks, animations ---------------------------------------------------------------------- */
+
+enum { SLICES = 3, ROWS = 4, COLUMNS = 5, SLICE = ROWS * COLUMNS };
+
+/* Write all images as one, in one strip, and describe them: the directory then has the first. */
+static void put_stack(const char *description, const unsigned char *pixels, uint16_t compression) {
+    TIFFSetErrorHandler(tiff_silent);
+    TIFF *tiff = TIFFOpen(file_path(), "wl");
+    test_random random = test_seeded(1);
+    tiff_spec spec = tiff_small_grey(COLUMNS, 0);
+    size_t size;
+    uint32_t directory;
+    assert_non_null(tiff);
+    spec.height = spec.rows_per_strip = SLICES * ROWS;
+    spec.compression = compression;
+    tiff_set_tags(tiff, &spec, &random);
+    TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description);
+    assert_true(TIFFWriteEncodedStrip(tiff, 0, (void *)pixels, SLICES * SLICE) >= 0);
+    TIFFClose(tiff);
+    unsigned char *data = get_bytes(file_path(), &size);
+    memcpy(&directory, data + 4, 4);
+    for (unsigned char *entry = data + directory + 2; entry[0] | entry[1] << 8; entry += 12) {
+        const int tag = entry[0] | entry[1] << 8;
+        if (tag == TIFFTAG_IMAGELENGTH || tag == TIFFTAG_ROWSPERSTRIP)
+            entry[8] = ROWS;
+        if (tag == TIFFTAG_STRIPBYTECOUNTS && compression == COMPRESSION_NONE)
+            entry[8] = SLICE;
+    }
+    put_bytes(file_path(), data, size);
+    free(data);
+}
+
+static void reads_stacks(void **state) {
+    static const char *const texts[] = {"ImageJ=1.54f\nimages=3\nslices=3\n",
+                                        "{\"shape\": [1, 3, 4, 5], \"truncated\": true}"};
+    static const char *const others[] = {"ImageJ=1.54f\nimages=0\n", "ImageJ=1.54f\n",
+                                         "ImageJ=1.54f\nimages=99\n", "{\"shape\": [3, 4, 5]}",
+                                         "{\"shape\": [7], \"truncated\": true}"};
+    const gf_format format = {COLUMNS, ROWS, 1, GF_U8, false};
+    unsigned char pixels[SLICES * SLICE];
+    gf_report report;
+    gf_format found;
+    void *loaded;
+    (void)state;
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (unsigned char)i;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_stack(texts[i], pixels, COMPRESSION_NONE);
+        for (uint32_t page = 1; page <= SLICES; page++)
+            assert_image(&(gf_limits){.page = page}, &format, pixels + (page - 1) * (size_t)SLICE,
+                         file_path(), texts[i]);
+        assert_refused(&(gf_limits){.page = 4}, file_path(),
+                       "has no page 4; choose one from 1 to 3 with --page");
+        assert_int_equal(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL), GF_OK);
+        assert_int_equal(report.pages, SLICES);
+        free(loaded);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        put_stack(others[i], pixels, COMPRESSION_NONE);
+        assert_image(NULL, &format, pixels, file_path(), others[i]);
+        assert_refused(&(gf_limits){.page = 2}, file_path(),
+                       "has no page 2; choose one from 1 to 1");
+    }
+    /* Rows that cannot follow the first image: a note. */
+    put_stack(texts[0], pixels, COMPRESSION_PACKBITS);
+    assert_int_equal(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL), GF_OK);
+    assert_string_equal(report.remarks.notes, "a stack of 3 images; only the first can be read");
+    free(loaded);
+}
+
+/* A PNG with frames is the default image, with a note. */
+static void notes_frames_of_png(void **state) {
+    static unsigned char control[20] = {0, 0, 0, 8, 'a', 'c', 'T', 'L', 0, 0, 1, 2};
+    const char *path = in_directory("x.png");
+    const gf_format format = {1, 1, 1, GF_U8, false};
+    gf_report report;
+    gf_format found;
+    void *loaded;
+    size_t size;
+    (void)state;
+    assert_int_equal(gf_save_file(path, &format, &(gf_pixels){"a", 1}, NULL, NULL), GF_OK);
+    unsigned char *data = get_bytes(path, &size), *with = malloc(size + sizeof control);
+    gf_put_big32(control + 16, (uint32_t)crc32(0, control + 4, 12));
+    memcpy(with, data, 33);
+    memcpy(with + 33, control, sizeof control);
+    memcpy(with + 33 + sizeof control, data + 33, size - 33);
+    put_bytes(path, with, size + sizeof control);
+    assert_int_equal(gf_load_file(path, NULL, &found, &loaded, &report, NULL), GF_OK);
+    assert_memory_equal(loaded, "a", 1);
+    assert_string_equal(report.remarks.notes,
+                        "an animation of 258 frames; only the default image is read");
+    assert_refused(&(gf_limits){.page = 2}, path, "no frames of an animation; omit it");
+    free(loaded);
+    free(with);
+    free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(converts_every_type),   cmocka_unit_test(keeps_only_values_of_u16),
         cmocka_unit_test(reads_every_page),      cmocka_unit_test(reads_images_of_pnm),
         cmocka_unit_test(chooses_channels),      cmocka_unit_test(reads_every_type_of_tiff),
-        cmocka_unit_test(scales_packed_samples),
+        cmocka_unit_test(scales_packed_samples), cmocka_unit_test(reads_stacks),
+        cmocka_unit_test(notes_frames_of_png),
     };
     return cmocka_run_group_tests_name("tiff_samples", tests, make_directory, remove_directory);
 }
