@@ -517,10 +517,11 @@ typedef struct gf_file_options {
     bool no_sandbox;      /* decode BMP, TGA, PSD, GIF, HDR and rare codecs of TIFF in this process,
                            * for trusted files only. By default a child decodes them, or nothing */
     const gf_raw *raw;    /* layout of headerless input files; NULL: inputs have headers */
-    uint32_t page;        /* page of a TIFF, NPY, PNM, MPO or GIF, 1 to GF_MAX_PAGE; 0:
-                           * 1. GF_ALL_PAGES: filter each page. GF_USAGE if that produces no image,
-                           * or if there are several pages and the output is not a TIFF; GF_FAILED
-                           * if they come from a pipe */
+    /* Page of a TIFF, NPY, PNM, MPO or GIF, 1 to GF_MAX_PAGE; 0: 1. GF_ALL_PAGES: a filter that
+     * produces an image filters each page, and one that measures measures all pages as one image,
+     * one below the other. GF_USAGE with two inputs, or if there are several pages and the output
+     * is not a TIFF; GF_FAILED if they come from a pipe, or if measured pages differ in format. */
+    uint32_t page;
     bool autorotate; /* turn the pixels of inputs as their EXIF orientation says, and set it to 1 */
     /* Part of each input to read, after that, as if it were the image; NULL: all. Rows below it are
      * not read, and neither is what follows them: late metadata, checksums. */

@@ -141,7 +141,8 @@ def test_signatures(found):
         assert text in function.__doc__
 
 
-INPUT, OUTPUT = ["autorotate", "alpha", "strict", "crop", "page"], ["compression", "quality", "tiff_compression"]
+INPUT = ["autorotate", "alpha", "strict", "crop", "as_type", "channels", "page"]
+OUTPUT = ["compression", "quality", "tiff_compression"]
 LIMITS = ["max_pixels", "max_memory", "max_chunk", "max_seconds"]
 
 

@@ -309,6 +309,7 @@ static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item
     return (gf_cli_run){.info = run->info,
                         .settings = run->line->filter,
                         .inputs = &item->in,
+                        .page = run->options->files.page == GF_ALL_PAGES && result ? "all" : NULL,
                         .output = item->out,
                         .report = report,
                         .result = result,
@@ -327,7 +328,7 @@ static gf_status batch_write_report(const batch_run *run, const gf_cli_run *one,
     if (run->options->json)
         status = gf_cli_report_json(file, one, error);
     else if (run->options->csv)
-        gf_cli_report_csv(file, one->result, one->inputs[0], run->screen.terminal);
+        gf_cli_report_csv(file, one, "file", true);
     else
         gf_cli_report_text(file, one);
     const bool whole = !ferror(file);

@@ -1,5 +1,6 @@
 /* Filter command on one input: checks, run, report and summary. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,8 @@ typedef struct gf_cli_job {
     const gf_cli_line *line;
     gf_cli_run run;    /* result and report, once available */
     bool data_out;     /* standard output receives an image, samples or a plot */
+    bool silent;       /* do not print the report */
+    uint32_t page;     /* of --page all; 0: as the options say */
     gf_cli_plot *plot; /* NULL: no plot */
 } gf_cli_job;
 
@@ -122,8 +125,9 @@ static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_e
     if (options->json) {
         status = gf_cli_report_json(file, run, error);
     } else if (options->csv) {
-        gf_cli_report_csv(file, run->result, NULL, false);
+        gf_cli_report_csv(file, run, run->page ? "page" : NULL, job->page <= 1);
     } else if (run->result && !options->quiet) {
+        fputs(job->page > 1 ? "\n" : "", file);
         gf_cli_report_text(file, run);
     }
     if (!status && (fflush(file) != 0 || ferror(file)))
@@ -141,7 +145,7 @@ static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error 
     run.report = ready->report;
     gf_cli_progress_hide();
     const gf_status status = job->plot ? gf_cli_plot_draw(job->plot, ready, error) : GF_OK;
-    return status ? status : print_report(job, &run, error);
+    return status || job->silent ? status : print_report(job, &run, error);
 }
 
 /* Print the summary on standard error, after the outputs are committed. */
@@ -189,6 +193,7 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
                                 gf_error *error) {
     const gf_cli_options *options = &job->line->options;
     gf_file_options files = options->files;
+    files.page = job->page ? job->page : files.page;
     files.ready = filter_on_ready;
     files.ready_context = job;
     gf_cli_progress progress = {0};
@@ -214,6 +219,37 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     return status;
 }
 
+/* Measure all pages together, then each one; report each one, then the total. *report is that of
+ * the total. */
+static gf_status filter_measure_pages(gf_cli_job *job, gf_report *report, gf_error *error) {
+    gf_result *total = NULL, *result = NULL;
+    char text[16];
+    size_t i = 0;
+    if (next_own_output(job, &i) || job->plot || gf_cli_ranks()->launched)
+        return gf_set_error(
+            error, GF_USAGE,
+            "--page all: plots, extracted samples and ranks of MPI are those of one "
+            "page; choose it with --page N");
+    job->silent = true;
+    gf_status status = filter_compute(job, &total, report, error);
+    const gf_report all = *report;
+    job->silent = false;
+    job->run.page = text;
+    for (job->page = 1; job->page <= all.pages && all.pages > 1 && !status; job->page++) {
+        snprintf(text, sizeof text, "%" PRIu32, job->page);
+        status = filter_compute(job, &result, report, error);
+        gf_result_free(result);
+    }
+    *report = all;
+    job->run.page = all.pages > 1 ? "all" : "1";
+    job->run.result = total;
+    if (!status)
+        status = print_report(job, &job->run, error);
+    gf_result_free(total);
+    job->run.result = NULL;
+    return status;
+}
+
 gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
     const gf_filter_info *info = gf_filter_describe(filter);
     if (gf_cli_is_batch(info, line))
@@ -233,7 +269,11 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
     else if (!status && line->options.plot && gf_cli_ranks_root())
         status = gf_cli_plot_open(&line->options, &job.plot, error);
     status = gf_cli_ranks()->agree(status, error);
-    if (!status)
+    const bool pages = line->options.files.page == GF_ALL_PAGES && !info->makes_image &&
+                       !line->options.files.dry_run;
+    if (!status && pages)
+        status = filter_measure_pages(&job, &report, error);
+    else if (!status)
         status = filter_compute(&job, &result, &report, error);
     if (!status && gf_cli_ranks_root())
         line->options.files.dry_run ? filter_list_outputs(&job)

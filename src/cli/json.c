@@ -312,6 +312,8 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
     }
     if (report->pages > 1)
         fprintf(file, ", \"pages\": %" PRIu32, report->pages);
+    if (run->page)
+        fprintf(file, *run->page == 'a' ? ", \"page\": \"%s\"" : ", \"page\": %s", run->page);
     if (report->remarks.damage[0])
         gf_json_string(file, "damage", report->remarks.damage);
     print_notes(file, report->remarks.notes);

@@ -65,10 +65,11 @@ static const struct gf_common {
          "read only a rectangle of each input, as if it were the image; X, Y: its first column and "
          "row, from 0; W, H: its size",
          NULL),
-    TEXT(ANY, page, "page", 0, "N",
-         "page of TIFF, NPY, PNM, MPO and GIF inputs, from 1; all: filter each page, to a TIFF; "
-         "without it, the first page is read",
-         NULL),
+    TEXT(
+        ANY, page, "page", 0, "N",
+        "page of TIFF, NPY, PNM, MPO and GIF inputs, from 1; all: filter each page, to a TIFF, or measure each "
+        "page and all together; without it, the first page is read",
+        NULL),
     CHOICE(ANY, alpha, "alpha", 0, "CHANNEL",
            "alpha channel of the inputs; file: as they declare, none in NPY and raw files; last: "
            "the last of 2 or 4 channels; none: all channels are data",

@@ -305,6 +305,8 @@ void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
         fputs(i ? ", " : "", file);
         gf_cli_print_name(file, run->inputs[i], "standard input");
     }
+    if (run->page)
+        fprintf(file, ", page %s", run->page);
     fprintf(file, ": %s, by %s%s\n", format, run->report->backend,
             gf_cli_paint_text(screen.colour, GF_PAINT_OFF));
     for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
@@ -349,20 +351,23 @@ static void print_field(FILE *file, const char *gap, const char *text, bool show
         putc('"', file);
 }
 
-void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool shown) {
-    const gf_table *table = gf_result_table(result, 0);
-    if (input)
-        print_field(file, "", "file", false);
-    for (size_t c = 0; c < table->column_count; c++)
-        print_field(file, c || input ? "," : "", table->columns[c].name, false);
-    putc('\n', file);
+void gf_cli_report_csv(FILE *file, const gf_cli_run *run, const char *key, bool header) {
+    const gf_table *table = gf_result_table(run->result, 0);
+    const bool shown = run->screen && run->screen->terminal;
+    const char *value = key && strcmp(key, "page") == 0 ? run->page : run->inputs[0];
+    if (key && header)
+        print_field(file, "", key, false);
+    for (size_t c = 0; c < table->column_count && header; c++)
+        print_field(file, c || key ? "," : "", table->columns[c].name, false);
+    if (header)
+        putc('\n', file);
     for (uint64_t row = 0; row < table->row_count; row++) {
-        if (input)
-            print_field(file, "", input, shown);
+        if (key)
+            print_field(file, "", value, shown);
         for (size_t c = 0; c < table->column_count; c++) {
-            const gf_value value = gf_result_cell(result, 0, row, c);
+            const gf_value cell = gf_result_cell(run->result, 0, row, c);
             char number[40];
-            print_field(file, c || input ? "," : "", gf_cli_cell_text(&value, number), false);
+            print_field(file, c || key ? "," : "", gf_cli_cell_text(&cell, number), false);
         }
         putc('\n', file);
     }

@@ -20,6 +20,7 @@ typedef struct gf_cli_run {
     const gf_filter_info *info;
     const gf_settings *settings; /* of the filter, as given */
     const char *const *inputs;   /* info->inputs names */
+    const char *page;            /* measured page of --page all: a number or "all"; else NULL */
     const char *output;          /* name of the output image; NULL for a filter that measures */
     const gf_report *report;
     const gf_result *result;     /* NULL for an image filter */
@@ -40,10 +41,10 @@ void gf_cli_print_bytes(FILE *file, uint64_t bytes);
 
 /* Print a heading, the tables, bar charts as wide as the screen, and the text of the result. */
 void gf_cli_report_text(FILE *file, const gf_cli_run *run);
-/* Print a header line and the first table as CSV (RFC 4180, lines end with LF). input: file name
- * for an additional first column, or NULL. shown: the output is a terminal; replace unprintable
- * bytes of the name by '?'. */
-void gf_cli_report_csv(FILE *file, const gf_result *result, const char *input, bool shown);
+/* Print a header line, unless it is false, and the first table as CSV (RFC 4180, lines end with
+ * LF). key: name of an additional first column with the file name ("file") or the page ("page"), or
+ * NULL. On a terminal, unprintable bytes of the name become '?'. */
+void gf_cli_report_csv(FILE *file, const gf_cli_run *run, const char *key, bool header);
 
 /* The functions below print on standard error. */
 

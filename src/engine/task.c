@@ -94,7 +94,9 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     const gf_filter *filter = task->filter;
     const bool all_pages = options->page == GF_ALL_PAGES;
     gf_limits limits = gf_limits_of(options, task->threads);
+    const bool stacked = all_pages && !filter->info.makes_image;
     limits.page = all_pages ? task->page : options->page;
+    limits.stacked = stacked;
     limits.place = task->place;
     task->watch = (gf_watch){
         .item = task->item, .progress = options->progress, .context = options->progress_context};
@@ -107,18 +109,19 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     if (options->premultiply && !filter->mixes_pixels)
         return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
                        filter->info.name);
-    if (all_pages && !(filter->info.makes_image && filter->info.inputs == 1))
-        return gf_fail(error, GF_USAGE, "--page all: %s does not produce an image of each page",
+    if (all_pages && filter->info.inputs != 1)
+        return gf_fail(error, GF_USAGE,
+                       "--page all: %s has two inputs; choose a page with --page N",
                        filter->info.name);
     gf_status status =
         gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits, type, error);
     if (status)
         return status;
     const uint32_t pages = task->inputs.source->pages, page = task->page ? task->page : 1;
-    task->more_pages = all_pages && page < pages;
+    task->more_pages = all_pages && !stacked && page < pages;
     if (task->report)
         gf_task_report_input(task);
-    if (task->more_pages && !task->inputs.stats[0].regular)
+    if (all_pages && page < pages && !task->inputs.stats[0].regular)
         status = gf_fail(error, GF_FAILED,
                          "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
                          task->inputs.name, pages);
@@ -128,7 +131,7 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         return status;
     const uint32_t passes = task->plan->before ? 2 : 1;
     task->watch.pass = all_pages ? (page - 1) * passes : 0;
-    task->watch.passes = all_pages && pages > 1 ? pages * passes : passes;
+    task->watch.passes = all_pages && !stacked && pages > 1 ? pages * passes : passes;
     const bool back = options->linear || task->inputs.premultiplied; /* to the type of the file */
     task->stored = task->plan->out;
     task->stored.alpha = task->stored.alpha || task->inputs.premultiplied;

@@ -634,6 +634,82 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
     return crop_allocate(crop, max_memory, error);
 }
 
+/* ---- all pages of a file --------------------------------------------------------------------- */
+
+typedef struct pages_source {
+    wrapper wrap; /* of the current page */
+    gf_limits limits;
+    gf_page_place place;
+    uint64_t left; /* rows of the current page */
+} pages_source;
+
+/* Continue with the next page. */
+static gf_status pages_next(pages_source *pages, gf_error *error) {
+    gf_source **inner = &pages->wrap.inner, *next;
+    const gf_format format = (*inner)->format;
+    gf_status status = (*inner)->ops->finish(*inner, error);
+    pages->limits.page++;
+    pages->limits.place = &pages->place;
+    if (!status)
+        status = gf_source_open(pages->wrap.name, &pages->limits, &next, error);
+    if (status)
+        return status;
+    gf_remarks_add(&pages->wrap.base.metadata.remarks, &(*inner)->metadata.remarks);
+    (*inner)->ops->close(*inner);
+    *inner = next;
+    pages->left = format.height;
+    if (gf_format_equal(&next->format, &format))
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: page %" PRIu32
+                   " has another size or type than those before, and --page all measures them "
+                   "together; choose a page with --page N",
+                   pages->wrap.name, pages->limits.page);
+}
+
+static gf_status pages_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                            gf_error *error) {
+    pages_source *pages = (pages_source *)base;
+    unsigned char *out = dst;
+    gf_status status = GF_OK;
+    while (rows != 0 && !status) {
+        const uint64_t n = rows < pages->left ? rows : pages->left;
+        if (n == 0) {
+            status = pages_next(pages, error);
+            continue;
+        }
+        status = pages->wrap.inner->ops->read(pages->wrap.inner, out, stride, n, error);
+        out += n * stride;
+        rows -= n;
+        pages->left -= n;
+    }
+    return status;
+}
+
+gf_status gf_pages_source(gf_source **source, const char *path, const gf_limits *limits,
+                          gf_error *error) {
+    gf_format format = (*source)->format;
+    if (__builtin_mul_overflow(format.height, (*source)->pages, &format.height))
+        format.height = 0;
+    const gf_status status = gf_check_pixels(&format, limits, path, error);
+    pages_source *pages = status ? NULL : wrapper_new(sizeof *pages, *source, path, error);
+    if (!pages)
+        return GF_FAILED;
+    pages->wrap.ops = (gf_source_ops){.read = pages_read,
+                                      .finish = wrapper_finish,
+                                      .close = wrapper_close,
+                                      .shrink = wrapper_shrink};
+    pages->left = (*source)->format.height;
+    pages->limits = *limits;
+    pages->limits.page = 1;
+    pages->limits.stacked = false;
+    pages->place = *limits->place;
+    pages->wrap.base.format = format;
+    pages->wrap.base.rows_together = 0;
+    *source = &pages->wrap.base;
+    return GF_OK;
+}
+
 gf_status gf_crop_parse(const char *text, gf_crop *crop, gf_error *error) {
     uint64_t numbers[4];
     const char *at = text;

@@ -35,6 +35,12 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
 gf_status gf_crop_source(gf_source **source, const gf_crop *crop, uint64_t max_memory,
                          const char *name, gf_error *error);
 
+/* Replace the source of the first page of a file, opened with these limits, by one of all pages,
+ * which must have one format: one below the other. The path is borrowed until close. On failure the
+ * source is unchanged. */
+gf_status gf_pages_source(gf_source **source, const char *path, const gf_limits *limits,
+                          gf_error *error);
+
 /* Convert the samples of a source to a larger type, or wrap nothing if it has this type. linear:
  * integers become linear light; they are sRGB. premultiply: multiply the colours by alpha, which
  * becomes data; only for f32. On failure the source is unchanged. */

@@ -139,13 +139,16 @@ static gf_status source_set_alpha(gf_source *source, gf_alpha alpha, const char 
 
 gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **source,
                          gf_error *error) {
-    const gf_limits resolved = gf_limits_resolve(limits);
+    gf_limits resolved = gf_limits_resolve(limits);
+    gf_page_place place = {0};
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     gf_input input;
     gf_status status = gf_input_open(&input, path, error);
     *source = NULL;
     if (status)
         return status;
+    if (resolved.stacked)
+        resolved.place = &place;
     status = source_open_kind(&input, &resolved, source, error);
     if (status) {
         gf_input_close(&input);
@@ -163,6 +166,8 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         status = gf_rotate_source(source, resolved.max_memory, name, error);
     if (!status && resolved.crop)
         status = gf_crop_source(source, resolved.crop, resolved.max_memory, name, error);
+    if (!status && resolved.stacked && (*source)->pages > 1)
+        status = gf_pages_source(source, path, &resolved, error);
     /* The caller allocates at least one row. */
     if (!status)
         status = gf_check_memory(gf_row_bytes(&(*source)->format), resolved.max_memory, name,

@@ -33,6 +33,7 @@ typedef struct gf_limits {
     bool autorotate;      /* turn the image as its EXIF orientation says */
     const gf_crop *crop;  /* part of the image to read; NULL: all */
     uint32_t page;        /* page of the file, from 1; 0: the first */
+    bool stacked;         /* read all pages, as one image */
     gf_depth as;          /* as in gf_file_options */
     const char *channels; /* as in gf_file_options */
     gf_page_place *place; /* updated; NULL: pages are found from the first one */

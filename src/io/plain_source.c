@@ -828,7 +828,7 @@ static bool plain_is_followed(plain_source *source) {
 /* Find the image that limits->page selects, and count those of the file. */
 static gf_status plain_find_image(plain_source *source, plain_read_header *read,
                                   const gf_limits *limits, gf_error *error) {
-    enum { MAX_COUNTED = 4096 };
+    const uint64_t max_counted = limits->place ? 1 << 20 : 4096;
     const uint64_t wanted = limits->page ? limits->page : 1;
     gf_page_place *place = limits->place, at = {.page = 1};
     const plain_source blank = *source;
@@ -852,7 +852,7 @@ static gf_status plain_find_image(plain_source *source, plain_read_header *read,
             found = true;
             at = (gf_page_place){.page = before + 1, .pages = at.pages, .offset = offset};
         }
-        if (status || (found && (at.pages || pages >= MAX_COUNTED)) || !plain_is_followed(&next))
+        if (status || (found && (at.pages || pages >= max_counted)) || !plain_is_followed(&next))
             break;
         const uint64_t end = next.end;
         next = blank;
@@ -868,7 +868,7 @@ static gf_status plain_find_image(plain_source *source, plain_read_header *read,
         const size_t used = strlen(source->base.stored);
         snprintf(source->base.stored + used, sizeof source->base.stored - used,
                  ", page %" PRIu64 " of %" PRIu64 "%s", wanted, at.pages,
-                 at.pages < MAX_COUNTED ? "" : " or more");
+                 at.pages < max_counted ? "" : " or more");
         gf_input_seek(&source->input, source->order.start);
     }
     return GF_OK;

@@ -58,8 +58,52 @@ $ gpufilter smooth --page all - none.tif <two.tif
 $ gpufilter smooth --page all two.tif none.png
 ! gpufilter: none.png: --page all: the input has 2 pages, and this format holds one image; write .tif
 [2]
-$ gpufilter hist --page all two.tif
-! gpufilter: --page all: hist does not produce an image of each page
+$ gpufilter hist --page all --csv -n 2 two.tif; gpufilter hist --page all --csv -n 2 two.tif two.tif 2>&1 | grep -v done; gpufilter axis-sum --page all two.tif; gpufilter hist --page all --json two.tif | grep -o '"page": [^,]*'; gpufilter hist --page all -n 2 -x 1 -o x.csv two.tif; gpufilter dot --page all two.tif two.tif
+> page,bin,from,to,grey
+> 1,0,0,127,4
+> 1,1,128,255,0
+> 2,0,0,127,0
+> 2,1,128,255,4
+> all,0,0,127,4
+> all,1,128,255,4
+> file,bin,from,to,grey
+> two.tif,0,0,127,4
+> two.tif,1,128,255,4
+> two.tif,0,0,127,4
+> two.tif,1,128,255,4
+> two.tif, page 1: 2x2 grey u8, by cpu
+> 
+> y  grey
+> 0    48
+> 1   112
+> 
+> channel  sum  mean
+> grey     160    40
+> 
+> two.tif, page 2: 2x2 grey u8, by cpu
+> 
+> y  grey
+> 0   462
+> 1   398
+> 
+> channel  sum  mean
+> grey     860   215
+> 
+> two.tif, page all: 2x4 grey u8, by cpu
+> 
+> y  grey
+> 0    48
+> 1   112
+> 2   462
+> 3   398
+> 
+> channel   sum   mean
+> grey     1020  127.5
+> "page": 1
+> "page": 2
+> "page": "all"
+! gpufilter: --page all: plots, extracted samples and ranks of MPI are those of one page; choose it with --page N
+! gpufilter: --page all: dot has two inputs; choose a page with --page N
 [2]
 $ gpufilter info --page all two.tif
 ! gpufilter: two.tif: --page all: only filters read all pages

@@ -146,15 +146,70 @@ static void refuses_what_loses_pages(void **state) {
     assert_int_equal(try_filter("smooth", "x.png", &error), GF_USAGE);
     assert_message(&error, "the input has 3 pages, and this format holds one image");
     assert_int_equal(access(in_directory("x.png"), F_OK), -1);
-    assert_int_equal(try_filter("hist", NULL, &error), GF_USAGE);
-    assert_message(&error, "--page all: hist does not produce an image of each page");
+    assert_int_equal(try_filter("hist", NULL, &error), GF_FAILED);
+    assert_message(&error,
+                   "page 2 has another size or type than those before, and --page all "
+                   "measures them together; choose a page with --page N");
     assert_int_equal(try_filter("compare", NULL, &error), GF_USAGE);
+    assert_message(&error, "--page all: compare has two inputs; choose a page with --page N");
     const gf_file_options all = {.page = GF_ALL_PAGES};
     assert_int_equal(gf_inspect_file(input_path(), &all, &info, &error), GF_USAGE);
     assert_int_equal(gf_load_file(input_path(), &all, &format, &pixels, NULL, &error), GF_USAGE);
     assert_message(&error, "--page all: only filters read all pages");
     write_pages(1); /* nothing is lost */
     assert_int_equal(try_filter("smooth", "x.png", &error), GF_OK);
+}
+
+/* Measure a page with a filter; 0: all. Return the cells of the first column of numbers. */
+static uint64_t *measure(const char *backend, const char *name, uint32_t page, size_t column,
+                         uint64_t *rows) {
+    const char *in[] = {input_path()};
+    gf_engine *engine = test_engine(&(gf_engine_options){
+        .backend = backend, .threads = 2, .rows_per_strip = 3, .verify = true});
+    const gf_filter *filter = gf_filter_find(name);
+    gf_settings *settings = test_settings(filter, "");
+    const gf_file_options options = {.page = page ? page : GF_ALL_PAGES};
+    gf_result *result = NULL;
+    gf_report report;
+    gf_error error;
+    if (gf_run_file(engine, filter, settings, in, NULL, &options, &result, &report, &error))
+        fail_msg("%s", error.message);
+    assert_int_equal(report.pages, 3);
+    *rows = gf_result_table(result, 0)->row_count;
+    uint64_t *cells = malloc(*rows * sizeof *cells);
+    assert_true(gf_result_column(result, 0, column, cells));
+    gf_result_free(result);
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+    return cells;
+}
+
+/* All pages are measured as one image: counts are sums, and the rows of a page follow those of the
+ * page before. */
+static void measures_all_pages(void **state) {
+    static const char *const backends[] = {"golden", "cpu"};
+    const tiff_spec pages[] = {tiff_small_grey(9, 0), tiff_small_grey(9, 0), tiff_small_grey(9, 0)};
+    test_random random = test_seeded(3);
+    (void)state;
+    assert_true(tiff_write(input_path(), pages, 3, &random));
+    for (size_t b = 0; b < 2; b++) {
+        uint64_t rows, part, sum[256] = {0};
+        uint64_t *all = measure(backends[b], "hist", 0, 3, &rows);
+        uint64_t *sums = measure(backends[b], "axis-sum", 0, 1, &part);
+        assert_int_equal(part, 3 * 5);
+        for (uint32_t page = 1; page <= 3; page++) {
+            uint64_t *one = measure(backends[b], "hist", page, 3, &part);
+            for (uint64_t i = 0; i < part; i++)
+                sum[i] += one[i];
+            free(one);
+            one = measure(backends[b], "axis-sum", page, 1, &part);
+            assert_memory_equal(one, sums + (page - 1) * 5, part * sizeof *one);
+            free(one);
+        }
+        assert_memory_equal(all, sum, rows * sizeof *all);
+        free(all);
+        free(sums);
+    }
 }
 
 /* A damaged page leaves no output. */
@@ -178,6 +233,7 @@ static void reports_a_damaged_page(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_every_page),
+        cmocka_unit_test(measures_all_pages),
         cmocka_unit_test(refuses_what_loses_pages),
         cmocka_unit_test(reports_a_damaged_page),
     };
