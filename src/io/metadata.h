@@ -167,7 +167,8 @@ enum {
     GF_TAG_PIXEL_WIDTH = 40962,
     GF_TAG_PIXEL_HEIGHT = 40963,
     GF_TAG_INTEROP = 40965,
-    GF_TAG_GDAL_METADATA = 42112
+    GF_TAG_GDAL_METADATA = 42112,
+    GF_TAG_NODATA = 42113
 };
 
 /* Return whether the data begins with the header of a TIFF structure. */

@@ -77,7 +77,7 @@ static gf_tiff_group tag_group(uint32_t tag) {
         {40094, GF_TIFF_IMAGE}, /* XPKeywords */
         {40095, GF_TIFF_IMAGE}, /* XPSubject */
         {GF_TAG_GDAL_METADATA, GF_TIFF_GEO},
-        {42113, GF_TIFF_GEO}, /* GDAL_NODATA */
+        {GF_TAG_NODATA, GF_TIFF_GEO},
     };
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
         if (tags[i].tag == tag)
@@ -675,6 +675,22 @@ static bool list_has(const gf_tiff_list *list, uint32_t groups) {
     return false;
 }
 
+/* Note the value that GDAL marks missing samples with. */
+static void metadata_note_nodata(gf_metadata *metadata, const gf_tiff_list *list) {
+    const gf_tiff_entry *entry = list_find(list, GF_TAG_NODATA);
+    char text[32] = "";
+    for (size_t i = 0; entry && entry->type == GF_TIFF_ASCII && i < entry->count; i++)
+        if (i + 1 < sizeof text && entry->value[i] > ' ' && entry->value[i] <= '~')
+            text[i] = (char)entry->value[i];
+        else
+            break;
+    if (*text)
+        gf_note(&metadata->remarks,
+                "samples with the nodata value %s are treated as others; hist --range LO,HI counts "
+                "them apart",
+                text);
+}
+
 gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
                             gf_tiff_tags *tags, const gf_limits *limits, const char *name,
                             gf_error *error) {
@@ -696,6 +712,7 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
         memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
         status = GF_OK;
     } else if (!status) {
+        metadata_note_nodata(metadata, &list);
         status = metadata_add_values(metadata, &list, name, error);
         if (!status)
             status = metadata_add_resolution(metadata, &list, name, error);
