@@ -357,8 +357,9 @@ def texts(pointer: Any) -> List[str]:
 
 
 def python_name(name: str) -> str:
-    """Return the Python name of an option or a filter: "keep-brightness" is keep_brightness."""
-    return name.replace("-", "_")
+    """Return the Python name of an option or a filter: "keep-brightness" is keep_brightness, and
+    "as", a word of the language, is as_."""
+    return "as_" if name == "as" else name.replace("-", "_")
 
 
 def _text(value: Optional[bytes]) -> str:

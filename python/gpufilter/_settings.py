@@ -167,9 +167,10 @@ OPTIONS = [
     Option("crop", Use.READ | Use.FILTER, "Optional[Tuple[int, int, int, int]]", None, _crop,
            "integers x, y, width, height",
            "read only this rectangle of each input, as if it were the image"),
-    Option("as_type", Use.READ | Use.FILTER, 'Optional[Literal["u16", "f32"]]', None,
-           lambda value: DEPTHS.index({"u16": "16"}.get(value, value)), "'u16' or 'f32'",
-           "read samples as this type and keep their values; for int16, float64 and other types"),
+    Option("as_", Use.READ | Use.FILTER, 'Optional[Literal["u16", "f32"]]', None,
+           lambda value: 2 + ["u16", "f32"].index(value), "'u16' or 'f32'",
+           "read samples as this type and keep their values; for int16, float64 and other types",
+           ["u16", "f32"]),
     Option("channels", Use.READ | Use.FILTER, "Optional[str]", None, str.encode,
            "a text such as '1,2,3'", "channels of the inputs to read; they are data, not alpha"),
     Option("page", Use.READ, "int", 1, _page, "an integer from 1",
@@ -227,7 +228,7 @@ def file_options(uses: Use, values: Dict[str, Any]) -> c.gf_file_options:
         option = accepted.get(name) or next(other for other in OPTIONS if other.name == name)
         member = option.member(value)
         if name in accepted:
-            setattr(made, "as_" if name == "as_type" else name, member)
+            setattr(made, name, member)
         elif value != option.default:
             raise UsageError("%s: no image is written" % name)
     return made

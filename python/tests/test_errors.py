@@ -115,7 +115,7 @@ REAL = np.zeros((4, 5), np.float32)
     (lambda: gpufilter.smooth_file("a.png", "b.png", linear="x" * 999), "linear: expected True or False, got 'xxx"),
     (lambda: gpufilter.smooth_file("a.png", "b.png", strip=None, depth=16), "depth: expected '8'"),
     (lambda: gpufilter.hist_file("a.png", page="2"), "page: expected an integer from 1 or 'all'"),
-    (lambda: gpufilter.read("a.png", as_type="u8"), "as_type: expected 'u16' or 'f32', got 'u8'"),
+    (lambda: gpufilter.read("a.png", as_="u8"), "as_: expected 'u16' or 'f32', got 'u8'"),
     (lambda: gpufilter.read("a.png", channels=1), "channels: expected a text such as '1,2,3', got 1"),
     (lambda: gpufilter.hist_file("a.png", depth="16"), "depth: no image is written"),
     (lambda: gpufilter.hist_file("a.png", strip=True), "strip: no image is written"),
@@ -193,13 +193,14 @@ def test_words_of_python(tmp_path):
     assert gpufilter.read(path, max_pixels=16).shape == (4, 4)
     with pytest.raises(gpufilter.Error, match="raise it with max_memory="):
         gpufilter.read(path, max_memory=15)
-    with pytest.raises(gpufilter.Error, match="omit page="):
+    with pytest.raises(gpufilter.Error, match="choose one from 1 to 1 with page="):
         gpufilter.read(path, page=2)
     for text, want in [
             ("use --force to replace it", "use force=True to replace it"),
             ("--radius '128': must be", "radius='128': must be"),
             ("--keep-brightness: cannot", "keep_brightness: cannot"),
             ("use --tiff-compression deflate or none", 'use tiff_compression="deflate" or none'),
+            ("with --as f32 or --as u16, which", 'with as_="f32" or as_="u16", which'),
             ("use --backend cuda", 'use backend="cuda"'),
             ("rows without a header with --raw", "rows without a header with --raw"),
             ("a--page and --", "a--page and --")]:

@@ -93,7 +93,7 @@ def test_read_options(image, inputs):
         assert same(gpufilter.read(inputs / "pages.tif", page=page), image[:, :, (page or 1) - 1])
     with pytest.raises(gpufilter.Error, match="has no page 4"):
         gpufilter.read(inputs / "pages.tif", page=4)
-    with pytest.raises(gpufilter.Error, match="--page chooses images"):
+    with pytest.raises(gpufilter.Error, match="omit page="):
         gpufilter.read(inputs / "in.png", page=2)
     path = inputs / "x.png"
     gpufilter.write(path, image)
@@ -272,12 +272,12 @@ def grey_pages(path, sizes):
 def test_types_and_channels(tmp_path):
     counts = np.arange(2 * 3 * 6, dtype=">i4").reshape(2, 3, 6) * 70000 - 5
     np.save(tmp_path / "counts.npy", np.asfortranarray(counts))
-    with pytest.raises(gpufilter.Error, match="--as f32 or --as u16"):
+    with pytest.raises(gpufilter.Error, match='with as_="f32" or as_="u16", which'):
         gpufilter.read(tmp_path / "counts.npy")
-    got = gpufilter.read(tmp_path / "counts.npy", as_type="f32", channels="6,1,3")
+    got = gpufilter.read(tmp_path / "counts.npy", as_="f32", channels="6,1,3")
     assert same(got, counts[:, :, [5, 0, 2]].astype(np.float32))
     with pytest.raises(gpufilter.Error, match="other values: 12, from -5 to 2449995"):
-        gpufilter.hist_file(tmp_path / "counts.npy", as_type="u16", channels="1,6")
+        gpufilter.hist_file(tmp_path / "counts.npy", as_="u16", channels="1,6")
     np.save(tmp_path / "volume.npy", np.arange(60, dtype=np.uint8).reshape(3, 4, 5))
     result = gpufilter.hist_file(tmp_path / "volume.npy", page="all", bins=256)
     assert list(result.counts[:61]) == 60 * [1] + [0]

@@ -141,7 +141,7 @@ def test_signatures(found):
         assert text in function.__doc__
 
 
-INPUT = ["autorotate", "alpha", "strict", "crop", "as_type", "channels", "page"]
+INPUT = ["autorotate", "alpha", "strict", "crop", "as_", "channels", "page"]
 OUTPUT = ["compression", "quality", "tiff_compression"]
 LIMITS = ["max_pixels", "max_memory", "max_chunk", "max_seconds"]
 
