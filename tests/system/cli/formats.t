@@ -48,7 +48,7 @@ $ cat samples/ramp.pfm samples/ramp.pfm >both.pfm; gpufilter axis-sum --csv both
 > 5
 > 5
 > both.pfm: PFM, 1024x4 grey f32 (32-bit float, little-endian, scale 1, page 2 of 2), 16 kB of pixels
-! gpufilter: both.pfm: page 1 of 2; --page selects another
+! gpufilter: both.pfm: image 1 of 2; --page selects another
 ! gpufilter: both.pfm: has no page 3; choose one from 1 to 2 with --page
 [1]
 $ gpufilter hist -q -n 8 -x 3 -o samples.npy samples/scene.png; gpufilter info samples.npy
