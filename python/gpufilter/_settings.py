@@ -177,8 +177,8 @@ OPTIONS = [
            "page of TIFF, NPY, PNM, MPO and GIF inputs"),
     Option("page", Use.FILTER, 'Union[int, Literal["all"]]', 1, _pages,
            "an integer from 1 or 'all'",
-           "page of TIFF, NPY, PNM, MPO and GIF inputs; all: filter every page, to a TIFF, or measure all "
-           "pages as one image, one below the other"),
+           "page of TIFF, NPY, PNM, MPO and GIF inputs; all: filter every page, to a TIFF, or "
+           "measure all pages as one image, one below the other"),
     _choice("compression", Use.WRITE, c.texts(lib.gf_compressions()),
             "PNG compression effort"),
     Option("quality", Use.WRITE, "int", c.DEFAULT_QUALITY,

@@ -339,10 +339,8 @@ static void put_command(const gf_command *command, const char *date, FILE *page)
 /* Return the name that the scripts use for the kind of value of an option. */
 static const char *kind_of(const gf_param *param, const char *metavar) {
     static const char *const kinds[GF_PARAM_SAMPLES + 1] = {
-        [GF_PARAM_FLAG] = "nothing", [GF_PARAM_CHOICE] = "words",  [GF_PARAM_LIST] = "words",
-        [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files",
-    };
-    const char *kind = kinds[param->type];
+        [GF_PARAM_FLAG] = "nothing", [GF_PARAM_IMAGE] = "images", [GF_PARAM_SAMPLES] = "files"};
+    const char *kind = param->choices ? "words" : kinds[param->type];
     if (param->type == GF_PARAM_TEXT)
         kind = strcmp(param->name, "device") == 0 ? "words"
                : strcmp(metavar, "FILE") == 0     ? "files"

@@ -194,7 +194,7 @@ foreign_file() { echo mine >late/again.pgm; }
 outrun() {
     cp in/1/001.pgm again.pgm && mkdir late
     change_during_run concurrent_run
-    [ $? -eq 1 ] && summary 1 1 0 stderr && grep -q 'late/again.pgm: .*use --force to replace it' stderr || return 1
+    [ $? -eq 1 ] && summary 1 1 0 stderr && grep -q 'late/again.pgm: .*use --force to replace' stderr || return 1
     gpufilter smooth again.pgm -O late --resume 2>stderr && summary 0 0 1 stderr
 }
 outrun_resumed() {

@@ -251,6 +251,7 @@ static void decodes_all_kinds(void **state) {
         for (size_t i = 0; i < 8; i++) {
             gf_format format = test_format(&random);
             format.type = format.type == GF_F32 ? GF_U16 : format.type;
+            format.alpha = format.channels % 2 == 0;
             if (test_below(&random, 3) == 0)
                 format = (gf_format){1 + test_below(&random, 2000), 1 + test_below(&random, 300),
                                      format.channels, format.type, format.channels % 2 == 0};

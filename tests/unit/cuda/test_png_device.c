@@ -169,6 +169,7 @@ static void writes_the_bytes_of_the_cpu(void **state) {
         const uint64_t count = test_below(&random, 4) ? 1 : 1 + test_below(&random, 8);
         if (format.type == GF_F32)
             format.type = GF_U8;
+        format.alpha = format.channels % 2 == 0;
         if (test_below(&random, 3) == 0) { /* several strips */
             format.width = 1 + test_below(&random, 3000);
             format.height = 1 + test_below(&random, 400);

@@ -23,7 +23,7 @@ static void copies_rows_in_memory(void **state) {
     source->ops->close(source);
     sink->ops->close(sink);
     assert_memory_equal(out, "ab...cd...ef....", 16);
-    assert_int_equal(gf_memory_source(&format, in, 1, &source, &error), GF_FAILED);
+    assert_int_equal(gf_memory_source(&format, in, 1, &source, &error), GF_USAGE);
     assert_message(&error, "stride");
     assert_int_equal(
         gf_memory_sink(&(gf_format){1, 1, 5, GF_U8, 5 % 2 == 0}, out, 9, &sink, &error), GF_FAILED);

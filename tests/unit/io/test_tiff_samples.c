@@ -493,7 +493,7 @@ static void notes_frames_of_png(void **state) {
     assert_memory_equal(loaded, "a", 1);
     assert_string_equal(report.remarks.notes,
                         "an animation of 258 frames; only the default image is read");
-    assert_refused(&(gf_limits){.page = 2}, path, "frames of an animation are none; omit --page");
+    assert_refused(&(gf_limits){.page = 2}, path, "has no pages; omit --page");
     free(loaded);
     free(with);
     free(data);
