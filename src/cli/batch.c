@@ -144,12 +144,13 @@ static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
 }
 
 /* Print the error of input i, and its record with --json. A cause that affects all outputs, such as
- * a full disk, is printed once, although several running images fail. Count existing outputs. */
+ * a full disk, is printed once, although several running images fail. Before the run, count
+ * existing outputs. */
 static void batch_print_error(batch_run *run, size_t i, gf_error *error) {
     const char *output = run->outputs ? run->outputs[i].path : NULL;
     if (run->options->json)
         gf_cli_report_json_failure(stdout, run->info, run->inputs.list[i].path, output, error);
-    if (error->cause == EEXIST) {
+    if (error->cause == EEXIST && !run->begun) {
         run->first_existing = run->existing++ ? run->first_existing : output;
         return;
     }
