@@ -469,7 +469,8 @@ static gf_status layout_check_type(const gf_tiff_file *file, gf_tiff_layout *lay
                  : layout->kind == 'f' ? "floating-point "
                                        : "",
                  bits, layout->palette ? "palette indices" : "samples");
-        return layout_fail(file, text, "gdal_translate -ot Float32 in.tif out.tif, or UInt16", error);
+        return layout_fail(file, text, "gdal_translate -ot Float32 in.tif out.tif, or UInt16",
+                           error);
     }
     layout->bytes = bits < 8 ? 1 : packed ? 2 : bits / 8;
     layout->raw = !gf_samples_type(&(gf_samples){.kind = layout->kind, .bytes = layout->bytes},

@@ -326,7 +326,7 @@ static void reads_the_frames_of_a_gif(void **state) {
     }
 }
 
-/* What is read in spite of damage is reported, and fails with --strict; what is not read is noted.
+/* Damage that is read is reported, and fails with --strict. Parts that are not read are noted.
  */
 static void remarks_on_damage_and_channels(void **state) {
     const psd_spec spec = {.width = 2, .height = 1, .channels = 5, .depth = 8, .mode = 3};
