@@ -638,6 +638,7 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
 
 typedef struct pages_source {
     wrapper wrap; /* of the current page */
+    gf_open_page *open;
     gf_limits limits;
     gf_page_place place;
     uint64_t left; /* rows of the current page */
@@ -651,7 +652,7 @@ static gf_status pages_next(pages_source *pages, gf_error *error) {
     pages->limits.page++;
     pages->limits.place = &pages->place;
     if (!status)
-        status = gf_source_open(pages->wrap.name, &pages->limits, &next, error);
+        status = pages->open(pages->wrap.name, &pages->limits, &next, error);
     if (status)
         return status;
     gf_remarks_add(&pages->wrap.base.metadata.remarks, &(*inner)->metadata.remarks);
@@ -686,8 +687,8 @@ static gf_status pages_read(gf_source *base, void *dst, size_t stride, uint64_t 
     return status;
 }
 
-gf_status gf_pages_source(gf_source **source, const char *path, const gf_limits *limits,
-                          gf_error *error) {
+gf_status gf_pages_source(gf_source **source, gf_open_page *open, const char *path,
+                          const gf_limits *limits, gf_error *error) {
     gf_format format = (*source)->format;
     if (__builtin_mul_overflow(format.height, (*source)->pages, &format.height))
         format.height = 0;
@@ -700,6 +701,7 @@ gf_status gf_pages_source(gf_source **source, const char *path, const gf_limits 
                                       .close = wrapper_close,
                                       .shrink = wrapper_shrink};
     pages->left = (*source)->format.height;
+    pages->open = open;
     pages->limits = *limits;
     pages->limits.page = 1;
     pages->limits.stacked = false;

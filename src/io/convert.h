@@ -35,11 +35,14 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
 gf_status gf_crop_source(gf_source **source, const gf_crop *crop, uint64_t max_memory,
                          const char *name, gf_error *error);
 
+typedef gf_status gf_open_page(const char *path, const gf_limits *limits, gf_source **source,
+                               gf_error *error);
+
 /* Replace the source of the first page of a file, opened with these limits, by one of all pages,
- * which must have one format: one below the other. The path is borrowed until close. On failure the
- * source is unchanged. */
-gf_status gf_pages_source(gf_source **source, const char *path, const gf_limits *limits,
-                          gf_error *error);
+ * which must have one format: one below the other. open: opens another page. The path is borrowed
+ * until close. On failure the source is unchanged. */
+gf_status gf_pages_source(gf_source **source, gf_open_page *open, const char *path,
+                          const gf_limits *limits, gf_error *error);
 
 /* Convert the samples of a source to a larger type, or wrap nothing if it has this type. linear:
  * integers become linear light; they are sRGB. premultiply: multiply the colours by alpha, which

@@ -167,7 +167,7 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
     if (!status && resolved.crop)
         status = gf_crop_source(source, resolved.crop, resolved.max_memory, name, error);
     if (!status && resolved.stacked && (*source)->pages > 1)
-        status = gf_pages_source(source, path, &resolved, error);
+        status = gf_pages_source(source, gf_source_open, path, &resolved, error);
     /* The caller allocates at least one row. */
     if (!status)
         status = gf_check_memory(gf_row_bytes(&(*source)->format), resolved.max_memory, name,

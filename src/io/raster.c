@@ -5,12 +5,6 @@
 
 #include "io/bytes.h"
 
-bool gf_raster_fail(gf_raster *raster, gf_raster_outcome outcome, const char *reason) {
-    raster->outcome = outcome;
-    raster->reason = reason;
-    return false;
-}
-
 /* ---- pixels of 8 to 32 bits, and indices ----------------------------------------------------- */
 
 /* Set the bits of each channel; the alpha may have none. Return false if a channel has gaps or more

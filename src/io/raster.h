@@ -50,8 +50,12 @@ typedef struct gf_raster {
 /* Files whose runs may leave out pixels can have up to this many without any bytes for them. */
 enum { GF_RASTER_FREE_PIXELS = 1 << 22 };
 
-/* Set outcome and reason, and return false. */
-bool gf_raster_fail(gf_raster *raster, gf_raster_outcome outcome, const char *reason);
+/* Set the outcome and its reason, and return false. */
+static inline bool gf_raster_fail(gf_raster *raster, gf_raster_outcome result, const char *reason) {
+    raster->outcome = result;
+    raster->reason = reason;
+    return false;
+}
 
 /* Read the header; data may be only the beginning of the file, of at least 19 bytes. A file without
  * the signature of another format is a TGA. Return false on failure. */
