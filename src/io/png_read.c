@@ -278,7 +278,8 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
         return 1;
     }
     /* Include the allocation overhead and an array of twice the size. */
-    source->metadata_bytes += chunk->size + 2 * sizeof(gf_chunk) + 2 * sizeof(void *);
+    if (gf_png_preserves(chunk->name))
+        source->metadata_bytes += chunk->size + 2 * sizeof(gf_chunk) + 2 * sizeof(void *);
     gf_chunk copied = {.late = source->pixels_done, .size = chunk->size, .data = chunk->data};
     memcpy(copied.name, chunk->name, 4);
     if (reader_check_metadata(source) ||
