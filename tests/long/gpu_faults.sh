@@ -79,8 +79,8 @@ check "golden" golden
 
 hidden() { CUDA_VISIBLE_DEVICES='' "$@"; }
 check "no device: auto" hidden same -b auto
-check "no device: auto is silent" hidden silent gpufilter smooth -f photo.png out.png
-check "no device: auto with --verify" hidden silent gpufilter smooth -f --verify photo.png out.png
+check "no device: auto is silent" hidden silent gpufilter smooth -k -f photo.png out.png
+check "no device: auto with --verify" hidden silent gpufilter smooth -k -f --verify photo.png out.png
 check "no device: cuda" hidden one_line 3 gpufilter smooth -b cuda photo.png none.png
 check "no device: --device" hidden one_line 3 gpufilter smooth --device 0 photo.png none.png
 check "no device: a batch on cuda" hidden one_line 3 gpufilter smooth -b cuda many/*.ppm --out-dir none
