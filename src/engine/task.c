@@ -57,10 +57,11 @@ gf_status gf_task_update_metadata(const gf_task *task, gf_error *error) {
     const bool all_pages = task->page || task->more_pages;
     if (metadata != &source->metadata)
         return GF_OK;
-    source->dropped |=
-        gf_metadata_update(&source->metadata, &task->stored, source->pages <= 1 || all_pages);
-    if (!metadata->damaged[0])
-        return GF_OK;
+    const gf_status status =
+        gf_metadata_update(&source->metadata, &task->stored, source->pages <= 1 || all_pages,
+                           &source->dropped, task->inputs.name, error);
+    if (status || !metadata->damaged[0])
+        return status;
     return gf_fail(error, GF_FAILED,
                    "%s: the %.*s chunk is damaged; get an intact copy, or omit metadata with "
                    "--strip",

@@ -765,13 +765,14 @@ static size_t exif_update(const gf_chunk *item, const gf_format *image, bool sam
 }
 
 /* Return whether an ICC profile, or that of an iCCP chunk, is one for images with these channels.
- * If memory is short, the profile stays. */
-static bool item_profile_fits(const gf_chunk *item, uint32_t channels) {
+ * If memory is short, return true and set it. */
+static bool item_profile_fits(const gf_chunk *item, uint32_t channels, bool *memory_short) {
     enum { SPACE = 16, SIGNATURE = 36, MIN = 132 };
     const size_t at = item_is(item, GF_ITEM_ICC) ? 0 : chunk_data_offset(item, 1);
     size_t size = item->size;
     unsigned char *inflated = at ? chunk_inflate(item->data + at, size - at, &size) : NULL;
     const unsigned char *profile = at ? inflated : item->data;
+    *memory_short = *memory_short || (!profile && size);
     const bool fits = (!profile && size) ||
                       (size >= MIN && gf_big32(profile) >= MIN && gf_big32(profile) <= size &&
                        memcmp(profile + SIGNATURE, "acsp", 4) == 0 &&
@@ -780,18 +781,19 @@ static bool item_profile_fits(const gf_chunk *item, uint32_t channels) {
     return fits;
 }
 
-uint32_t gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool whole) {
+gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool whole,
+                             uint32_t *dropped, const char *file, gf_error *error) {
     static const char *const parts[] = {"GCamera:MicroVideo", "GCamera:MotionPhoto",
                                         "Container:Directory", "hdrgm:Version", NULL};
     static const char *const thumbnails[] = {"xmp:Thumbnails", NULL};
     const bool same = whole && gf_format_equal(image, &metadata->image);
-    uint32_t dropped = 0;
+    bool memory_short = false;
     size_t kept = 0;
     for (size_t i = 0; i < metadata->count; i++) {
         gf_chunk item = metadata->chunks[i];
         const uint32_t kind = item_find(&item)->kind;
         if (kind == GF_DROPPED_EXIF || item_is(&item, GF_ITEM_GEO)) {
-            item.size = exif_update(&item, image, same, whole, &dropped);
+            item.size = exif_update(&item, image, same, whole, dropped);
         } else if (kind == GF_DROPPED_IPTC) {
             item.size = resources_update(item.data, item.size);
         } else if (kind == GF_DROPPED_XMP) {
@@ -801,13 +803,15 @@ uint32_t gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool 
             if (removed)
                 gf_note(&metadata->remarks, "the video or gain map behind the image is not copied");
             item.size -= removed + text_cut(xmp, thumbnails);
-        } else if (kind == GF_DROPPED_ICC && !item_profile_fits(&item, image->channels)) {
-            dropped |= item.size ? kind : 0;
+        } else if (kind == GF_DROPPED_ICC &&
+                   !item_profile_fits(&item, image->channels, &memory_short)) {
+            *dropped |= item.size ? kind : 0;
             free(item.data);
             continue;
         }
         metadata->chunks[kept++] = item;
     }
     metadata->count = kept;
-    return dropped;
+    return memory_short ? gf_fail_memory(error, file, GF_DEFAULT_MAX_CHUNK, "an ICC profile")
+                        : GF_OK;
 }

@@ -108,9 +108,10 @@ gf_resolution gf_resolution_of_metre(double x, double y);
 
 /* Adapt the items to the image of an output: set the sizes in EXIF data, and remove what describes
  * other pixels (thumbnails, statistics, shapes of stacks), parts of the input behind the image, and
- * ICC profiles that do not apply. whole: the output has all pages of the input. Return bits of
+ * ICC profiles that do not apply. whole: the output has all pages of the input. Add bits of
  * gf_dropped, or append a note, where information is lost. A second call changes nothing. */
-uint32_t gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool whole);
+gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool whole,
+                             uint32_t *dropped, const char *file, gf_error *error);
 
 /* Return the EXIF orientation, 1 to 8; 0 if there is none. */
 uint32_t gf_metadata_orientation(const gf_metadata *metadata);
