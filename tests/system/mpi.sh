@@ -29,7 +29,7 @@ measured() { # RANKS
     done
     plain axis-sum -R in --json 2>/dev/null | untimed >text
     mpi "$1" axis-sum -R in --json 2>/dev/null >record
-    cmp text <(untimed <record) && [ "$(wc -l <record)" = "$made" ]
+    cmp text <(untimed <record) && [ "$(wc -l <record)" = $((made + failed_files)) ] && [ "$(grep -c '"error": ' record)" = "$failed_files" ]
 }
 
 # Each rank processes some images. The images take longer than starting a rank.
