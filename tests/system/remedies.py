@@ -28,12 +28,12 @@ def tiff(name, width, height, bits, samples, photometric, data, compression=1, k
     tags = {256: (4, [width]), 257: (4, [height]), 258: (3, [bits] * samples), 259: (3, [compression]),
             262: (3, [photometric]), 273: (4, [0]), 277: (3, [samples]), 278: (4, [height]), 279: (4, [len(data)]),
             339: (3, [kind] * samples), **dict(more)}
-    size, at = {1: 1, 3: 2, 4: 4, 7: 1}, 8 + 2 + 12 * len(tags) + 4
+    size, at = {1: 1, 2: 1, 3: 2, 4: 4, 7: 1}, 8 + 2 + 12 * len(tags) + 4
     entries, extra = b"", b""
     for tag, (form, values) in sorted(tags.items()):
         if tag in (273, 513):
             values = [-1]  # the data, which follows
-        packed = struct.pack("<%d%s" % (len(values), {1: "B", 3: "H", 4: "i", 7: "B"}[form]), *values)
+        packed = struct.pack("<%d%s" % (len(values), {1: "B", 2: "B", 3: "H", 4: "i", 7: "B"}[form]), *values)
         if size[form] * len(values) > 4:
             packed, extra = struct.pack("<I", at + len(extra)), extra + packed + b"\0" * (len(packed) % 2)
         entries += struct.pack("<HHI", tag, form, len(values)) + packed.ljust(4, b"\0")
@@ -77,6 +77,8 @@ def make_inputs():
     tiff("complex.tif", 4, 6, 64, 1, 1, real, kind=6)
     tiff("pages.tif", 8, 6, 8, 1, 1, noise[:48])
     tiff("two.tif", 8, 6, 8, 1, 1, noise[:48], pages=2)
+    tiff("bands.tif", 4, 3, 8, 5, 1, noise[:60], more={338: (3, [0] * 4)}.items())
+    tiff("nodata.tif", 8, 6, 8, 1, 1, noise[:48], more={42113: (2, list(b"0\0"))}.items())
     tiff("premultiplied.tif", 4, 3, 8, 4, 2, bytes([10, 20, 30, 40] * 12), more={338: (3, [1])}.items())
     subprocess.run(["gpufilter", "smooth", "-q", "-k", "samples/scene.png", "scene.jpg"], check=True)
     with open("scene.jpg", "rb") as file:
@@ -86,6 +88,9 @@ def make_inputs():
     npy("complex.npy", "'<c8'", (2, 3), bytes(48))
     npy("fields.npy", "[('value', '<f4'), ('n', '<i4')]", (2, 3), bytes(48))
     npy("line.npy", "'|u1'", (6,), bytes(6))
+    npy("integers.npy", "'<i4'", (2, 3), bytes(24))
+    npy("large.npy", "'|u1'", (1 << 40, 2, 3, 1), b"")
+    npy("empty.npy", "'|u1'", (0, 2, 3, 1), b"")
     npy("future.npy", "'|u1'", (2, 3), bytes(6), version=4)
     orientation = b"MM\0*\0\0\0\x08\0\1\x01\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
     png("late.png", b"", png_chunk(b"eXIf", orientation))
