@@ -387,7 +387,8 @@ typedef struct gf_remarks {
     /* Damage in the pixels of an input that was read all the same, such as rows of a fax that were
      * repaired. One line; empty: none. */
     char damage[192];
-    char notes[512]; /* other remarks about inputs and outputs, one per line; empty: none */
+    char notes[512];  /* other remarks about inputs and outputs, one per line; empty: none */
+    uint64_t outside; /* f32 samples outside 0..1 that `depth` clipped, of all pages; also a note */
 } gf_remarks;
 
 /* Statistics of a job: backend, device, sizes and busy times. After a failure, the fields cover the

@@ -110,7 +110,7 @@ class gf_busy(Structure):
 
 
 class gf_remarks(Structure):
-    _fields_ = [("damage", c_char * 192), ("notes", c_char * 512)]
+    _fields_ = [("damage", c_char * 192), ("notes", c_char * 512), ("outside", c_uint64)]
 
 
 class gf_report(Structure):

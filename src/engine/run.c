@@ -101,6 +101,9 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
     gf_output *extra = NULL;
     gf_status status = GF_OK;
     run_report_outputs(task);
+    if (task->report->remarks.outside)
+        gf_note(&task->report->remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped",
+                task->report->remarks.outside);
     if (options->ready) {
         const gf_ready ready = {.item = task->item,
                                 .file =

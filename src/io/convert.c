@@ -933,7 +933,6 @@ typedef struct convert_sink {
     conversion how;
     size_t row_bytes; /* of a converted row */
     uint64_t y, rows; /* next row; rows of the buffer */
-    uint64_t outside; /* f32 samples outside 0..1, so far */
     double seconds;
     unsigned char *buffer;
 } convert_sink;
@@ -965,9 +964,6 @@ static void convert_end(gf_sink *base) {
     base->threads = inner->threads;
     base->busy_seconds = inner->busy_seconds + sink->seconds;
     base->clipped = inner->clipped;
-    if (sink->outside)
-        gf_note(&base->remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped",
-                sink->outside);
 }
 
 static gf_status convert_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
@@ -1028,7 +1024,7 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.inner = inner;
     wrap->how = conversion_of(format, stored, linear);
     if (format->type == GF_F32 && !linear && !wrap->how.divide)
-        wrap->how.outside = &wrap->outside;
+        wrap->how.outside = &wrap->base.remarks.outside;
     wrap->row_bytes = row;
     wrap->rows = rows;
     wrap->buffer = buffer;

@@ -59,6 +59,7 @@ void gf_remarks_add(gf_remarks *remarks, const gf_remarks *from) {
     if (!remarks->damage[0])
         memcpy(remarks->damage, from->damage, sizeof remarks->damage);
     remarks_add_notes(remarks, from->notes);
+    remarks->outside += from->outside;
 }
 
 void gf_metadata_clear(gf_metadata *metadata) {

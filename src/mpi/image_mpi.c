@@ -53,6 +53,7 @@ static void image_add_report(gf_report *all, const gf_report *one) {
         all->start_seconds = one->start_seconds;
     image_add_text(all->remarks.damage, sizeof all->remarks.damage, "; ", one->remarks.damage);
     image_add_text(all->remarks.notes, sizeof all->remarks.notes, "\n", one->remarks.notes);
+    all->remarks.outside += one->remarks.outside;
 }
 
 /* ---- partial results as messages ------------------------------------------------------------- */

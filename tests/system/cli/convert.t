@@ -151,6 +151,9 @@ $ python3 -c "import struct, sys; sys.stdout.buffer.write(b'Pf\n3 2\n-1.0\n' + s
 ! gpufilter: wide.pfm: --depth: 3 f32 samples outside 0..1 clipped
 $ gpufilter smooth --stages enhance --gain 1 --strip --depth 8 --format png -j 1 wide.pfm samples/ramp.pfm -O wide 2>&1 | sed 1d
 > gpufilter: samples/ramp.pfm: --depth: 4052 f32 samples outside 0..1 clipped (there are notes about 2 files; --json lists them)
+# The count of a file is that of all its pages.
+$ cat wide.pfm wide.pfm >wides.pfm; gpufilter smooth -q --json --stages enhance --gain 1 --strip --page all --depth 8 wides.pfm wides.tif | grep -o '"notes": [^]]*]'
+> "notes": ["--depth: 6 f32 samples outside 0..1 clipped"]
 # A quality for an output that is not a JPEG has no effect: a note, and one for a batch.
 $ for name in q.png q.tif q.jpg; do gpufilter smooth -k -Q 80 samples/page.png $name; done; gpufilter smooth -q -k -Q 80 --json samples/page.png q.png -f | grep -o '"notes": [^]]*]'; gpufilter smooth -k -Q 80 samples/page.png samples/card.png q.jpg -j 1 -O q 2>&1 | sed 1d
 > "notes": ["--quality has no effect on PNG"]
