@@ -85,7 +85,7 @@ static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
         }
     hist_for_layout(a, [&](auto dense, auto many) {
         gf_for_flag(counters.large, [&](auto large) {
-            gf_for_flag(a.ranged, [&](auto ranged) {
+            gf_for_flag(a.ranged || a.nodata != UINT32_MAX, [&](auto ranged) {
                 constexpr auto kernel = hist_count < T, decltype(dense)::value,
                                decltype(many)::value, decltype(large)::value,
                                decltype(ranged)::value ? HIST_RANGED : HIST_PLAIN > ;
@@ -230,7 +230,7 @@ static void hist_extract_few(const gf_hist_plan *plan, const HistArgs &a, unsign
                              cudaStream_t stream) {
     if (!counted)
         gf_launch_kernel(hist_count_selected<T, DENSE>, grid, HIST_THREADS, 0, stream, a, counts);
-    if (a.extracts == 1) {
+    if (a.extracts == 1 && a.nodata == UINT32_MAX) { // the samples of the bin form an interval
         constexpr auto kernel = hist_select<T, DENSE>;
         hist_set_max_shared<kernel>();
         gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistPass<T>), stream, a,
@@ -306,6 +306,7 @@ static HistArgs hist_args_of(const gf_hist_plan *plan, const gf_strip *strip) {
     a.measured = plan->measured;
     a.bins = plan->bins;
     a.counters = plan->counters;
+    a.nodata = gf_hist_nodata(plan);
     a.luma = plan->luma;
     a.ranged = plan->ranged;
     a.extract_all = plan->extract_all;

@@ -30,6 +30,7 @@ struct HistArgs {
     uint64_t samples; // measured samples per row
     uint32_t channels, first, measured, bins;
     uint32_t counters; // counters per channel
+    uint32_t nodata;   // of integers; UINT32_MAX: none
     bool luma, ranged, extract_all, keys;
     double lo, hi, span;
     double scale;                        // bins / span; 0: do not use it
@@ -184,6 +185,9 @@ template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T val
 
 // Return the bin of a sample, or the index of its counter after the bins.
 template <typename T> GF_DEVICE uint32_t hist_bin(const HistArgs &a, T value) {
+    if constexpr (sizeof(T) < sizeof(float))
+        if (value == a.nodata)
+            return a.bins + GF_HIST_AT_NAN;
     return a.ranged
                ? hist_bin_exact(static_cast<double>(value), a.lo, a.hi, a.span, a.scale, a.bins)
                : hist_bin_plain<T>(a, value);
@@ -223,8 +227,8 @@ GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
     }
 }
 
-// Computation of bins: HIST_PLAIN only for plans without --range, HIST_KEYS only for plans with
-// keys.
+// Computation of bins: HIST_PLAIN only for plans without --range and nodata, HIST_KEYS only for
+// plans with keys.
 enum HistBy { HIST_PLAIN, HIST_RANGED, HIST_KEYS };
 
 // Compute the bins of the samples of a vector.
@@ -258,6 +262,12 @@ GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
             bins[k] = hist_bin_plain<T>(a, x);
         }
     }
+    if constexpr (By == HIST_RANGED && sizeof(T) < sizeof(float))
+        if (a.nodata != UINT32_MAX) {
+#pragma unroll
+            for (int k = 0; k < size; k++)
+                bins[k] = gf_sample_at<T>(v, k) == a.nodata ? a.bins + GF_HIST_AT_NAN : bins[k];
+        }
 }
 
 // Return the index of the bin of a counter among the extracted bins; a.extracts or more if it is
@@ -294,7 +304,7 @@ GF_BOTH int32_t hist_clamp_distance(uint64_t vectors) {
 
 // Return the number of counters per channel that u8 samples may use: u8 has no NaN.
 GF_BOTH uint32_t hist_used(const HistArgs &a) {
-    return a.ranged ? a.counters : a.bins;
+    return a.ranged || a.nodata != UINT32_MAX ? a.counters : a.bins;
 }
 
 // Start at the first vector of this thread in the chunk of this block.

@@ -389,6 +389,7 @@ typedef struct gf_remarks {
     char damage[192];
     char notes[512];  /* other remarks about inputs and outputs, one per line; empty: none */
     uint64_t outside; /* f32 samples outside 0..1 that `depth` clipped, of all pages; also a note */
+    uint64_t nodata;  /* samples with the nodata value of the file, of all pages; also a note */
 } gf_remarks;
 
 /* Statistics of a job: backend, device, sizes and busy times. After a failure, the fields cover the
@@ -544,6 +545,9 @@ typedef struct gf_file_options {
      * pixels. Without effect for images without alpha. */
     bool premultiply;
     bool strict; /* fail for damage that is otherwise read and reported (gf_remarks) */
+    /* Treat samples with the nodata value of a GDAL TIFF as others. By default, hist, axis-sum and
+     * dot leave them out. */
+    bool keep_nodata;
     /* GF_DEPTH_16 or GF_DEPTH_F32: read the samples of inputs as this type and keep their values;
      * files of other sample types (int16, float64, ...) are read only in this way. As u16,
      * GF_FAILED for an image with a value that is not an integer from 0 to 65535. As f32, values

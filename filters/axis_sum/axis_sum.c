@@ -1,6 +1,7 @@
 /* axis-sum: descriptor, parameters, plan and result. */
 #include "axis_sum/axis_sum.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,9 @@ typedef struct gf_axis_sums {
     uint32_t channels; /* sums stored per line */
     gf_u128 totals[GF_MAX_CHANNELS];
     double real_totals[GF_MAX_CHANNELS];
+    const gf_left_out *left_out;      /* until the last row; NULL: all samples are added */
+    double all_left[GF_MAX_CHANNELS]; /* samples that the totals leave out */
+    uint64_t *left;                   /* and each sum; NULL: none */
     gf_sum sums[];
 } gf_axis_sums;
 
@@ -75,12 +79,16 @@ static void merge(const gf_plan *plan, void *state, const void *other) {
 static gf_status open_sums(const gf_plan *head, const gf_measure_options *keep, void **out,
                            gf_error *error) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
-    gf_axis_sums *sums = malloc(sizeof *sums + (size_t)head->result_bytes);
+    const size_t left = keep->left_out ? (size_t)head->result_bytes : 0;
+    gf_axis_sums *sums = malloc(sizeof *sums + (size_t)head->result_bytes + left);
     *out = sums;
     if (!sums)
         return gf_fail_memory(error, keep->name, head->result_bytes, "the sums");
     *sums = (gf_axis_sums){.lines = plan->columns ? head->in.width : head->in.height,
-                           .channels = plan->columns ? head->in.channels : plan->measured};
+                           .channels = plan->columns ? head->in.channels : plan->measured,
+                           .left_out = keep->left_out};
+    if (left)
+        sums->left = (uint64_t *)sums->sums + head->result_bytes / sizeof *sums->sums;
     return GF_OK;
 }
 
@@ -92,9 +100,21 @@ static gf_status take_rows(const gf_plan *head, void *data, const gf_rows *out, 
     return GF_OK;
 }
 
+/* Copy the numbers of samples that are left out: they are not kept as long as the sums. */
+static void take_left_out(const gf_plan *head, gf_axis_sums *sums) {
+    const bool columns = ((const gf_axis_sum_plan *)head)->columns;
+    const uint64_t *from = columns ? sums->left_out->columns : sums->left_out->rows;
+    for (uint64_t i = 0; i < sums->lines * sums->channels; i++)
+        sums->left[i] = from[i / sums->channels * head->in.channels + i % sums->channels];
+    for (uint32_t c = 0; c < GF_MAX_CHANNELS; c++)
+        sums->all_left[c] = (double)sums->left_out->all[c];
+}
+
 static gf_status finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     (void)error;
     gf_axis_sums *sums = data;
+    if (sums->left_out)
+        take_left_out(head, sums);
     const bool real = head->in.type == GF_F32;
     if (head->state_bytes)
         memcpy(sums->sums, state, (size_t)head->state_bytes);
@@ -114,11 +134,14 @@ double gf_axis_sum_total(const void *data, uint32_t channel) {
     return ((const gf_axis_sums *)data)->real_totals[channel];
 }
 
-/* Return the mean of the samples of a line: of a row or column. */
-static double line_mean(const gf_axis_sum_plan *plan, gf_sum sum) {
+/* Return the mean of the samples of sum i, or NaN without any. */
+static double line_mean(const gf_axis_sum_plan *plan, const gf_axis_sums *sums, uint64_t i) {
     const uint64_t length = plan->columns ? plan->head.in.height : plan->head.in.width;
-    return plan->head.in.type == GF_F32 ? gf_canonical_double(sum.real / (double)length)
-                                        : gf_quotient(sum.integer, length);
+    const uint64_t count = length - (sums->left ? sums->left[i] : 0);
+    if (count == 0)
+        return (double)NAN;
+    return plan->head.in.type == GF_F32 ? gf_canonical_double(sums->sums[i].real / (double)count)
+                                        : gf_quotient(sums->sums[i].integer, count);
 }
 
 enum { SUMS, TOTALS };
@@ -157,17 +180,17 @@ static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64
     if (table == SUMS && column == 0)
         return gf_value_uint(row);
     if (table == SUMS) {
-        const gf_sum *sum = &sums->sums[row * sums->channels + column - 1];
+        const uint64_t i = row * sums->channels + column - 1;
         if (plan->mean)
-            return gf_value_double(line_mean(plan, *sum));
-        return real ? gf_value_double(sum->real) : gf_value_uint(sum->integer);
+            return gf_value_double(line_mean(plan, sums, i));
+        return real ? gf_value_double(sums->sums[i].real) : gf_value_uint(sums->sums[i].integer);
     }
     if (column == 0)
         return gf_value_text(gf_channel_name(&head->in, (uint32_t)row));
     if (column == 1)
         return real ? gf_value_double(sums->real_totals[row]) : gf_value_wide(sums->totals[row]);
-    return gf_value_double(sums->real_totals[row] /
-                           ((double)head->in.width * (double)head->in.height));
+    const double count = (double)head->in.width * (double)head->in.height - sums->all_left[row];
+    return gf_value_double(gf_canonical_double(sums->real_totals[row] / count));
 }
 
 static const gf_measure measure = {
@@ -204,6 +227,7 @@ const gf_filter gf_axis_sum_filter = {
             .cases = cases,
         },
     .plan_bytes = sizeof(gf_axis_sum_plan),
+    .nodata = GF_NODATA_ZERO,
     .plan = plan_axis_sum,
     .golden = gf_axis_sum_golden,
     .cpu = {axis_sum_scratch_bytes, GF_LEVELS(gf_axis_sum_cpu)},

@@ -43,22 +43,29 @@ static size_t dot_scratch_bytes(const gf_plan *plan) {
 typedef struct gf_dot_total {
     gf_u128 integer[GF_DOT_SUMS];
     double real[GF_DOT_SUMS]; /* for integer images: the integer sums, rounded once */
+    uint64_t left;            /* samples that are left out */
 } gf_dot_total;
 
-/* Allocate the totals of the measured channels and of all channels together. */
+typedef struct gf_dot_totals {
+    const gf_left_out *left_out;                /* until the last row; NULL: no sample */
+    gf_dot_total channels[GF_MAX_CHANNELS + 1]; /* and of all channels together */
+} gf_dot_totals;
+
 static gf_status open_totals(const gf_plan *plan, const gf_measure_options *keep, void **data,
                              gf_error *error) {
     (void)plan;
-    const size_t count = GF_MAX_CHANNELS + 1, bytes = sizeof(gf_dot_total);
-    *data = calloc(count, bytes);
-    return *data ? GF_OK : gf_fail_memory(error, keep->name, count * bytes, "the totals");
+    gf_dot_totals *totals = *data = calloc(1, sizeof *totals);
+    if (!totals)
+        return gf_fail_memory(error, keep->name, sizeof *totals, "the totals");
+    totals->left_out = keep->left_out;
+    return GF_OK;
 }
 
 static gf_status take_rows(const gf_plan *head, void *data, const gf_rows *out, gf_error *error) {
     (void)error;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
     const uint32_t sums = gf_dot_sums(head->in.type);
-    gf_dot_total *totals = data;
+    gf_dot_total *totals = ((gf_dot_totals *)data)->channels;
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
         const void *record = gf_record(head, out, y);
         for (uint32_t i = 0; i < measured * sums; i++) {
@@ -83,12 +90,15 @@ static void complete(gf_dot_total *total, gf_type type) {
 static gf_status finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     (void)state, (void)error;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
-    gf_dot_total *channels = data, *all = &channels[measured];
-    for (uint32_t c = 0; c < measured; c++)
+    const gf_left_out *left_out = ((gf_dot_totals *)data)->left_out;
+    gf_dot_total *channels = ((gf_dot_totals *)data)->channels, *all = &channels[measured];
+    for (uint32_t c = 0; c < measured; c++) {
+        all->left += channels[c].left = left_out ? left_out->all[c] : 0;
         for (uint32_t i = 0; i < GF_DOT_SUMS; i++) {
             all->integer[i] += channels[c].integer[i];
             all->real[i] += channels[c].real[i];
         }
+    }
     for (uint32_t c = 0; c <= measured; c++)
         complete(&channels[c], head->in.type);
     return GF_OK;
@@ -127,10 +137,10 @@ static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64
                      size_t column) {
     (void)table;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
-    const gf_dot_total *total = (const gf_dot_total *)data + row;
+    const gf_dot_total *total = &((const gf_dot_totals *)data)->channels[row];
     const uint64_t pixels = head->in.width * head->in.height;
-    const double mse =
-        total->real[GF_DOT_SSD] / (double)(row < measured ? pixels : pixels * measured);
+    const double mse = total->real[GF_DOT_SSD] /
+                       (double)((row < measured ? pixels : pixels * measured) - total->left);
     switch (column) {
     case CHANNEL:
         return gf_value_text(row < measured ? gf_channel_name(&head->in, (uint32_t)row) : "total");
@@ -174,6 +184,7 @@ const gf_filter gf_dot_filter = {
             .cases = cases,
         },
     .plan_bytes = sizeof(gf_dot_plan),
+    .nodata = GF_NODATA_ZERO,
     .plan = plan_dot,
     .golden = gf_dot_golden,
     .cpu = {dot_scratch_bytes, GF_LEVELS(gf_dot_cpu)},

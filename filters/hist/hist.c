@@ -259,6 +259,7 @@ const gf_filter gf_hist_filter = {
             .cases = cases,
         },
     .plan_bytes = sizeof(gf_hist_plan),
+    .nodata = GF_NODATA_APART,
     .plan = plan_hist,
     .effective = effective,
     .refine = gf_hist_refine,

@@ -9,7 +9,8 @@
 #define GF_HIST_MAX_BINS 65536
 #define GF_HIST_MAX_LISTED 64 /* max bins in the list of --extract */
 
-/* Counters after those of the bins: bins + GF_HIST_AT_NAN and so on. */
+/* Counters after those of the bins: bins + GF_HIST_AT_NAN and so on. The first one counts NaN and,
+ * of integers, samples with the nodata value. */
 enum { GF_HIST_AT_NAN, GF_HIST_AT_BELOW, GF_HIST_AT_ABOVE };
 
 /* The bins are measured * counters uint64_t. For each measured channel: the counts of the bins, the
@@ -128,6 +129,12 @@ static inline uint32_t gf_hist_bin_ranged(double v, double lo, double hi, double
     bin = v < lo ? count + GF_HIST_AT_BELOW : bin;
     bin = v > hi ? count + GF_HIST_AT_ABOVE : bin;
     return (uint32_t)(int32_t)(number ? bin : count + GF_HIST_AT_NAN);
+}
+
+/* Return the nodata value of integers; UINT32_MAX: none. */
+static inline uint32_t gf_hist_nodata(const gf_hist_plan *plan) {
+    const gf_nodata *nodata = &plan->head.nodata;
+    return nodata->declared && plan->head.in.type != GF_F32 ? (uint32_t)nodata->value : UINT32_MAX;
 }
 
 /* Return the bin of a counter: without --range, that of samples outside is the first or last one.

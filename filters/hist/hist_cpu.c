@@ -155,7 +155,8 @@ size_t gf_hist_cpu_scratch(const gf_plan *head) {
 static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
     const gf_hist_plan *plan = counter->plan;
     const gf_type type = plan->head.in.type;
-    const bool few = hist_edges(plan) <= counter->simd->max_edges[type] &&
+    const bool few = gf_hist_nodata(plan) == UINT32_MAX &&
+                     hist_edges(plan) <= counter->simd->max_edges[type] &&
                      plan->head.in.width * plan->measured >=
                          (uint64_t)counter->simd->min_periods * period_of[type];
     counter->method = few ? METHOD_EDGES : METHOD_VALUES;
@@ -213,6 +214,16 @@ static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
 
 COUNT(hist_count_values, uint8_t)
 COUNT(hist_count_bins, uint32_t)
+
+/* Compute the bins of n samples. */
+static void hist_find_bins(const gf_hist_simd *simd, const gf_hist_plan *plan, const void *values,
+                           size_t n, uint32_t *bins) {
+    const uint32_t nodata = gf_hist_nodata(plan);
+    simd->bins[plan->head.in.type](plan, values, n, bins);
+    for (size_t i = 0; nodata != UINT32_MAX && i < n; i++)
+        if (gf_sample_bits(plan->head.in.type, values, i) == nodata)
+            bins[i] = plan->bins + GF_HIST_AT_NAN;
+}
 
 static void hist_count_direct(const gf_hist_counter *counter, const gf_hist_piece *piece) {
     const uint32_t *bins = piece->bins, measured = counter->plan->measured;
@@ -281,7 +292,7 @@ static void hist_end_counts(const gf_hist_counter *counter) {
         uint8_t values[256];
         for (int v = 0; v < 256; v++)
             values[v] = (uint8_t)v;
-        counter->simd->bins[GF_U8](plan, values, sizeof values, bins);
+        hist_find_bins(counter->simd, plan, values, sizeof values, bins);
     }
     for (uint32_t s = 0; s < plan->measured; s++) {
         uint64_t *counts = counter->counts + (size_t)s * plan->counters;
@@ -303,7 +314,7 @@ static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
             hist_end_counts(counter);
             counter->method = METHOD_BINS; /* for the rest of the part: edges are those of 0..1 */
             hist_begin_counts(counter, counter->counts);
-            counter->simd->bins[GF_F32](plan, piece->values, piece->samples, piece->bins);
+            hist_find_bins(counter->simd, plan, piece->values, piece->samples, piece->bins);
             hist_count(counter, piece);
             return;
         }
@@ -331,6 +342,21 @@ static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
 }
 
 /* ---- extraction ------------------------------------------------------------------------------ */
+
+/* Remove the samples with the nodata value from n extracted ones. Returns the number of others. */
+static uint64_t hist_drop_nodata(const gf_hist_part *part, uint64_t n) {
+    const uint32_t nodata = gf_hist_nodata(part->plan);
+    const gf_type type = part->plan->head.in.type;
+    uint64_t *positions = part->positions + part->extracted, kept = 0;
+    unsigned char *values = part->values + part->extracted * part->sample_bytes;
+    for (uint64_t i = 0; i < n; i++) {
+        positions[kept] = positions[i];
+        memmove(values + kept * part->sample_bytes, values + i * part->sample_bytes,
+                part->sample_bytes);
+        kept += gf_sample_bits(type, values, i) != nodata;
+    }
+    return kept;
+}
 
 static void hist_number_bins(const gf_hist_plan *plan, uint8_t *nth_of) {
     memset(nth_of, NOT_EXTRACTED, plan->counters);
@@ -361,9 +387,10 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
 
 /* Extract the samples of a single bin from one piece. */
 static void hist_extract_piece(gf_hist_part *part, const gf_hist_piece *piece) {
-    part->extracted += part->simd->select[part->plan->head.in.type](
+    const uint64_t n = part->simd->select[part->plan->head.in.type](
         piece->values, piece->samples, part->range, piece->position,
         part->positions + part->extracted, part->values + part->extracted * part->sample_bytes);
+    part->extracted += gf_hist_nodata(part->plan) == UINT32_MAX ? n : hist_drop_nodata(part, n);
 }
 
 /* Several bins: add the counts of the part, from a state or from records. offsets[i + 1] holds the
@@ -521,8 +548,8 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
         piece.values = part->scratch->values;
     }
     if (bins)
-        part->simd->bins[format->type](part->counter.plan, piece.values, piece.samples,
-                                       part->scratch->bins);
+        hist_find_bins(part->simd, part->counter.plan, piece.values, piece.samples,
+                       part->scratch->bins);
     return piece;
 }
 
@@ -533,10 +560,9 @@ static uint64_t hist_piece_pixels(const gf_hist_part *part, bool bins) {
 
 /* Count the values of a piece for statistics, and add up its samples. Overwrites the bins. */
 static void hist_process_statistics(gf_hist_part *part, const gf_hist_piece *piece, uint64_t x) {
-    const gf_type type = part->plan->head.in.type;
     if (part->further.method >= METHOD_BINS)
-        part->simd->bins[type](part->further.plan, piece->values, piece->samples,
-                               part->scratch->bins);
+        hist_find_bins(part->simd, part->further.plan, piece->values, piece->samples,
+                       part->scratch->bins);
     hist_count(&part->further, piece);
     if (part->plan->row_sums)
         hist_add_sums(part, piece, x);

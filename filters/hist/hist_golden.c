@@ -16,8 +16,15 @@ static float golden_measured(const gf_hist_plan *plan, const unsigned char *row,
                           : (float)gf_golden_luma_integer(type, row, pixel);
 }
 
+/* Return whether an integer is left out. f32 are NaN. */
+static bool golden_is_nodata(const gf_hist_plan *plan, float sample) {
+    return plan->head.nodata.declared && sample == plan->head.nodata.value;
+}
+
 /* Return the bin of a sample, or the index of one of the counters after the bins. */
 static uint32_t golden_bin_of(const gf_hist_plan *plan, float sample) {
+    if (golden_is_nodata(plan, sample))
+        return plan->bins + GF_HIST_AT_NAN;
     if (!plan->outside) {
         const uint64_t bin = (uint64_t)sample * plan->bins / gf_type_max(plan->head.in.type);
         return bin < plan->bins ? (uint32_t)bin : plan->bins - 1;
@@ -55,9 +62,9 @@ static void golden_count_values(const gf_hist_plan *plan, const unsigned char *r
         for (uint32_t s = 0; s < plan->measured; s++) {
             const float v = golden_measured(plan, row, x, s);
             uint32_t value = plan->values - 1;
-            if (plan->head.in.type != GF_F32)
+            if (plan->head.in.type != GF_F32 && !golden_is_nodata(plan, v))
                 value = (uint32_t)v;
-            else if (v == v)
+            else if (plan->head.in.type == GF_F32 && v == v)
                 value = gf_hist_key(gf_sample_bits(GF_F32, &v, 0)) >> 16;
             counts[(uint64_t)s * plan->values + value]++;
         }

@@ -599,13 +599,18 @@ static uint64_t hist_outside(const gf_hist_plan *plan, const gf_hist_data *hist,
     return hist->counts[s * plan->counters + plan->bins + counter];
 }
 
-/* Print "NaN in luma: 3" and "Outside the range in luma: 12 below 0.25, 7 above 0.75". */
+/* Print "NaN in luma: 3", or "Nodata", and "Outside the range in luma: 12 below 0.25, 7 above
+ * 0.75". */
 static void hist_print_outside(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t s,
                                gf_result *result) {
     const char *name = gf_hist_channel_name(plan, s);
     const uint64_t nan = hist_outside(plan, hist, s, GF_HIST_AT_NAN);
     if (nan)
-        gf_result_add_text(result, "NaN in %s: %" PRIu64 "\n", name, nan);
+        gf_result_add_text(result, "%s in %s: %" PRIu64 "\n",
+                           !plan->head.nodata.declared    ? "NaN"
+                           : plan->head.in.type == GF_F32 ? "NaN and nodata"
+                                                          : "Nodata",
+                           name, nan);
     if (!plan->outside || plan->alone)
         return;
     const uint64_t below = hist_outside(plan, hist, s, GF_HIST_AT_BELOW);

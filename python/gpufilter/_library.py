@@ -101,7 +101,7 @@ class gf_file_options(Structure):
         ("page", c_uint32), ("autorotate", c_bool), ("crop", POINTER(gf_crop)), ("ready", c_void_p),
         ("ready_context", c_void_p), ("progress", c_void_p), ("progress_context", c_void_p),
         ("alpha", c_int), ("premultiply", c_bool), ("strict", c_bool),
-        ("as_", c_int), ("channels", c_char_p),
+        ("keep_nodata", c_bool), ("as_", c_int), ("channels", c_char_p),
     ]
 
 
@@ -110,7 +110,8 @@ class gf_busy(Structure):
 
 
 class gf_remarks(Structure):
-    _fields_ = [("damage", c_char * 192), ("notes", c_char * 512), ("outside", c_uint64)]
+    _fields_ = [("damage", c_char * 192), ("notes", c_char * 512), ("outside", c_uint64),
+                ("nodata", c_uint64)]
 
 
 class gf_report(Structure):

@@ -199,7 +199,7 @@ class HistResult(Result):
     float32 images also contain all samples outside of 0..1.
     range: (edges[0], edges[-1]), the range used; with range="data", that of the finite samples.
     channels: names of the measured channels.
-    nan: NaN samples, in no bin, for each channel.
+    nan: NaN and nodata samples, in no bin, for each channel.
     below, above: samples outside of the edges, for each channel: in no bin with range, in the first
     and the last one without.
     statistics: arrays `count`, `min`, `max`, `mean`, `std`, `median`, `p1` and `p99` with one entry

@@ -164,6 +164,7 @@ OPTIONS = [
            "the last of 2 or 4 channels is alpha, or data; default: as the file declares, data in "
            "NPY files"),
     _flag("strict", Use.READ | Use.FILTER, "fail for damaged pixels that can be read"),
+    _flag("keep_nodata", Use.MEASURE, "measure samples with the nodata value of a GDAL TIFF"),
     Option("crop", Use.READ | Use.FILTER, "Optional[Tuple[int, int, int, int]]", None, _crop,
            "integers x, y, width, height",
            "read only this rectangle of each input, as if it were the image"),

@@ -30,6 +30,7 @@ static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
 /* In the order of gf_depth. */
 static const char *const depths[] = {"input", "8", "16", "f32", NULL};
 static const char *const sample_types[] = {"input", "u16", "f32", NULL};
+static const char *const nodata_names[] = {"file", "none", NULL};
 /* In the order of gf_alpha. */
 static const char *const switches[] = {"off", "on", NULL};
 static const char *const alphas[] = {"file", "last", "none", NULL};
@@ -74,6 +75,10 @@ static const struct gf_common {
            "alpha channel of the inputs; file: as they declare, none in NPY and raw files; last: "
            "the last of 2 or 4 channels; none: all channels are data",
            "file", alphas),
+    CHOICE(ANY, nodata, "nodata", 0, "HOW",
+           "samples with the nodata value of a GDAL TIFF; file: hist, axis-sum and dot leave them "
+           "out; none: they are measured as others",
+           "file", nodata_names),
     CHOICE(ANY, as, "as", 0, "TYPE",
            "read samples as u16 or f32 and keep their values; for int16, float64 and other types",
            "input", sample_types),
@@ -308,6 +313,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     options->engine.max_memory = options->files.max_memory;
     options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
     options->files.alpha = (gf_alpha)gf_settings_choice(common, "alpha");
+    options->files.keep_nodata = gf_settings_choice(common, "nodata") == 1;
     options->files.premultiply = gf_settings_choice(common, "premultiply") == 1;
     static const gf_depth as[] = {GF_DEPTH_INPUT, GF_DEPTH_16, GF_DEPTH_F32};
     options->files.as = as[gf_settings_choice(common, "as")];

@@ -52,6 +52,8 @@ typedef struct gf_plan {
     double download;         /* expected payload bytes per input sample */
     const gf_filter *before; /* filter that measures the whole image first; NULL: none */
     const char *before_case; /* its settings, as in gf_filter_info.cases */
+    /* Only for GF_NODATA_APART, and without the nodata value of f32: its samples are NaN. */
+    gf_nodata nodata;
 } gf_plan;
 
 /* A strip as passed to a backend's function, in the memory of that backend. */
@@ -154,6 +156,7 @@ typedef struct gf_measure_options {
     struct gf_sample_sink *samples; /* open file that receives the samples; NULL: none */
     bool all;                       /* keep all samples for the result */
     uint64_t max_memory;            /* maximum bytes for the samples kept */
+    const gf_left_out *left_out;    /* complete after the last row; NULL: no sample is left out */
     const char *name;               /* name of the image, for messages */
 } gf_measure_options;
 
@@ -213,6 +216,7 @@ struct gf_filter {
     gf_status (*effective)(const gf_plan *plan, gf_settings *settings, gf_error *error);
     /* Output pixels are computed from several input pixels: weights by alpha have a meaning. */
     bool mixes_pixels;
+    gf_nodata_use nodata;
     /* Complete the plan from the data of the measure of plan->before. Pointers must not change. */
     gf_status (*refine)(gf_plan *plan, const gf_plan *before_plan, const void *before_data,
                         gf_error *error);

@@ -14,6 +14,30 @@ typedef struct gf_rows {
 
 #define GF_MAX_CHANNELS 4u
 
+/* Value of the samples that a file declares to be missing. */
+typedef struct gf_nodata {
+    bool declared;
+    float value; /* may be a NaN */
+} gf_nodata;
+
+/* Treatment of these samples by a filter of files. */
+typedef enum gf_nodata_use {
+    GF_NODATA_KEPT, /* treat them as others */
+    GF_NODATA_ZERO, /* leave them out of sums: they are read as 0, in both of two inputs if either
+                     * has the value */
+    GF_NODATA_APART /* count them apart: f32 are read as NaN, and integers have gf_plan.nodata */
+} gf_nodata_use;
+
+/* Samples that are left out, counted by the thread that reads rows. */
+typedef struct gf_left_out {
+    gf_nodata_use use;
+    uint32_t images;          /* 1, or 2 side by side */
+    gf_nodata nodata[2];      /* of each image */
+    uint64_t first, end;      /* rows in which samples are counted */
+    uint64_t all[4];          /* of each channel */
+    uint64_t *rows, *columns; /* of each channel of each row and column; NULL: not counted */
+} gf_left_out;
+
 static inline size_t gf_type_bytes(gf_type type) {
     return type == GF_U8 ? 1 : type == GF_U16 ? 2 : 4;
 }

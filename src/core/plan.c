@@ -51,6 +51,8 @@ gf_status gf_plan_before(const gf_plan *plan, gf_plan **out, gf_error *error) {
                                 : gf_fail_memory(error, info->name, info->param_count, "settings");
     if (!status)
         status = gf_plan_new(filter, settings, &plan->in, out, error);
+    if (!status)
+        (*out)->nodata = plan->nodata;
     gf_settings_free(settings);
     return status;
 }

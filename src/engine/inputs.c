@@ -32,6 +32,31 @@ static gf_status inputs_add(gf_inputs *inputs, gf_source *second, const char *na
     return status;
 }
 
+/* Count the samples with the nodata value of an input, and leave them out. */
+static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2], gf_error *error) {
+    const gf_format *format = &inputs->source->format;
+    const uint64_t rows = format->height * format->channels, columns = gf_row_samples(format);
+    const gf_nodata_use use = inputs->type.nodata;
+    free(inputs->left_out); /* of an earlier pass */
+    inputs->left_out = NULL;
+    if (!nodata[0].declared && !nodata[1].declared)
+        return GF_OK;
+    const uint64_t counts = use == GF_NODATA_ZERO ? rows + columns : 0;
+    gf_left_out *left_out =
+        gf_alloc_limited(sizeof *left_out + counts * sizeof *left_out->rows,
+                         inputs->limits.max_memory, inputs->name, "the counts of nodata", error);
+    if (!left_out)
+        return GF_FAILED;
+    *left_out = (gf_left_out){.use = use,
+                              .images = inputs->count,
+                              .nodata = {nodata[0], nodata[1]},
+                              .end = UINT64_MAX,
+                              .rows = counts ? (uint64_t *)(left_out + 1) : NULL,
+                              .columns = counts ? (uint64_t *)(left_out + 1) + rows : NULL};
+    inputs->left_out = left_out;
+    return gf_nodata_source(&inputs->source, left_out, inputs->name, error);
+}
+
 /* Open the files of inputs->paths. */
 static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
     const char *const *paths = inputs->paths;
@@ -41,6 +66,9 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
         return status;
     assert(inputs->source);
     inputs->file_type = inputs->source->format.type;
+    gf_nodata nodata[2] = {inputs->source->nodata};
+    if (inputs->count == 1)
+        status = inputs_add_nodata(inputs, nodata, error);
     const bool linear = inputs->type.linear;
     inputs->premultiplied = inputs->type.premultiply && gf_has_alpha(&inputs->source->format);
     const gf_type type = gf_depth_type(
@@ -50,13 +78,17 @@ static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
                        "%s: --premultiply: its samples are premultiplied already; --alpha none "
                        "filters alpha with them",
                        inputs->name);
-    if (type >= inputs->file_type)
+    if (!status && type >= inputs->file_type)
         status = gf_convert_source(&inputs->source, type, linear, inputs->premultiplied,
                                    inputs->name, error);
     if (status || inputs->count == 1)
         return status;
     status = gf_source_open(paths[1], &inputs->limits, &second, error);
-    return status ? status : inputs_add(inputs, second, paths[0], paths[1], error);
+    if (status)
+        return status;
+    nodata[1] = second->nodata;
+    status = inputs_add(inputs, second, paths[0], paths[1], error);
+    return status ? status : inputs_add_nodata(inputs, nodata, error);
 }
 
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
@@ -206,5 +238,6 @@ gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, g
 void gf_inputs_close(gf_inputs *inputs) {
     if (inputs->source)
         inputs->source->ops->close(inputs->source);
+    free(inputs->left_out);
     *inputs = (gf_inputs){.count = 0};
 }

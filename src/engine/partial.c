@@ -283,6 +283,11 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
             error, GF_USAGE,
             "%s: --range data reads the image twice; run it as a whole, or give --range LO,HI",
             task->inputs.name);
+    if (task->inputs.left_out && task->filter->nodata == GF_NODATA_ZERO)
+        return gf_fail(error, GF_USAGE,
+                       "%s: the means of ranges of rows do not leave out samples with the nodata "
+                       "value; run the image as a whole, or with --nodata none",
+                       task->inputs.name);
     if (task->more_pages)
         return gf_fail(error, GF_USAGE,
                        "%s: ranges of rows are those of one page; choose it, or run the file as a "
@@ -358,6 +363,10 @@ static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partia
                     .memory = task->memory - task->memory / 2,
                     .report = task->report};
     gf_inputs_seek(&task->inputs, gf_input_rows(task->plan, job->first, job->end, &input_rows));
+    if (task->inputs.left_out) { /* rows that neighbours read, too, are counted once */
+        task->inputs.left_out->first = job->first;
+        task->inputs.left_out->end = job->end;
+    }
     gf_status status = gf_pass_run(&pass, error);
     if (!status && task->sink)
         status = task->sink->ops->finish(task->sink, NULL, error);

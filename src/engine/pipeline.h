@@ -52,6 +52,7 @@ typedef struct gf_input_type {
     gf_depth depth;   /* a smaller type is converted to this one */
     bool linear;      /* sRGB becomes linear light, f32 */
     bool premultiply; /* colours are multiplied by alpha, which becomes data, f32 */
+    gf_nodata_use nodata;
 } gf_input_type;
 
 /* Input images of a filter, one or two, read as one source. */
@@ -62,10 +63,11 @@ typedef struct gf_inputs {
     const char *const *paths; /* owned by the caller; NULL: inputs in memory */
     gf_limits limits;
     gf_file_stat stats[2];
-    gf_input_type type; /* sample type to convert to; files only */
-    gf_type file_type;  /* sample type of the (first) file */
-    bool premultiplied; /* the source returns premultiplied rows, whose last channel is data */
-    uint64_t first;     /* first row to read; 0 unless source->ops->seek exists */
+    gf_input_type type;    /* sample type to convert to; files only */
+    gf_type file_type;     /* sample type of the (first) file */
+    bool premultiplied;    /* the source returns premultiplied rows, whose last channel is data */
+    uint64_t first;        /* first row to read; 0 unless source->ops->seek exists */
+    gf_left_out *left_out; /* NULL: no input declares a nodata value */
 } gf_inputs;
 
 /* Open input files. Always close the inputs, also after a failure. */

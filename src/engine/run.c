@@ -104,6 +104,11 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
     if (task->report->remarks.outside)
         gf_note(&task->report->remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped",
                 task->report->remarks.outside);
+    if (task->report->remarks.nodata)
+        gf_note(&task->report->remarks, "%" PRIu64 " samples have the nodata value of the file%s",
+                task->report->remarks.nodata,
+                task->filter->nodata ? " and are left out; --nodata none measures them"
+                                     : ", and are treated as others");
     if (options->ready) {
         const gf_ready ready = {.item = task->item,
                                 .file =

@@ -101,7 +101,8 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     limits.place = task->place;
     task->watch = (gf_watch){
         .item = task->item, .progress = options->progress, .context = options->progress_context};
-    gf_input_type type = {.linear = options->linear, .premultiply = options->premultiply};
+    gf_input_type type = {
+        .linear = options->linear, .premultiply = options->premultiply, .nodata = filter->nodata};
     if (filter->info.makes_image)
         type.depth = options->depth;
     else if (options->linear)
@@ -130,6 +131,8 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
     if (status)
         return status;
+    if (filter->nodata == GF_NODATA_APART)
+        task->plan->nodata = task->inputs.source->nodata;
     const uint32_t passes = task->plan->before ? 2 : 1;
     task->watch.pass = all_pages ? (page - 1) * passes : 0;
     task->watch.passes = all_pages && !stacked && pages > 1 ? pages * passes : passes;
@@ -227,6 +230,7 @@ gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
     const gf_measure_options keep = {.samples = task->samples,
                                      .all = task->keep_samples,
                                      .max_memory = task->buffer_samples ? task->memory / 2 : 0,
+                                     .left_out = task->inputs.left_out,
                                      .name = task->inputs.name};
     task->memory -= keep.max_memory;
     return measure->open(task->plan, &keep, &task->data, error);

@@ -924,6 +924,111 @@ gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const c
     return status ? status : crop_allocate(&samples->crop, limits->max_memory, error);
 }
 
+/* ---- samples with the nodata value ----------------------------------------------------------- */
+
+typedef struct nodata_source {
+    wrapper wrap;
+    gf_left_out *left_out;
+    uint64_t y;        /* next row */
+    uint8_t missing[]; /* of each sample of a row: 1 if it has the value of an image */
+} nodata_source;
+
+/* Mark the samples of a row that have the nodata value. */
+static void nodata_mark(uint8_t *missing, const void *row, uint64_t n, gf_type type, float value) {
+    const uint8_t *u8 = row;
+    const uint16_t *u16 = row;
+    const float *f32 = row;
+    const bool nan = value != value; /* NOLINT(misc-redundant-expression) */
+    for (uint64_t i = 0; type == GF_U8 && i < n; i++)
+        missing[i] |= (float)u8[i] == value;
+    for (uint64_t i = 0; type == GF_U16 && i < n; i++)
+        missing[i] |= (float)u16[i] == value;
+    for (uint64_t i = 0; type == GF_F32 && i < n; i++)
+        missing[i] |= nan ? f32[i] != f32[i] : f32[i] == value;
+}
+
+/* Count the marked samples of a row. */
+static void nodata_count(const nodata_source *source) {
+    gf_left_out *left_out = source->left_out;
+    const uint64_t channels = source->wrap.base.format.channels;
+    const uint64_t n = gf_row_samples(&source->wrap.base.format), y = source->y;
+    if (y < left_out->first || y >= left_out->end)
+        return;
+    for (uint64_t c = 0; c < channels; c++) {
+        uint64_t sum = 0;
+        for (uint64_t i = c; i < n; i += channels)
+            sum += source->missing[i];
+        left_out->all[c] += sum;
+        if (left_out->rows)
+            left_out->rows[y * channels + c] = sum;
+    }
+    for (uint64_t i = 0; left_out->columns && i < n; i++)
+        left_out->columns[i] += source->missing[i];
+}
+
+/* Mark and count the samples of a row, and replace them. */
+static void nodata_row(nodata_source *source, unsigned char *row, size_t image) {
+    static const uint32_t nan = 0x7fc00000, zero = 0;
+    const gf_left_out *left_out = source->left_out;
+    const gf_format *format = &source->wrap.base.format;
+    const uint64_t n = gf_row_samples(format);
+    const size_t size = gf_type_bytes(format->type);
+    const void *sample = left_out->use == GF_NODATA_ZERO ? &zero : &nan;
+    memset(source->missing, 0, n);
+    for (size_t i = 0; i < left_out->images; i++)
+        if (left_out->nodata[i].declared)
+            nodata_mark(source->missing, row + i * image, n, format->type,
+                        left_out->nodata[i].value);
+    for (uint64_t i = format->channels - 1; gf_has_alpha(format) && i < n; i += format->channels)
+        source->missing[i] = 0;
+    nodata_count(source);
+    if (left_out->use == GF_NODATA_KEPT || (sample == &nan && format->type != GF_F32))
+        return;
+    for (size_t k = 0; k < left_out->images; k++, row += image)
+        for (uint64_t i = 0; i < n; i++)
+            if (source->missing[i])
+                memcpy(row + i * size, sample, size);
+}
+
+static gf_status nodata_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                             gf_error *error) {
+    nodata_source *source = (nodata_source *)base;
+    gf_source *inner = source->wrap.inner;
+    const gf_status status = inner->ops->read(inner, dst, stride, rows, error);
+    const double start = gf_now();
+    for (uint64_t k = 0; k < rows && !status; k++, source->y++)
+        nodata_row(source, (unsigned char *)dst + k * stride, stride / 2);
+    source->wrap.seconds += gf_now() - start;
+    return status;
+}
+
+static void nodata_seek(gf_source *base, uint64_t y) {
+    ((nodata_source *)base)->y = y;
+    wrapper_seek(base, y);
+}
+
+static gf_status nodata_finish(gf_source *base, gf_error *error) {
+    const gf_left_out *left_out = ((nodata_source *)base)->left_out;
+    for (uint32_t c = 0; c < GF_MAX_CHANNELS; c++)
+        base->metadata.remarks.nodata += left_out->all[c];
+    return wrapper_finish(base, error);
+}
+
+gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char *name,
+                           gf_error *error) {
+    gf_source *inner = *source;
+    nodata_source *wrap =
+        wrapper_new(sizeof *wrap + gf_row_samples(&inner->format), inner, name, error);
+    if (!wrap)
+        return GF_FAILED;
+    wrap->wrap.ops.read = nodata_read;
+    wrap->wrap.ops.seek = inner->ops->seek ? nodata_seek : NULL;
+    wrap->wrap.ops.finish = nodata_finish;
+    wrap->left_out = left_out;
+    *source = &wrap->wrap.base;
+    return GF_OK;
+}
+
 /* ---- sinks ----------------------------------------------------------------------------------- */
 
 enum { SINK_BYTES = 1 << 18 }; /* converted rows, at least one, passed on while in the cache */

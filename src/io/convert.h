@@ -50,6 +50,12 @@ gf_status gf_pages_source(gf_source **source, gf_open_page *open, const char *pa
 gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool premultiply,
                             const char *name, gf_error *error);
 
+/* Wrap the source of one image, or of a pair (gf_pair_source), to count the samples with its nodata
+ * value, and to replace them as left_out->use says. left_out is borrowed until close. On failure
+ * the source is unchanged. */
+gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char *name,
+                           gf_error *error);
+
 /* Convert the samples of contiguous rows in memory to a smaller type, in place. */
 void gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
 

@@ -161,6 +161,7 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         status = gf_samples_source(source, &resolved, name, error);
     if (!status)
         status = source_set_alpha(*source, resolved.alpha, name, error);
+    (*source)->nodata.declared = (*source)->nodata.declared && !resolved.keep_nodata;
     (*source)->metadata.image = (*source)->format;
     if (!status && resolved.autorotate)
         status = gf_rotate_source(source, resolved.max_memory, name, error);

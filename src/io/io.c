@@ -42,6 +42,7 @@ gf_limits gf_limits_of(const gf_file_options *options, uint32_t threads) {
                              .raw = options->raw,
                              .strict = options->strict,
                              .alpha = options->alpha,
+                             .keep_nodata = options->keep_nodata,
                              .autorotate = options->autorotate,
                              .crop = options->crop,
                              .page = options->page,

@@ -30,6 +30,7 @@ typedef struct gf_limits {
     const gf_raw *raw;    /* format of an input without a header; NULL: read it from the header */
     bool strict;          /* fail for damage that is otherwise read and reported */
     gf_alpha alpha;       /* which channel is alpha */
+    bool keep_nodata;     /* treat samples with the nodata value of the file as others */
     bool autorotate;      /* turn the image as its EXIF orientation says */
     const gf_crop *crop;  /* part of the image to read; NULL: all */
     uint32_t page;        /* page of the file, from 1; 0: the first */
@@ -113,6 +114,7 @@ struct gf_source {
     const gf_source_ops *ops;
     gf_format format;
     gf_samples samples;
+    gf_nodata nodata;
     gf_metadata metadata; /* late chunks are present only after finish */
     double cost;          /* estimated time to read, in ns per sample on one core */
     /* A source that reads in its own threads sets threads to their maximum number, the caller's

@@ -60,6 +60,7 @@ void gf_remarks_add(gf_remarks *remarks, const gf_remarks *from) {
         memcpy(remarks->damage, from->damage, sizeof remarks->damage);
     remarks_add_notes(remarks, from->notes);
     remarks->outside += from->outside;
+    remarks->nodata += from->nodata;
 }
 
 void gf_metadata_clear(gf_metadata *metadata) {

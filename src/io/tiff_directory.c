@@ -675,20 +675,15 @@ static bool list_has(const gf_tiff_list *list, uint32_t groups) {
     return false;
 }
 
-/* Note the value that GDAL marks missing samples with. */
-static void metadata_note_nodata(gf_metadata *metadata, const gf_tiff_list *list) {
+/* Return the value that GDAL marks missing samples with. */
+static gf_nodata metadata_nodata(const gf_tiff_list *list) {
     const gf_tiff_entry *entry = list_find(list, GF_TAG_NODATA);
-    char text[32] = "";
-    for (size_t i = 0; entry && entry->type == GF_TIFF_ASCII && i < entry->count; i++)
-        if (i + 1 < sizeof text && entry->value[i] > ' ' && entry->value[i] <= '~')
-            text[i] = (char)entry->value[i];
-        else
-            break;
-    if (*text)
-        gf_note(&metadata->remarks,
-                "samples with the nodata value %s are treated as others; hist --range LO,HI counts "
-                "them apart",
-                text);
+    char text[32] = "", *end;
+    if (!entry || entry->type != GF_TIFF_ASCII || entry->count >= sizeof text)
+        return (gf_nodata){.declared = false};
+    memcpy(text, entry->value, (size_t)entry->count);
+    const float value = (float)strtod(text, &end);
+    return (gf_nodata){end != text, value};
 }
 
 gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
@@ -712,7 +707,7 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
         memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
         status = GF_OK;
     } else if (!status) {
-        metadata_note_nodata(metadata, &list);
+        reader.tags.nodata = metadata_nodata(&list);
         status = metadata_add_values(metadata, &list, name, error);
         if (!status)
             status = metadata_add_resolution(metadata, &list, name, error);

@@ -71,6 +71,7 @@ typedef struct gf_tiff_tags {
     uint32_t dropped; /* bits of gf_dropped: tags that are neither copied nor describe the pixels */
     uint64_t located; /* min number of offsets and of sizes of strips or tiles; UINT64_MAX: none */
     uint64_t extras;  /* number of declared extra samples */
+    gf_nodata nodata; /* of GDAL */
 } gf_tiff_tags;
 
 /* Append the metadata of one image of a TIFF file: ICC profile, XMP packet, Photoshop resources

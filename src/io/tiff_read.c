@@ -596,6 +596,26 @@ static gf_status tiff_choose_slice(tiff_source *source, uint64_t slice, uint64_t
     return GF_OK;
 }
 
+/* Return the value of the samples that are read for a stored nodata value. */
+static gf_nodata tiff_nodata(gf_nodata nodata, const gf_tiff_layout *layout) {
+    const uint32_t bits = layout->bits, top = bits < 16 ? (1u << bits) - 1 : 65535;
+    if (layout->raw || layout->kind == 'f')
+        return nodata;
+    if (layout->palette || !(nodata.value >= 0 && nodata.value <= (float)top))
+        nodata.declared = false;
+    if (!nodata.declared)
+        return nodata;
+    uint32_t v = (uint32_t)nodata.value;
+    nodata.declared = (float)v == nodata.value;
+    v = layout->inverted ? top - v : v;
+    if (bits < 8)
+        v *= 255 / top;
+    else if (bits > 8 && bits < 16 && layout->scaled)
+        v = (v * 65535 + top / 2) / top;
+    nodata.value = (float)v;
+    return nodata;
+}
+
 /* Open the page. *start is set if the rows are plain, otherwise 0. */
 static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_t *start,
                            gf_error *error) {
@@ -628,6 +648,7 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     source->base.pages = (uint32_t)pages;
     source->base.dropped = file->tags.dropped;
     source->base.metadata.associated_alpha = layout->associated;
+    source->base.nodata = tiff_nodata(file->tags.nodata, layout);
     if (layout->raw)
         source->base.samples = (gf_samples){.kind = layout->kind,
                                             .bytes = layout->bytes,
@@ -663,6 +684,7 @@ static gf_status tiff_open_plain(tiff_source *source, uint64_t start, const gf_l
     plain->metadata = source->base.metadata;
     plain->pages = source->base.pages;
     plain->samples = source->base.samples;
+    plain->nodata = source->base.nodata;
     plain->samples.little = source->layout.little;
     plain->dropped = source->base.dropped;
     memcpy(plain->stored, source->base.stored, sizeof plain->stored);

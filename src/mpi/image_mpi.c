@@ -54,6 +54,7 @@ static void image_add_report(gf_report *all, const gf_report *one) {
     image_add_text(all->remarks.damage, sizeof all->remarks.damage, "; ", one->remarks.damage);
     image_add_text(all->remarks.notes, sizeof all->remarks.notes, "\n", one->remarks.notes);
     all->remarks.outside += one->remarks.outside;
+    all->remarks.nodata += one->remarks.nodata;
 }
 
 /* ---- partial results as messages ------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/result.h"
+#include "samples.h"
 
 static unsigned char *paint(size_t size) {
     unsigned char *memory = aligned_alloc(64, (size + 63) & ~(size_t)63);
@@ -128,6 +129,10 @@ bool test_strip_new(test_strip *strip, const gf_filter *filter, const char *text
     strip->got = paint(strip->out_size);
     strip->all = (gf_rows){strip->in + TEST_MARGIN, in_stride, 0, format.height};
     fill_inputs(strip, &random);
+    if (filter->nodata == GF_NODATA_APART && format.type != GF_F32 && test_below(&random, 3) == 0)
+        plan->nodata =
+            (gf_nodata){true, gf_get_sample(format.type, strip->all.data,
+                                            test_below(&random, gf_row_samples(&format)))};
     if (!learn(strip)) {
         test_strip_free(strip);
         return false;

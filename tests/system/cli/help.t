@@ -41,6 +41,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --crop X
 > --page N
 > --alpha CHANNEL file
+> --nodata HOW file
 > --as TYPE input
 > --channels LIST
 > --strict

@@ -499,42 +499,13 @@ static void notes_frames_of_png(void **state) {
     free(data);
 }
 
-/* GDAL's mark of missing samples is noted; a text that is no number on one line is cut. */
-static void notes_nodata(void **state) {
-    static const TIFFFieldInfo info[] = {
-        {42113, -1, -1, TIFF_ASCII, FIELD_CUSTOM, true, false, (char *)"GDALNoData"}};
-    static const char *const texts[][2] = {{"-9999", "-9999"}, {"nan\nx", "nan"}, {"", NULL}};
-    test_random random = test_seeded(1);
-    const tiff_spec spec = tiff_small_grey(3, 0);
-    (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        gf_report report;
-        gf_format found;
-        void *loaded;
-        char expected[160] = "";
-        TIFF *tiff = TIFFOpen(file_path(), "w");
-        assert_int_equal(TIFFMergeFieldInfo(tiff, info, 1), 0);
-        TIFFSetField(tiff, 42113, texts[i][0]);
-        assert_true(tiff_write_directory(tiff, &spec, &random));
-        TIFFClose(tiff);
-        assert_int_equal(gf_load_file(file_path(), NULL, &found, &loaded, &report, NULL), GF_OK);
-        if (texts[i][1])
-            snprintf(expected, sizeof expected,
-                     "samples with the nodata value %s are treated as others; hist --range LO,HI "
-                     "counts them apart",
-                     texts[i][1]);
-        assert_string_equal(report.remarks.notes, expected);
-        free(loaded);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(converts_every_type),   cmocka_unit_test(keeps_only_values_of_u16),
         cmocka_unit_test(reads_every_page),      cmocka_unit_test(reads_images_of_pnm),
         cmocka_unit_test(chooses_channels),      cmocka_unit_test(reads_every_type_of_tiff),
         cmocka_unit_test(scales_packed_samples), cmocka_unit_test(reads_stacks),
-        cmocka_unit_test(notes_frames_of_png),   cmocka_unit_test(notes_nodata),
+        cmocka_unit_test(notes_frames_of_png),
     };
     return cmocka_run_group_tests_name("tiff_samples", tests, make_directory, remove_directory);
 }
