@@ -17,12 +17,14 @@ static size_t gif_table_bytes(unsigned flags) {
     return (flags & HAS_TABLE) != 0 ? (size_t)3 << ((flags & 7) + 1) : 0;
 }
 
-/* Return the offset after a sequence of sub-blocks. Each begins with its size; one of size 0 ends
- * the sequence. Return 0 if the file ends before. */
-static size_t gif_skip_blocks(const gf_raster *gif, size_t at) {
-    while (at < gif->size && gif->data[at] != 0)
-        at += 1 + (size_t)gif->data[at];
-    return at < gif->size ? at + 1 : 0;
+size_t gf_gif_first_block(const unsigned char *data) {
+    return SCREEN_BYTES + gif_table_bytes(data[10]);
+}
+
+size_t gf_gif_skip_blocks(const unsigned char *data, size_t size, size_t at) {
+    while (at < size && data[at] != 0)
+        at += 1 + (size_t)data[at];
+    return at < size ? at + 1 : 0;
 }
 
 /* A frame, and the position of the next pixel. */
@@ -31,30 +33,25 @@ typedef struct gif_frame {
     unsigned flags, disposal, colors;
     int transparent; /* index; -1: none */
     const unsigned char *table;
-    uint32_t column, row; /* row: as stored */
-    uint64_t left, line;  /* pixels, and the row of the canvas */
+    uint32_t column, row, pass; /* row: in the frame */
+    uint64_t left;              /* pixels */
 } gif_frame;
 
-/* Set the line of the canvas. An interlaced frame stores every 8th row first, then those halfway
+/* Step to the next stored row. An interlaced frame stores every 8th row first, then those halfway
  * between them, and so on. */
-static void gif_set_line(gif_frame *frame) {
+static void gif_next_row(gif_frame *frame) {
     static const uint32_t starts[] = {0, 4, 2, 1}, steps[] = {8, 8, 4, 2};
-    uint32_t row = frame->row, rows;
-    int pass = 0;
-    if ((frame->flags & INTERLACED) != 0) {
-        for (; pass < 3 &&
-               row >= (rows = (frame->height + steps[pass] - 1 - starts[pass]) / steps[pass]);
-             pass++)
-            row -= rows;
-        row = starts[pass] + row * steps[pass];
-    }
-    frame->line = (uint64_t)frame->y + row;
+    const bool interlaced = (frame->flags & INTERLACED) != 0;
+    frame->column = 0;
+    frame->row += interlaced ? steps[frame->pass] : 1;
+    while (interlaced && frame->row >= frame->height && frame->pass < 3)
+        frame->row = starts[++frame->pass];
 }
 
 /* Draw the next pixel of a frame, unless it is transparent or outside the canvas. */
 static void gif_draw(const gf_raster *gif, gif_frame *frame, unsigned char *canvas,
                      unsigned index) {
-    const uint64_t x = (uint64_t)frame->x + frame->column, y = frame->line;
+    const uint64_t x = (uint64_t)frame->x + frame->column, y = (uint64_t)frame->y + frame->row;
     if ((int)index != frame->transparent && x < gif->format.width && y < gif->format.height) {
         unsigned char *to = canvas + (y * gif->format.width + x) * 4;
         memcpy(to, index < frame->colors ? frame->table + (size_t)3 * index : (unsigned char[3]){0},
@@ -62,11 +59,8 @@ static void gif_draw(const gf_raster *gif, gif_frame *frame, unsigned char *canv
         to[3] = 255;
     }
     frame->left--;
-    if (++frame->column == frame->width) {
-        frame->column = 0;
-        frame->row++;
-        gif_set_line(frame);
-    }
+    if (++frame->column == frame->width)
+        gif_next_row(frame);
 }
 
 /* Draw the pixels of a frame. `at` is the offset of the number of literal bits; the sub-blocks
@@ -148,7 +142,7 @@ static bool gif_find_frame(const gf_raster *gif, size_t *at, gif_frame *frame) {
             frame->disposal = data[*at + 3] >> 2 & 7;
             frame->transparent = (data[*at + 3] & 1) != 0 ? data[*at + 6] : -1;
         }
-        *at = gif_skip_blocks(gif, *at + 2);
+        *at = gf_gif_skip_blocks(data, gif->size, *at + 2);
     }
     if (*at >= gif->size || (data[*at] == FRAME && gif->size - *at < FRAME_BYTES))
         *at = 0;
@@ -161,7 +155,6 @@ static bool gif_find_frame(const gf_raster *gif, size_t *at, gif_frame *frame) {
     frame->height = gf_little16(from + 7);
     frame->flags = from[9];
     frame->left = (uint64_t)frame->width * frame->height;
-    frame->line = frame->y;
     const bool local = (frame->flags & HAS_TABLE) != 0;
     frame->table = local ? from + FRAME_BYTES : data + SCREEN_BYTES;
     frame->colors = (unsigned)gif_table_bytes(local ? frame->flags : data[10]) / 3;
@@ -171,7 +164,7 @@ static bool gif_find_frame(const gf_raster *gif, size_t *at, gif_frame *frame) {
 
 /* Like other readers, enlarge the canvas if the first frame does not fit. */
 bool gf_gif_head(gf_raster *gif) {
-    size_t at = SCREEN_BYTES + gif_table_bytes(gif->data[10]);
+    size_t at = gf_gif_first_block(gif->data);
     gif_frame frame;
     if (!gif_find_frame(gif, &at, &frame))
         return gf_raster_fail(gif, at ? GF_RASTER_DAMAGED : GF_RASTER_TRUNCATED,
@@ -191,11 +184,11 @@ bool gf_gif_head(gf_raster *gif) {
 
 /* Frames after the one to be read are counted, as far as the file is valid. */
 bool gf_gif_read(gf_raster *gif, unsigned char *canvas) {
-    size_t at = SCREEN_BYTES + gif_table_bytes(gif->data[10]);
+    size_t at = gf_gif_first_block(gif->data);
     gif_frame frame;
     while (gif_find_frame(gif, &at, &frame)) {
         const size_t codes = at;
-        at = gif_skip_blocks(gif, at + 1);
+        at = gf_gif_skip_blocks(gif->data, gif->size, at + 1);
         if (at && ++gif->pages <= gif->page && !gif_draw_frame(gif, &frame, canvas, codes))
             return false;
     }

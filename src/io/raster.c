@@ -390,23 +390,14 @@ static bool psd_read(gf_raster *psd, unsigned char *pixels) {
 
 /* ---- all formats ----------------------------------------------------------------------------- */
 
-static const struct raster_kind {
-    const char *magic;
+static const struct raster_reader {
     bool (*head)(gf_raster *raster);
     bool (*read)(gf_raster *raster, unsigned char *pixels);
-} raster_kinds[] = {
-    {"BM", bmp_head, bmp_read},
-    {"8BPS", psd_head, psd_read},
-    {"GIF8", gf_gif_head, gf_gif_read},
-    {"", tga_head, tga_read},
+} raster_readers[] = {
+    [GF_RASTER_BMP] = {bmp_head, bmp_read},       [GF_RASTER_PSD] = {psd_head, psd_read},
+    [GF_RASTER_GIF] = {gf_gif_head, gf_gif_read}, [GF_RASTER_HDR] = {gf_hdr_head, gf_hdr_read},
+    [GF_RASTER_TGA] = {tga_head, tga_read},
 };
-
-static const struct raster_kind *raster_find(const gf_raster *raster) {
-    const struct raster_kind *kind = raster_kinds;
-    while (memcmp(raster->data, kind->magic, strlen(kind->magic)) != 0)
-        kind++;
-    return kind;
-}
 
 /* Drop a last channel without information. */
 static void raster_drop_alpha(gf_raster *raster, unsigned char *pixels) {
@@ -426,14 +417,51 @@ static void raster_drop_alpha(gf_raster *raster, unsigned char *pixels) {
 }
 
 bool gf_raster_head(gf_raster *raster) {
-    const bool valid = raster_find(raster)->head(raster);
+    const bool valid = raster_readers[gf_raster_find(raster->data)].head(raster);
     raster->format.alpha = raster->format.channels % 2 == 0;
     return valid;
 }
 
 bool gf_raster_read(gf_raster *raster, unsigned char *pixels) {
-    if (!raster_find(raster)->read(raster, pixels))
+    if (!raster_readers[gf_raster_find(raster->data)].read(raster, pixels))
         return false;
     raster_drop_alpha(raster, pixels);
     return true;
+}
+
+/* Report a truncated file first: a higher limit does not help there. */
+static bool raster_check_limits(gf_raster *raster, const gf_raster_file *file) {
+    const gf_limits *limits = file->limits;
+    const uint64_t bytes = raster->format.height * (uint64_t)gf_row_bytes(&raster->format);
+    if (gf_check_pixels(&raster->format, limits, "", NULL))
+        return gf_raster_fail(raster, GF_RASTER_OVER_LIMIT, NULL);
+    if (raster->min_bytes > (file->header_only ? file->file_bytes : file->size))
+        return gf_raster_fail(raster, GF_RASTER_TRUNCATED, NULL);
+    if (gf_check_memory(file->file_bytes + bytes, limits->max_memory, "", "", NULL))
+        return gf_raster_fail(raster, GF_RASTER_OVER_LIMIT, NULL);
+    return bytes <= file->shared.bytes - GF_RASTER_PIXELS_AT ||
+           gf_raster_fail(raster, GF_RASTER_OVER_MEMORY, NULL);
+}
+
+void gf_raster_decode(const gf_raster_file *file) {
+    gf_raster_result *result = (gf_raster_result *)(void *)file->shared.base;
+    gf_raster raster = {.data = file->data,
+                        .size = file->size,
+                        .page = file->limits->page ? file->limits->page : 1};
+    if (gf_raster_head(&raster) && raster_check_limits(&raster, file) &&
+        (file->header_only || gf_raster_read(&raster, file->shared.base + GF_RASTER_PIXELS_AT)))
+        raster.outcome = GF_RASTER_READ;
+    *result = (gf_raster_result){.outcome = raster.outcome,
+                                 .channels = raster.format.channels,
+                                 .type = raster.format.type,
+                                 .width = raster.format.width,
+                                 .height = raster.format.height,
+                                 .damaged = raster.damaged,
+                                 .unread = raster.unread,
+                                 .pages = raster.pages,
+                                 .bits = raster.bits,
+                                 .indexed = raster.indexed,
+                                 .packed = raster.packed};
+    if (raster.reason)
+        memcpy(result->reason, raster.reason, strnlen(raster.reason, sizeof result->reason - 1));
 }

@@ -1,9 +1,15 @@
-/* Readers of BMP, TGA, PSD and GIF files in memory. They allocate nothing and make no system calls:
- * they run in the sandbox, on untrusted bytes. */
+/* BMP, TGA, PSD, GIF and HDR files in memory. */
 #ifndef GF_RASTER_H
 #define GF_RASTER_H
 
-#include "core/image.h"
+#include <string.h>
+
+#include "io/formats.h"
+#include "io/sandbox.h"
+
+/* ---- readers --------------------------------------------------------------------------------- */
+
+/* They allocate nothing and make no system calls: they run in the sandbox, on untrusted bytes. */
 
 /* Result of reading. */
 typedef enum gf_raster_outcome {
@@ -14,7 +20,7 @@ typedef enum gf_raster_outcome {
     GF_RASTER_UNSUPPORTED, /* a valid file of the kind that the reason names */
     GF_RASTER_NO_PAGE,     /* the file has fewer pages */
     GF_RASTER_OVER_LIMIT,  /* the format is valid, but exceeds the limits */
-    GF_RASTER_OVER_MEMORY  /* the arena is too small */
+    GF_RASTER_OVER_MEMORY  /* the shared memory is too small */
 } gf_raster_outcome;
 
 /* A last channel that the header does not declare as alpha has no information, and is dropped, if
@@ -57,13 +63,85 @@ static inline bool gf_raster_fail(gf_raster *raster, gf_raster_outcome result, c
     return false;
 }
 
-/* Read the header; data may be only the beginning of the file, of at least 19 bytes. A file without
- * the signature of another format is a TGA. Return false on failure. */
+typedef enum gf_raster_kind {
+    GF_RASTER_BMP,
+    GF_RASTER_PSD,
+    GF_RASTER_GIF,
+    GF_RASTER_HDR,
+    GF_RASTER_TGA
+} gf_raster_kind;
+
+/* Size of the smallest header. The functions below read that many bytes without a check. */
+enum { GF_RASTER_MIN_BYTES = 19 };
+
+/* Return the format of a file. One without the signature of another format is a TGA. */
+static inline gf_raster_kind gf_raster_find(const unsigned char *data) {
+    return memcmp(data, "BM", 2) == 0     ? GF_RASTER_BMP
+           : memcmp(data, "8BPS", 4) == 0 ? GF_RASTER_PSD
+           : memcmp(data, "GIF8", 4) == 0 ? GF_RASTER_GIF
+           : memcmp(data, "#?", 2) == 0   ? GF_RASTER_HDR
+                                          : GF_RASTER_TGA;
+}
+
+/* Read the header; data may be only the beginning of the file. Return false on failure. */
 bool gf_raster_head(gf_raster *raster);
 /* Then decode the image to zeroed pixels without gaps. The format may lose its last channel. */
 bool gf_raster_read(gf_raster *raster, unsigned char *pixels);
 
 bool gf_gif_head(gf_raster *raster);
 bool gf_gif_read(gf_raster *raster, unsigned char *pixels);
+/* Return the offset of the first block. */
+size_t gf_gif_first_block(const unsigned char *data);
+/* Return the offset after a sequence of sub-blocks. Each begins with its size; one of size 0 ends
+ * the sequence. Return 0 if the file ends before. */
+size_t gf_gif_skip_blocks(const unsigned char *data, size_t size, size_t at);
+bool gf_hdr_head(gf_raster *raster);
+bool gf_hdr_read(gf_raster *raster, unsigned char *pixels);
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* What the sandbox returns. The caller must not trust it. Integers only, so any byte pattern is a
+ * valid object. */
+typedef struct gf_raster_result {
+    uint32_t outcome; /* a gf_raster_outcome */
+    uint32_t channels;
+    uint32_t type; /* a gf_type */
+    uint64_t width, height;
+    char reason[64]; /* DAMAGED, UNSUPPORTED */
+    /* As in gf_raster. */
+    uint64_t damaged;
+    uint32_t unread, pages, bits, indexed, packed;
+} gf_raster_result;
+
+/* A file that is being opened. */
+typedef struct gf_raster_file {
+    const char *name;
+    const gf_limits *limits;
+    unsigned char *data;
+    size_t size;
+    uint64_t file_bytes;      /* of the whole file; more than size if data is only its beginning */
+    gf_sandbox_memory shared; /* a gf_raster_result, and the pixels at GF_RASTER_PIXELS_AT */
+    bool header_only;         /* read only the header; READ: it is within the limits */
+    gf_metadata metadata;
+    uint32_t dropped; /* as in gf_source */
+} gf_raster_file;
+
+enum { GF_RASTER_PIXELS_AT = 4096 };
+
+/* Decode a file inside the sandbox. */
+void gf_raster_decode(const gf_raster_file *file);
+
+/* Append the metadata of a file, at most one item of each kind, and set bits of gf_dropped for
+ * kinds that are not read. The data may have any content. Return GF_FAILED if out of memory. */
+gf_status gf_raster_metadata(gf_raster_file *file, gf_error *error);
+
+/* ---- stb_image_write ------------------------------------------------------------------------- */
+
+typedef void gf_stb_write_func(void *context, void *data, int size);
+
+/* Encode an image whose rows have no gaps as BMP, TGA or HDR. The encoded bytes are passed to
+ * `write`. */
+bool gf_stb_write(gf_sink_kind kind, gf_stb_write_func *write, void *context,
+                  const gf_format *format, const void *pixels);
 
 #endif

@@ -43,8 +43,8 @@ void gf_sandbox_exit(int code) {
 #ifdef ARCHITECTURE
 
 /* Granularity of writable memory. The unit that contains an address written by the child stays
- * writable, and one unit on each side; the stack can grow by one unit. stb needs up to 400 KiB of
- * stack, because it recurses once per code of a GIF. */
+ * writable, and one unit on each side; the stack can grow by one unit. The readers need up to 140
+ * KiB of stack, for a row of HDR. */
 #define WINDOW_BYTES ((uintptr_t)1 << 20)
 
 enum { WINDOWS = 4 };
@@ -57,7 +57,8 @@ typedef struct range {
  * use of a symbol takes 0.02 ms, and that of a thread-local variable may allocate. */
 static _Thread_local range windows[WINDOWS];
 
-/* Find the stack and the thread-local variables of this library, libc and the thread library. */
+/* Find the stack and the thread-local variables of this library, libc and the thread library. A
+ * shared library allocates its variables here, on first use: the child cannot allocate. */
 static void sandbox_find_windows(void) {
     const char stack = 0;
     const uintptr_t addresses[WINDOWS] = {(uintptr_t)&stack, (uintptr_t)windows, (uintptr_t)&errno,

@@ -9,14 +9,13 @@
 
 #include "core/error.h"
 #include "io/png_filter.h"
-#include "io/stb.h"
+#include "io/raster.h"
 
 typedef struct stb_sink {
     gf_sink base;
     gf_format format;
     gf_sink_kind kind;
     unsigned char *pixels;
-    void *scratch;  /* HDR: row buffer for stb, stored after the pixels */
     uint64_t y;     /* next row */
     gf_error cause; /* error of the first failed write */
 } stb_sink;
@@ -62,9 +61,7 @@ static void stb_on_write(void *context, void *data, int size) {
 static gf_status stb_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
     stb_sink *sink = (stb_sink *)base;
     (void)metadata;
-    bool encoded = gf_stb_write(sink->kind, stb_on_write, sink, (int)sink->format.width,
-                                (int)sink->format.height, (int)sink->format.channels, sink->pixels,
-                                sink->scratch);
+    const bool encoded = gf_stb_write(sink->kind, stb_on_write, sink, &sink->format, sink->pixels);
     if (sink->cause.status) {
         if (error)
             *error = sink->cause;
@@ -83,18 +80,6 @@ static void stb_close(gf_sink *base) {
     free(sink);
 }
 
-static gf_status stb_allocate(stb_sink *sink, uint64_t max_memory, gf_error *error) {
-    const char *name = gf_output_name(sink->base.output);
-    uint64_t bytes = gf_row_bytes(&sink->format) * sink->format.height;
-    uint64_t scratch = sink->kind == GF_SINK_HDR ? 4 * sink->format.width : 0;
-    sink->pixels = gf_alloc_limited(bytes + scratch, max_memory, name, "the image", error);
-    if (!sink->pixels)
-        return GF_FAILED;
-    sink->scratch = scratch != 0 ? sink->pixels + bytes : NULL;
-    sink->base.memory = bytes + scratch;
-    return GF_OK;
-}
-
 gf_status gf_stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
     static const gf_sink_ops ops = {stb_write, stb_finish, stb_close};
     stb_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
@@ -102,12 +87,15 @@ gf_status gf_stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
         return GF_FAILED;
     sink->base.cost = GF_STB_ENCODE_COST;
     sink->base.counts_clipped = setup->kind != GF_SINK_HDR;
+    sink->base.memory = gf_row_bytes(setup->format) * setup->format->height;
     sink->format = *setup->format;
     sink->kind = setup->kind;
-    gf_status status = stb_allocate(sink, setup->max_memory, error);
-    if (status)
+    sink->pixels = gf_alloc_limited(sink->base.memory, setup->max_memory,
+                                    gf_output_name(setup->output), "the image", error);
+    if (!sink->pixels) {
         stb_close(&sink->base);
-    else
-        *opened = &sink->base;
-    return status;
+        return GF_FAILED;
+    }
+    *opened = &sink->base;
+    return GF_OK;
 }

@@ -3,7 +3,7 @@
 #include "hostile.h"
 
 #include "io/formats.h"
-#include "io/stb.h"
+#include "io/raster.h"
 #include "small_files.h"
 
 static hostile totals;
@@ -141,7 +141,7 @@ static void on_write(void *context, void *data, int size) {
 }
 
 static void written_by_stb(void **state) {
-    unsigned char pixels[5 * 4 * 3], scratch[4 * 5];
+    unsigned char pixels[5 * 4 * 3];
     float floats[5 * 4 * 3];
 
     (void)state;
@@ -152,8 +152,10 @@ static void written_by_stb(void **state) {
     }
     for (int kind = GF_SINK_BMP; kind <= GF_SINK_HDR; kind++) {
         png_bytes file = {0};
-        assert_true(gf_stb_write((gf_sink_kind)kind, on_write, &file, 5, 4, 3,
-                                 kind == GF_SINK_HDR ? (const void *)floats : pixels, scratch));
+        const bool hdr = kind == GF_SINK_HDR;
+        const gf_format format = {5, 4, 3, hdr ? GF_F32 : GF_U8, false};
+        assert_true(gf_stb_write((gf_sink_kind)kind, on_write, &file, &format,
+                                 hdr ? (const void *)floats : pixels));
         every_cut(&file, try_file, "cut", &totals);
         every_flip(&file, hostile_all() ? 1 : 7, NULL, try_file, "bit", &totals);
         if (hostile_all())

@@ -42,10 +42,13 @@ static inline void small_zeros(small_file *file, size_t count) {
         small_byte(file, 0);
 }
 
-/* Read a page of a file as gf_stb_decode does. The caller frees *pixels, NULL without an image. */
+enum { SMALL_PIXELS = 1 << 22 };
+
+/* Read a page of a file as gf_raster_decode does, but into heap memory of exact size, where
+ * sanitizers detect overruns. The caller frees *pixels, NULL without an image. */
 static inline gf_raster_outcome small_read(gf_raster *raster, const unsigned char *data,
                                            size_t size, uint32_t page, unsigned char **pixels) {
-    unsigned char *copy = malloc(size); /* of exact size, for sanitizers */
+    unsigned char *copy = malloc(size);
     *raster = (gf_raster){.data = copy, .size = size, .page = page};
     *pixels = NULL;
     if (!copy)
@@ -54,6 +57,8 @@ static inline gf_raster_outcome small_read(gf_raster *raster, const unsigned cha
     bool read = gf_raster_head(raster);
     if (read && raster->min_bytes > size)
         read = gf_raster_fail(raster, GF_RASTER_TRUNCATED, NULL);
+    if (read && raster->format.width > SMALL_PIXELS / raster->format.height)
+        read = gf_raster_fail(raster, GF_RASTER_OVER_LIMIT, NULL);
     if (read) {
         *pixels = calloc((size_t)raster->format.height, gf_row_bytes(&raster->format));
         if (!*pixels)

@@ -2,10 +2,16 @@
  * limits, and return the same pixels when called again. All inputs reach it: files without a
  * signature may be TGA. */
 #include "fuzz.h"
+#include "small_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    gf_raster raster;
+    unsigned char *pixels = NULL;
     if (size == 0)
         return 0;
+    if (size >= GF_RASTER_MIN_BYTES)
+        (void)small_read(&raster, data, size, 1, &pixels);
+    free(pixels);
     outcome first = fuzz_load_file(data, size, &fuzz_limits, gf_stb_source_open, 4);
     if (first.error.status == GF_OK || size % 8 == 0) {
         outcome second = fuzz_load_pipe(data, size, &fuzz_limits, gf_stb_source_open, 1);

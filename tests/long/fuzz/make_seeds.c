@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "io/stb.h"
+#include "io/raster.h"
 #include "jpeg_file.h"
 #include "png_both.h"
 #include "small_files.h"
@@ -185,7 +185,6 @@ static void growing_on_write(void *context, void *data, int size) {
 
 static void seed_written(gf_sink_kind kind, int width, int height, int channels) {
     static growing file;
-    unsigned char scratch[4 * 64];
     float floats[64 * 64 * 4];
     unsigned char bytes[64 * 64 * 4];
 
@@ -194,8 +193,12 @@ static void seed_written(gf_sink_kind kind, int width, int height, int channels)
         bytes[i] = (unsigned char)(i * i / 9 + i % 3 * 40);
         floats[i] = (float)bytes[i] * 0.25f;
     }
-    if (!gf_stb_write(kind, growing_on_write, &file, width, height, channels,
-                      kind == GF_SINK_HDR ? (const void *)floats : bytes, scratch))
+    const gf_format format = {.width = (uint64_t)width,
+                              .height = (uint64_t)height,
+                              .channels = (uint32_t)channels,
+                              .type = kind == GF_SINK_HDR ? GF_F32 : GF_U8};
+    if (!gf_stb_write(kind, growing_on_write, &file, &format,
+                      kind == GF_SINK_HDR ? (const void *)floats : bytes))
         abort();
     seed_put("fuzz_stb", file.bytes, file.size);
 }

@@ -521,6 +521,43 @@ static void refuses_psds_by_name(void **state) {
     check_fails("ZIP", zip, GF_RASTER_UNSUPPORTED, "ZIP");
 }
 
+/* ---- HDR ------------------------------------------------------------------------------------- */
+
+static void put_written(void *context, void *data, int size) {
+    small_put(context, data, (size_t)size);
+}
+
+/* Rows of 3 pixels are stored as they are, those of 20 as runs. */
+static void reads_hdr_to_the_last_byte(void **state) {
+    float samples[20 * 3 * 3];
+    (void)state;
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+        samples[i] = (float)(i / 9 % 7 + 8);
+    for (uint32_t width = 3; width <= 20; width += 17) {
+        const gf_format format = {width, 3, 3, GF_F32, false};
+        small_file file = {0};
+        unsigned char *pixels;
+        gf_raster raster;
+        assert_true(gf_stb_write(GF_SINK_HDR, put_written, &file, &format, samples));
+        assert_int_equal(small_read(&raster, file.data, file.size, 1, &pixels), GF_RASTER_READ);
+        assert_memory_equal(pixels, samples, sizeof(float) * width * 9);
+        free(pixels);
+        for (size_t cut = GF_RASTER_MIN_BYTES; cut < file.size; cut++) {
+            assert_int_not_equal(small_read(&raster, file.data, cut, 1, &pixels), GF_RASTER_READ);
+            free(pixels);
+        }
+        for (size_t i = 0; i < file.size; i++) {
+            for (unsigned bit = 0; bit < 8; bit++) {
+                file.data[i] ^= (unsigned char)(1u << bit);
+                (void)small_read(&raster, file.data, file.size, 1, &pixels);
+                file.data[i] ^= (unsigned char)(1u << bit);
+                free(pixels);
+            }
+        }
+        free(file.data);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_bmps),
@@ -536,6 +573,7 @@ int main(void) {
         cmocka_unit_test(reads_damaged_rows_of_psds),
         cmocka_unit_test(finds_the_alpha_of_deep_psds),
         cmocka_unit_test(refuses_psds_by_name),
+        cmocka_unit_test(reads_hdr_to_the_last_byte),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* Metadata of BMP, PSD, GIF and TGA. The files are only headers: gf_stb_metadata does not need
+/* Metadata of BMP, PSD, GIF and TGA. The files are only headers: gf_raster_metadata does not need
  * pixels. */
-#include "io/stb.h"
+#include "io/raster.h"
 #include "io_util.h"
 
 static gf_metadata metadata;
@@ -11,15 +11,17 @@ static void read_bytes(const void *data, size_t size) {
     unsigned char *copy = malloc(size);
     assert_non_null(copy);
     memcpy(copy, data, size);
-    gf_metadata_init(&metadata);
-    dropped = 0;
-    assert_int_equal(gf_stb_metadata(copy, size, &metadata, &dropped, "x", NULL), GF_OK);
+    gf_raster_file file = {.name = "x", .data = copy, .size = size};
+    gf_metadata_init(&file.metadata);
+    assert_int_equal(gf_raster_metadata(&file, NULL), GF_OK);
+    metadata = file.metadata;
+    dropped = file.dropped;
     free(copy);
 }
 
 /* Also read every beginning of the file, which must be accepted. */
 static void read_file(const void *data, size_t size) {
-    for (size_t cut = GF_STB_MIN_BYTES; cut < size; cut++) {
+    for (size_t cut = GF_RASTER_MIN_BYTES; cut < size; cut++) {
         read_bytes(data, cut);
         gf_metadata_clear(&metadata);
     }
@@ -170,7 +172,7 @@ static void accepts_random_bytes(void **state) {
     for (int round = 0; round < 20000; round++) {
         unsigned char file[300];
         const size_t size =
-            GF_STB_MIN_BYTES + next_random(&seed) % (sizeof file - GF_STB_MIN_BYTES);
+            GF_RASTER_MIN_BYTES + next_random(&seed) % (sizeof file - GF_RASTER_MIN_BYTES);
         for (size_t i = 0; i < size; i++)
             file[i] = (unsigned char)(next_random(&seed) % 3 ? next_random(&seed) % 20
                                                              : next_random(&seed));
