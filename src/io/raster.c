@@ -23,12 +23,11 @@ static bool raster_set_masks(gf_raster *raster, const uint32_t masks[GF_MAX_CHAN
 /* Set the usual masks for pixels of 15 to 32 bits; false for others. */
 static bool raster_set_bits(gf_raster *raster, uint32_t bits, bool alpha) {
     static const uint32_t deep[] = {0xff0000, 0xff00, 0xff, 0xff000000},
-                          rgb[] = {0xff0000, 0xff00, 0xff, 0},
-                          packed[] = {0x7c00, 0x3e0, 0x1f, 0x8000},
-                          rgb_packed[] = {0x7c00, 0x3e0, 0x1f, 0};
-    if (bits <= 16)
-        return raster_set_masks(raster, bits == 16 && alpha ? packed : rgb_packed) && bits >= 15;
-    return raster_set_masks(raster, bits == 32 ? deep : rgb) && bits % 8 == 0 && bits <= 32;
+                          packed[] = {0x7c00, 0x3e0, 0x1f, 0x8000};
+    (void)raster_set_masks(raster, bits <= 16 ? packed : deep);
+    if (bits != 32 && !(bits == 16 && alpha))
+        raster->format.channels = 3;
+    return bits == 15 || bits == 16 || bits == 24 || bits == 32;
 }
 
 /* Convert the channels of a pixel: v of n bits to round(v * 255 / (2^n - 1)). */
@@ -260,25 +259,24 @@ static bool tga_head(gf_raster *tga) {
 /* Decode pixels in any order. A packet is a byte with its count, then one pixel to repeat or
  * `count` pixels. */
 static bool tga_read(gf_raster *tga, unsigned char *pixels) {
+    const uint64_t pixel_count = tga->format.width * tga->format.height;
     const size_t bytes = (tga->bits + 7) / 8;
-    size_t at = tga->at, left = tga->packed ? 0 : SIZE_MAX;
-    bool run = false;
-    uint32_t value = 0;
-    for (uint64_t i = 0; i < tga->format.width * tga->format.height; i++, left--) {
-        const bool begins = left == 0;
-        if ((begins || !run) && tga->size - at < bytes + begins)
+    size_t at = tga->at;
+    for (uint64_t i = 0, count; i < pixel_count; i += count) {
+        if (at >= tga->size)
             return gf_raster_fail(tga, GF_RASTER_TRUNCATED, NULL);
-        if (begins) {
-            run = (tga->data[at] & 0x80) != 0;
-            left = (size_t)(tga->data[at++] & 0x7f) + 1;
-        }
-        if (begins || !run) {
-            value = raster_little(tga->data + at, bytes);
-            at += bytes;
-        }
-        raster_put(tga, pixels, i % tga->format.width, i / tga->format.width, value);
+        const unsigned code = tga->packed ? tga->data[at++] : 0;
+        const size_t step = code < 0x80 ? bytes : 0; /* to the next pixel of the packet */
+        count = tga->packed ? (code & 0x7f) + 1 : pixel_count;
+        tga->damaged += count > pixel_count - i;
+        count = count < pixel_count - i ? count : pixel_count - i;
+        if ((tga->size - at) / bytes < (step ? count : 1))
+            return gf_raster_fail(tga, GF_RASTER_TRUNCATED, NULL);
+        for (uint64_t k = i; k < i + count; k++, at += step)
+            raster_put(tga, pixels, k % tga->format.width, k / tga->format.width,
+                       raster_little(tga->data + at, bytes));
+        at += bytes - step; /* the pixel of a run */
     }
-    tga->damaged = tga->packed && left > 0;
     return true;
 }
 

@@ -21,12 +21,6 @@ static void *impl_allocate(size_t size) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wsign-compare"
-#pragma GCC diagnostic ignored "-Wshadow"
-#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
-#pragma GCC diagnostic ignored "-Wimplicit-fallthrough"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic ignored "-Wpedantic"
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
 #define STBI_NO_STDIO
@@ -41,8 +35,7 @@ static void *impl_allocate(size_t size) {
 #include <stb/stb_image.h>
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_STATIC
-/* stb does not check for a failed allocation. It uses only a row of HDR, and none of a longer one.
- */
+/* stb does not check for a failed allocation. It uses only a row of HDR that is not longer. */
 #define STBIW_MALLOC(size) ((void)(size), impl_memory.row)
 #define STBIW_REALLOC(pointer, size) ((void)(pointer), (void)(size), (void *)0)
 #define STBIW_FREE(pointer) ((void)(pointer))
