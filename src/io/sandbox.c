@@ -42,6 +42,12 @@ void gf_sandbox_exit(int code) {
 
 #ifdef ARCHITECTURE
 
+/* Exit with errno if a system call has failed. */
+static void sandbox_check(bool success) {
+    if (!success)
+        gf_sandbox_exit(errno);
+}
+
 /* Granularity of writable memory. The unit that contains an address written by the child stays
  * writable, and one unit on each side; the stack can grow by one unit. The readers need up to 140
  * KiB of stack, for a row of HDR. */
@@ -57,8 +63,9 @@ typedef struct range {
  * use of a symbol takes 0.02 ms, and that of a thread-local variable may allocate. */
 static _Thread_local range windows[WINDOWS];
 
-/* Find the stack and the thread-local variables of this library, libc and the thread library. A
- * shared library allocates its variables here, on first use: the child cannot allocate. */
+/* Set the windows: the stack and the thread-local variables of this library, libc and the thread
+ * library. A shared library allocates its variables here, on first use: the child cannot allocate.
+ */
 static void sandbox_find_windows(void) {
     const char stack = 0;
     const uintptr_t addresses[WINDOWS] = {(uintptr_t)&stack, (uintptr_t)windows, (uintptr_t)&errno,
@@ -67,11 +74,6 @@ static void sandbox_find_windows(void) {
         const uintptr_t start = addresses[i] / WINDOW_BYTES * WINDOW_BYTES;
         windows[i] = (range){start - WINDOW_BYTES, start + 2 * WINDOW_BYTES};
     }
-}
-
-pid_t gf_sandbox_fork(void) {
-    sandbox_find_windows();
-    return (pid_t)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
 }
 
 /* Without close_range, close only the first MAX_FILES descriptors, since the limit may be huge. The
@@ -137,8 +139,8 @@ static void sandbox_protect(uintptr_t begin, uintptr_t end, const range *window,
     if (count > 0) {
         sandbox_protect(begin, end < window->begin ? end : window->begin, window + 1, count - 1);
         sandbox_protect(begin > window->end ? begin : window->end, end, window + 1, count - 1);
-    } else if (syscall(SYS_mprotect, begin, end - begin, (long)PROT_READ) != 0) {
-        gf_sandbox_exit(errno);
+    } else {
+        sandbox_check(syscall(SYS_mprotect, begin, end - begin, (long)PROT_READ) == 0);
     }
 }
 
@@ -157,8 +159,7 @@ static void sandbox_restrict_mapping(const mapping *line, sandbox_map_state *sta
     /* Shared memory also has an inode, but no .bss after it. */
     state->data_end = line->file && line->writable && !line->shared ? line->end : 0;
     if (line->shared && (line->begin >= state->shared.end || line->end <= state->shared.begin)) {
-        if (syscall(SYS_munmap, line->begin, size) != 0)
-            gf_sandbox_exit(errno);
+        sandbox_check(syscall(SYS_munmap, line->begin, size) == 0);
         return;
     }
     state->mapped += size;
@@ -172,13 +173,11 @@ static void sandbox_restrict_mapping(const mapping *line, sandbox_map_state *sta
 
 static void sandbox_set_limit(int which, uint64_t max) {
     struct rlimit limit;
-    if (syscall(SYS_prlimit64, 0L, (long)which, NULL, &limit) != 0)
-        gf_sandbox_exit(errno);
+    sandbox_check(syscall(SYS_prlimit64, 0L, (long)which, NULL, &limit) == 0);
     if (max < limit.rlim_max)
         limit.rlim_max = max;
     limit.rlim_cur = limit.rlim_max;
-    if (syscall(SYS_prlimit64, 0L, (long)which, &limit, NULL) != 0)
-        gf_sandbox_exit(errno);
+    sandbox_check(syscall(SYS_prlimit64, 0L, (long)which, &limit, NULL) == 0);
 }
 
 /* Restrict the child to the memory that it needs for decoding. */
@@ -188,26 +187,22 @@ static void sandbox_restrict_memory(const gf_sandbox_memory *shared) {
     sandbox_map_state state = {.small_left = SMALL_BYTES};
     char text[4096];
     long got;
-    if (maps < 0)
-        gf_sandbox_exit(errno);
-    if (shared)
-        state.shared = (range){(uintptr_t)shared->base, (uintptr_t)shared->base + shared->bytes};
+    sandbox_check(maps >= 0);
+    state.shared = (range){(uintptr_t)shared->base, (uintptr_t)shared->base + shared->bytes};
     while ((got = syscall(SYS_read, maps, text, sizeof text)) > 0) {
         for (long i = 0; i < got; i++) {
             if (sandbox_read_mapping(&line, text[i]))
                 sandbox_restrict_mapping(&line, &state);
         }
     }
-    if (got < 0)
-        gf_sandbox_exit(errno);
+    sandbox_check(got == 0);
     (void)syscall(SYS_close, maps);
     /* Only the stack can still grow. The user's stack limit may be 1 GiB. */
     sandbox_set_limit(RLIMIT_AS, state.mapped + WINDOW_BYTES);
 }
 
 static void sandbox_set_flag(long which, long value) {
-    if (syscall(SYS_prctl, which, value, 0L, 0L, 0L) != 0)
-        gf_sandbox_exit(errno);
+    sandbox_check(syscall(SYS_prctl, which, value, 0L, 0L, 0L) == 0);
 }
 
 /* Install the seccomp filter: allow exit of this architecture, kill the process on all else. */
@@ -221,11 +216,13 @@ static void sandbox_enter_filter(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     static const struct sock_fprog program = {sizeof code / sizeof *code, code};
-    if (syscall(SYS_prctl, (long)PR_SET_SECCOMP, (long)SECCOMP_MODE_FILTER, &program, 0L, 0L) != 0)
-        gf_sandbox_exit(errno);
+    sandbox_check(
+        syscall(SYS_prctl, (long)PR_SET_SECCOMP, (long)SECCOMP_MODE_FILTER, &program, 0L, 0L) == 0);
 }
 
-void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
+/* Drop everything but private memory and `shared`. Afterwards any system call except exit kills the
+ * process. On failure, exit with an errno as status. */
+static void sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
     /* Kill the child when the parent dies, even if the parent died before this call. */
     sandbox_set_flag(PR_SET_PDEATHSIG, SIGKILL);
     if ((pid_t)syscall(SYS_getppid) != parent)
@@ -242,11 +239,9 @@ void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t se
 
 #else
 
-pid_t gf_sandbox_fork(void) {
-    return fork();
-}
+static void sandbox_find_windows(void) {}
 
-void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
+static void sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds) {
     (void)parent;
     (void)shared;
     (void)seconds;
@@ -334,9 +329,11 @@ static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
      * which continues. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    const pid_t child = gf_sandbox_fork();
+    sandbox_find_windows();
+    /* Fork without the fork handlers of libraries. The child raises no SIGCHLD when it exits. */
+    const pid_t child = (pid_t)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
     if (child == 0) {
-        gf_sandbox_enter(parent, shared, seconds);
+        sandbox_enter(parent, shared, seconds);
         work(context);
         gf_sandbox_exit(0);
     }

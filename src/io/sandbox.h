@@ -3,8 +3,6 @@
 #ifndef GF_SANDBOX_H
 #define GF_SANDBOX_H
 
-#include <sys/types.h>
-
 #include "gpufilter.h"
 
 typedef enum gf_sandbox_end {
@@ -42,17 +40,7 @@ void *gf_sandbox_map(size_t bytes);
 void gf_sandbox_trim(void *begin, void *end);
 void gf_sandbox_unmap(void *memory, size_t bytes);
 
-/* Functions with which a child enters the sandbox. They make raw system calls only. */
-
-/* Fork without running the fork handlers of libraries. The child raises no SIGCHLD when it exits;
- * wait for it with __WALL. */
-pid_t gf_sandbox_fork(void);
-
-/* Drop everything but private memory and `shared`, which may be NULL. Afterwards any system call
- * except exit kills the process. On failure, exit with an errno as status. */
-void gf_sandbox_enter(pid_t parent, const gf_sandbox_memory *shared, uint32_t seconds);
-
-/* Exit at once, without running exit handlers. Status 0: the work is done. */
+/* In a child: exit at once, without running exit handlers. Status 0: the work is done. */
 void gf_sandbox_exit(int code);
 
 /* Sanitizers write to their private shadow memory, so these builds leave it writable. */

@@ -60,7 +60,7 @@ static void connects(void *context) {
 static void forks(void *context) {
     (void)context;
     shared->reached = 1;
-    (void)gf_sandbox_fork();
+    (void)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
     shared->survived = 1;
 }
 
