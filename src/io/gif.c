@@ -67,7 +67,7 @@ static void gif_draw(const gf_raster *gif, gif_frame *frame, unsigned char *canv
  * after it end within the file. The first clear code may be missing; without one at the end of the
  * table, the table stays as it is. */
 static bool gif_draw_codes(gf_raster *gif, gif_frame *frame, unsigned char *canvas, size_t at) {
-    struct {
+    struct string {
         uint16_t prefix, length;
         unsigned char first, last;
     } table[MAX_CODES];
@@ -78,10 +78,8 @@ static bool gif_draw_codes(gf_raster *gif, gif_frame *frame, unsigned char *canv
              left = 0;
     if (literal == 0 || literal > MAX_LITERAL_BITS)
         return gf_raster_fail(gif, GF_RASTER_DAMAGED, "the GIF has an invalid code size");
-    for (unsigned i = 0; i < clear; i++) {
-        table[i].length = 1;
-        table[i].first = table[i].last = (unsigned char)i;
-    }
+    for (unsigned i = 0; i < clear; i++)
+        table[i] = (struct string){0, 1, (unsigned char)i, (unsigned char)i};
     for (;;) {
         for (; held < width && (left || (left = data[at++]) != 0); held += 8, left--)
             bits |= (unsigned)data[at++] << held;

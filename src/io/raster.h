@@ -100,7 +100,7 @@ bool gf_hdr_read(gf_raster *raster, unsigned char *pixels);
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What the sandbox returns. The caller must not trust it. Integers only, so any byte pattern is a
+/* Result of the sandbox. The caller must not trust it. Integers only, so any byte pattern is a
  * valid object. */
 typedef struct gf_raster_result {
     uint32_t outcome; /* a gf_raster_outcome */

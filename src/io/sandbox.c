@@ -272,10 +272,6 @@ void gf_sandbox_unmap(void *memory, size_t bytes) {
 
 /* ---- running a child process ----------------------------------------------------------------- */
 
-static void sandbox_no_work(void *context) {
-    (void)context;
-}
-
 /* How a child process ended. */
 typedef struct child_end {
     gf_sandbox_end end;
@@ -290,16 +286,11 @@ static double sandbox_cpu_seconds(const struct rusage *usage) {
 /* Wait for a child to exit. Return 0 or an errno. */
 static int sandbox_wait_for(pid_t child, child_end *state, uint32_t seconds) {
     struct rusage usage;
-    int status;
-    while (wait4(child, &status, __WALL, &usage) < 0) {
-        /* Another part of the program has reaped it. It has exited, with an unknown status. */
-        if (errno == ECHILD) {
-            *state = (child_end){.end = GF_SANDBOX_DONE};
-            return 0;
-        }
+    int status = 0;
+    /* ECHILD: another part of the program has reaped it. It has exited, with an unknown status. */
+    while (wait4(child, &status, __WALL, &usage) < 0 && errno != ECHILD)
         if (errno != EINTR)
             return errno;
-    }
     if (WIFEXITED(status)) {
         const int code = WEXITSTATUS(status);
         *state = (child_end){.end = code == 0 ? GF_SANDBOX_DONE : GF_SANDBOX_STOPPED, .code = code};
@@ -319,7 +310,7 @@ static void sandbox_kill_child(pid_t child) {
         continue;
 }
 
-/* Run the work in a child process and wait for it to exit. */
+/* Run the work, or none for NULL, in a child process and wait for it to exit. */
 static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
                                   const gf_sandbox_memory *shared, uint32_t seconds,
                                   const char *name, child_end *state, gf_error *error) {
@@ -334,7 +325,8 @@ static gf_status sandbox_run_once(gf_sandbox_work *work, void *context,
     const pid_t child = (pid_t)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
     if (child == 0) {
         sandbox_enter(parent, shared, seconds);
-        work(context);
+        if (work)
+            work(context);
         gf_sandbox_exit(0);
     }
     int cause = errno;
@@ -364,7 +356,7 @@ gf_status gf_sandbox_run(gf_sandbox_work *work, void *context, const gf_sandbox_
         return GF_OK;
     /* The child may report a false failure of the sandbox so that the user disables it. Test with a
      * child that runs no untrusted code. */
-    status = sandbox_run_once(sandbox_no_work, NULL, shared, seconds, name, &probe, error);
+    status = sandbox_run_once(NULL, NULL, shared, seconds, name, &probe, error);
     if (status || probe.end != GF_SANDBOX_STOPPED)
         return status;
     return gf_fail(error, GF_FAILED,

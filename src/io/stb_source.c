@@ -126,9 +126,8 @@ static void stb_decode(void *context) {
     gf_raster_decode(context);
 }
 
-/* Run the decoder, copy its result, and check it. A header may be longer than what was read. */
-static gf_status stb_run_decoder(gf_raster_file *file, gf_raster_result *result, gf_format *format,
-                                 gf_error *error) {
+/* Run the decoder and copy its result, which is untrusted. */
+static gf_status stb_run_decoder(gf_raster_file *file, gf_raster_result *result, gf_error *error) {
     gf_sandbox_end end = GF_SANDBOX_DONE;
     gf_status status = GF_OK;
     memset(file->shared.base, 0, sizeof *result);
@@ -147,9 +146,7 @@ static gf_status stb_run_decoder(gf_raster_file *file, gf_raster_result *result,
     if (end == GF_SANDBOX_STOPPED)
         return stb_fail_stopped(file->name, error);
     memcpy(result, file->shared.base, sizeof *result);
-    return file->header_only && result->outcome == GF_RASTER_TRUNCATED
-               ? GF_OK
-               : stb_check_result(result, file, format, error);
+    return GF_OK;
 }
 
 /* Read the file. If the header of a large one is rejected, the rest is not read. */
@@ -161,9 +158,12 @@ static gf_status stb_load_file(gf_raster_file *file, gf_input *input, gf_error *
     if (!status && !at_end) {
         file->file_bytes = input->regular ? input->size : file->size;
         file->header_only = true;
-        if (!(status = stb_run_decoder(file, &result, &format, error)))
-            status = stb_read_file(file, input, SIZE_MAX, &at_end, error);
+        status = stb_run_decoder(file, &result, error);
         file->header_only = false;
+        if (!status && result.outcome != GF_RASTER_TRUNCATED)
+            status = stb_check_result(&result, file, &format, error);
+        if (!status)
+            status = stb_read_file(file, input, SIZE_MAX, &at_end, error);
     }
     file->file_bytes = file->size;
     return status || file->size >= GF_RASTER_MIN_BYTES ? status : gf_fail_short(file->name, error);
@@ -172,8 +172,8 @@ static gf_status stb_load_file(gf_raster_file *file, gf_input *input, gf_error *
 /* Decode the file, check the result, and release the shared memory after the pixels. */
 static gf_status stb_decode_file(gf_raster_file *file, gf_raster_result *result, gf_format *format,
                                  gf_error *error) {
-    const gf_status status = stb_run_decoder(file, result, format, error);
-    if (status)
+    gf_status status = stb_run_decoder(file, result, error);
+    if (status || (status = stb_check_result(result, file, format, error)))
         return status;
     const uint64_t bytes = format->height * (uint64_t)gf_row_bytes(format);
     if (bytes > file->shared.bytes - GF_RASTER_PIXELS_AT)
@@ -214,7 +214,7 @@ static void stb_describe(const gf_raster_file *file, const gf_raster_result *res
 static gf_status stb_open_source(gf_raster_file *file, gf_input *input, gf_source **opened,
                                  gf_error *error) {
     gf_raster_result result;
-    gf_format format;
+    gf_format format = {0};
     gf_status status;
     if ((status = stb_map_shared(file, error)) || (status = stb_load_file(file, input, error)) ||
         (status = gf_raster_metadata(file, error)) ||

@@ -57,7 +57,7 @@ static inline gf_raster_outcome small_read(gf_raster *raster, const unsigned cha
     bool read = gf_raster_head(raster);
     if (read && raster->min_bytes > size)
         read = gf_raster_fail(raster, GF_RASTER_TRUNCATED, NULL);
-    if (read && raster->format.width > SMALL_PIXELS / raster->format.height)
+    if (read && raster->format.width * raster->format.height - 1 >= SMALL_PIXELS) /* or empty */
         read = gf_raster_fail(raster, GF_RASTER_OVER_LIMIT, NULL);
     if (read) {
         *pixels = calloc((size_t)raster->format.height, gf_row_bytes(&raster->format));
