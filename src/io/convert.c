@@ -3,6 +3,7 @@
  * converted, so that all of them produce the same bits. */
 #include "io/convert.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,16 +106,15 @@ static void convert_linear_u16(block *to, const block *from, size_t n) {
         to->u16[i] = (uint16_t)convert_code(&codes, from->f32[i]);
 }
 
-static convert_block *const linear_converters[3][3] = {
-    [GF_U8] = {[GF_F32] = convert_u8_linear},
-    [GF_U16] = {[GF_F32] = convert_u16_linear},
-    [GF_F32] = {[GF_U8] = convert_linear_u8, [GF_U16] = convert_linear_u16},
-};
-
-static convert_block *const converters[3][3] = {
-    [GF_U8] = {[GF_U16] = convert_u8_u16, [GF_F32] = convert_u8_f32},
-    [GF_U16] = {[GF_U8] = convert_u16_u8, [GF_F32] = convert_u16_f32},
-    [GF_F32] = {[GF_U8] = convert_f32_u8, [GF_U16] = convert_f32_u16, [GF_F32] = convert_f32_f32},
+/* By the type of the input and of the result. linear: with --linear; NULL: as plain. */
+static const struct converter {
+    convert_block *plain, *linear;
+} converters[3][3] = {
+    [GF_U8] = {[GF_U16] = {convert_u8_u16}, [GF_F32] = {convert_u8_f32, convert_u8_linear}},
+    [GF_U16] = {[GF_U8] = {convert_u16_u8}, [GF_F32] = {convert_u16_f32, convert_u16_linear}},
+    [GF_F32] = {[GF_U8] = {convert_f32_u8, convert_linear_u8},
+                [GF_U16] = {convert_f32_u16, convert_linear_u16},
+                [GF_F32] = {convert_f32_f32}},
 };
 
 /* Conversion of the rows of an image. */
@@ -130,8 +130,8 @@ typedef struct conversion {
 } conversion;
 
 static conversion conversion_of(const gf_format *from, const gf_format *to, bool linear) {
-    convert_block *plain = converters[from->type][to->type];
-    convert_block *light = linear ? linear_converters[from->type][to->type] : NULL;
+    const struct converter *converter = &converters[from->type][to->type];
+    convert_block *plain = converter->plain, *light = linear ? converter->linear : NULL;
     const bool alpha = gf_has_alpha(from) || gf_has_alpha(to);
     return (conversion){.block = light ? light : plain,
                         .alpha = light && alpha ? plain : NULL,
@@ -174,6 +174,7 @@ static uint32_t convert_count_outside(const block *in, size_t n) {
  * written, and ends before the next one. */
 static void convert_row(const conversion *how, unsigned char *dst, const unsigned char *src) {
     block in, out, alpha;
+    assert(how->pixel.channels != 0);
     for (uint64_t i = 0, n; i < how->samples; i += n) {
         n = how->samples - i < BLOCK ? how->samples - i : BLOCK;
         memcpy(&in, src + i * how->from, n * how->from);
@@ -193,17 +194,9 @@ static void convert_row(const conversion *how, unsigned char *dst, const unsigne
 }
 
 gf_type gf_depth_type(gf_depth depth, gf_type type) {
-    switch (depth) {
-    case GF_DEPTH_8:
-        return GF_U8;
-    case GF_DEPTH_16:
-        return GF_U16;
-    case GF_DEPTH_F32:
-        return GF_F32;
-    case GF_DEPTH_INPUT:
-        break;
-    }
-    return type;
+    static const gf_type types[] = {
+        [GF_DEPTH_8] = GF_U8, [GF_DEPTH_16] = GF_U16, [GF_DEPTH_F32] = GF_F32};
+    return depth == GF_DEPTH_INPUT ? type : types[depth];
 }
 
 /* ---- sources --------------------------------------------------------------------------------- */
@@ -1039,7 +1032,7 @@ typedef struct convert_sink {
     size_t row_bytes; /* of a converted row */
     uint64_t y, rows; /* next row; rows of the buffer */
     double seconds;
-    unsigned char *buffer;
+    unsigned char buffer[];
 } convert_sink;
 
 static gf_status convert_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
@@ -1084,11 +1077,9 @@ static gf_status convert_end_page(gf_sink *base, const gf_metadata *metadata, gf
 }
 
 static void convert_close(gf_sink *base) {
-    convert_sink *sink = (convert_sink *)base;
     if (base->inner)
         base->inner->ops->close(base->inner);
-    free(sink->buffer);
-    free(sink);
+    free(base);
 }
 
 /* Return the bytes of the buffer that count: those of a row that is longer than SINK_BYTES. */
@@ -1112,15 +1103,11 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     const uint64_t rows = SINK_BYTES / row + 1;
     if (format->type == stored->type && format->alpha == stored->alpha)
         return GF_OK;
-    convert_sink *wrap = calloc(1, sizeof *wrap);
-    unsigned char *buffer = malloc((size_t)rows * row); /* NOLINT: a row has at least one sample */
-    if (!wrap || !buffer) {
-        free(wrap);
-        free(buffer);
+    convert_sink *wrap = malloc(sizeof *wrap + (size_t)rows * row);
+    if (!wrap)
         return gf_fail_memory(error, inner->output ? gf_output_name(inner->output) : "memory",
                               rows * row, "converted rows");
-    }
-    wrap->base = *inner;
+    *wrap = (convert_sink){.base = *inner};
     wrap->base.ops = &ops;
     wrap->base.converts = true;
     wrap->base.shrink = inner->shrink ? convert_shrink : NULL;
@@ -1132,7 +1119,6 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
         wrap->how.outside = &wrap->base.remarks.outside;
     wrap->row_bytes = row;
     wrap->rows = rows;
-    wrap->buffer = buffer;
     wrap->base.memory += convert_counted(wrap);
     *sink = &wrap->base;
     return GF_OK;
