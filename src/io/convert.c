@@ -201,16 +201,24 @@ gf_type gf_depth_type(gf_depth depth, gf_type type) {
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-/* A source that changes the rows of another one. */
-typedef struct wrapper {
+typedef struct wrapper wrapper;
+
+/* A source that changes the rows of another one. It reads them to the buffer, or to the end of each
+ * row of the caller: there, the inner source may write them ahead, with its threads. */
+struct wrapper {
     gf_source base;
     gf_source_ops ops;
     gf_source *inner;
-    const char *name;  /* of the file, for messages */
-    double seconds;    /* spent in converting */
-    conversion how;    /* of a row; block NULL: its pixels are mirrored */
-    size_t tail_bytes; /* from the start of a row to where the inner source writes its row */
-} wrapper;
+    const char *name; /* of the file, for messages */
+    double seconds;   /* spent in converting */
+    /* Convert a row, where it is or to another place. NULL: rows are read where they are needed. */
+    gf_status (*row)(wrapper *wrap, unsigned char *dst, const unsigned char *src, gf_error *error);
+    size_t tail_bytes;     /* from the start of a row to where the inner source writes its row */
+    unsigned char *buffer; /* whole rows of the inner source; NULL: none */
+    uint64_t rows;         /* in the buffer */
+    uint64_t first;        /* row of the inner image */
+    uint64_t at;           /* next row of the inner source, if it cannot seek */
+};
 
 /* Move the metadata of the inner source to the wrapper: later metadata follows that before. */
 static gf_status wrapper_take_metadata(wrapper *wrap, gf_error *error) {
@@ -232,12 +240,13 @@ static void wrapper_close(gf_source *base) {
     wrapper *wrap = (wrapper *)base;
     wrap->inner->ops->close(wrap->inner);
     gf_metadata_clear(&base->metadata);
+    free(wrap->buffer);
     free(wrap);
 }
 
 static void wrapper_seek(gf_source *base, uint64_t y) {
-    gf_source *inner = ((wrapper *)base)->inner;
-    inner->ops->seek(inner, y);
+    const wrapper *wrap = (wrapper *)base;
+    wrap->inner->ops->seek(wrap->inner, wrap->first + y);
 }
 
 static void wrapper_cancel(gf_source *base) {
@@ -264,10 +273,20 @@ static gf_status wrapper_complete(gf_source *base, gf_error *error) {
     return wrapper_take_metadata(wrap, error);
 }
 
+/* Do not finish a source of which rows are left: it would read them. */
 static gf_status wrapper_finish(gf_source *base, gf_error *error) {
-    gf_source *inner = ((wrapper *)base)->inner;
-    const gf_status status = inner->ops->finish(inner, error);
-    return status ? status : wrapper_complete(base, error);
+    const wrapper *wrap = (wrapper *)base;
+    gf_source *inner = wrap->inner;
+    if (inner->ops->seek || wrap->at == inner->format.height) {
+        const gf_status status = inner->ops->finish(inner, error);
+        return status ? status : wrapper_complete(base, error);
+    }
+    if (inner->ops->cancel)
+        inner->ops->cancel(inner);
+    base->threads = 0; /* the inner source has not added up its busy time */
+    base->bytes = inner->bytes;
+    gf_remarks_add(&base->metadata.remarks, &inner->metadata.remarks);
+    return GF_OK;
 }
 
 static gf_status wrapper_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
@@ -277,34 +296,36 @@ static gf_status wrapper_announce(gf_source *base, void *dst, size_t stride, uin
                                       rows, error);
 }
 
-/* Reverse the order of the pixels of a row. */
-static void mirror_row(const gf_format *format, unsigned char *row) {
-    const size_t pixel = gf_row_bytes(format) / (size_t)format->width;
-    unsigned char *left = row, *right = row + gf_row_bytes(format) - pixel;
-    unsigned char held[GF_MAX_CHANNELS * sizeof(float)];
-    for (; left < right; left += pixel, right -= pixel) {
-        memcpy(held, left, pixel);
-        memcpy(left, right, pixel);
-        memcpy(right, held, pixel);
+/* Read the rows above the first one. */
+static gf_status wrapper_skip(wrapper *wrap, gf_error *error) {
+    gf_source *inner = wrap->inner;
+    gf_status status = GF_OK;
+    for (uint64_t n; wrap->at < wrap->first && !status; wrap->at += n) {
+        n = wrap->first - wrap->at < wrap->rows ? wrap->first - wrap->at : wrap->rows;
+        status = inner->ops->read(inner, wrap->buffer, gf_row_bytes(&inner->format), n, error);
     }
+    return status;
 }
 
-/* Read rows to the end of each row of the caller, and convert them there: the inner source may
- * write them ahead, with its threads. */
 static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                               gf_error *error) {
     wrapper *wrap = (wrapper *)base;
-    unsigned char *row = dst;
-    const gf_status status =
-        wrap->inner->ops->read(wrap->inner, row + wrap->tail_bytes, stride, rows, error);
-    const double start = gf_now();
-    for (uint64_t i = 0; i < rows && !status; i++, row += stride) {
-        if (wrap->how.block)
-            convert_row(&wrap->how, row, row + wrap->tail_bytes);
-        else
-            mirror_row(&base->format, row);
+    gf_source *inner = wrap->inner;
+    const bool buffered = wrap->row && wrap->buffer;
+    const size_t step = buffered ? gf_row_bytes(&inner->format) : stride;
+    const uint64_t max = buffered ? wrap->rows : rows;
+    unsigned char *out = dst;
+    gf_status status = inner->ops->seek ? GF_OK : wrapper_skip(wrap, error);
+    for (uint64_t n; rows != 0 && !status; rows -= n) {
+        n = rows < max ? rows : max;
+        unsigned char *in = buffered ? wrap->buffer : out + wrap->tail_bytes;
+        status = inner->ops->read(inner, in, step, n, error);
+        const double start = gf_now();
+        for (uint64_t i = 0; i < n && wrap->row && !status; i++, in += step, out += stride)
+            status = wrap->row(wrap, out, in, error);
+        wrap->seconds += gf_now() - start;
+        wrap->at += n;
     }
-    wrap->seconds += gf_now() - start;
     return status;
 }
 
@@ -330,6 +351,42 @@ static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_err
     return wrap;
 }
 
+/* Read only rows that are requested, in any number. */
+static void wrapper_read_on_request(wrapper *wrap) {
+    wrap->ops.announce = NULL;
+    wrap->ops.cancel = NULL;
+    wrap->base.rows_together = 0;
+}
+
+enum {
+    WRAPPER_BYTES = 1 << 20, /* rows of the buffer, at least one */
+    WRAPPER_MARGIN = 8       /* readable bytes after them */
+};
+
+static gf_status wrapper_open_buffer(wrapper *wrap, uint64_t max_memory, gf_error *error) {
+    const size_t row = gf_row_bytes(&wrap->inner->format);
+    wrap->rows = WRAPPER_BYTES / row + 1;
+    if (wrap->rows * row > max_memory / 2)
+        wrap->rows = 1;
+    wrap->buffer =
+        gf_alloc_limited(wrap->rows * row + WRAPPER_MARGIN, max_memory, wrap->name, "a row", error);
+    return wrap->buffer ? GF_OK : GF_FAILED;
+}
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+typedef struct convert_source {
+    wrapper wrap;
+    conversion how;
+} convert_source;
+
+static gf_status convert_source_row(wrapper *wrap, unsigned char *dst, const unsigned char *src,
+                                    gf_error *error) {
+    (void)error;
+    convert_row(&((convert_source *)wrap)->how, dst, src);
+    return GF_OK;
+}
+
 gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool premultiply,
                             const char *name, gf_error *error) {
     gf_source *inner = *source;
@@ -339,13 +396,14 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
     if (type == inner->format.type && format.alpha == inner->format.alpha)
         return GF_OK;
     gf_status status = gf_format_check(&format, name, error);
-    wrapper *wrap = status ? NULL : wrapper_new(sizeof *wrap, inner, name, error);
-    if (!wrap)
+    convert_source *convert = status ? NULL : wrapper_new(sizeof *convert, inner, name, error);
+    if (!convert)
         return GF_FAILED;
-    wrap->how = conversion_of(&inner->format, &format, linear);
-    wrap->tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
-    wrap->base.format = format;
-    *source = &wrap->base;
+    convert->how = conversion_of(&inner->format, &format, linear);
+    convert->wrap.row = convert_source_row;
+    convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
+    convert->wrap.base.format = format;
+    *source = &convert->wrap.base;
     return GF_OK;
 }
 
@@ -364,13 +422,28 @@ void gf_convert_pixels(gf_format *format, void *pixels, gf_type type) {
 enum { TILE = 64 };
 
 typedef struct rotate_source {
-    wrapper wrap;
-    bool transposed;       /* columns of the image in memory are rows of the upright image */
-    bool flip_x, flip_y;   /* its last column, or row, is the first of the upright image */
-    unsigned char *pixels; /* image of the inner source; NULL: not read yet */
+    wrapper wrap;        /* buffer: the whole image; NULL: not read yet */
+    bool transposed;     /* columns of the image in memory are rows of the upright image */
+    bool flip_x, flip_y; /* its last column, or row, is the first of the upright image */
     uint64_t max_memory;
     uint64_t y; /* next row */
 } rotate_source;
+
+/* Reverse the order of the pixels of a row. */
+static gf_status rotate_mirror_row(wrapper *wrap, unsigned char *row, const unsigned char *src,
+                                   gf_error *error) {
+    const size_t bytes = gf_row_bytes(&wrap->base.format);
+    const size_t pixel = bytes / (size_t)wrap->base.format.width;
+    unsigned char *left = row, *right = row + bytes - pixel;
+    unsigned char held[GF_MAX_CHANNELS * sizeof(float)];
+    (void)src, (void)error; /* src is row */
+    for (; left < right; left += pixel, right -= pixel) {
+        memcpy(held, left, pixel);
+        memcpy(left, right, pixel);
+        memcpy(right, held, pixel);
+    }
+    return GF_OK;
+}
 
 /* Copy n pixels that are `step` bytes apart. */
 static inline void rotate_pixels(unsigned char *dst, const unsigned char *src, ptrdiff_t step,
@@ -385,28 +458,22 @@ static void rotate_part(const rotate_source *rotate, unsigned char *dst, uint64_
     const gf_format *in = &rotate->wrap.inner->format;
     const size_t row = gf_row_bytes(in), pixel = row / (size_t)in->width;
     const uint64_t in_x = rotate->transposed ? y : x, in_y = rotate->transposed ? x : y;
-    const unsigned char *src = rotate->pixels +
+    const unsigned char *src = rotate->wrap.buffer +
                                (rotate->flip_x ? in->width - 1 - in_x : in_x) * pixel +
                                (rotate->flip_y ? in->height - 1 - in_y : in_y) * row;
     const ptrdiff_t step = (ptrdiff_t)(rotate->transposed ? row : pixel);
     const ptrdiff_t by = (rotate->transposed ? rotate->flip_y : rotate->flip_x) ? -step : step;
-    switch (pixel) { /* sizes that the compiler knows: 8 and 16 bits, grey and RGB */
-    case 1:
+    /* Sizes that the compiler knows: 8 and 16 bits, grey and RGB. */
+    if (pixel == 1)
         rotate_pixels(dst, src, by, n, 1);
-        break;
-    case 2:
+    else if (pixel == 2)
         rotate_pixels(dst, src, by, n, 2);
-        break;
-    case 3:
+    else if (pixel == 3)
         rotate_pixels(dst, src, by, n, 3);
-        break;
-    case 6:
+    else if (pixel == 6)
         rotate_pixels(dst, src, by, n, 6);
-        break;
-    default:
+    else
         rotate_pixels(dst, src, by, n, pixel);
-        break;
-    }
 }
 
 static gf_status rotate_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
@@ -414,11 +481,11 @@ static gf_status rotate_read(gf_source *base, void *dst, size_t stride, uint64_t
     rotate_source *rotate = (rotate_source *)base;
     const uint64_t width = base->format.width;
     const size_t pixel = gf_row_bytes(&base->format) / (size_t)width;
-    void *pixels = rotate->pixels;
+    void *pixels = rotate->wrap.buffer;
     if (!pixels && gf_source_read_all(rotate->wrap.inner, rotate->wrap.name, "an image to turn",
                                       rotate->max_memory, &pixels, error))
         return GF_FAILED;
-    rotate->pixels = pixels;
+    rotate->wrap.buffer = pixels;
     const double start = gf_now();
     for (uint64_t i = 0, n; i < rows; i += n) {
         n = rows - i < TILE ? rows - i : TILE;
@@ -438,11 +505,6 @@ static void rotate_seek(gf_source *base, uint64_t y) {
     ((rotate_source *)base)->y = y;
 }
 
-static void rotate_close(gf_source *base) {
-    free(((rotate_source *)base)->pixels);
-    wrapper_close(base);
-}
-
 /* Turn the image of a source as an EXIF orientation says. */
 static gf_status rotate_wrap(gf_source **source, uint32_t orientation, uint64_t max_memory,
                              const char *name, gf_error *error) {
@@ -456,14 +518,15 @@ static gf_status rotate_wrap(gf_source **source, uint32_t orientation, uint64_t 
     rotate->flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     rotate->max_memory = max_memory;
     *source = base;
-    if (orientation == 2)
+    if (orientation == 2) {
+        rotate->wrap.row = rotate_mirror_row;
         return GF_OK;
+    }
     base->held = true;
-    rotate->wrap.ops = (gf_source_ops){.read = rotate_read,
-                                       .finish = wrapper_complete,
-                                       .close = rotate_close,
-                                       .seek = rotate_seek,
-                                       .shrink = wrapper_shrink};
+    wrapper_read_on_request(&rotate->wrap);
+    rotate->wrap.ops.read = rotate_read;
+    rotate->wrap.ops.finish = wrapper_complete;
+    rotate->wrap.ops.seek = rotate_seek;
     if (rotate->transposed) {
         base->format.width = inner->format.height;
         base->format.height = inner->format.width;
@@ -487,98 +550,32 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
 
 /* ---- parts of images ------------------------------------------------------------------------- */
 
-enum {
-    CROP_BYTES = 1 << 20, /* whole rows, at least one, from which columns are copied */
-    CROP_MARGIN = 8       /* readable bytes after them */
-};
-
-typedef struct crop_source crop_source;
-
-struct crop_source {
+typedef struct crop_source {
     wrapper wrap;
-    uint64_t first;        /* row of the inner image */
-    uint64_t at;           /* next row of the inner source, if it cannot seek */
-    size_t skip_bytes;     /* of the inner row, before the part */
-    unsigned char *buffer; /* NULL: the inner source reads the columns of the part only */
-    uint64_t rows;         /* in the buffer */
-    /* Convert a row of the buffer; NULL: copy its part. */
-    gf_status (*convert)(crop_source *crop, unsigned char *dst, const unsigned char *src,
-                         gf_error *error);
-};
+    size_t skip_bytes; /* of the inner row, before the part */
+} crop_source;
 
-/* Read rows of the inner source to the buffer, and copy the columns of the part unless dst is
- * NULL. */
-static gf_status crop_read_buffered(crop_source *crop, unsigned char *dst, size_t stride,
-                                    uint64_t rows, gf_error *error) {
-    gf_source *inner = crop->wrap.inner;
-    const size_t whole = gf_row_bytes(&inner->format), part = gf_row_bytes(&crop->wrap.base.format);
-    gf_status status = GF_OK;
-    for (uint64_t i = 0, n; i < rows && !status; i += n) {
-        n = rows - i < crop->rows ? rows - i : crop->rows;
-        status = inner->ops->read(inner, crop->buffer, whole, n, error);
-        const double start = gf_now();
-        for (uint64_t k = 0; k < n && dst && !status; k++) {
-            const unsigned char *row = crop->buffer + k * whole + crop->skip_bytes;
-            if (crop->convert)
-                status = crop->convert(crop, dst + (i + k) * stride, row, error);
-            else
-                memcpy(dst + (i + k) * stride, row, part);
-        }
-        crop->wrap.seconds += gf_now() - start;
-    }
-    return status;
-}
-
-/* Allocate the buffer. */
-static gf_status crop_allocate(crop_source *crop, uint64_t max_memory, gf_error *error) {
-    const size_t row = gf_row_bytes(&crop->wrap.inner->format);
-    crop->rows = CROP_BYTES / row + 1;
-    if (crop->rows * row > max_memory / 2)
-        crop->rows = 1;
-    crop->buffer = gf_alloc_limited(crop->rows * row + CROP_MARGIN, max_memory, crop->wrap.name,
-                                    "a row", error);
-    return crop->buffer ? GF_OK : GF_FAILED;
-}
-
-static gf_status crop_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
-                           gf_error *error) {
-    crop_source *crop = (crop_source *)base;
-    gf_source *inner = crop->wrap.inner;
-    gf_status status = GF_OK;
-    if (!inner->ops->seek && crop->at < crop->first) {
-        status = crop_read_buffered(crop, NULL, 0, crop->first - crop->at, error);
-        crop->at = crop->first;
-    }
-    if (status)
-        return status;
-    crop->at += rows;
-    return !crop->convert && gf_row_bytes(&base->format) == gf_row_bytes(&inner->format)
-               ? inner->ops->read(inner, dst, stride, rows, error)
-               : crop_read_buffered(crop, dst, stride, rows, error);
-}
-
-static void crop_seek(gf_source *base, uint64_t y) {
-    const crop_source *crop = (crop_source *)base;
-    gf_source *inner = crop->wrap.inner;
-    inner->ops->seek(inner, crop->first + y);
-}
-
-static gf_status crop_finish(gf_source *base, gf_error *error) {
-    const crop_source *crop = (crop_source *)base;
-    gf_source *inner = crop->wrap.inner;
-    if (inner->ops->seek || crop->at == inner->format.height)
-        return wrapper_finish(base, error);
-    if (inner->ops->cancel)
-        inner->ops->cancel(inner);
-    base->threads = 0; /* the inner source has not added up its busy time */
-    base->bytes = inner->bytes;
-    gf_remarks_add(&base->metadata.remarks, &inner->metadata.remarks);
+static gf_status crop_row(wrapper *wrap, unsigned char *dst, const unsigned char *src,
+                          gf_error *error) {
+    (void)error;
+    memcpy(dst, src + ((crop_source *)wrap)->skip_bytes, gf_row_bytes(&wrap->base.format));
     return GF_OK;
 }
 
-static void crop_close(gf_source *base) {
-    free(((crop_source *)base)->buffer);
-    wrapper_close(base);
+gf_status gf_crop_parse(const char *text, gf_crop *crop, gf_error *error) {
+    uint64_t numbers[4];
+    const char *at = text;
+    for (size_t i = 0; i < 4; i++) {
+        if (!gf_parse_digits(&at, &numbers[i]) || *at != (i < 3 ? ',' : '\0'))
+            return gf_fail(
+                error, GF_USAGE,
+                "--crop '%s': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480", text);
+        at++;
+    }
+    if (!numbers[2] || !numbers[3])
+        return gf_fail(error, GF_USAGE, "--crop '%s': width and height must be at least 1", text);
+    *crop = (gf_crop){numbers[0], numbers[1], numbers[2], numbers[3]};
+    return GF_OK;
 }
 
 static gf_status crop_check(const gf_format *format, const gf_crop *crop, const char *name,
@@ -606,25 +603,21 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
     crop_source *crop = wrapper_new(sizeof *crop, inner, name, error);
     if (!crop)
         return GF_FAILED;
-    gf_source *base = &crop->wrap.base;
-    *source = base;
-    crop->wrap.ops = (gf_source_ops){.read = crop_read,
-                                     .finish = crop_finish,
-                                     .close = crop_close,
-                                     .seek = inner->ops->seek ? crop_seek : NULL,
-                                     .shrink = wrapper_shrink};
+    gf_source *base = *source = &crop->wrap.base;
+    wrapper_read_on_request(&crop->wrap);
     base->format.width = part->width;
     base->format.height = part->height;
-    base->rows_together = 0;
-    crop->first = part->y;
+    crop->wrap.first = part->y;
     if (inner->ops->seek)
         inner->ops->seek(inner, part->y);
     if (inner->ops->cut && inner->ops->cut(inner, part->x, part->width))
         return GF_OK;
-    if (part->width == whole.width && (inner->ops->seek || part->y == 0))
+    if (part->width != whole.width)
+        crop->wrap.row = crop_row;
+    else if (inner->ops->seek || part->y == 0)
         return GF_OK;
     crop->skip_bytes = (size_t)part->x * (row / (size_t)whole.width);
-    return crop_allocate(crop, max_memory, error);
+    return wrapper_open_buffer(&crop->wrap, max_memory, error);
 }
 
 /* ---- all pages of a file --------------------------------------------------------------------- */
@@ -634,7 +627,6 @@ typedef struct pages_source {
     gf_open_page *open;
     gf_limits limits;
     gf_page_place place;
-    uint64_t left; /* rows of the current page */
 } pages_source;
 
 /* Continue with the next page. */
@@ -651,7 +643,7 @@ static gf_status pages_next(pages_source *pages, gf_error *error) {
     gf_remarks_add(&pages->wrap.base.metadata.remarks, &(*inner)->metadata.remarks);
     (*inner)->ops->close(*inner);
     *inner = next;
-    pages->left = format.height;
+    pages->wrap.at = 0;
     if (gf_format_equal(&next->format, &format))
         return GF_OK;
     return gf_fail(error, GF_FAILED,
@@ -666,16 +658,10 @@ static gf_status pages_read(gf_source *base, void *dst, size_t stride, uint64_t 
     pages_source *pages = (pages_source *)base;
     unsigned char *out = dst;
     gf_status status = GF_OK;
-    while (rows != 0 && !status) {
-        const uint64_t n = rows < pages->left ? rows : pages->left;
-        if (n == 0) {
-            status = pages_next(pages, error);
-            continue;
-        }
-        status = pages->wrap.inner->ops->read(pages->wrap.inner, out, stride, n, error);
-        out += n * stride;
-        rows -= n;
-        pages->left -= n;
+    for (uint64_t n; rows != 0 && !status; rows -= n, out += n * stride) {
+        const uint64_t left = pages->wrap.inner->format.height - pages->wrap.at;
+        n = rows < left ? rows : left;
+        status = n != 0 ? wrapper_read(base, out, stride, n, error) : pages_next(pages, error);
     }
     return status;
 }
@@ -689,42 +675,23 @@ gf_status gf_pages_source(gf_source **source, gf_open_page *open, const char *pa
     pages_source *pages = status ? NULL : wrapper_new(sizeof *pages, *source, path, error);
     if (!pages)
         return GF_FAILED;
-    pages->wrap.ops = (gf_source_ops){.read = pages_read,
-                                      .finish = wrapper_finish,
-                                      .close = wrapper_close,
-                                      .shrink = wrapper_shrink};
-    pages->left = (*source)->format.height;
+    wrapper_read_on_request(&pages->wrap);
+    pages->wrap.ops.read = pages_read;
+    pages->wrap.ops.seek = NULL;
     pages->open = open;
     pages->limits = *limits;
     pages->limits.page = 1;
     pages->limits.stacked = false;
     pages->place = *limits->place;
     pages->wrap.base.format = format;
-    pages->wrap.base.rows_together = 0;
     *source = &pages->wrap.base;
-    return GF_OK;
-}
-
-gf_status gf_crop_parse(const char *text, gf_crop *crop, gf_error *error) {
-    uint64_t numbers[4];
-    const char *at = text;
-    for (size_t i = 0; i < 4; i++) {
-        if (!gf_parse_digits(&at, &numbers[i]) || *at != (i < 3 ? ',' : '\0'))
-            return gf_fail(
-                error, GF_USAGE,
-                "--crop '%s': must be X,Y,WIDTH,HEIGHT in pixels, such as 100,50,640,480", text);
-        at++;
-    }
-    if (!numbers[2] || !numbers[3])
-        return gf_fail(error, GF_USAGE, "--crop '%s': width and height must be at least 1", text);
-    *crop = (gf_crop){numbers[0], numbers[1], numbers[2], numbers[3]};
     return GF_OK;
 }
 
 /* ---- samples that no format describes, and channels of a pixel ------------------------------- */
 
 typedef struct samples_source {
-    crop_source crop;
+    wrapper wrap;
     gf_samples from;
     uint64_t channels[GF_MAX_CHANNELS]; /* to read, from 0 */
     bool known;                         /* the samples have the type of the image */
@@ -788,14 +755,14 @@ static gf_status samples_check(const samples_source *source, gf_error *error) {
         error, GF_FAILED,
         "%s: --as u16 keeps integers from 0 to 65535; samples with other values: %" PRIu64
         ", from %s to %s; use --as f32",
-        source->crop.wrap.name, source->unfit, lo, hi);
+        source->wrap.name, source->unfit, lo, hi);
 }
 
-static gf_status samples_convert(crop_source *crop, unsigned char *dst, const unsigned char *src,
-                                 gf_error *error) {
-    samples_source *source = (samples_source *)crop;
+static gf_status samples_row(wrapper *wrap, unsigned char *dst, const unsigned char *src,
+                             gf_error *error) {
+    samples_source *source = (samples_source *)wrap;
     const gf_samples *from = &source->from;
-    const gf_format *format = &crop->wrap.base.format;
+    const gf_format *format = &wrap->base.format;
     const size_t size = gf_type_bytes(format->type);
     const uint32_t unused = 64 - 8 * from->bytes;
     for (uint64_t x = 0; x < format->width; x++)
@@ -818,7 +785,7 @@ static gf_status samples_convert(crop_source *crop, unsigned char *dst, const un
                 memcpy(dst, format->type == GF_U16 ? (const void *)&half : &stored, size);
         }
     /* A part of an image that cannot seek is not finished. */
-    return crop->wrap.inner->ops->seek ? GF_OK : samples_check(source, error);
+    return wrap->inner->ops->seek ? GF_OK : samples_check(source, error);
 }
 
 static gf_status samples_finish(gf_source *base, gf_error *error) {
@@ -849,8 +816,8 @@ static gf_status samples_choose(samples_source *source, const char *text, gf_dep
                                 gf_error *error) {
     static const char *const all[] = {"1", "1,2", "1,2,3", "1,2,3,4"};
     const gf_samples *from = &source->from;
-    const char *name = source->crop.wrap.name;
-    gf_format *format = &source->crop.wrap.base.format;
+    const char *name = source->wrap.name;
+    gf_format *format = &source->wrap.base.format;
     gf_type own;
     source->known = gf_samples_type(from, &own) && gf_depth_type(as, own) == own;
     format->type = gf_depth_type(as, own);
@@ -861,7 +828,7 @@ static gf_status samples_choose(samples_source *source, const char *text, gf_dep
         return gf_fail(error, GF_FAILED,
                        "%s: samples are not u8, u16 or f32 (%s); read them with --as f32 or --as "
                        "u16, which keep the values",
-                       name, source->crop.wrap.base.stored);
+                       name, source->wrap.base.stored);
     if (!text && from->several)
         return gf_fail(error, GF_FAILED,
                        "%s: has %" PRIu64 " channels; choose up to 4, such as --channels 1,2,3",
@@ -897,24 +864,20 @@ gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const c
     samples_source *samples = wrapper_new(sizeof *samples, inner, name, error);
     if (!samples)
         return GF_FAILED;
-    gf_source *base = *source = &samples->crop.wrap.base;
-    samples->crop.wrap.ops = (gf_source_ops){.read = crop_read,
-                                             .finish = samples_finish,
-                                             .close = crop_close,
-                                             .seek = inner->ops->seek ? crop_seek : NULL,
-                                             .shrink = wrapper_shrink};
-    samples->crop.convert = samples_convert;
+    gf_source *base = *source = &samples->wrap.base;
+    wrapper_read_on_request(&samples->wrap);
+    samples->wrap.ops.finish = samples_finish;
+    samples->wrap.row = samples_row;
     samples->from = from;
     base->format.width = from.width;
     base->format.alpha = base->format.alpha && !limits->channels;
     base->metadata.associated_alpha = base->metadata.associated_alpha && !limits->channels;
     base->samples.bytes = 0;
-    base->rows_together = 0;
     memcpy(base->kind, kind, sizeof kind);
     gf_status status = samples_choose(samples, limits->channels, limits->as, error);
     if (!status)
         status = gf_check_pixels(&base->format, limits, name, error);
-    return status ? status : crop_allocate(&samples->crop, limits->max_memory, error);
+    return status ? status : wrapper_open_buffer(&samples->wrap, limits->max_memory, error);
 }
 
 /* ---- samples with the nodata value ----------------------------------------------------------- */
