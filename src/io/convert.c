@@ -73,19 +73,19 @@ static void convert_f32_f32(block *to, const block *from, size_t n) {
 }
 
 static void convert_u8_linear(block *to, const block *from, size_t n) {
-    const float *linear = gf_srgb_linear(GF_U8);
+    const float *linear = gf_srgb_of(GF_U8)->linear;
     for (size_t i = 0; i < n; i++)
         to->f32[i] = linear[from->u8[i]];
 }
 
 static void convert_u16_linear(block *to, const block *from, size_t n) {
-    const float *linear = gf_srgb_linear(GF_U16);
+    const float *linear = gf_srgb_of(GF_U16)->linear;
     for (size_t i = 0; i < n; i++)
         to->f32[i] = linear[from->u16[i]];
 }
 
 /* Return the code value of linear light. */
-static inline uint32_t convert_code(const gf_srgb_codes *codes, float v) {
+static inline uint32_t convert_code(const gf_srgb *codes, float v) {
     const float above = v > codes->low ? v : codes->low; /* also for a NaN */
     const float light = above < 1.0f ? above : 1.0f;
     uint32_t bits;
@@ -95,13 +95,13 @@ static inline uint32_t convert_code(const gf_srgb_codes *codes, float v) {
 }
 
 static void convert_linear_u8(block *to, const block *from, size_t n) {
-    const gf_srgb_codes codes = gf_srgb_codes_of(GF_U8);
+    const gf_srgb codes = *gf_srgb_of(GF_U8);
     for (size_t i = 0; i < n; i++)
         to->u8[i] = (uint8_t)convert_code(&codes, from->f32[i]);
 }
 
 static void convert_linear_u16(block *to, const block *from, size_t n) {
-    const gf_srgb_codes codes = gf_srgb_codes_of(GF_U16);
+    const gf_srgb codes = *gf_srgb_of(GF_U16);
     for (size_t i = 0; i < n; i++)
         to->u16[i] = (uint16_t)convert_code(&codes, from->f32[i]);
 }

@@ -67,12 +67,9 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
 
 /* ---- sRGB (srgb.c) --------------------------------------------------------------------------- */
 
-/* Return the linear light of each code value of u8 or u16, as docs/numerics.md defines it. The
- * tables are computed by the first call. */
-const float *gf_srgb_linear(gf_type type);
-
-/* Find the code value of linear light. */
-typedef struct gf_srgb_codes {
+/* Tables of u8 or u16, as docs/numerics.md defines them. */
+typedef struct gf_srgb {
+    const float *linear; /* linear light of each code value */
     /* The least light of each code value, from 1 to the maximum; then infinity. */
     const float *thresholds;
     /* The code value of the least number in each bucket: binary32 numbers that differ only in their
@@ -81,9 +78,10 @@ typedef struct gf_srgb_codes {
     float low;      /* least number of the first bucket; 1 is in the last one */
     uint32_t shift; /* bits of a number after those that select its bucket */
     uint32_t base;  /* bits of the first bucket */
-} gf_srgb_codes;
+} gf_srgb;
 
-gf_srgb_codes gf_srgb_codes_of(gf_type type);
+/* Return the tables of a type, which the first call computes. */
+const gf_srgb *gf_srgb_of(gf_type type);
 
 /* Check that the samples of an image are sRGB: its metadata says so, or says nothing about colour.
  * name: of the image, for messages. */

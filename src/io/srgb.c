@@ -69,6 +69,18 @@ static int srgb_compare(uint32_t p, uint32_t q, double m) {
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
+static uint32_t srgb_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float srgb_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 /* Relative error of the approximation. It is at most 2^-49 where pow has an error of 2^-50; the
  * margin costs 4 exact comparisons in 2^16. */
 #define SRGB_ERROR 0x1p-40
@@ -82,12 +94,10 @@ static double srgb_approximate(uint32_t p, uint32_t q) {
 static float srgb_round(uint32_t p, uint32_t q) {
     const double y = srgb_approximate(p, q);
     const float low = (float)(y * (1 - SRGB_ERROR)), high = (float)(y * (1 + SRGB_ERROR));
-    uint32_t bits;
     if (low == high)
         return low;
     const int sign = srgb_compare(p, q, ((double)low + (double)high) / 2);
-    memcpy(&bits, &low, sizeof bits);
-    return sign < 0 || (sign == 0 && bits % 2 == 0) ? low : high;
+    return sign < 0 || (sign == 0 && srgb_bits(low) % 2 == 0) ? low : high;
 }
 
 /* Return the least binary32 number that is not below a positive y. */
@@ -111,72 +121,44 @@ enum { U8_BITS = 7, U16_BITS = 15, MANTISSA_BITS = 23 };
 /* From the powers of two below the first thresholds, 2^-13 and 2^-21, to 1. */
 enum { U8_BUCKETS = (13 << U8_BITS) + 1, U16_BUCKETS = (21 << U16_BITS) + 1 };
 
-static float u8_linear[256], u16_linear[65536];
-static float u8_thresholds[257], u16_thresholds[65537]; /* that of code k at k */
-static uint16_t u8_starts[U8_BUCKETS], u16_starts[U16_BUCKETS];
-
-static uint32_t srgb_bits(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float srgb_of_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Return the description of the tables of a type; the first threshold must be set. */
-static gf_srgb_codes srgb_codes(const float *thresholds, const uint16_t *starts, uint32_t bits) {
-    const uint32_t shift = MANTISSA_BITS - bits;
-    const uint32_t low = srgb_bits(thresholds[1]) >> MANTISSA_BITS << MANTISSA_BITS;
-    return (gf_srgb_codes){.thresholds = thresholds,
-                           .starts = starts,
-                           .low = srgb_of_bits(low),
-                           .shift = shift,
-                           .base = low >> shift};
-}
-
-static void srgb_fill(uint32_t max, float *linear, float *thresholds, uint16_t *starts,
-                      uint32_t bits) {
+/* Fill the tables of a type. thresholds: that of code k is at k. */
+static gf_srgb srgb_fill(uint32_t max, float *linear, float *thresholds, uint16_t *starts,
+                         uint32_t bits) {
     for (uint32_t v = 1; v <= max; v++) {
         linear[v] = srgb_round(2 * v, 2 * max);
         thresholds[v] = srgb_round_up(2 * v - 1, 2 * max);
     }
     thresholds[max + 1] = INFINITY;
-    const gf_srgb_codes codes = srgb_codes(thresholds, starts, bits);
+    const uint32_t shift = MANTISSA_BITS - bits;
+    const uint32_t low = srgb_bits(thresholds[1]) >> MANTISSA_BITS << MANTISSA_BITS;
     uint32_t k = 0;
-    for (uint32_t b = codes.base; b <= srgb_bits(1.0f) >> codes.shift; b++) {
-        const float least = srgb_of_bits(b << codes.shift);
+    for (uint32_t b = low >> shift; b <= srgb_bits(1.0f) >> shift; b++) {
+        const float least = srgb_of_bits(b << shift);
         while (least >= thresholds[k + 1])
             k++;
-        starts[b - codes.base] = (uint16_t)k;
+        starts[b - (low >> shift)] = (uint16_t)k;
     }
+    return (gf_srgb){linear, thresholds, starts, srgb_of_bits(low), shift, low >> shift};
 }
 
+static gf_srgb srgb_u8, srgb_u16;
+
 static void srgb_fill_u8(void) {
-    srgb_fill(255, u8_linear, u8_thresholds, u8_starts, U8_BITS);
+    static float linear[256], thresholds[257];
+    static uint16_t starts[U8_BUCKETS];
+    srgb_u8 = srgb_fill(255, linear, thresholds, starts, U8_BITS);
 }
 
 static void srgb_fill_u16(void) {
-    srgb_fill(65535, u16_linear, u16_thresholds, u16_starts, U16_BITS);
+    static float linear[65536], thresholds[65537];
+    static uint16_t starts[U16_BUCKETS];
+    srgb_u16 = srgb_fill(65535, linear, thresholds, starts, U16_BITS);
 }
 
-static void srgb_prepare(gf_type type) {
+const gf_srgb *gf_srgb_of(gf_type type) {
     static pthread_once_t u8 = PTHREAD_ONCE_INIT, u16 = PTHREAD_ONCE_INIT;
     (void)pthread_once(type == GF_U8 ? &u8 : &u16, type == GF_U8 ? srgb_fill_u8 : srgb_fill_u16);
-}
-
-const float *gf_srgb_linear(gf_type type) {
-    srgb_prepare(type);
-    return type == GF_U8 ? u8_linear : u16_linear;
-}
-
-gf_srgb_codes gf_srgb_codes_of(gf_type type) {
-    srgb_prepare(type);
-    return type == GF_U8 ? srgb_codes(u8_thresholds, u8_starts, U8_BITS)
-                         : srgb_codes(u16_thresholds, u16_starts, U16_BITS);
+    return type == GF_U8 ? &srgb_u8 : &srgb_u16;
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */

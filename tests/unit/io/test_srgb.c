@@ -35,15 +35,15 @@ static void has_known_values(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(bits_of(gf_srgb_linear(cases[i].type)[cases[i].code]), cases[i].bits);
+        assert_int_equal(bits_of(gf_srgb_of(cases[i].type)->linear[cases[i].code]), cases[i].bits);
 }
 
 static void is_monotonic(void **state) {
     (void)state;
     for (gf_type type = GF_U8; type <= GF_U16; type++) {
         const unsigned max = type == GF_U8 ? 255 : 65535;
-        const float *linear = gf_srgb_linear(type);
-        const gf_srgb_codes codes = gf_srgb_codes_of(type);
+        const float *linear = gf_srgb_of(type)->linear;
+        const gf_srgb codes = *gf_srgb_of(type);
         for (unsigned k = 1; k <= max; k++) {
             assert_true(linear[k - 1] < codes.thresholds[k]);
             assert_true(codes.thresholds[k] <= linear[k]);
@@ -87,7 +87,7 @@ static void returns_to_the_same_codes(void **state) {
                     memcpy(&code, codes + 2 * (size_t)i, 2);
                 const bool alpha = channels % 2 == 0 && i % channels == channels - 1;
                 assert_true(light[i] ==
-                            (alpha ? (float)code / (float)max : gf_srgb_linear(type)[code]));
+                            (alpha ? (float)code / (float)max : gf_srgb_of(type)->linear[code]));
             }
             assert_int_equal(gf_memory_sink(&format, back, row, &sink, NULL), GF_OK);
             assert_int_equal(gf_convert_sink(&sink, &light_format, &format, true, NULL), GF_OK);
