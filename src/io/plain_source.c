@@ -869,7 +869,8 @@ static gf_status plain_find_image(plain_source *source, plain_read_header *read,
         snprintf(source->base.stored + used, sizeof source->base.stored - used,
                  ", page %" PRIu64 " of %" PRIu64 "%s", wanted, at.pages,
                  at.pages < max_counted ? "" : " or more");
-        gf_input_seek(&source->input, source->order.start);
+        if (source->input.regular)
+            gf_input_seek(&source->input, source->order.start);
     }
     return GF_OK;
 }

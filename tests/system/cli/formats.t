@@ -57,6 +57,9 @@ $ gpufilter hist -q -n 8 -x 3 -o samples.npy samples/scene.png; gpufilter info s
 $ gpufilter smooth -q --raw 1x1x2:f32 <(printf 12345678) two.pfm; gpufilter smooth -q --raw 1x1x2:f32 <(printf 12345678) two.npy && gpufilter info two.npy
 > two.npy: NPY, 1x1 grey+data f32 (32-bit float, little-endian), 8 bytes of pixels
 ! gpufilter: two.pfm: PFM does not support 2 channels; write .tif
+# A page of an array from a pipe.
+$ (printf '\x93NUMPY\1\0v\0'; printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 5), }"; printf abcdefghij) >stack.npy; cat stack.npy | gpufilter smooth -q --stages enhance --gain 1 --page 2 --format pgm - - | tail -n 1
+> fghij
 # Only what a file or --alpha declares is alpha. PNG, PAM and TGA store the channel only as alpha.
 $ copy="gpufilter smooth -q -f --stages enhance --gain 1"; $copy samples/cutout.png a.npy; $copy samples/cutout.png a.tif; $copy a.npy data.tif; gpufilter info a.npy a.tif data.tif
 > a.npy: NPY, 480x480 RGB+data u8 (8-bit), 922 kB of pixels
