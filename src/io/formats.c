@@ -51,8 +51,8 @@ static const struct source_kind {
     gf_open_source *open;
 } source_kinds[] = {
     {"png", "\x89PNG\r\n\x1a\n", NULL, gf_png_source_open},
-    {NULL, NULL, is_pnm, gf_pnm_source_open},
-    {"npy", "\x93NUMPY", NULL, gf_npy_source_open},
+    {NULL, NULL, is_pnm, gf_plain_source_open},
+    {"npy", "\x93NUMPY", NULL, gf_plain_source_open},
     {"jpg", "\xff\xd8\xff", NULL, gf_jpeg_source_open},
     {"bmp", NULL, is_bmp, gf_stb_source_open},
     {"psd", "8BPS", NULL, gf_stb_source_open},
@@ -111,7 +111,7 @@ static gf_status source_open_kind(const gf_input *input, const gf_limits *limits
     if (input->head_size == 0)
         return gf_fail(error, GF_FAILED, "%s: the file is empty", input->name);
     if (limits->raw)
-        return gf_raw_source_open(input, limits, source, error);
+        return gf_plain_source_open(input, limits, source, error);
     for (size_t i = 0; i < sizeof source_kinds / sizeof *source_kinds; i++) {
         const struct source_kind *kind = &source_kinds[i];
         if (!source_matches(kind, input))

@@ -12,9 +12,7 @@ typedef gf_status gf_open_source(const gf_input *input, const gf_limits *limits,
                                  gf_error *error);
 
 gf_open_source gf_png_source_open;
-gf_open_source gf_pnm_source_open; /* P1 to P7, PF and Pf */
-gf_open_source gf_npy_source_open;
-gf_open_source gf_raw_source_open; /* as described by limits->raw */
+gf_open_source gf_plain_source_open; /* P1 to P7, PF, Pf, NPY; raw if limits->raw is set */
 gf_open_source gf_jpeg_source_open;
 gf_open_source gf_stb_source_open; /* BMP, TGA, PSD, GIF, HDR */
 gf_open_source gf_tiff_source_open;

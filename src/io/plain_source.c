@@ -141,16 +141,10 @@ static gf_status pnm_set_maxval(plain_source *source, uint64_t maxval, gf_error 
     return GF_OK;
 }
 
-static gf_status pbm_read_header(plain_source *source, gf_error *error) {
-    source->bitmap = true;
-    gf_status status = pnm_read_size(source, error);
-    return status ? status : pnm_set_maxval(source, 1, error);
-}
-
 static gf_status pnm_read_header(plain_source *source, gf_error *error) {
-    uint64_t maxval;
+    uint64_t maxval = 1;
     gf_status status = pnm_read_size(source, error);
-    if (!status)
+    if (!status && !source->bitmap)
         status = pnm_read_field(&source->input, "maxval", &maxval, error);
     return status ? status : pnm_set_maxval(source, maxval, error);
 }
@@ -267,14 +261,15 @@ static gf_status pnm_read_any_header(plain_source *source, gf_error *error) {
         gf_status (*read)(plain_source *source, gf_error *error);
         uint32_t channels;
         char magic;
-    } kinds[] = {{"pbm", pbm_read_header, 1, '1'}, {"pgm", pnm_read_header, 1, '2'},
-                 {"ppm", pnm_read_header, 3, '3'}, {"pbm", pbm_read_header, 1, '4'},
+    } kinds[] = {{"pbm", pnm_read_header, 1, '1'}, {"pgm", pnm_read_header, 1, '2'},
+                 {"ppm", pnm_read_header, 3, '3'}, {"pbm", pnm_read_header, 1, '4'},
                  {"pgm", pnm_read_header, 1, '5'}, {"ppm", pnm_read_header, 3, '6'},
                  {"pam", pam_read_header, 1, '7'}, {"pfm", pfm_read_header, 1, 'f'},
                  {"pfm", pfm_read_header, 3, 'F'}};
     (void)gf_input_byte(&source->input); /* 'P', already checked by the caller */
     const int magic = gf_input_byte(&source->input);
     source->text = magic >= '1' && magic <= '3';
+    source->bitmap = magic == '1' || magic == '4';
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (kinds[i].magic != magic)
             continue;
@@ -614,35 +609,31 @@ static gf_status plain_buffer_image(plain_source *source, gf_error *error) {
 }
 
 static gf_status plain_read_buffered(plain_source *source, unsigned char *row, gf_error *error) {
-    const gf_format *format = &source->base.format;
     const gf_row_order *order = &source->order;
-    gf_status status = !source->buffered ? plain_buffer_image(source, error) : GF_OK;
-    if (!status)
-        gf_row_order_copy(
-            order, row, source->buffered + gf_row_order_offset(order, source->y, 1) - order->start,
-            gf_row_samples(format));
-    return status;
+    if (!source->buffered && plain_buffer_image(source, error))
+        return GF_FAILED;
+    gf_row_order_copy(order, row,
+                      source->buffered + gf_row_order_offset(order, source->y, 1) - order->start,
+                      gf_row_samples(&order->format));
+    return GF_OK;
 }
 
 static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                             gf_error *error) {
     plain_source *source = (plain_source *)base;
-    unsigned char *out = dst;
+    gf_status (*read_row)(plain_source *, unsigned char *row, gf_error *) = plain_read_binary;
     gf_status status = GF_OK;
     if (source->pool) {
         status = plain_read_shared(source, dst, stride, rows, error);
         source->y += rows;
         return status;
     }
-    for (uint64_t i = 0; i < rows && !status; i++, source->y++) {
-        unsigned char *row = out + i * stride;
-        if (source->order.bottom_up)
-            status = plain_read_buffered(source, row, error);
-        else if (source->text)
-            status = plain_read_text(source, row, error);
-        else
-            status = plain_read_binary(source, row, error);
-    }
+    if (source->order.bottom_up)
+        read_row = plain_read_buffered;
+    else if (source->text)
+        read_row = plain_read_text;
+    for (uint64_t i = 0; i < rows && !status; i++, source->y++)
+        status = read_row(source, (unsigned char *)dst + i * stride, error);
     base->bytes = source->input.offset;
     return status;
 }
@@ -703,74 +694,22 @@ static bool plain_cut(gf_source *base, uint64_t x, uint64_t width) {
     return true;
 }
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- headers of images ----------------------------------------------------------------------- */
 
-static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_error *error) {
-    const gf_format *format = &source->order.format;
-    if (source->text || !(source->order.bottom_up ? source->input.regular : plain_has_size(source)))
-        return GF_OK;
-    source->threads = plain_count_parts(source, format->height,
-                                        threads < READ_MAX_THREADS ? threads : READ_MAX_THREADS);
-    source->base.threads = source->threads > 1 ? source->threads : 0;
-    return gf_pool_open(source->threads, &source->pool, error);
-}
-
-/* Determine the format and the row order, and start the readers. */
-typedef gf_status plain_find_rows(plain_source *source, const gf_limits *limits, gf_error *error);
-
-/* order: NULL if `find` determines it. */
-static gf_status plain_open(plain_find_rows *find, const gf_row_order *order, const gf_input *input,
-                            const gf_limits *limits, gf_source **opened, gf_error *error) {
-    static const gf_source_ops in_order = {
-        .read = plain_read, .finish = plain_finish, .close = plain_close};
-    static const gf_source_ops in_any_order = {.read = plain_read,
-                                               .finish = plain_finish,
-                                               .close = plain_close,
-                                               .seek = plain_seek,
-                                               .cut = plain_cut};
-    plain_source *source = gf_source_new(sizeof *source, &in_order, input->name, error);
-    if (!source)
-        return GF_FAILED;
-    source->base.cost = GF_PLAIN_COST;
-    source->input = *input;
-    source->max_memory = limits->max_memory;
-    if (order)
-        source->order = *order;
-    gf_status status = find(source, limits, error);
-    if (status) {
-        free(source);
-        return status;
-    }
-    if (source->pool)
-        source->base.ops = &in_any_order;
-    *opened = &source->base;
-    return GF_OK;
-}
-
-/* ---- opening by a header --------------------------------------------------------------------- */
-
-/* Skip the LF of a header that ends in CR LF, as text written on Windows does. The format allows
- * one character; skip the second only if the file is exactly one byte too long. */
-static gf_status pnm_skip_line_feed(plain_source *source, gf_error *error) {
-    unsigned char end[2];
-    if (source->text || !source->input.regular || source->input.size != plain_end(source) + 1)
-        return GF_OK;
-    gf_status status =
-        gf_input_read_at(&source->input, end, sizeof end, source->order.start - 1, error);
-    if (!status && end[0] == '\r' && end[1] == '\n') {
-        (void)gf_input_byte(&source->input);
-        source->order.start++;
-    }
-    return status;
-}
-
-/* Report a truncated file on opening, not after most of the work, if the size is known. */
-static gf_status plain_check_size(const plain_source *source, gf_error *error) {
-    const gf_format *format = &source->order.format;
-    if (source->text || !plain_has_size(source))
-        return GF_OK;
-    const uint64_t rows = (source->input.size - source->order.start) / gf_row_bytes(format);
-    return rows < format->height ? plain_fail_short(source, rows, error) : GF_OK;
+/* Describe samples: "16-bit, big-endian". word: inserted after the type. */
+static void plain_describe(plain_source *source, const gf_samples *samples, const char *word,
+                           const char *tail) {
+    gf_source *base = &source->base;
+    snprintf(base->stored, sizeof base->stored, "%" PRIu32 "-bit%s%s%s%s", 8 * samples->bytes,
+             samples->kind == 'f'   ? " float"
+             : samples->kind == 'i' ? " signed"
+             : samples->kind == 'b' ? " bool"
+                                    : "",
+             word,
+             samples->bytes == 1 ? ""
+             : samples->little   ? ", little-endian"
+                                 : ", big-endian",
+             tail);
 }
 
 static void pnm_describe(const plain_source *source, char *text, size_t size) {
@@ -789,15 +728,10 @@ static void pnm_describe(const plain_source *source, char *text, size_t size) {
              source->bitmap || source->maxval == plain_top(type) ? "" : number);
 }
 
-/* Read a header, and find the rows of one of its images, from 1. */
-typedef gf_status plain_read_header(plain_source *source, const gf_limits *limits, uint64_t page,
-                                    gf_error *error);
-
-static gf_status pnm_read_image(plain_source *source, const gf_limits *limits, uint64_t page,
-                                gf_error *error) {
+/* Read a header, and find the rows of its image. */
+static gf_status pnm_read_image(plain_source *source, const gf_limits *limits, gf_error *error) {
     gf_format *format = &source->base.format;
     gf_input *input = &source->input;
-    (void)page;
     gf_status status = pnm_read_any_header(source, error);
     if (status || (status = gf_check_pixels(format, limits, input->name, error)))
         return status;
@@ -812,6 +746,33 @@ static gf_status pnm_read_image(plain_source *source, const gf_limits *limits, u
     return GF_OK;
 }
 
+/* Read a header, and find the rows of one of its images, from 1. */
+static gf_status npy_read_image(plain_source *source, const gf_limits *limits, uint64_t page,
+                                gf_error *error) {
+    gf_npy npy;
+    gf_status status = gf_npy_read_header(&source->input, limits, page, &npy, error);
+    gf_format *format = &npy.order.format;
+    const gf_samples *samples = &npy.samples;
+    if (status)
+        return status;
+    source->images = npy.images;
+    source->end = npy.end;
+    plain_describe(source, samples, "", samples->transposed ? ", Fortran order" : "");
+    if (samples->transposed || samples->several || !gf_samples_type(samples, &format->type)) {
+        source->base.samples = *samples;
+        format->channels *= samples->bytes;
+        format->type = GF_U8;
+    }
+    npy.order.little = samples->little;
+    source->order = npy.order;
+    source->base.format = *format;
+    return GF_OK;
+}
+
+static bool plain_is_pnm(const plain_source *source) {
+    return source->input.head[0] == 'P';
+}
+
 /* Return true if another image of the same family follows. */
 static bool plain_is_followed(plain_source *source) {
     unsigned char head[8];
@@ -820,14 +781,29 @@ static bool plain_is_followed(plain_source *source) {
         source->end > input->size - sizeof head ||
         gf_input_read_at(input, head, sizeof head, source->end, NULL))
         return false;
-    return input->head[0] != 'P'
-               ? memcmp(head, "\x93NUMPY", 6) == 0
-               : head[0] == 'P' && head[1] && strchr("4567fF", head[1]) && pnm_is_space(head[2]);
+    return plain_is_pnm(source)
+               ? head[0] == 'P' && head[1] && strchr("4567fF", head[1]) && pnm_is_space(head[2])
+               : memcmp(head, "\x93NUMPY", 6) == 0;
+}
+
+/* Skip the LF of a header that ends in CR LF, as text written on Windows does. The format allows
+ * one character; skip the second only if the file is exactly one byte too long. */
+static gf_status pnm_skip_line_feed(plain_source *source, gf_error *error) {
+    unsigned char end[2];
+    if (!plain_is_pnm(source) || source->text || !source->input.regular ||
+        source->input.size != plain_end(source) + 1)
+        return GF_OK;
+    gf_status status =
+        gf_input_read_at(&source->input, end, sizeof end, source->order.start - 1, error);
+    if (!status && end[0] == '\r' && end[1] == '\n') {
+        (void)gf_input_byte(&source->input);
+        source->order.start++;
+    }
+    return status;
 }
 
 /* Find the image that limits->page selects, and count those of the file. */
-static gf_status plain_find_image(plain_source *source, plain_read_header *read,
-                                  const gf_limits *limits, gf_error *error) {
+static gf_status plain_find_image(plain_source *source, const gf_limits *limits, gf_error *error) {
     const uint64_t max_counted = limits->place ? 1 << 20 : 4096;
     const uint64_t wanted = limits->page ? limits->page : 1;
     gf_page_place *place = limits->place, at = {.page = 1};
@@ -842,8 +818,11 @@ static gf_status plain_find_image(plain_source *source, plain_read_header *read,
     }
     for (;;) {
         const uint64_t before = pages, offset = next.input.offset;
+        gf_error *cause = found ? NULL : error;
         const gf_status status =
-            read(&next, limits, found ? 1 : wanted - before, found ? NULL : error);
+            plain_is_pnm(source)
+                ? pnm_read_image(&next, limits, cause)
+                : npy_read_image(&next, limits, found ? 1 : wanted - before, cause);
         if (status && !found)
             return status;
         pages += status ? 0 : next.images;
@@ -872,118 +851,12 @@ static gf_status plain_find_image(plain_source *source, plain_read_header *read,
         if (source->input.regular)
             gf_input_seek(&source->input, source->order.start);
     }
-    return GF_OK;
+    return pnm_skip_line_feed(source, error);
 }
 
-static gf_status pnm_open(plain_source *source, const gf_limits *limits, gf_error *error) {
-    gf_status status = plain_find_image(source, pnm_read_image, limits, error);
-    if (!status)
-        status = plain_check_size(source, error);
-    if (!status)
-        status = pnm_skip_line_feed(source, error);
-    return status ? status : plain_open_readers(source, limits->threads, error);
-}
+/* ---- raw rows -------------------------------------------------------------------------------- */
 
-gf_status gf_pnm_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
-                             gf_error *error) {
-    return plain_open(pnm_open, NULL, input, limits, opened, error);
-}
-
-/* ---- opening rows of another format ---------------------------------------------------------- */
-
-static gf_status rows_open(plain_source *source, const gf_limits *limits, gf_error *error) {
-    source->base.format = source->order.format;
-    const gf_status status = source->order.start > source->input.size
-                                 ? plain_fail_short(source, 0, error)
-                                 : plain_check_size(source, error);
-    return status ? status : plain_open_readers(source, limits->threads, error);
-}
-
-gf_status gf_rows_source_open(const gf_input *input, const gf_row_order *order,
-                              const gf_limits *limits, gf_source **opened, gf_error *error) {
-    return plain_open(rows_open, order, input, limits, opened, error);
-}
-
-/* Describe samples: "16-bit, big-endian". word: inserted after the type. */
-static void plain_describe(plain_source *source, const gf_samples *samples, const char *word,
-                           const char *tail) {
-    gf_source *base = &source->base;
-    snprintf(base->stored, sizeof base->stored, "%" PRIu32 "-bit%s%s%s%s", 8 * samples->bytes,
-             samples->kind == 'f'   ? " float"
-             : samples->kind == 'i' ? " signed"
-             : samples->kind == 'b' ? " bool"
-                                    : "",
-             word,
-             samples->bytes == 1 ? ""
-             : samples->little   ? ", little-endian"
-                                 : ", big-endian",
-             tail);
-}
-
-static gf_status npy_read_image(plain_source *source, const gf_limits *limits, uint64_t page,
-                                gf_error *error) {
-    gf_npy npy;
-    gf_status status = gf_npy_read_header(&source->input, limits, page, &npy, error);
-    gf_format *format = &npy.order.format;
-    const gf_samples *samples = &npy.samples;
-    if (status)
-        return status;
-    source->images = npy.images;
-    source->end = npy.end;
-    plain_describe(source, samples, "", samples->transposed ? ", Fortran order" : "");
-    if (samples->transposed || samples->several || !gf_samples_type(samples, &format->type)) {
-        source->base.samples = *samples;
-        format->channels *= samples->bytes;
-        format->type = GF_U8;
-    }
-    npy.order.little = samples->little;
-    source->order = npy.order;
-    source->base.format = *format;
-    return GF_OK;
-}
-
-/* Read a pipe up to its rows. */
-static gf_status plain_skip_to_rows(plain_source *source, gf_error *error) {
-    unsigned char skipped[4096];
-    while (source->input.offset < source->order.start) {
-        const uint64_t rest = source->order.start - source->input.offset;
-        const size_t want = rest < sizeof skipped ? (size_t)rest : sizeof skipped;
-        size_t got;
-        const gf_status status = gf_input_read(&source->input, skipped, want, &got, error);
-        if (status)
-            return status;
-        if (got < want)
-            return plain_fail_short(source, 0, error);
-    }
-    return GF_OK;
-}
-
-static gf_status npy_open(plain_source *source, const gf_limits *limits, gf_error *error) {
-    gf_status status = plain_find_image(source, npy_read_image, limits, error);
-    if (!status)
-        status = plain_check_size(source, error);
-    if (!status)
-        status = plain_open_readers(source, limits->threads, error);
-    return status || source->pool ? status : plain_skip_to_rows(source, error);
-}
-
-gf_status gf_npy_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
-                             gf_error *error) {
-    return plain_open(npy_open, NULL, input, limits, opened, error);
-}
-
-/* ---- opening raw rows ------------------------------------------------------------------------ */
-
-/* Reject a wrong shape, which would give wrong pixels, if the size of the file is known. */
-static gf_status raw_check_size(const plain_source *source, gf_error *error) {
-    if (!plain_has_size(source) || source->input.size == plain_end(source))
-        return GF_OK;
-    return gf_fail(error, GF_FAILED,
-                   "%s: has %" PRIu64 " bytes, but --raw specifies %" PRIu64 "; correct its shape",
-                   source->input.name, source->input.size, plain_end(source));
-}
-
-static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_error *error) {
+static gf_status raw_find(plain_source *source, const gf_limits *limits, gf_error *error) {
     const gf_raw *raw = limits->raw;
     const char *name = source->input.name;
     char offset[40] = "";
@@ -1004,16 +877,102 @@ static gf_status raw_open(plain_source *source, const gf_limits *limits, gf_erro
     gf_samples samples = gf_samples_of(&source->base);
     samples.little = source->order.little;
     plain_describe(source, &samples, " raw", offset);
-    status = raw_check_size(source, error);
-    if (!status)
-        status = plain_open_readers(source, limits->threads, error);
-    return !status && !source->pool ? plain_skip_to_rows(source, error) : status;
+    /* Reject a wrong shape, which would give wrong pixels, if the size of the file is known. */
+    if (!plain_has_size(source) || source->input.size == plain_end(source))
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: has %" PRIu64 " bytes, but --raw specifies %" PRIu64 "; correct its shape",
+                   name, source->input.size, plain_end(source));
 }
 
-gf_status gf_raw_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
-                             gf_error *error) {
-    return plain_open(raw_open, NULL, input, limits, opened, error);
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static gf_status plain_open_readers(plain_source *source, uint32_t threads, gf_error *error) {
+    const gf_format *format = &source->order.format;
+    if (source->text || !(source->order.bottom_up ? source->input.regular : plain_has_size(source)))
+        return GF_OK;
+    source->threads = plain_count_parts(source, format->height,
+                                        threads < READ_MAX_THREADS ? threads : READ_MAX_THREADS);
+    source->base.threads = source->threads > 1 ? source->threads : 0;
+    return gf_pool_open(source->threads, &source->pool, error);
 }
+
+/* Report a truncated file on opening, not after most of the work, if the size is known. */
+static gf_status plain_check_size(const plain_source *source, gf_error *error) {
+    const gf_format *format = &source->order.format;
+    if (source->text || !plain_has_size(source))
+        return GF_OK;
+    const uint64_t start = source->order.start, size = source->input.size;
+    const uint64_t rows = size < start ? 0 : (size - start) / gf_row_bytes(format);
+    return rows < format->height ? plain_fail_short(source, rows, error) : GF_OK;
+}
+
+/* Read a pipe up to its rows. */
+static gf_status plain_skip_to_rows(plain_source *source, gf_error *error) {
+    unsigned char skipped[4096];
+    while (source->input.offset < source->order.start) {
+        const uint64_t rest = source->order.start - source->input.offset;
+        const size_t want = rest < sizeof skipped ? (size_t)rest : sizeof skipped;
+        size_t got;
+        const gf_status status = gf_input_read(&source->input, skipped, want, &got, error);
+        if (status)
+            return status;
+        if (got < want)
+            return plain_fail_short(source, 0, error);
+    }
+    return GF_OK;
+}
+
+/* order: of top-down rows; NULL: the limits or the file have it. */
+static gf_status plain_open(const gf_input *input, const gf_row_order *order,
+                            const gf_limits *limits, gf_source **opened, gf_error *error) {
+    static const gf_source_ops in_order = {
+        .read = plain_read, .finish = plain_finish, .close = plain_close};
+    static const gf_source_ops in_any_order = {.read = plain_read,
+                                               .finish = plain_finish,
+                                               .close = plain_close,
+                                               .seek = plain_seek,
+                                               .cut = plain_cut};
+    plain_source *source = gf_source_new(sizeof *source, &in_order, input->name, error);
+    if (!source)
+        return GF_FAILED;
+    source->base.cost = GF_PLAIN_COST;
+    source->input = *input;
+    source->max_memory = limits->max_memory;
+    gf_status status = GF_OK;
+    if (order) {
+        source->order = *order;
+        source->base.format = order->format;
+    } else {
+        status = (limits->raw ? raw_find : plain_find_image)(source, limits, error);
+    }
+    if (!status)
+        status = plain_check_size(source, error);
+    if (!status)
+        status = plain_open_readers(source, limits->threads, error);
+    if (!status && !source->pool)
+        status = plain_skip_to_rows(source, error);
+    if (status) {
+        free(source);
+        return status;
+    }
+    if (source->pool)
+        source->base.ops = &in_any_order;
+    *opened = &source->base;
+    return GF_OK;
+}
+
+gf_status gf_plain_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                               gf_error *error) {
+    return plain_open(input, NULL, limits, opened, error);
+}
+
+gf_status gf_rows_source_open(const gf_input *input, const gf_row_order *order,
+                              const gf_limits *limits, gf_source **opened, gf_error *error) {
+    return plain_open(input, order, limits, opened, error);
+}
+
+/* ---- option --raw ---------------------------------------------------------------------------- */
 
 static bool raw_skip(const char **text, char c) {
     if (**text != c)
