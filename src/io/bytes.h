@@ -53,19 +53,10 @@ static inline void gf_put_little64(unsigned char *p, uint64_t v) {
     memcpy(p, &v, sizeof v);
 }
 
-/* Convert 16-bit samples from the given byte order to native order, or back. dst == src is allowed;
- * any other overlap is not. No alignment is required. */
-static inline void gf_copy_order16(void *dst, const void *src, uint64_t count, bool little) {
+static inline void gf_swap16(unsigned char *out, const unsigned char *in, uint64_t count) {
     typedef uint16_t lanes __attribute__((vector_size(16)));
     enum { UNROLL = 4 }; /* vectors per iteration */
-    unsigned char *out = dst;
-    const unsigned char *in = src;
     uint64_t i = 0;
-
-    if (little == gf_host_is_little()) {
-        memmove(dst, src, count * 2);
-        return;
-    }
     for (; i + UNROLL * sizeof(lanes) / 2 <= count; i += UNROLL * sizeof(lanes) / 2) {
         lanes v[UNROLL];
         memcpy(v, in + 2 * i, sizeof v);
@@ -81,20 +72,7 @@ static inline void gf_copy_order16(void *dst, const void *src, uint64_t count, b
     }
 }
 
-static inline void gf_copy_big16(void *dst, const void *src, uint64_t count) {
-    gf_copy_order16(dst, src, count, false);
-}
-
-/* Convert 32-bit samples from the given byte order to native order, or back. The payload of a NaN
- * is preserved. dst == src is allowed; any other overlap is not. No alignment is required. */
-static inline void gf_copy_order32(void *dst, const void *src, uint64_t count, bool little) {
-    unsigned char *out = dst;
-    const unsigned char *in = src;
-
-    if (little == gf_host_is_little()) {
-        memmove(dst, src, count * 4);
-        return;
-    }
+static inline void gf_swap32(unsigned char *out, const unsigned char *in, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         uint32_t v;
         memcpy(&v, in + 4 * i, sizeof v);
@@ -103,13 +81,29 @@ static inline void gf_copy_order32(void *dst, const void *src, uint64_t count, b
     }
 }
 
-/* Convert 64-bit samples in the same way. */
-static inline void gf_copy_order64(void *dst, const void *src, uint64_t count, bool little) {
+static inline void gf_swap64(unsigned char *out, const unsigned char *in, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
-        const unsigned char *from = (const unsigned char *)src + 8 * i;
-        uint64_t v = gf_little64(from);
-        v = little ? v : __builtin_bswap64(v);
-        memcpy((unsigned char *)dst + 8 * i, &v, sizeof v);
+        uint64_t v;
+        memcpy(&v, in + 8 * i, sizeof v);
+        v = __builtin_bswap64(v);
+        memcpy(out + 8 * i, &v, sizeof v);
+    }
+}
+
+/* Convert samples of 1, 2, 4 or 8 bytes from the given byte order to native order, or back. The
+ * payload of a NaN is preserved. dst == src is allowed; any other overlap is not. No alignment is
+ * required. */
+static inline void gf_copy_order(void *dst, const void *src, uint64_t count, size_t bytes,
+                                 bool little) {
+    if (bytes == 1 || little == gf_host_is_little()) {
+        if (dst != src)
+            memcpy(dst, src, (size_t)(count * bytes));
+    } else if (bytes == 2) {
+        gf_swap16(dst, src, count);
+    } else if (bytes == 4) {
+        gf_swap32(dst, src, count);
+    } else {
+        gf_swap64(dst, src, count);
     }
 }
 
@@ -129,14 +123,7 @@ static inline bool gf_row_order_plain(const gf_row_order *order) {
 /* Convert samples from the byte order of the file to native order, or back. dst may equal src. */
 static inline void gf_row_order_copy(const gf_row_order *order, void *dst, const void *src,
                                      uint64_t samples) {
-    if (gf_row_order_plain(order)) {
-        if (dst != src)
-            memcpy(dst, src, (size_t)(samples * gf_type_bytes(order->format.type)));
-    } else if (order->format.type == GF_U16) {
-        gf_copy_order16(dst, src, samples, order->little);
-    } else {
-        gf_copy_order32(dst, src, samples, order->little);
-    }
+    gf_copy_order(dst, src, samples, gf_type_bytes(order->format.type), order->little);
 }
 
 /* Return the file offset at which rows y to y + rows - 1 of the image start. */

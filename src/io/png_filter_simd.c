@@ -175,7 +175,7 @@ static inline void unfilter_up(unsigned char *restrict out, const unsigned char 
 }
 
 static void copy_big16(unsigned char *dst, const unsigned char *src, size_t n) {
-    gf_copy_big16(dst, src, n);
+    gf_copy_order(dst, src, n, 2, false);
 }
 
 #ifdef __SSE2__

@@ -177,17 +177,6 @@ static void sum16(unsigned char *to, const unsigned char *from, uint64_t n, uint
         sum_samples16(to, from, n, step, little);
 }
 
-/* Convert n samples of whole bytes to native byte order. */
-static void unit_copy_order(const gf_tiff_layout *layout, unsigned char *to,
-                            const unsigned char *from, uint64_t n) {
-    if (layout->bits == 16)
-        gf_copy_order16(to, from, n, layout->little);
-    else if (layout->bits == 32)
-        gf_copy_order32(to, from, n, layout->little);
-    else if (layout->bits == 64)
-        gf_copy_order64(to, from, n, layout->little);
-}
-
 /* Restore n samples from their bytes: the highest ones of all samples come first. */
 static void join_bytes(unsigned char *restrict to, const unsigned char *restrict bytes,
                        uint64_t n) {
@@ -218,7 +207,7 @@ static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_t
     } else if (layout->predictor == PREDICTOR_NONE && !swapped)
         return stored;
     else if (layout->predictor == PREDICTOR_NONE)
-        unit_copy_order(layout, to, stored, n);
+        gf_copy_order(to, stored, n, layout->bytes, layout->little);
     else if (layout->bits == 8)
         worker->simd->unfilter(to, stored, stored, 0, n, step, GF_PNG_SUB);
     else if (layout->bits == 16)
@@ -292,7 +281,8 @@ static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job,
         return status;
     if (layout->reversed)
         worker->file->libtiff->TIFFReverseBits(to, (tmsize_t)bytes);
-    unit_copy_order(layout, to, to, bytes / layout->bytes);
+    if (layout->bits % 8 == 0)
+        gf_copy_order(to, to, bytes / layout->bytes, layout->bytes, layout->little);
     return GF_OK;
 }
 

@@ -32,13 +32,13 @@ static void swaps_any_number_of_bytes(void **state) {
                 const uint16_t v = (uint16_t)(in[shift + 2 * i] << 8 | in[shift + 2 * i + 1]);
                 memcpy(expected + 1 + 2 * i, &v, sizeof v);
             }
-            gf_copy_big16(out + 1, in + shift, count);
+            gf_copy_order(out + 1, in + shift, count, 2, false);
             assert_memory_equal(out, expected, sizeof out);
             memcpy(out + 1, in + shift, 2 * count);
-            gf_copy_order16(out + 1, out + 1, count, false);
+            gf_copy_order(out + 1, out + 1, count, 2, false);
             assert_memory_equal(out, expected, sizeof out);
             memcpy(expected + 1, in + shift, 2 * count);
-            gf_copy_order16(out + 1, in + shift, count, gf_host_is_little());
+            gf_copy_order(out + 1, in + shift, count, 2, gf_host_is_little());
             assert_memory_equal(out, expected, sizeof out);
 
             for (size_t i = 0; i < count; i++) {
@@ -47,10 +47,10 @@ static void swaps_any_number_of_bytes(void **state) {
                     (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
                 memcpy(expected + 1 + 4 * i, &v, sizeof v);
             }
-            gf_copy_order32(out + 1, in + shift, count, false);
+            gf_copy_order(out + 1, in + shift, count, 4, false);
             assert_memory_equal(out, expected, sizeof out);
             memcpy(expected + 1, in + shift, 4 * count);
-            gf_copy_order32(out + 1, in + shift, count, gf_host_is_little());
+            gf_copy_order(out + 1, in + shift, count, 4, gf_host_is_little());
             assert_memory_equal(out, expected, sizeof out);
         }
     }
