@@ -149,8 +149,7 @@ static void hist_layout(const gf_plan *head, gf_sample_layout *out) {
     *out = (gf_sample_layout){.type = head->in.type,
                               .width = head->in.width,
                               .channels = plan->measured,
-                              .with_bin = plan->extracts > 1,
-                              .bins = plan->bins};
+                              .with_bin = plan->extracts > 1};
     for (uint32_t s = 0; s < plan->measured; s++) {
         out->names[s] = gf_hist_channel_name(plan, s);
         out->indices[s] = plan->luma ? GF_SAMPLE_LUMA : (uint8_t)(plan->first + s);

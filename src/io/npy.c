@@ -13,7 +13,7 @@ enum { NPY_MAGIC = 6, NPY_VERSION = 2 };
 /* ---- writing --------------------------------------------------------------------------------- */
 
 const char *gf_npy_dtype(gf_type type) {
-    static const char *const names[] = {"|u1", "<u2", "<f4", "|u1", ">u2", ">f4"};
+    static const char *const names[] = {"'|u1'", "'<u2'", "'<f4'", "'|u1'", "'>u2'", "'>f4'"};
     return names[type + (gf_host_is_little() ? 0 : 3)];
 }
 

@@ -191,18 +191,11 @@ static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_err
         rows = format->height;
     if (rows == 0)
         rows = 1;
-    const uint64_t bytes = rows * row_bytes;
-    gf_status status =
-        gf_check_memory(sink->buffer_all ? bytes : row_bytes, max_memory, name, what, error);
-    if (status)
-        return status;
     sink->buffer_rows = rows;
-    sink->buffer = malloc((size_t)bytes); /* NOLINT: an image has at least one sample */
-    if (!sink->buffer)
-        return gf_fail_memory(error, name, bytes, sink->buffer_all ? what : "rows");
+    sink->buffer = gf_alloc_limited(rows * row_bytes, max_memory, name, what, error);
     if (sink->buffer_all)
-        sink->base.memory = bytes;
-    return GF_OK;
+        sink->base.memory = rows * row_bytes;
+    return sink->buffer ? GF_OK : GF_FAILED;
 }
 
 /* Write the header, or seek to the first row of a part. */
@@ -231,18 +224,12 @@ static void pfm_print_scale(char text[32], double scale) {
         snprintf(text + length, 32 - (size_t)length, ".0");
 }
 
-static size_t npy_print_header(const gf_format *format, char header[256]) {
-    const uint64_t shape[] = {format->height, format->width, format->channels};
-    char dtype[8];
-    snprintf(dtype, sizeof dtype, "'%s'", gf_npy_dtype(format->type));
-    return gf_npy_put_header(header, dtype, shape, format->channels == 1 ? 2 : 3);
-}
-
 /* Return the size of the header. */
 static size_t plain_header(const gf_sink_setup *setup, char header[256]) {
     static const char *const tuples[] = {"", "GRAYSCALE", "GRAYSCALE_ALPHA", "RGB", "RGB_ALPHA"};
     const gf_format *format = setup->format;
     const uint64_t width = format->width, height = format->height;
+    const uint64_t shape[] = {height, width, format->channels};
     const int maxval = format->type == GF_U8 ? 255 : 65535;
     const double pfm_scale = setup->metadata->pfm_scale;
     char scale[32];
@@ -260,7 +247,8 @@ static size_t plain_header(const gf_sink_setup *setup, char header[256]) {
         snprintf(header, 256, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
                  format->channels == 3 ? "PF" : "Pf", width, height, scale);
     } else if (setup->kind == GF_SINK_NPY) {
-        return npy_print_header(format, header);
+        return gf_npy_put_header(header, gf_npy_dtype(format->type), shape,
+                                 format->channels == 1 ? 2 : 3);
     }
     return strlen(header);
 }

@@ -38,7 +38,7 @@ static char *npy_header(char *to, const gf_sample_layout *layout, uint64_t count
     if (layout->with_bin)
         snprintf(bin, sizeof bin, "('bin', '%cu4'), ", order);
     snprintf(descr, sizeof descr,
-             "[%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), ('value', '%s')]", bin, order,
+             "[%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), ('value', %s)]", bin, order,
              order, gf_npy_dtype(layout->type));
     return to + gf_npy_put_header(to, descr, &count, 1);
 }
@@ -131,10 +131,6 @@ static char *text_sample(char *to, const gf_sample_layout *layout, const struct 
     to = sample_put_value(to, layout->type, sample->value, json);
     *to++ = json ? ']' : '\n';
     return to;
-}
-
-static char *json_tail(char *to, uint64_t count) {
-    return stpcpy(to, count != 0 ? "\n]}\n" : "]}\n");
 }
 
 /* ---- the sink -------------------------------------------------------------------------------- */
@@ -277,8 +273,10 @@ gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
     if (sink->has_expected && sink->count != sink->expected)
         return gf_fail(error, GF_FAILED, "%s: expected %" PRIu64 " samples, got %" PRIu64,
                        gf_output_name(sink->output), sink->expected, sink->count);
-    if (sink->kind == SAMPLES_JSON)
-        sink->used = (size_t)(json_tail(sink->chunk + sink->used, sink->count) - sink->chunk);
+    if (sink->kind == SAMPLES_JSON) {
+        const char *end = stpcpy(sink->chunk + sink->used, sink->count != 0 ? "\n]}\n" : "]}\n");
+        sink->used = (size_t)(end - sink->chunk);
+    }
     status = sample_flush(sink, error);
     if (!status && sink->rewrite_header) {
         sink->used = sample_put_header(sink, sink->count);

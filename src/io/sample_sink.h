@@ -14,7 +14,6 @@ typedef struct gf_sample_layout {
     const char *names[GF_MAX_CHANNELS]; /* names of these channels; string constants */
     uint8_t indices[GF_MAX_CHANNELS];   /* of each channel in a pixel; GF_SAMPLE_LUMA for luma */
     bool with_bin; /* several bins are extracted: write the bin of each sample */
-    uint32_t bins; /* with_bin: number of bins */
 } gf_sample_layout;
 
 typedef struct gf_sample_sink gf_sample_sink;

@@ -13,8 +13,7 @@ static const gf_sample_layout rgb16 = {.type = GF_U16,
                                        .channels = 3,
                                        .names = {"r", "g", "b"},
                                        .indices = {0, 1, 2},
-                                       .with_bin = true,
-                                       .bins = 65536};
+                                       .with_bin = true};
 static const char *const kinds[] = {"csv", "json", "npy"};
 
 static inline gf_sample_sink *open_sink(const char *path, const char *format,
