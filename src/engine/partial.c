@@ -299,11 +299,9 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
                        task->inputs.name);
     const gf_source *source = task->inputs.source;
     if (source->held)
-        return gf_fail(
-            error, GF_USAGE,
-            "%s: --autorotate holds an image that it turns in memory; run the image as a "
-            "whole",
-            task->inputs.name);
+        return gf_fail(error, GF_USAGE,
+                       "%s: an image that is turned is held in memory; run it as a whole",
+                       task->inputs.name);
     if (!source->ops->seek || gf_memory_source_is(source) || !gf_inputs_can_restart(&task->inputs))
         return gf_fail(
             error, GF_USAGE,

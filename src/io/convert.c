@@ -329,8 +329,7 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
     return status;
 }
 
-/* Wrap a source in a struct of `size` bytes; all but the kind is that of the inner source. On
- * failure it is unchanged. */
+/* Wrap a source in a struct of `size` bytes. On failure it is unchanged. */
 static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_error *error) {
     wrapper *wrap = gf_source_new(size, NULL, name, error);
     if (!wrap)
@@ -344,7 +343,6 @@ static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_err
                                 .shrink = wrapper_shrink};
     wrap->base = *inner;
     wrap->base.ops = &wrap->ops;
-    wrap->base.kind[0] = '\0';
     wrap->inner = inner;
     wrap->name = name;
     gf_metadata_init(&inner->metadata);
@@ -403,6 +401,7 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
     convert->wrap.row = convert_source_row;
     convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
     convert->wrap.base.format = format;
+    convert->wrap.base.kind[0] = '\0';
     *source = &convert->wrap.base;
     return GF_OK;
 }
@@ -425,6 +424,7 @@ typedef struct rotate_source {
     wrapper wrap;        /* buffer: the whole image; NULL: not read yet */
     bool transposed;     /* columns of the image in memory are rows of the upright image */
     bool flip_x, flip_y; /* its last column, or row, is the first of the upright image */
+    const char *what;    /* the image, for messages */
     uint64_t max_memory;
     uint64_t y; /* next row */
 } rotate_source;
@@ -482,7 +482,7 @@ static gf_status rotate_read(gf_source *base, void *dst, size_t stride, uint64_t
     const uint64_t width = base->format.width;
     const size_t pixel = gf_row_bytes(&base->format) / (size_t)width;
     void *pixels = rotate->wrap.buffer;
-    if (!pixels && gf_source_read_all(rotate->wrap.inner, rotate->wrap.name, "an image to turn",
+    if (!pixels && gf_source_read_all(rotate->wrap.inner, rotate->wrap.name, rotate->what,
                                       rotate->max_memory, &pixels, error))
         return GF_FAILED;
     rotate->wrap.buffer = pixels;
@@ -505,9 +505,8 @@ static void rotate_seek(gf_source *base, uint64_t y) {
     ((rotate_source *)base)->y = y;
 }
 
-/* Turn the image of a source as an EXIF orientation says. */
-static gf_status rotate_wrap(gf_source **source, uint32_t orientation, uint64_t max_memory,
-                             const char *name, gf_error *error) {
+gf_status gf_turn_source(gf_source **source, uint32_t orientation, const char *what,
+                         uint64_t max_memory, const char *name, gf_error *error) {
     gf_source *inner = *source;
     rotate_source *rotate = wrapper_new(sizeof *rotate, inner, name, error);
     if (!rotate)
@@ -516,6 +515,7 @@ static gf_status rotate_wrap(gf_source **source, uint32_t orientation, uint64_t 
     rotate->transposed = orientation >= 5;
     rotate->flip_x = orientation == 2 || orientation == 3 || orientation >= 7;
     rotate->flip_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    rotate->what = what;
     rotate->max_memory = max_memory;
     *source = base;
     if (orientation == 2) {
@@ -545,7 +545,10 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
     if (orientation <= 1)
         return GF_OK;
     gf_metadata_set_upright(metadata, orientation >= 5);
-    return rotate_wrap(source, orientation, max_memory, name, error);
+    if (gf_turn_source(source, orientation, "an image to turn", max_memory, name, error))
+        return GF_FAILED;
+    (*source)->kind[0] = '\0';
+    return GF_OK;
 }
 
 /* ---- parts of images ------------------------------------------------------------------------- */
@@ -605,6 +608,7 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
         return GF_FAILED;
     gf_source *base = *source = &crop->wrap.base;
     wrapper_read_on_request(&crop->wrap);
+    base->kind[0] = '\0';
     base->format.width = part->width;
     base->format.height = part->height;
     crop->wrap.first = part->y;
@@ -854,11 +858,10 @@ gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const c
                             gf_error *error) {
     const gf_samples from = gf_samples_of(*source);
     const gf_type type = (*source)->format.type;
-    char kind[sizeof(*source)->kind];
-    memcpy(kind, (*source)->kind, sizeof kind);
     if (!(*source)->samples.bytes && !limits->channels && gf_depth_type(limits->as, type) == type)
         return GF_OK;
-    if (from.transposed && rotate_wrap(source, 5, limits->max_memory, name, error))
+    if (from.transposed &&
+        gf_turn_source(source, 5, "an image to turn", limits->max_memory, name, error))
         return GF_FAILED;
     gf_source *inner = *source;
     samples_source *samples = wrapper_new(sizeof *samples, inner, name, error);
@@ -873,7 +876,6 @@ gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const c
     base->format.alpha = base->format.alpha && !limits->channels;
     base->metadata.associated_alpha = base->metadata.associated_alpha && !limits->channels;
     base->samples.bytes = 0;
-    memcpy(base->kind, kind, sizeof kind);
     gf_status status = samples_choose(samples, limits->channels, limits->as, error);
     if (!status)
         status = gf_check_pixels(&base->format, limits, name, error);

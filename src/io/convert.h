@@ -1,6 +1,7 @@
 /* Sources and sinks that convert the rows of another source or sink, and the tables of sRGB that
- * they use. They wrap it: the wrapper is used and closed in its place. A wrapped source has no file
- * format (gf_source.kind). */
+ * they use. They wrap it: the wrapper is used and closed in its place. A part of an image, a turned
+ * and a converted one have no file format (gf_source.kind), from which a device could decode them.
+ */
 #ifndef GF_CONVERT_H
 #define GF_CONVERT_H
 
@@ -22,9 +23,13 @@ gf_samples gf_samples_of(const gf_source *source);
 /* Return whether a gf_type describes samples, and set it; if not, *type is f32. */
 bool gf_samples_type(const gf_samples *samples, gf_type *type);
 
-/* Turn the image of a source as its EXIF orientation says, and set that to 1; wrap nothing without
- * an orientation. Mirrored rows are streamed; other orientations hold the image in memory. On
- * failure the source is unchanged. */
+/* Turn the image of a source as an EXIF orientation from 2 to 8 says. Mirrored rows (2) are
+ * streamed; other orientations hold the image, `what` in messages, in memory. On failure the source
+ * is unchanged. */
+gf_status gf_turn_source(gf_source **source, uint32_t orientation, const char *what,
+                         uint64_t max_memory, const char *name, gf_error *error);
+
+/* Turn the image as its own orientation says, and set that to 1; wrap nothing without one. */
 gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *name,
                            gf_error *error);
 

@@ -23,21 +23,19 @@
 typedef struct plain_source {
     gf_source base;
     gf_input input;
-    uint64_t max_memory;
-    gf_row_order order;      /* rows of the file; those of a binary PBM are packed bits in u8 */
-    uint32_t maxval;         /* PNM and PAM: max value of a sample in the file; others: 0 */
-    bool bitmap;             /* PBM: a sample is one bit, 1 is black */
-    gf_pool *pool;           /* reads rows in any order; NULL: read them in the order of the file */
-    uint32_t threads;        /* threads in the pool */
-    uint32_t max_used;       /* max threads that read at the same time */
-    uint64_t y;              /* next row */
-    unsigned char *buffered; /* whole PFM image from an input that is not seekable */
-    bool text;               /* samples are decimal numbers */
-    bool header_ends_cr;     /* the input is a pipe and its header ends in CR */
-    bool rows_begin_lf;      /* header_ends_cr, and the first byte after the header is LF */
-    bool raw;                /* no header; nothing may follow the rows */
-    size_t cut_bytes;        /* of a row of the file, before the columns to read */
-    uint64_t images, end;    /* of the header that was read: its images, and where they end */
+    gf_row_order order;   /* rows of the file; those of a binary PBM are packed bits in u8 */
+    uint32_t maxval;      /* PNM and PAM: max value of a sample in the file; others: 0 */
+    bool bitmap;          /* PBM: a sample is one bit, 1 is black */
+    gf_pool *pool;        /* reads rows in any order; NULL: read them in the order of the file */
+    uint32_t threads;     /* threads in the pool */
+    uint32_t max_used;    /* max threads that read at the same time */
+    uint64_t y;           /* next row */
+    bool text;            /* samples are decimal numbers */
+    bool header_ends_cr;  /* the input is a pipe and its header ends in CR */
+    bool rows_begin_lf;   /* header_ends_cr, and the first byte after the header is LF */
+    bool raw;             /* no header; nothing may follow the rows */
+    size_t cut_bytes;     /* of a row of the file, before the columns to read */
+    uint64_t images, end; /* of the header that was read: its images, and where they end */
 } plain_source;
 
 /* Max bytes of a header word with its NUL. Numbers need 20 digits. */
@@ -598,40 +596,17 @@ static gf_status plain_read_binary(plain_source *source, unsigned char *row, gf_
     return status;
 }
 
-/* Read the whole image from a pipe, since the last row comes first. */
-static gf_status plain_buffer_image(plain_source *source, gf_error *error) {
-    size_t row_bytes = gf_row_bytes(&source->base.format);
-    uint64_t bytes = row_bytes * source->base.format.height;
-    source->buffered =
-        gf_alloc_limited(bytes, source->max_memory, source->input.name, "a PFM from a pipe", error);
-    return source->buffered ? plain_read_exactly(source, source->buffered, (size_t)bytes, 0, error)
-                            : GF_FAILED;
-}
-
-static gf_status plain_read_buffered(plain_source *source, unsigned char *row, gf_error *error) {
-    const gf_row_order *order = &source->order;
-    if (!source->buffered && plain_buffer_image(source, error))
-        return GF_FAILED;
-    gf_row_order_copy(order, row,
-                      source->buffered + gf_row_order_offset(order, source->y, 1) - order->start,
-                      gf_row_samples(&order->format));
-    return GF_OK;
-}
-
 static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                             gf_error *error) {
     plain_source *source = (plain_source *)base;
-    gf_status (*read_row)(plain_source *, unsigned char *row, gf_error *) = plain_read_binary;
+    gf_status (*read_row)(plain_source *, unsigned char *row, gf_error *) =
+        source->text ? plain_read_text : plain_read_binary;
     gf_status status = GF_OK;
     if (source->pool) {
         status = plain_read_shared(source, dst, stride, rows, error);
         source->y += rows;
         return status;
     }
-    if (source->order.bottom_up)
-        read_row = plain_read_buffered;
-    else if (source->text)
-        read_row = plain_read_text;
     for (uint64_t i = 0; i < rows && !status; i++, source->y++)
         status = read_row(source, (unsigned char *)dst + i * stride, error);
     base->bytes = source->input.offset;
@@ -675,7 +650,6 @@ static void plain_close(gf_source *base) {
     gf_metadata_clear(&base->metadata);
     gf_pool_close(source->pool);
     gf_input_close(&source->input);
-    free(source->buffered);
     free(source);
 }
 
@@ -933,12 +907,12 @@ static gf_status plain_open(const gf_input *input, const gf_row_order *order,
                                                .close = plain_close,
                                                .seek = plain_seek,
                                                .cut = plain_cut};
+    enum { UPSIDE_DOWN = 4 }; /* orientation */
     plain_source *source = gf_source_new(sizeof *source, &in_order, input->name, error);
     if (!source)
         return GF_FAILED;
     source->base.cost = GF_PLAIN_COST;
     source->input = *input;
-    source->max_memory = limits->max_memory;
     gf_status status = GF_OK;
     if (order) {
         source->order = *order;
@@ -952,14 +926,17 @@ static gf_status plain_open(const gf_input *input, const gf_row_order *order,
         status = plain_open_readers(source, limits->threads, error);
     if (!status && !source->pool)
         status = plain_skip_to_rows(source, error);
-    if (status) {
-        free(source);
-        return status;
-    }
     if (source->pool)
         source->base.ops = &in_any_order;
-    *opened = &source->base;
-    return GF_OK;
+    gf_source *top_down = &source->base;
+    if (!status && !source->pool && source->order.bottom_up)
+        status = gf_turn_source(&top_down, UPSIDE_DOWN, "a PFM from a pipe", limits->max_memory,
+                                source->input.name, error);
+    if (status)
+        free(source);
+    else
+        *opened = top_down;
+    return status;
 }
 
 gf_status gf_plain_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
