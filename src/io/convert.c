@@ -273,7 +273,7 @@ static gf_status wrapper_complete(gf_source *base, gf_error *error) {
     return wrapper_take_metadata(wrap, error);
 }
 
-/* Do not finish a source of which rows are left: it would read them. */
+/* A source with rows left is not finished: it would read them. */
 static gf_status wrapper_finish(gf_source *base, gf_error *error) {
     const wrapper *wrap = (wrapper *)base;
     gf_source *inner = wrap->inner;
@@ -995,6 +995,7 @@ typedef struct convert_sink {
     gf_sink base;
     conversion how;
     size_t row_bytes; /* of a converted row */
+    uint64_t counted; /* bytes of the buffer that count: those of a row longer than SINK_BYTES */
     uint64_t y, rows; /* next row; rows of the buffer */
     double seconds;
     unsigned char buffer[];
@@ -1047,16 +1048,11 @@ static void convert_close(gf_sink *base) {
     free(base);
 }
 
-/* Return the bytes of the buffer that count: those of a row that is longer than SINK_BYTES. */
-static uint64_t convert_counted(const convert_sink *sink) {
-    return sink->row_bytes > SINK_BYTES ? sink->row_bytes : 0;
-}
-
 static gf_status convert_shrink(gf_sink *base, gf_error *error) {
     gf_sink *inner = base->inner;
     const gf_status status = inner->shrink(inner, error);
     base->threads = inner->threads;
-    base->memory = inner->memory + convert_counted((convert_sink *)base);
+    base->memory = inner->memory + ((convert_sink *)base)->counted;
     return status;
 }
 
@@ -1084,7 +1080,8 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
         wrap->how.outside = &wrap->base.remarks.outside;
     wrap->row_bytes = row;
     wrap->rows = rows;
-    wrap->base.memory += convert_counted(wrap);
+    wrap->counted = row > SINK_BYTES ? row : 0;
+    wrap->base.memory += wrap->counted;
     *sink = &wrap->base;
     return GF_OK;
 }

@@ -198,17 +198,6 @@ static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_err
     return sink->buffer ? GF_OK : GF_FAILED;
 }
 
-/* Write the header, or seek to the first row of a part. */
-static gf_status plain_start_rows(const plain_sink *sink, const gf_sink_setup *setup,
-                                  const char *header, gf_error *error) {
-    const gf_row_order *order = &sink->order;
-    if (setup->header)
-        return gf_output_write(setup->output, header, (size_t)order->start, error);
-    return order->bottom_up
-               ? GF_OK
-               : gf_output_seek(setup->output, gf_row_order_offset(order, setup->first, 0), error);
-}
-
 /* Format "-SCALE" with the fewest digits that preserve the value, and with a decimal point as other
  * writers do. */
 static void pfm_print_scale(char text[32], double scale) {
@@ -233,24 +222,22 @@ static size_t plain_header(const gf_sink_setup *setup, char header[256]) {
     const int maxval = format->type == GF_U8 ? 255 : 65535;
     const double pfm_scale = setup->metadata->pfm_scale;
     char scale[32];
-    *header = '\0';
-    if (setup->kind == GF_SINK_PNM) {
-        snprintf(header, 256, "P%d\n%" PRIu64 " %" PRIu64 "\n%d\n", format->channels == 1 ? 5 : 6,
-                 width, height, maxval);
-    } else if (setup->kind == GF_SINK_PAM) {
-        snprintf(header, 256,
-                 "P7\nWIDTH %" PRIu64 "\nHEIGHT %" PRIu64 "\nDEPTH %" PRIu32
-                 "\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n",
-                 width, height, format->channels, maxval, tuples[format->channels]);
-    } else if (setup->kind == GF_SINK_PFM) {
-        pfm_print_scale(scale, pfm_scale > 0 && isfinite(pfm_scale) ? pfm_scale : 1.0);
-        snprintf(header, 256, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
-                 format->channels == 3 ? "PF" : "Pf", width, height, scale);
-    } else if (setup->kind == GF_SINK_NPY) {
+    if (setup->kind == GF_SINK_NPY)
         return gf_npy_put_header(header, gf_npy_dtype(format->type), shape,
                                  format->channels == 1 ? 2 : 3);
-    }
-    return strlen(header);
+    if (setup->kind == GF_SINK_PNM)
+        return (size_t)snprintf(header, 256, "P%d\n%" PRIu64 " %" PRIu64 "\n%d\n",
+                                format->channels == 1 ? 5 : 6, width, height, maxval);
+    if (setup->kind == GF_SINK_PAM)
+        return (size_t)snprintf(header, 256,
+                                "P7\nWIDTH %" PRIu64 "\nHEIGHT %" PRIu64 "\nDEPTH %" PRIu32
+                                "\nMAXVAL %d\nTUPLTYPE %s\nENDHDR\n",
+                                width, height, format->channels, maxval, tuples[format->channels]);
+    if (setup->kind != GF_SINK_PFM)
+        return 0; /* raw */
+    pfm_print_scale(scale, pfm_scale > 0 && isfinite(pfm_scale) ? pfm_scale : 1.0);
+    return (size_t)snprintf(header, 256, "%s\n%" PRIu64 " %" PRIu64 "\n%s\n",
+                            format->channels == 3 ? "PF" : "Pf", width, height, scale);
 }
 
 gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
@@ -273,8 +260,11 @@ gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_er
     gf_status status = sink->buffer_all ? GF_OK : plain_open_writers(sink, setup->threads, error);
     if (!status && !sink->pool)
         status = plain_open_buffer(sink, setup->max_memory, error);
-    if (!status)
-        status = plain_start_rows(sink, setup, header, error);
+    if (!status && setup->header)
+        status = gf_output_write(setup->output, header, (size_t)sink->order.start, error);
+    else if (!status && !pfm)
+        status =
+            gf_output_seek(setup->output, gf_row_order_offset(&sink->order, sink->y, 0), error);
     if (status)
         plain_sink_close(&sink->base);
     else

@@ -273,12 +273,6 @@ static bool icc_is_srgb(const unsigned char *icc, size_t size) {
     return is_srgb;
 }
 
-static gf_status srgb_fail(const char *name, const char *what, gf_error *error) {
-    return gf_fail(error, GF_FAILED,
-                   "%s: its %s is not sRGB; convert it to sRGB first or remove --linear", name,
-                   what);
-}
-
 /* In the order in which PNG readers use them. */
 gf_status gf_srgb_check(const gf_metadata *metadata, const char *name, gf_error *error) {
     static const unsigned char srgb[4] = {1, 13, 0, 1}; /* primaries, transfer, matrix, range */
@@ -291,22 +285,25 @@ gf_status gf_srgb_check(const gf_metadata *metadata, const char *name, gf_error 
             name);
     const gf_chunk *cicp = gf_metadata_find(metadata, "cICP");
     const gf_chunk *gama = gf_metadata_find(metadata, "gAMA");
-    if (cicp)
-        return cicp->size == sizeof srgb && memcmp(cicp->data, srgb, sizeof srgb) == 0
-                   ? GF_OK
-                   : srgb_fail(name, "cICP chunk", error);
+    const uint32_t gamma = gama && gama->size == 4 ? gf_big32(gama->data) : 0;
+    const char *other = NULL; /* what is not sRGB */
     gf_metadata items;
+    if (cicp && cicp->size == sizeof srgb && memcmp(cicp->data, srgb, sizeof srgb) == 0)
+        return GF_OK;
     gf_metadata_init(&items);
     gf_status status = gf_metadata_to_items(metadata, &items, name, error);
     const gf_chunk *icc = gf_metadata_find(&items, GF_ITEM_ICC);
-    const bool is_srgb = icc && icc_is_srgb(icc->data, icc->size);
-    if (!status && icc && !is_srgb)
-        status = srgb_fail(name, "ICC profile", error);
+    if (cicp)
+        other = "cICP chunk";
+    else if (icc)
+        other = icc_is_srgb(icc->data, icc->size) ? NULL : "ICC profile";
+    else if (gama && !gf_metadata_find(metadata, "sRGB") &&
+             (gamma < GAMMA - TOLERANCE || gamma > GAMMA + TOLERANCE))
+        other = "gamma";
     gf_metadata_clear(&items);
-    if (status || is_srgb || gf_metadata_find(metadata, "sRGB") || !gama)
+    if (status || !other)
         return status;
-    const uint32_t gamma = gama->size == 4 ? gf_big32(gama->data) : 0;
-    return gamma >= GAMMA - TOLERANCE && gamma <= GAMMA + TOLERANCE
-               ? GF_OK
-               : srgb_fail(name, "gamma", error);
+    return gf_fail(error, GF_FAILED,
+                   "%s: its %s is not sRGB; convert it to sRGB first or remove --linear", name,
+                   other);
 }
