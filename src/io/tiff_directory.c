@@ -39,85 +39,57 @@ static void value_swap(unsigned char *value, uint64_t size, size_t unit) {
         }
 }
 
-/* Return the group of a tag of the first directory; GF_TIFF_GROUPS for a tag that is not read. */
+/* Return the group of a tag of the first directory. */
 static gf_tiff_group tag_group(uint32_t tag) {
     static const struct {
-        uint32_t tag;
-        gf_tiff_group group;
+        uint16_t first, last, group;
     } tags[] = {
-        {269, GF_TIFF_IMAGE}, /* DocumentName */
-        {GF_TAG_DESCRIPTION, GF_TIFF_IMAGE},
-        {271, GF_TIFF_IMAGE}, /* Make */
-        {272, GF_TIFF_IMAGE}, /* Model */
-        {GF_TAG_ORIENTATION, GF_TIFF_IMAGE},
-        {GF_TAG_X_RESOLUTION, GF_TIFF_RESOLUTION},
-        {GF_TAG_Y_RESOLUTION, GF_TIFF_RESOLUTION},
-        {285, GF_TIFF_IMAGE}, /* PageName */
-        {GF_TAG_RESOLUTION_UNIT, GF_TIFF_RESOLUTION},
-        {305, GF_TIFF_IMAGE}, /* Software */
-        {306, GF_TIFF_IMAGE}, /* DateTime */
-        {315, GF_TIFF_IMAGE}, /* Artist */
-        {316, GF_TIFF_IMAGE}, /* HostComputer */
-        {GF_TAG_XMP, GF_TIFF_OTHER},
-        {18246, GF_TIFF_IMAGE}, /* Rating */
-        {18249, GF_TIFF_IMAGE}, /* RatingPercent */
-        {33432, GF_TIFF_IMAGE}, /* Copyright */
-        {33550, GF_TIFF_GEO},   /* ModelPixelScale */
-        {GF_TAG_IPTC, GF_TIFF_OTHER},
-        {33922, GF_TIFF_GEO}, /* ModelTiepoint */
-        {34264, GF_TIFF_GEO}, /* ModelTransformation */
-        {GF_TAG_8BIM, GF_TIFF_OTHER},
-        {GF_TAG_ICC, GF_TIFF_OTHER},
-        {34735, GF_TIFF_GEO},   /* GeoKeyDirectory */
-        {34736, GF_TIFF_GEO},   /* GeoDoubleParams */
-        {34737, GF_TIFF_GEO},   /* GeoAsciiParams */
-        {40091, GF_TIFF_IMAGE}, /* XPTitle */
-        {40092, GF_TIFF_IMAGE}, /* XPComment */
-        {40093, GF_TIFF_IMAGE}, /* XPAuthor */
-        {40094, GF_TIFF_IMAGE}, /* XPKeywords */
-        {40095, GF_TIFF_IMAGE}, /* XPSubject */
-        {GF_TAG_GDAL_METADATA, GF_TIFF_GEO},
-        {GF_TAG_NODATA, GF_TIFF_GEO},
+        {254, 259, GF_TIFF_LAYOUT},     /* subfile, size, bits, compression */
+        {262, 266, GF_TIFF_LAYOUT},     /* photometric, cells of a halftone, fill order */
+        {269, 272, GF_TIFF_IMAGE},      /* DocumentName, ImageDescription, Make, Model */
+        {273, 273, GF_TIFF_LAYOUT},     /* strips */
+        {274, 274, GF_TIFF_IMAGE},      /* Orientation */
+        {277, 281, GF_TIFF_LAYOUT},     /* samples, strips, min and max */
+        {282, 283, GF_TIFF_RESOLUTION}, /* XResolution, YResolution */
+        {284, 284, GF_TIFF_LAYOUT},     /* planes */
+        {285, 285, GF_TIFF_IMAGE},      /* PageName */
+        {288, 289, GF_TIFF_LAYOUT},     /* unused bytes */
+        {291, 291, GF_TIFF_COLOUR},     /* grey response curve */
+        {292, 293, GF_TIFF_LAYOUT},     /* fax options */
+        {296, 296, GF_TIFF_RESOLUTION}, /* ResolutionUnit */
+        {297, 297, GF_TIFF_LAYOUT},     /* PageNumber: an output has other pages */
+        {301, 301, GF_TIFF_COLOUR},     /* transfer function */
+        {305, 306, GF_TIFF_IMAGE},      /* Software, DateTime */
+        {315, 316, GF_TIFF_IMAGE},      /* Artist, HostComputer */
+        {317, 317, GF_TIFF_LAYOUT},     /* predictor */
+        {318, 319, GF_TIFF_COLOUR},     /* white point, chromaticities */
+        {320, 320, GF_TIFF_LAYOUT},     /* colour map */
+        {322, 328, GF_TIFF_LAYOUT},     /* tiles, quality of a fax */
+        {330, 330, GF_TIFF_LAYOUT},     /* other directories */
+        {338, 341, GF_TIFF_LAYOUT},     /* extra samples, sample format, min and max */
+        {347, 347, GF_TIFF_LAYOUT},     /* tables of JPEG */
+        {512, 532, GF_TIFF_LAYOUT},     /* JPEG, YCbCr */
+        {559, 559, GF_TIFF_LAYOUT},     /* rows of strips */
+        {700, 700, GF_TIFF_OTHER},      /* XMP */
+        {18246, 18246, GF_TIFF_IMAGE},  /* Rating */
+        {18249, 18249, GF_TIFF_IMAGE},  /* RatingPercent */
+        {32995, 32998, GF_TIFF_LAYOUT}, /* alpha, sample format, depth */
+        {33432, 33432, GF_TIFF_IMAGE},  /* Copyright */
+        {33550, 33550, GF_TIFF_GEO},    /* ModelPixelScale */
+        {33723, 33723, GF_TIFF_OTHER},  /* IPTC */
+        {33922, 33922, GF_TIFF_GEO},    /* ModelTiepoint */
+        {34264, 34264, GF_TIFF_GEO},    /* ModelTransformation */
+        {34377, 34377, GF_TIFF_OTHER},  /* Photoshop resources */
+        {34675, 34675, GF_TIFF_OTHER},  /* ICC profile */
+        {34735, 34737, GF_TIFF_GEO},    /* GeoKeyDirectory and its parameters */
+        {40091, 40095, GF_TIFF_IMAGE},  /* XPTitle to XPSubject */
+        {42112, 42113, GF_TIFF_GEO},    /* GDAL: metadata, nodata */
+        {50674, 50674, GF_TIFF_LAYOUT}, /* parameters of LERC */
     };
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
-        if (tags[i].tag == tag)
-            return tags[i].group;
-    return GF_TIFF_GROUPS;
-}
-
-/* Return the loss, as bits of gf_dropped, if a tag of the first directory is not copied: none if it
- * describes how the pixels or the page are stored. */
-static uint32_t tag_loss(uint32_t tag) {
-    static const struct {
-        uint16_t first, last;
-        uint32_t loss;
-    } ranges[] = {
-        {254, 259, 0},                 /* subfile, size, bits, compression */
-        {262, 266, 0},                 /* photometric, cells of a halftone, fill order */
-        {273, 273, 0},                 /* strips */
-        {277, 281, 0},                 /* samples, strips, min and max */
-        {284, 284, 0},                 /* planes */
-        {288, 289, 0},                 /* unused bytes */
-        {291, 291, GF_DROPPED_COLOUR}, /* grey response curve */
-        {292, 293, 0},                 /* fax options */
-        {297, 297, 0},                 /* PageNumber: an output has other pages */
-        {301, 301, GF_DROPPED_COLOUR}, /* transfer function */
-        {317, 317, 0},                 /* predictor */
-        {318, 319, GF_DROPPED_COLOUR}, /* white point, chromaticities */
-        {320, 320, 0},                 /* colour map */
-        {322, 328, 0},                 /* tiles, quality of a fax */
-        {330, 330, 0},                 /* other directories */
-        {338, 341, 0},                 /* extra samples, sample format, min and max */
-        {347, 347, 0},                 /* tables of JPEG */
-        {512, 532, 0},                 /* JPEG, YCbCr */
-        {559, 559, 0},                 /* rows of strips */
-        {32995, 32998, 0},             /* alpha, sample format, depth */
-        {50674, 50674, 0},             /* parameters of LERC */
-    };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (tag >= ranges[i].first && tag <= ranges[i].last)
-            return ranges[i].loss;
-    return GF_DROPPED_OTHER;
+        if (tag >= tags[i].first && tag <= tags[i].last)
+            return (gf_tiff_group)tags[i].group;
+    return GF_TIFF_UNKNOWN;
 }
 
 /* Return whether a tag has offsets or sizes of strips or tiles. */
@@ -370,7 +342,9 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
         } else if (reader_takes(reader, &entry)) {
             status = reader_add(reader, list, &entry, at, error);
         } else {
-            reader->tags.dropped |= directory == FIRST ? tag_loss(entry.tag) : GF_DROPPED_OTHER;
+            reader->tags.dropped |= entry.group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
+                                    : entry.group != GF_TIFF_LAYOUT ? GF_DROPPED_OTHER
+                                                                    : 0;
         }
     }
     free(entries);
