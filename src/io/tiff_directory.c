@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tiff.h>
 
 #include "core/error.h"
 #include "io/bytes.h"
+#include "io/input.h"
 
 /* ---- tags and types -------------------------------------------------------------------------- */
 
@@ -184,12 +186,97 @@ static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Place in the directories of a file. */
+typedef struct directory_cursor {
+    const gf_exif_file *file;
+    bool swap;           /* the byte order is not that of the machine */
+    bool big;            /* BigTIFF */
+    bool failed;         /* the file is damaged, or cannot be read, ... */
+    gf_error cause;      /* ... for this reason */
+    uint64_t first;      /* offset of the first directory */
+    uint64_t next, left; /* offset of the next entry; entries from there on */
+    uint64_t value;      /* offset of the value of the last entry, or of its offset */
+    uint64_t block_offset, block_bytes;
+    unsigned char block[4096]; /* part of the file: a directory is seldom larger */
+} directory_cursor;
+
+/* Read bytes. Return false on failure, also of an earlier call. */
+static bool cursor_read(directory_cursor *cursor, void *data, uint64_t size, uint64_t offset) {
+    enum { MAX_NUMBER = 8 };
+    const gf_exif_file *file = cursor->file;
+    const uint64_t left = offset < file->size ? file->size - offset : 0;
+    cursor->failed |= size > left;
+    if (cursor->failed)
+        return false;
+    if (offset < cursor->block_offset ||
+        offset - cursor->block_offset + size > cursor->block_bytes) {
+        if (size > MAX_NUMBER) { /* the value of an entry: the next entries stay in the block */
+            cursor->failed = file->read(file->context, data, size, offset, &cursor->cause);
+            return !cursor->failed;
+        }
+        cursor->block_offset = offset;
+        cursor->block_bytes = left < sizeof cursor->block ? left : sizeof cursor->block;
+        cursor->failed =
+            file->read(file->context, cursor->block, cursor->block_bytes, offset, &cursor->cause);
+    }
+    memcpy(data, cursor->block + (offset - cursor->block_offset), size);
+    return !cursor->failed;
+}
+
+/* Return an unsigned number; 0 on failure. */
+static uint64_t cursor_number(directory_cursor *cursor, uint64_t offset, size_t bytes) {
+    const bool little = cursor->swap != gf_host_is_little();
+    unsigned char from[8];
+    uint64_t number = 0;
+    if (!cursor_read(cursor, from, bytes, offset))
+        return 0;
+    for (size_t i = 0; i < bytes; i++)
+        number = number << 8 | from[little ? bytes - 1 - i : i];
+    return number;
+}
+
+/* Read the header. */
+static void cursor_open(directory_cursor *cursor, const gf_exif_file *file) {
+    enum { CLASSIC = 42, BIG = 43, LITTLE_ENDIAN_MARK = 0x4949, BIG_ENDIAN_MARK = 0x4d4d };
+    *cursor = (directory_cursor){.file = file};
+    const uint64_t order = cursor_number(cursor, 0, 2);
+    cursor->swap = (order == LITTLE_ENDIAN_MARK) != gf_host_is_little();
+    const uint64_t version = cursor_number(cursor, 2, 2);
+    cursor->big = version == BIG;
+    cursor->first = cursor_number(cursor, cursor->big ? 8 : 4, cursor->big ? 8 : 4);
+    cursor->failed |= (order != LITTLE_ENDIAN_MARK && order != BIG_ENDIAN_MARK) ||
+                      (version != CLASSIC && version != BIG);
+}
+
+/* Move to the first entry of a directory, all of which is within the file. */
+static void cursor_start(directory_cursor *cursor, uint64_t directory) {
+    const directory_form *form = &forms[cursor->big];
+    cursor->left = cursor_number(cursor, directory, form->count);
+    cursor->next = directory + form->count;
+    cursor->failed |=
+        cursor->left > UINT16_MAX || cursor->left * form->entry > cursor->file->size - cursor->next;
+}
+
+/* Return the next entry, without its group and value. Return false after the last one. */
+static bool cursor_next(directory_cursor *cursor, gf_tiff_entry *entry) {
+    const directory_form *form = &forms[cursor->big];
+    const uint64_t at = cursor->next;
+    if (cursor->failed || cursor->left == 0)
+        return false;
+    *entry = (gf_tiff_entry){.tag = (uint32_t)cursor_number(cursor, at, 2),
+                             .type = (uint32_t)cursor_number(cursor, at + 2, 2),
+                             .count = cursor_number(cursor, at + 4, form->offset)};
+    cursor->value = at + 4 + form->offset;
+    cursor->next += form->entry;
+    cursor->left--;
+    return !cursor->failed;
+}
+
+/* ---- reading of entries ---------------------------------------------------------------------- */
+
 typedef struct directory_reader {
-    gf_exif_file file;
-    const char *name;
+    directory_cursor cursor;
     uint32_t groups; /* groups to read */
-    bool swap;       /* the byte order is not that of the machine */
-    bool big;        /* BigTIFF */
     uint64_t max;    /* bytes of one value; 0: unlimited */
     uint64_t left;   /* bytes of values that may still be counted */
     gf_tiff_tags tags;
@@ -197,60 +284,15 @@ typedef struct directory_reader {
 } directory_reader;
 
 static gf_status reader_fail(directory_reader *reader, gf_error *error) {
-    reader->damaged = true;
-    return gf_fail(error, GF_FAILED,
-                   "%s: the EXIF data is damaged; get an intact copy, or omit metadata with "
-                   "--strip",
-                   reader->name);
-}
-
-static gf_status reader_read(directory_reader *reader, void *data, uint64_t size, uint64_t offset,
-                             gf_error *error) {
-    const gf_exif_file *file = &reader->file;
-    if (size == 0)
-        return GF_OK;
-    if (offset > file->size || size > file->size - offset)
-        return reader_fail(reader, error);
-    return file->read(file->context, data, size, offset, error);
-}
-
-/* Decode an unsigned number of the file. */
-static uint64_t reader_number(const directory_reader *reader, const unsigned char *from,
-                              size_t bytes) {
-    const bool little = reader->swap != gf_host_is_little();
-    uint64_t number = 0;
-    for (size_t i = 0; i < bytes; i++)
-        number = number << 8 | from[little ? bytes - 1 - i : i];
-    return number;
-}
-
-/* Read the header. Return the offset of the first directory in *first. */
-static gf_status reader_open(directory_reader *reader, uint64_t *first, gf_error *error) {
-    enum { CLASSIC = 42, BIG = 43, BYTES = 8 };
-    unsigned char head[BYTES];
-    const gf_status status = reader_read(reader, head, BYTES, 0, error);
-    if (status)
-        return status;
-    if ((head[0] != 'I' && head[0] != 'M') || head[1] != head[0])
-        return reader_fail(reader, error);
-    reader->swap = (head[0] == 'I') != gf_host_is_little();
-    reader->big = reader_number(reader, head + 2, 2) == BIG;
-    *first = reader_number(reader, head + 4, 4);
-    if (!reader->big)
-        return reader_number(reader, head + 2, 2) == CLASSIC ? GF_OK : reader_fail(reader, error);
-    const gf_status rest = reader_read(reader, head, BYTES, BYTES, error);
-    *first = rest ? 0 : reader_number(reader, head, BYTES);
-    return rest;
-}
-
-/* Return the entry at this place. */
-static gf_tiff_entry reader_entry(const directory_reader *reader, unsigned directory,
-                                  const unsigned char *at) {
-    gf_tiff_entry entry = {.tag = (uint32_t)reader_number(reader, at, 2),
-                           .type = (uint32_t)reader_number(reader, at + 2, 2),
-                           .count = reader_number(reader, at + 4, forms[reader->big].offset)};
-    entry.group = directory == FIRST ? tag_group(entry.tag) : directories[directory].group;
-    return entry;
+    const gf_error *cause = &reader->cursor.cause;
+    if (cause->status && error)
+        *error = *cause;
+    reader->damaged = !cause->status;
+    return cause->status ? cause->status
+                         : gf_fail(error, GF_FAILED,
+                                   "%s: the EXIF data is damaged; get an intact copy, or omit "
+                                   "metadata with --strip",
+                                   reader->cursor.file->name);
 }
 
 static bool reader_takes(const directory_reader *reader, const gf_tiff_entry *entry) {
@@ -267,95 +309,91 @@ static gf_status reader_count(directory_reader *reader, const gf_tiff_entry *ent
         bytes = entry->type == TYPE_IFD ? 4 : 8;
     if (bytes == 0 || (reader->max ? tag_locates_pixels(entry->tag) : !reader_takes(reader, entry)))
         return GF_OK;
-    if (reader->max && entry->count > reader->file.size / bytes)
+    if (reader->max && entry->count > reader->cursor.file->size / bytes)
         return GF_OK; /* damaged: it is not read */
     if (reader->max && (entry->count > reader->max / bytes || entry->count > reader->left / bytes))
         return gf_fail(error, GF_FAILED,
                        "%s: the metadata is larger than the limit: tag %" PRIu32 " has %" PRIu64
                        " values of %zu bytes; raise the limit with --max-chunk",
-                       reader->name, entry->tag, entry->count, bytes);
+                       reader->cursor.file->name, entry->tag, entry->count, bytes);
     if (entry->count > reader->left / bytes)
         return reader_fail(reader, error);
     reader->left -= entry->count * bytes;
     return GF_OK;
 }
 
-/* Read the value of an entry, which has been counted, into the list. `at` is the entry. */
-static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_tiff_entry *entry,
-                            const unsigned char *at, gf_error *error) {
-    const directory_form *form = &forms[reader->big];
+/* Append the entry at the cursor, which has been counted, with its value. */
+static gf_status reader_add(directory_reader *reader, gf_tiff_list *list,
+                            const gf_tiff_entry *entry, gf_error *error) {
+    directory_cursor *cursor = &reader->cursor;
+    const size_t inlined = forms[cursor->big].offset;
     size_t unit;
     const size_t bytes = type_bytes(entry->type, &unit);
     const uint64_t size = entry->count * bytes;
-    const unsigned char *inlined = at + 4 + form->offset;
-    if (entry->count > reader->file.size / bytes)
+    if (entry->count > cursor->file->size / bytes)
         return reader_fail(reader, error);
-    gf_status status = list_extend(list, entry, size, reader->name, error);
+    const gf_status status = list_extend(list, entry, size, cursor->file->name, error);
     if (status)
         return status;
-    /* Some writers give IPTC data, which consists of bytes, the type LONG. */
     unsigned char *value = list->entries[list->count - 1].value;
-    if (size > form->offset)
-        status =
-            reader_read(reader, value, size, reader_number(reader, inlined, form->offset), error);
-    else
-        memcpy(value, inlined, size);
-    if (!status && reader->swap && entry->tag != GF_TAG_IPTC)
+    const uint64_t at =
+        size > inlined ? cursor_number(cursor, cursor->value, inlined) : cursor->value;
+    if (!cursor_read(cursor, value, size, at))
+        return reader_fail(reader, error);
+    /* Some writers give IPTC data, which consists of bytes, the type LONG. */
+    if (cursor->swap && entry->tag != GF_TAG_IPTC)
         value_swap(value, size, unit);
-    return status;
+    return GF_OK;
+}
+
+/* Return the next entry of a directory, without its value. */
+static bool reader_next(directory_reader *reader, unsigned directory, gf_tiff_entry *entry) {
+    const bool found = cursor_next(&reader->cursor, entry);
+    entry->group = directory == FIRST ? tag_group(entry->tag) : directories[directory].group;
+    return found;
 }
 
 /* Read one directory. Set offsets[d] for each directory d that it refers to. */
 static gf_status reader_read_directory(directory_reader *reader, unsigned directory,
                                        uint64_t offsets[DIRECTORIES], gf_tiff_list *list,
                                        gf_error *error) {
-    const directory_form *form = &forms[reader->big];
-    unsigned char count_bytes[8] = {0};
-    gf_status status = reader_read(reader, count_bytes, form->count, offsets[directory], error);
-    const uint64_t count = reader_number(reader, count_bytes, form->count);
-    if (!status && count > UINT16_MAX)
-        status = reader_fail(reader, error);
-    unsigned char *entries = status ? NULL : malloc((size_t)count * form->entry + 1);
-    if (!status && !entries)
-        status = gf_fail_memory(error, reader->name, count * form->entry, "metadata");
-    if (!status)
-        status = reader_read(reader, entries, count * form->entry, offsets[directory] + form->count,
-                             error);
-    for (uint64_t i = 0; i < count && !status; i++) {
-        const gf_tiff_entry entry = reader_entry(reader, directory, entries + i * form->entry);
+    directory_cursor *cursor = &reader->cursor;
+    gf_tiff_tags *tags = &reader->tags;
+    gf_tiff_entry entry = {.tag = 0};
+    gf_status status = GF_OK;
+    cursor_start(cursor, offsets[directory]);
+    while (!status && reader_next(reader, directory, &entry)) {
         status = reader_count(reader, &entry, error);
-        if (directory == FIRST && tag_locates_pixels(entry.tag) &&
-            entry.count < reader->tags.located)
-            reader->tags.located = entry.count;
+        if (directory == FIRST && tag_locates_pixels(entry.tag) && entry.count < tags->located)
+            tags->located = entry.count;
         if (directory == FIRST && entry.tag == GF_TAG_EXTRA_SAMPLES)
-            reader->tags.extras = entry.count;
+            tags->extras = entry.count;
     }
-    for (uint64_t i = 0; i < count && !status; i++) {
-        const unsigned char *at = entries + i * form->entry;
-        gf_tiff_entry entry = reader_entry(reader, directory, at);
+    cursor_start(cursor, offsets[directory]);
+    while (!status && reader_next(reader, directory, &entry)) {
         const unsigned target = directory_target(directory, entry.tag);
         if (target) {
             const bool wide =
-                reader->big && (entry.type == GF_TIFF_LONG8 || entry.type == TYPE_IFD8);
+                cursor->big && (entry.type == GF_TIFF_LONG8 || entry.type == TYPE_IFD8);
             if (wide || entry.type == GF_TIFF_LONG || entry.type == TYPE_IFD)
-                offsets[target] = reader_number(reader, at + 4 + form->offset, wide ? 8 : 4);
+                offsets[target] = cursor_number(cursor, cursor->value, wide ? 8 : 4);
         } else if (reader_takes(reader, &entry)) {
-            status = reader_add(reader, list, &entry, at, error);
+            status = reader_add(reader, list, &entry, error);
         } else {
-            reader->tags.dropped |= entry.group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
-                                    : entry.group != GF_TIFF_LAYOUT ? GF_DROPPED_OTHER
-                                                                    : 0;
+            tags->dropped |= entry.group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
+                             : entry.group != GF_TIFF_LAYOUT ? GF_DROPPED_OTHER
+                                                             : 0;
         }
     }
-    free(entries);
-    return status;
+    return cursor->failed && !status ? reader_fail(reader, error) : status;
 }
 
-/* Read the directory at this offset and those that it refers to. */
-static gf_status reader_read_all(directory_reader *reader, uint64_t first, gf_tiff_list *list,
-                                 gf_error *error) {
-    uint64_t offsets[DIRECTORIES] = {first};
-    gf_status status = GF_OK;
+/* Read a directory and those that it refers to. first: its offset; 0: the first one. */
+static gf_status reader_read(directory_reader *reader, const gf_exif_file *file, uint64_t first,
+                             gf_tiff_list *list, gf_error *error) {
+    cursor_open(&reader->cursor, file);
+    uint64_t offsets[DIRECTORIES] = {first ? first : reader->cursor.first};
+    gf_status status = reader->cursor.failed ? reader_fail(reader, error) : GF_OK;
     for (unsigned d = FIRST; d < DIRECTORIES && !status; d++)
         if (offsets[d] && (d == FIRST || reader->groups >> directories[d].group & 1))
             status = reader_read_directory(reader, d, offsets, list, error);
@@ -374,13 +412,97 @@ gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_
     /* Some writers store equal values once. Without a limit, entries that share a value could take
      * thousands of times the data. */
     enum { MAX_RATIO = 4 };
-    directory_reader reader = {.file = {memory_read_at, &exif, size},
-                               .name = name,
-                               .groups = groups,
-                               .left = MAX_RATIO * (uint64_t)size};
-    uint64_t first = 0;
-    const gf_status status = reader_open(&reader, &first, error);
-    return status ? status : reader_read_all(&reader, first, list, error);
+    const gf_exif_file file = {memory_read_at, &exif, size, name};
+    directory_reader reader = {.groups = groups, .left = MAX_RATIO * (uint64_t)size};
+    return reader_read(&reader, &file, 0, list, error);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* Directories are listed here: libtiff would parse all tags of each one. */
+
+/* Read the offset of the next directory, and whether this one is a thumbnail, a level of a pyramid
+ * or a mask. Return false if the directory cannot be read. *left: bytes of directories that may
+ * still be read. */
+static bool page_next(directory_cursor *cursor, uint64_t directory, uint64_t *left, uint64_t *next,
+                      bool *reduced) {
+    const directory_form *form = &forms[cursor->big];
+    gf_tiff_entry entry;
+    *reduced = false;
+    cursor_start(cursor, directory);
+    const uint64_t bytes = cursor->left * form->entry;
+    /* Directories do not overlap: together they are not larger than the file. */
+    if (cursor->failed || bytes > *left)
+        return false;
+    *left -= bytes;
+    while (cursor_next(cursor, &entry) && entry.tag <= TIFFTAG_OSUBFILETYPE) {
+        const uint64_t value =
+            cursor_number(cursor, cursor->value, entry.type == GF_TIFF_SHORT ? 2 : 4);
+        *reduced |= entry.tag == TIFFTAG_SUBFILETYPE
+                        ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
+                        : entry.tag == TIFFTAG_OSUBFILETYPE && value == OFILETYPE_REDUCEDIMAGE;
+    }
+    *next = cursor_number(cursor, directory + form->count + bytes, form->offset);
+    return !cursor->failed;
+}
+
+/* Count up to `max` pages from a directory on, and return the directory of page `wanted`, or 0. A
+ * damaged list and a cycle end the list. */
+static uint64_t page_count(directory_cursor *cursor, uint64_t first, uint64_t wanted, uint64_t max,
+                           bool with_reduced, uint64_t *pages) {
+    uint64_t found = 0, marked = 0, steps = 0, next = 0, left = cursor->file->size;
+    bool reduced;
+    *pages = 0;
+    for (uint64_t at = first; at != 0 && *pages < max && steps < 2 * max; at = next) {
+        if (at == marked || !page_next(cursor, at, &left, &next, &reduced))
+            break;
+        *pages += !reduced || with_reduced;
+        if (*pages == wanted && !found && (!reduced || with_reduced))
+            found = at;
+        /* A cycle returns to a directory that is marked at a power of two. */
+        if ((steps & (steps + 1)) == 0)
+            marked = at;
+        steps++;
+    }
+    cursor->failed = false;
+    return found;
+}
+
+gf_status gf_tiff_find_page(const gf_exif_file *file, uint64_t wanted, gf_page_place *place,
+                            uint64_t *directory, uint64_t *pages, gf_error *error) {
+    const uint64_t counted = place ? GF_MAX_PAGE : GF_TIFF_PAGES_COUNTED;
+    const uint64_t max = wanted < counted ? counted : wanted;
+    gf_page_place found = {.page = wanted};
+    directory_cursor cursor;
+    cursor_open(&cursor, file);
+    if (cursor.failed && !cursor.cause.status)
+        return gf_fail_short(file->name, error);
+    if (place && place->page != 0 && place->page <= wanted) {
+        const uint64_t steps = wanted - place->page + 1;
+        found = *place;
+        *directory = page_count(&cursor, place->offset, steps, steps, place->all, pages);
+    } else {
+        *directory = page_count(&cursor, cursor.first, wanted, max, false, &found.pages);
+        found.all = found.pages == 0;
+        if (found.all)
+            *directory = page_count(&cursor, cursor.first, wanted, max, true, &found.pages);
+    }
+    if (cursor.cause.status) {
+        if (error)
+            *error = cursor.cause;
+        return cursor.cause.status;
+    }
+    *pages = found.pages;
+    found.page = wanted;
+    found.offset = *directory;
+    if (*directory && place)
+        *place = found;
+    if (*directory)
+        return GF_OK;
+    if (*pages == 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: the TIFF has no readable directory; get an intact copy", file->name);
+    return gf_fail_page(file->name, wanted, *pages, error);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -661,22 +783,17 @@ static gf_nodata metadata_nodata(const gf_tiff_list *list) {
 }
 
 gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
-                            gf_tiff_tags *tags, const gf_limits *limits, const char *name,
-                            gf_error *error) {
+                            gf_tiff_tags *tags, const gf_limits *limits, gf_error *error) {
+    const char *name = file->name;
     const uint32_t described =
         1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS;
     const uint32_t all = (1u << GF_TIFF_GROUPS) - 1;
-    directory_reader reader = {.file = *file,
-                               .name = name,
-                               .groups = all,
+    directory_reader reader = {.groups = all,
                                .max = limits->max_chunk,
                                .tags.located = UINT64_MAX,
                                .left = 2 * limits->max_chunk};
     gf_tiff_list list = {0};
-    uint64_t first;
-    gf_status status = reader_open(&reader, &first, error);
-    if (!status)
-        status = reader_read_all(&reader, directory, &list, error);
+    gf_status status = reader_read(&reader, file, directory, &list, error);
     if (status && reader.damaged) {
         memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
         status = GF_OK;

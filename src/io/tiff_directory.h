@@ -67,7 +67,15 @@ typedef struct gf_exif_file {
     gf_status (*read)(void *context, void *data, size_t bytes, uint64_t offset, gf_error *error);
     void *context;
     uint64_t size;
+    const char *name; /* for messages */
 } gf_exif_file;
+
+enum { GF_TIFF_PAGES_COUNTED = 4096 }; /* a note and `info` state the number of pages up to this */
+
+/* Find the directory of a page, numbered from 1. *pages receives the number of pages, counted up to
+ * GF_TIFF_PAGES_COUNTED or the page; with a place, up to GF_MAX_PAGE. place: as in gf_limits. */
+gf_status gf_tiff_find_page(const gf_exif_file *file, uint64_t wanted, gf_page_place *place,
+                            uint64_t *directory, uint64_t *pages, gf_error *error);
 
 /* The tags of an image, apart from the offsets and sizes of strips and tiles. */
 typedef struct gf_tiff_tags {
@@ -85,7 +93,6 @@ typedef struct gf_tiff_tags {
  * or if memory or a limit is exceeded: limits->max_chunk bytes of a tag, also of one that is not
  * copied, or twice as many of all tags. */
 gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
-                            gf_tiff_tags *tags, const gf_limits *limits, const char *name,
-                            gf_error *error);
+                            gf_tiff_tags *tags, const gf_limits *limits, gf_error *error);
 
 #endif

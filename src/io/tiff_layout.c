@@ -14,9 +14,8 @@
 #include "io/convert.h"
 
 enum {
-    MAX_PAGES_COUNTED = 4096, /* a note and `info` state the number of pages up to this one */
-    MAX_TILES = 1 << 28,      /* bytes of tiles, unless those of the image are at least ... */
-    TILES_RATIO = 8           /* ... 1/8 of them */
+    MAX_TILES = 1 << 28, /* bytes of tiles, unless those of the image are at least ... */
+    TILES_RATIO = 8      /* ... 1/8 of them */
 };
 
 /* ---- libtiff --------------------------------------------------------------------------------- */
@@ -220,147 +219,6 @@ void gf_tiff_handle_close(gf_tiff_handle *handle) {
     if (handle->tiff)
         handle->file->libtiff->TIFFClose(handle->tiff);
     handle->tiff = NULL;
-}
-
-/* ---- pages ----------------------------------------------------------------------------------- */
-
-/* Directories are listed here: libtiff would parse all tags of each one. */
-
-static uint64_t page_number(const unsigned char *p, size_t bytes, bool little) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; i++)
-        value |= (uint64_t)p[i] << 8 * (little ? i : bytes - 1 - i);
-    return value;
-}
-
-/* Chain of directories. */
-typedef struct page_list {
-    gf_tiff_file *file;
-    bool little, big; /* byte order; 64-bit offsets */
-    uint64_t first;
-    uint64_t left;  /* bytes of directories that may still be read */
-    gf_error cause; /* failure to read the file */
-    uint64_t block_offset, block_bytes;
-    unsigned char block[4096]; /* part of the file: a directory is seldom larger */
-} page_list;
-
-/* Read bytes. Return false if the file ends before, or cannot be read. */
-static bool page_read(page_list *list, void *data, size_t size, uint64_t offset) {
-    const uint64_t end = list->file->size, left = offset < end ? end - offset : 0;
-    if (size > left)
-        return false;
-    if (offset < list->block_offset || offset - list->block_offset + size > list->block_bytes) {
-        list->block_offset = offset;
-        list->block_bytes = left < sizeof list->block ? left : sizeof list->block;
-        if (gf_tiff_read_at(list->file, list->block, list->block_bytes, offset, &list->cause))
-            return false;
-    }
-    memcpy(data, list->block + (offset - list->block_offset), size);
-    return true;
-}
-
-/* Read the offset of the next directory, and whether this one is a thumbnail, a level of a pyramid
- * or a mask. Return false if the directory cannot be read. */
-static bool page_next(page_list *list, uint64_t directory, uint64_t *next, bool *reduced) {
-    enum { ENTRY = 20, TAG_NEW_SUBFILE = 254, TAG_SUBFILE = 255 };
-    const size_t count_bytes = list->big ? 8 : 2, entry_bytes = list->big ? ENTRY : 12;
-    const size_t offset_bytes = list->big ? 8 : 4;
-    unsigned char data[ENTRY] = {0};
-    *reduced = false;
-    if (!page_read(list, data, count_bytes, directory))
-        return false;
-    const uint64_t count = page_number(data, count_bytes, list->little);
-    /* Directories do not overlap: together they are not larger than the file. */
-    if (count > UINT16_MAX || count * entry_bytes > list->left)
-        return false;
-    list->left -= count * entry_bytes;
-    for (uint64_t i = 0; i < count; i++) {
-        if (!page_read(list, data, entry_bytes, directory + count_bytes + i * entry_bytes))
-            return false;
-        const uint64_t tag = page_number(data, 2, list->little);
-        if (tag > TAG_SUBFILE)
-            break;
-        const bool is_short = page_number(data + 2, 2, list->little) == TIFF_SHORT;
-        const uint64_t value =
-            page_number(data + entry_bytes - offset_bytes, is_short ? 2 : 4, list->little);
-        *reduced |= tag == TAG_NEW_SUBFILE ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
-                                           : tag == TAG_SUBFILE && value == OFILETYPE_REDUCEDIMAGE;
-    }
-    if (!page_read(list, data, offset_bytes, directory + count_bytes + count * entry_bytes))
-        return false;
-    *next = page_number(data, offset_bytes, list->little);
-    return true;
-}
-
-/* Count up to `max` pages, and return the directory of page `wanted`, or 0. A damaged list and a
- * cycle end the list. */
-static uint64_t page_count(page_list *list, uint64_t wanted, uint64_t max, bool with_reduced,
-                           uint64_t *pages) {
-    uint64_t found = 0, marked = 0, steps = 0, next = 0;
-    bool reduced;
-    *pages = 0;
-    list->left = list->file->size;
-    for (uint64_t at = list->first; at != 0 && *pages < max && steps < 2 * max; at = next) {
-        if (at == marked || !page_next(list, at, &next, &reduced))
-            break;
-        *pages += !reduced || with_reduced;
-        if (*pages == wanted && !found && (!reduced || with_reduced))
-            found = at;
-        /* A cycle returns to a directory that is marked at a power of two. */
-        if ((steps & (steps + 1)) == 0)
-            marked = at;
-        steps++;
-    }
-    return found;
-}
-
-gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, gf_page_place *place,
-                            uint64_t *pages, gf_error *error) {
-    enum { HEADER = 16 };
-    const uint64_t counted = place ? GF_MAX_PAGE : MAX_PAGES_COUNTED;
-    const uint64_t max = wanted < counted ? counted : wanted;
-    gf_page_place found = {.page = wanted};
-    unsigned char data[HEADER] = {0};
-    page_list list = {.file = file};
-    gf_status status = gf_tiff_read_at(file, data, 8, 0, error);
-    if (status)
-        return status;
-    list.little = data[0] == 'I';
-    list.big = page_number(data + 2, 2, list.little) == 43;
-    list.first = page_number(data + 4, 4, list.little);
-    if (list.big) {
-        if ((status = gf_tiff_read_at(file, data, HEADER, 0, error)))
-            return status;
-        list.first = page_number(data + 8, 8, list.little);
-    }
-    if (place && place->page != 0 && place->page <= wanted) {
-        const uint64_t steps = wanted - place->page + 1;
-        found = *place;
-        list.first = place->offset;
-        file->directory = page_count(&list, steps, steps, place->all, pages);
-    } else {
-        file->directory = page_count(&list, wanted, max, false, &found.pages);
-        found.all = found.pages == 0;
-        if (found.all)
-            file->directory = page_count(&list, wanted, max, true, &found.pages);
-    }
-    if (list.cause.status) {
-        if (error)
-            *error = list.cause;
-        return list.cause.status;
-    }
-    *pages = found.pages;
-    found.page = wanted;
-    found.offset = file->directory;
-    if (file->directory && place)
-        *place = found;
-    if (file->directory)
-        return GF_OK;
-    if (*pages == 0)
-        return gf_fail(error, GF_FAILED,
-                       "%s: the TIFF has no readable directory; get an intact copy",
-                       file->input.name);
-    return gf_fail_page(file->input.name, wanted, *pages, error);
 }
 
 /* ---- the layout of samples ------------------------------------------------------------------- */
@@ -655,7 +513,7 @@ void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *lay
         snprintf(predictor, sizeof predictor, ", predictor %u", (unsigned)layout->predictor);
     if (pages > 1)
         snprintf(pages_text, sizeof pages_text, ", page %" PRIu64 " of %" PRIu64 "%s", page, pages,
-                 pages < MAX_PAGES_COUNTED ? "" : " or more");
+                 pages < GF_TIFF_PAGES_COUNTED ? "" : " or more");
     snprintf(text, size, "%" PRIu32 "-bit %s%s%s, %s, %s%s%s%s", layout->bits,
              layout->kind == 'f'   ? "float "
              : layout->kind == 'i' ? "signed "

@@ -77,10 +77,6 @@ void gf_tiff_handle_close(gf_tiff_handle *handle);
 void gf_tiff_handle_clear(gf_tiff_handle *handle);
 /* Fail with the error of a read, or else with that of libtiff. */
 gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error);
-/* Find a page, numbered from 1, and set file->directory. *pages receives the number of pages,
- * counted up to 4096 or the page; with a place, up to 1048576. place: as in gf_limits. */
-gf_status gf_tiff_find_page(gf_tiff_file *file, uint64_t wanted, gf_page_place *place,
-                            uint64_t *pages, gf_error *error);
 /* Read the tags and determine the format that filters receive. Refuse unsupported kinds by name,
  * and images over the limit of pixels. */
 gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,

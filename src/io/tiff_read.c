@@ -622,25 +622,24 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     gf_tiff_file *file = &source->file;
     gf_tiff_layout *layout = &source->layout;
     const uint64_t page = limits->page ? limits->page : 1;
-    uint64_t pages;
-    gf_exif_file bytes = {gf_tiff_read_at, file, 0};
+    uint64_t pages = 0;
     gf_status status = gf_tiff_load(&file->libtiff, file->input.name, error);
     *start = 0;
     if (!status && file->input.regular && file->input.size != 0)
         file->size = file->input.size;
     else if (!status)
         status = gf_tiff_load_pipe(file, error);
-    bytes.size = file->size;
     if (status)
         return status;
+    const gf_exif_file bytes = {gf_tiff_read_at, file, file->size, file->input.name};
     /* A page that is not a directory may be an image of a stack. */
-    status = gf_tiff_find_page(file, page, limits->place, &pages, error);
+    status = gf_tiff_find_page(&bytes, page, limits->place, &file->directory, &pages, error);
     const bool stacked = status && pages == 1;
     if (stacked)
-        status = gf_tiff_find_page(file, 1, NULL, &pages, error);
+        status = gf_tiff_find_page(&bytes, 1, NULL, &file->directory, &pages, error);
     if (status ||
         (status = gf_exif_read_tiff(&bytes, file->directory, &source->base.metadata, &file->tags,
-                                    limits, file->input.name, error)) ||
+                                    limits, error)) ||
         (status = gf_tiff_handle_open(file, &source->handle, error)) ||
         (status =
              gf_tiff_layout_read(&source->handle, limits, layout, &source->base.format, error)))

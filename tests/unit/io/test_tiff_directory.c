@@ -414,8 +414,8 @@ static gf_status read_tags(const block *b, bool broken, uint64_t max_chunk, gf_m
     const gf_limits limits = {.max_chunk = max_chunk};
     file f = {b, broken};
     gf_metadata_init(items);
-    return gf_exif_read_tiff(&(gf_exif_file){read_block_at, &f, b->size}, 16, items, tags, &limits,
-                             "x.tif", error);
+    return gf_exif_read_tiff(&(gf_exif_file){read_block_at, &f, b->size, "x.tif"}, 16, items, tags,
+                             &limits, error);
 }
 
 static gf_status read_items(const block *b, bool broken, uint64_t max_chunk, gf_metadata *items,

@@ -385,10 +385,10 @@ static void read_items(gf_metadata *metadata) {
     gf_metadata_init(metadata);
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    const gf_exif_file bytes = {read_file_at, file, (uint64_t)ftell(file)};
-    assert_int_equal(gf_exif_read_tiff(&bytes, TIFFCurrentDirOffset(tiff), metadata, &tags, &limits,
-                                       "x", &error),
-                     GF_OK);
+    const gf_exif_file bytes = {read_file_at, file, (uint64_t)ftell(file), "x"};
+    assert_int_equal(
+        gf_exif_read_tiff(&bytes, TIFFCurrentDirOffset(tiff), metadata, &tags, &limits, &error),
+        GF_OK);
     TIFFClose(tiff);
     fclose(file);
 }
