@@ -22,6 +22,13 @@ static inline gf_status gf_fail_cause(gf_error *error, int cause) {
     return GF_FAILED;
 }
 
+/* Return the status of an earlier result, and copy it if it is an error. */
+static inline gf_status gf_return_error(const gf_error *earlier, gf_error *error) {
+    if (error && earlier->status)
+        *error = *earlier;
+    return earlier->status;
+}
+
 /* Fail with "NAME: out of memory for N bytes of WHAT". */
 #define gf_fail_memory(error, name, bytes, what)                                                   \
     (gf_set_memory_error(error, name, bytes, what), gf_failed(GF_FAILED))

@@ -19,16 +19,21 @@ typedef struct directory_form {
 
 static const directory_form forms[2] = {{2, 12, 4}, {8, 20, 8}}; /* classic, BigTIFF */
 
-enum { TYPE_IFD = 13, TYPE_IFD8 = 18 };
-
 /* Return the bytes of a value; 0 for an unknown type, and for offsets of directories (IFD, IFD8),
- * which are not values. *unit: bytes of the numbers that a value consists of. */
-static size_t type_bytes(uint32_t type, size_t *unit) {
-    enum { UTF8 = 129, SRATIONAL = 10 };
+ * which are not values. */
+static size_t type_bytes(uint32_t type) {
+    enum { UTF8 = 129 };
     static const unsigned char sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 0, 0, 0, 8, 8};
-    const size_t size = type < sizeof sizes ? sizes[type] : type == UTF8;
-    *unit = size == 8 && type <= SRATIONAL ? 4 : size;
-    return size;
+    return type < sizeof sizes ? sizes[type] : type == UTF8;
+}
+
+/* Return the bytes of the numbers that a value consists of. */
+static size_t type_unit(uint32_t type) {
+    return type == TIFF_RATIONAL || type == TIFF_SRATIONAL ? 4 : type_bytes(type);
+}
+
+static uint64_t entry_bytes(const gf_tiff_entry *entry) {
+    return entry->count * type_bytes(entry->type);
 }
 
 /* Reverse the bytes of each number in a value. */
@@ -134,47 +139,47 @@ static unsigned group_directory(gf_tiff_group group) {
 
 void gf_tiff_list_clear(gf_tiff_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        free(list->entries[i].value);
+        free((void *)list->entries[i].value);
     free(list->entries);
-    *list = (gf_tiff_list){0};
+    *list = (gf_tiff_list){.name = list->name};
 }
 
 uint64_t gf_tiff_list_bytes(const gf_tiff_list *list) {
     uint64_t bytes = list->count * sizeof *list->entries;
-    size_t unit;
     for (size_t i = 0; i < list->count; i++)
-        bytes += list->entries[i].count * type_bytes(list->entries[i].type, &unit);
+        bytes += entry_bytes(&list->entries[i]);
     return bytes;
 }
 
-/* Append an entry whose value has `size` bytes, and set them to zero. */
-static gf_status list_extend(gf_tiff_list *list, const gf_tiff_entry *entry, uint64_t size,
-                             const char *name, gf_error *error) {
+/* Append an entry. Return the memory of its value, all zero, or NULL. */
+static unsigned char *list_extend(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error) {
+    const uint64_t size = entry_bytes(entry);
     /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
     if ((list->count & (list->count - 1)) == 0) {
         const size_t capacity = list->count ? 2 * list->count : 1;
         gf_tiff_entry *grown = realloc(list->entries, capacity * sizeof *grown);
-        if (!grown)
-            return gf_fail_memory(error, name, capacity * sizeof *grown, "metadata");
+        if (!grown) {
+            gf_set_memory_error(error, list->name, capacity * sizeof *grown, "metadata");
+            return NULL;
+        }
         list->entries = grown;
     }
     unsigned char *value = calloc(1, size ? size : 1);
-    if (!value)
-        return gf_fail_memory(error, name, size, "metadata");
+    if (!value) {
+        gf_set_memory_error(error, list->name, size, "metadata");
+        return NULL;
+    }
     list->entries[list->count] = *entry;
     list->entries[list->count++].value = value;
-    return GF_OK;
+    return value;
 }
 
-gf_status gf_tiff_list_add(gf_tiff_list *list, gf_tiff_group group, uint32_t tag, uint32_t type,
-                           uint64_t count, const void *value, const char *name, gf_error *error) {
-    const gf_tiff_entry entry = {.group = group, .tag = tag, .type = type, .count = count};
-    size_t unit;
-    const uint64_t size = count * type_bytes(type, &unit);
-    const gf_status status = list_extend(list, &entry, size, name, error);
-    if (!status && size)
-        memcpy(list->entries[list->count - 1].value, value, size);
-    return status;
+gf_status gf_tiff_list_add(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error) {
+    unsigned char *value = list_extend(list, entry, error);
+    if (!value)
+        return GF_FAILED;
+    memcpy(value, entry->value, entry_bytes(entry));
+    return GF_OK;
 }
 
 static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
@@ -284,29 +289,26 @@ typedef struct directory_reader {
 } directory_reader;
 
 static gf_status reader_fail(directory_reader *reader, gf_error *error) {
-    const gf_error *cause = &reader->cursor.cause;
-    if (cause->status && error)
-        *error = *cause;
-    reader->damaged = !cause->status;
-    return cause->status ? cause->status
-                         : gf_fail(error, GF_FAILED,
-                                   "%s: the EXIF data is damaged; get an intact copy, or omit "
-                                   "metadata with --strip",
-                                   reader->cursor.file->name);
+    const gf_status status = gf_return_error(&reader->cursor.cause, error);
+    reader->damaged = !status;
+    return status ? status
+                  : gf_fail(error, GF_FAILED,
+                            "%s: the EXIF data is damaged; get an intact copy, or omit metadata "
+                            "with --strip",
+                            reader->cursor.file->name);
 }
 
 static bool reader_takes(const directory_reader *reader, const gf_tiff_entry *entry) {
-    size_t unit;
-    return reader->groups >> entry->group & 1 && type_bytes(entry->type, &unit);
+    return reader->groups >> entry->group & 1 && type_bytes(entry->type);
 }
 
 /* Count the value of an entry against the limits. In a file, those that are not read count, too:
  * each handle of libtiff holds all values but the offsets and sizes of strips and tiles. */
 static gf_status reader_count(directory_reader *reader, const gf_tiff_entry *entry,
                               gf_error *error) {
-    size_t unit, bytes = type_bytes(entry->type, &unit);
-    if (entry->type == TYPE_IFD || entry->type == TYPE_IFD8)
-        bytes = entry->type == TYPE_IFD ? 4 : 8;
+    size_t bytes = type_bytes(entry->type);
+    if (entry->type == TIFF_IFD || entry->type == TIFF_IFD8)
+        bytes = entry->type == TIFF_IFD ? 4 : 8;
     if (bytes == 0 || (reader->max ? tag_locates_pixels(entry->tag) : !reader_takes(reader, entry)))
         return GF_OK;
     if (reader->max && entry->count > reader->cursor.file->size / bytes)
@@ -327,22 +329,19 @@ static gf_status reader_add(directory_reader *reader, gf_tiff_list *list,
                             const gf_tiff_entry *entry, gf_error *error) {
     directory_cursor *cursor = &reader->cursor;
     const size_t inlined = forms[cursor->big].offset;
-    size_t unit;
-    const size_t bytes = type_bytes(entry->type, &unit);
-    const uint64_t size = entry->count * bytes;
-    if (entry->count > cursor->file->size / bytes)
+    const uint64_t size = entry_bytes(entry);
+    if (entry->count > cursor->file->size / type_bytes(entry->type))
         return reader_fail(reader, error);
-    const gf_status status = list_extend(list, entry, size, cursor->file->name, error);
-    if (status)
-        return status;
-    unsigned char *value = list->entries[list->count - 1].value;
+    unsigned char *value = list_extend(list, entry, error);
+    if (!value)
+        return GF_FAILED;
     const uint64_t at =
         size > inlined ? cursor_number(cursor, cursor->value, inlined) : cursor->value;
     if (!cursor_read(cursor, value, size, at))
         return reader_fail(reader, error);
     /* Some writers give IPTC data, which consists of bytes, the type LONG. */
     if (cursor->swap && entry->tag != GF_TAG_IPTC)
-        value_swap(value, size, unit);
+        value_swap(value, size, type_unit(entry->type));
     return GF_OK;
 }
 
@@ -374,8 +373,8 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
         const unsigned target = directory_target(directory, entry.tag);
         if (target) {
             const bool wide =
-                cursor->big && (entry.type == GF_TIFF_LONG8 || entry.type == TYPE_IFD8);
-            if (wide || entry.type == GF_TIFF_LONG || entry.type == TYPE_IFD)
+                cursor->big && (entry.type == GF_TIFF_LONG8 || entry.type == TIFF_IFD8);
+            if (wide || entry.type == GF_TIFF_LONG || entry.type == TIFF_IFD)
                 offsets[target] = cursor_number(cursor, cursor->value, wide ? 8 : 4);
         } else if (reader_takes(reader, &entry)) {
             status = reader_add(reader, list, &entry, error);
@@ -408,11 +407,11 @@ static gf_status memory_read_at(void *context, void *data, size_t bytes, uint64_
 }
 
 gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
-                            uint32_t groups, const char *name, gf_error *error) {
+                            uint32_t groups, gf_error *error) {
     /* Some writers store equal values once. Without a limit, entries that share a value could take
      * thousands of times the data. */
     enum { MAX_RATIO = 4 };
-    const gf_exif_file file = {memory_read_at, &exif, size, name};
+    const gf_exif_file file = {memory_read_at, &exif, size, list->name};
     directory_reader reader = {.groups = groups, .left = MAX_RATIO * (uint64_t)size};
     return reader_read(&reader, &file, 0, list, error);
 }
@@ -487,11 +486,8 @@ gf_status gf_tiff_find_page(const gf_exif_file *file, uint64_t wanted, gf_page_p
         if (found.all)
             *directory = page_count(&cursor, cursor.first, wanted, max, true, &found.pages);
     }
-    if (cursor.cause.status) {
-        if (error)
-            *error = cursor.cause;
+    if (gf_return_error(&cursor.cause, error))
         return cursor.cause.status;
-    }
     *pages = found.pages;
     found.page = wanted;
     found.offset = *directory;
@@ -510,8 +506,9 @@ gf_status gf_tiff_find_page(const gf_exif_file *file, uint64_t wanted, gf_page_p
 /* An entry to write, in the order of the file. */
 typedef struct written_entry {
     unsigned directory;
-    size_t index; /* position in the list */
-    gf_tiff_entry entry;
+    size_t index;        /* position in the list */
+    bool narrowed;       /* 64-bit integers are written as 32-bit ones */
+    gf_tiff_entry entry; /* with the type in the file */
 } written_entry;
 
 static int written_compare(const void *left, const void *right) {
@@ -526,19 +523,19 @@ static int written_compare(const void *left, const void *right) {
 /* Return whether a directory can store the numbers of an entry: a classic one has no 64-bit
  * integers. */
 static bool written_fits(const gf_tiff_entry *entry, bool big) {
-    enum { SLONG8 = 17 };
-    uint64_t number = 0;
+    const uint64_t *numbers = entry->value;
     if (big || entry->type != GF_TIFF_LONG8)
-        return big || entry->type != SLONG8;
-    for (uint64_t i = 0; i < entry->count && number <= UINT32_MAX; i++)
-        memcpy(&number, entry->value + i * sizeof number, sizeof number);
-    return number <= UINT32_MAX;
+        return big || entry->type != TIFF_SLONG8;
+    for (uint64_t i = 0; i < entry->count; i++)
+        if (numbers[i] > UINT32_MAX)
+            return false;
+    return true;
 }
 
 /* Select and sort the entries, and those that refer to directories. offsets: their values. Return
  * the number of entries. */
-static size_t written_select(const gf_tiff_list *list, uint32_t groups, uint64_t *offsets, bool big,
-                             written_entry *out) {
+static size_t written_select(const gf_tiff_list *list, uint32_t groups, bool big,
+                             const uint64_t offsets[DIRECTORIES], written_entry *out) {
     bool used[DIRECTORIES] = {true};
     size_t count = 0, kept = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -548,33 +545,26 @@ static size_t written_select(const gf_tiff_list *list, uint32_t groups, uint64_t
             !written_fits(entry, big))
             continue;
         used[directory] = true;
-        out[count++] = (written_entry){directory, i, *entry};
+        out[count++] = (written_entry){directory, i, false, *entry};
     }
     used[EXIF] |= used[INTEROP];
     for (unsigned d = FIRST + 1; d < DIRECTORIES; d++) {
-        const gf_tiff_entry reference = {.tag = directories[d].tag,
-                                         .type = GF_TIFF_LONG8,
-                                         .count = 1,
-                                         .value = (unsigned char *)&offsets[d]};
+        const gf_tiff_entry reference = {
+            .tag = directories[d].tag, .type = GF_TIFF_LONG8, .count = 1, .value = &offsets[d]};
         if (used[d])
-            out[count++] = (written_entry){directories[d].parent, list->count, reference};
+            out[count++] = (written_entry){directories[d].parent, list->count, false, reference};
     }
     qsort(out, count, sizeof *out, written_compare);
-    for (size_t i = 0; i < count; i++)
-        if (!kept || out[i].directory != out[kept - 1].directory ||
-            out[i].entry.tag != out[kept - 1].entry.tag)
-            out[kept++] = out[i];
+    for (size_t i = 0; i < count; i++) {
+        if (kept && out[i].directory == out[kept - 1].directory &&
+            out[i].entry.tag == out[kept - 1].entry.tag)
+            continue;
+        out[kept] = out[i];
+        out[kept].narrowed = !big && out[i].entry.type == GF_TIFF_LONG8;
+        out[kept].entry.type = out[kept].narrowed ? GF_TIFF_LONG : out[i].entry.type;
+        kept++;
+    }
     return kept;
-}
-
-/* Return the type that an entry has in the file. */
-static uint32_t written_type(const gf_tiff_entry *entry, bool big) {
-    return entry->type == GF_TIFF_LONG8 && !big ? GF_TIFF_LONG : entry->type;
-}
-
-static uint64_t written_bytes(const gf_tiff_entry *entry, bool big) {
-    size_t unit;
-    return entry->count * type_bytes(written_type(entry, big), &unit);
 }
 
 /* Store a little-endian number. */
@@ -583,20 +573,16 @@ static void written_put(unsigned char *to, uint64_t number, size_t bytes) {
         to[i] = (unsigned char)(number >> (8 * i));
 }
 
-static void written_put_value(unsigned char *to, const gf_tiff_entry *entry, bool big) {
-    size_t unit;
-    type_bytes(entry->type, &unit);
-    if (written_type(entry, big) == entry->type) {
-        memcpy(to, entry->value, written_bytes(entry, big));
-        if (!gf_host_is_little())
-            value_swap(to, written_bytes(entry, big), unit);
+static void written_put_value(unsigned char *to, const written_entry *written) {
+    const gf_tiff_entry *entry = &written->entry;
+    const uint64_t *numbers = entry->value;
+    for (uint64_t i = 0; written->narrowed && i < entry->count; i++)
+        written_put(to + i * 4, numbers[i], 4);
+    if (written->narrowed)
         return;
-    }
-    for (uint64_t i = 0; i < entry->count; i++) {
-        uint64_t number;
-        memcpy(&number, entry->value + i * sizeof number, sizeof number);
-        written_put(to + i * 4, number, 4);
-    }
+    memcpy(to, entry->value, entry_bytes(entry));
+    if (!gf_host_is_little())
+        value_swap(to, entry_bytes(entry), type_unit(entry->type));
 }
 
 /* Values follow the directories at even offsets. */
@@ -604,91 +590,93 @@ static uint64_t written_padded(uint64_t size) {
     return size + (size & 1);
 }
 
-/* Set the offsets of the directories. Return the bytes of all directories and values. */
-static uint64_t written_place(const written_entry *entries, size_t count, uint64_t offset, bool big,
-                              uint64_t offsets[DIRECTORIES], uint64_t *values) {
-    const directory_form *form = &forms[big];
-    uint64_t at = offset;
-    size_t i = 0;
+/* Places in the file. */
+typedef struct written_places {
+    uint64_t directories[DIRECTORIES];
+    uint64_t entries[DIRECTORIES]; /* their number */
+    uint64_t values, end;          /* of all directories */
+} written_places;
+
+static void written_place(const written_entry *entries, size_t count, uint64_t offset,
+                          const directory_form *form, written_places *places) {
+    for (size_t i = 0; i < count; i++)
+        places->entries[entries[i].directory]++;
     for (unsigned d = FIRST; d < DIRECTORIES; d++) {
-        const size_t before = i;
-        while (i < count && entries[i].directory == d)
-            i++;
-        offsets[d] = at;
-        if (d == FIRST || i > before)
-            at += form->count + (i - before) * form->entry + form->offset;
+        places->directories[d] = offset;
+        if (d == FIRST || places->entries[d])
+            offset += form->count + places->entries[d] * form->entry + form->offset;
     }
-    *values = at - offset;
-    for (i = 0; i < count; i++) {
-        const uint64_t size = written_bytes(&entries[i].entry, big);
-        at += size > form->offset ? written_padded(size) : 0;
+    places->values = offset;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t size = entry_bytes(&entries[i].entry);
+        offset += size > form->offset ? written_padded(size) : 0;
     }
-    return at - offset;
+    places->end = offset;
 }
 
-static void written_put_all(const written_entry *entries, size_t count, uint64_t offset, bool big,
-                            const uint64_t offsets[DIRECTORIES], uint64_t values,
-                            unsigned char *data) {
-    const directory_form *form = &forms[big];
-    size_t i = 0;
-    for (unsigned d = FIRST; d < DIRECTORIES; d++) {
-        unsigned char *head = data + (offsets[d] - offset), *at = head + form->count;
-        const size_t before = i;
-        for (; i < count && entries[i].directory == d; i++, at += form->entry) {
-            const gf_tiff_entry *entry = &entries[i].entry;
-            const uint64_t size = written_bytes(entry, big);
-            written_put(at, entry->tag, 2);
-            written_put(at + 2, written_type(entry, big), 2);
-            written_put(at + 4, entry->count, form->offset);
-            if (size <= form->offset) {
-                written_put_value(at + 4 + form->offset, entry, big);
-                continue;
-            }
-            written_put(at + 4 + form->offset, offset + values, form->offset);
-            written_put_value(data + values, entry, big);
+/* Write entries to memory, all zero, for the file from its first directory on. */
+static void written_put_all(const written_entry *entries, size_t count, const directory_form *form,
+                            const written_places *places, unsigned char *to) {
+    const uint64_t start = places->directories[FIRST];
+    uint64_t done[DIRECTORIES] = {0}, values = places->values;
+    for (const written_entry *written = entries; written < entries + count; written++) {
+        const gf_tiff_entry *entry = &written->entry;
+        const uint64_t size = entry_bytes(entry);
+        const unsigned d = written->directory;
+        unsigned char *head = to + (places->directories[d] - start);
+        unsigned char *at = head + form->count + done[d]++ * form->entry;
+        unsigned char *value = at + 4 + form->offset;
+        written_put(head, places->entries[d], form->count);
+        written_put(at, entry->tag, 2);
+        written_put(at + 2, entry->type, 2);
+        written_put(at + 4, entry->count, form->offset);
+        if (size > form->offset) {
+            written_put(value, values, form->offset);
+            value = to + (values - start);
             values += written_padded(size);
         }
-        if (d == FIRST || i > before)
-            written_put(head, i - before, form->count);
+        written_put_value(value, written);
     }
 }
 
 gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
-                             gf_tiff_bytes *bytes, const char *name, gf_error *error) {
+                             gf_tiff_bytes *bytes, gf_error *error) {
+    static const unsigned char header[] = "II*\0\x08\0\0";
+    const directory_form *form = &forms[big];
+    const uint64_t start = offset ? written_padded(bytes->size) : sizeof header;
     const size_t max = list->count + DIRECTORIES;
-    uint64_t offsets[DIRECTORIES] = {0}, values = 0;
+    written_places places = {0};
     written_entry *entries = malloc(max * sizeof *entries);
-    *bytes = (gf_tiff_bytes){0};
     if (!entries)
-        return gf_fail_memory(error, name, max * sizeof *entries, "metadata");
-    const size_t count = written_select(list, groups, offsets, big, entries);
-    bytes->size = written_place(entries, count, offset, big, offsets, &values);
-    bytes->data = calloc(1, bytes->size);
-    if (bytes->data)
-        written_put_all(entries, count, offset, big, offsets, values, bytes->data);
+        return gf_fail_memory(error, list->name, max * sizeof *entries, "metadata");
+    const size_t count = written_select(list, groups, big, places.directories, entries);
+    written_place(entries, count, offset + start, form, &places);
+    const uint64_t size = places.end - offset;
+    unsigned char *grown = realloc(bytes->data, size);
+    if (grown) {
+        memset(grown + bytes->size, 0, size - bytes->size);
+        written_put_all(entries, count, form, &places, grown + start);
+        if (bytes->size)
+            written_put(grown + bytes->next, offset + start, form->offset);
+        else if (offset == 0)
+            memcpy(grown, header, sizeof header);
+        *bytes =
+            (gf_tiff_bytes){grown, size, start + form->count + places.entries[FIRST] * form->entry};
+    }
     free(entries);
-    return bytes->data ? GF_OK : gf_fail_memory(error, name, bytes->size, "metadata");
+    return grown ? GF_OK : gf_fail_memory(error, list->name, size, "metadata");
 }
 
 /* ---- metadata of TIFF files ------------------------------------------------------------------ */
 
 /* Append an item that is a TIFF structure of the entries of some groups. */
 static gf_status metadata_add_list(gf_metadata *metadata, const char *item,
-                                   const gf_tiff_list *list, uint32_t groups, const char *name,
-                                   gf_error *error) {
-    static const unsigned char head[] = "II*\0\x08\0\0";
-    gf_tiff_bytes bytes;
-    gf_status status = gf_tiff_list_write(list, groups, sizeof head, false, &bytes, name, error);
-    unsigned char *joined = status ? NULL : malloc(sizeof head + bytes.size);
-    if (!status && !joined)
-        status = gf_fail_memory(error, name, sizeof head + bytes.size, "metadata");
-    if (!status) {
-        memcpy(joined, head, sizeof head);
-        memcpy(joined + sizeof head, bytes.data, bytes.size);
-        status = gf_metadata_append(metadata, item, false, joined, sizeof head + bytes.size, name,
-                                    error);
-    }
-    free(joined);
+                                   const gf_tiff_list *list, uint32_t groups, gf_error *error) {
+    gf_tiff_bytes bytes = {0};
+    gf_status status = gf_tiff_list_write(list, groups, 0, false, &bytes, error);
+    if (!status)
+        status =
+            gf_metadata_append(metadata, item, false, bytes.data, bytes.size, list->name, error);
     free(bytes.data);
     return status;
 }
@@ -704,14 +692,13 @@ static bool resources_have_iptc(const unsigned char *data, size_t size) {
 /* Append Photoshop resources, preceded by one with the IPTC data unless they contain some, as JPEG
  * files store it. Both are optional. */
 static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *list,
-                                        const char *name, gf_error *error) {
+                                        gf_error *error) {
     static const unsigned char head[] = "8BIM\4\4\0"; /* with the NUL of the string: no name */
     enum { RESOURCE_HEAD = sizeof head + 4 };
     const gf_tiff_entry *resources = list_find(list, GF_TAG_8BIM);
     const gf_tiff_entry *iptc = list_find(list, GF_TAG_IPTC);
-    size_t unit;
-    const size_t size = resources ? resources->count * type_bytes(resources->type, &unit) : 0;
-    size_t iptc_size = iptc ? iptc->count * type_bytes(iptc->type, &unit) : 0;
+    const size_t size = resources ? entry_bytes(resources) : 0;
+    size_t iptc_size = iptc ? entry_bytes(iptc) : 0;
     if (size && resources_have_iptc(resources->value, size))
         iptc_size = 0;
     const size_t before = iptc_size ? RESOURCE_HEAD + iptc_size + (iptc_size & 1) : 0;
@@ -719,7 +706,7 @@ static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_lis
         return GF_OK;
     unsigned char *joined = calloc(1, before + size);
     if (!joined)
-        return gf_fail_memory(error, name, before + size, "metadata");
+        return gf_fail_memory(error, list->name, before + size, "metadata");
     if (iptc_size) {
         memcpy(joined, head, sizeof head);
         gf_put_big32(joined + sizeof head, (uint32_t)iptc_size);
@@ -728,40 +715,39 @@ static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_lis
     if (size)
         memcpy(joined + before, resources->value, size);
     const gf_status status =
-        gf_metadata_append(metadata, GF_ITEM_8BIM, false, joined, before + size, name, error);
+        gf_metadata_append(metadata, GF_ITEM_8BIM, false, joined, before + size, list->name, error);
     free(joined);
     return status;
 }
 
 static gf_status metadata_add_resolution(gf_metadata *metadata, const gf_tiff_list *list,
-                                         const char *name, gf_error *error) {
+                                         gf_error *error) {
     gf_metadata exif;
     gf_resolution r;
     gf_metadata_init(&exif);
-    gf_status status =
-        metadata_add_list(&exif, GF_ITEM_EXIF, list, 1 << GF_TIFF_RESOLUTION, name, error);
+    gf_status status = metadata_add_list(&exif, GF_ITEM_EXIF, list, 1 << GF_TIFF_RESOLUTION, error);
     if (!status && gf_metadata_resolution(&exif, &r))
-        status = gf_metadata_append(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r, name, error);
+        status = gf_metadata_append(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r, list->name,
+                                    error);
     gf_metadata_clear(&exif);
     return status;
 }
 
 /* Append the items that are values of tags. */
 static gf_status metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list,
-                                     const char *name, gf_error *error) {
+                                     gf_error *error) {
     static const struct {
         uint32_t tag;
         const char *item;
     } items[] = {{GF_TAG_ICC, GF_ITEM_ICC}, {GF_TAG_XMP, GF_ITEM_XMP}};
     gf_status status = GF_OK;
-    size_t unit;
     for (size_t i = 0; i < sizeof items / sizeof *items && !status; i++) {
         const gf_tiff_entry *entry = list_find(list, items[i].tag);
         if (entry && entry->count)
             status = gf_metadata_append(metadata, items[i].item, false, entry->value,
-                                        entry->count * type_bytes(entry->type, &unit), name, error);
+                                        entry_bytes(entry), list->name, error);
     }
-    return status ? status : metadata_add_resources(metadata, list, name, error);
+    return status ? status : metadata_add_resources(metadata, list, error);
 }
 
 static bool list_has(const gf_tiff_list *list, uint32_t groups) {
@@ -784,7 +770,6 @@ static gf_nodata metadata_nodata(const gf_tiff_list *list) {
 
 gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
                             gf_tiff_tags *tags, const gf_limits *limits, gf_error *error) {
-    const char *name = file->name;
     const uint32_t described =
         1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS;
     const uint32_t all = (1u << GF_TIFF_GROUPS) - 1;
@@ -792,21 +777,21 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
                                .max = limits->max_chunk,
                                .tags.located = UINT64_MAX,
                                .left = 2 * limits->max_chunk};
-    gf_tiff_list list = {0};
+    gf_tiff_list list = {.name = file->name};
     gf_status status = reader_read(&reader, file, directory, &list, error);
     if (status && reader.damaged) {
         memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
         status = GF_OK;
     } else if (!status) {
         reader.tags.nodata = metadata_nodata(&list);
-        status = metadata_add_values(metadata, &list, name, error);
+        status = metadata_add_values(metadata, &list, error);
         if (!status)
-            status = metadata_add_resolution(metadata, &list, name, error);
+            status = metadata_add_resolution(metadata, &list, error);
         if (!status && list_has(&list, described))
             status = metadata_add_list(metadata, GF_ITEM_EXIF, &list,
-                                       described | 1 << GF_TIFF_RESOLUTION, name, error);
+                                       described | 1 << GF_TIFF_RESOLUTION, error);
         if (!status && list_has(&list, 1 << GF_TIFF_GEO))
-            status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, name, error);
+            status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, error);
     }
     for (size_t i = 0; i < list.count; i++)
         reader.tags.dropped |= written_fits(&list.entries[i], false) ? 0 : GF_DROPPED_OTHER;

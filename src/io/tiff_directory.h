@@ -25,12 +25,13 @@ typedef enum gf_tiff_group {
 typedef struct gf_tiff_entry {
     gf_tiff_group group;
     uint32_t tag, type;
-    uint64_t count;       /* number of values of this type */
-    unsigned char *value; /* in native byte order */
+    uint64_t count;    /* number of values of this type */
+    const void *value; /* in native byte order */
 } gf_tiff_entry;
 
-/* A list of entries, zeroed at first. */
+/* A list of entries and copies of their values, zeroed at first, apart from the name. */
 typedef struct gf_tiff_list {
+    const char *name; /* for messages */
     gf_tiff_entry *entries;
     size_t count;
 } gf_tiff_list;
@@ -38,26 +39,26 @@ typedef struct gf_tiff_list {
 void gf_tiff_list_clear(gf_tiff_list *list);
 /* Return the bytes of the entries and their values. */
 uint64_t gf_tiff_list_bytes(const gf_tiff_list *list);
-/* Append a copy of `count` values in native byte order. name: for messages, in all functions. */
-gf_status gf_tiff_list_add(gf_tiff_list *list, gf_tiff_group group, uint32_t tag, uint32_t type,
-                           uint64_t count, const void *value, const char *name, gf_error *error);
+gf_status gf_tiff_list_add(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error);
 /* Append the entries of some groups (bits 1 << gf_tiff_group, not GF_TIFF_OTHER) of EXIF data: a
  * TIFF structure in memory. Values may overlap up to 4 times its size. Return GF_FAILED if it is
  * damaged. */
 gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
-                            uint32_t groups, const char *name, gf_error *error);
+                            uint32_t groups, gf_error *error);
 
 /* Directories to write at an offset of a file, and the values that they refer to. */
 typedef struct gf_tiff_bytes {
     unsigned char *data; /* the first directory is first; the caller frees it */
     uint64_t size;
+    uint64_t next; /* place of the link to the next directory */
 } gf_tiff_bytes;
 
-/* Write the entries of some groups as directories of a little-endian file, sorted by tag; the first
- * one of equal tags is written. offset: position in the file, even. big: as in BigTIFF; otherwise
- * 64-bit integers are omitted, unless they are unsigned and fit 32 bits. */
+/* Append the entries of some groups as directories of a little-endian file, sorted by tag; the
+ * first one of equal tags is written. They are linked to those that the bytes contain. offset:
+ * position of the bytes in the file, even; 0: precede them by the header of a classic file. big: as
+ * in BigTIFF; otherwise 64-bit integers are omitted, unless they are unsigned and fit 32 bits. */
 gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
-                             gf_tiff_bytes *bytes, const char *name, gf_error *error);
+                             gf_tiff_bytes *bytes, gf_error *error);
 
 /* ---- TIFF files ------------------------------------------------------------------------------ */
 

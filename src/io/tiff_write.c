@@ -319,23 +319,28 @@ static bool tiff_fraction(double number, uint32_t fraction[2]) {
     return fraction[0] != 0;
 }
 
+/* Add the tags that have values. */
+static gf_status tiff_add_tags(tiff_sink *sink, const gf_tiff_entry *tags, size_t count,
+                               gf_error *error) {
+    gf_status status = GF_OK;
+    for (size_t i = 0; i < count && !status; i++)
+        if (tags[i].count)
+            status = gf_tiff_list_add(&sink->list, &tags[i], error);
+    return status;
+}
+
 static gf_status tiff_add_resolution(tiff_sink *sink, const gf_metadata *items, gf_error *error) {
-    const gf_tiff_group group = GF_TIFF_RESOLUTION;
-    const char *name = tiff_name(sink);
     uint32_t x[2] = {0}, y[2] = {0};
     gf_resolution resolution;
     if (!gf_metadata_resolution(items, &resolution) || !tiff_fraction(resolution.x, x) ||
         !tiff_fraction(resolution.y, y))
         return GF_OK;
     const uint16_t unit = (uint16_t)resolution.unit;
-    gf_status status = gf_tiff_list_add(&sink->list, group, GF_TAG_X_RESOLUTION, GF_TIFF_RATIONAL,
-                                        1, x, name, error);
-    if (!status)
-        status = gf_tiff_list_add(&sink->list, group, GF_TAG_Y_RESOLUTION, GF_TIFF_RATIONAL, 1, y,
-                                  name, error);
-    return status ? status
-                  : gf_tiff_list_add(&sink->list, group, GF_TAG_RESOLUTION_UNIT, GF_TIFF_SHORT, 1,
-                                     &unit, name, error);
+    const gf_tiff_entry tags[] = {
+        {GF_TIFF_RESOLUTION, GF_TAG_X_RESOLUTION, GF_TIFF_RATIONAL, 1, x},
+        {GF_TIFF_RESOLUTION, GF_TAG_Y_RESOLUTION, GF_TIFF_RATIONAL, 1, y},
+        {GF_TIFF_RESOLUTION, GF_TAG_RESOLUTION_UNIT, GF_TIFF_SHORT, 1, &unit}};
+    return tiff_add_tags(sink, tags, sizeof tags / sizeof *tags, error);
 }
 
 static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *error) {
@@ -351,13 +356,14 @@ static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *
          1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS},
         {GF_ITEM_GEO, 0, 0, 1 << GF_TIFF_GEO},
     };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const gf_tiff_entry tag = {GF_TIFF_OTHER, forms[i].tag, forms[i].type, item->size,
+                                   item->data};
         if (strcmp(item->name, forms[i].name) == 0)
-            return forms[i].tag
-                       ? gf_tiff_list_add(&sink->list, GF_TIFF_OTHER, forms[i].tag, forms[i].type,
-                                          item->size, item->data, tiff_name(sink), error)
-                       : gf_tiff_list_read(&sink->list, item->data, item->size, forms[i].groups,
-                                           tiff_name(sink), error);
+            return forms[i].tag ? gf_tiff_list_add(&sink->list, &tag, error)
+                                : gf_tiff_list_read(&sink->list, item->data, item->size,
+                                                    forms[i].groups, error);
+    }
     return GF_OK;
 }
 
@@ -394,74 +400,35 @@ static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
     const uint64_t strips = sink->encoder.written;
     const uint32_t width = (uint32_t)format->width, height = (uint32_t)format->height,
                    rows = (uint32_t)sink->encoder.strips.rows;
-    const struct {
-        uint32_t tag, type;
-        uint64_t count;
-        const void *value;
-    } tags[] = {
-        {GF_TAG_WIDTH, GF_TIFF_LONG, 1, &width},
-        {GF_TAG_HEIGHT, GF_TIFF_LONG, 1, &height},
-        {GF_TAG_BITS, GF_TIFF_SHORT, channels, all_bits},
-        {GF_TAG_COMPRESSION, GF_TIFF_SHORT, 1, &compression},
-        {GF_TAG_PHOTOMETRIC, GF_TIFF_SHORT, 1, &photometric},
-        {GF_TAG_STRIP_OFFSETS, GF_TIFF_LONG8, strips, sink->offsets},
-        {GF_TAG_SAMPLES, GF_TIFF_SHORT, 1, &channels},
-        {GF_TAG_ROWS_PER_STRIP, GF_TIFF_LONG, 1, &rows},
-        {GF_TAG_STRIP_BYTES, GF_TIFF_LONG8, strips, sink->sizes},
-        {GF_TAG_PLANAR, GF_TIFF_SHORT, 1, &planar},
-        {GF_TAG_PREDICTOR, GF_TIFF_SHORT, sink->codec != CODEC_NONE, &predictor},
-        {GF_TAG_EXTRA_SAMPLES, GF_TIFF_SHORT, channels % 2 == 0, &extra},
-        {GF_TAG_SAMPLE_FORMAT, GF_TIFF_SHORT, channels, kinds},
+    const gf_tiff_entry tags[] = {
+        {GF_TIFF_OTHER, GF_TAG_WIDTH, GF_TIFF_LONG, 1, &width},
+        {GF_TIFF_OTHER, GF_TAG_HEIGHT, GF_TIFF_LONG, 1, &height},
+        {GF_TIFF_OTHER, GF_TAG_BITS, GF_TIFF_SHORT, channels, all_bits},
+        {GF_TIFF_OTHER, GF_TAG_COMPRESSION, GF_TIFF_SHORT, 1, &compression},
+        {GF_TIFF_OTHER, GF_TAG_PHOTOMETRIC, GF_TIFF_SHORT, 1, &photometric},
+        {GF_TIFF_OTHER, GF_TAG_STRIP_OFFSETS, GF_TIFF_LONG8, strips, sink->offsets},
+        {GF_TIFF_OTHER, GF_TAG_SAMPLES, GF_TIFF_SHORT, 1, &channels},
+        {GF_TIFF_OTHER, GF_TAG_ROWS_PER_STRIP, GF_TIFF_LONG, 1, &rows},
+        {GF_TIFF_OTHER, GF_TAG_STRIP_BYTES, GF_TIFF_LONG8, strips, sink->sizes},
+        {GF_TIFF_OTHER, GF_TAG_PLANAR, GF_TIFF_SHORT, 1, &planar},
+        {GF_TIFF_OTHER, GF_TAG_PREDICTOR, GF_TIFF_SHORT, sink->codec != CODEC_NONE, &predictor},
+        {GF_TIFF_OTHER, GF_TAG_EXTRA_SAMPLES, GF_TIFF_SHORT, channels % 2 == 0, &extra},
+        {GF_TIFF_OTHER, GF_TAG_SAMPLE_FORMAT, GF_TIFF_SHORT, channels, kinds},
     };
-    gf_status status = GF_OK;
-    for (size_t i = 0; i < sizeof tags / sizeof *tags && !status; i++)
-        if (tags[i].count)
-            status = gf_tiff_list_add(&sink->list, GF_TIFF_OTHER, tags[i].tag, tags[i].type,
-                                      tags[i].count, tags[i].value, tiff_name(sink), error);
-    return status;
+    return tiff_add_tags(sink, tags, sizeof tags / sizeof *tags, error);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Append the directory of a page to those of the pages before, all of them at the end of the file,
- * and link it to the one before, which is at *last of bytes->data. */
-static gf_status tiff_add_directory(const tiff_sink *sink, const gf_tiff_list *list, bool big,
-                                    gf_tiff_bytes *bytes, uint64_t *last, gf_error *error) {
-    const uint32_t groups = (1u << GF_TIFF_GROUPS) - 1;
-    const char *name = tiff_name(sink);
-    const uint64_t start = bytes->size + (bytes->size & 1), offset = sink->file.at + start;
-    gf_tiff_bytes more;
-    gf_status status = gf_tiff_list_write(list, groups, offset, big, &more, name, error);
-    unsigned char *grown = status ? NULL : realloc(bytes->data, start + more.size);
-    if (!status && !grown)
-        status = gf_fail_memory(error, name, start + more.size, "metadata");
-    if (!status) {
-        bytes->data = grown;
-        memset(grown + bytes->size, 0, start - bytes->size);
-        memcpy(grown + start, more.data, more.size);
-        bytes->size = start + more.size;
-    }
-    if (!status && start) {
-        unsigned char *link = grown + *last; /* after the number of entries, and the entries */
-        const uint64_t entries = link[0] | (uint64_t)link[1] << 8;
-        if (big)
-            gf_put_little64(link + 8 + 20 * entries, offset);
-        else
-            gf_put_little32(link + 2 + 12 * entries, (uint32_t)offset);
-    }
-    *last = start;
-    free(more.data);
-    return status;
-}
-
-/* Make the directories of all pages. */
+/* Make the directories of all pages, which follow the strips. */
 static gf_status tiff_make_directories(const tiff_sink *sink, bool big, gf_tiff_bytes *bytes,
                                        gf_error *error) {
-    uint64_t last = 0;
+    const uint32_t groups = (1u << GF_TIFF_GROUPS) - 1;
+    const tiff_file *file = &sink->file;
     gf_status status = GF_OK;
     *bytes = (gf_tiff_bytes){0};
-    for (size_t i = 0; i < sink->file.pages && !status; i++)
-        status = tiff_add_directory(sink, &sink->file.lists[i], big, bytes, &last, error);
+    for (size_t i = 0; i < file->pages && !status; i++)
+        status = gf_tiff_list_write(&file->lists[i], groups, file->at, big, bytes, error);
     return status;
 }
 
@@ -514,7 +481,7 @@ static gf_status tiff_end_page(gf_sink *base, const gf_metadata *metadata, gf_er
         return status;
     file->lists = grown;
     file->lists[file->pages++] = sink->list;
-    sink->list = (gf_tiff_list){0};
+    sink->list = (gf_tiff_list){.name = tiff_name(sink)};
     return GF_OK;
 }
 
@@ -613,6 +580,7 @@ gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup
     if (!sink)
         return GF_FAILED;
     sink->file.classic_max = classic_max;
+    sink->list.name = tiff_name(sink);
     if (setup->before) {
         tiff_sink *before = (tiff_sink *)setup->before;
         sink->file = before->file;

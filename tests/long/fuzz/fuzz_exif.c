@@ -17,19 +17,19 @@ static gf_status read_at(void *context, void *data, size_t size, uint64_t offset
 
 /* Write the directories after a header, read and write them again: the bytes must be equal. */
 static void check_round_trip(const gf_tiff_list *list, bool big) {
-    gf_tiff_list again = {0};
-    gf_tiff_bytes one, two;
+    gf_tiff_list again = {.name = "x"};
+    gf_tiff_bytes one = {0}, two = {0};
     gf_error error;
-    gf_status status = gf_tiff_list_write(list, GROUPS, FIRST, big, &one, "x", &error);
+    gf_status status = gf_tiff_list_write(list, GROUPS, FIRST, big, &one, &error);
     FUZZ_CHECK(!status, "%s", error.message);
     unsigned char *file = calloc(1, FIRST + one.size);
     if (file == NULL)
         abort();
     memcpy(file, big ? "II+\0\x08\0\0\0\x10" : "II*\0\x10", big ? 9 : 5);
     memcpy(file + FIRST, one.data, one.size);
-    status = gf_tiff_list_read(&again, file, FIRST + one.size, GROUPS, "x", &error);
+    status = gf_tiff_list_read(&again, file, FIRST + one.size, GROUPS, &error);
     FUZZ_CHECK(!status, "%s", error.message);
-    status = gf_tiff_list_write(&again, GROUPS, FIRST, big, &two, "x", &error);
+    status = gf_tiff_list_write(&again, GROUPS, FIRST, big, &two, &error);
     FUZZ_CHECK(!status, "%s", error.message);
     FUZZ_CHECK(one.size == two.size && memcmp(one.data, two.data, one.size) == 0,
                "different directories");
@@ -58,10 +58,10 @@ static void check_metadata(const uint8_t *data, size_t size, uint64_t first) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    gf_tiff_list list = {0};
+    gf_tiff_list list = {.name = "x"};
     gf_resolution resolution;
     gf_error error = {0};
-    const gf_status status = gf_tiff_list_read(&list, data, size, GROUPS, "x", &error);
+    const gf_status status = gf_tiff_list_read(&list, data, size, GROUPS, &error);
     if (status)
         fuzz_check_error(status, &error);
     else
