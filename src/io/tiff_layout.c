@@ -173,11 +173,8 @@ void gf_tiff_handle_clear(gf_tiff_handle *handle) {
 }
 
 gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error) {
-    if (handle->cause.status) {
-        if (error)
-            *error = handle->cause;
+    if (gf_return_error(&handle->cause, error))
         return handle->cause.status;
-    }
     return gf_fail(error, GF_FAILED, "%s: libtiff cannot read the file (%s); get an intact copy",
                    handle->file->input.name,
                    handle->message[0] ? handle->message : "no reason given");

@@ -336,11 +336,7 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
         source->damaged += group->damaged;
         source->counted = wanted + 1;
     }
-    if (group->failed == NO_TASK)
-        return group;
-    if (error)
-        *error = group->error;
-    return NULL;
+    return group->failed != NO_TASK && gf_return_error(&group->error, error) ? NULL : group;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

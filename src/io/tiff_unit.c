@@ -222,15 +222,10 @@ static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_t
 /* Read bytes of the file. */
 static gf_status unit_read(const gf_tiff_worker *worker, const gf_tiff_job *job, void *data,
                            uint64_t size, uint64_t offset, gf_error *error) {
-    gf_error cause = {0};
     const uint64_t end = worker->file->size;
     if (offset > end || size > end - offset)
         return unit_fail(worker, job, "the file ends too early", error);
-    if (!gf_tiff_read_at(worker->file, data, (size_t)size, offset, &cause))
-        return GF_OK;
-    if (error)
-        *error = cause;
-    return cause.status;
+    return gf_tiff_read_at(worker->file, data, (size_t)size, offset, error);
 }
 
 /* Return true for a unit that is not stored: its samples are 0. GDAL writes such sparse files. */
@@ -445,31 +440,24 @@ static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, 
     gf_inflate_result results[2];
     uint32_t which[2], used = 0;
     gf_error later = {0}; /* reported unless a unit before fails, too */
-    gf_status status = GF_OK, started = GF_OK;
-    for (uint32_t i = 0; i < count; i++) {
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < count && !later.status; i++) {
         gf_tiff_buffers *buffers = &worker->buffers[i];
         if (unit_is_sparse(&jobs[i])) {
             memset(buffers->decoded, 0, (size_t)(jobs[i].rows * worker->layout->unit_row_bytes));
-            continue;
+        } else if (!deflate_start(worker, buffers, &jobs[i], &later)) {
+            inflate[used] = buffers->inflate;
+            outs[used] = (gf_inflate_out){buffers->decoded, buffers->decoded + bytes + MAX_EXCESS,
+                                          buffers->decoded, false};
+            which[used++] = i;
         }
-        started = deflate_start(worker, buffers, &jobs[i], &later);
-        if (started)
-            break;
-        inflate[used] = buffers->inflate;
-        outs[used] = (gf_inflate_out){buffers->decoded, buffers->decoded + bytes + MAX_EXCESS,
-                                      buffers->decoded, false};
-        which[used++] = i;
     }
     if (used)
         gf_inflate_run_streams(used, inflate, out, results);
     for (uint32_t k = 0; k < used && !status; k++)
         status = deflate_check(worker, &worker->buffers[which[k]], &jobs[which[k]], results[k],
                                &outs[k], error);
-    if (status || !started)
-        return status;
-    if (error)
-        *error = later;
-    return started;
+    return status ? status : gf_return_error(&later, error);
 }
 
 /* Decode one unit that is not Deflate data to `to`. */
