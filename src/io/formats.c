@@ -14,7 +14,6 @@
 #include "io/convert.h"
 #include "io/output.h"
 #include "io/png.h"
-#include "io/tiff.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

@@ -61,6 +61,12 @@ gf_open_sink gf_jpeg_sink_open;
 gf_open_sink gf_tiff_sink_open;
 gf_open_sink gf_stb_sink_open; /* BMP, TGA, HDR */
 
+/* Open a TIFF sink. classic_max: maximum bytes of a file that is not a BigTIFF; for tests. */
+gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup, gf_sink **sink,
+                                gf_error *error);
+/* Return the estimated time to encode, in ns per sample on one core. */
+double gf_tiff_encode_cost(const char *compression);
+
 /* ---- PNG files in memory --------------------------------------------------------------------- */
 
 /* A file of samples that are stored as they are used: 8 or 16 bits, without a palette, a

@@ -1,4 +1,4 @@
-/* Loading of libtiff, directories of TIFF files, which it parses, and its handles. */
+/* Loading of libtiff, its handles, and the layout of samples in the directories that it parses. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 
 #include "io/tiff_layout.h"
@@ -105,6 +105,18 @@ static tmsize_t handle_read(thandle_t context, void *data, tmsize_t size) {
     return (tmsize_t)bytes;
 }
 
+/* Write to memory. */
+static tmsize_t handle_write(thandle_t context, void *data, tmsize_t size) {
+    gf_tiff_handle *handle = context;
+    gf_tiff_file *file = handle->file;
+    if (handle->offset > file->capacity || (uint64_t)size > file->capacity - handle->offset)
+        return 0;
+    memcpy(file->data + handle->offset, data, (size_t)size);
+    handle->offset += (uint64_t)size;
+    file->size = handle->offset > file->size ? handle->offset : file->size;
+    return size;
+}
+
 static toff_t handle_seek(thandle_t context, toff_t offset, int whence) {
     gf_tiff_handle *handle = context;
     handle->offset = offset + (whence == SEEK_CUR   ? handle->offset
@@ -180,28 +192,32 @@ gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error) {
                    handle->message[0] ? handle->message : "no reason given");
 }
 
-gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error) {
+gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_handle *handle) {
     const gf_tiff_library *library = file->libtiff;
     const uint64_t max = file->max_memory < PTRDIFF_MAX ? file->max_memory : PTRDIFF_MAX;
-    uint16_t compression = 0, photometric = 0;
     *handle = (gf_tiff_handle){.file = file};
     TIFFOpenOptions *options = library->TIFFOpenOptionsAlloc();
     if (!options)
-        return gf_fail(error, GF_FAILED, "%s: out of memory", file->input.name);
+        return gf_fail(&handle->cause, GF_FAILED, "%s: out of memory", file->input.name);
     library->TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
     library->TIFFOpenOptionsSetErrorHandlerExtR(options, handle_on_message, handle);
     library->TIFFOpenOptionsSetWarningHandlerExtR(options, handle_on_message, handle);
-    /* It is not written. m: do not map the file; O: load offsets when they are needed; c: keep
-     * strips as they are; h: do not read the first directory. */
     handle->tiff =
-        library->TIFFClientOpenExt("", "rmOch", handle, handle_read, handle_read, handle_seek,
+        library->TIFFClientOpenExt("", mode, handle, handle_read, handle_write, handle_seek,
                                    handle_end, handle_size, NULL, NULL, options);
     library->TIFFOpenOptionsFree(options);
-    if (!handle->tiff)
+    return handle->tiff ? GF_OK : GF_FAILED;
+}
+
+gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error) {
+    const gf_tiff_library *library = file->libtiff;
+    uint16_t compression = 0, photometric = 0;
+    /* m: do not map the file; O: load offsets when they are needed; c: keep strips as they are; h:
+     * do not read the first directory. */
+    if (gf_tiff_handle_start(file, "rmOch", handle))
         return gf_tiff_handle_fail(handle, error);
     if (!library->TIFFSetSubDirectory(handle->tiff, file->directory)) {
-        library->TIFFClose(handle->tiff);
-        handle->tiff = NULL;
+        gf_tiff_handle_close(handle);
         return gf_tiff_handle_fail(handle, error);
     }
     if (library->TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression) &&

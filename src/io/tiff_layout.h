@@ -1,9 +1,49 @@
-/* Directories of TIFF files: pages, and how samples are stored. Handles of libtiff. */
+/* libtiff, its handles, and how TIFF files store samples. */
 #ifndef GF_TIFF_LAYOUT_H
 #define GF_TIFF_LAYOUT_H
 
-#include "io/tiff.h"
+#include <tiffio.h>
+
+#include "io/formats.h"
 #include "io/tiff_directory.h"
+
+/* libtiff is loaded when the first TIFF file is opened: loading it with its codecs takes 1.2 ms, as
+ * long as a run for a small image. */
+#define GF_TIFF_FUNCTIONS(X)                                                                       \
+    X(TIFFClientOpenExt)                                                                           \
+    X(TIFFClose)                                                                                   \
+    X(TIFFFindCODEC)                                                                               \
+    X(TIFFGetField)                                                                                \
+    X(TIFFGetFieldDefaulted)                                                                       \
+    X(TIFFGetStrileByteCountWithErr)                                                               \
+    X(TIFFGetStrileOffsetWithErr)                                                                  \
+    X(TIFFIsBigEndian)                                                                             \
+    X(TIFFIsCODECConfigured)                                                                       \
+    X(TIFFIsTiled)                                                                                 \
+    X(TIFFNumberOfStrips)                                                                          \
+    X(TIFFNumberOfTiles)                                                                           \
+    X(TIFFOpenOptionsAlloc)                                                                        \
+    X(TIFFOpenOptionsFree)                                                                         \
+    X(TIFFOpenOptionsSetErrorHandlerExtR)                                                          \
+    X(TIFFOpenOptionsSetMaxSingleMemAlloc)                                                         \
+    X(TIFFOpenOptionsSetWarningHandlerExtR)                                                        \
+    X(TIFFReadFromUserBuffer)                                                                      \
+    X(TIFFReverseBits)                                                                             \
+    X(TIFFScanlineSize64)                                                                          \
+    X(TIFFSetField)                                                                                \
+    X(TIFFSetSubDirectory)                                                                         \
+    X(TIFFTileRowSize64)                                                                           \
+    X(TIFFWriteEncodedStrip)
+
+/* Functions of libtiff, declared as in its header. */
+typedef struct gf_tiff_library {
+#define GF_TIFF_MEMBER(name) __typeof__(name) *name;
+    GF_TIFF_FUNCTIONS(GF_TIFF_MEMBER)
+#undef GF_TIFF_MEMBER
+} gf_tiff_library;
+
+/* Load libtiff, once for the process. file is the name for the error message. */
+gf_status gf_tiff_load(const gf_tiff_library **library, const char *file, gf_error *error);
 
 /* The input, shared by all handles of libtiff. */
 typedef struct gf_tiff_file {
@@ -11,6 +51,7 @@ typedef struct gf_tiff_file {
     gf_input input;
     unsigned char *data; /* bytes of an input that is not a regular file; else NULL */
     uint64_t size;
+    uint64_t capacity;  /* of data that libtiff writes */
     uint64_t directory; /* offset of the directory of the page */
     gf_tiff_tags tags;  /* of the page */
     uint64_t max_memory;
@@ -69,6 +110,9 @@ static inline uint64_t gf_ceil_div(uint64_t a, uint64_t b) {
 gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offset, gf_error *error);
 /* Read a whole pipe into file->data, at most max_memory bytes. */
 gf_status gf_tiff_load_pipe(gf_tiff_file *file, gf_error *error);
+/* Open a handle to read the file, or to write file->data. mode: as for TIFFOpen. On failure the
+ * reason is in the handle. */
+gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_handle *handle);
 /* Open a handle for file->directory. The offsets of strips are read when they are needed. */
 gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error);
 /* Close a handle; one that is not open is allowed. */

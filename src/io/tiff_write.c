@@ -8,8 +8,7 @@
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/encoder.h"
-#include "io/tiff.h"
-#include "io/tiff_directory.h"
+#include "io/tiff_layout.h"
 
 /* ---- compressions ---------------------------------------------------------------------------- */
 
@@ -57,8 +56,7 @@ enum {
     ZSTD_LEVEL = 3, /* of 1 to 22; higher levels take 2 to 4 times as long and save 5 % */
     /* Memory of libtiff for the states of its encoders, and its header and directory. */
     LIBRARY_BYTES = 4 << 20,
-    LIBRARY_FILE_BYTES = 4096,
-    MESSAGE_BYTES = 128
+    LIBRARY_FILE_BYTES = 4096
 };
 
 typedef struct tiff_file {
@@ -165,77 +163,26 @@ static void zstd_add_checksum(gf_png_strip *strip, unsigned char *frame,
     strip->size += 8 + 4;
 }
 
-/* A file in memory that libtiff writes, and does not read. */
-typedef struct library_file {
-    unsigned char *data;
-    uint64_t size, capacity, at;
-} library_file;
-
-static tmsize_t library_write(thandle_t handle, void *data, tmsize_t size) {
-    library_file *file = handle;
-    if (size < 0 || file->at > file->capacity || (uint64_t)size > file->capacity - file->at)
-        return 0;
-    memcpy(file->data + file->at, data, (size_t)size);
-    file->at += (uint64_t)size;
-    file->size = file->at > file->size ? file->at : file->size;
-    return size;
-}
-
-static toff_t library_seek(thandle_t handle, toff_t offset, int whence) {
-    library_file *file = handle;
-    const uint64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? file->at : file->size;
-    file->at = from + offset;
-    return file->at;
-}
-
-static int library_close(thandle_t handle) {
-    (void)handle;
-    return 0;
-}
-
-static toff_t library_size(thandle_t handle) {
-    const library_file *file = handle;
-    return file->size;
-}
-
-/* Keep the first error of libtiff. context: the message; NULL for warnings. */
-__attribute__((format(printf, 4, 0))) static int library_on_error(TIFF *tiff, void *context,
-                                                                  const char *module,
-                                                                  const char *format,
-                                                                  va_list arguments) {
-    char *message = context;
-    (void)tiff, (void)module;
-    if (message && !message[0])
-        (void)vsnprintf(message, MESSAGE_BYTES, format, arguments);
-    return 1;
-}
-
-static TIFF *library_open(const gf_tiff_library *library, library_file *file, char *message) {
-    TIFFOpenOptions *options = library->TIFFOpenOptionsAlloc();
-    if (!options)
-        return NULL;
-    library->TIFFOpenOptionsSetErrorHandlerExtR(options, library_on_error, message);
-    library->TIFFOpenOptionsSetWarningHandlerExtR(options, library_on_error, NULL);
-    TIFF *tiff =
-        library->TIFFClientOpenExt("strip", "w8", file, library_write, library_write, library_seek,
-                                   library_close, library_size, NULL, NULL, options);
-    library->TIFFOpenOptionsFree(options);
-    return tiff;
-}
-
 /* Let libtiff write a file of one strip, whose samples are the predicted ones, and take its bytes.
  */
-static bool library_encode(gf_encoder_slot *s, gf_png_scratch *scratch, char *message) {
+static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
     const tiff_sink *sink = (const tiff_sink *)s->encoder;
     const gf_tiff_library *library = sink->library;
     const gf_format *format = &s->encoder->format;
     unsigned char *predicted = gf_png_strip_predict(scratch, &s->strip);
-    library_file file = {.data = s->out, .capacity = s->encoder->out_bytes};
+    gf_tiff_file file = {.libtiff = library,
+                         .input.name = "",
+                         .data = s->out,
+                         .capacity = s->encoder->out_bytes,
+                         .max_memory = UINT64_MAX};
     uint64_t *offsets = NULL, *sizes = NULL;
-    TIFF *tiff = library_open(library, &file, message);
-    if (!tiff)
+    gf_tiff_handle handle;
+    s->failure[0] = '\0';
+    if (gf_tiff_handle_start(&file, "w8", &handle))
         return false;
-    bool done =
+    TIFF *tiff = handle.tiff;
+    gf_tiff_handle_clear(&handle);
+    const bool done =
         library->TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, (uint32_t)format->width) &&
         library->TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)s->strip.count) &&
         library->TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, (uint32_t)s->strip.count) &&
@@ -254,21 +201,13 @@ static bool library_encode(gf_encoder_slot *s, gf_png_scratch *scratch, char *me
         memmove(s->out, s->out + *offsets, s->strip.size);
         if (sink->codec == CODEC_ZSTD)
             zstd_add_checksum(&s->strip, s->out, predicted);
-        /* libtiff now appends a directory, which is not used. */
-        file = (library_file){0};
-    }
-    library->TIFFClose(tiff);
-    return done;
-}
-
-static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
-    char message[MESSAGE_BYTES] = "";
-    const bool done = library_encode(s, scratch, message);
-    s->failure[0] = '\0';
-    if (!done && message[0])
+        file.size = file.capacity = 0; /* libtiff now appends a directory, which is not used */
+    } else if (handle.message[0]) {
         snprintf(s->failure, sizeof s->failure,
                  "libtiff cannot compress it (%s); use --tiff-compression deflate or none",
-                 message);
+                 handle.message);
+    }
+    gf_tiff_handle_close(&handle);
     return done;
 }
 

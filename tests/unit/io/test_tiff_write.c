@@ -4,8 +4,7 @@
 #include "io_util.h"
 
 #include "io/png.h"
-#include "io/tiff.h"
-#include "io/tiff_directory.h"
+#include "io/tiff_layout.h"
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
