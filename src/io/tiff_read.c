@@ -196,20 +196,11 @@ static bool source_find_unit(const tiff_source *source, uint32_t number, gf_tiff
 /* Find the units of a group in the file. */
 static gf_status group_locate(tiff_group *group, gf_error *error) {
     tiff_source *source = group->source;
-    const gf_tiff_layout *layout = &source->layout;
-    const uint64_t used = group_used(group);
+    const uint64_t units = group_used(group) * source->layout.planes;
     gf_tiff_handle_clear(&source->handle);
-    for (uint64_t i = 0; i < used; i++) {
-        const uint64_t piece = group->number * layout->group_pieces + i / layout->across;
-        for (uint32_t plane = 0; plane < layout->planes; plane++) {
-            const uint64_t number =
-                (plane * layout->down + piece / layout->pieces) * layout->across +
-                i % layout->across;
-            gf_tiff_unit *unit = &group->units[i * layout->planes + plane];
-            if (!source_find_unit(source, (uint32_t)number, unit))
-                return gf_tiff_handle_fail(&source->handle, error);
-        }
-    }
+    for (uint64_t i = 0; i < units; i++)
+        if (!source_find_unit(source, group_job(group, i).number, &group->units[i]))
+            return gf_tiff_handle_fail(&source->handle, error);
     return GF_OK;
 }
 
@@ -354,7 +345,7 @@ static gf_status memory_allocate(tiff_source *source, gf_error *error) {
     bool complete = source->groups && source->workers;
     for (uint32_t i = 0; complete && i < source->slots; i++) {
         source->groups[i].source = source;
-        source->groups[i].units = malloc(units * sizeof(gf_tiff_unit));
+        source->groups[i].units = calloc(units, sizeof(gf_tiff_unit));
         complete = source->groups[i].units;
     }
     for (uint32_t i = 0; complete && i < source->threads; i++)
