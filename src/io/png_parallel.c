@@ -20,7 +20,6 @@
  * more, it only returns rows: during a step, it would let others wait for memory. */
 #include "io/png_inflate.h"
 
-#include <assert.h>
 #include <isa-l/igzip_lib.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -118,13 +117,6 @@ typedef struct segment {
     uint64_t destination; /* of the first of them */
 } segment;
 
-/* Memory for the next rows, announced by the caller. */
-typedef struct destination {
-    uint64_t first, end; /* rows */
-    unsigned char *to;
-    size_t stride;
-} destination;
-
 struct gf_png_parallel {
     gf_png_stream *stream;
     const gf_png_image *image;
@@ -143,16 +135,15 @@ struct gf_png_parallel {
     pthread_cond_t changed; /* wakes workers for a step */
     pthread_cond_t ready;   /* wakes the caller */
     /* Shared, protected by the lock. Segments are numbered from 0. */
-    uint64_t loaded;                           /* the next segment to load */
-    uint64_t taken;                            /* the next segment to decode */
-    uint64_t linked;                           /* the next segment to link; atomic, as `stop` */
-    uint64_t current;                          /* the segment whose rows are returned */
-    uint64_t output;                           /* bytes */
-    uint64_t used, spent;                      /* for segments decoded without history */
-    uint64_t ratio;                            /* as file_ratio, of recent segments */
-    uint64_t chunk_bytes;                      /* output of a chunk that ends exactly, as well */
-    destination destinations[GF_SOURCE_AHEAD]; /* ring */
-    uint64_t announced, released; /* their numbers, also of those whose rows have been returned */
+    uint64_t loaded;      /* the next segment to load */
+    uint64_t taken;       /* the next segment to decode */
+    uint64_t linked;      /* the next segment to link; atomic, as `stop` */
+    uint64_t current;     /* the segment whose rows are returned */
+    uint64_t output;      /* bytes */
+    uint64_t used, spent; /* for segments decoded without history */
+    uint64_t ratio;       /* as file_ratio, of recent segments */
+    uint64_t chunk_bytes; /* output of a chunk that ends exactly, as well */
+    gf_announcements announced;
     double busy, waited;
     uint32_t changes; /* written with the lock */
     uint32_t idle;    /* workers that wait */
@@ -564,10 +555,6 @@ static void unfilter_align(gf_png_parallel *parallel, segment *s) {
     memcpy(parallel->partial, rows + complete * row, parallel->partial_bytes);
 }
 
-static const destination *destination_at(const gf_png_parallel *parallel, uint64_t i) {
-    return &parallel->destinations[i % GF_SOURCE_AHEAD];
-}
-
 /* Return the first byte of a block of columns. */
 static size_t unfilter_column(const gf_png_parallel *parallel, uint32_t block) {
     const gf_png_image *image = parallel->image;
@@ -585,9 +572,9 @@ static unsigned char *unfilter_find_rows(const gf_png_parallel *parallel, const 
         *row = s->rows;
         return to;
     }
-    while (destination_at(parallel, i)->end <= y)
+    while (gf_announced_at(&parallel->announced, i)->end <= y)
         i++;
-    const destination *at = destination_at(parallel, i);
+    const gf_announced *at = gf_announced_at(&parallel->announced, i);
     const uint64_t left = at->end - y;
     *row += left < s->placed - *row ? left : s->placed - *row;
     *stride = at->stride;
@@ -636,9 +623,9 @@ static bool schedule_can_decode(const gf_png_parallel *parallel, uint64_t k) {
 
 /* Return true unless the destination of rows will be announced: they would be copied. */
 static bool schedule_has_place(const gf_png_parallel *parallel, const segment *s) {
-    return parallel->announced == 0 || s->blocks != 0 ||
+    return parallel->announced.count == 0 || s->blocks != 0 ||
            (s->offset + s->count) / (parallel->image->row_bytes + 1) <=
-               destination_at(parallel, parallel->announced - 1)->end;
+               gf_announced_at(&parallel->announced, parallel->announced.count - 1)->end;
 }
 
 /* Return a segment whose next block of columns can be unfiltered, or NULL: if possible, with the
@@ -696,14 +683,11 @@ static step schedule_find(const gf_png_parallel *parallel, uint32_t block, segme
 
 /* Choose the rows to reconstruct at their destination. */
 static void schedule_place_rows(const gf_png_parallel *parallel, segment *s) {
-    uint64_t i = parallel->released;
+    const gf_announcements *all = &parallel->announced;
     s->first_row = s->offset / (parallel->image->row_bytes + 1);
-    while (i < parallel->announced && destination_at(parallel, i)->end <= s->first_row)
-        i++;
-    s->destination = i;
-    s->placed = i == parallel->announced
-                    ? 0
-                    : destination_at(parallel, parallel->announced - 1)->end - s->first_row;
+    s->destination = gf_announced_find(all, all->released, s->first_row);
+    s->placed =
+        s->destination == all->count ? 0 : gf_announced_at(all, all->count - 1)->end - s->first_row;
 }
 
 /* Wake a thread if there is a step for it. Threads that are woken in vain delay the others. */
@@ -879,22 +863,10 @@ uint64_t gf_png_parallel_accepted(const gf_png_parallel *parallel) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Release the destinations of returned rows. Called with the lock held. */
-static void rows_release(gf_png_parallel *parallel) {
-    while (parallel->released < parallel->announced &&
-           destination_at(parallel, parallel->released)->end <= parallel->returned)
-        parallel->released++;
-}
-
 void gf_png_parallel_announce(gf_png_parallel *parallel, unsigned char *to, size_t stride,
                               uint64_t rows) {
     pthread_mutex_lock(&parallel->lock);
-    rows_release(parallel);
-    assert(parallel->announced - parallel->released < GF_SOURCE_AHEAD);
-    const uint64_t first =
-        parallel->announced == 0 ? 0 : destination_at(parallel, parallel->announced - 1)->end;
-    parallel->destinations[parallel->announced++ % GF_SOURCE_AHEAD] =
-        (destination){.first = first, .end = first + rows, .to = to, .stride = stride};
+    gf_announced_add(&parallel->announced, parallel->returned, to, stride, rows);
     schedule_wake(parallel);
     pthread_mutex_unlock(&parallel->lock);
 }
@@ -905,7 +877,8 @@ static bool rows_await(gf_png_parallel *parallel) {
     gf_png_stream *stream = parallel->stream;
     uint32_t block = 0;
     pthread_mutex_lock(&parallel->lock);
-    rows_release(parallel);
+    parallel->announced.released =
+        gf_announced_find(&parallel->announced, parallel->announced.released, parallel->returned);
     const uint64_t k = parallel->current;
     segment *s = segment_at(parallel, k);
     while (!(k < parallel->loaded && s->state == SEGMENT_READY) &&
@@ -965,7 +938,8 @@ void gf_png_parallel_rows(gf_png_parallel *parallel, uint64_t max, gf_png_rows *
             rows->stride = row;
             next = next == s->rows ? next + 1 : s->rows;
         } else {
-            rows->first = unfilter_find_rows(parallel, s, parallel->released, &next, &rows->stride);
+            rows->first =
+                unfilter_find_rows(parallel, s, parallel->announced.released, &next, &rows->stride);
         }
         rows->count = next - parallel->next_row < max ? next - parallel->next_row : max;
         parallel->next_row += rows->count;

@@ -40,21 +40,13 @@ typedef struct tiff_group {
     _Atomic uint64_t damaged; /* rows of CCITT data */
 } tiff_group;
 
-/* Memory for the next rows, announced by the caller. */
-typedef struct tiff_destination {
-    uint64_t first, end; /* rows */
-    unsigned char *to;
-    size_t stride;
-} tiff_destination;
-
 typedef struct tiff_source {
     gf_source base;
     gf_tiff_file file;
     gf_tiff_layout layout;
-    gf_tiff_handle handle;                          /* of the caller: locates units */
-    uint64_t y;                                     /* next row */
-    tiff_destination destinations[GF_SOURCE_AHEAD]; /* ring */
-    uint64_t announced, released;                   /* their numbers */
+    gf_tiff_handle handle; /* of the caller: locates units */
+    uint64_t y;            /* next row */
+    gf_announcements announced;
     /* Groups. */
     uint32_t threads;
     uint32_t slots;     /* groups in progress, ... */
@@ -223,28 +215,18 @@ static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
 }
 
 /* Return the announced memory that contains rows, or NULL. */
-static const tiff_destination *destination_of(const tiff_source *source, uint64_t first,
-                                              uint64_t end) {
-    for (uint64_t i = source->released; i < source->announced; i++) {
-        const tiff_destination *at = &source->destinations[i % GF_SOURCE_AHEAD];
-        if (at->first <= first && end <= at->end)
-            return at;
-    }
-    return NULL;
-}
-
-/* Release the announced memory of rows that have been read. */
-static void destination_release(tiff_source *source) {
-    while (source->released < source->announced &&
-           source->destinations[source->released % GF_SOURCE_AHEAD].end <= source->y)
-        source->released++;
+static const gf_announced *announced_of(const tiff_source *source, uint64_t first, uint64_t end) {
+    const gf_announcements *all = &source->announced;
+    const uint64_t i = gf_announced_find(all, all->released, first);
+    const gf_announced *at = gf_announced_at(all, i);
+    return i < all->count && at->first <= first && end <= at->end ? at : NULL;
 }
 
 /* Choose the memory for the rows of a group: the announced memory if it contains all of them. */
 static gf_status group_place(tiff_group *group, gf_error *error) {
     tiff_source *source = group->source;
     unsigned char **own = &source->groups[group->number % source->own_slots].own;
-    const tiff_destination *at = destination_of(source, group->first, group->first + group->rows);
+    const gf_announced *at = announced_of(source, group->first, group->first + group->rows);
     group->stride = gf_row_bytes(&source->base.format);
     group->data = *own;
     if (at && (at->stride == group->stride || !gf_tiff_units_are_direct(&source->layout))) {
@@ -291,9 +273,9 @@ static void ring_clear(tiff_source *source) {
 /* Return true if the memory of the next group will be announced: it is not decoded before, as its
  * rows would be copied. */
 static bool ring_waits_for_memory(const tiff_source *source) {
-    if (source->announced == 0)
+    if (source->announced.count == 0)
         return false;
-    const tiff_destination *last = &source->destinations[(source->announced - 1) % GF_SOURCE_AHEAD];
+    const gf_announced *last = gf_announced_at(&source->announced, source->announced.count - 1);
     const uint64_t first = ring_first_row(source, source->end);
     return (last->end - last->first) % group_rows(source) == 0 && first >= last->end;
 }
@@ -301,9 +283,8 @@ static bool ring_waits_for_memory(const tiff_source *source) {
 /* Return the maximum number of groups in progress with the next one. */
 static uint32_t ring_limit(const tiff_source *source) {
     const uint64_t first = ring_first_row(source, source->end);
-    return destination_of(source, first, ring_first_row(source, source->end + 1))
-               ? source->slots
-               : source->own_slots;
+    return announced_of(source, first, ring_first_row(source, source->end + 1)) ? source->slots
+                                                                                : source->own_slots;
 }
 
 /* Return the group with the next row, and keep the ring full. Return NULL on failure. */
@@ -429,7 +410,8 @@ static gf_status tiff_source_read(gf_source *base, void *dst, size_t stride, uin
                 memcpy(out, from, row);
         }
     }
-    destination_release(source);
+    source->announced.released =
+        gf_announced_find(&source->announced, source->announced.released, source->y);
     source->seconds += gf_now() - began;
     return status;
 }
@@ -437,14 +419,8 @@ static gf_status tiff_source_read(gf_source *base, void *dst, size_t stride, uin
 static gf_status tiff_source_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
                                       gf_error *error) {
     tiff_source *source = (tiff_source *)base;
-    const uint64_t announced = source->announced;
-    const uint64_t first = announced == source->released
-                               ? source->y
-                               : source->destinations[(announced - 1) % GF_SOURCE_AHEAD].end;
     (void)error;
-    assert(announced - source->released < GF_SOURCE_AHEAD);
-    source->destinations[source->announced++ % GF_SOURCE_AHEAD] =
-        (tiff_destination){.first = first, .end = first + rows, .to = dst, .stride = stride};
+    gf_announced_add(&source->announced, source->y, dst, stride, rows);
     return GF_OK;
 }
 
@@ -500,7 +476,7 @@ static void tiff_source_close(gf_source *base) {
 static void tiff_source_seek(gf_source *base, uint64_t y) {
     tiff_source *source = (tiff_source *)base;
     ring_clear(source); /* groups may be in memory of the caller */
-    source->announced = source->released = 0;
+    source->announced = (gf_announcements){.count = 0};
     source->y = y;
 }
 
