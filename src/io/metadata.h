@@ -126,50 +126,32 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
 
 /* All functions accept any bytes. */
 
-/* Types of values. */
+/* Types of values, and tags, as in libtiff. */
 enum {
-    GF_TIFF_BYTE = 1,
     GF_TIFF_ASCII = 2,
     GF_TIFF_SHORT = 3,
     GF_TIFF_LONG = 4,
     GF_TIFF_RATIONAL = 5, /* two of type LONG */
-    GF_TIFF_UNDEFINED = 7,
-    GF_TIFF_LONG8 = 16 /* BigTIFF; written as LONG to other structures, if it fits */
+    GF_TIFF_UNDEFINED = 7
 };
 
 /* Tags of TIFF files and EXIF data. */
 enum {
     GF_TAG_WIDTH = 256,
     GF_TAG_HEIGHT = 257,
-    GF_TAG_BITS = 258,
-    GF_TAG_COMPRESSION = 259,
-    GF_TAG_PHOTOMETRIC = 262,
     GF_TAG_DESCRIPTION = 270,
     GF_TAG_STRIP_OFFSETS = 273,
     GF_TAG_ORIENTATION = 274,
-    GF_TAG_SAMPLES = 277,
-    GF_TAG_ROWS_PER_STRIP = 278,
     GF_TAG_STRIP_BYTES = 279,
     GF_TAG_X_RESOLUTION = 282,
     GF_TAG_Y_RESOLUTION = 283,
-    GF_TAG_PLANAR = 284,
     GF_TAG_RESOLUTION_UNIT = 296,
-    GF_TAG_PREDICTOR = 317,
-    GF_TAG_EXTRA_SAMPLES = 338,
-    GF_TAG_SAMPLE_FORMAT = 339,
     GF_TAG_THUMBNAIL = 513,
     GF_TAG_THUMBNAIL_BYTES = 514,
-    GF_TAG_XMP = 700,
-    GF_TAG_IPTC = 33723,
-    GF_TAG_8BIM = 34377,
     GF_TAG_EXIF = 34665,
-    GF_TAG_ICC = 34675,
-    GF_TAG_GPS = 34853,
     GF_TAG_PIXEL_WIDTH = 40962,
     GF_TAG_PIXEL_HEIGHT = 40963,
-    GF_TAG_INTEROP = 40965,
-    GF_TAG_GDAL_METADATA = 42112,
-    GF_TAG_NODATA = 42113
+    GF_TAG_GDAL_METADATA = 42112
 };
 
 /* Return whether the data begins with the header of a TIFF structure. */

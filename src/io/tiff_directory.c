@@ -101,9 +101,8 @@ static gf_tiff_group tag_group(uint32_t tag) {
 
 /* Return whether a tag has offsets or sizes of strips or tiles. */
 static bool tag_locates_pixels(uint32_t tag) {
-    enum { TILE_OFFSETS = 324, TILE_BYTES = 325 };
-    return tag == GF_TAG_STRIP_OFFSETS || tag == GF_TAG_STRIP_BYTES || tag == TILE_OFFSETS ||
-           tag == TILE_BYTES;
+    return tag == TIFFTAG_STRIPOFFSETS || tag == TIFFTAG_STRIPBYTECOUNTS ||
+           tag == TIFFTAG_TILEOFFSETS || tag == TIFFTAG_TILEBYTECOUNTS;
 }
 
 /* Directories in the order in which they are read and written, and the tag in the first directory,
@@ -115,9 +114,9 @@ static const struct {
     uint32_t tag;
     gf_tiff_group group;
 } directories[DIRECTORIES] = {
-    [EXIF] = {FIRST, GF_TAG_EXIF, GF_TIFF_EXIF},
-    [INTEROP] = {EXIF, GF_TAG_INTEROP, GF_TIFF_INTEROP},
-    [GPS] = {FIRST, GF_TAG_GPS, GF_TIFF_GPS},
+    [EXIF] = {FIRST, TIFFTAG_EXIFIFD, GF_TIFF_EXIF},
+    [INTEROP] = {EXIF, TIFFTAG_INTEROPERABILITYIFD, GF_TIFF_INTEROP},
+    [GPS] = {FIRST, TIFFTAG_GPSIFD, GF_TIFF_GPS},
 };
 
 /* Return the directory that an entry with this tag refers to; 0 for other entries. */
@@ -340,7 +339,7 @@ static gf_status reader_add(directory_reader *reader, gf_tiff_list *list,
     if (!cursor_read(cursor, value, size, at))
         return reader_fail(reader, error);
     /* Some writers give IPTC data, which consists of bytes, the type LONG. */
-    if (cursor->swap && entry->tag != GF_TAG_IPTC)
+    if (cursor->swap && entry->tag != TIFFTAG_RICHTIFFIPTC)
         value_swap(value, size, type_unit(entry->type));
     return GF_OK;
 }
@@ -365,16 +364,15 @@ static gf_status reader_read_directory(directory_reader *reader, unsigned direct
         status = reader_count(reader, &entry, error);
         if (directory == FIRST && tag_locates_pixels(entry.tag) && entry.count < tags->located)
             tags->located = entry.count;
-        if (directory == FIRST && entry.tag == GF_TAG_EXTRA_SAMPLES)
+        if (directory == FIRST && entry.tag == TIFFTAG_EXTRASAMPLES)
             tags->extras = entry.count;
     }
     cursor_start(cursor, offsets[directory]);
     while (!status && reader_next(reader, directory, &entry)) {
         const unsigned target = directory_target(directory, entry.tag);
         if (target) {
-            const bool wide =
-                cursor->big && (entry.type == GF_TIFF_LONG8 || entry.type == TIFF_IFD8);
-            if (wide || entry.type == GF_TIFF_LONG || entry.type == TIFF_IFD)
+            const bool wide = cursor->big && (entry.type == TIFF_LONG8 || entry.type == TIFF_IFD8);
+            if (wide || entry.type == TIFF_LONG || entry.type == TIFF_IFD)
                 offsets[target] = cursor_number(cursor, cursor->value, wide ? 8 : 4);
         } else if (reader_takes(reader, &entry)) {
             status = reader_add(reader, list, &entry, error);
@@ -436,7 +434,7 @@ static bool page_next(directory_cursor *cursor, uint64_t directory, uint64_t *le
     *left -= bytes;
     while (cursor_next(cursor, &entry) && entry.tag <= TIFFTAG_OSUBFILETYPE) {
         const uint64_t value =
-            cursor_number(cursor, cursor->value, entry.type == GF_TIFF_SHORT ? 2 : 4);
+            cursor_number(cursor, cursor->value, entry.type == TIFF_SHORT ? 2 : 4);
         *reduced |= entry.tag == TIFFTAG_SUBFILETYPE
                         ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
                         : entry.tag == TIFFTAG_OSUBFILETYPE && value == OFILETYPE_REDUCEDIMAGE;
@@ -524,7 +522,7 @@ static int written_compare(const void *left, const void *right) {
  * integers. */
 static bool written_fits(const gf_tiff_entry *entry, bool big) {
     const uint64_t *numbers = entry->value;
-    if (big || entry->type != GF_TIFF_LONG8)
+    if (big || entry->type != TIFF_LONG8)
         return big || entry->type != TIFF_SLONG8;
     for (uint64_t i = 0; i < entry->count; i++)
         if (numbers[i] > UINT32_MAX)
@@ -550,7 +548,7 @@ static size_t written_select(const gf_tiff_list *list, uint32_t groups, bool big
     used[EXIF] |= used[INTEROP];
     for (unsigned d = FIRST + 1; d < DIRECTORIES; d++) {
         const gf_tiff_entry reference = {
-            .tag = directories[d].tag, .type = GF_TIFF_LONG8, .count = 1, .value = &offsets[d]};
+            .tag = directories[d].tag, .type = TIFF_LONG8, .count = 1, .value = &offsets[d]};
         if (used[d])
             out[count++] = (written_entry){directories[d].parent, list->count, false, reference};
     }
@@ -560,8 +558,8 @@ static size_t written_select(const gf_tiff_list *list, uint32_t groups, bool big
             out[i].entry.tag == out[kept - 1].entry.tag)
             continue;
         out[kept] = out[i];
-        out[kept].narrowed = !big && out[i].entry.type == GF_TIFF_LONG8;
-        out[kept].entry.type = out[kept].narrowed ? GF_TIFF_LONG : out[i].entry.type;
+        out[kept].narrowed = !big && out[i].entry.type == TIFF_LONG8;
+        out[kept].entry.type = out[kept].narrowed ? TIFF_LONG : out[i].entry.type;
         kept++;
     }
     return kept;
@@ -695,8 +693,8 @@ static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_lis
                                         gf_error *error) {
     static const unsigned char head[] = "8BIM\4\4\0"; /* with the NUL of the string: no name */
     enum { RESOURCE_HEAD = sizeof head + 4 };
-    const gf_tiff_entry *resources = list_find(list, GF_TAG_8BIM);
-    const gf_tiff_entry *iptc = list_find(list, GF_TAG_IPTC);
+    const gf_tiff_entry *resources = list_find(list, TIFFTAG_PHOTOSHOP);
+    const gf_tiff_entry *iptc = list_find(list, TIFFTAG_RICHTIFFIPTC);
     const size_t size = resources ? entry_bytes(resources) : 0;
     size_t iptc_size = iptc ? entry_bytes(iptc) : 0;
     if (size && resources_have_iptc(resources->value, size))
@@ -739,7 +737,7 @@ static gf_status metadata_add_values(gf_metadata *metadata, const gf_tiff_list *
     static const struct {
         uint32_t tag;
         const char *item;
-    } items[] = {{GF_TAG_ICC, GF_ITEM_ICC}, {GF_TAG_XMP, GF_ITEM_XMP}};
+    } items[] = {{TIFFTAG_ICCPROFILE, GF_ITEM_ICC}, {TIFFTAG_XMLPACKET, GF_ITEM_XMP}};
     gf_status status = GF_OK;
     for (size_t i = 0; i < sizeof items / sizeof *items && !status; i++) {
         const gf_tiff_entry *entry = list_find(list, items[i].tag);
@@ -759,9 +757,9 @@ static bool list_has(const gf_tiff_list *list, uint32_t groups) {
 
 /* Return the value that GDAL marks missing samples with. */
 static gf_nodata metadata_nodata(const gf_tiff_list *list) {
-    const gf_tiff_entry *entry = list_find(list, GF_TAG_NODATA);
+    const gf_tiff_entry *entry = list_find(list, TIFFTAG_GDAL_NODATA);
     char text[32] = "", *end;
-    if (!entry || entry->type != GF_TIFF_ASCII || entry->count >= sizeof text)
+    if (!entry || entry->type != TIFF_ASCII || entry->count >= sizeof text)
         return (gf_nodata){.declared = false};
     memcpy(text, entry->value, (size_t)entry->count);
     const float value = (float)strtod(text, &end);

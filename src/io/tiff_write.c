@@ -276,9 +276,9 @@ static gf_status tiff_add_resolution(tiff_sink *sink, const gf_metadata *items, 
         return GF_OK;
     const uint16_t unit = (uint16_t)resolution.unit;
     const gf_tiff_entry tags[] = {
-        {GF_TIFF_RESOLUTION, GF_TAG_X_RESOLUTION, GF_TIFF_RATIONAL, 1, x},
-        {GF_TIFF_RESOLUTION, GF_TAG_Y_RESOLUTION, GF_TIFF_RATIONAL, 1, y},
-        {GF_TIFF_RESOLUTION, GF_TAG_RESOLUTION_UNIT, GF_TIFF_SHORT, 1, &unit}};
+        {GF_TIFF_RESOLUTION, TIFFTAG_XRESOLUTION, TIFF_RATIONAL, 1, x},
+        {GF_TIFF_RESOLUTION, TIFFTAG_YRESOLUTION, TIFF_RATIONAL, 1, y},
+        {GF_TIFF_RESOLUTION, TIFFTAG_RESOLUTIONUNIT, TIFF_SHORT, 1, &unit}};
     return tiff_add_tags(sink, tags, sizeof tags / sizeof *tags, error);
 }
 
@@ -288,9 +288,9 @@ static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *
         uint32_t tag, type; /* tag 0: the item is a TIFF structure */
         uint32_t groups;
     } forms[] = {
-        {GF_ITEM_ICC, GF_TAG_ICC, GF_TIFF_UNDEFINED, 0},
-        {GF_ITEM_XMP, GF_TAG_XMP, GF_TIFF_BYTE, 0},
-        {GF_ITEM_8BIM, GF_TAG_8BIM, GF_TIFF_BYTE, 0},
+        {GF_ITEM_ICC, TIFFTAG_ICCPROFILE, TIFF_UNDEFINED, 0},
+        {GF_ITEM_XMP, TIFFTAG_XMLPACKET, TIFF_BYTE, 0},
+        {GF_ITEM_8BIM, TIFFTAG_PHOTOSHOP, TIFF_BYTE, 0},
         {GF_ITEM_EXIF, 0, 0,
          1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS},
         {GF_ITEM_GEO, 0, 0, 1 << GF_TIFF_GEO},
@@ -340,19 +340,19 @@ static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
     const uint32_t width = (uint32_t)format->width, height = (uint32_t)format->height,
                    rows = (uint32_t)sink->encoder.strips.rows;
     const gf_tiff_entry tags[] = {
-        {GF_TIFF_OTHER, GF_TAG_WIDTH, GF_TIFF_LONG, 1, &width},
-        {GF_TIFF_OTHER, GF_TAG_HEIGHT, GF_TIFF_LONG, 1, &height},
-        {GF_TIFF_OTHER, GF_TAG_BITS, GF_TIFF_SHORT, channels, all_bits},
-        {GF_TIFF_OTHER, GF_TAG_COMPRESSION, GF_TIFF_SHORT, 1, &compression},
-        {GF_TIFF_OTHER, GF_TAG_PHOTOMETRIC, GF_TIFF_SHORT, 1, &photometric},
-        {GF_TIFF_OTHER, GF_TAG_STRIP_OFFSETS, GF_TIFF_LONG8, strips, sink->offsets},
-        {GF_TIFF_OTHER, GF_TAG_SAMPLES, GF_TIFF_SHORT, 1, &channels},
-        {GF_TIFF_OTHER, GF_TAG_ROWS_PER_STRIP, GF_TIFF_LONG, 1, &rows},
-        {GF_TIFF_OTHER, GF_TAG_STRIP_BYTES, GF_TIFF_LONG8, strips, sink->sizes},
-        {GF_TIFF_OTHER, GF_TAG_PLANAR, GF_TIFF_SHORT, 1, &planar},
-        {GF_TIFF_OTHER, GF_TAG_PREDICTOR, GF_TIFF_SHORT, sink->codec != CODEC_NONE, &predictor},
-        {GF_TIFF_OTHER, GF_TAG_EXTRA_SAMPLES, GF_TIFF_SHORT, channels % 2 == 0, &extra},
-        {GF_TIFF_OTHER, GF_TAG_SAMPLE_FORMAT, GF_TIFF_SHORT, channels, kinds},
+        {GF_TIFF_OTHER, TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, &width},
+        {GF_TIFF_OTHER, TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, &height},
+        {GF_TIFF_OTHER, TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, channels, all_bits},
+        {GF_TIFF_OTHER, TIFFTAG_COMPRESSION, TIFF_SHORT, 1, &compression},
+        {GF_TIFF_OTHER, TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, &photometric},
+        {GF_TIFF_OTHER, TIFFTAG_STRIPOFFSETS, TIFF_LONG8, strips, sink->offsets},
+        {GF_TIFF_OTHER, TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, &channels},
+        {GF_TIFF_OTHER, TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, &rows},
+        {GF_TIFF_OTHER, TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG8, strips, sink->sizes},
+        {GF_TIFF_OTHER, TIFFTAG_PLANARCONFIG, TIFF_SHORT, 1, &planar},
+        {GF_TIFF_OTHER, TIFFTAG_PREDICTOR, TIFF_SHORT, sink->codec != CODEC_NONE, &predictor},
+        {GF_TIFF_OTHER, TIFFTAG_EXTRASAMPLES, TIFF_SHORT, channels % 2 == 0, &extra},
+        {GF_TIFF_OTHER, TIFFTAG_SAMPLEFORMAT, TIFF_SHORT, channels, kinds},
     };
     return tiff_add_tags(sink, tags, sizeof tags / sizeof *tags, error);
 }

@@ -1,6 +1,8 @@
 /* TIFF directories: reading and writing of lists of entries, from any bytes. */
 #include "io/tiff_directory.h"
 
+#include <tiff.h>
+
 #include "io/metadata.h"
 #include "testing.h"
 
@@ -70,8 +72,8 @@ static block make_full(layout form) {
     put_entry(&b, FIRST, 2, 274, 3, 1, 5, 2);
     put_entry(&b, FIRST, 3, 282, 5, 1, form.big ? 300u : RATIONALS, 4);
     put_entry(&b, FIRST, 4, 306, 2, 3, 0, 4);
-    put_entry(&b, FIRST, 5, GF_TAG_EXIF, form.big ? 16 : 4, 1, EXIF, wide);
-    put_entry(&b, FIRST, 6, GF_TAG_GPS, 4, 1, GPS, 4);
+    put_entry(&b, FIRST, 5, TIFFTAG_EXIFIFD, form.big ? 16 : 4, 1, EXIF, wide);
+    put_entry(&b, FIRST, 6, TIFFTAG_GPSIFD, 4, 1, GPS, 4);
     put_entry(&b, FIRST, 7, 305, 13, 1, GPS, 4); /* an offset where a text belongs */
     if (form.big)
         put(&b, FIRST + 8 + 3 * 20 + 16, 1, 4); /* 300 / 1 in the entry */
@@ -86,7 +88,7 @@ static block make_full(layout form) {
         put(&b, EXIF + 8 + 16, 250, 4);
     put_entry(&b, EXIF, 1, 37500, 7, 20, TEXT, wide); /* MakerNote */
     put_entry(&b, EXIF, 2, 41486, 77, 1, 9, 4);       /* unknown type */
-    put_entry(&b, EXIF, 3, GF_TAG_INTEROP, 13, 1, INTEROP, 4);
+    put_entry(&b, EXIF, 3, TIFFTAG_INTEROPERABILITYIFD, 13, 1, INTEROP, 4);
     put_count(&b, INTEROP, 1);
     put_entry(&b, INTEROP, 0, 1, 2, 4, 0, 4);
     put(&b, INTEROP + (form.big ? 8u : 2u) + 4 + wide, form.little ? 0x383952 : 0x52393800, 4);
@@ -248,14 +250,14 @@ static void omits_large_integers(void **state) {
     gf_tiff_list list = {.name = "x"};
     (void)state;
     for (uint32_t count = 1; count <= 2; count++)
-        add(&list, (gf_tiff_entry){GF_TIFF_EXIF, count, GF_TIFF_LONG8, count, numbers});
+        add(&list, (gf_tiff_entry){GF_TIFF_EXIF, count, TIFF_LONG8, count, numbers});
     add(&list, (gf_tiff_entry){GF_TIFF_EXIF, 3, 17, 1, numbers});
     for (int big = 0; big < 2; big++) {
         gf_tiff_list again = {.name = "x"};
         const size_t size = write_list(&list, 16, big, file);
         assert_int_equal(read_copy(&again, file, size, ALL, NULL), GF_OK);
         assert_int_equal(again.count, big ? 3 : 1);
-        assert_int_equal(again.entries[0].type, big ? GF_TIFF_LONG8 : GF_TIFF_LONG);
+        assert_int_equal(again.entries[0].type, big ? TIFF_LONG8 : TIFF_LONG);
         gf_tiff_list_clear(&again);
     }
     gf_tiff_list_clear(&list);
@@ -319,9 +321,9 @@ static void loops_end(void **state) {
         gf_tiff_list list = {.name = "x"};
         gf_error error;
         put_count(&b, 16, 3);
-        put_entry(&b, 16, 0, GF_TAG_EXIF, 4, 1, 16, 4);
-        put_entry(&b, 16, 1, GF_TAG_GPS, 4, 1, 16, 4);
-        put_entry(&b, 16, 2, GF_TAG_INTEROP, 4, 1, 16, 4);
+        put_entry(&b, 16, 0, TIFFTAG_EXIFIFD, 4, 1, 16, 4);
+        put_entry(&b, 16, 1, TIFFTAG_GPSIFD, 4, 1, 16, 4);
+        put_entry(&b, 16, 2, TIFFTAG_INTEROPERABILITYIFD, 4, 1, 16, 4);
         assert_int_equal(read_copy(&list, b.data, b.size, ALL, &error), GF_OK);
         assert_true(list.count < 12);
         gf_tiff_list_clear(&list);
@@ -428,8 +430,8 @@ static void reads_the_items_of_files(void **state) {
         gf_error error;
         /* IPTC data of type LONG, which are bytes; a GeoTIFF tag; a profile. */
         const size_t wide = forms[f].big ? 8 : 4;
-        put_entry(&b, 16, 0, GF_TAG_ICC, 7, 9, 800, wide);
-        put_entry(&b, 16, 7, GF_TAG_IPTC, 4, 3, 800, wide);
+        put_entry(&b, 16, 0, TIFFTAG_ICCPROFILE, 7, 9, 800, wide);
+        put_entry(&b, 16, 7, TIFFTAG_RICHTIFFIPTC, 4, 3, 800, wide);
         put_entry(&b, 16, 4, 34735, 3, 6, 804, wide);
         gf_tiff_tags tags;
         assert_int_equal(read_tags(&b, false, 1 << 20, &items, &tags, &error), GF_OK);
@@ -487,7 +489,7 @@ static void limits_all_tags(void **state) {
         gf_tiff_tags tags;
         gf_error error = {0};
         put_count(&b, 16, 5);
-        put_entry(&b, 16, 0, GF_TAG_STRIP_OFFSETS, 4, 200, 300, wide);
+        put_entry(&b, 16, 0, TIFFTAG_STRIPOFFSETS, 4, 200, 300, wide);
         put_entry(&b, 16, 1, 325, 4, 200, 300, wide);
         put_entry(&b, 16, 2, 330, 13, 25, 300, wide); /* SubIFDs */
         put_entry(&b, 16, 3, 65000, 1, 100, 300, wide);
@@ -528,9 +530,9 @@ static void joins_iptc_and_resources(void **state) {
         gf_metadata items;
         const size_t size = cases[i].size, before = cases[i].added ? sizeof iptc - 1 : 0;
         put_count(&b, 16, 2);
-        put_entry(&b, 16, 0, GF_TAG_IPTC, GF_TIFF_BYTE, 4, 0, 4);
+        put_entry(&b, 16, 0, TIFFTAG_RICHTIFFIPTC, TIFF_BYTE, 4, 0, 4);
         memcpy(b.data + 16 + 2 + 8, "iptc", 4);
-        put_entry(&b, 16, 1, GF_TAG_8BIM, GF_TIFF_BYTE, size, 800, 4);
+        put_entry(&b, 16, 1, TIFFTAG_PHOTOSHOP, TIFF_BYTE, size, 800, 4);
         memcpy(b.data + (size > 4 ? 800 : 16 + 2 + 12 + 8), cases[i].resources, size);
         b.size = 900;
         assert_int_equal(read_items(&b, false, 1 << 20, &items, NULL), GF_OK);
@@ -545,7 +547,7 @@ static void joins_iptc_and_resources(void **state) {
 
 /* Readers accept the unit as SHORT, as the specification says, and as LONG. */
 static void reads_resolutions(void **state) {
-    static const uint32_t types[] = {GF_TIFF_SHORT, GF_TIFF_LONG};
+    static const uint32_t types[] = {TIFF_SHORT, TIFF_LONG};
     (void)state;
     for (size_t f = 0; f < FORMS; f++)
         for (size_t t = 0; t < 2; t++) {
@@ -554,8 +556,7 @@ static void reads_resolutions(void **state) {
             gf_resolution r;
             put_count(&b, 16, 3);
             for (size_t k = 0; k < 2; k++) {
-                put_entry(&b, 16, k, GF_TAG_X_RESOLUTION + (uint32_t)k, GF_TIFF_RATIONAL, 1, 800,
-                          4);
+                put_entry(&b, 16, k, TIFFTAG_XRESOLUTION + (uint32_t)k, TIFF_RATIONAL, 1, 800, 4);
                 if (b.form.big) { /* the value is in the entry */
                     put(&b, 16 + 8 + k * 20 + 12, 50, 4);
                     put(&b, 16 + 8 + k * 20 + 16, 4, 4);
@@ -563,7 +564,7 @@ static void reads_resolutions(void **state) {
             }
             put(&b, 800, 50, 4);
             put(&b, 804, 4, 4);
-            put_entry(&b, 16, 2, GF_TAG_RESOLUTION_UNIT, types[t], 1, GF_PER_CM, t ? 4 : 2);
+            put_entry(&b, 16, 2, TIFFTAG_RESOLUTIONUNIT, types[t], 1, GF_PER_CM, t ? 4 : 2);
             assert_int_equal(read_items(&b, false, 1 << 20, &items, NULL), GF_OK);
             assert_true(gf_metadata_resolution(&items, &r));
             assert_true(r.x == 12.5 && r.y == 12.5);
