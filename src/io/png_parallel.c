@@ -788,24 +788,17 @@ static void step_decode(gf_png_parallel *parallel, segment *s) {
 
 /* Take a step. Return false if there is none. *block: the last one that the thread unfiltered. */
 static bool schedule_step(gf_png_parallel *parallel, uint32_t *block) {
+    static void (*const take[])(gf_png_parallel *, segment *) = {[STEP_UNFILTER] = step_unfilter,
+                                                                 [STEP_LINK] = step_link,
+                                                                 [STEP_LOAD] = step_load,
+                                                                 [STEP_DECODE] = step_decode};
     segment *s;
-    switch (schedule_find(parallel, *block, &s)) {
-    case STEP_UNFILTER:
-        *block = s->blocks;
-        step_unfilter(parallel, s);
-        return true;
-    case STEP_LINK:
-        step_link(parallel, s);
-        return true;
-    case STEP_LOAD:
-        step_load(parallel, s);
-        return true;
-    case STEP_DECODE:
-        step_decode(parallel, s);
-        return true;
-    default:
+    const step next = schedule_find(parallel, *block, &s);
+    if (next == STEP_NONE)
         return false;
-    }
+    *block = next == STEP_UNFILTER ? s->blocks : *block;
+    take[next](parallel, s);
+    return true;
 }
 
 /* Poll for a step. Return false if there has been none for a while. */

@@ -105,18 +105,17 @@ static bool tag_locates_pixels(uint32_t tag) {
            tag == TIFFTAG_TILEOFFSETS || tag == TIFFTAG_TILEBYTECOUNTS;
 }
 
-/* Directories in the order in which they are read and written, and the tag in the first directory,
- * or in its parent, that has the offset of each. */
+/* Directories in the order of their groups, in which they are read and written, and the tag in the
+ * first directory, or in its parent, that has the offset of each. */
 enum { FIRST, EXIF, INTEROP, GPS, DIRECTORIES };
 
 static const struct {
     unsigned parent;
     uint32_t tag;
-    gf_tiff_group group;
 } directories[DIRECTORIES] = {
-    [EXIF] = {FIRST, TIFFTAG_EXIFIFD, GF_TIFF_EXIF},
-    [INTEROP] = {EXIF, TIFFTAG_INTEROPERABILITYIFD, GF_TIFF_INTEROP},
-    [GPS] = {FIRST, TIFFTAG_GPSIFD, GF_TIFF_GPS},
+    [EXIF] = {FIRST, TIFFTAG_EXIFIFD},
+    [INTEROP] = {EXIF, TIFFTAG_INTEROPERABILITYIFD},
+    [GPS] = {FIRST, TIFFTAG_GPSIFD},
 };
 
 /* Return the directory that an entry with this tag refers to; 0 for other entries. */
@@ -128,10 +127,7 @@ static unsigned directory_target(unsigned parent, uint32_t tag) {
 }
 
 static unsigned group_directory(gf_tiff_group group) {
-    return group < GF_TIFF_EXIF       ? FIRST
-           : group == GF_TIFF_EXIF    ? EXIF
-           : group == GF_TIFF_INTEROP ? INTEROP
-                                      : GPS;
+    return group < GF_TIFF_EXIF ? FIRST : EXIF + group - GF_TIFF_EXIF;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -347,7 +343,7 @@ static gf_status reader_add(directory_reader *reader, gf_tiff_list *list,
 /* Return the next entry of a directory, without its value. */
 static bool reader_next(directory_reader *reader, unsigned directory, gf_tiff_entry *entry) {
     const bool found = cursor_next(&reader->cursor, entry);
-    entry->group = directory == FIRST ? tag_group(entry->tag) : directories[directory].group;
+    entry->group = directory == FIRST ? tag_group(entry->tag) : GF_TIFF_EXIF + directory - EXIF;
     return found;
 }
 
@@ -392,7 +388,7 @@ static gf_status reader_read(directory_reader *reader, const gf_exif_file *file,
     uint64_t offsets[DIRECTORIES] = {first ? first : reader->cursor.first};
     gf_status status = reader->cursor.failed ? reader_fail(reader, error) : GF_OK;
     for (unsigned d = FIRST; d < DIRECTORIES && !status; d++)
-        if (offsets[d] && (d == FIRST || reader->groups >> directories[d].group & 1))
+        if (offsets[d] && (d == FIRST || reader->groups >> (GF_TIFF_EXIF + d - EXIF) & 1))
             status = reader_read_directory(reader, d, offsets, list, error);
     return status;
 }

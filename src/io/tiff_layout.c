@@ -68,28 +68,25 @@ gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offse
 }
 
 gf_status gf_tiff_load_pipe(gf_tiff_file *file, gf_error *error) {
+    static const char what[] = "a TIFF from a pipe";
+    const char *name = file->input.name;
+    gf_status status = GF_OK;
     uint64_t capacity = 0;
-    size_t got = 1;
-    while (got != 0) {
-        if (file->size == capacity) {
-            capacity = capacity ? 2 * capacity : 1 << 16;
-            if (capacity > file->max_memory && file->size < file->max_memory)
-                capacity = file->max_memory;
-            if (gf_check_memory(capacity, file->max_memory, file->input.name, "a TIFF from a pipe",
-                                error))
-                return GF_FAILED;
-            unsigned char *data = realloc(file->data, capacity);
-            if (!data)
-                return gf_fail_memory(error, file->input.name, capacity, "a TIFF from a pipe");
-            file->data = data;
-        }
-        const gf_status status = gf_input_read(&file->input, file->data + file->size,
-                                               (size_t)(capacity - file->size), &got, error);
-        if (status)
-            return status;
+    while (file->size == capacity && !status) {
+        capacity = capacity ? 2 * capacity : 1 << 16;
+        if (capacity > file->max_memory && file->size < file->max_memory)
+            capacity = file->max_memory;
+        if (gf_check_memory(capacity, file->max_memory, name, what, error))
+            return GF_FAILED;
+        unsigned char *data = realloc(file->data, capacity);
+        if (!data)
+            return gf_fail_memory(error, name, capacity, what);
+        size_t got = 0;
+        file->data = data;
+        status = gf_input_read(&file->input, data + file->size, capacity - file->size, &got, error);
         file->size += got;
     }
-    return GF_OK;
+    return status;
 }
 
 /* ---- handles of libtiff ---------------------------------------------------------------------- */
@@ -211,7 +208,7 @@ gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_han
 
 gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error) {
     const gf_tiff_library *library = file->libtiff;
-    uint16_t compression = 0, photometric = 0;
+    uint16_t compression = 0;
     /* m: do not map the file; O: load offsets when they are needed; c: keep strips as they are; h:
      * do not read the first directory. */
     if (gf_tiff_handle_start(file, "rmOch", handle))
@@ -220,9 +217,9 @@ gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_err
         gf_tiff_handle_close(handle);
         return gf_tiff_handle_fail(handle, error);
     }
+    /* JPEG data of another photometric interpretation than YCbCr is not converted. */
     if (library->TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression) &&
-        library->TIFFGetField(handle->tiff, TIFFTAG_PHOTOMETRIC, &photometric) &&
-        compression == COMPRESSION_JPEG && photometric == PHOTOMETRIC_YCBCR)
+        compression == COMPRESSION_JPEG)
         (void)library->TIFFSetField(handle->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     gf_tiff_handle_clear(handle);
     return GF_OK;
@@ -270,8 +267,7 @@ static gf_status layout_check_codec(const gf_tiff_file *file, uint16_t compressi
     trusted = trusted || gf_tiff_is_fax(compression);
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         trusted = trusted || compression == usual[i];
-    const bool known =
-        compression == COMPRESSION_NONE || file->libtiff->TIFFIsCODECConfigured(compression);
+    const bool known = file->libtiff->TIFFIsCODECConfigured(compression);
     if (known && trusted)
         return GF_OK;
     return gf_fail(error, GF_FAILED, "%s: %.24s compression (%u) is %s", file->input.name,
@@ -461,20 +457,18 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
     const gf_tiff_library *library = file->libtiff;
     TIFF *tiff = handle->tiff;
     uint32_t width = 0, height = 0, depth = 1;
-    uint16_t bits = 1, samples = 1, planar = PLANARCONFIG_CONTIG, fill = FILLORDER_MSB2LSB;
+    uint16_t planar = PLANARCONFIG_CONTIG, fill = FILLORDER_MSB2LSB;
     uint16_t sample_format = SAMPLEFORMAT_UINT, extras = 0, *extra = NULL;
     (void)library->TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
     (void)library->TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_IMAGEDEPTH, &depth);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
-    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &layout->bits);
+    (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &layout->samples);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_FILLORDER, &fill);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &sample_format);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &layout->compression);
     (void)library->TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extras, &extra);
-    layout->predictor = PREDICTOR_NONE;
-    layout->samples = samples;
     gf_status status = layout_check_codec(file, layout->compression, limits->no_sandbox, error);
     if (status)
         return status;
@@ -483,8 +477,7 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
     if (!library->TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &layout->photometric) &&
         (status = layout_guess_colors(file, layout, error)))
         return status;
-    layout->bits = bits;
-    layout->planes = planar == PLANARCONFIG_SEPARATE && samples > 1 ? samples : 1;
+    layout->planes = planar == PLANARCONFIG_SEPARATE ? layout->samples : 1;
     layout->extra = extras > 0 ? extra[0] : EXTRASAMPLE_UNSPECIFIED;
     layout->scaled = limits->as == GF_DEPTH_INPUT;
     layout->inverted = layout->photometric == PHOTOMETRIC_MINISWHITE;

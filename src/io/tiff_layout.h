@@ -71,10 +71,9 @@ typedef struct gf_tiff_handle {
 
 /* How samples are stored. A *unit* is a strip or a tile. */
 typedef struct gf_tiff_layout {
-    uint32_t bits;
-    uint32_t samples; /* per pixel */
-    uint32_t planes;  /* 1: samples of a pixel are consecutive; otherwise one plane per sample */
-    uint16_t compression, predictor, photometric, extra;
+    uint16_t bits, compression, predictor, photometric, extra;
+    uint16_t samples; /* per pixel */
+    uint16_t planes;  /* 1: samples of a pixel are consecutive; otherwise one plane per sample */
     bool tiled;
     char kind;      /* of samples, as in gf_samples */
     uint32_t bytes; /* of a sample in memory */
