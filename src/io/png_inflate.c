@@ -87,9 +87,7 @@ static gf_status inflate_fail(gf_png_inflate *rows, const char *what, bool trunc
         (void)gf_png_idat_read(&stream->idat, rows->in, IN_BYTES, &got, &stream->unread);
     if (!stream->unread.status || !(read_on || truncated))
         return gf_png_fail_damaged(error, stream->idat.input->name, what);
-    if (error)
-        *error = stream->unread;
-    return stream->unread.status;
+    return gf_return_error(&stream->unread, error);
 }
 
 /* Keep the unused input and fill the buffer as far as data is available. An error is reported when
@@ -242,9 +240,7 @@ gf_status gf_png_inflate_finish(gf_png_inflate *rows, unsigned char header[GF_PN
     while (!rows->stream.unread.status && got != 0)
         (void)gf_png_idat_read(&rows->stream.idat, rows->in, IN_BYTES, &got, &rows->stream.unread);
     memcpy(header, rows->stream.idat.header, GF_PNG_CHUNK_HEADER);
-    if (rows->stream.unread.status && error)
-        *error = rows->stream.unread;
-    return rows->stream.unread.status;
+    return gf_return_error(&rows->stream.unread, error);
 }
 
 double gf_png_inflate_busy(const gf_png_inflate *rows) {

@@ -291,12 +291,6 @@ static int PNGCBAPI reader_on_chunk(png_structp png, png_unknown_chunkp chunk) {
 
 /* ---- calls to libpng: one setjmp each, no locals that change after it ------------------------ */
 
-static gf_status reader_report(const png_source *source, gf_error *error) {
-    if (error)
-        *error = source->cause;
-    return source->cause.status;
-}
-
 static gf_status reader_read_header(png_source *source, gf_error *error) {
     /* libpng parses these chunks unless it is set to treat them as unknown. */
     static const png_byte preserved[] =
@@ -304,7 +298,7 @@ static gf_status reader_read_header(png_source *source, gf_error *error) {
         "cICP\0mDCV\0cLLI\0acTL\0oFFs\0bKGD\0hIST\0sBIT\0sPLT\0pCAL\0sCAL";
     png_structp png = source->png;
     if (setjmp(png_jmpbuf(png)) != 0)
-        return reader_report(source, error);
+        return gf_return_error(&source->cause, error);
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_set_chunk_malloc_max(png, (png_alloc_size_t)source->limits.max_chunk);
     /* reader_on_chunk limits the bytes of all chunks and with them their number. */
@@ -324,26 +318,22 @@ static void reader_push_back(png_source *source, const unsigned char *bytes, siz
 }
 
 /* Let libpng read the rows. It allocates two rows. */
-static gf_status reader_start_rows(png_source *source, bool interlaced, gf_error *error) {
+static gf_status reader_start_rows(png_source *source, gf_error *error) {
     if (setjmp(png_jmpbuf(source->png)) != 0)
-        return reader_report(source, error);
-    if (interlaced)
+        return gf_return_error(&source->cause, error);
+    if (source->interlaced)
         (void)png_set_interlace_handling(source->png);
     png_start_read_image(source->png);
     return GF_OK;
-}
-
-static void reader_read_rows(png_structp png, unsigned char *rows, size_t stride, uint64_t count) {
-    for (uint64_t i = 0; i < count; i++)
-        png_read_row(png, rows + i * stride, NULL);
 }
 
 /* Read the next stored rows; for an interlaced image, those of the current pass. */
 static gf_status reader_rows(png_source *source, unsigned char *rows, size_t stride, uint64_t count,
                              gf_error *error) {
     if (setjmp(png_jmpbuf(source->png)) != 0)
-        return reader_report(source, error);
-    reader_read_rows(source->png, rows, stride, count);
+        return gf_return_error(&source->cause, error);
+    for (uint64_t i = 0; i < count; i++)
+        png_read_row(source->png, rows + i * stride, NULL);
     return GF_OK;
 }
 
@@ -353,7 +343,7 @@ static gf_status reader_end(png_source *source, bool inflated, gf_error *error) 
     source->pixels_done = true;
     source->rows_inflated = inflated;
     if (setjmp(png_jmpbuf(source->png)) != 0)
-        return reader_report(source, error);
+        return gf_return_error(&source->cause, error);
     /* Otherwise libpng would continue to inflate IDAT chunks. */
     if (inflated)
         png_set_keep_unknown_chunks(source->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT",
@@ -611,12 +601,12 @@ static gf_status png_start_pixels(png_source *source, gf_error *error) {
     gf_png_idat_start(&idat, &source->input, source->header);
     /* A first IDAT chunk of at most 2 bytes is left to libpng. No known encoder writes one. */
     if (source->interlaced || idat.remaining <= sizeof head)
-        return reader_start_rows(source, source->interlaced, error);
+        return reader_start_rows(source, error);
     if ((status = gf_png_idat_read(&idat, head, sizeof head, &got, error)))
         return status;
     if (!gf_png_inflate_supports(head)) {
         reader_push_back(source, head, got);
-        return reader_start_rows(source, false, error);
+        return reader_start_rows(source, error);
     }
     source->above = calloc(1, row_bytes);
     if (!source->above)
