@@ -223,17 +223,15 @@ struct wrapper {
 /* Move the metadata of the inner source to the wrapper: later metadata follows that before. */
 static gf_status wrapper_take_metadata(wrapper *wrap, gf_error *error) {
     gf_metadata *from = &wrap->inner->metadata, *to = &wrap->base.metadata;
-    gf_status status = GF_OK;
     if (from->damaged[0])
         memcpy(to->damaged, from->damaged, sizeof to->damaged);
     gf_remarks_add(&to->remarks, &from->remarks);
-    for (size_t i = 0; i < from->count && !status; i++) {
+    for (size_t i = 0; i < from->count; i++) {
         const gf_chunk *chunk = &from->chunks[i];
-        status = gf_metadata_append(to, chunk->name, chunk->late, chunk->data, chunk->size,
-                                    wrap->name, error);
+        gf_metadata_add(to, chunk->name, chunk->late, chunk->data, chunk->size);
     }
     gf_metadata_clear(from);
-    return status;
+    return gf_metadata_check(to, wrap->name, error);
 }
 
 static void wrapper_close(gf_source *base) {

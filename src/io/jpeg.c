@@ -54,28 +54,30 @@ static _Noreturn void jpeg_jump(j_common_ptr jpeg) {
 
 static void jpeg_on_error(j_common_ptr jpeg) {
     jpeg_errors *errors = (jpeg_errors *)jpeg->err;
+    gf_error *cause = &errors->cause;
+    const char *name = errors->name;
     char text[JMSG_LENGTH_MAX];
     errors->manager.format_message(jpeg, text);
     switch (errors->manager.msg_code) {
     case JERR_OUT_OF_MEMORY:
-        gf_fail(&errors->cause, GF_FAILED, "%s: out of memory", errors->name);
+        gf_fail(cause, GF_FAILED, "%s: out of memory", name);
         break;
     case JERR_BAD_PRECISION:
-        gf_fail(&errors->cause, GF_FAILED,
+        gf_fail(cause, GF_FAILED,
                 "%s: JPEG with %d bits per sample is not supported; convert it to PNG or TIFF",
-                errors->name, errors->manager.msg_parm.i[0]);
+                name, errors->manager.msg_parm.i[0]);
         break;
     case JERR_SOF_UNSUPPORTED:
-        gf_fail(&errors->cause, GF_FAILED,
+        gf_fail(cause, GF_FAILED,
                 "%s: lossless and hierarchical JPEG are not supported; convert it to PNG or TIFF",
-                errors->name);
+                name);
         break;
     default:
         if (errors->at_end)
-            gf_fail_short(errors->name, &errors->cause);
+            gf_fail_short(name, cause);
         else
-            gf_fail(&errors->cause, GF_FAILED, "%s: the JPEG is damaged (%s); get an intact copy",
-                    errors->name, text);
+            gf_fail(cause, GF_FAILED, "%s: the JPEG is damaged (%s); get an intact copy", name,
+                    text);
     }
     jpeg_jump(jpeg);
 }
@@ -105,13 +107,18 @@ static struct jpeg_error_mgr *jpeg_errors_init(jpeg_errors *errors, const char *
     return &errors->manager;
 }
 
-static gf_status jpeg_report(const jpeg_errors *errors, gf_error *error) {
-    if (error)
-        *error = errors->cause;
-    return errors->cause.status;
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
+
+/* What has been read from the header of an image. */
+typedef struct jpeg_header {
+    /* Data of all segments with Photoshop resources, joined; then the pieces of the ICC profile by
+     * their numbers. They come in any order. */
+    gf_chunk parts[1 + ICC_PIECES];
+    unsigned pieces;         /* their number */
+    bool damaged;            /* the pieces */
+    bool done;               /* the pixels follow: segments are skipped */
+    uint64_t metadata_bytes; /* of all segments, with their cost */
+} jpeg_header;
 
 typedef struct jpeg_source {
     gf_source base;
@@ -122,15 +129,8 @@ typedef struct jpeg_source {
     struct jpeg_progress_mgr progress;
     uint64_t start; /* CPU time of the thread when decoding began, in ns */
     jpeg_errors errors;
-    /* Data of all segments with Photoshop resources, joined; then the pieces of the ICC profile by
-     * their numbers. They come in any order. */
-    gf_chunk parts[1 + ICC_PIECES];
-    unsigned pieces;         /* their number */
-    bool damaged;            /* the pieces */
-    bool header_done;        /* the pixels follow: segments are skipped */
-    bool has_exif, has_xmp;  /* the first segment of this kind has been read */
-    uint64_t metadata_bytes; /* of all segments, with their cost */
-    uint64_t page_offset;    /* of the image to read, unless it is the first */
+    jpeg_header header;
+    uint64_t page_offset; /* of the image to read, unless it is the first */
     unsigned char segment[SEGMENT_BYTES];
     unsigned char buffer[BUFFER_BYTES];
 } jpeg_source;
@@ -153,7 +153,7 @@ static boolean source_fill(j_decompress_ptr jpeg) {
         jpeg_jump((j_common_ptr)jpeg);
     if (got == 0) {
         /* The last of several scans may be missing. */
-        if (!source->header_done || jpeg_has_multiple_scans(jpeg) || jpeg->arith_code ||
+        if (!source->header.done || jpeg_has_multiple_scans(jpeg) || jpeg->arith_code ||
             source->errors.at_end) {
             gf_fail_short(source->input.name, &source->errors.cause);
             jpeg_jump((j_common_ptr)jpeg);
@@ -208,52 +208,46 @@ static bool segment_has_tag(const jpeg_source *source, size_t size, const char *
 }
 
 static void segment_append(jpeg_source *source, const char *name, size_t head, size_t size) {
-    if (gf_metadata_append(&source->base.metadata, name, false, source->segment + head, size - head,
-                           source->input.name, &source->errors.cause))
-        jpeg_jump((j_common_ptr)&source->jpeg);
+    gf_metadata_add(&source->base.metadata, name, false, source->segment + head, size - head);
 }
 
 /* Append data to a part. */
-static gf_status part_join(gf_chunk *part, const void *data, size_t size, const char *name,
-                           gf_error *error) {
+static void part_join(jpeg_source *source, gf_chunk *part, const void *data, size_t size) {
     unsigned char *joined = realloc(part->data, part->size + size + 1);
-    if (!joined)
-        return gf_fail_memory(error, name, part->size + size, "metadata");
+    if (!joined) {
+        source->base.metadata.missing = part->size + size;
+        return;
+    }
     memcpy(joined + part->size, data, size);
     part->data = joined;
     part->size += size;
-    return GF_OK;
-}
-
-static void segment_join(jpeg_source *source, gf_chunk *part, size_t head, size_t size) {
-    if (part_join(part, source->segment + head, size - head, source->input.name,
-                  &source->errors.cause))
-        jpeg_jump((j_common_ptr)&source->jpeg);
 }
 
 /* Keep a piece of the ICC profile. */
 static void segment_keep_piece(jpeg_source *source, size_t size) {
+    jpeg_header *header = &source->header;
     const unsigned number = size >= ICC_HEAD ? source->segment[ICC_HEAD - 2] : 0,
                    count = size >= ICC_HEAD ? source->segment[ICC_HEAD - 1] : 0;
-    source->damaged |= number == 0 || number > count || source->parts[number].data ||
-                       (source->pieces && count != source->pieces);
-    source->pieces = count;
-    if (!source->damaged)
-        segment_join(source, &source->parts[number], ICC_HEAD, size);
+    header->damaged |= number == 0 || number > count || header->parts[number].data ||
+                       (header->pieces && count != header->pieces);
+    header->pieces = count;
+    if (!header->damaged)
+        part_join(source, &header->parts[number], source->segment + ICC_HEAD, size - ICC_HEAD);
 }
 
-/* Read the index of an MPO: a JPEG file that is followed by others. `at` is its offset in the file,
- * to which the offsets in it are relative. Previews of the first image are not pages. */
-static void segment_read_index(jpeg_source *source, const unsigned char *index, size_t size,
-                               uint64_t at) {
-    enum { PREVIEWS = 1 };
+/* Read the index of an MPO, a JPEG file that is followed by others, from the segment at this offset
+ * in the file. Offsets in the index are relative to it. Previews of the first image are not pages.
+ */
+static void segment_read_index(jpeg_source *source, size_t size, uint64_t at) {
+    enum { PREVIEWS = 1, HEAD = sizeof mpo_tag };
+    const gf_chunk index = {.data = source->segment + HEAD, .size = size - HEAD};
     uint32_t kind, offset;
-    for (uint32_t i = 0; gf_exif_image(index, size, i, &kind, &offset); i++) {
+    for (uint32_t i = 0; gf_exif_image(&index, i, &kind, &offset); i++) {
         if (i && (kind >> 16 & 255) == PREVIEWS)
             continue;
         source->base.pages++;
         if (i && source->base.pages == source->limits.page)
-            source->page_offset = at + offset;
+            source->page_offset = at + HEAD + offset;
     }
 }
 
@@ -263,27 +257,27 @@ static void segment_keep(jpeg_source *source, int marker, size_t size, uint64_t 
     if (marker == JPEG_COM) {
         segment_append(source, GF_ITEM_COMMENT, 0, size);
     } else if (marker == JPEG_APP0 + 1) {
-        const bool exif = segment_has_tag(source, size, exif_tag, sizeof exif_tag);
-        const bool xmp = segment_has_tag(source, size, xmp_tag, sizeof xmp_tag);
-        if (exif && !source->has_exif)
+        /* Only the first segment of a kind is an item. */
+        const gf_metadata *metadata = &source->base.metadata;
+        if (segment_has_tag(source, size, exif_tag, sizeof exif_tag) &&
+            !gf_metadata_find(metadata, GF_ITEM_EXIF))
             segment_append(source, GF_ITEM_EXIF, sizeof exif_tag, size);
-        else if (xmp && !source->has_xmp)
+        else if (segment_has_tag(source, size, xmp_tag, sizeof xmp_tag) &&
+                 !gf_metadata_find(metadata, GF_ITEM_XMP))
             segment_append(source, GF_ITEM_XMP, sizeof xmp_tag, size);
         else
             segment_append(source, GF_ITEM_APP1, 0, size);
-        source->has_exif |= exif;
-        source->has_xmp |= xmp;
     } else if (marker == JPEG_APP0 + 2 && segment_has_tag(source, size, icc_tag, sizeof icc_tag)) {
         segment_keep_piece(source, size);
     } else if (marker == JPEG_APP0 + 13 &&
                segment_has_tag(source, size, photoshop_tag, sizeof photoshop_tag)) {
         /* A resource that is too large for a segment continues in the next one. */
-        segment_join(source, &source->parts[0], sizeof photoshop_tag, size);
+        part_join(source, &source->header.parts[0], source->segment + sizeof photoshop_tag,
+                  size - sizeof photoshop_tag);
     } else if (!segment_has_tag(source, size, "Ducky", 5)) { /* the encoder's quality */
         source->base.dropped |= GF_DROPPED_OTHER;
         if (segment_has_tag(source, size, mpo_tag, sizeof mpo_tag) && !source->base.pages)
-            segment_read_index(source, source->segment + sizeof mpo_tag, size - sizeof mpo_tag,
-                               at + sizeof mpo_tag);
+            segment_read_index(source, size, at);
     }
 }
 
@@ -295,55 +289,51 @@ static boolean segment_on_marker(j_decompress_ptr jpeg) {
     source_copy(jpeg, head, sizeof head);
     const uint64_t at = source->input.offset - source->reader.bytes_in_buffer;
     const size_t bytes = (size_t)head[0] << 8 | head[1], size = bytes < 2 ? 0 : bytes - 2;
-    source->metadata_bytes += size + SEGMENT_COST;
-    if (source->metadata_bytes > source->limits.max_chunk && !source->header_done) {
+    source->header.metadata_bytes += size + SEGMENT_COST;
+    if (source->header.metadata_bytes > source->limits.max_chunk && !source->header.done) {
         gf_fail(&source->errors.cause, GF_FAILED,
                 "%s: the metadata is over the limit of %" PRIu64
                 " bytes; raise it with --max-chunk",
                 source->input.name, source->limits.max_chunk);
         jpeg_jump((j_common_ptr)jpeg);
     }
-    source_copy(jpeg, source->header_done ? NULL : source->segment, size);
-    if (!source->header_done)
+    source_copy(jpeg, source->header.done ? NULL : source->segment, size);
+    if (!source->header.done)
         segment_keep(source, marker, size, at);
     jpeg->unread_marker = 0;
     return TRUE;
 }
 
 /* Append the Photoshop resources and the ICC profile. */
-static gf_status source_add_parts(jpeg_source *source, gf_error *error) {
+static void source_add_parts(jpeg_source *source) {
     gf_metadata *metadata = &source->base.metadata;
-    gf_chunk *parts = source->parts;
-    const char *name = source->input.name;
-    gf_status status = GF_OK;
-    for (unsigned i = 1; i <= source->pieces && !source->damaged && !status; i++) {
-        source->damaged = !parts[i].data;
-        if (i > 1 && !source->damaged)
-            status = part_join(&parts[1], parts[i].data, parts[i].size, name, error);
+    gf_chunk *parts = source->header.parts;
+    bool damaged = source->header.damaged;
+    for (unsigned i = 1; i <= source->header.pieces && !damaged; i++) {
+        damaged = !parts[i].data;
+        if (i > 1 && !damaged)
+            part_join(source, &parts[1], parts[i].data, parts[i].size);
     }
-    if (source->damaged)
+    if (damaged)
         memcpy(metadata->damaged, GF_ITEM_ICC, sizeof metadata->damaged);
-    else if (!status && parts[1].size)
-        status = gf_metadata_append(metadata, GF_ITEM_ICC, false, parts[1].data, parts[1].size,
-                                    name, error);
-    return status || !parts[0].size ? status
-                                    : gf_metadata_append(metadata, GF_ITEM_8BIM, false,
-                                                         parts[0].data, parts[0].size, name, error);
+    else if (parts[1].size)
+        gf_metadata_add(metadata, GF_ITEM_ICC, false, parts[1].data, parts[1].size);
+    if (parts[0].size)
+        gf_metadata_add(metadata, GF_ITEM_8BIM, false, parts[0].data, parts[0].size);
 }
 
 /* Append the resolution of the JFIF header, or else that of the EXIF data. */
-static gf_status source_add_resolution(jpeg_source *source, gf_error *error) {
+static void source_add_resolution(jpeg_source *source) {
     const struct jpeg_decompress_struct *jpeg = &source->jpeg;
+    gf_metadata *metadata = &source->base.metadata;
     gf_resolution r = {jpeg->X_density, jpeg->Y_density,
                        jpeg->density_unit == 1   ? GF_PER_INCH
                        : jpeg->density_unit == 2 ? GF_PER_CM
                                                  : GF_PER_NONE};
-    const bool stored = jpeg->saw_JFIF_marker && jpeg->X_density && jpeg->Y_density &&
+    const bool stored = jpeg->saw_JFIF_marker && r.x > 0 && r.y > 0 &&
                         (r.unit != GF_PER_NONE || jpeg->X_density != jpeg->Y_density);
-    if (!stored && !gf_metadata_resolution(&source->base.metadata, &r))
-        return GF_OK;
-    return gf_metadata_append(&source->base.metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r,
-                              source->input.name, error);
+    if (stored || gf_metadata_resolution(metadata, &r))
+        gf_metadata_add(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r);
 }
 
 /* ---- the source ------------------------------------------------------------------------------ */
@@ -351,7 +341,7 @@ static gf_status source_add_resolution(jpeg_source *source, gf_error *error) {
 static gf_status source_read_header(jpeg_source *source, gf_error *error) {
     struct jpeg_decompress_struct *jpeg = &source->jpeg;
     if (setjmp(source->errors.jump) != 0)
-        return jpeg_report(&source->errors, error);
+        return gf_return_error(&source->errors.cause, error);
     jpeg_create_decompress(jpeg);
     jpeg->client_data = source;
     source->reader = (struct jpeg_source_mgr){.next_input_byte = source->reader.next_input_byte,
@@ -368,26 +358,14 @@ static gf_status source_read_header(jpeg_source *source, gf_error *error) {
         if (i != 14)
             jpeg_set_marker_processor(jpeg, JPEG_APP0 + i, segment_on_marker);
     (void)jpeg_read_header(jpeg, TRUE);
-    source->header_done = true;
-    return GF_OK;
-}
-
-/* Check that each component had a scan, and with it its quantization table: libjpeg decodes one
- * without as 0, and warns only about missing data within a scan. */
-static gf_status source_check_scans(const jpeg_source *source, gf_error *error) {
-    const struct jpeg_decompress_struct *jpeg = &source->jpeg;
-    for (int c = 0; c < jpeg->num_components; c++)
-        if (!jpeg->comp_info[c].quant_table)
-            return gf_fail(error, GF_FAILED,
-                           "%s: the JPEG is damaged (component %d has no scan); get an intact copy",
-                           source->input.name, c + 1);
+    source->header.done = true;
     return GF_OK;
 }
 
 static gf_status source_start(jpeg_source *source, gf_error *error) {
     struct jpeg_decompress_struct *jpeg = &source->jpeg;
     if (setjmp(source->errors.jump) != 0)
-        return jpeg_report(&source->errors, error);
+        return gf_return_error(&source->errors.cause, error);
     if (jpeg_has_multiple_scans(jpeg)) {
         source->start = gf_thread_ns();
         source->progress.progress_monitor = source_on_progress;
@@ -396,7 +374,14 @@ static gf_status source_start(jpeg_source *source, gf_error *error) {
     (void)jpeg_start_decompress(jpeg);
     /* All scans have been read. Between the following calls this thread may do other work. */
     jpeg->progress = NULL;
-    return source_check_scans(source, error);
+    /* Each component must have had a scan, and with it its quantization table: libjpeg decodes one
+     * without as 0, and warns only about missing data within a scan. */
+    for (int c = 0; c < jpeg->num_components; c++)
+        if (!jpeg->comp_info[c].quant_table)
+            return gf_fail(error, GF_FAILED,
+                           "%s: the JPEG is damaged (component %d has no scan); get an intact copy",
+                           source->input.name, c + 1);
+    return GF_OK;
 }
 
 static gf_status source_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
@@ -405,7 +390,7 @@ static gf_status source_read(gf_source *base, void *dst, size_t stride, uint64_t
     struct jpeg_decompress_struct *jpeg = &source->jpeg;
     unsigned char *to = dst;
     if (setjmp(source->errors.jump) != 0)
-        return jpeg_report(&source->errors, error);
+        return gf_return_error(&source->errors.cause, error);
     for (uint64_t y = 0; y < rows;) {
         JSAMPROW lines[CALL_ROWS];
         const uint64_t max = rows - y < CALL_ROWS ? rows - y : CALL_ROWS;
@@ -419,7 +404,7 @@ static gf_status source_read(gf_source *base, void *dst, size_t stride, uint64_t
 static gf_status source_finish(gf_source *base, gf_error *error) {
     jpeg_source *source = (jpeg_source *)base;
     if (setjmp(source->errors.jump) != 0)
-        return jpeg_report(&source->errors, error);
+        return gf_return_error(&source->errors.cause, error);
     (void)jpeg_finish_decompress(&source->jpeg);
     base->bytes = source->input.offset - source->reader.bytes_in_buffer;
     return GF_OK;
@@ -429,10 +414,8 @@ static gf_status source_finish(gf_source *base, gf_error *error) {
 static void source_clear(jpeg_source *source) {
     jpeg_destroy_decompress(&source->jpeg);
     for (size_t i = 0; i <= ICC_PIECES; i++)
-        free(source->parts[i].data);
-    memset(source->parts, 0, sizeof source->parts);
-    source->pieces = 0;
-    source->damaged = false;
+        free(source->header.parts[i].data);
+    source->header = (jpeg_header){0};
     gf_metadata_clear(&source->base.metadata);
 }
 
@@ -447,17 +430,13 @@ static void source_close(gf_source *base) {
 static gf_status source_open_page(jpeg_source *source, gf_error *error) {
     const uint64_t at = source->input.offset - source->reader.bytes_in_buffer;
     if (source->page_offset < at)
-        return gf_fail(error, GF_FAILED,
-                       "%s: has no page %" PRIu32 "; choose one from 1 to %" PRIu32 " with --page",
-                       source->input.name, source->limits.page, source->base.pages);
+        return gf_fail_page(source->input.name, source->limits.page, source->base.pages, error);
     if (setjmp(source->errors.jump) != 0)
-        return jpeg_report(&source->errors, error);
-    source->header_done = source->has_exif = source->has_xmp = false;
+        return gf_return_error(&source->errors.cause, error);
+    source->header.done = false;
     source_copy(&source->jpeg, NULL, (size_t)(source->page_offset - at));
     source_clear(source);
-    gf_metadata_init(&source->base.metadata);
     source->base.dropped = 0;
-    source->metadata_bytes = 0;
     return source_read_header(source, error);
 }
 
@@ -517,19 +496,15 @@ static gf_status source_open(jpeg_source *source, gf_error *error) {
     gf_status status = source_read_header(source, error);
     if (!status && source->base.pages && source->limits.page > 1)
         status = source_open_page(source, error);
-    if (!status)
-        status = source_set_format(source, error);
-    if (!status)
-        status = source_add_parts(source, error);
-    if (!status)
-        status = source_add_resolution(source, error);
-    if (!status)
-        status = source_check_memory(source, error);
-    if (!status)
-        status = source_start(source, error);
-    if (!status)
-        source_describe(source);
-    return status;
+    if (status || (status = source_set_format(source, error)))
+        return status;
+    source_add_parts(source);
+    source_add_resolution(source);
+    if ((status = gf_metadata_check(&source->base.metadata, source->input.name, error)) ||
+        (status = source_check_memory(source, error)) || (status = source_start(source, error)))
+        return status;
+    source_describe(source);
+    return GF_OK;
 }
 
 gf_status gf_jpeg_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
@@ -595,23 +570,6 @@ static void sink_write_segment(jpeg_sink *sink, int marker, const char *tag, siz
         jpeg_write_m_byte(&sink->jpeg, data[i]);
 }
 
-/* Write a segment from a tag and an item, or record that it is too large for one. */
-static void sink_write_whole(jpeg_sink *sink, int marker, const char *tag, size_t tag_size,
-                             const gf_chunk *item, uint32_t kind) {
-    if (tag_size + item->size > SEGMENT_BYTES)
-        sink->base.dropped |= kind;
-    else
-        sink_write_segment(sink, marker, tag, tag_size, item->data, item->size);
-}
-
-/* Write Photoshop resources, in as many segments as they need. */
-static void sink_write_resources(jpeg_sink *sink, const gf_chunk *item) {
-    const size_t max = SEGMENT_BYTES - sizeof photoshop_tag;
-    for (size_t at = 0; at < item->size; at += max)
-        sink_write_segment(sink, JPEG_APP0 + 13, photoshop_tag, sizeof photoshop_tag,
-                           item->data + at, item->size - at < max ? item->size - at : max);
-}
-
 /* libjpeg does not check the number of pieces. */
 static void sink_write_profile(jpeg_sink *sink, const gf_chunk *item) {
     if (item->size > (size_t)ICC_PIECES * (SEGMENT_BYTES - ICC_HEAD))
@@ -621,20 +579,33 @@ static void sink_write_profile(jpeg_sink *sink, const gf_chunk *item) {
 }
 
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
-    const uint32_t turned =
-        gf_exif_orientation(item->data, item->size) > 1 ? GF_DROPPED_ORIENTATION : 0;
-    if (strcmp(item->name, GF_ITEM_EXIF) == 0)
-        sink_write_whole(sink, JPEG_APP0 + 1, exif_tag, sizeof exif_tag, item,
-                         GF_DROPPED_EXIF | turned);
-    else if (strcmp(item->name, GF_ITEM_XMP) == 0)
-        sink_write_whole(sink, JPEG_APP0 + 1, xmp_tag, sizeof xmp_tag, item, GF_DROPPED_XMP);
-    else if (strcmp(item->name, GF_ITEM_APP1) == 0)
-        sink_write_whole(sink, JPEG_APP0 + 1, "", 0, item, GF_DROPPED_OTHER);
-    else if (strcmp(item->name, GF_ITEM_8BIM) == 0)
-        sink_write_resources(sink, item);
-    else if (strcmp(item->name, GF_ITEM_COMMENT) == 0)
-        sink_write_whole(sink, JPEG_COM, "", 0, item, GF_DROPPED_TEXT);
-    else if (strcmp(item->name, GF_ITEM_ICC) == 0)
+    static const struct {
+        const char *name, *tag;
+        size_t tag_size;
+        int marker;
+        uint32_t loss; /* of an item that is too large for a segment; 0: it continues in others */
+    } forms[] = {
+        {GF_ITEM_EXIF, exif_tag, sizeof exif_tag, JPEG_APP0 + 1, GF_DROPPED_EXIF},
+        {GF_ITEM_XMP, xmp_tag, sizeof xmp_tag, JPEG_APP0 + 1, GF_DROPPED_XMP},
+        {GF_ITEM_APP1, "", 0, JPEG_APP0 + 1, GF_DROPPED_OTHER},
+        {GF_ITEM_COMMENT, "", 0, JPEG_COM, GF_DROPPED_TEXT},
+        {GF_ITEM_8BIM, photoshop_tag, sizeof photoshop_tag, JPEG_APP0 + 13, 0},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const size_t max = SEGMENT_BYTES - forms[i].tag_size;
+        if (strcmp(item->name, forms[i].name) != 0)
+            continue;
+        if (forms[i].loss && item->size > max) {
+            sink->base.dropped |= forms[i].loss;
+            if (forms[i].loss == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
+                sink->base.dropped |= GF_DROPPED_ORIENTATION;
+            continue;
+        }
+        for (size_t at = 0; at < item->size || (at == 0 && forms[i].loss); at += max)
+            sink_write_segment(sink, forms[i].marker, forms[i].tag, forms[i].tag_size,
+                               item->data + at, item->size - at < max ? item->size - at : max);
+    }
+    if (strcmp(item->name, GF_ITEM_ICC) == 0)
         sink_write_profile(sink, item);
 }
 
@@ -667,7 +638,7 @@ static gf_status sink_start(jpeg_sink *sink, const gf_metadata *items, int quali
     struct jpeg_compress_struct *jpeg = &sink->jpeg;
     gf_resolution r;
     if (setjmp(sink->errors.jump) != 0)
-        return jpeg_report(&sink->errors, error);
+        return gf_return_error(&sink->errors.cause, error);
     jpeg_create_compress(jpeg);
     jpeg->client_data = sink;
     sink->writer = (struct jpeg_destination_mgr){.init_destination = sink_init,
@@ -696,7 +667,7 @@ static gf_status sink_write(gf_sink *base, const void *src, size_t stride, uint6
     const gf_png_simd *simd = gf_png_simd_of(gf_isa_best());
     const unsigned char *from = src;
     if (setjmp(sink->errors.jump) != 0)
-        return jpeg_report(&sink->errors, error);
+        return gf_return_error(&sink->errors.cause, error);
     for (uint64_t y = 0; y < rows; y++) {
         JSAMPROW line = (JSAMPROW)(from + y * stride); /* only read */
         base->clipped += simd->count_largest(&sink->format, line);
@@ -709,7 +680,7 @@ static gf_status sink_finish(gf_sink *base, const gf_metadata *metadata, gf_erro
     jpeg_sink *sink = (jpeg_sink *)base;
     (void)metadata; /* late items are not stored */
     if (setjmp(sink->errors.jump) != 0)
-        return jpeg_report(&sink->errors, error);
+        return gf_return_error(&sink->errors.cause, error);
     jpeg_finish_compress(&sink->jpeg);
     return gf_output_prepare(base->output, error);
 }

@@ -70,35 +70,59 @@ void gf_metadata_clear(gf_metadata *metadata) {
     gf_metadata_init(metadata);
 }
 
-/* Append an item and take ownership of its data, also on failure. */
-static gf_status metadata_add(gf_metadata *metadata, const char *name, bool late,
-                              unsigned char *data, size_t size, const char *file, gf_error *error) {
-    if (!data)
-        return gf_fail_memory(error, file, size, "metadata");
+/* Append an item and take ownership of its data; NULL: memory was short for it. */
+static void metadata_own(gf_metadata *metadata, const char *name, bool late, unsigned char *data,
+                         size_t size) {
+    gf_chunk *chunks = metadata->chunks, chunk = {.late = late, .size = size, .data = data};
+    const size_t count = metadata->count;
     /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
-    if ((metadata->count & (metadata->count - 1)) == 0) {
-        size_t capacity = metadata->count ? 2 * metadata->count : 1;
-        gf_chunk *grown = realloc(metadata->chunks, capacity * sizeof *grown);
-        if (!grown) {
-            free(data);
-            return gf_fail_memory(error, file, capacity * sizeof *grown, "metadata");
-        }
-        metadata->chunks = grown;
+    if (data && (count & (count - 1)) == 0)
+        chunks = realloc(chunks, (count ? 2 * count : 1) * sizeof *chunks);
+    if (!data || !chunks) {
+        metadata->missing = size + sizeof chunk;
+        free(data);
+        return;
     }
-    gf_chunk chunk = {.late = late, .size = size, .data = data};
     memcpy(chunk.name, name, 4);
-    metadata->chunks[metadata->count++] = chunk;
-    return GF_OK;
+    chunks[metadata->count++] = chunk;
+    metadata->chunks = chunks;
+}
+
+/* Append an item that consists of a head and data. */
+static void metadata_join(gf_metadata *metadata, const char *name, const void *head,
+                          size_t head_size, const void *data, size_t size) {
+    unsigned char *joined = malloc(head_size + size + 1);
+    if (joined) {
+        memcpy(joined, head, head_size);
+        memcpy(joined + head_size, data, size);
+        joined[head_size + size] = '\0';
+    }
+    metadata_own(metadata, name, false, joined, head_size + size);
+}
+
+/* Return a copy that ends with a NUL. */
+static unsigned char *metadata_copy(gf_metadata *metadata, const void *data, size_t size) {
+    unsigned char *copy = calloc(1, size + 1);
+    if (!copy)
+        metadata->missing = size + 1;
+    else if (size)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+void gf_metadata_add(gf_metadata *metadata, const char *name, bool late, const void *data,
+                     size_t size) {
+    metadata_own(metadata, name, late, metadata_copy(metadata, data, size), size);
 }
 
 gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
                              size_t size, const char *file, gf_error *error) {
-    unsigned char *copy = malloc(size + 1);
-    if (copy && size)
-        memcpy(copy, data, size);
-    if (copy)
-        copy[size] = '\0';
-    return metadata_add(metadata, name, late, copy, size, file, error);
+    gf_metadata_add(metadata, name, late, data, size);
+    return gf_metadata_check(metadata, file, error);
+}
+
+gf_status gf_metadata_check(const gf_metadata *metadata, const char *file, gf_error *error) {
+    return metadata->missing ? gf_fail_memory(error, file, metadata->missing, "metadata") : GF_OK;
 }
 
 static bool item_is(const gf_chunk *item, const char *name) {
@@ -121,10 +145,11 @@ const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name) 
 /* Keyword, flag of compression, method, empty language tag and empty translated keyword. */
 static const char xmp_head[] = XMP_KEYWORD "\0\0\0\0";
 
-/* Offset of the compressed data of a chunk: after its keyword, which ends with a NUL, and `extra`
- * bytes. Return 0 if the chunk is too short. */
-static size_t chunk_data_offset(const gf_chunk *chunk, size_t extra) {
-    const unsigned char *end = chunk->size ? memchr(chunk->data, 0, chunk->size) : NULL;
+/* Return the offset after the text at `from`, which ends with a NUL, and `extra` bytes. Return 0 if
+ * the chunk is too short. */
+static size_t chunk_skip(const gf_chunk *chunk, size_t from, size_t extra) {
+    const size_t left = chunk->size - from;
+    const unsigned char *end = left ? memchr(chunk->data + from, 0, left) : NULL;
     const size_t at = end ? (size_t)(end - chunk->data) + 1 + extra : 0;
     return at <= chunk->size ? at : 0;
 }
@@ -134,44 +159,41 @@ static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const cha
     return item_is(chunk, name) && chunk->size >= size && memcmp(chunk->data, keyword, size) == 0;
 }
 
-/* Decompress zlib data of at most GF_DEFAULT_MAX_CHUNK bytes, and append a NUL. Return NULL if
- * memory is short, and with *inflated 0 if the data is damaged or too large. The caller frees the
- * result. */
-static unsigned char *chunk_inflate(const unsigned char *data, size_t size, size_t *inflated) {
+/* Decompress zlib data of at most GF_DEFAULT_MAX_CHUNK bytes, and append a NUL. Return NULL if it
+ * is damaged or too large, or if memory is short, which metadata records. */
+static unsigned char *chunk_inflate(gf_metadata *metadata, const unsigned char *data, size_t size,
+                                    size_t *inflated) {
     for (size_t capacity = 1 << 16; capacity <= GF_DEFAULT_MAX_CHUNK; capacity *= 4) {
         unsigned char *out = malloc(capacity);
         uLongf got = capacity - 1;
         const int result = out ? uncompress(out, &got, data, size) : Z_MEM_ERROR;
-        *inflated = result == Z_OK ? got : result == Z_MEM_ERROR;
         if (result == Z_OK) {
             out[got] = '\0';
+            *inflated = got;
             return out;
         }
         free(out);
+        if (result == Z_MEM_ERROR)
+            metadata->missing = capacity;
         if (result != Z_BUF_ERROR)
             break;
     }
     return NULL;
 }
 
-/* Return the XMP packet of an iTXt chunk; the caller frees it. */
-static unsigned char *chunk_xmp(const gf_chunk *chunk, size_t *size) {
-    const size_t flags = chunk_data_offset(chunk, 2);
-    /* After the flags: the language tag and the translated keyword, which end with a NUL each. */
-    const unsigned char *at = chunk->data + flags, *end = chunk->data + chunk->size;
-    for (int i = 0; i < 2 && at && flags; i++) {
-        at = memchr(at, 0, (size_t)(end - at));
-        at = at ? at + 1 : NULL;
-    }
-    if (!at || !flags)
+/* Return the profile of an iCCP chunk or the text of another one, decompressed; the caller frees
+ * it. NULL as above. */
+static unsigned char *chunk_payload(gf_metadata *metadata, const gf_chunk *chunk, size_t *size) {
+    const bool international = item_is(chunk, "iTXt"), plain = item_is(chunk, "tEXt");
+    size_t at = chunk_skip(chunk, 0, international ? 2 : !plain); /* the flags or the method */
+    const bool packed = international ? at && chunk->data[at - 2] : !plain;
+    for (int i = 0; i < 2 && at && international; i++) /* language tag, translated keyword */
+        at = chunk_skip(chunk, at, 0);
+    if (!at)
         return NULL;
-    *size = (size_t)(end - at);
-    if (chunk->data[flags - 2] != 0)
-        return chunk_inflate(at, *size, size);
-    unsigned char *copy = malloc(*size ? *size : 1);
-    if (copy)
-        memcpy(copy, at, *size);
-    return copy;
+    *size = chunk->size - at;
+    return packed ? chunk_inflate(metadata, chunk->data + at, *size, size)
+                  : metadata_copy(metadata, chunk->data + at, *size);
 }
 
 gf_resolution gf_resolution_of_metre(double x, double y) {
@@ -201,233 +223,181 @@ static bool chunk_set_resolution(const gf_resolution *r, unsigned char data[9]) 
     return true;
 }
 
-/* Create a chunk from a text before the data of an item. */
-static gf_status chunk_append(gf_metadata *chunks, const char *name, const void *head,
-                              size_t head_size, const void *data, size_t size, const char *file,
-                              gf_error *error) {
-    unsigned char *joined = malloc(head_size + size);
-    if (joined) {
-        memcpy(joined, head, head_size);
-        memcpy(joined + head_size, data, size);
-    }
-    return metadata_add(chunks, name, false, joined, head_size + size, file, error);
-}
-
-static gf_status chunk_append_icc(gf_metadata *chunks, const gf_chunk *item, const char *file,
-                                  gf_error *error) {
+static void chunk_append_icc(gf_metadata *chunks, const gf_chunk *item) {
     static const char head[] = ICC_NAME "\0"; /* with the NUL of the string: method 0 */
     uLongf size = compressBound(item->size);
     unsigned char *packed = malloc(size);
-    if (!packed || compress2(packed, &size, item->data, item->size, 9) != Z_OK) {
-        free(packed);
-        return gf_fail_memory(error, file, size, "metadata");
-    }
-    const gf_status status =
-        chunk_append(chunks, "iCCP", head, sizeof head, packed, size, file, error);
+    if (packed && compress2(packed, &size, item->data, item->size, 9) == Z_OK)
+        metadata_join(chunks, "iCCP", head, sizeof head, packed, size);
+    else
+        chunks->missing = size;
     free(packed);
-    return status;
 }
 
 /* Return whether a name is that of a GF_ITEM, not of a PNG chunk. */
 static bool item_is_shared(const gf_chunk *item);
 
-gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, const char *name,
+gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, const char *file,
                              gf_error *error) {
-    gf_status status = GF_OK;
-    for (size_t i = 0; i < metadata->count && !status; i++) {
+    for (size_t i = 0; i < metadata->count; i++) {
         const gf_chunk *item = &metadata->chunks[i];
         unsigned char phys[9];
         gf_resolution resolution;
         if (!item_is_shared(item)) {
-            status = gf_metadata_append(chunks, item->name, item->late, item->data, item->size,
-                                        name, error);
+            gf_metadata_add(chunks, item->name, item->late, item->data, item->size);
         } else if (item_is(item, GF_ITEM_ICC)) {
-            status = chunk_append_icc(chunks, item, name, error);
+            chunk_append_icc(chunks, item);
         } else if (item_is(item, GF_ITEM_EXIF)) {
-            status = chunk_append(chunks, "eXIf", "", 0, item->data, item->size, name, error);
+            gf_metadata_add(chunks, "eXIf", false, item->data, item->size);
         } else if (item_is(item, GF_ITEM_XMP)) {
-            status = chunk_append(chunks, "iTXt", xmp_head, sizeof xmp_head, item->data, item->size,
-                                  name, error);
+            metadata_join(chunks, "iTXt", xmp_head, sizeof xmp_head, item->data, item->size);
         } else if (item_is(item, GF_ITEM_COMMENT)) {
-            status =
-                chunk_append(chunks, "tEXt", COMMENT_KEYWORD, sizeof COMMENT_KEYWORD, item->data,
-                             strnlen((const char *)item->data, item->size), name, error);
+            metadata_join(chunks, "tEXt", COMMENT_KEYWORD, sizeof COMMENT_KEYWORD, item->data,
+                          strnlen((const char *)item->data, item->size));
         } else if (item_is(item, GF_ITEM_RESOLUTION)) {
             memcpy(&resolution, item->data, sizeof resolution);
             if (chunk_set_resolution(&resolution, phys))
-                status = chunk_append(chunks, "pHYs", "", 0, phys, sizeof phys, name, error);
+                gf_metadata_add(chunks, "pHYs", false, phys, sizeof phys);
         }
     }
-    return status;
+    return gf_metadata_check(chunks, file, error);
 }
 
-static gf_status items_fail_damaged(const gf_chunk *chunk, const char *name, gf_error *error) {
-    return gf_fail(error, GF_FAILED,
-                   "%s: the %s chunk is damaged; get an intact copy, or omit metadata with --strip",
-                   name, chunk->name);
-}
-
-/* Convert one PNG chunk, or copy one item. */
-static gf_status items_append(gf_metadata *items, const gf_chunk *chunk, const char *name,
-                              gf_error *error) {
-    const char *form = NULL;
-    unsigned char *data = NULL;
-    size_t size = 0;
-    if (item_is_shared(chunk))
-        return gf_metadata_append(items, chunk->name, false, chunk->data, chunk->size, name, error);
-    if (item_is(chunk, "eXIf"))
-        return gf_metadata_append(items, GF_ITEM_EXIF, false, chunk->data, chunk->size, name,
-                                  error);
-    if (item_is(chunk, "pHYs") && chunk->size == 9) {
+/* Convert one PNG chunk, or copy one item. Return false for a damaged chunk. */
+static bool items_append(gf_metadata *items, const gf_chunk *chunk) {
+    const bool profile = item_is(chunk, "iCCP");
+    if (item_is_shared(chunk)) {
+        gf_metadata_add(items, chunk->name, false, chunk->data, chunk->size);
+    } else if (item_is(chunk, "eXIf")) {
+        gf_metadata_add(items, GF_ITEM_EXIF, false, chunk->data, chunk->size);
+    } else if (item_is(chunk, "pHYs") && chunk->size == 9) {
         const gf_resolution resolution = chunk_resolution(chunk->data);
-        return gf_metadata_append(items, GF_ITEM_RESOLUTION, false, &resolution, sizeof resolution,
-                                  name, error);
+        gf_metadata_add(items, GF_ITEM_RESOLUTION, false, &resolution, sizeof resolution);
+    } else if (chunk_has_keyword(chunk, "tEXt", COMMENT_KEYWORD)) {
+        gf_metadata_add(items, GF_ITEM_COMMENT, false, chunk->data + sizeof COMMENT_KEYWORD,
+                        chunk->size - sizeof COMMENT_KEYWORD);
+    } else if (profile || chunk_has_keyword(chunk, "iTXt", XMP_KEYWORD)) {
+        size_t size;
+        unsigned char *data = chunk_payload(items, chunk, &size);
+        if (data)
+            metadata_own(items, profile ? GF_ITEM_ICC : GF_ITEM_XMP, false, data, size);
+        return data || items->missing;
     }
-    if (chunk_has_keyword(chunk, "tEXt", COMMENT_KEYWORD))
-        return gf_metadata_append(items, GF_ITEM_COMMENT, false,
-                                  chunk->data + sizeof COMMENT_KEYWORD,
-                                  chunk->size - sizeof COMMENT_KEYWORD, name, error);
-    if (item_is(chunk, "iCCP")) {
-        const size_t at = chunk_data_offset(chunk, 1);
-        form = GF_ITEM_ICC;
-        data = at ? chunk_inflate(chunk->data + at, chunk->size - at, &size) : NULL;
-    } else if (chunk_has_keyword(chunk, "iTXt", XMP_KEYWORD)) {
-        form = GF_ITEM_XMP;
-        data = chunk_xmp(chunk, &size);
-    }
-    if (!form)
-        return GF_OK;
-    return data ? metadata_add(items, form, false, data, size, name, error)
-                : items_fail_damaged(chunk, name, error);
+    return true;
 }
 
-gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, const char *name,
+gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, const char *file,
                                gf_error *error) {
-    gf_status status = GF_OK;
-    for (size_t i = 0; i < metadata->count && !status; i++)
-        status = items_append(items, &metadata->chunks[i], name, error);
-    return status;
+    for (size_t i = 0; i < metadata->count; i++)
+        if (!items_append(items, &metadata->chunks[i]))
+            return gf_fail(error, GF_FAILED,
+                           "%s: the %s chunk is damaged; get an intact copy, or omit metadata with "
+                           "--strip",
+                           file, metadata->chunks[i].name);
+    return gf_metadata_check(items, file, error);
 }
 
 /* ---- EXIF data ------------------------------------------------------------------------------- */
 
-enum { HEADER_BYTES = 8, ENTRY_BYTES = 12 };
+enum { HEADER_BYTES = 8, ENTRY_BYTES = 12, INTEGERS = 1 << GF_TIFF_SHORT | 1 << GF_TIFF_LONG };
 
 /* Read a number of 2 or 4 bytes in the byte order of the data. Return 0 past the end. */
-static uint32_t exif_number(const unsigned char *exif, size_t size, uint64_t at, size_t bytes) {
-    if (at > size || size - at < bytes)
+static uint32_t exif_number(const gf_chunk *exif, uint64_t at, size_t bytes) {
+    uint32_t number = 0;
+    if (at > exif->size || exif->size - at < bytes)
         return 0;
-    const unsigned char *p = exif + at;
-    if (exif[0] == 'I')
-        return bytes == 2 ? gf_little16(p) : gf_little32(p);
-    return bytes == 2 ? (uint32_t)p[0] << 8 | p[1] : gf_big32(p);
+    for (size_t i = 0; i < bytes; i++)
+        number = number << 8 | exif->data[at + (exif->data[0] == 'I' ? bytes - 1 - i : i)];
+    return number;
 }
 
 /* Store a number that lies within the data. */
-static void exif_put(unsigned char *exif, uint64_t at, uint32_t number, size_t bytes) {
+static void exif_put(const gf_chunk *exif, uint64_t at, uint32_t number, size_t bytes) {
     for (size_t i = 0; i < bytes; i++)
-        exif[at + (exif[0] == 'I' ? i : bytes - 1 - i)] = (unsigned char)(number >> 8 * i);
+        exif->data[at + (exif->data[0] == 'I' ? i : bytes - 1 - i)] =
+            (unsigned char)(number >> 8 * i);
 }
 
-bool gf_exif_is(const unsigned char *exif, size_t size) {
+/* Return whether the data begins with the header of a TIFF structure. */
+static bool exif_is(const unsigned char *exif, size_t size) {
     return size >= HEADER_BYTES && (memcmp(exif, "II*", 4) == 0 || memcmp(exif, "MM\0*", 4) == 0);
 }
 
-/* Find an entry by its tag and type. directory: its offset; 0: the first one. Return the offset of
- * the value; 0 if there is none. */
-static uint64_t exif_find(const unsigned char *exif, size_t size, uint64_t directory, uint32_t tag,
-                          uint32_t type) {
-    if (!gf_exif_is(exif, size))
+/* Find an entry by its tag and the bits of its possible types. directory: its offset; 0: the first
+ * one. Return the offset of the value; 0 if there is none. */
+static uint64_t exif_find(const gf_chunk *exif, uint64_t directory, uint32_t tag, uint32_t types) {
+    if (!exif_is(exif->data, exif->size))
         return 0;
-    const uint64_t start = directory ? directory : exif_number(exif, size, 4, 4);
-    const uint32_t count = exif_number(exif, size, start, 2);
-    for (uint32_t i = 0; i < count; i++) {
-        const uint64_t entry = start + 2 + (uint64_t)i * ENTRY_BYTES;
-        if (entry + ENTRY_BYTES > size)
-            return 0;
-        if (exif_number(exif, size, entry, 2) == tag &&
-            exif_number(exif, size, entry + 2, 2) == type)
-            return entry + 8;
+    const uint64_t start = directory ? directory : exif_number(exif, 4, 4);
+    const uint64_t end = start + 2 + (uint64_t)exif_number(exif, start, 2) * ENTRY_BYTES;
+    for (uint64_t at = start + 2; at < end && at + ENTRY_BYTES <= exif->size; at += ENTRY_BYTES) {
+        const uint32_t type = exif_number(exif, at + 2, 2);
+        if (exif_number(exif, at, 2) == tag && type < 32 && types >> type & 1)
+            return at + 8;
     }
     return 0;
 }
 
-/* Find an integer as exif_find. *at: offset of the value; 0 if there is none. */
-static uint32_t exif_integer(const unsigned char *exif, size_t size, uint64_t directory,
-                             uint32_t tag, uint64_t *at) {
-    *at = exif_find(exif, size, directory, tag, GF_TIFF_SHORT);
-    if (*at)
-        return exif_number(exif, size, *at, 2);
-    *at = exif_find(exif, size, directory, tag, GF_TIFF_LONG);
-    return *at ? exif_number(exif, size, *at, 4) : 0;
+/* Return an integer that exif_find has found; 0 for `at` 0. */
+static uint32_t exif_integer(const gf_chunk *exif, uint64_t at) {
+    const bool is_short = at && exif_number(exif, at - 6, 2) == GF_TIFF_SHORT;
+    return at ? exif_number(exif, at, is_short ? 2 : 4) : 0;
 }
 
 /* Set an integer, which need not be there. */
-static void exif_set_integer(unsigned char *exif, size_t size, uint64_t directory, uint32_t tag,
+static void exif_set_integer(const gf_chunk *exif, uint64_t directory, uint32_t tag,
                              uint64_t number) {
-    uint64_t at;
-    if (exif_integer(exif, size, directory, tag, &at) == number || !at)
+    const uint64_t at = exif_find(exif, directory, tag, INTEGERS);
+    if (!at || exif_integer(exif, at) == number)
         return;
     exif_put(exif, at - 6, GF_TIFF_LONG, 2);
     exif_put(exif, at, (uint32_t)number, 4);
 }
 
-uint32_t gf_exif_orientation(const unsigned char *exif, size_t size) {
+uint32_t gf_exif_orientation(const gf_chunk *exif) {
     enum { MAX = 8 };
-    const uint64_t at = exif_find(exif, size, 0, GF_TAG_ORIENTATION, GF_TIFF_SHORT);
-    const uint32_t orientation = at ? exif_number(exif, size, at, 2) : 0;
+    const uint64_t at = exif_find(exif, 0, GF_TAG_ORIENTATION, 1 << GF_TIFF_SHORT);
+    const uint32_t orientation = exif_integer(exif, at);
     return orientation <= MAX ? orientation : 0;
 }
 
-bool gf_exif_set_orientation(unsigned char *exif, size_t size, uint32_t orientation) {
-    const uint64_t at = exif_find(exif, size, 0, GF_TAG_ORIENTATION, GF_TIFF_SHORT);
+bool gf_exif_set_orientation(const gf_chunk *exif, uint32_t orientation) {
+    const uint64_t at = exif_find(exif, 0, GF_TAG_ORIENTATION, 1 << GF_TIFF_SHORT);
     if (at)
         exif_put(exif, at, orientation, 2);
     return at;
 }
 
-/* Exchange the resolutions of columns and rows in the first directory: their offsets. */
-static void exif_transpose_resolution(unsigned char *exif, size_t size) {
-    const uint64_t x = exif_find(exif, size, 0, GF_TAG_X_RESOLUTION, GF_TIFF_RATIONAL);
-    const uint64_t y = exif_find(exif, size, 0, GF_TAG_Y_RESOLUTION, GF_TIFF_RATIONAL);
-    const uint32_t offset = exif_number(exif, size, x, 4);
-    if (!x || !y)
-        return;
-    exif_put(exif, x, exif_number(exif, size, y, 4), 4);
-    exif_put(exif, y, offset, 4);
-}
-
 /* Read a rational number or an integer of the first directory. Return 0 if there is none. */
-static double exif_real(const unsigned char *exif, size_t size, uint32_t tag) {
-    const uint64_t entry = exif_find(exif, size, 0, tag, GF_TIFF_RATIONAL);
-    uint64_t at = exif_number(exif, size, entry, 4);
-    const uint32_t denominator = exif_number(exif, size, at + 4, 4);
+static double exif_real(const gf_chunk *exif, uint32_t tag) {
+    const uint64_t entry = exif_find(exif, 0, tag, 1 << GF_TIFF_RATIONAL);
+    const uint64_t at = exif_number(exif, entry, 4);
+    const uint32_t denominator = exif_number(exif, at + 4, 4);
     if (!entry)
-        return exif_integer(exif, size, 0, tag, &at);
-    return denominator ? (double)exif_number(exif, size, at, 4) / denominator : 0;
+        return exif_integer(exif, exif_find(exif, 0, tag, INTEGERS));
+    return denominator ? (double)exif_number(exif, at, 4) / denominator : 0;
 }
 
-bool gf_exif_resolution(const unsigned char *exif, size_t size, gf_resolution *resolution) {
-    const double unit = exif_real(exif, size, GF_TAG_RESOLUTION_UNIT);
-    resolution->x = exif_real(exif, size, GF_TAG_X_RESOLUTION);
-    resolution->y = exif_real(exif, size, GF_TAG_Y_RESOLUTION);
+static bool exif_resolution(const gf_chunk *exif, gf_resolution *resolution) {
+    const double unit = exif_real(exif, GF_TAG_RESOLUTION_UNIT);
+    resolution->x = exif_real(exif, GF_TAG_X_RESOLUTION);
+    resolution->y = exif_real(exif, GF_TAG_Y_RESOLUTION);
     resolution->unit = unit == GF_PER_NONE ? GF_PER_NONE
                        : unit == GF_PER_CM ? GF_PER_CM
                                            : GF_PER_INCH; /* also without the tag */
     return resolution->x > 0 && resolution->y > 0;
 }
 
-bool gf_exif_image(const unsigned char *exif, size_t size, uint32_t i, uint32_t *kind,
-                   uint32_t *offset) {
+bool gf_exif_image(const gf_chunk *index, uint32_t i, uint32_t *kind, uint32_t *offset) {
     enum { TAG_IMAGES = 0xb002, IMAGE_BYTES = 16 };
-    const uint64_t entry = exif_find(exif, size, 0, TAG_IMAGES, GF_TIFF_UNDEFINED),
+    const uint64_t entry = exif_find(index, 0, TAG_IMAGES, 1 << GF_TIFF_UNDEFINED),
                    at = (uint64_t)i * IMAGE_BYTES;
-    if (!entry || at + IMAGE_BYTES > exif_number(exif, size, entry - 4, 4))
+    if (!entry || at + IMAGE_BYTES > exif_number(index, entry - 4, 4))
         return false;
-    const uint64_t image = at + exif_number(exif, size, entry, 4);
-    *kind = exif_number(exif, size, image, 4);
-    *offset = exif_number(exif, size, image + 8, 4);
-    return image + IMAGE_BYTES <= size;
+    const uint64_t image = at + exif_number(index, entry, 4);
+    *kind = exif_number(index, image, 4);
+    *offset = exif_number(index, image + 8, 4);
+    return image + IMAGE_BYTES <= index->size;
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
@@ -503,8 +473,7 @@ uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
         /* A JPEG file stores metadata before the pixels only. */
         if (!(kind.forms & form) || (item->late && form == GF_FORM_JPEG))
             lost |= kind.kind;
-        if ((lost & GF_DROPPED_EXIF) && (item_is(item, GF_ITEM_EXIF) || item_is(item, "eXIf")) &&
-            gf_exif_orientation(item->data, item->size) > 1)
+        if (lost & kind.kind & GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
             lost |= GF_DROPPED_ORIENTATION;
     }
     return lost;
@@ -522,9 +491,9 @@ bool gf_png_preserves(const unsigned char name[4]) {
 static bool chunk_is_valid(const gf_chunk *chunk) {
     enum { MAX_KEYWORD = 80 }; /* with its NUL */
     const struct item_kind *kind = item_find(chunk);
-    const size_t keyword = chunk_data_offset(chunk, 0);
+    const size_t keyword = chunk_skip(chunk, 0, 0);
     return kind->bytes                     ? chunk->size == kind->bytes && !chunk->late
-           : kind->kind == GF_DROPPED_EXIF ? gf_exif_is(chunk->data, chunk->size)
+           : kind->kind == GF_DROPPED_EXIF ? exif_is(chunk->data, chunk->size)
            : kind->kind == GF_DROPPED_TEXT ? keyword > 1 && keyword <= MAX_KEYWORD
                                            : gf_png_preserves((const unsigned char *)chunk->name);
 }
@@ -539,27 +508,23 @@ static uint64_t chunk_once(const gf_chunk *chunk) {
 
 /* Replace a text in which ImageMagick stores EXIF data by the data: after the name and the size,
  * its bytes as hexadecimal digits. The caller frees *bytes. */
-static gf_status chunk_decode_exif(gf_chunk *chunk, unsigned char **bytes, const char *file,
-                                   gf_error *error) {
+static void chunk_decode_exif(gf_metadata *metadata, gf_chunk *chunk, unsigned char **bytes) {
     static const char hex[] = "0123456789abcdef";
-    const bool packed = item_is(chunk, "zTXt");
-    const size_t at = chunk_data_offset(chunk, packed);
-    size_t size = chunk->size - at, digits = 0, lines = 0;
-    *bytes = packed ? chunk_inflate(chunk->data + at, size, &size) : calloc(1, size + 1);
+    size_t size, digits = 0, lines = 0;
+    *bytes = chunk_payload(metadata, chunk, &size);
     if (!*bytes)
-        return size ? gf_fail_memory(error, file, size, "metadata") : GF_OK;
-    const unsigned char *text = packed ? *bytes : chunk->data + at;
+        return;
     for (size_t i = 1; i < size; i++) {
-        const char *digit = lines < 2 || !text[i] ? NULL : strchr(hex, text[i]);
+        const unsigned char c = (*bytes)[i];
+        const char *digit = lines < 2 || !c ? NULL : strchr(hex, c);
         if (digit) /* the bytes are not longer than the text before them */
             (*bytes)[digits / 2] = (unsigned char)((*bytes)[digits / 2] << 4 | (digit - hex));
         digits += digit != NULL;
-        lines += text[i] == '\n';
+        lines += c == '\n';
     }
     const size_t head = digits > 12 && memcmp(*bytes, "Exif\0", 6) == 0 ? 6 : 0;
-    if (gf_exif_is(*bytes + head, digits / 2 - head))
+    if (exif_is(*bytes + head, digits / 2 - head))
         *chunk = (gf_chunk){"eXIf", false, digits / 2 - head, *bytes + head};
-    return GF_OK;
 }
 
 gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk, uint32_t *dropped,
@@ -568,19 +533,17 @@ gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk,
     enum { MAX_RAW = 4 }; /* such texts, which limits the time */
     gf_chunk item = *chunk;
     unsigned char *decoded = NULL;
-    gf_status status = GF_OK;
     if ((item_is(chunk, "zTXt") || item_is(chunk, "tEXt")) && chunk->size > sizeof raw &&
         memcmp(chunk->data, raw, sizeof raw - 1) == 0 && !chunk->late && metadata->raw++ < MAX_RAW)
-        status = chunk_decode_exif(&item, &decoded, file, error);
+        chunk_decode_exif(metadata, &item, &decoded);
     const uint64_t once = chunk_once(&item);
     if (!chunk_is_valid(&item) || once & metadata->seen)
         *dropped |= once & metadata->seen ? GF_DROPPED_OTHER : item_find(&item)->kind;
-    else if (!status)
-        status =
-            gf_metadata_append(metadata, item.name, item.late, item.data, item.size, file, error);
+    else
+        gf_metadata_add(metadata, item.name, item.late, item.data, item.size);
     metadata->seen |= once;
     free(decoded);
-    return status;
+    return gf_metadata_check(metadata, file, error);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -592,7 +555,15 @@ static const gf_chunk *metadata_exif(const gf_metadata *metadata) {
 
 uint32_t gf_metadata_orientation(const gf_metadata *metadata) {
     const gf_chunk *exif = metadata_exif(metadata);
-    return exif ? gf_exif_orientation(exif->data, exif->size) : 0;
+    return exif ? gf_exif_orientation(exif) : 0;
+}
+
+/* Exchange the bytes at two offsets. */
+static void item_exchange(const gf_chunk *item, uint64_t one, uint64_t other, size_t bytes) {
+    unsigned char saved[sizeof(double)];
+    memcpy(saved, item->data + one, bytes);
+    memcpy(item->data + one, item->data + other, bytes);
+    memcpy(item->data + other, saved, bytes);
 }
 
 void gf_metadata_set_upright(gf_metadata *metadata, bool transposed) {
@@ -600,20 +571,17 @@ void gf_metadata_set_upright(gf_metadata *metadata, bool transposed) {
     const gf_chunk *item = gf_metadata_find(metadata, GF_ITEM_RESOLUTION);
     const gf_chunk *phys = gf_metadata_find(metadata, "pHYs");
     if (exif)
-        (void)gf_exif_set_orientation(exif->data, exif->size, 1);
-    if (transposed && exif)
-        exif_transpose_resolution(exif->data, exif->size);
-    if (transposed && item) {
-        gf_resolution r;
-        memcpy(&r, item->data, sizeof r);
-        r = (gf_resolution){r.y, r.x, r.unit};
-        memcpy(item->data, &r, sizeof r);
+        (void)gf_exif_set_orientation(exif, 1);
+    if (transposed && exif) {
+        const uint64_t x = exif_find(exif, 0, GF_TAG_X_RESOLUTION, 1 << GF_TIFF_RATIONAL);
+        const uint64_t y = exif_find(exif, 0, GF_TAG_Y_RESOLUTION, 1 << GF_TIFF_RATIONAL);
+        if (x && y)
+            item_exchange(exif, x, y, 4);
     }
-    if (transposed && phys && phys->size == 9) {
-        const uint32_t x = gf_big32(phys->data);
-        gf_put_big32(phys->data, gf_big32(phys->data + 4));
-        gf_put_big32(phys->data + 4, x);
-    }
+    if (transposed && item)
+        item_exchange(item, offsetof(gf_resolution, x), offsetof(gf_resolution, y), sizeof(double));
+    if (transposed && phys && phys->size == 9)
+        item_exchange(phys, 0, 4, 4);
 }
 
 bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resolution) {
@@ -628,7 +596,7 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
         *resolution = chunk_resolution(phys->data);
         return true;
     }
-    return exif && gf_exif_resolution(exif->data, exif->size, resolution);
+    return exif && exif_resolution(exif, resolution);
 }
 
 /* ---- Photoshop resources --------------------------------------------------------------------- */
@@ -725,40 +693,39 @@ static size_t exif_update_text(char *text, const gf_format *image, bool same, bo
 }
 
 /* Adapt EXIF data, or the tags of GDAL. Return the new size. */
-static size_t exif_update(const gf_chunk *item, const gf_format *image, bool same, bool whole,
+static size_t exif_update(const gf_chunk *exif, const gf_format *image, bool same, bool whole,
                           uint32_t *dropped) {
     static const uint32_t widths[] = {GF_TAG_WIDTH, GF_TAG_PIXEL_WIDTH},
                           heights[] = {GF_TAG_HEIGHT, GF_TAG_PIXEL_HEIGHT},
                           texts[] = {GF_TAG_DESCRIPTION, GF_TAG_GDAL_METADATA},
                           offsets[] = {GF_TAG_THUMBNAIL, GF_TAG_STRIP_OFFSETS},
                           sizes[] = {GF_TAG_THUMBNAIL_BYTES, GF_TAG_STRIP_BYTES};
-    unsigned char *exif = item->data;
-    size_t size = item->size;
-    uint64_t at, camera = exif_integer(exif, size, 0, GF_TAG_EXIF, &at);
-    const uint64_t first = exif_number(exif, size, 4, 4);
-    const uint64_t link = first + 2 + (uint64_t)exif_number(exif, size, first, 2) * ENTRY_BYTES;
-    const uint64_t second = exif_number(exif, size, link, 4); /* describes a thumbnail */
-    if (!gf_exif_is(exif, size))
+    size_t size = exif->size;
+    const uint64_t camera = exif_integer(exif, exif_find(exif, 0, GF_TAG_EXIF, INTEGERS));
+    const uint64_t first = exif_number(exif, 4, 4);
+    const uint64_t link = first + 2 + (uint64_t)exif_number(exif, first, 2) * ENTRY_BYTES;
+    const uint64_t second = exif_number(exif, link, 4); /* describes a thumbnail */
+    if (!exif_is(exif->data, size))
         return size;
     for (size_t i = 0; i < 2; i++) {
-        exif_set_integer(exif, size, i ? camera : 0, widths[i], image->width);
-        exif_set_integer(exif, size, i ? camera : 0, heights[i], image->height);
-        at = exif_find(exif, size, 0, texts[i], GF_TIFF_ASCII);
-        const uint64_t count = exif_number(exif, size, at - 4, 4),
-                       start = exif_number(exif, size, at, 4), end = start + count;
+        exif_set_integer(exif, i ? camera : 0, widths[i], image->width);
+        exif_set_integer(exif, i ? camera : 0, heights[i], image->height);
+        const uint64_t at = exif_find(exif, 0, texts[i], 1 << GF_TIFF_ASCII);
+        const uint64_t count = exif_number(exif, at - 4, 4), start = exif_number(exif, at, 4),
+                       end = start + count;
         /* Shorter texts are within the entry. */
-        if (at && count > 4 && start >= HEADER_BYTES && end <= size && !exif[end - 1]) {
+        if (at && count > 4 && start >= HEADER_BYTES && end <= size && !exif->data[end - 1]) {
             const size_t left =
-                count - exif_update_text((char *)exif + start, image, same, whole, dropped);
+                count - exif_update_text((char *)exif->data + start, image, same, whole, dropped);
             exif_put(exif, at - 4, (uint32_t)(left > 4 ? left : 5), 4);
         }
     }
     for (size_t i = 0; second && i < 2; i++) {
-        const size_t start = exif_integer(exif, size, second, offsets[i], &at);
-        const size_t bytes = exif_integer(exif, size, second, sizes[i], &at);
+        const size_t start = exif_integer(exif, exif_find(exif, second, offsets[i], INTEGERS));
+        const size_t bytes = exif_integer(exif, exif_find(exif, second, sizes[i], INTEGERS));
         if (start < link + 4 || start >= size)
             continue;
-        memset(exif + start, 0, start + bytes < size ? bytes : size - start);
+        memset(exif->data + start, 0, start + bytes < size ? bytes : size - start);
         size = start + bytes < size ? size : start;
     }
     if (second)
@@ -766,21 +733,19 @@ static size_t exif_update(const gf_chunk *item, const gf_format *image, bool sam
     return size;
 }
 
-/* Return whether an ICC profile, or that of an iCCP chunk, is one for images with these channels.
- * If memory is short, return true and set it. */
-static bool item_profile_fits(const gf_chunk *item, uint32_t channels, bool *memory_short) {
+/* Return whether an ICC profile, or that of an iCCP chunk, is one for images with these channels,
+ * or whether memory is short. */
+static bool item_profile_fits(gf_metadata *metadata, const gf_chunk *item, uint32_t channels) {
     enum { SPACE = 16, SIGNATURE = 36, MIN = 132 };
-    const size_t at = item_is(item, GF_ITEM_ICC) ? 0 : chunk_data_offset(item, 1);
+    const bool packed = !item_is(item, GF_ITEM_ICC);
     size_t size = item->size;
-    unsigned char *inflated = at ? chunk_inflate(item->data + at, size - at, &size) : NULL;
-    const unsigned char *profile = at ? inflated : item->data;
-    *memory_short = *memory_short || (!profile && size);
-    const bool fits = (!profile && size) ||
-                      (size >= MIN && gf_big32(profile) >= MIN && gf_big32(profile) <= size &&
-                       memcmp(profile + SIGNATURE, "acsp", 4) == 0 &&
-                       memcmp(profile + SPACE, channels < 3 ? "GRAY" : "RGB ", 4) == 0);
-    free(inflated);
-    return fits;
+    unsigned char *unpacked = packed ? chunk_payload(metadata, item, &size) : NULL;
+    const unsigned char *profile = packed ? unpacked : item->data;
+    const bool fits = profile && size >= MIN && gf_big32(profile) >= MIN &&
+                      gf_big32(profile) <= size && memcmp(profile + SIGNATURE, "acsp", 4) == 0 &&
+                      memcmp(profile + SPACE, channels < 3 ? "GRAY" : "RGB ", 4) == 0;
+    free(unpacked);
+    return fits || metadata->missing;
 }
 
 gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool whole,
@@ -789,7 +754,6 @@ gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool
                                         "Container:Directory", "hdrgm:Version", NULL};
     static const char *const thumbnails[] = {"xmp:Thumbnails", NULL};
     const bool same = whole && gf_format_equal(image, &metadata->image);
-    bool memory_short = false;
     size_t kept = 0;
     for (size_t i = 0; i < metadata->count; i++) {
         gf_chunk item = metadata->chunks[i];
@@ -805,8 +769,7 @@ gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool
             if (removed)
                 gf_note(&metadata->remarks, "the video or gain map behind the image is not copied");
             item.size -= removed + text_cut(xmp, thumbnails);
-        } else if (kind == GF_DROPPED_ICC &&
-                   !item_profile_fits(&item, image->channels, &memory_short)) {
+        } else if (kind == GF_DROPPED_ICC && !item_profile_fits(metadata, &item, image->channels)) {
             *dropped |= item.size ? kind : 0;
             free(item.data);
             continue;
@@ -814,6 +777,5 @@ gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool
         metadata->chunks[kept++] = item;
     }
     metadata->count = kept;
-    return memory_short ? gf_fail_memory(error, file, GF_DEFAULT_MAX_CHUNK, "an ICC profile")
-                        : GF_OK;
+    return gf_metadata_check(metadata, file, error);
 }

@@ -27,6 +27,7 @@ typedef struct gf_chunk {
 typedef struct gf_metadata {
     gf_chunk *chunks;
     size_t count;
+    size_t missing;   /* bytes of an item for which memory was short; 0: none */
     char damaged[5];  /* name of an item that is not copied because it is damaged, or "" */
     double pfm_scale; /* absolute value of the scale in a PFM header; 1 for other formats */
     /* The alpha channel is associated: the other channels are premultiplied by it. Unlike the
@@ -70,13 +71,17 @@ void gf_note(gf_remarks *remarks, const char *format, ...) __attribute__((format
 /* Append the remarks `from` to those before. */
 void gf_remarks_add(gf_remarks *remarks, const gf_remarks *from);
 
-/* Append a copy of an item. name has 4 characters; file is the name for the error message. On
- * GF_FAILED (out of memory) the metadata is unchanged. */
+/* Append a copy of an item. name has 4 characters. If memory is short, set `missing` instead. */
+void gf_metadata_add(gf_metadata *metadata, const char *name, bool late, const void *data,
+                     size_t size);
+/* Return GF_FAILED if memory was short for an item. file: name for the message, in all functions.
+ */
+gf_status gf_metadata_check(const gf_metadata *metadata, const char *file, gf_error *error);
+/* Append a copy of an item, and check it. */
 gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
                              size_t size, const char *file, gf_error *error);
-/* Append a copy of a PNG chunk, as gf_metadata_append. A text in which ImageMagick stores EXIF data
- * becomes an eXIf chunk. Omit a chunk that is invalid, repeated or not preserved, and set a bit of
- * gf_dropped. */
+/* Append a copy of a PNG chunk. A text in which ImageMagick stores EXIF data becomes an eXIf chunk.
+ * Omit a chunk that is invalid, repeated or not preserved, and set a bit of gf_dropped. */
 gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk, uint32_t *dropped,
                                    const char *file, gf_error *error);
 /* Return true for an ancillary PNG chunk that stays valid when samples change: one that is known,
@@ -85,14 +90,13 @@ bool gf_png_preserves(const unsigned char name[4]);
 /* Return the first item of this name that precedes the pixels; NULL if there is none. */
 const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name);
 
-/* Convert the items that have a PNG form to PNG chunks, and append them. PNG chunks are copied.
- * name: for messages, as above. */
-gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, const char *name,
+/* Convert the items that have a PNG form to PNG chunks, and append them. PNG chunks are copied. */
+gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, const char *file,
                              gf_error *error);
 /* Convert the PNG chunks that have another form to GF_ITEM items, and append them, late ones as if
  * they preceded the pixels. Items are copied; other chunks are omitted. Return GF_FAILED for a
  * damaged chunk, too. */
-gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, const char *name,
+gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, const char *file,
                                gf_error *error);
 
 /* Return the kinds of the items that a format cannot store, as bits of gf_dropped. An sRGB chunk,
@@ -124,8 +128,6 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
 
 /* ---- EXIF data: a TIFF structure (header, directories, values) without pixels ---------------- */
 
-/* All functions accept any bytes. */
-
 /* Types of values, and tags, as in libtiff. */
 enum {
     GF_TIFF_ASCII = 2,
@@ -154,18 +156,15 @@ enum {
     GF_TAG_GDAL_METADATA = 42112
 };
 
-/* Return whether the data begins with the header of a TIFF structure. */
-bool gf_exif_is(const unsigned char *exif, size_t size);
+/* These functions accept any bytes. */
+
 /* Return the orientation in the first directory, 1 to 8; 0 if there is none. */
-uint32_t gf_exif_orientation(const unsigned char *exif, size_t size);
+uint32_t gf_exif_orientation(const gf_chunk *exif);
 /* Set the orientation in the first directory. Return false, without a change, if it has none. */
-bool gf_exif_set_orientation(unsigned char *exif, size_t size, uint32_t orientation);
-/* Return the resolution in the first directory. Return false if it is missing or not positive. */
-bool gf_exif_resolution(const unsigned char *exif, size_t size, gf_resolution *resolution);
+bool gf_exif_set_orientation(const gf_chunk *exif, uint32_t orientation);
 /* Return the kind and the offset of image i of an MPO, from its index. Return false after the last
  * image. */
-bool gf_exif_image(const unsigned char *exif, size_t size, uint32_t i, uint32_t *kind,
-                   uint32_t *offset);
+bool gf_exif_image(const gf_chunk *index, uint32_t i, uint32_t *kind, uint32_t *offset);
 
 /* ---- Photoshop resources --------------------------------------------------------------------- */
 

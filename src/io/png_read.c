@@ -485,7 +485,7 @@ static gf_status png_check_turned(const png_source *source, gf_error *error) {
     const gf_metadata *metadata = &source->base.metadata;
     for (size_t i = 0; i < metadata->count && source->turns; i++) {
         const gf_chunk *chunk = &metadata->chunks[i];
-        if (strcmp(chunk->name, "eXIf") == 0 && gf_exif_orientation(chunk->data, chunk->size) > 1)
+        if (strcmp(chunk->name, "eXIf") == 0 && gf_exif_orientation(chunk) > 1)
             return gf_fail(error, GF_FAILED,
                            "%s: the EXIF orientation follows the pixels; convert the file to TIFF "
                            "first, or remove --autorotate",

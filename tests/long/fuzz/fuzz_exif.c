@@ -68,8 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (int big = 0; big < 2; big++)
             check_round_trip(&list, big);
     gf_tiff_list_clear(&list);
-    FUZZ_CHECK(gf_exif_orientation(data, size) <= 8, "orientation");
-    (void)gf_exif_resolution(data, size, &resolution);
+    gf_chunk item = {GF_ITEM_EXIF, false, size, (unsigned char *)data}; /* only read */
+    FUZZ_CHECK(gf_exif_orientation(&item) <= 8, "orientation");
+    (void)gf_metadata_resolution(&(gf_metadata){.chunks = &item, .count = 1}, &resolution);
     check_metadata(data, size, size ? data[size - 1] : 0);
     return 0;
 }

@@ -755,23 +755,24 @@ static void keeps_the_number_of_pages(void **state) {
 static void sets_orientations(void **state) {
     static const unsigned char with[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6";
     unsigned char exif[26];
+    const gf_chunk item = {.data = exif, .size = sizeof exif};
 
     (void)state;
     for (size_t size = 0; size <= sizeof with; size++) {
-        unsigned char *part = malloc(size ? size : 1);
-        assert_non_null(part);
-        memcpy(part, with, size);
+        const gf_chunk part = {.data = malloc(size ? size : 1), .size = size};
+        assert_non_null(part.data);
+        memcpy(part.data, with, size);
         /* The entry ends 4 bytes before the end: the offset of the next directory follows. */
-        assert_int_equal(gf_exif_set_orientation(part, size, 1), size >= sizeof with - 4);
-        assert_int_equal(gf_exif_orientation(part, size), size >= sizeof with - 4 ? 1 : 0);
-        free(part);
+        assert_int_equal(gf_exif_set_orientation(&part, 1), size >= sizeof with - 4);
+        assert_int_equal(gf_exif_orientation(&part), size >= sizeof with - 4 ? 1 : 0);
+        free(part.data);
     }
     memcpy(exif, with, sizeof exif);
     exif[11] = 0x13; /* another tag */
-    assert_false(gf_exif_set_orientation(exif, sizeof exif, 1));
+    assert_false(gf_exif_set_orientation(&item, 1));
     assert_int_equal(exif[19], 6);
     memcpy(exif, with, sizeof exif);
-    assert_true(gf_exif_set_orientation(exif, sizeof exif, 0x102));
+    assert_true(gf_exif_set_orientation(&item, 0x102));
     assert_int_equal(exif[18], 1);
     assert_int_equal(exif[19], 2);
 }

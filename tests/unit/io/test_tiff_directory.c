@@ -377,8 +377,9 @@ static void survives_any_bytes(void **state) {
             for (uint64_t k = 0; k <= test_below(&random, 4); k++)
                 b.data[test_below(&random, round % 2 ? 400 : b.size)] =
                     (unsigned char)test_next(&random);
-        (void)gf_exif_orientation(b.data, b.size);
-        (void)gf_exif_resolution(b.data, b.size, &resolution);
+        gf_chunk item = {GF_ITEM_EXIF, false, b.size, b.data};
+        (void)gf_exif_orientation(&item);
+        (void)gf_metadata_resolution(&(gf_metadata){.chunks = &item, .count = 1}, &resolution);
         if (read_copy(&list, b.data, b.size, ALL, &error) == GF_OK) {
             read++;
             assert_int_equal(gf_tiff_list_write(&list, ALL, 8, round & 1, &bytes, &error), GF_OK);
@@ -450,9 +451,9 @@ static void reads_the_items_of_files(void **state) {
                             "8BIM\4\4\0\0\0\0\0\x0c"
                             "description",
                             24);
-        assert_int_equal(gf_exif_orientation(exif->data, exif->size), 5);
-        assert_true(gf_exif_set_orientation(exif->data, exif->size, 3));
-        assert_int_equal(gf_exif_orientation(exif->data, exif->size), 3);
+        assert_int_equal(gf_exif_orientation(exif), 5);
+        assert_true(gf_exif_set_orientation(exif, 3));
+        assert_int_equal(gf_exif_orientation(exif), 3);
         gf_tiff_list list = {.name = "x"};
         assert_int_equal(read_copy(&list, geo->data, geo->size, ALL, &error), GF_OK);
         assert_int_equal(list.count, 1);
@@ -578,10 +579,11 @@ static void sets_the_orientation(void **state) {
     for (size_t f = 0; f < 2; f++) {
         block b = make_full(forms[f]);
         put(&b, 4, 16, 4);
-        assert_true(gf_exif_set_orientation(b.data, b.size, 8));
-        assert_int_equal(gf_exif_orientation(b.data, b.size), 8);
+        const gf_chunk item = {.data = b.data, .size = b.size};
+        assert_true(gf_exif_set_orientation(&item, 8));
+        assert_int_equal(gf_exif_orientation(&item), 8);
         put_entry(&b, 16, 2, 275, 3, 1, 5, 2);
-        assert_false(gf_exif_set_orientation(b.data, b.size, 8));
+        assert_false(gf_exif_set_orientation(&item, 8));
     }
 }
 
