@@ -6,6 +6,7 @@
 
 #include "io/bytes.h"
 #include "io/png.h"
+#include "io/png_inflate.h"
 
 enum { HEAD_BYTES = 8, FRAME_BYTES = 12, IHDR_BYTES = 13 };
 enum {
@@ -67,12 +68,6 @@ static bool scan_read_head(const scan_chunk *chunk, gf_format *format) {
            !gf_check_pixels(format, &limits, "", NULL);
 }
 
-/* Return whether the decoder of this library supports the zlib header. */
-static bool scan_supports(const scan_chunk *chunk) {
-    return chunk->size > 2 && chunk->data[0] == 0x78 && !(chunk->data[1] & 0x20) &&
-           (chunk->data[0] * 256u + chunk->data[1]) % 31 == 0;
-}
-
 /* Set scan->part_rows. */
 static void scan_find_parts(const unsigned char *stream, gf_png_scan *scan) {
     gf_png_strips strips;
@@ -102,7 +97,7 @@ bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan)
         if (!stream) {
             stream = chunk.data;
             scan->idat = start;
-            if (!scan_supports(&chunk))
+            if (chunk.size < 3 || !gf_png_inflate_supports(stream))
                 return false;
         }
         if (scan->after || ++scan->chunks > 1u << 20)
