@@ -145,6 +145,13 @@ gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, g
     return cause != 0 ? gf_input_fail_read(input, cause, error) : GF_OK;
 }
 
+void gf_input_unread(gf_input *input, const void *data, size_t size) {
+    memcpy(input->head, data, size);
+    input->head_size = size;
+    input->head_used = 0;
+    input->offset -= size;
+}
+
 int gf_input_byte(gf_input *input) {
     unsigned char byte;
     int cause;

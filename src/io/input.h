@@ -13,7 +13,7 @@ typedef struct gf_input {
     char *buffer; /* stdio buffer of file; NULL: its default */
     char *name;   /* the path, or "standard input" */
     unsigned char head[GF_PEEK];
-    size_t head_size; /* bytes in head; below GF_PEEK only if the file is shorter */
+    size_t head_size; /* bytes in head */
     size_t head_used; /* bytes of head returned so far */
     uint64_t offset;  /* bytes returned so far */
     int last;         /* return value of the last gf_input_byte */
@@ -28,6 +28,8 @@ gf_status gf_input_open_memory(gf_input *input, const void *data, size_t size, c
                                gf_error *error);
 /* Read up to size bytes and store their number in *got: fewer only at the end of the file. */
 gf_status gf_input_read(gf_input *input, void *data, size_t size, size_t *got, gf_error *error);
+/* Return at most GF_PEEK bytes to the input, from which at least as many have been read. */
+void gf_input_unread(gf_input *input, const void *data, size_t size);
 /* Return the next byte, or EOF at the end of the file or on an error (check ferror). */
 int gf_input_byte(gf_input *input);
 /* Read exactly size bytes at an offset of a regular file. The stream position does not change. A

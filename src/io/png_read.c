@@ -48,9 +48,7 @@ typedef struct png_source {
     /* State of libpng. */
     png_structp png;
     png_infop info;
-    unsigned char header[GF_PNG_CHUNK_HEADER];   /* of the chunk that libpng read last */
-    unsigned char pushback[GF_PNG_CHUNK_HEADER]; /* bytes already read, returned to libpng first */
-    size_t pushback_bytes;
+    unsigned char header[GF_PNG_CHUNK_HEADER]; /* of the chunk that libpng read last */
     bool turns;              /* --autorotate, and no EXIF data before the pixels */
     bool pixels_done;        /* all pixels are read; the next chunks are late */
     bool rows_inflated;      /* the rows were read without libpng */
@@ -194,28 +192,10 @@ static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message)
     bool trns = strncmp(message, "tRNS", 4) == 0;
     if (trns && !trns_is_harmless(message))
         reader_on_error(png, message);
-    if (strstr(message, "CRC error")) {
+    if (strstr(message, "CRC error"))
         memcpy(source->crc_error_chunk, message, 4);
-    } else if (!idat && (strstr(message, OVER_LIMIT) || strstr(message, OUT_OF_MEMORY))) {
+    else if (!idat && (strstr(message, OVER_LIMIT) || strstr(message, OUT_OF_MEMORY)))
         reader_on_error(png, message);
-    }
-}
-
-static void reader_read_input(png_structp png, unsigned char *data, size_t size) {
-    png_source *source = png_get_io_ptr(png);
-    size_t pushback = source->pushback_bytes < size ? source->pushback_bytes : size;
-    size_t got;
-    if (pushback != 0) {
-        memcpy(data, source->pushback, pushback);
-        source->pushback_bytes -= pushback;
-        memmove(source->pushback, source->pushback + pushback, source->pushback_bytes);
-    }
-    if (gf_input_read(&source->input, data + pushback, size - pushback, &got, &source->cause))
-        reader_jump(png);
-    if (got < size - pushback) {
-        gf_png_fail_short(&source->cause, source->input.name);
-        reader_jump(png);
-    }
 }
 
 /* Skip IDAT chunks after the pixels. libpng does so only if it read the pixels itself. */
@@ -234,7 +214,13 @@ static void reader_skip_idat(png_structp png, unsigned char header[GF_PNG_CHUNK_
 
 static void PNGCBAPI reader_on_read(png_structp png, png_bytep data, size_t size) {
     png_source *source = png_get_io_ptr(png);
-    reader_read_input(png, data, size);
+    size_t got;
+    if (gf_input_read(&source->input, data, size, &got, &source->cause))
+        reader_jump(png);
+    if (got < size) {
+        gf_png_fail_short(&source->cause, source->input.name);
+        reader_jump(png);
+    }
     if (size != GF_PNG_CHUNK_HEADER ||
         (png_get_io_state(png) & PNG_IO_MASK_LOC) != PNG_IO_CHUNK_HDR)
         return;
@@ -311,12 +297,6 @@ static gf_status reader_read_header(png_source *source, gf_error *error) {
     return GF_OK;
 }
 
-/* Return up to GF_PNG_CHUNK_HEADER bytes of the input to libpng. */
-static void reader_push_back(png_source *source, const unsigned char *bytes, size_t count) {
-    memcpy(source->pushback, bytes, count);
-    source->pushback_bytes = count;
-}
-
 /* Let libpng read the rows. It allocates two rows. */
 static gf_status reader_start_rows(png_source *source, gf_error *error) {
     if (setjmp(png_jmpbuf(source->png)) != 0)
@@ -337,8 +317,8 @@ static gf_status reader_rows(png_source *source, unsigned char *rows, size_t str
     return GF_OK;
 }
 
-/* Read the chunks after the pixels. inflated: the rows were read without libpng. The input, less
- * the pushed-back bytes, is then after the last IDAT chunk. */
+/* Read the chunks after the pixels. inflated: the rows were read without libpng. The input is then
+ * after the last IDAT chunk. */
 static gf_status reader_end(png_source *source, bool inflated, gf_error *error) {
     source->pixels_done = true;
     source->rows_inflated = inflated;
@@ -392,10 +372,8 @@ static gf_status png_unfilter(png_source *source, unsigned char *out, size_t str
                               const unsigned char *above, const gf_png_rows *decoded,
                               gf_error *error) {
     const size_t row_bytes = layout_bytes(&source->layout);
-    if (!decoded->filtered && decoded->first == out)
-        return GF_OK;
     if (!decoded->filtered) {
-        for (uint64_t k = 0; k < decoded->count; k++)
+        for (uint64_t k = 0; k < decoded->count && decoded->first != out; k++)
             memcpy(out + k * stride, decoded->first + k * decoded->stride, row_bytes);
         return GF_OK;
     }
@@ -504,7 +482,7 @@ static gf_status png_source_finish(gf_source *base, gf_error *error) {
             return status;
         base->busy_seconds =
             gf_png_inflate_busy(source->inflate) + source->called + gf_now() - start;
-        reader_push_back(source, header, sizeof header);
+        gf_input_unread(&source->input, header, sizeof header);
     }
     gf_status status = reader_end(source, source->inflate, error);
     base->bytes = source->input.offset;
@@ -605,7 +583,7 @@ static gf_status png_start_pixels(png_source *source, gf_error *error) {
     if ((status = gf_png_idat_read(&idat, head, sizeof head, &got, error)))
         return status;
     if (!gf_png_inflate_supports(head)) {
-        reader_push_back(source, head, got);
+        gf_input_unread(&source->input, head, got);
         return reader_start_rows(source, error);
     }
     source->above = calloc(1, row_bytes);
