@@ -374,41 +374,31 @@ static void strip_encode_stored(gf_png_scratch *scratch, gf_png_strip *strip) {
     strip->size = (size_t)(out.at - strip->out);
 }
 
+/* The filter is chosen for the strip; the predictor of a TIFF is the same for all strips. */
 static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
-    strip_variant variants[] = {{.filtered = scratch->filtered[0]},
-                                {.filtered = scratch->filtered[0], .matches = true},
-                                {.filtered = scratch->filtered[1], .matches = true}};
-    unsigned count = 1;
+    const gf_png_strips *strips = scratch->strips;
+    const bool png = strips->predictor == GF_PREDICT_PNG;
     gf_png_probe probe;
-    gf_png_probe_strip(scratch->strips, strip, scratch->filtered[0], &probe);
-    strip_filter(scratch, strip, gf_png_best_filter(&probe), scratch->filtered[0]);
-    variants[1].matches_pay =
-        gf_deflate_has_repeats(scratch->simd, scratch->filtered[0], (size_t)strip->filtered);
-    variants[1].pattern = gf_png_has_patterns(&probe);
-    if (gf_png_has_repeats(&probe)) {
-        count = 2;
-        if (strip->filtered <= GF_DEFLATE_BLOCK) {
-            strip_filter(scratch, strip, GF_PNG_NONE, scratch->filtered[1]);
-            count = 3;
-        }
-    } else if (variants[1].matches_pay) {
-        count = 2;
+    if (png) {
+        gf_png_probe_strip(strips, strip, scratch->filtered[0], &probe);
+        strip_filter(scratch, strip, gf_png_best_filter(&probe), scratch->filtered[0]);
+    } else {
+        strip_probe_repeats(strips, strip, &probe);
+        gf_png_strip_predict(scratch, strip);
     }
-    strip_encode_builtin(scratch, variants, count, strip);
-}
-
-/* Encode a strip of a TIFF, whose predictor is the same for all strips. */
-static void strip_encode_predicted(gf_png_scratch *scratch, gf_png_strip *strip) {
-    const unsigned char *filtered = gf_png_strip_predict(scratch, strip);
-    gf_png_probe probe;
-    strip_probe_repeats(scratch->strips, strip, &probe);
-    const bool pay = gf_deflate_has_repeats(scratch->simd, filtered, (size_t)strip->filtered);
-    const strip_variant variants[] = {{.filtered = filtered},
-                                      {.filtered = filtered,
+    const bool repeats = gf_png_has_repeats(&probe);
+    const bool unfiltered = png && repeats && strip->filtered <= GF_DEFLATE_BLOCK;
+    const bool pay =
+        gf_deflate_has_repeats(scratch->simd, scratch->filtered[0], (size_t)strip->filtered);
+    if (unfiltered)
+        strip_filter(scratch, strip, GF_PNG_NONE, scratch->filtered[1]);
+    const strip_variant variants[] = {{.filtered = scratch->filtered[0]},
+                                      {.filtered = scratch->filtered[0],
                                        .matches = true,
                                        .matches_pay = pay,
-                                       .pattern = gf_png_has_patterns(&probe)}};
-    strip_encode_builtin(scratch, variants, pay || gf_png_has_repeats(&probe) ? 2 : 1, strip);
+                                       .pattern = gf_png_has_patterns(&probe)},
+                                      {.filtered = scratch->filtered[1], .matches = true}};
+    strip_encode_builtin(scratch, variants, unfiltered ? 3 : repeats || pay ? 2 : 1, strip);
 }
 
 /* ---- zlib ------------------------------------------------------------------------------------ */
@@ -527,8 +517,9 @@ bool gf_png_strip_encode(gf_png_scratch *scratch, gf_png_strip *strip) {
     strip->filtered = strip->count * scratch->strips->filtered_bytes;
     if (gf_png_tries_zlib(scratch->strips->effort))
         return strip_encode_smallest(scratch, strip);
-    (scratch->strips->effort == GF_PNG_STORED       ? strip_encode_stored
-     : scratch->strips->predictor != GF_PREDICT_PNG ? strip_encode_predicted
-                                                    : strip_encode_fast)(scratch, strip);
+    if (scratch->strips->effort == GF_PNG_STORED)
+        strip_encode_stored(scratch, strip);
+    else
+        strip_encode_fast(scratch, strip);
     return true;
 }
