@@ -28,10 +28,23 @@ enum { CALL_ROWS = 16 };
 /* Max bytes of data in a marker segment, and memory that a segment takes besides its data. */
 enum { SEGMENT_BYTES = 65533, SEGMENT_COST = 64 };
 
-static const char exif_tag[] = "Exif\0"; /* with the NUL of the string: 6 bytes */
-static const char xmp_tag[] = "http://ns.adobe.com/xap/1.0/";
+/* Segments that contain items. */
+#define TAG(text) text, sizeof(text)
+static const struct jpeg_form {
+    const char *item, *tag;
+    size_t tag_bytes;
+    int marker;
+    uint32_t loss; /* of an item that is too large for a segment; 0: it continues in the next one */
+} jpeg_forms[] = {
+    {GF_ITEM_EXIF, TAG("Exif\0"), JPEG_APP0 + 1, GF_DROPPED_EXIF},
+    {GF_ITEM_XMP, TAG("http://ns.adobe.com/xap/1.0/"), JPEG_APP0 + 1, GF_DROPPED_XMP},
+    {GF_ITEM_APP1, "", 0, JPEG_APP0 + 1, GF_DROPPED_OTHER},
+    {GF_ITEM_COMMENT, "", 0, JPEG_COM, GF_DROPPED_TEXT},
+    {GF_ITEM_8BIM, TAG("Photoshop 3.0"), JPEG_APP0 + 13, 0},
+};
+enum { FORMS = sizeof jpeg_forms / sizeof *jpeg_forms };
+
 static const char icc_tag[] = "ICC_PROFILE";
-static const char photoshop_tag[] = "Photoshop 3.0";
 static const char mpo_tag[] = "MPF";
 /* Bytes before the data of a piece, with its number and the number of pieces; max number of them.
  */
@@ -135,10 +148,6 @@ typedef struct jpeg_source {
     unsigned char buffer[BUFFER_BYTES];
 } jpeg_source;
 
-static jpeg_source *source_of(j_decompress_ptr jpeg) {
-    return jpeg->client_data;
-}
-
 static void source_init(j_decompress_ptr jpeg) {
     (void)jpeg;
 }
@@ -147,7 +156,7 @@ static void source_init(j_decompress_ptr jpeg) {
  * decoder then warns, which is an error here. With arithmetic codes it does not: their last bytes
  * may be missing if they are 0. */
 static boolean source_fill(j_decompress_ptr jpeg) {
-    jpeg_source *source = source_of(jpeg);
+    jpeg_source *source = jpeg->client_data;
     size_t got;
     if (gf_input_read(&source->input, source->buffer, BUFFER_BYTES, &got, &source->errors.cause))
         jpeg_jump((j_common_ptr)jpeg);
@@ -207,10 +216,6 @@ static bool segment_has_tag(const jpeg_source *source, size_t size, const char *
     return size >= bytes && memcmp(source->segment, tag, bytes) == 0;
 }
 
-static void segment_append(jpeg_source *source, const char *name, size_t head, size_t size) {
-    gf_metadata_add(&source->base.metadata, name, false, source->segment + head, size - head);
-}
-
 /* Append data to a part. */
 static void part_join(jpeg_source *source, gf_chunk *part, const void *data, size_t size) {
     unsigned char *joined = realloc(part->data, part->size + size + 1);
@@ -254,26 +259,22 @@ static void segment_read_index(jpeg_source *source, size_t size, uint64_t at) {
 /* Keep the data of a segment in source->segment, or record that it is not copied. `at` is its
  * offset in the file. */
 static void segment_keep(jpeg_source *source, int marker, size_t size, uint64_t at) {
-    if (marker == JPEG_COM) {
-        segment_append(source, GF_ITEM_COMMENT, 0, size);
-    } else if (marker == JPEG_APP0 + 1) {
-        /* Only the first segment of a kind is an item. */
-        const gf_metadata *metadata = &source->base.metadata;
-        if (segment_has_tag(source, size, exif_tag, sizeof exif_tag) &&
-            !gf_metadata_find(metadata, GF_ITEM_EXIF))
-            segment_append(source, GF_ITEM_EXIF, sizeof exif_tag, size);
-        else if (segment_has_tag(source, size, xmp_tag, sizeof xmp_tag) &&
-                 !gf_metadata_find(metadata, GF_ITEM_XMP))
-            segment_append(source, GF_ITEM_XMP, sizeof xmp_tag, size);
+    gf_metadata *metadata = &source->base.metadata;
+    for (size_t f = 0; f < FORMS; f++) {
+        const struct jpeg_form *form = &jpeg_forms[f];
+        const unsigned char *data = source->segment + form->tag_bytes;
+        if (marker != form->marker || !segment_has_tag(source, size, form->tag, form->tag_bytes))
+            continue;
+        if (form->loss && form->tag_bytes && gf_metadata_find(metadata, form->item))
+            continue; /* only the first segment of a kind is an item */
+        if (form->loss)
+            gf_metadata_add(metadata, form->item, false, data, size - form->tag_bytes);
         else
-            segment_append(source, GF_ITEM_APP1, 0, size);
-    } else if (marker == JPEG_APP0 + 2 && segment_has_tag(source, size, icc_tag, sizeof icc_tag)) {
+            part_join(source, &source->header.parts[0], data, size - form->tag_bytes);
+        return;
+    }
+    if (marker == JPEG_APP0 + 2 && segment_has_tag(source, size, icc_tag, sizeof icc_tag)) {
         segment_keep_piece(source, size);
-    } else if (marker == JPEG_APP0 + 13 &&
-               segment_has_tag(source, size, photoshop_tag, sizeof photoshop_tag)) {
-        /* A resource that is too large for a segment continues in the next one. */
-        part_join(source, &source->header.parts[0], source->segment + sizeof photoshop_tag,
-                  size - sizeof photoshop_tag);
     } else if (!segment_has_tag(source, size, "Ducky", 5)) { /* the encoder's quality */
         source->base.dropped |= GF_DROPPED_OTHER;
         if (segment_has_tag(source, size, mpo_tag, sizeof mpo_tag) && !source->base.pages)
@@ -283,7 +284,7 @@ static void segment_keep(jpeg_source *source, int marker, size_t size, uint64_t 
 
 /* Read a segment. */
 static boolean segment_on_marker(j_decompress_ptr jpeg) {
-    jpeg_source *source = source_of(jpeg);
+    jpeg_source *source = jpeg->client_data;
     const int marker = jpeg->unread_marker;
     unsigned char head[2];
     source_copy(jpeg, head, sizeof head);
@@ -561,11 +562,11 @@ static void sink_term(j_compress_ptr jpeg) {
     sink_flush(jpeg, BUFFER_BYTES - jpeg->dest->free_in_buffer);
 }
 
-static void sink_write_segment(jpeg_sink *sink, int marker, const char *tag, size_t tag_size,
+static void sink_write_segment(jpeg_sink *sink, const struct jpeg_form *form,
                                const unsigned char *data, size_t size) {
-    jpeg_write_m_header(&sink->jpeg, marker, (unsigned)(tag_size + size));
-    for (size_t i = 0; i < tag_size; i++)
-        jpeg_write_m_byte(&sink->jpeg, (unsigned char)tag[i]);
+    jpeg_write_m_header(&sink->jpeg, form->marker, (unsigned)(form->tag_bytes + size));
+    for (size_t i = 0; i < form->tag_bytes; i++)
+        jpeg_write_m_byte(&sink->jpeg, (unsigned char)form->tag[i]);
     for (size_t i = 0; i < size; i++)
         jpeg_write_m_byte(&sink->jpeg, data[i]);
 }
@@ -579,31 +580,20 @@ static void sink_write_profile(jpeg_sink *sink, const gf_chunk *item) {
 }
 
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
-    static const struct {
-        const char *name, *tag;
-        size_t tag_size;
-        int marker;
-        uint32_t loss; /* of an item that is too large for a segment; 0: it continues in others */
-    } forms[] = {
-        {GF_ITEM_EXIF, exif_tag, sizeof exif_tag, JPEG_APP0 + 1, GF_DROPPED_EXIF},
-        {GF_ITEM_XMP, xmp_tag, sizeof xmp_tag, JPEG_APP0 + 1, GF_DROPPED_XMP},
-        {GF_ITEM_APP1, "", 0, JPEG_APP0 + 1, GF_DROPPED_OTHER},
-        {GF_ITEM_COMMENT, "", 0, JPEG_COM, GF_DROPPED_TEXT},
-        {GF_ITEM_8BIM, photoshop_tag, sizeof photoshop_tag, JPEG_APP0 + 13, 0},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        const size_t max = SEGMENT_BYTES - forms[i].tag_size;
-        if (strcmp(item->name, forms[i].name) != 0)
+    for (size_t f = 0; f < FORMS; f++) {
+        const struct jpeg_form *form = &jpeg_forms[f];
+        const size_t max = SEGMENT_BYTES - form->tag_bytes;
+        if (strcmp(item->name, form->item) != 0)
             continue;
-        if (forms[i].loss && item->size > max) {
-            sink->base.dropped |= forms[i].loss;
-            if (forms[i].loss == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
+        if (form->loss && item->size > max) {
+            sink->base.dropped |= form->loss;
+            if (form->loss == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
                 sink->base.dropped |= GF_DROPPED_ORIENTATION;
             continue;
         }
-        for (size_t at = 0; at < item->size || (at == 0 && forms[i].loss); at += max)
-            sink_write_segment(sink, forms[i].marker, forms[i].tag, forms[i].tag_size,
-                               item->data + at, item->size - at < max ? item->size - at : max);
+        for (size_t at = 0; at < item->size || (at == 0 && form->loss); at += max)
+            sink_write_segment(sink, form, item->data + at,
+                               item->size - at < max ? item->size - at : max);
     }
     if (strcmp(item->name, GF_ITEM_ICC) == 0)
         sink_write_profile(sink, item);
