@@ -49,12 +49,11 @@ typedef struct png_source {
     png_structp png;
     png_infop info;
     unsigned char header[GF_PNG_CHUNK_HEADER]; /* of the chunk that libpng read last */
-    bool turns;              /* --autorotate, and no EXIF data before the pixels */
-    bool pixels_done;        /* all pixels are read; the next chunks are late */
-    bool rows_inflated;      /* the rows were read without libpng */
-    uint64_t metadata_bytes; /* memory for the preserved chunks */
-    char crc_error_chunk[4]; /* ancillary chunk of the last CRC warning */
-    gf_error cause;          /* first error; set before each longjmp */
+    bool pixels_done;                          /* all pixels are read; the next chunks are late */
+    bool rows_inflated;                        /* the rows were read without libpng */
+    uint64_t metadata_bytes;                   /* memory for the preserved chunks */
+    char crc_error_chunk[4];                   /* ancillary chunk of the last CRC warning */
+    gf_error cause;                            /* first error; set before each longjmp */
 } png_source;
 
 /* ---- expansion of stored samples ------------------------------------------------------------- */
@@ -461,9 +460,9 @@ static void png_source_shrink(gf_source *base) {
 /* Fail if an image that should have been turned has its orientation after the pixels. */
 static gf_status png_check_turned(const png_source *source, gf_error *error) {
     const gf_metadata *metadata = &source->base.metadata;
-    for (size_t i = 0; i < metadata->count && source->turns; i++) {
+    for (size_t i = 0; i < metadata->count && source->limits.autorotate; i++) {
         const gf_chunk *chunk = &metadata->chunks[i];
-        if (strcmp(chunk->name, "eXIf") == 0 && gf_exif_orientation(chunk) > 1)
+        if (strcmp(chunk->name, "eXIf") == 0 && chunk->late && gf_exif_orientation(chunk) > 1)
             return gf_fail(error, GF_FAILED,
                            "%s: the EXIF orientation follows the pixels; convert the file to TIFF "
                            "first, or remove --autorotate",
@@ -651,7 +650,6 @@ gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_
         png_source_close(&source->base);
         return status;
     }
-    source->turns = limits->autorotate && !gf_metadata_find(&source->base.metadata, "eXIf");
     *opened = &source->base;
     return GF_OK;
 }

@@ -697,7 +697,6 @@ static void rejects_damaged_orientations(void **state) {
     }
 }
 
-/* The note about further pages does not depend on the part that is read. */
 /* An orientation after the pixels is found too late to turn them. */
 static void rejects_late_orientations(void **state) {
     static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
@@ -738,6 +737,37 @@ static void rejects_late_orientations(void **state) {
     free(pixels);
 }
 
+/* Of two orientations, readers use the first one, which turning changes. The second is not copied.
+ */
+static void omits_second_orientations(void **state) {
+    static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0";
+    static const gf_crop crop = {0, 0, 5, 5};
+    const gf_limits limits[] = {{.autorotate = true}, {.crop = &crop}, {.autorotate = false}};
+    const gf_format format = {30, 20, 1, GF_U8, false};
+    unsigned char *pixels = random_pixels(&format, 1), *got;
+    gf_metadata metadata;
+    (void)state;
+    gf_metadata_init(&metadata);
+    for (int late = 0; late <= 1; late++)
+        gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
+    assert_int_equal(save_image(in_directory("l.png"), &format, pixels, &metadata,
+                                &(gf_file_options){.force = true}, 20, NULL),
+                     GF_OK);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        gf_metadata read;
+        gf_format turned;
+        assert_int_equal(
+            load_image(in_directory("l.png"), &limits[i], 1, &turned, &got, &read, NULL), GF_OK);
+        assert_int_equal(read.count, 1);
+        assert_int_equal(gf_metadata_orientation(&read), i == 0 ? 1 : 6);
+        gf_metadata_clear(&read);
+        free(got);
+    }
+    gf_metadata_clear(&metadata);
+    free(pixels);
+}
+
+/* The note about further pages does not depend on the part that is read. */
 static void keeps_the_number_of_pages(void **state) {
     const gf_format format = {2, 2, 1, GF_U8, false};
     const gf_crop crop = {0, 0, 1, 1};
@@ -833,6 +863,7 @@ int main(void) {
         cmocka_unit_test(turns_resolutions),
         cmocka_unit_test(rejects_damaged_orientations),
         cmocka_unit_test_setup(rejects_late_orientations, empty_directory),
+        cmocka_unit_test_setup(omits_second_orientations, empty_directory),
         cmocka_unit_test(keeps_the_number_of_pages),
         cmocka_unit_test(sets_orientations),
         cmocka_unit_test_setup(loads_with_a_depth, empty_directory),
