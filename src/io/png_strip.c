@@ -177,18 +177,19 @@ void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
 /* ---- scratch --------------------------------------------------------------------------------- */
 
 enum {
-    FILTERED_BUFFERS = 2,
     TRIAL_BYTES = 3 << 14,
     ZLIB_BYTES = 1 << 19, /* approximate memory use of zlib */
     ZLIB_MAX = 1 << 30    /* zlib counts in 32 bits */
 };
 
+/* Buffers: rows with filter type bytes, context first, filtered and without a filter; a row of each
+ * filter type; the strip as compressed by zlib. */
+enum { FILTERED, UNFILTERED, ROWS, ZLIB_OUT = ROWS + GF_PNG_FILTERS, BUFFERS };
+
 struct gf_png_scratch {
     const gf_png_strips *strips;
     const gf_deflate_simd *simd;
-    unsigned char *filtered[FILTERED_BUFFERS]; /* rows with filter type bytes, context first */
-    unsigned char *row[GF_PNG_FILTERS];
-    unsigned char *zlib_out; /* the strip as compressed by zlib */
+    unsigned char *buffer[BUFFERS];
     z_stream zlib;
     bool zlib_open;
     gf_deflate_plan plan[2]; /* large; this and the following are not cleared */
@@ -202,69 +203,53 @@ size_t gf_png_strip_bound(const gf_png_strips *strips) {
     return gf_png_tries_zlib(strips->effort) && zlib > builtin ? zlib : builtin;
 }
 
-/* Buffer sizes. Rows may be very long: buffers that the effort does not use are not allocated. */
-typedef struct strip_sizes {
-    size_t filtered[FILTERED_BUFFERS], row, zlib_out; /* bytes; 0: none */
-} strip_sizes;
-
-static strip_sizes strip_buffer_sizes(const gf_png_strips *strips) {
-    strip_sizes sizes = {{strips->filtered_bytes * (size_t)(strips->rows + strips->context)}, 0, 0};
-    if (gf_png_tries_zlib(strips->effort)) {
-        sizes.row = strips->filtered_bytes;
-        sizes.zlib_out = gf_png_strip_bound(strips);
-    } else if (strips->effort == GF_PNG_FAST && strips->predictor == GF_PREDICT_PNG &&
-               strips->filtered_bytes <= GF_DEFLATE_BLOCK) {
-        sizes.filtered[1] = sizes.filtered[0];
-    }
-    return sizes;
+/* Return the size of a buffer; 0 if the effort does not use it: rows may be very long. */
+static size_t strip_buffer_bytes(const gf_png_strips *strips, int buffer) {
+    const size_t filtered = strips->filtered_bytes * (size_t)(strips->rows + strips->context);
+    const bool short_png = strips->effort == GF_PNG_FAST && strips->predictor == GF_PREDICT_PNG &&
+                           strips->filtered_bytes <= GF_DEFLATE_BLOCK;
+    if (buffer == FILTERED || buffer == UNFILTERED)
+        return buffer == FILTERED || short_png ? filtered : 0;
+    if (!gf_png_tries_zlib(strips->effort))
+        return 0;
+    return buffer == ZLIB_OUT ? gf_png_strip_bound(strips) : strips->filtered_bytes;
 }
 
 size_t gf_png_scratch_bytes(const gf_png_strips *strips) {
-    const strip_sizes sizes = strip_buffer_sizes(strips);
-    return sizeof(gf_png_scratch) + sizes.filtered[0] + sizes.filtered[1] +
-           GF_PNG_FILTERS * sizes.row + sizes.zlib_out +
-           (gf_png_tries_zlib(strips->effort) ? ZLIB_BYTES : 0);
+    size_t bytes = sizeof(gf_png_scratch) + (gf_png_tries_zlib(strips->effort) ? ZLIB_BYTES : 0);
+    for (int i = 0; i < BUFFERS; i++)
+        bytes += strip_buffer_bytes(strips, i);
+    return bytes;
 }
 
 void gf_png_scratch_free(gf_png_scratch *scratch) {
     if (!scratch)
         return;
-    for (int i = 0; i < FILTERED_BUFFERS; i++)
-        free(scratch->filtered[i]);
-    for (int f = 0; f < GF_PNG_FILTERS; f++)
-        free(scratch->row[f]);
-    free(scratch->zlib_out);
+    for (int i = 0; i < BUFFERS; i++)
+        free(scratch->buffer[i]);
     if (scratch->zlib_open)
         deflateEnd(&scratch->zlib);
     free(scratch);
 }
 
-static bool strip_allocate(gf_png_scratch *scratch) {
-    const gf_png_strips *strips = scratch->strips;
-    const strip_sizes sizes = strip_buffer_sizes(strips);
-    for (int i = 0; i < FILTERED_BUFFERS; i++)
-        if (sizes.filtered[i] && !(scratch->filtered[i] = malloc(sizes.filtered[i])))
-            return false;
-    for (int f = 0; f < GF_PNG_FILTERS; f++)
-        if (sizes.row && !(scratch->row[f] = malloc(sizes.row)))
-            return false;
-    if (!gf_png_tries_zlib(strips->effort))
-        return true;
-    scratch->zlib_out = malloc(sizes.zlib_out);
-    scratch->zlib_open =
-        scratch->zlib_out && deflateInit2(&scratch->zlib, strips->effort == GF_PNG_SMALL ? 9 : 6,
-                                          Z_DEFLATED, -15, 9, Z_FILTERED) == Z_OK;
-    return scratch->zlib_open;
-}
-
 gf_png_scratch *gf_png_scratch_new(const gf_png_strips *strips) {
     gf_png_scratch *scratch = malloc(sizeof *scratch);
+    bool complete = true;
     if (!scratch)
         return NULL;
     memset(scratch, 0, offsetof(gf_png_scratch, plan));
     scratch->strips = strips;
     scratch->simd = gf_deflate_simd_of(strips->isa);
-    if (strip_allocate(scratch))
+    for (int i = 0; i < BUFFERS && complete; i++) {
+        const size_t bytes = strip_buffer_bytes(strips, i);
+        scratch->buffer[i] = bytes ? malloc(bytes) : NULL;
+        complete = !bytes || scratch->buffer[i];
+    }
+    if (complete && gf_png_tries_zlib(strips->effort))
+        complete = scratch->zlib_open =
+            deflateInit2(&scratch->zlib, strips->effort == GF_PNG_SMALL ? 9 : 6, Z_DEFLATED, -15, 9,
+                         Z_FILTERED) == Z_OK;
+    if (complete)
         return scratch;
     gf_png_scratch_free(scratch);
     return NULL;
@@ -354,23 +339,24 @@ static void strip_encode_builtin(gf_png_scratch *scratch, const strip_variant *v
 
 static void strip_filter(gf_png_scratch *scratch, const gf_png_strip *strip, gf_png_rule rule,
                          unsigned char *dst) {
-    gf_png_filter_rows(scratch->strips, strip, rule, 0, (int64_t)strip->count, scratch->row, dst);
+    gf_png_filter_rows(scratch->strips, strip, rule, 0, (int64_t)strip->count,
+                       scratch->buffer + ROWS, dst);
 }
 
 unsigned char *gf_png_strip_predict(gf_png_scratch *scratch, gf_png_strip *strip) {
     const gf_png_strips *strips = scratch->strips;
     for (uint64_t r = 0; r < strip->count; r++)
         strip_predict_row(strips, gf_png_row(strips, strip, (int64_t)r),
-                          scratch->filtered[0] + r * strips->filtered_bytes);
+                          scratch->buffer[FILTERED] + r * strips->filtered_bytes);
     strip->filtered = strip->count * strips->filtered_bytes;
-    return scratch->filtered[0];
+    return scratch->buffer[FILTERED];
 }
 
 static void strip_encode_stored(gf_png_scratch *scratch, gf_png_strip *strip) {
     gf_bit_writer out = {.at = strip->out};
-    strip_filter(scratch, strip, GF_PNG_NONE, scratch->filtered[0]);
-    gf_deflate_write_stored(scratch->filtered[0], (size_t)strip->filtered, strip->last, &out);
-    strip->adler = isal_adler32(1, scratch->filtered[0], strip->filtered);
+    strip_filter(scratch, strip, GF_PNG_NONE, scratch->buffer[FILTERED]);
+    gf_deflate_write_stored(scratch->buffer[FILTERED], (size_t)strip->filtered, strip->last, &out);
+    strip->adler = isal_adler32(1, scratch->buffer[FILTERED], strip->filtered);
     strip->size = (size_t)(out.at - strip->out);
 }
 
@@ -380,8 +366,8 @@ static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
     const bool png = strips->predictor == GF_PREDICT_PNG;
     gf_png_probe probe;
     if (png) {
-        gf_png_probe_strip(strips, strip, scratch->filtered[0], &probe);
-        strip_filter(scratch, strip, gf_png_best_filter(&probe), scratch->filtered[0]);
+        gf_png_probe_strip(strips, strip, scratch->buffer[FILTERED], &probe);
+        strip_filter(scratch, strip, gf_png_best_filter(&probe), scratch->buffer[FILTERED]);
     } else {
         strip_probe_repeats(strips, strip, &probe);
         gf_png_strip_predict(scratch, strip);
@@ -389,15 +375,15 @@ static void strip_encode_fast(gf_png_scratch *scratch, gf_png_strip *strip) {
     const bool repeats = gf_png_has_repeats(&probe);
     const bool unfiltered = png && repeats && strip->filtered <= GF_DEFLATE_BLOCK;
     const bool pay =
-        gf_deflate_has_repeats(scratch->simd, scratch->filtered[0], (size_t)strip->filtered);
+        gf_deflate_has_repeats(scratch->simd, scratch->buffer[FILTERED], (size_t)strip->filtered);
     if (unfiltered)
-        strip_filter(scratch, strip, GF_PNG_NONE, scratch->filtered[1]);
-    const strip_variant variants[] = {{.filtered = scratch->filtered[0]},
-                                      {.filtered = scratch->filtered[0],
+        strip_filter(scratch, strip, GF_PNG_NONE, scratch->buffer[UNFILTERED]);
+    const strip_variant variants[] = {{.filtered = scratch->buffer[FILTERED]},
+                                      {.filtered = scratch->buffer[FILTERED],
                                        .matches = true,
                                        .matches_pay = pay,
                                        .pattern = gf_png_has_patterns(&probe)},
-                                      {.filtered = scratch->filtered[1], .matches = true}};
+                                      {.filtered = scratch->buffer[UNFILTERED], .matches = true}};
     strip_encode_builtin(scratch, variants, unfiltered ? 3 : repeats || pay ? 2 : 1, strip);
 }
 
@@ -433,28 +419,23 @@ static size_t strip_encode_zlib(gf_png_scratch *scratch, const gf_png_strip *str
     return complete ? capacity - space : 0;
 }
 
-/* Filter the context and the strip by their rules. Return the bytes of the context. */
-static size_t strip_filter_chosen(gf_png_scratch *scratch, const gf_png_strip *strip) {
-    const size_t context = (size_t)strip->context * scratch->strips->filtered_bytes;
-    gf_png_filter_rows(scratch->strips, strip, strip->context_rule, -(int64_t)strip->context, 0,
-                       scratch->row, scratch->filtered[0]);
-    strip_filter(scratch, strip, strip->rule, scratch->filtered[0] + context);
-    return context;
-}
-
 /* Encode with the built-in encoder and with zlib, and keep the shorter result: which one wins
  * depends on the image. zlib takes most of the time and is skipped if strip->zlib is not set. */
 static bool strip_encode_smallest(gf_png_scratch *scratch, gf_png_strip *strip) {
-    const size_t context = strip_filter_chosen(scratch, strip);
-    const unsigned char *filtered = scratch->filtered[0];
+    const size_t context = (size_t)strip->context * scratch->strips->filtered_bytes;
+    unsigned char *filtered = scratch->buffer[FILTERED];
+    gf_png_filter_rows(scratch->strips, strip, strip->context_rule, -(int64_t)strip->context, 0,
+                       scratch->buffer + ROWS, filtered);
+    strip_filter(scratch, strip, strip->rule, filtered + context);
     const strip_variant variants[] = {{.filtered = filtered + context},
                                       {.filtered = filtered + context, .matches = true}};
     strip_encode_builtin(scratch, variants, 2, strip);
     if (!strip->zlib)
         return true;
-    const size_t size = strip_encode_zlib(scratch, strip, context, filtered, scratch->zlib_out);
+    const size_t size =
+        strip_encode_zlib(scratch, strip, context, filtered, scratch->buffer[ZLIB_OUT]);
     if (size != 0 && size < strip->size) {
-        memcpy(strip->out, scratch->zlib_out, size);
+        memcpy(strip->out, scratch->buffer[ZLIB_OUT], size);
         strip->size = size;
     }
     return size != 0;
@@ -474,9 +455,9 @@ static strip_trial strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *s
     rows = rows < 2 ? 2 : rows;
     rows = rows < strip->count ? rows : strip->count;
     const int64_t from = (int64_t)((strip->count - rows) / 2);
-    unsigned char *filtered = scratch->filtered[0];
-    gf_png_filter_rows(scratch->strips, strip, rule, from, from + (int64_t)rows, scratch->row,
-                       filtered);
+    unsigned char *filtered = scratch->buffer[FILTERED];
+    gf_png_filter_rows(scratch->strips, strip, rule, from, from + (int64_t)rows,
+                       scratch->buffer + ROWS, filtered);
     const size_t all = (size_t)rows * row, n = all < GF_DEFLATE_BLOCK ? all : GF_DEFLATE_BLOCK;
     const strip_variant variants[] = {{.filtered = filtered},
                                       {.filtered = filtered, .matches = true}},
@@ -487,7 +468,7 @@ static strip_trial strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *s
     if (!zlib && !gf_deflate_has_repeats(scratch->simd, filtered, n))
         return trial;
     const gf_png_strip part = {.filtered = n, .last = true};
-    const size_t size = strip_encode_zlib(scratch, &part, 0, filtered, scratch->zlib_out);
+    const size_t size = strip_encode_zlib(scratch, &part, 0, filtered, scratch->buffer[ZLIB_OUT]);
     if (size)
         trial.zlib = size;
     return trial;
@@ -496,7 +477,7 @@ static strip_trial strip_try_rule(gf_png_scratch *scratch, const gf_png_strip *s
 void gf_png_strip_choose(gf_png_scratch *scratch, gf_png_rule context_rule, gf_png_strip *strip) {
     strip->context_rule = context_rule;
     gf_png_probe probe;
-    gf_png_probe_strip(scratch->strips, strip, scratch->filtered[0], &probe);
+    gf_png_probe_strip(scratch->strips, strip, scratch->buffer[FILTERED], &probe);
     /* zlib takes most of the time. In noise it finds no more matches than the built-in encoder. */
     const bool repeated = gf_png_has_repeats(&probe);
     const bool try_zlib = repeated || scratch->strips->effort == GF_PNG_SMALL;
