@@ -336,6 +336,9 @@ INLINE void unfilter_paeth(unsigned char *out, const unsigned char *in, const un
 
 /* ---- dispatch by pixel size ------------------------------------------------------------------ */
 
+/* Bytes per pixel. */
+#define EACH_PIXEL(DO) DO(1) DO(2) DO(3) DO(4) DO(6) DO(8)
+
 #define DEFINE_UNFILTER(BPP)                                                                       \
     SUB(BPP)                                                                                       \
     static void row##BPP(unsigned char *out, const unsigned char *in, const unsigned char *above,  \
@@ -348,18 +351,13 @@ INLINE void unfilter_paeth(unsigned char *out, const unsigned char *in, const un
             unfilter_paeth(out, in, above, from, to, BPP);                                         \
     }
 
-DEFINE_UNFILTER(1)
-DEFINE_UNFILTER(2)
-DEFINE_UNFILTER(3)
-DEFINE_UNFILTER(4)
-DEFINE_UNFILTER(6)
-DEFINE_UNFILTER(8)
+#define ROW(BPP) [BPP] = row##BPP,
+EACH_PIXEL(DEFINE_UNFILTER)
 
 static void unfilter_pixels(unsigned char *out, const unsigned char *in, const unsigned char *above,
                             size_t from, size_t to, uint32_t bpp, uint32_t filter) {
     static void (*const rows[9])(unsigned char *, const unsigned char *, const unsigned char *,
-                                 size_t, size_t, uint32_t) = {
-        [1] = row1, [2] = row2, [3] = row3, [4] = row4, [6] = row6, [8] = row8};
+                                 size_t, size_t, uint32_t) = {EACH_PIXEL(ROW)};
     rows[bpp](out, in, above, from, to, filter);
 }
 
@@ -505,12 +503,8 @@ INLINE void diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t b
         mixed ? diagonal(rows, from, to, BPP, true) : diagonal(rows, from, to, BPP, false);        \
     }
 
-DEFINE_DIAGONAL(1)
-DEFINE_DIAGONAL(2)
-DEFINE_DIAGONAL(3)
-DEFINE_DIAGONAL(4)
-DEFINE_DIAGONAL(6)
-DEFINE_DIAGONAL(8)
+#define DIAGONAL(BPP) [BPP] = diagonal##BPP,
+EACH_PIXEL(DEFINE_DIAGONAL)
 
 /* Reconstruct the next rows together. Return false if it is faster to take one row. Measured per
  * row, in units of an Average row: Paeth 3, others 0.1, four rows together 3.4 to 4.4. */
@@ -518,8 +512,7 @@ static bool unfilter_together(unsigned char *out, size_t out_stride, const unsig
                               size_t in_stride, const unsigned char *above, size_t from, size_t to,
                               uint32_t bpp, uint64_t left, uint64_t *taken) {
     static void (*const variants[9])(const diagonal_rows *, size_t, size_t,
-                                     bool) = {[1] = diagonal1, [2] = diagonal2, [3] = diagonal3,
-                                              [4] = diagonal4, [6] = diagonal6, [8] = diagonal8};
+                                     bool) = {EACH_PIXEL(DIAGONAL)};
     const size_t count = diagonal_count(bpp);
     diagonal_rows rows;
     uint32_t cost = 0, paeth = 0;
