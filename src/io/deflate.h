@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "io/bytes.h"
 #include "io/deflate_code.h"
 
 /* ---- bits ----------------------------------------------------------------------------------- */
@@ -27,9 +28,7 @@ typedef struct gf_bit_writer {
 static inline void gf_put_bits(gf_bit_writer *out, uint64_t bits, unsigned count) {
     out->bits |= bits << out->used;
     out->used += count;
-    const uint64_t bytes =
-        __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? out->bits : __builtin_bswap64(out->bits);
-    memcpy(out->at, &bytes, sizeof bytes);
+    gf_put_little64(out->at, out->bits);
     out->at += out->used >> 3;
     out->bits >>= out->used & ~7u;
     out->used &= 7;
