@@ -107,15 +107,10 @@ static void jpeg_on_message(j_common_ptr jpeg, int level) {
         jpeg_on_error(jpeg);
 }
 
-static void jpeg_on_output(j_common_ptr jpeg) {
-    (void)jpeg;
-}
-
 static struct jpeg_error_mgr *jpeg_errors_init(jpeg_errors *errors, const char *name) {
     jpeg_std_error(&errors->manager);
     errors->manager.error_exit = jpeg_on_error;
     errors->manager.emit_message = jpeg_on_message;
-    errors->manager.output_message = jpeg_on_output;
     errors->name = name;
     return &errors->manager;
 }
@@ -345,13 +340,10 @@ static gf_status source_read_header(jpeg_source *source, gf_error *error) {
         return gf_return_error(&source->errors.cause, error);
     jpeg_create_decompress(jpeg);
     jpeg->client_data = source;
-    source->reader = (struct jpeg_source_mgr){.next_input_byte = source->reader.next_input_byte,
-                                              .bytes_in_buffer = source->reader.bytes_in_buffer,
-                                              .init_source = source_init,
-                                              .fill_input_buffer = source_fill,
-                                              .skip_input_data = source_skip,
-                                              .resync_to_restart = jpeg_resync_to_restart,
-                                              .term_source = source_init};
+    source->reader.init_source = source->reader.term_source = source_init;
+    source->reader.fill_input_buffer = source_fill;
+    source->reader.skip_input_data = source_skip;
+    source->reader.resync_to_restart = jpeg_resync_to_restart;
     jpeg->src = &source->reader;
     /* libjpeg reads APP0 (JFIF) and APP14 (Adobe) itself. */
     jpeg_set_marker_processor(jpeg, JPEG_COM, segment_on_marker);
