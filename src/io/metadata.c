@@ -211,16 +211,19 @@ static gf_resolution chunk_resolution(const unsigned char *data) {
     return data[8] == 1 ? gf_resolution_of_metre(x, y) : (gf_resolution){x, y, GF_PER_NONE};
 }
 
-/* Convert a resolution to pixels per metre, as pHYs stores it. Return false if it does not fit. */
-static bool chunk_set_resolution(const gf_resolution *r, unsigned char data[9]) {
-    const double scale = r->unit == GF_PER_INCH ? 1 / 0.0254 : r->unit == GF_PER_CM ? 100 : 1;
-    const double x = rint(r->x * scale), y = rint(r->y * scale);
+/* Append a resolution in pixels per metre, unless it does not fit. */
+static void chunk_append_resolution(gf_metadata *chunks, const gf_chunk *item) {
+    gf_resolution r;
+    unsigned char data[9];
+    memcpy(&r, item->data, sizeof r);
+    const double scale = r.unit == GF_PER_INCH ? 1 / 0.0254 : r.unit == GF_PER_CM ? 100 : 1;
+    const double x = rint(r.x * scale), y = rint(r.y * scale);
     if (!(x >= 1 && x <= INT32_MAX && y >= 1 && y <= INT32_MAX))
-        return false;
+        return;
     gf_put_big32(data, (uint32_t)x);
     gf_put_big32(data + 4, (uint32_t)y);
-    data[8] = r->unit != GF_PER_NONE;
-    return true;
+    data[8] = r.unit != GF_PER_NONE;
+    gf_metadata_add(chunks, "pHYs", false, data, sizeof data);
 }
 
 static void chunk_append_icc(gf_metadata *chunks, const gf_chunk *item) {
@@ -241,24 +244,19 @@ gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, c
                              gf_error *error) {
     for (size_t i = 0; i < metadata->count; i++) {
         const gf_chunk *item = &metadata->chunks[i];
-        unsigned char phys[9];
-        gf_resolution resolution;
-        if (!item_is_shared(item)) {
+        if (!item_is_shared(item))
             gf_metadata_add(chunks, item->name, item->late, item->data, item->size);
-        } else if (item_is(item, GF_ITEM_ICC)) {
+        else if (item_is(item, GF_ITEM_ICC))
             chunk_append_icc(chunks, item);
-        } else if (item_is(item, GF_ITEM_EXIF)) {
+        else if (item_is(item, GF_ITEM_EXIF))
             gf_metadata_add(chunks, "eXIf", false, item->data, item->size);
-        } else if (item_is(item, GF_ITEM_XMP)) {
+        else if (item_is(item, GF_ITEM_XMP))
             metadata_join(chunks, "iTXt", xmp_head, sizeof xmp_head, item->data, item->size);
-        } else if (item_is(item, GF_ITEM_COMMENT)) {
+        else if (item_is(item, GF_ITEM_COMMENT))
             metadata_join(chunks, "tEXt", COMMENT_KEYWORD, sizeof COMMENT_KEYWORD, item->data,
                           strnlen((const char *)item->data, item->size));
-        } else if (item_is(item, GF_ITEM_RESOLUTION)) {
-            memcpy(&resolution, item->data, sizeof resolution);
-            if (chunk_set_resolution(&resolution, phys))
-                gf_metadata_add(chunks, "pHYs", false, phys, sizeof phys);
-        }
+        else if (item_is(item, GF_ITEM_RESOLUTION))
+            chunk_append_resolution(chunks, item);
     }
     return gf_metadata_check(chunks, file, error);
 }
