@@ -9,40 +9,33 @@
 #include "io/png_inflate.h"
 
 enum { HEAD_BYTES = 8, FRAME_BYTES = 12, IHDR_BYTES = 13 };
-enum {
-    MAX_SKIPPED = 1 << 20
-}; /* bytes of ancillary chunks: the limits on metadata allow as many */
+/* Bytes of ancillary chunks: the limits on metadata allow as many. */
+enum { MAX_SKIPPED = 1 << 20 };
 
-/* A chunk in a file. */
-typedef struct scan_chunk {
-    const unsigned char *name, *data;
-    uint32_t size;
-} scan_chunk;
-
-/* Locate the chunk at *at, and move *at after it. */
-static bool scan_next(const unsigned char *file, size_t size, size_t *at, scan_chunk *chunk) {
+/* Locate the chunk at *at, whose data is only read, and move *at after it. */
+static bool scan_next(const unsigned char *file, size_t size, size_t *at, gf_chunk *chunk) {
+    const unsigned char *head = file + *at;
     if (size - *at < FRAME_BYTES)
         return false;
-    chunk->size = gf_big32(file + *at);
-    chunk->name = file + *at + 4;
-    chunk->data = chunk->name + 4;
+    *chunk = (gf_chunk){.size = gf_big32(head), .data = (unsigned char *)head + 8};
+    memcpy(chunk->name, head + 4, 4);
     if (chunk->size > INT32_MAX || chunk->size > size - *at - FRAME_BYTES)
         return false;
-    *at += FRAME_BYTES + (size_t)chunk->size;
+    *at += FRAME_BYTES + chunk->size;
     return true;
 }
 
-static bool scan_is(const scan_chunk *chunk, const char *name) {
+static bool scan_is(const gf_chunk *chunk, const char *name) {
     return memcmp(chunk->name, name, 4) == 0;
 }
 
-static bool scan_is_intact(const scan_chunk *chunk) {
-    return crc32_gzip_refl(0, chunk->name, 4 + (uint64_t)chunk->size) ==
+static bool scan_is_intact(const gf_chunk *chunk) {
+    return crc32_gzip_refl(0, chunk->data - 4, 4 + chunk->size) ==
            gf_big32(chunk->data + chunk->size);
 }
 
 /* Return whether a chunk is ancillary, small and intact, and does not change pixels. */
-static bool scan_may_skip(const scan_chunk *chunk) {
+static bool scan_may_skip(const gf_chunk *chunk) {
     enum { SMALL = 1 << 16 };
     for (int i = 0; i < 4; i++)
         if ((unsigned)((chunk->name[i] | 0x20) - 'a') > 25)
@@ -51,7 +44,7 @@ static bool scan_may_skip(const scan_chunk *chunk) {
            !scan_is(chunk, "tRNS") && scan_is_intact(chunk);
 }
 
-static bool scan_read_head(const scan_chunk *chunk, gf_format *format) {
+static bool scan_read_head(const gf_chunk *chunk, gf_format *format) {
     static const uint8_t channels[7] = {[0] = 1, [2] = 3, [4] = 2, [6] = 4};
     const unsigned char *data = chunk->data;
     if (!scan_is(chunk, "IHDR") || chunk->size != IHDR_BYTES || !scan_is_intact(chunk) ||
@@ -80,7 +73,7 @@ static void scan_find_parts(const unsigned char *stream, gf_png_scan *scan) {
 bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan) {
     const unsigned char *stream = NULL;
     size_t at = HEAD_BYTES, start, skipped = 0;
-    scan_chunk chunk;
+    gf_chunk chunk;
     *scan = (gf_png_scan){.chunks = 0};
     if (size < HEAD_BYTES || memcmp(file, "\x89PNG\r\n\x1a\n", HEAD_BYTES) != 0 ||
         !scan_next(file, size, &at, &chunk) || !scan_read_head(&chunk, &scan->format))
@@ -115,13 +108,11 @@ bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan)
 gf_status gf_png_scan_late(const unsigned char *file, const gf_png_scan *scan, gf_source *source,
                            const char *name, gf_error *error) {
     gf_status status = GF_OK;
-    scan_chunk chunk;
-    for (size_t at = scan->after; scan_next(file, scan->end, &at, &chunk) && !status;) {
-        gf_chunk copied = {.late = true, .size = chunk.size, .data = (unsigned char *)chunk.data};
-        memcpy(copied.name, chunk.name, 4);
-        status = scan_is(&chunk, "IEND") ? GF_OK
-                                         : gf_metadata_append_chunk(&source->metadata, &copied,
-                                                                    &source->dropped, name, error);
+    gf_chunk chunk;
+    for (size_t at = scan->after;
+         !status && scan_next(file, scan->end, &at, &chunk) && !scan_is(&chunk, "IEND");) {
+        chunk.late = true;
+        status = gf_metadata_append_chunk(&source->metadata, &chunk, &source->dropped, name, error);
     }
     return status;
 }
@@ -140,7 +131,7 @@ bool gf_png_scan_copy(const unsigned char *file, const gf_png_scan *scan, unsign
     size_t at = scan->idat, used = 0;
     offsets[0] = sizes[0] = 0;
     for (uint32_t k = 0; k < scan->chunks; k++) {
-        scan_chunk chunk;
+        gf_chunk chunk;
         if (!scan_next(file, SIZE_MAX, &at, &chunk) || !scan_is_intact(&chunk))
             return false;
         if (parts) {
