@@ -618,15 +618,14 @@ static size_t resources_update(unsigned char *data, size_t size) {
     enum { OLD_THUMBNAIL = 1033, THUMBNAIL = 1036 };
     gf_resource r = {0};
     size_t kept = 0;
-    for (bool more = true; more;) {
-        more = gf_resource_next(data, size, &r);
-        const size_t start = more ? r.start : r.end, end = more ? r.end : size;
-        if (more && (r.id == OLD_THUMBNAIL || r.id == THUMBNAIL))
+    while (gf_resource_next(data, size, &r)) {
+        if (r.id == OLD_THUMBNAIL || r.id == THUMBNAIL)
             continue;
-        memmove(data + kept, data + start, end - start);
-        kept += end - start;
+        memmove(data + kept, data + r.start, r.end - r.start);
+        kept += r.end - r.start;
     }
-    return kept;
+    memmove(data + kept, data + r.end, size - r.end);
+    return kept + size - r.end;
 }
 
 /* ---- other pixels ---------------------------------------------------------------------------- */

@@ -530,11 +530,10 @@ static void png_read_layout(png_source *source) {
         layout->has_alpha = transparent;
         for (int i = 0; i < 256; i++) {
             /* Indices beyond the palette: opaque black, as in browsers. */
-            png_color color = i < count ? colors[i] : (png_color){0, 0, 0};
-            layout->palette[i][0] = color.red;
-            layout->palette[i][1] = color.green;
-            layout->palette[i][2] = color.blue;
-            layout->palette[i][3] = transparent && i < alpha_count ? alpha[i] : 255;
+            const png_color color = i < count ? colors[i] : (png_color){0, 0, 0};
+            const unsigned char rgba[4] = {color.red, color.green, color.blue,
+                                           transparent && i < alpha_count ? alpha[i] : 255};
+            memcpy(layout->palette[i], rgba, sizeof rgba);
         }
     } else if (transparent && key) {
         const bool grey = layout->channels == 1;
