@@ -52,16 +52,7 @@ typedef struct batch_run {
     float *parts;           /* completed fraction of each running item; NULL: not tracked */
     uint64_t done, skipped; /* progress.failed counts the failures */
     uint64_t in_bytes, out_bytes;
-    gf_cli_brightness brightness;
-    uint64_t dropping;         /* images whose metadata was not copied */
-    const char *last_dropping; /* the last of them */
-    uint32_t dropped;          /* their bits of gf_dropped */
-    uint64_t noted;            /* images with notes */
-    const char *last_noted;    /* the last of them, and its notes */
-    char notes[sizeof((gf_remarks *)0)->notes];
-    uint64_t paged;         /* images that are the first of several pages */
-    const char *last_paged; /* the last of them, and its number of pages */
-    uint32_t pages;
+    gf_cli_summary summary;
     batch_engine engines[MAX_ENGINES];
 } batch_run;
 
@@ -428,22 +419,7 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
     run->progress.pixels += (double)report->pixels;
     run->in_bytes += report->in_bytes;
     run->out_bytes += report->out_bytes;
-    gf_cli_brightness_add(&run->brightness, report);
-    if (report->dropped) {
-        run->dropping++;
-        run->last_dropping = in;
-        run->dropped |= report->dropped;
-    }
-    if (report->remarks.notes[0]) {
-        run->noted++;
-        run->last_noted = in;
-        memcpy(run->notes, report->remarks.notes, sizeof run->notes);
-    }
-    if (report->pages > 1 && !run->options->page) {
-        run->paged++;
-        run->last_paged = in;
-        run->pages = report->pages;
-    }
+    gf_cli_summary_add(&run->summary, in, report, !run->options->page);
 }
 
 /* Return whether, with --resume, another process has finished the output since this run started. */
@@ -471,9 +447,8 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     const gf_status status =
         finished->status ? finished->status : batch_print(run, finished, &error);
     if (report->device_failed) {
-        const gf_cli_run one = batch_describe(run, item, finished->rank, report, NULL);
         gf_cli_progress_hide();
-        gf_cli_report_failure(&one);
+        gf_cli_report_failure(item->in, report);
     }
     batch_end_progress(run, finished->item, &report->in);
     if (elsewhere) {
@@ -548,10 +523,9 @@ static void batch_summarise(const batch_run *run) {
     gf_cli_skipped_text(&run->inputs, text, sizeof text);
     if (*text)
         fprintf(stderr, "  %s\n", text);
-    gf_cli_report_brightness(&run->brightness, NULL);
-    gf_cli_report_dropped(run->last_dropping, run->dropping, run->dropped);
-    gf_cli_report_pages(run->last_paged, run->paged, run->pages);
-    gf_cli_report_notes(run->last_noted, run->noted, run->notes);
+    gf_cli_report_brightness(&run->summary, NULL);
+    gf_cli_report_losses(&run->summary);
+    gf_cli_report_notes(&run->summary);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -150,20 +150,19 @@ static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error 
 
 /* Print the summary on standard error, after the outputs are committed. */
 static void print_summary(const gf_cli_run *run, const gf_cli_options *options) {
-    gf_cli_report_failure(run);
-    gf_cli_report_damage(run->inputs[0], &run->report->remarks);
+    const char *name = run->inputs[0];
+    gf_cli_summary summary = {0};
+    gf_cli_report_failure(name, run->report);
+    gf_cli_report_damage(name, &run->report->remarks);
     if (options->quiet)
         return;
-    gf_cli_report_notes(run->inputs[0], 1, run->report->remarks.notes);
-    gf_cli_report_dropped(run->inputs[0], 1, run->report->dropped);
-    if (run->report->pages > 1 && !options->page)
-        gf_cli_report_pages(run->inputs[0], 1, run->report->pages);
-    gf_cli_brightness brightness = {0};
-    gf_cli_brightness_add(&brightness, run->report);
+    gf_cli_summary_add(&summary, name, run->report, !options->page);
+    gf_cli_report_notes(&summary);
+    gf_cli_report_losses(&summary);
     if (options->verbose || (run->output && !options->json && isatty(STDERR_FILENO)))
         gf_cli_report_run(run, options->verbose);
     else
-        gf_cli_report_brightness(&brightness, run->inputs[0]);
+        gf_cli_report_brightness(&summary, name);
 }
 
 /* Print the names of the outputs of a dry run. */

@@ -375,16 +375,21 @@ void gf_cli_report_csv(FILE *file, const gf_cli_run *run, const char *key, bool 
 
 /* ---- the summary of a run, on standard error ------------------------------------------------- */
 
-void gf_cli_report_failure(const gf_cli_run *run) {
+/* Print the name of an input and a text about it, without a newline. */
+static void report_text(const char *name, const char *before, const char *text) {
+    fputs("gpufilter: ", stderr);
+    gf_cli_print_name(stderr, name, "standard input");
+    fputs(before, stderr);
+    gf_cli_print_text(stderr, text);
+}
+
+void gf_cli_report_failure(const char *name, const gf_report *report) {
     static bool reported;
-    if (reported || !run->report->device_failed)
+    if (reported || !report->device_failed)
         return;
     reported = true;
     fflush(stdout);
-    fputs("gpufilter: ", stderr);
-    gf_cli_print_name(stderr, run->inputs[0], "standard input");
-    fputs(": ", stderr);
-    gf_cli_print_text(stderr, run->report->reason);
+    report_text(name, ": ", report->reason);
     putc('\n', stderr);
 }
 
@@ -399,106 +404,106 @@ void gf_cli_report_bytes(uint64_t in, uint64_t out) {
     fputs(" out", stderr);
 }
 
-/* Print the file that a warning concerns, or the number of files. */
-static void report_files(const char *name, uint64_t files) {
-    fputs("gpufilter: ", stderr);
-    if (files == 1)
-        gf_cli_print_name(stderr, name, "standard input");
-    else
-        fprintf(stderr, "%" PRIu64 " files", files);
+void gf_cli_report_damage(const char *name, const gf_remarks *remarks) {
+    if (!remarks->damage[0])
+        return;
+    report_text(name, ": warning: ", remarks->damage);
+    fputs("; --strict fails instead\n", stderr);
 }
 
-void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped) {
+static void tally_add(gf_cli_tally *tally, const char *name) {
+    tally->count++;
+    tally->last = name;
+}
+
+void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_report *report,
+                        bool first_page) {
+    if (report->dropped)
+        tally_add(&summary->dropping, name);
+    summary->dropped |= report->dropped;
+    if (first_page && report->pages > 1) {
+        tally_add(&summary->paged, name);
+        summary->pages = report->pages;
+    }
+    if (report->remarks.notes[0]) {
+        tally_add(&summary->noted, name);
+        memcpy(summary->notes, report->remarks.notes, sizeof summary->notes);
+    }
+    if (report->brightness > summary->factor) {
+        summary->factor = report->brightness;
+        memcpy(summary->advice, report->advice, sizeof summary->advice);
+    }
+    summary->uncounted |= !report->counted && report->out.type != GF_F32;
+    summary->clipped += report->clipped;
+    summary->samples += report->counted;
+}
+
+void gf_cli_report_losses(const gf_cli_summary *summary) {
     static const char *const names[] = {
         "ICC profile",    "EXIF data",      "orientation", "XMP data",
         "IPTC data",      "resolution",     "text",        "gamma or other colour data",
         "other metadata", "bits per sample"};
+    const gf_cli_tally *dropping = &summary->dropping, *paged = &summary->paged;
     const char *gap = ": ";
-    if (!dropped)
-        return;
-    report_files(name, files);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!(dropped >> i & 1))
-            continue;
-        fprintf(stderr, "%s%s", gap, names[i]);
-        gap = ", ";
-    }
-    fputs(" dropped: the output does not store this; --strip suppresses this warning\n", stderr);
-}
-
-void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages) {
-    if (files == 1) {
-        fputs("gpufilter: ", stderr);
-        gf_cli_print_name(stderr, name, "standard input");
-        fprintf(stderr, ": image 1 of %" PRIu32 "; --page selects another\n", pages);
-    } else if (files > 1) {
+    if (dropping->count == 1)
+        report_text(dropping->last, "", "");
+    else if (dropping->count)
+        fprintf(stderr, "gpufilter: %" PRIu64 " files", dropping->count);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (summary->dropped >> i & 1) {
+            fprintf(stderr, "%s%s", gap, names[i]);
+            gap = ", ";
+        }
+    if (dropping->count)
+        fputs(" dropped: the output does not store this; --strip suppresses this warning\n",
+              stderr);
+    if (paged->count == 1) {
+        report_text(paged->last, ": image 1 of ", "");
+        fprintf(stderr, "%" PRIu32 "; --page selects another\n", summary->pages);
+    } else if (paged->count) {
         fprintf(stderr,
                 "gpufilter: first images of %" PRIu64
                 " files with several; --page selects another\n",
-                files);
+                paged->count);
     }
 }
 
-void gf_cli_report_damage(const char *name, const gf_remarks *remarks) {
-    if (!remarks->damage[0])
-        return;
-    report_files(name, 1);
-    fputs(": warning: ", stderr);
-    gf_cli_print_text(stderr, remarks->damage);
-    fputs("; --strict fails instead\n", stderr);
-}
-
-void gf_cli_report_notes(const char *name, uint64_t files, const char *notes) {
-    for (const char *line = notes; files && *line;) {
-        char text[sizeof((gf_remarks *)0)->notes];
-        const size_t length = strcspn(line, "\n");
-        snprintf(text, sizeof text, "%.*s", (int)length, line);
-        report_files(name, 1);
-        fputs(": ", stderr);
-        gf_cli_print_text(stderr, text);
-        if (files > 1)
-            fprintf(stderr, " (there are notes about %" PRIu64 " files; --json lists them)", files);
+void gf_cli_report_notes(const gf_cli_summary *summary) {
+    for (const char *line = summary->notes; *line;) {
+        const int length = (int)strcspn(line, "\n");
+        char text[sizeof summary->notes];
+        snprintf(text, sizeof text, "%.*s", length, line);
+        report_text(summary->noted.last, ": ", text);
+        if (summary->noted.count > 1)
+            fprintf(stderr, " (there are notes about %" PRIu64 " files; --json lists them)",
+                    summary->noted.count);
         putc('\n', stderr);
         line += length + (line[length] == '\n');
     }
 }
 
-void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report) {
-    const gf_format *out = &report->out;
-    if (report->brightness > brightness->factor) {
-        brightness->factor = report->brightness;
-        memcpy(brightness->advice, report->advice, sizeof brightness->advice);
-    }
-    if (!report->counted) {
-        brightness->uncounted |= out->type != GF_F32;
-        return;
-    }
-    brightness->clipped += report->clipped;
-    brightness->samples += report->counted;
-}
-
-void gf_cli_report_brightness(const gf_cli_brightness *brightness, const char *name) {
+void gf_cli_report_brightness(const gf_cli_summary *summary, const char *name) {
     char factor[32];
-    const bool brighter = brightness->factor > 1;
-    snprintf(factor, sizeof factor, "%.4g", brightness->factor);
-    if (brightness->factor <= 0 || strcmp(factor, "1") == 0 ||
-        (name && !(brighter && (brightness->clipped || brightness->uncounted))))
+    const bool brighter = summary->factor > 1;
+    snprintf(factor, sizeof factor, "%.4g", summary->factor);
+    if (summary->factor <= 0 || strcmp(factor, "1") == 0 ||
+        (name && !(brighter && (summary->clipped || summary->uncounted))))
         return;
     if (name)
-        report_files(name, 1);
-    fprintf(stderr, "%s brightness x%s", name ? ":" : " ", factor);
-    if (brighter && brightness->clipped) {
-        const double percent = 100 * (double)brightness->clipped / (double)brightness->samples;
-        const bool all = brightness->clipped == brightness->samples;
+        report_text(name, ":", "");
+    fprintf(stderr, "%s brightness x%s", name ? "" : " ", factor);
+    if (brighter && summary->clipped) {
+        const double percent = 100 * (double)summary->clipped / (double)summary->samples;
+        const bool all = summary->clipped == summary->samples;
         /* Print 0 % only for no clipped samples, and 100 % only for all. */
         if (percent < 0.05)
             fprintf(stderr, ", less than 0.1 %%");
         else
             fprintf(stderr, ", %.1f %%", !all && percent > 99.9 ? 99.9 : percent);
         fprintf(stderr, " of samples clipped%s; %s",
-                brightness->uncounted ? " (not counted in all images)" : "", brightness->advice);
-    } else if (brighter && brightness->uncounted) {
-        fprintf(stderr, ", clipped samples not counted; %s", brightness->advice);
+                summary->uncounted ? " (not counted in all images)" : "", summary->advice);
+    } else if (brighter && summary->uncounted) {
+        fprintf(stderr, ", clipped samples not counted; %s", summary->advice);
     }
     putc('\n', stderr);
 }
@@ -558,7 +563,7 @@ static void report_parameters(const gf_cli_run *run) {
 
 void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = run->report;
-    gf_cli_brightness brightness = {0};
+    gf_cli_summary summary = {0};
     const gf_format *in = &report->in;
     const double megapixels = (double)report->pixels * 1e-6;
     char format[64];
@@ -574,8 +579,8 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         fprintf(stderr, " of rank %" PRIu32, run->rank);
     gf_cli_report_bytes(report->in_bytes, report->out_bytes);
     putc('\n', stderr);
-    gf_cli_brightness_add(&brightness, report);
-    gf_cli_report_brightness(&brightness, NULL);
+    gf_cli_summary_add(&summary, run->inputs[0], report, false);
+    gf_cli_report_brightness(&summary, NULL);
     if (!verbose)
         return;
     report_parameters(run);

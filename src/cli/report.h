@@ -49,36 +49,43 @@ void gf_cli_report_csv(FILE *file, const gf_cli_run *run, const char *key, bool 
 /* The functions below print on standard error. */
 
 /* Report a failed device and the backend that replaced it, once per process. */
-void gf_cli_report_failure(const gf_cli_run *run);
+void gf_cli_report_failure(const char *name, const gf_report *report);
 /* Print one line about the run; verbose: also parameters, strips and busy times. */
 void gf_cli_report_run(const gf_cli_run *run, bool verbose);
-/* Print one line about metadata and bits (gf_dropped) that were not copied to the outputs; print
- * `name` if files is 1. Print nothing if dropped is 0. */
-void gf_cli_report_dropped(const char *name, uint64_t files, uint32_t dropped);
-/* Print one line about inputs with pages that were not read; print `name` if files is 1, with its
- * number of pages. Print nothing if files is 0. */
-void gf_cli_report_pages(const char *name, uint64_t files, uint32_t pages);
 /* Print a warning about damage that was read. Print nothing if there is none. */
 void gf_cli_report_damage(const char *name, const gf_remarks *remarks);
-/* Print the notes about one of `files` files with notes, one per line. Print nothing if files is 0.
- */
-void gf_cli_report_notes(const char *name, uint64_t files, const char *notes);
 /* Print ", 1.2 MB in, 999 kB out"; the second part only if out is not 0. */
 void gf_cli_report_bytes(uint64_t in, uint64_t out);
 
-/* Brightness factor and clipped samples of one or more images. */
-typedef struct gf_cli_brightness {
-    double factor;             /* maximum over the images; 0: none */
-    uint64_t clipped, samples; /* over the images with counts, without alpha */
-    bool uncounted;            /* an integer image has no count */
-    char advice[sizeof((gf_report *)0)->advice];
-} gf_cli_brightness;
+/* Images that a line of a summary concerns. */
+typedef struct gf_cli_tally {
+    uint64_t count;
+    const char *last;
+} gf_cli_tally;
 
-void gf_cli_brightness_add(gf_cli_brightness *brightness, const gf_report *report);
+/* What a summary says about one or more images. All zero: nothing. */
+typedef struct gf_cli_summary {
+    gf_cli_tally dropping, paged, noted; /* images with dropped data, unread pages, and notes */
+    uint32_t dropped;                    /* bits of gf_dropped of all images */
+    uint32_t pages;                      /* of the last image with pages */
+    char notes[sizeof((gf_remarks *)0)->notes]; /* of the last image with notes */
+    double factor;                              /* maximum brightness factor; 0: none */
+    uint64_t clipped, samples;                  /* over the images with counts, without alpha */
+    bool uncounted;                             /* an integer image has no count */
+    char advice[sizeof((gf_report *)0)->advice];
+} gf_cli_summary;
+
+/* Add an image. first_page: without --page. */
+void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_report *report,
+                        bool first_page);
+/* Print one line about what the outputs lack, and one about pages that were not read. */
+void gf_cli_report_losses(const gf_cli_summary *summary);
+/* Print the notes about the last image with notes, one per line. */
+void gf_cli_report_notes(const gf_cli_summary *summary);
 /* Print a line such as " brightness x1.452, 48.9 % of samples clipped; --keep-brightness avoids
  * it", unless the factor is 0 or 1. name: begin it with a file name, and print it only if samples
  * may have clipped. */
-void gf_cli_report_brightness(const gf_cli_brightness *brightness, const char *name);
+void gf_cli_report_brightness(const gf_cli_summary *summary, const char *name);
 
 /* ---- JSON (json.c) --------------------------------------------------------------------------- */
 
