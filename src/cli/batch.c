@@ -152,7 +152,6 @@ static void batch_print_error(batch_run *run, size_t i, gf_error *error) {
         gf_set_error(error, error->status, "%s; no more files are started, --resume continues",
                      error->message);
     run->stopped = run->stopped || stop;
-    gf_cli_progress_hide();
     gf_cli_print_error(error);
 }
 
@@ -446,10 +445,7 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     const bool elsewhere = finished->status && batch_is_made_elsewhere(run, i);
     const gf_status status =
         finished->status ? finished->status : batch_print(run, finished, &error);
-    if (report->device_failed) {
-        gf_cli_progress_hide();
-        gf_cli_report_failure(item->in, report);
-    }
+    gf_cli_report_failure(item->in, report);
     batch_end_progress(run, finished->item, &report->in);
     if (elsewhere) {
         run->skipped++;
@@ -458,8 +454,6 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
         gf_cli_event_failed(progress, item->in, error.message);
         progress->failed++;
     } else {
-        if (report->remarks.damage[0])
-            gf_cli_progress_hide();
         gf_cli_report_damage(item->in, &report->remarks);
         batch_count(run, item->in, report);
     }
@@ -592,10 +586,8 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     progress->ended = run->skipped + progress->failed;
     if (!run->options->quiet)
         progress->remedy = run->outputs ? "; --resume continues" : "";
-    gf_cli_progress_begin(
-        progress,
-        gf_cli_progress_choose(run->options->progress, run->options->quiet, run->peers->count > 1));
-    gf_cli_event_begin(progress, run->info->name);
+    gf_cli_progress_begin(progress, run->info->name, run->options->progress, run->options->quiet,
+                          run->peers->count > 1);
     const gf_status status = batch_run_items(run, GF_OK, error);
     gf_cli_progress_end();
     run->begun = run->begun || !status;

@@ -277,7 +277,6 @@ static void bench_json_row(const gf_bench *bench, const gf_bench_item *item, siz
     const gf_bench_row *row = &item->rows[t];
     printf("{\"filter\": \"%s\"", gf_filter_describe(item->filter)->name);
     gf_json_string(stdout, "settings", item->text);
-    printf(", \"parameters\": ");
     gf_json_settings(stdout, gf_filter_describe(item->filter), item->effective);
     gf_json_string(stdout, "target", bench->targets[t].name);
     gf_json_string(stdout, "backend", row->report.backend);
@@ -293,7 +292,6 @@ static void bench_print_json(const gf_bench *bench) {
     printf("{\"schema\": \"gpufilter-bench\", \"schema_version\": 4, \"program\": \"%s\"",
            gf_version());
     gf_machine_json(&bench->machine);
-    printf(", \"image\": ");
     gf_json_format(stdout, &bench->format);
     printf(", \"filters\": [");
     for (size_t i = 0; i < bench->item_count; i++)

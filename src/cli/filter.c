@@ -197,9 +197,8 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     files.ready_context = job;
     gf_cli_progress progress = {0};
     if (gf_cli_ranks_root()) {
-        gf_cli_progress_begin(&progress,
-                              gf_cli_progress_choose(options->progress, options->quiet, false));
-        gf_cli_event_begin(&progress, job->run.info->name);
+        gf_cli_progress_begin(&progress, job->run.info->name, options->progress, options->quiet,
+                              false);
         files.progress = filter_on_progress;
         files.progress_context = &progress;
     }

@@ -34,22 +34,12 @@ static void print_resolution(const gf_file_info *info) {
 }
 
 static void print_file_json(const char *path, const gf_file_info *info) {
-    printf("{\"schema\": \"gpufilter-info\", \"schema_version\": 2, ");
+    printf("{\"schema\": \"gpufilter-info\", \"schema_version\": 2");
     gf_json_name(stdout, "file", path);
     gf_json_string(stdout, "kind", info->kind);
-    printf(", \"image\": ");
     gf_json_format(stdout, &info->format);
     gf_json_string(stdout, "stored", info->stored);
-    printf(", \"metadata\": [");
-    for (const char *name = info->metadata; *name;) {
-        char one[sizeof info->metadata];
-        const size_t length = strcspn(name, " ");
-        snprintf(one, sizeof one, "%.*s", (int)length, name);
-        gf_json_text(stdout, one);
-        name += length + strspn(name + length, " ");
-        printf("%s", *name ? ", " : "");
-    }
-    putchar(']');
+    gf_json_parts(stdout, "metadata", info->metadata, " ");
     if (info->orientation)
         gf_json_count(stdout, "orientation", info->orientation);
     if (info->resolution_x > 0)

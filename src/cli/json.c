@@ -58,7 +58,7 @@ static void json_value(FILE *file, const gf_value *value) {
 void gf_json_format(FILE *file, const gf_format *format) {
     static const char *const types[] = {"u8", "u16", "f32"};
     fprintf(file,
-            "{\"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"channels\": %" PRIu32
+            ", \"image\": {\"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"channels\": %" PRIu32
             ", \"type\": \"%s\", \"alpha\": %s}",
             format->width, format->height, format->channels, types[format->type],
             format->alpha ? "true" : "false");
@@ -68,6 +68,19 @@ void gf_json_string(FILE *file, const char *key, const char *text) {
     fprintf(file, ", \"%s\": %s", key, text ? "" : "null");
     if (text)
         gf_json_text(file, text);
+}
+
+void gf_json_parts(FILE *file, const char *key, const char *text, const char *separator) {
+    fprintf(file, ", \"%s\": [", key);
+    for (const char *at = text; *at; at += *at != 0) {
+        const size_t length = strcspn(at, separator);
+        char part[512];
+        snprintf(part, sizeof part, "%.*s", (int)length, at);
+        fputs(at == text ? "" : ", ", file);
+        gf_json_text(file, part);
+        at += length;
+    }
+    putc(']', file);
 }
 
 void gf_json_count(FILE *file, const char *key, uint64_t count) {
@@ -96,13 +109,17 @@ static void print_encoded(FILE *file, const char *name) {
     putc('"', file);
 }
 
-void gf_json_name(FILE *file, const char *key, const char *name) {
-    fprintf(file, "\"%s\": ", key);
-    gf_json_text(file, name);
+/* Append the exact bytes of a name that is not valid UTF-8. */
+static void json_exact_name(FILE *file, const char *key, const char *name) {
     if (is_utf8(name))
         return;
     fprintf(file, ", \"%s_encoded\": ", key);
     print_encoded(file, name);
+}
+
+void gf_json_name(FILE *file, const char *key, const char *name) {
+    gf_json_string(file, key, name);
+    json_exact_name(file, key, name);
 }
 
 static void print_array(FILE *file, const char *const *names, size_t count,
@@ -117,7 +134,7 @@ static void print_array(FILE *file, const char *const *names, size_t count,
 
 void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count) {
     bool exact = true;
-    fprintf(file, "\"%s\": ", key);
+    fprintf(file, ", \"%s\": ", key);
     print_array(file, names, count, gf_json_text);
     for (size_t i = 0; i < count; i++)
         exact = exact && is_utf8(names[i]);
@@ -183,21 +200,16 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
         break;
     default:
         gf_json_text(file, text);
+        if (param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES)
+            json_exact_name(file, name, text);
     }
 }
 
 void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings) {
-    putc('{', file);
+    fputs(", \"parameters\": {", file);
     for (size_t i = 0; i < info->param_count; i++) {
-        const gf_param *param = &info->params[i];
-        const char *text = gf_settings_text(settings, param->name);
-        fputs(i ? ", " : "", file);
-        if (text && (param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES)) {
-            gf_json_name(file, param->name, text);
-        } else {
-            fprintf(file, "\"%s\": ", param->name);
-            print_setting(file, param, settings);
-        }
+        fprintf(file, "%s\"%s\": ", i ? ", " : "", info->params[i].name);
+        print_setting(file, &info->params[i], settings);
     }
     putc('}', file);
 }
@@ -247,20 +259,6 @@ static void print_busy(FILE *file, const gf_report *report) {
     putc('}', file);
 }
 
-/* Print lines of text as a list of texts. */
-static void print_notes(FILE *file, const char *notes) {
-    for (const char *line = notes; *line;) {
-        char text[sizeof((gf_remarks *)0)->notes];
-        const size_t length = strcspn(line, "\n");
-        snprintf(text, sizeof text, "%.*s", (int)length, line);
-        fputs(line == notes ? ", \"notes\": [" : ", ", file);
-        gf_json_text(file, text);
-        line += length + (line[length] == '\n');
-    }
-    if (*notes)
-        putc(']', file);
-}
-
 /* Print the first members of a record: schema, command and names of files. */
 static void json_begin(FILE *file, const gf_filter_info *info, const char *const *inputs,
                        const char *output) {
@@ -268,12 +266,9 @@ static void json_begin(FILE *file, const gf_filter_info *info, const char *const
     fprintf(file, "{\"schema\": \"gpufilter\", \"schema_version\": 4, \"program\": \"%s\"",
             gf_version());
     gf_json_string(file, "command", info->name);
-    fputs(", ", file);
     gf_json_names(file, "files", inputs, info->inputs);
-    if (output) {
-        fputs(", ", file);
+    if (output)
         gf_json_name(file, "output", output);
-    }
 }
 
 void gf_cli_report_json_failure(FILE *file, const gf_filter_info *info, const char *input,
@@ -290,7 +285,6 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
                                           "other", "depth",      NULL};
     const gf_report *report = run->report;
     json_begin(file, run->info, run->inputs, run->output);
-    fputs(", \"image\": ", file);
     gf_json_format(file, &report->in);
     gf_json_string(file, "backend", report->backend);
     gf_json_string(file, "device", report->device);
@@ -303,30 +297,31 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
         print_real(file, GF_VALUE_FLOAT, (double)(float)report->brightness);
     }
     if (run->output && report->counted)
-        fprintf(file, ", \"clipped\": %" PRIu64, report->clipped);
+        gf_json_count(file, "clipped", report->clipped);
     else if (run->output)
-        fputs(", \"clipped\": null", file);
+        gf_json_string(file, "clipped", NULL);
     if (report->dropped) {
         fputs(", \"dropped_metadata\": ", file);
         print_bits(file, dropped, report->dropped);
     }
     if (report->pages > 1)
-        fprintf(file, ", \"pages\": %" PRIu32, report->pages);
+        gf_json_count(file, "pages", report->pages);
     if (run->page)
         fprintf(file, *run->page == 'a' ? ", \"page\": \"%s\"" : ", \"page\": %s", run->page);
     if (report->remarks.damage[0])
         gf_json_string(file, "damage", report->remarks.damage);
-    print_notes(file, report->remarks.notes);
+    if (report->remarks.notes[0])
+        gf_json_parts(file, "notes", report->remarks.notes, "\n");
     if (report->verified)
         fputs(", \"verified\": true", file);
     if (report->processes)
-        fprintf(file, ", \"ranks\": %u", report->processes);
+        gf_json_count(file, "ranks", report->processes);
     if (run->ranks > 1)
-        fprintf(file, ", \"rank\": %" PRIu32, run->rank);
-    fprintf(file, ", \"bytes_in\": %" PRIu64 ", \"bytes_out\": %" PRIu64 ", \"seconds\": %.6f",
-            report->in_bytes, report->out_bytes, report->total_seconds);
+        gf_json_count(file, "rank", run->rank);
+    gf_json_count(file, "bytes_in", report->in_bytes);
+    gf_json_count(file, "bytes_out", report->out_bytes);
+    fprintf(file, ", \"seconds\": %.6f", report->total_seconds);
     print_busy(file, report);
-    fputs(", \"parameters\": ", file);
     gf_json_settings(file, run->info, effective);
     if (run->result)
         print_result(file, run);

@@ -48,7 +48,7 @@ static bool progress_can_draw(void) {
     return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-gf_cli_show gf_cli_progress_choose(const char *mode, bool quiet, bool lines) {
+static gf_cli_show progress_choose(const char *mode, bool quiet, bool lines) {
     if (strcmp(mode, gf_cli_progress_modes[JSON]) == 0)
         return GF_CLI_SHOW_EVENTS; /* for programs, so also with --quiet */
     if (quiet || strcmp(mode, gf_cli_progress_modes[NONE]) == 0)
@@ -56,17 +56,6 @@ gf_cli_show gf_cli_progress_choose(const char *mode, bool quiet, bool lines) {
     if (strcmp(mode, gf_cli_progress_modes[LINES]) == 0)
         return GF_CLI_SHOW_LINES;
     return progress_can_draw() ? GF_CLI_SHOW_BAR : lines ? GF_CLI_SHOW_LINES : GF_CLI_SHOW_NOTHING;
-}
-
-void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show) {
-    progress->show = show;
-    progress->began = gf_cli_now();
-    progress->drawn = progress->began;
-    interrupted.done = progress->ended - progress->failed;
-    interrupted.total = progress->total;
-    interrupted.message = progress->remedy;
-    if (show == GF_CLI_SHOW_BAR)
-        progress->drawn += (progress->total ? FIRST_SECONDS : FIRST_ALONE) - REDRAW_SECONDS;
 }
 
 /* Write "0:12" or "1:02:03". */
@@ -157,12 +146,20 @@ static void progress_begin_event(const gf_cli_progress *progress, const char *ev
             event, gf_cli_now() - progress->began);
 }
 
-void gf_cli_event_begin(const gf_cli_progress *progress, const char *command) {
+void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const char *mode,
+                           bool quiet, bool lines) {
+    progress->show = progress_choose(mode, quiet, lines);
+    progress->began = gf_cli_now();
+    progress->drawn = progress->began;
+    interrupted.done = progress->ended - progress->failed;
+    interrupted.total = progress->total;
+    interrupted.message = progress->remedy;
+    if (progress->show == GF_CLI_SHOW_BAR)
+        progress->drawn += (progress->total ? FIRST_SECONDS : FIRST_ALONE) - REDRAW_SECONDS;
     if (progress->show != GF_CLI_SHOW_EVENTS)
         return;
     progress_begin_event(progress, "begin");
-    fputs(", \"command\": ", stderr);
-    gf_json_text(stderr, command);
+    gf_json_string(stderr, "command", command);
     fprintf(stderr, ", \"files\": %" PRIu64 "}\n", progress->total ? progress->total : 1);
 }
 
@@ -170,10 +167,8 @@ void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, cons
     if (progress->show != GF_CLI_SHOW_EVENTS)
         return;
     progress_begin_event(progress, "failed");
-    fputs(", ", stderr);
     gf_json_name(stderr, "file", file);
-    fputs(", \"error\": ", stderr);
-    gf_json_text(stderr, error);
+    gf_json_string(stderr, "error", error);
     fputs("}\n", stderr);
 }
 

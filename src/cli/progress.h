@@ -29,11 +29,11 @@ typedef struct gf_cli_progress {
 /* Return the monotonic time in seconds. */
 double gf_cli_now(void);
 
-/* Choose the form of progress output from the values of --progress and --quiet. A bar requires a
- * terminal that can move its cursor. lines: print lines if there is no such terminal. */
-gf_cli_show gf_cli_progress_choose(const char *mode, bool quiet, bool lines);
-/* Start the clock of progress, whose other members are set. */
-void gf_cli_progress_begin(gf_cli_progress *progress, gf_cli_show show);
+/* Start the clock of progress, whose other members are set, and choose its form from the values of
+ * --progress and --quiet. A bar requires a terminal that can move its cursor. lines: print lines if
+ * there is no such terminal. */
+void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const char *mode,
+                           bool quiet, bool lines);
 /* Draw or print, if the interval since the last time has passed. */
 void gf_cli_progress_draw(gf_cli_progress *progress);
 /* End a batch: erase the bar and clear the message of gf_cli_progress_interrupted. */
@@ -44,7 +44,6 @@ void gf_cli_progress_interrupted(void);
 void gf_cli_progress_hide(void);
 
 /* Print an event; only for GF_CLI_SHOW_EVENTS. */
-void gf_cli_event_begin(const gf_cli_progress *progress, const char *command);
 void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *error);
 void gf_cli_event_end(const gf_cli_progress *progress, uint64_t done, uint64_t failed,
                       uint64_t skipped);

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "progress.h"
+
 #define GAP 2       /* blanks between columns */
 #define MAX_BAR 60  /* cells */
 #define MIN_BAR 10  /* cells, even if the line becomes longer than the screen */
@@ -377,6 +379,7 @@ void gf_cli_report_csv(FILE *file, const gf_cli_run *run, const char *key, bool 
 
 /* Print the name of an input and a text about it, without a newline. */
 static void report_text(const char *name, const char *before, const char *text) {
+    gf_cli_progress_hide();
     fputs("gpufilter: ", stderr);
     gf_cli_print_name(stderr, name, "standard input");
     fputs(before, stderr);

@@ -91,20 +91,24 @@ void gf_cli_report_brightness(const gf_cli_summary *summary, const char *name);
 
 /* Print text, quoted and escaped. Bytes that are not valid UTF-8 become U+FFFD. */
 void gf_json_text(FILE *file, const char *text);
-/* Print {"width": 768, "height": 512, "channels": 3, "type": "u8"}. */
-void gf_json_format(FILE *file, const gf_format *format);
-/* Append a member to an object that is not empty: a comma, "KEY": and the value. text NULL:
- * null. */
+
+/* The functions below append a member to an object that is not empty: a comma, "KEY": and the
+ * value. */
+
+/* Append a text. NULL: null. */
 void gf_json_string(FILE *file, const char *key, const char *text);
 void gf_json_count(FILE *file, const char *key, uint64_t count);
-/* Print "KEY": and a file name. If the name is not valid UTF-8, append "KEY_encoded": the exact
- * bytes, percent-encoded. */
+/* Append an array of the parts of a text between separators, each at most 511 bytes long. */
+void gf_json_parts(FILE *file, const char *key, const char *text, const char *separator);
+/* Append a file name. If it is not valid UTF-8, append "KEY_encoded", too: the exact bytes,
+ * percent-encoded. */
 void gf_json_name(FILE *file, const char *key, const char *name);
-/* Print file names as an array in the same way. "KEY_encoded" contains all names if one of them is
+/* Append an array of file names in the same way. "KEY_encoded" contains all names if one of them is
  * not valid UTF-8. */
 void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count);
-
-/* Print an object of all parameters of a filter. */
+/* Append "image": {"width": 768, "height": 512, "channels": 3, "type": "u8"}. */
+void gf_json_format(FILE *file, const gf_format *format);
+/* Append "parameters": an object of all parameters of a filter. */
 void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
 
 /* Print the record of a run as one line. Its last member, "result", is the same for every backend.

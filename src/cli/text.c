@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "progress.h"
 #include "ranks.h"
 
 /* ---- ranks of a program without MPI ---------------------------------------------------------- */
@@ -60,6 +61,7 @@ const char *gf_cli_paint_text(bool on, gf_cli_paint paint) {
 
 void gf_cli_print_error(const gf_error *error) {
     const bool colour = gf_cli_colour_on(stderr);
+    gf_cli_progress_hide();
     fflush(stdout);
     fprintf(stderr, "%sgpufilter:%s ", gf_cli_paint_text(colour, GF_PAINT_ERROR),
             gf_cli_paint_text(colour, GF_PAINT_OFF));

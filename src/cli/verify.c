@@ -480,7 +480,6 @@ static void verify_print_json(const gf_verify *verify) {
     verify_print_rows(verify, true);
     putchar(']');
     gf_json_string(stdout, "cuda_error", verify->no_cuda.status ? verify->no_cuda.message : NULL);
-    printf(", ");
     gf_json_names(stdout, "unreadable", verify->unread, verify->unread_count);
     printf(", \"findings\": [");
     for (size_t i = 0; i < verify->finding_count; i++) {
@@ -534,7 +533,7 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
                 SMALL_SAMPLES * (double)verify->filters[i].small * (double)verify->target_count;
         if (verify->progress.work < (double)verify->goal)
             verify->progress.work = (double)verify->goal;
-        gf_cli_progress_begin(&verify->progress, gf_cli_progress_choose("auto", false, false));
+        gf_cli_progress_begin(&verify->progress, "verify", "auto", false, false);
         for (size_t i = 0; i < line->operand_count; i++)
             do_file(verify, line->operands[i]);
         do_jobs(verify);
