@@ -34,30 +34,24 @@ const gf_help_format gf_help_formats[] = {
     {"raw rows", "raw", false, true, "Headerless samples; read with --raw, written little-endian."},
     {0}};
 
-typedef struct inputs_gather {
-    gf_cli_inputs *inputs;
-    const gf_cli_options *options;
-} inputs_gather;
-
 static gf_status inputs_out_of_memory(gf_error *error) {
     return gf_set_error(error, GF_FAILED, "inputs: out of memory for file names");
 }
 
 /* Print an error and continue; with --fail-fast, return it. */
-static gf_status inputs_print_error(const inputs_gather *gather, gf_error *error) {
-    if (gather->options->fail_fast)
+static gf_status inputs_print_error(gf_cli_inputs *inputs, gf_error *error) {
+    if (inputs->options->fail_fast)
         return error->status;
     gf_cli_print_error(error);
-    gather->inputs->failed++;
+    inputs->failed++;
     error->status = GF_OK;
     error->message[0] = 0;
     return GF_OK;
 }
 
 /* Add an input and take ownership of its path. path NULL: out of memory. info NULL: unknown. */
-static gf_status inputs_add(inputs_gather *gather, char *path, size_t relative,
+static gf_status inputs_add(gf_cli_inputs *inputs, char *path, size_t relative,
                             const struct stat *info, gf_error *error) {
-    gf_cli_inputs *inputs = gather->inputs;
     if (!path)
         return inputs_out_of_memory(error);
     /* The capacity is the next power of two, so the list is full if count is a power of two. */
@@ -79,8 +73,7 @@ static gf_status inputs_add(inputs_gather *gather, char *path, size_t relative,
     return GF_OK;
 }
 
-/* ---- directories
- * --------------------------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 const char *gf_cli_extension(const char *base) {
     const char *dot = strrchr(base, '.');
@@ -114,11 +107,9 @@ static int inputs_by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Return whether a directory is --out-dir. Call stat each time, because another shard may have
- * created
- * --out-dir since. */
-static bool inputs_is_out(const inputs_gather *gather, const struct stat *info) {
-    const char *path = gather->options->out_dir;
+/* Return whether a directory is --out-dir. Call stat each time: another shard may have made it. */
+static bool inputs_is_out(const gf_cli_inputs *inputs, const struct stat *info) {
+    const char *path = inputs->options->out_dir;
     struct stat out;
     return path && stat(path, &out) == 0 && info->st_dev == out.st_dev &&
            info->st_ino == out.st_ino;
@@ -142,12 +133,12 @@ static void inputs_skip(gf_cli_inputs *inputs, const char *name) {
                  used ? ", " : "", extension);
 }
 
-static gf_status inputs_walk(inputs_gather *gather, const char *directory, size_t relative,
+static gf_status inputs_walk(gf_cli_inputs *inputs, const char *directory, size_t relative,
                              gf_error *error);
 
 /* Process one entry of a directory. Do not follow symbolic links to directories, which may form
  * cycles. */
-static gf_status inputs_visit(inputs_gather *gather, const char *directory, const char *name,
+static gf_status inputs_visit(gf_cli_inputs *inputs, const char *directory, const char *name,
                               size_t relative, gf_error *error) {
     const bool root = strcmp(directory, "/") == 0;
     char *path;
@@ -163,20 +154,20 @@ static gf_status inputs_visit(inputs_gather *gather, const char *directory, cons
     if (link && (exists = stat(path, &target) == 0))
         info = target;
     if (exists && S_ISDIR(info.st_mode)) {
-        gather->inputs->skipped += link;
-        gather->inputs->links += link;
-        if (!link && !inputs_is_out(gather, &info))
-            status = inputs_walk(gather, path, relative, error);
-    } else if (inputs_is_image(name, gather->inputs->raw)) {
+        inputs->skipped += link;
+        inputs->links += link;
+        if (!link && !inputs_is_out(inputs, &info))
+            status = inputs_walk(inputs, path, relative, error);
+    } else if (inputs_is_image(name, inputs->options->files.raw)) {
         /* If stat fails, reading fails too and reports the error. */
         if (!exists || S_ISREG(info.st_mode))
-            return inputs_add(gather, path, relative, exists ? &info : NULL, error);
+            return inputs_add(inputs, path, relative, exists ? &info : NULL, error);
     } else if (exists && S_ISREG(info.st_mode)) {
-        inputs_skip(gather->inputs, name);
+        inputs_skip(inputs, name);
     } else if (cause && cause != ENOENT) {
         /* It may be a directory that contains images. */
         gf_set_error(error, GF_FAILED, "%s: cannot stat: %s", path, strerror(cause));
-        status = inputs_print_error(gather, error);
+        status = inputs_print_error(inputs, error);
     }
     free(path);
     return status;
@@ -184,7 +175,7 @@ static gf_status inputs_visit(inputs_gather *gather, const char *directory, cons
 
 /* Process all entries of a directory. scandir closes the directory before a subdirectory is opened,
  * so that one descriptor suffices for any depth. */
-static gf_status inputs_walk(inputs_gather *gather, const char *directory, size_t relative,
+static gf_status inputs_walk(gf_cli_inputs *inputs, const char *directory, size_t relative,
                              gf_error *error) {
     struct dirent **entries;
     gf_status status = GF_OK;
@@ -192,25 +183,25 @@ static gf_status inputs_walk(inputs_gather *gather, const char *directory, size_
     if (count < 0) {
         gf_set_error(error, GF_FAILED, "%s: cannot read the directory: %s", directory,
                      strerror(errno));
-        return inputs_print_error(gather, error);
+        return inputs_print_error(inputs, error);
     }
     for (int i = 0; i < count; i++) {
         if (!status)
-            status = inputs_visit(gather, directory, entries[i]->d_name, relative, error);
+            status = inputs_visit(inputs, directory, entries[i]->d_name, relative, error);
         free(entries[i]);
     }
     free(entries);
     return status;
 }
 
-static gf_status inputs_take_directory(inputs_gather *gather, const char *path,
+static gf_status inputs_take_directory(gf_cli_inputs *inputs, const char *path,
                                        const struct stat *info, gf_error *error) {
-    if (!gather->options->recursive) {
+    if (!inputs->options->recursive) {
         gf_set_error(error, GF_FAILED, "%s: is a directory; use --recursive to process its images",
                      path);
-        return inputs_print_error(gather, error);
+        return inputs_print_error(inputs, error);
     }
-    if (inputs_is_out(gather, info))
+    if (inputs_is_out(inputs, info))
         return gf_set_error(
             error, GF_USAGE,
             "%s: is also --out-dir, and its outputs would be inputs of the next run; "
@@ -222,20 +213,20 @@ static gf_status inputs_take_directory(inputs_gather *gather, const char *path,
     char *directory = strndup(path, length);
     if (!directory)
         return inputs_out_of_memory(error);
-    gf_status status = inputs_walk(gather, directory, 0, error);
+    gf_status status = inputs_walk(inputs, directory, 0, error);
     free(directory);
     return status;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static gf_status inputs_take_name(inputs_gather *gather, const char *path, gf_error *error) {
+static gf_status inputs_take_name(gf_cli_inputs *inputs, const char *path, gf_error *error) {
     struct stat info;
     const bool exists = stat(path, &info) == 0;
     if (exists && S_ISDIR(info.st_mode))
-        return inputs_take_directory(gather, path, &info, error);
+        return inputs_take_directory(inputs, path, &info, error);
     const char *slash = strrchr(path, '/');
-    return inputs_add(gather, strdup(path), slash ? (size_t)(slash + 1 - path) : 0,
+    return inputs_add(inputs, strdup(path), slash ? (size_t)(slash + 1 - path) : 0,
                       exists ? &info : NULL, error);
 }
 
@@ -289,7 +280,7 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
                : GF_OK;
 }
 
-static gf_status inputs_take_list(inputs_gather *gather, const char *name, bool null,
+static gf_status inputs_take_list(gf_cli_inputs *inputs, const char *name, bool null,
                                   gf_error *error) {
     const bool standard = strcmp(name, "-") == 0;
     inputs_list list = {.file = standard ? stdin : fopen(name, "re"),
@@ -303,7 +294,7 @@ static gf_status inputs_take_list(inputs_gather *gather, const char *name, bool 
         /* In a list, "-" is a file: only the operand "-" is standard input. */
         const char *path = strcmp(list.path, "-") == 0 ? "./-" : list.path;
         if (!status && *path)
-            status = inputs_take_name(gather, path, error);
+            status = inputs_take_name(inputs, path, error);
     }
     if (!standard)
         fclose(list.file);
@@ -320,7 +311,7 @@ void gf_cli_skipped_text(const gf_cli_inputs *inputs, char *text, size_t size) {
     if (files)
         used = snprintf(text, size, "%" PRIu64 " file%s skipped: %s%s%s%s", files,
                         files == 1 ? "" : "s",
-                        inputs->raw ? "no extension .raw" : "unsupported format",
+                        inputs->options->files.raw ? "no extension .raw" : "unsupported format",
                         *extensions ? " (" : "", extensions, *extensions ? ")" : "");
     if (links)
         snprintf(text + used, size - (size_t)used, "%s%" PRIu64 " link%s to directories skipped",
@@ -341,19 +332,18 @@ static gf_status inputs_fail_empty(const gf_cli_line *line, const gf_cli_inputs 
 
 gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inputs *inputs,
                         gf_error *error) {
-    inputs_gather gather = {inputs, &line->options};
     gf_status status = GF_OK;
-    inputs->raw = line->options.files.raw != NULL;
+    inputs->options = &line->options;
     if (!line->operand_count && !line->options.files_from)
         return gf_set_error(error, GF_USAGE, "%s: expected input files; see 'gpufilter %s --help'",
                             command, command);
     for (size_t i = 0; i < line->operand_count && !status; i++)
         status = strcmp(line->operands[i], "-") == 0
-                     ? inputs_add(&gather, strdup("-"), 0, NULL, error)
-                     : inputs_take_name(&gather, line->operands[i], error);
+                     ? inputs_add(inputs, strdup("-"), 0, NULL, error)
+                     : inputs_take_name(inputs, line->operands[i], error);
     const char *list = line->options.files_from;
     if (!status && list)
-        status = inputs_take_list(&gather, list, line->options.null, error);
+        status = inputs_take_list(inputs, list, line->options.null, error);
     return status || inputs->count || inputs->failed ? status
                                                      : inputs_fail_empty(line, inputs, list, error);
 }

@@ -16,13 +16,13 @@ typedef struct gf_cli_input {
 } gf_cli_input;
 
 typedef struct gf_cli_inputs {
+    const gf_cli_options *options;
     gf_cli_input *list;
     size_t count;
     uint64_t failed;  /* directories and names that could not be read; their errors are printed */
     uint64_t skipped; /* in directories: files without the extension of an image, and links */
     uint64_t links;   /* those of `skipped` that are symbolic links to directories */
     char extensions[64]; /* some extensions of skipped files: ".tif, .webp" */
-    bool raw;            /* --raw: only .raw files of directories are inputs */
 } gf_cli_inputs;
 
 /* A file format. */

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 static gf_status outputs_out_of_memory(gf_error *error) {
-    gf_set_error(error, GF_FAILED, "--out-dir: out of memory for output names");
-    return GF_FAILED;
+    return gf_set_error(error, GF_FAILED, "--out-dir: out of memory for output names");
 }
 
 /* ---- templates ------------------------------------------------------------------------------- */
@@ -72,13 +71,12 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
                                uint64_t index, char **name, gf_error *error) {
     size_t size;
     *name = NULL;
-    if (strchr(template, '/')) {
-        gf_set_error(error, GF_USAGE,
-                     "--name '%s': must not contain a directory; use --out-dir for the directory; "
-                     "--recursive keeps subdirectories",
-                     template);
-        return GF_USAGE;
-    }
+    if (strchr(template, '/'))
+        return gf_set_error(
+            error, GF_USAGE,
+            "--name '%s': must not contain a directory; use --out-dir for the directory; "
+            "--recursive keeps subdirectories",
+            template);
     FILE *file = open_memstream(name, &size);
     const bool valid = !file || template_put(file, template, base, format, index);
     const bool whole = file && !ferror(file);
@@ -88,11 +86,10 @@ gf_status gf_cli_template_fill(const char *template, const char *base, const cha
     *name = NULL;
     if (valid)
         return outputs_out_of_memory(error);
-    gf_set_error(error, GF_USAGE,
-                 "--name '%s': invalid template; use {stem}, {ext}, {name}, {index} or "
-                 "{index:DIGITS}, and {{ and }} for braces",
-                 template);
-    return GF_USAGE;
+    return gf_set_error(error, GF_USAGE,
+                        "--name '%s': invalid template; use {stem}, {ext}, {name}, {index} or "
+                        "{index:DIGITS}, and {{ and }} for braces",
+                        template);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -275,18 +272,15 @@ void gf_cli_outputs_free(gf_cli_output *outputs, size_t count) {
     free(outputs);
 }
 
-/* ---- directories
- * --------------------------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 /* fsync the parent directory of a path. Return 0 or an errno. */
 static int directories_sync(const char *path) {
     char *directory = strdup(path);
     const int fd = directory ? open(dirname(directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     int failed = fd;
-    if (fd >= 0)
-        do
-            failed = fsync(fd);
-        while (failed < 0 && errno == EINTR);
+    while (fd >= 0 && (failed = fsync(fd)) < 0 && errno == EINTR)
+        ;
     /* EINVAL: the file system does not support fsync of directories. */
     const int cause = failed < 0 && errno != EINVAL ? errno : 0;
     if (fd >= 0)

@@ -38,8 +38,7 @@ gf_cli_state gf_cli_file_state(const char *path);
  * empty file. */
 bool gf_cli_is_finished(const gf_cli_state *output, const gf_cli_input *input);
 
-/* ---- directories
- * --------------------------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 /* Directories created for outputs. All zero: none. */
 typedef struct gf_cli_directories {
