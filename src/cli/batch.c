@@ -12,12 +12,6 @@
 #include "ranks.h"
 #include "report.h"
 
-/* --shard: inputs number, number + count, number + 2 * count, ..., counted from 1. All zero: all
- * inputs. */
-typedef struct batch_shard {
-    uint32_t number, count;
-} batch_shard;
-
 /* Backend and devices that ran images. */
 typedef struct batch_engine {
     char name[256];
@@ -32,7 +26,7 @@ typedef struct batch_run {
     const gf_cli_line *line;
     const gf_cli_options *options; /* of the line */
     const gf_cli_peers *peers;
-    batch_shard shard;
+    uint64_t shard, shards;         /* inputs shard, shard + shards, ..., counted from 1 */
     gf_cli_inputs inputs;           /* of all shards */
     gf_cli_output *outputs;         /* one per input; NULL for a filter that measures */
     uint64_t files;                 /* inputs of the shard, plus names that could not be read */
@@ -67,16 +61,16 @@ bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
 
 /* ---- checks before the run ------------------------------------------------------------------- */
 
-static gf_status batch_parse_shard(const char *text, batch_shard *shard, gf_error *error) {
+static gf_status batch_parse_shard(batch_run *run, gf_error *error) {
     enum { MAX_SHARDS = 1000000 };
+    const char *text = run->options->shard;
     if (!text)
         return GF_OK;
     if (!text[strspn(text, "0123456789/")]) { /* strtoull also accepts signs and blanks */
         char *end;
-        const unsigned long long number = strtoull(text, &end, 10);
-        const unsigned long long count = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
-        *shard = (batch_shard){(uint32_t)number, (uint32_t)count};
-        if (!*end && number >= 1 && number <= count && count <= MAX_SHARDS)
+        run->shard = strtoull(text, &end, 10);
+        run->shards = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
+        if (!*end && run->shard >= 1 && run->shard <= run->shards && run->shards <= MAX_SHARDS)
             return GF_OK;
     }
     return gf_set_error(
@@ -108,7 +102,7 @@ static gf_status batch_check_standard_input(const batch_run *run, gf_error *erro
 
 static gf_status batch_check(batch_run *run, gf_error *error) {
     const char *directory = run->options->out_dir;
-    gf_status status = batch_parse_shard(run->options->shard, &run->shard, error);
+    gf_status status = batch_parse_shard(run, error);
     if (!status && run->options->plot)
         status = gf_set_error(error, GF_USAGE,
                               "--plot: not supported for several inputs; run the filter once per "
@@ -202,14 +196,13 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
 /* Fill in the items. Print errors of inputs that cannot run, and count skipped ones. */
 static gf_status batch_choose(batch_run *run, gf_error *error) {
     const gf_cli_inputs *inputs = &run->inputs;
-    const size_t step = run->shard.count ? run->shard.count : 1;
-    size_t i = run->shard.count ? run->shard.number - 1 : 0;
-    run->files = inputs->failed + (inputs->count + step - 1 - i) / step;
+    size_t i = run->shard - 1;
+    run->files = inputs->failed + (inputs->count + run->shards - 1 - i) / run->shards;
     run->items = calloc(inputs->count + 1, sizeof *run->items);
     run->input_index = calloc(inputs->count + 1, sizeof *run->input_index);
     if (!run->items || !run->input_index)
         return gf_set_error(error, GF_FAILED, "%s: out of memory", run->info->name);
-    for (; i < inputs->count; i += step) {
+    for (; i < inputs->count; i += run->shards) {
         gf_error one = {0};
         bool skip;
         if (batch_choose_one(run, i, &run->items[run->count], &skip, &one)) {
@@ -305,39 +298,24 @@ static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item
                         .report = report,
                         .result = result,
                         .screen = &run->screen,
+                        .batch = true,
                         .rank = rank,
                         .ranks = run->peers->count};
-}
-
-/* Write a report to memory. */
-static gf_status batch_write_report(const batch_run *run, const gf_cli_run *one, gf_cli_text *text,
-                                    gf_error *error) {
-    gf_status status = GF_OK;
-    FILE *file = open_memstream(&text->text, &text->size);
-    if (!file)
-        return GF_FAILED;
-    if (run->options->json)
-        status = gf_cli_report_json(file, one, error);
-    else if (run->options->csv)
-        gf_cli_report_csv(file, one, "file", true);
-    else
-        gf_cli_report_text(file, one);
-    const bool whole = !ferror(file);
-    return fclose(file) == 0 && whole ? status : GF_FAILED;
 }
 
 /* Implement gf_cli_shared_batch.render. */
 static gf_status batch_render(void *context, const gf_batch_item *item, const gf_batch_done *done,
                               gf_cli_text *text, gf_error *error) {
     const batch_run *run = context;
-    const gf_cli_options *options = run->options;
     const gf_cli_run one = batch_describe(run, item, run->peers->rank, done->report, done->result);
     *text = (gf_cli_text){0};
-    if (done->status)
+    if (done->status) {
         *error = *done->error;
-    if (done->status || !(options->json || options->csv || (done->result && !options->quiet)))
         return done->status;
-    if (!batch_write_report(run, &one, text, error))
+    }
+    FILE *file = open_memstream(&text->text, &text->size);
+    const bool whole = file && !gf_cli_report(file, &one, run->options, error) && !ferror(file);
+    if (file && fclose(file) == 0 && whole)
         return GF_OK;
     free(text->text);
     *text = (gf_cli_text){0};
@@ -621,6 +599,8 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
                      .line = line,
                      .options = &line->options,
                      .peers = peers,
+                     .shard = 1,
+                     .shards = 1,
                      .screen = gf_cli_screen_of(stdout)};
     const bool first = peers->rank == 0, dry_run = line->options.files.dry_run;
     pthread_mutex_init(&run.lock, NULL);
@@ -630,7 +610,7 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
     else if (!dry_run && peers->count > 1)
         status = batch_run_items(&run, status, error);
     /* Other shards may use the created directories, so keep them. */
-    gf_cli_directories_close(&run.directories, !run.begun && !run.shard.count);
+    gf_cli_directories_close(&run.directories, !run.begun && !line->options.shard);
     gf_cli_outputs_free(run.outputs, run.inputs.count);
     gf_cli_inputs_free(&run.inputs);
     free(run.items);

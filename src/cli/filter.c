@@ -119,17 +119,8 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
 
 /* Print and flush the report. */
 static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_error *error) {
-    const gf_cli_options *options = &job->line->options;
     FILE *file = job->data_out ? stderr : stdout;
-    gf_status status = GF_OK;
-    if (options->json) {
-        status = gf_cli_report_json(file, run, error);
-    } else if (options->csv) {
-        gf_cli_report_csv(file, run, run->page ? "page" : NULL, job->page <= 1);
-    } else if (run->result && !options->quiet) {
-        fputs(job->page > 1 ? "\n" : "", file);
-        gf_cli_report_text(file, run);
-    }
+    gf_status status = gf_cli_report(file, run, &job->line->options, error);
     if (!status && (fflush(file) != 0 || ferror(file)))
         status =
             gf_set_error(error, GF_FAILED, "standard output: cannot write: %s", strerror(errno));
@@ -235,11 +226,13 @@ static gf_status filter_measure_pages(gf_cli_job *job, gf_report *report, gf_err
     job->run.page = text;
     for (job->page = 1; job->page <= all.pages && all.pages > 1 && !status; job->page++) {
         snprintf(text, sizeof text, "%" PRIu32, job->page);
+        job->run.later = job->page > 1;
         status = filter_compute(job, &result, report, error);
         gf_result_free(result);
     }
     *report = all;
     job->run.page = all.pages > 1 ? "all" : "1";
+    job->run.later = all.pages > 1;
     job->run.result = total;
     if (!status)
         status = print_report(job, &job->run, error);

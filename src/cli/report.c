@@ -298,11 +298,13 @@ static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
                 table->row_count, table->name, view->step, table->name, table->row_count);
 }
 
-void gf_cli_report_text(FILE *file, const gf_cli_run *run) {
+/* Print a heading, the tables, bar charts as wide as the screen, and the text of the result. */
+static void report_text(FILE *file, const gf_cli_run *run) {
     char format[64];
     const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
     gf_cli_format_text(&run->report->in, format, sizeof format);
-    fputs(gf_cli_paint_text(screen.colour, GF_PAINT_STRONG), file);
+    fprintf(file, "%s%s", run->later ? "\n" : "",
+            gf_cli_paint_text(screen.colour, GF_PAINT_STRONG));
     for (uint32_t i = 0; i < run->info->inputs; i++) {
         fputs(i ? ", " : "", file);
         gf_cli_print_name(file, run->inputs[i], "standard input");
@@ -353,19 +355,21 @@ static void print_field(FILE *file, const char *gap, const char *text, bool show
         putc('"', file);
 }
 
-void gf_cli_report_csv(FILE *file, const gf_cli_run *run, const char *key, bool header) {
+/* Print a header line and the first table as CSV (RFC 4180, lines end with LF). On a terminal,
+ * unprintable bytes of a file name become '?'. */
+static void report_csv(FILE *file, const gf_cli_run *run) {
     const gf_table *table = gf_result_table(run->result, 0);
     const bool shown = run->screen && run->screen->terminal;
-    const char *value = key && strcmp(key, "page") == 0 ? run->page : run->inputs[0];
-    if (key && header)
-        print_field(file, "", key, false);
-    for (size_t c = 0; c < table->column_count && header; c++)
+    const char *key = run->batch ? run->inputs[0] : run->page; /* the first column; NULL: none */
+    if (key && !run->later)
+        print_field(file, "", run->batch ? "file" : "page", false);
+    for (size_t c = 0; c < table->column_count && !run->later; c++)
         print_field(file, c || key ? "," : "", table->columns[c].name, false);
-    if (header)
+    if (!run->later)
         putc('\n', file);
     for (uint64_t row = 0; row < table->row_count; row++) {
         if (key)
-            print_field(file, "", value, shown);
+            print_field(file, "", key, shown);
         for (size_t c = 0; c < table->column_count; c++) {
             const gf_value cell = gf_result_cell(run->result, 0, row, c);
             char number[40];
@@ -375,10 +379,21 @@ void gf_cli_report_csv(FILE *file, const gf_cli_run *run, const char *key, bool 
     }
 }
 
+gf_status gf_cli_report(FILE *file, const gf_cli_run *run, const gf_cli_options *options,
+                        gf_error *error) {
+    if (options->json)
+        return gf_cli_report_json(file, run, error);
+    if (options->csv)
+        report_csv(file, run);
+    else if (run->result && !options->quiet)
+        report_text(file, run);
+    return GF_OK;
+}
+
 /* ---- the summary of a run, on standard error ------------------------------------------------- */
 
 /* Print the name of an input and a text about it, without a newline. */
-static void report_text(const char *name, const char *before, const char *text) {
+static void report_about(const char *name, const char *before, const char *text) {
     gf_cli_progress_hide();
     fputs("gpufilter: ", stderr);
     gf_cli_print_name(stderr, name, "standard input");
@@ -392,7 +407,7 @@ void gf_cli_report_failure(const char *name, const gf_report *report) {
         return;
     reported = true;
     fflush(stdout);
-    report_text(name, ": ", report->reason);
+    report_about(name, ": ", report->reason);
     putc('\n', stderr);
 }
 
@@ -410,7 +425,7 @@ void gf_cli_report_bytes(uint64_t in, uint64_t out) {
 void gf_cli_report_damage(const char *name, const gf_remarks *remarks) {
     if (!remarks->damage[0])
         return;
-    report_text(name, ": warning: ", remarks->damage);
+    report_about(name, ": warning: ", remarks->damage);
     fputs("; --strict fails instead\n", stderr);
 }
 
@@ -449,7 +464,7 @@ void gf_cli_report_losses(const gf_cli_summary *summary) {
     const gf_cli_tally *dropping = &summary->dropping, *paged = &summary->paged;
     const char *gap = ": ";
     if (dropping->count == 1)
-        report_text(dropping->last, "", "");
+        report_about(dropping->last, "", "");
     else if (dropping->count)
         fprintf(stderr, "gpufilter: %" PRIu64 " files", dropping->count);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -461,7 +476,7 @@ void gf_cli_report_losses(const gf_cli_summary *summary) {
         fputs(" dropped: the output does not store this; --strip suppresses this warning\n",
               stderr);
     if (paged->count == 1) {
-        report_text(paged->last, ": image 1 of ", "");
+        report_about(paged->last, ": image 1 of ", "");
         fprintf(stderr, "%" PRIu32 "; --page selects another\n", summary->pages);
     } else if (paged->count) {
         fprintf(stderr,
@@ -476,7 +491,7 @@ void gf_cli_report_notes(const gf_cli_summary *summary) {
         const int length = (int)strcspn(line, "\n");
         char text[sizeof summary->notes];
         snprintf(text, sizeof text, "%.*s", length, line);
-        report_text(summary->noted.last, ": ", text);
+        report_about(summary->noted.last, ": ", text);
         if (summary->noted.count > 1)
             fprintf(stderr, " (there are notes about %" PRIu64 " files; --json lists them)",
                     summary->noted.count);
@@ -493,7 +508,7 @@ void gf_cli_report_brightness(const gf_cli_summary *summary, const char *name) {
         (name && !(brighter && (summary->clipped || summary->uncounted))))
         return;
     if (name)
-        report_text(name, ":", "");
+        report_about(name, ":", "");
     fprintf(stderr, "%s brightness x%s", name ? "" : " ", factor);
     if (brighter && summary->clipped) {
         const double percent = 100 * (double)summary->clipped / (double)summary->samples;

@@ -21,6 +21,8 @@ typedef struct gf_cli_run {
     const gf_settings *settings; /* of the filter, as given */
     const char *const *inputs;   /* info->inputs names */
     const char *page;            /* measured page of --page all: a number or "all"; else NULL */
+    bool batch;                  /* one of several files, which are a column of CSV */
+    bool later;                  /* a report precedes: CSV needs no header, text a blank line */
     const char *output;          /* name of the output image; NULL for a filter that measures */
     const gf_report *report;
     const gf_result *result;     /* NULL for an image filter */
@@ -39,12 +41,9 @@ size_t gf_cli_row_bytes(const gf_format *format);
 /* Print "999 bytes", "1.2 kB" or "123 MB". */
 void gf_cli_print_bytes(FILE *file, uint64_t bytes);
 
-/* Print a heading, the tables, bar charts as wide as the screen, and the text of the result. */
-void gf_cli_report_text(FILE *file, const gf_cli_run *run);
-/* Print a header line, unless it is false, and the first table as CSV (RFC 4180, lines end with
- * LF). key: name of an additional first column with the file name ("file") or the page ("page"), or
- * NULL. On a terminal, unprintable bytes of the name become '?'. */
-void gf_cli_report_csv(FILE *file, const gf_cli_run *run, const char *key, bool header);
+/* Print the report of a run as --json, --csv and --quiet say. */
+gf_status gf_cli_report(FILE *file, const gf_cli_run *run, const gf_cli_options *options,
+                        gf_error *error);
 
 /* The functions below print on standard error. */
 
