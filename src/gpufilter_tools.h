@@ -40,6 +40,28 @@ GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text,
 GF_API gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
                                         const gf_format *in, uint64_t *bytes, gf_error *error);
 
+/* ---- image formats --------------------------------------------------------------------------- */
+
+static inline size_t gf_type_bytes(gf_type type) {
+    return type == GF_U8 ? 1 : type == GF_U16 ? 2 : 4;
+}
+
+/* Return "u8", "u16" or "f32". */
+GF_API const char *gf_type_name(gf_type type);
+
+/* Return the samples (not bytes) per row. */
+static inline uint64_t gf_row_samples(const gf_format *format) {
+    return format->width * format->channels;
+}
+
+/* Return the bytes per row of a format that the library has accepted. */
+static inline size_t gf_row_bytes(const gf_format *format) {
+    return (size_t)(gf_row_samples(format) * gf_type_bytes(format->type));
+}
+
+/* Write a format as "768x512 RGB u8"; the channels are "RGB+data" for four without alpha. */
+GF_API void gf_format_text(const gf_format *format, char *text, size_t size);
+
 /* ---- this machine and this build ------------------------------------------------------------- */
 
 /* Return the compute capabilities of the build, times ten: "75/80/90"; "" without CUDA. */

@@ -55,7 +55,7 @@ typedef struct gf_bench {
 } gf_bench;
 
 static size_t bench_image_bytes(const gf_format *format) {
-    return gf_cli_row_bytes(format) * (size_t)format->height;
+    return gf_row_bytes(format) * (size_t)format->height;
 }
 
 /* ---- targets --------------------------------------------------------------------------------- */
@@ -209,9 +209,7 @@ static gf_status draw_images(gf_bench *bench, uint64_t max_memory, gf_error *err
     gf_random random = gf_random_start(1, 0, 0);
     gf_verify_photo(&bench->format, bench->images[0], &random);
     memcpy(bench->images[1], bench->images[0], bytes);
-    const size_t sample =
-        bytes / (size_t)(bench->format.width * bench->format.height * bench->format.channels);
-    for (size_t i = 0; i < bytes; i += 4001 * sample)
+    for (size_t i = 0; i < bytes; i += 4001 * gf_type_bytes(bench->format.type))
         ((unsigned char *)bench->images[1])[i] ^= 1;
     return GF_OK;
 }
@@ -240,7 +238,7 @@ static double stage_seconds(const gf_bench_row *row, int i) {
 
 static void print_start(const gf_bench *bench) {
     char format[64];
-    gf_cli_format_text(&bench->format, format, sizeof format);
+    gf_format_text(&bench->format, format, sizeof format);
     gf_machine_text(&bench->machine);
     printf("image: %s, generated; every result is compared with golden\n\n", format);
     printf("%-*s %-17s %8s %8s", bench->name_width, "filter", "target", "ms", "MP/s");
@@ -312,13 +310,13 @@ static int compare_reports(const void *a, const void *b) {
 /* Run an item on a target once. Reuse the output image of *made. */
 static gf_status run_item(const gf_bench *bench, const gf_bench_item *item, size_t t,
                           gf_run_output *made, gf_report *report, gf_error *error) {
-    const size_t stride = gf_cli_row_bytes(&bench->format);
+    const size_t stride = gf_row_bytes(&bench->format);
     const gf_pixels in[2] = {{bench->images[0], stride}, {bench->images[1], stride}};
     if (item->drawn.width && !made->image && allocate_image(&item->drawn, &made->image, error))
         return GF_FAILED;
     gf_result_free(made->result);
     return gf_run_memory(bench->targets[t].engine, item->filter, item->settings, &bench->format, in,
-                         made->image, gf_cli_row_bytes(&item->drawn), &made->result, report, error);
+                         made->image, gf_row_bytes(&item->drawn), &made->result, report, error);
 }
 
 /* Time an item on a target: golden with one run, others with a warm-up run and at least MIN_RUNS

@@ -41,14 +41,6 @@ static const char *next_own_output(const gf_cli_job *job, size_t *i) {
     return NULL;
 }
 
-static bool is_data_out(const gf_cli_job *job) {
-    bool standard = filter_is_standard(job->run.output);
-    const char *name;
-    for (size_t i = 0; (name = next_own_output(job, &i));)
-        standard = standard || filter_is_standard(name);
-    return standard;
-}
-
 /* Reject an input that is also standard output: the report would overwrite it or be appended to it
  * while it is read. */
 static gf_status filter_check_inputs(const gf_filter_info *info, const gf_cli_line *line,
@@ -100,7 +92,10 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
     if (info->makes_image)
         job->run.output = line->operands[info->inputs];
     const bool plot_out = filter_is_standard(line->options.plot);
-    const bool data_out = is_data_out(job);
+    bool data_out = filter_is_standard(job->run.output);
+    const char *name;
+    for (size_t i = 0; (name = next_own_output(job, &i));)
+        data_out = data_out || filter_is_standard(name);
     job->data_out = data_out || plot_out;
     const char *second = data_out && plot_out ? "plot"
                          : !job->data_out     ? NULL

@@ -11,13 +11,13 @@
 
 static void print_file_text(const char *path, const gf_file_info *info) {
     char format[64];
-    gf_cli_format_text(&info->format, format, sizeof format);
+    gf_format_text(&info->format, format, sizeof format);
     gf_cli_print_name(stdout, path, "standard input");
     printf(": ");
     for (const char *c = info->kind; *c; c++)
         putchar(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     printf(", %s (%s), ", format, info->stored);
-    gf_cli_print_bytes(stdout, gf_cli_row_bytes(&info->format) * info->format.height);
+    gf_cli_print_bytes(stdout, gf_row_bytes(&info->format) * info->format.height);
     fputs(" of pixels", stdout);
     if (info->resolution_x > 0)
         printf(", %.6gx%.6g pixels per inch", info->resolution_x, info->resolution_y);

@@ -56,11 +56,10 @@ static void json_value(FILE *file, const gf_value *value) {
 }
 
 void gf_json_format(FILE *file, const gf_format *format) {
-    static const char *const types[] = {"u8", "u16", "f32"};
     fprintf(file,
             ", \"image\": {\"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"channels\": %" PRIu32
             ", \"type\": \"%s\", \"alpha\": %s}",
-            format->width, format->height, format->channels, types[format->type],
+            format->width, format->height, format->channels, gf_type_name(format->type),
             format->alpha ? "true" : "false");
 }
 

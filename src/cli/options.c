@@ -31,8 +31,8 @@ static const char *const sample_formats[] = {"csv", "npy", "json", NULL};
 static const char *const depths[] = {"input", "8", "16", "f32", NULL};
 static const char *const sample_types[] = {"input", "u16", "f32", NULL};
 static const char *const nodata_names[] = {"file", "none", NULL};
-/* In the order of gf_alpha. */
 static const char *const switches[] = {"off", "on", NULL};
+/* In the order of gf_alpha. */
 static const char *const alphas[] = {"file", "last", "none", NULL};
 /* In the order of gf_sync. */
 static const char *const syncs[] = {"auto", "always", "never", NULL};
@@ -215,6 +215,13 @@ static unsigned options_features(const gf_filter_info *info) {
 }
 
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]) {
+    static const struct {
+        const char *option, *const *(*choices)(void);
+    } named[] = {{"backend", gf_backend_names},
+                 {"simd", gf_simd_names},
+                 {"format", gf_output_formats},
+                 {"compression", gf_compressions},
+                 {"tiff-compression", gf_tiff_compressions}};
     size_t count = 0;
     const char *group = NULL;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -225,16 +232,9 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
         gf_param *param = &params[count++];
         *param = table[i].param;
         param->group = group;
-        if (strcmp(param->name, "backend") == 0)
-            param->choices = gf_backend_names();
-        else if (strcmp(param->name, "simd") == 0)
-            param->choices = gf_simd_names();
-        else if (strcmp(param->name, "format") == 0)
-            param->choices = gf_output_formats();
-        else if (strcmp(param->name, "compression") == 0)
-            param->choices = gf_compressions();
-        else if (strcmp(param->name, "tiff-compression") == 0)
-            param->choices = gf_tiff_compressions();
+        for (size_t j = 0; j < sizeof named / sizeof named[0]; j++)
+            if (strcmp(param->name, named[j].option) == 0)
+                param->choices = named[j].choices();
     }
     return count;
 }

@@ -23,19 +23,6 @@ double gf_cli_number(const gf_value *value) {
                                         : value->real;
 }
 
-void gf_cli_format_text(const gf_format *format, char *text, size_t size) {
-    static const char *const channels[2][5] = {{"", "grey", "grey+data", "RGB", "RGB+data"},
-                                               {"", "", "grey+alpha", "", "RGBA"}};
-    static const char *const types[] = {"u8", "u16", "f32"};
-    snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
-             channels[format->alpha][format->channels], types[format->type]);
-}
-
-size_t gf_cli_row_bytes(const gf_format *format) {
-    static const size_t sample_bytes[] = {1, 2, 4};
-    return (size_t)(format->width * format->channels) * sample_bytes[format->type];
-}
-
 void gf_cli_print_bytes(FILE *file, uint64_t bytes) {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
     if (bytes < 1000) {
@@ -302,7 +289,7 @@ static void print_bars(const gf_view *view, const gf_cli_screen *screen) {
 static void report_text(FILE *file, const gf_cli_run *run) {
     char format[64];
     const gf_cli_screen screen = run->screen ? *run->screen : gf_cli_screen_of(file);
-    gf_cli_format_text(&run->report->in, format, sizeof format);
+    gf_format_text(&run->report->in, format, sizeof format);
     fprintf(file, "%s%s", run->later ? "\n" : "",
             gf_cli_paint_text(screen.colour, GF_PAINT_STRONG));
     for (uint32_t i = 0; i < run->info->inputs; i++) {
@@ -602,7 +589,7 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     if (!verbose)
         return;
     report_parameters(run);
-    gf_cli_format_text(in, format, sizeof format);
+    gf_format_text(in, format, sizeof format);
     fprintf(stderr, "  %s", format);
     if (report->pixels > in->width * in->height)
         fprintf(stderr, " and %" PRIu32 " more page%s", report->pages - 1,

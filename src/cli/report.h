@@ -34,10 +34,6 @@ typedef struct gf_cli_run {
 double gf_cli_number(const gf_value *value);
 /* Return a cell as text: in `number`, or owned by the result. */
 const char *gf_cli_cell_text(const gf_value *value, char number[40]);
-/* Write a format as "768x512 RGB u8". */
-void gf_cli_format_text(const gf_format *format, char *text, size_t size);
-/* Return the size of a packed row in bytes. */
-size_t gf_cli_row_bytes(const gf_format *format);
 /* Print "999 bytes", "1.2 kB" or "123 MB". */
 void gf_cli_print_bytes(FILE *file, uint64_t bytes);
 

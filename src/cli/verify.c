@@ -115,7 +115,7 @@ static void note_job(gf_verify *verify, const gf_verify_job *job, const char *ta
     const gf_filter_info *info = job->entry->info;
     char format[64], image[320];
     gf_error finding;
-    gf_cli_format_text(&job->in, format, sizeof format);
+    gf_format_text(&job->in, format, sizeof format);
     if (verify->file)
         snprintf(image, sizeof image, "%.300s", verify->file);
     else
@@ -200,8 +200,8 @@ static bool next_job(gf_verify *verify, gf_verify_job *job) {
 
 /* Generate the inputs and allocate the outputs of a job. Return false if out of memory. */
 static bool make_images(const gf_verify *verify, gf_verify_job *job) {
-    const size_t stride = gf_cli_row_bytes(&job->in), bytes = stride * (size_t)job->in.height;
-    const size_t out_bytes = gf_cli_row_bytes(&job->out) * (size_t)job->out.height;
+    const size_t stride = gf_row_bytes(&job->in), bytes = stride * (size_t)job->in.height;
+    const size_t out_bytes = gf_row_bytes(&job->out) * (size_t)job->out.height;
     for (uint32_t i = verify->file ? 1 : 0; i < job->entry->info->inputs; i++) {
         job->generated[i] = malloc(bytes); /* NOLINT: an image has at least one sample */
         if (!job->generated[i])
@@ -223,7 +223,7 @@ static bool make_images(const gf_verify *verify, gf_verify_job *job) {
 
 static gf_status run_job(gf_engine *engine, const gf_verify_job *job, gf_run_output *made,
                          gf_report *report, gf_error *error) {
-    const size_t stride = gf_cli_row_bytes(&job->out);
+    const size_t stride = gf_row_bytes(&job->out);
     if (made->image)
         memset(made->image, 0xa5, stride * job->out.height); /* makes unwritten samples differ */
     return gf_run_memory(engine, job->entry->filter, job->settings, &job->in, job->inputs,
@@ -323,7 +323,7 @@ static void do_jobs(gf_verify *verify) {
     uint64_t wanted = options->threads ? options->threads : gf_cores(), started = 0;
     if (verify->file) {
         /* Memory limit: each thread holds several copies of the image. */
-        const uint64_t bytes = 16 * gf_cli_row_bytes(&verify->format) * verify->format.height;
+        const uint64_t bytes = 16 * gf_row_bytes(&verify->format) * verify->format.height;
         const uint64_t fit = options->engine.max_memory / bytes;
         wanted = fit < wanted ? fit : wanted;
     }

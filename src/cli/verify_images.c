@@ -96,13 +96,9 @@ static uint32_t max_value(const gf_format *format) {
     return format->type == GF_U8 ? 255 : 65535;
 }
 
-static uint64_t sample_count(const gf_format *format) {
-    return format->width * format->height * format->channels;
-}
-
 /* Fill with random bits; f32 also with three value ranges whose sums round at different bits. */
 static void fill_noise(const gf_format *format, void *pixels, gf_random *random) {
-    const uint64_t count = sample_count(format);
+    const uint64_t count = gf_row_samples(format) * format->height;
     const uint64_t range = gf_random_below(random, 4);
     if (format->type != GF_F32 || range == 0) {
         for (uint64_t i = 0; i < count; i++)
@@ -131,7 +127,7 @@ static uint32_t extreme(const gf_format *format, gf_random *random) {
 }
 
 static void fill_extremes(const gf_format *format, void *pixels, gf_random *random) {
-    for (uint64_t i = 0; i < sample_count(format); i++)
+    for (uint64_t i = 0; i < gf_row_samples(format) * format->height; i++)
         store_sample(format, pixels, i, extreme(format, random));
 }
 
@@ -139,7 +135,7 @@ static void fill_constant(const gf_format *format, void *pixels, gf_random *rand
     const uint32_t value = gf_random_below(random, 2)
                                ? extreme(format, random)
                                : (uint32_t)gf_random_below(random, max_value(format)) + 1;
-    for (uint64_t i = 0; i < sample_count(format); i++)
+    for (uint64_t i = 0; i < gf_row_samples(format) * format->height; i++)
         store_sample(format, pixels, i, value);
 }
 
@@ -190,12 +186,13 @@ void gf_verify_fill(const gf_format *format, void *pixels, gf_random *random) {
 }
 
 void gf_verify_second(const gf_format *format, const void *first, void *second, gf_random *random) {
-    const uint64_t count = sample_count(format), kind = gf_random_below(random, 8);
+    const uint64_t count = gf_row_samples(format) * format->height,
+                   kind = gf_random_below(random, 8);
     if (kind == 0) {
         gf_verify_fill(format, second, random);
         return;
     }
-    memcpy(second, first, gf_cli_row_bytes(format) * (size_t)format->height);
+    memcpy(second, first, gf_row_bytes(format) * (size_t)format->height);
     const uint64_t changes = kind == 1 ? 0 : 1 + gf_random_below(random, 16);
     const uint64_t how = gf_random_below(random, 3);
     for (uint64_t i = 0; i < changes; i++) {
@@ -223,8 +220,8 @@ __attribute__((format(printf, 2, 3))) static void differences_add(gf_differences
 
 static void compare_images(const gf_format *format, const void *want, const void *got,
                            gf_differences *found) {
-    const uint64_t row = format->width * format->channels;
-    if (memcmp(want, got, gf_cli_row_bytes(format) * (size_t)format->height) == 0)
+    const uint64_t row = gf_row_samples(format);
+    if (memcmp(want, got, gf_row_bytes(format) * (size_t)format->height) == 0)
         return;
     for (uint64_t i = 0; i < row * format->height; i++) {
         const uint32_t a = load_sample(format, want, i), b = load_sample(format, got, i);

@@ -1,7 +1,9 @@
 /* Validation of image formats, copies of alpha, and digests of rows. */
 #include "core/image.h"
 
+#include <inttypes.h>
 #include <isa-l/crc64.h>
+#include <stdio.h>
 
 #include "core/error.h"
 
@@ -9,10 +11,11 @@ const char *gf_type_name(gf_type type) {
     return type == GF_U8 ? "u8" : type == GF_U16 ? "u16" : "f32";
 }
 
-const char *gf_channels_name(const gf_format *format) {
-    static const char *const names[2][5] = {{"", "grey", "grey+data", "RGB", "RGB+data"},
-                                            {"", "", "grey+alpha", "", "RGBA"}};
-    return names[format->alpha][format->channels];
+void gf_format_text(const gf_format *format, char *text, size_t size) {
+    static const char *const channels[2][5] = {{"", "grey", "grey+data", "RGB", "RGB+data"},
+                                               {"", "", "grey+alpha", "", "RGBA"}};
+    snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
+             channels[format->alpha][format->channels], gf_type_name(format->type));
 }
 
 const char *gf_channel_name(const gf_format *format, uint32_t channel) {

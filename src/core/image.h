@@ -2,7 +2,7 @@
 #ifndef GF_IMAGE_H
 #define GF_IMAGE_H
 
-#include "gpufilter.h"
+#include "gpufilter_tools.h"
 
 /* View of rows [y0, y0 + rows) of an image. data points to row y0. */
 typedef struct gf_rows {
@@ -38,20 +38,10 @@ typedef struct gf_left_out {
     uint64_t *rows, *columns; /* of each channel of each row and column; NULL: not counted */
 } gf_left_out;
 
-static inline size_t gf_type_bytes(gf_type type) {
-    return type == GF_U8 ? 1 : type == GF_U16 ? 2 : 4;
-}
-
-/* Return "u8", "u16" or "f32". */
-const char *gf_type_name(gf_type type);
-
 /* Return whether the last channel is alpha. */
 static inline bool gf_has_alpha(const gf_format *format) {
     return format->alpha;
 }
-
-/* Return the name of the channels: "RGBA"; "RGB+data" for 4 channels without alpha. */
-const char *gf_channels_name(const gf_format *format);
 
 /* Return "grey" or "r", "g", "b", "a" for alpha, and "data" for another channel after these. */
 const char *gf_channel_name(const gf_format *format, uint32_t channel);
@@ -59,16 +49,6 @@ const char *gf_channel_name(const gf_format *format, uint32_t channel);
 /* Return the number of filtered and measured channels: all but alpha, the last one. */
 static inline uint32_t gf_measured_channels(const gf_format *format) {
     return format->channels - format->alpha;
-}
-
-/* Return the samples (not bytes) per row. */
-static inline uint64_t gf_row_samples(const gf_format *format) {
-    return format->width * format->channels;
-}
-
-/* Return the bytes per row. Requires a format that gf_format_check accepted. */
-static inline size_t gf_row_bytes(const gf_format *format) {
-    return (size_t)(gf_row_samples(format) * gf_type_bytes(format->type));
 }
 
 /* Return row y, numbered from the top of the image, of a view that contains it. */

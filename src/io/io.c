@@ -378,11 +378,6 @@ static void pair_shrink(gf_source *base) {
     base->memory = 0;
 }
 
-static void pair_describe(const gf_format *format, char *text, size_t size) {
-    snprintf(text, size, "%" PRIu64 "x%" PRIu64 " %s %s", format->width, format->height,
-             gf_channels_name(format), gf_type_name(format->type));
-}
-
 gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
                          gf_source **source, gf_error *error) {
     static const gf_source_ops sequential = {
@@ -397,8 +392,8 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
     format.alpha = b->format.alpha;
     if (!gf_format_equal(&format, &b->format)) {
         char is[96], want[96];
-        pair_describe(&b->format, is, sizeof is);
-        pair_describe(&a->format, want, sizeof want);
+        gf_format_text(&b->format, is, sizeof is);
+        gf_format_text(&a->format, want, sizeof want);
         return gf_fail(error, GF_FAILED,
                        "%s: is %s, but %s is %s; both must have the same size, channels and type",
                        b_name, is, a_name, want);
