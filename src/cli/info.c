@@ -16,9 +16,8 @@ static void print_file_text(const char *path, const gf_file_info *info) {
     printf(": ");
     for (const char *c = info->kind; *c; c++)
         putchar(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-    printf(", %s (%s), ", format, info->stored);
-    gf_cli_print_bytes(stdout, gf_row_bytes(&info->format) * info->format.height);
-    fputs(" of pixels", stdout);
+    printf(", %s (%s)", format, info->stored);
+    gf_cli_print_bytes(stdout, gf_row_bytes(&info->format) * info->format.height, " of pixels");
     if (info->resolution_x > 0)
         printf(", %.6gx%.6g pixels per inch", info->resolution_x, info->resolution_y);
     if (info->orientation)

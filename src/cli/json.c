@@ -36,22 +36,22 @@ void gf_json_text(FILE *file, const char *text) {
 
 /* Print a value. Numbers that JSON readers do not represent exactly are quoted: integers above
  * 2^53, "nan", "inf" and "-inf". */
-static void json_value(FILE *file, const gf_value *value) {
-    if (value->type == GF_VALUE_TEXT) {
-        gf_json_text(file, value->text);
+static void json_value(FILE *file, gf_value value) {
+    if (value.type == GF_VALUE_TEXT) {
+        gf_json_text(file, value.text);
         return;
     }
-    if (value->type == GF_VALUE_NONE) {
+    if (value.type == GF_VALUE_NONE) {
         fputs("null", file);
         return;
     }
     char text[40];
-    gf_value_format(value, text, sizeof text);
-    const bool exact = value->type == GF_VALUE_UINT
-                           ? value->high == 0 && value->low <= UINT64_C(1) << 53
-                           : isfinite(value->real);
+    gf_value_format(&value, text, sizeof text);
+    const bool exact = value.type == GF_VALUE_UINT
+                           ? value.high == 0 && value.low <= UINT64_C(1) << 53
+                           : isfinite(value.real);
     /* Without a point or an exponent, readers parse an integer, which has no -0. */
-    const bool minus_zero = value->type != GF_VALUE_UINT && value->real == 0 && text[0] == '-';
+    const bool minus_zero = value.type != GF_VALUE_UINT && value.real == 0 && text[0] == '-';
     fprintf(file, exact ? "%s%s" : "\"%s%s\"", text, minus_zero ? ".0" : "");
 }
 
@@ -84,7 +84,7 @@ void gf_json_parts(FILE *file, const char *key, const char *text, const char *se
 
 void gf_json_count(FILE *file, const char *key, uint64_t count) {
     fprintf(file, ", \"%s\": ", key);
-    json_value(file, &(gf_value){.type = GF_VALUE_UINT, .low = count});
+    json_value(file, (gf_value){.type = GF_VALUE_UINT, .low = count});
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ void gf_json_names(FILE *file, const char *key, const char *const *names, size_t
 /* ---- parameters ------------------------------------------------------------------------------ */
 
 static void print_real(FILE *file, gf_value_type type, double real) {
-    json_value(file, &(gf_value){.type = type, .real = real});
+    json_value(file, (gf_value){.type = type, .real = real});
 }
 
 /* Print an array of the names of the set bits. */
@@ -181,7 +181,7 @@ static void print_setting(FILE *file, const gf_param *param, const gf_settings *
         break;
     case GF_PARAM_SIZE:
         json_value(file,
-                   &(gf_value){.type = GF_VALUE_UINT, .low = gf_settings_size(settings, name)});
+                   (gf_value){.type = GF_VALUE_UINT, .low = gf_settings_size(settings, name)});
         break;
     case GF_PARAM_RANGE:
         if (!gf_settings_range(settings, name, &lo, &hi)) {
@@ -224,9 +224,8 @@ static void json_table(FILE *file, const gf_result *result, size_t index) {
         gf_json_text(file, table->columns[c].name);
         fputs(table->single ? ": " : ": [", file);
         for (uint64_t row = 0; row < table->row_count; row++) {
-            const gf_value value = gf_result_cell(result, index, row, c);
             fputs(row ? ", " : "", file);
-            json_value(file, &value);
+            json_value(file, gf_result_cell(result, index, row, c));
         }
         fputs(table->single ? "" : "]", file);
     }

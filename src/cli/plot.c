@@ -64,6 +64,7 @@ struct gf_cli_plot {
     const gf_table *table;
     size_t index;    /* of the table */
     size_t from, to; /* columns along x */
+    bool bars;       /* not lines */
     gf_axis x, y;
 };
 
@@ -391,7 +392,6 @@ static void draw_axes(gf_cli_plot *plot) {
     stroke_path(plot, ink, 1);
     if (y->log)
         draw_minor_ticks(plot);
-
     const double numbers = y->begin + TICK + 3 + NUMBER_SIZE * 0.8;
     for (size_t i = 0; i < x->tick_count; i++)
         draw_number(plot, axis_number(x, x->ticks[i]), axis_at(x, x->ticks[i]), numbers, 0.5);
@@ -411,8 +411,7 @@ static void draw_axes(gf_cli_plot *plot) {
 /* ---- the data -------------------------------------------------------------------------------- */
 
 static double cell_number(const gf_cli_plot *plot, uint64_t row, size_t column) {
-    const gf_value value = gf_result_cell(plot->result, plot->index, row, column);
-    return gf_cli_number(&value);
+    return gf_cli_number(gf_result_cell(plot->result, plot->index, row, column));
 }
 
 /* Return whether all these columns contain integers. */
@@ -425,9 +424,8 @@ static bool plot_is_whole(const gf_table *table, size_t first, size_t last) {
 
 /* Return the upper edge of the bin of a row. An integer bin ends at the next integer. */
 static double bin_end(const gf_cli_plot *plot, uint64_t row) {
-    const bool bars = plot->table->chart == GF_CHART_BARS;
     return cell_number(plot, row, plot->to) +
-           (bars && plot_is_whole(plot->table, plot->to, plot->to));
+           (plot->bars && plot_is_whole(plot->table, plot->to, plot->to));
 }
 
 /* Return a value of a curve. Above 1e300, where rounding the axis up overflows, return infinity;
@@ -439,20 +437,16 @@ static double curve_height(const gf_cli_plot *plot, uint64_t row, size_t column)
 
 /* Select the first table with a chart. Return false if there is none. */
 static bool find_chart(gf_cli_plot *plot) {
-    const size_t count = gf_result_table_count(plot->result);
-    for (; plot->index < count; plot->index++) {
-        plot->table = gf_result_table(plot->result, plot->index);
-        if (plot->table->chart != GF_CHART_NONE && plot->table->row_count > 0)
-            break;
-    }
-    if (plot->index == count)
-        return false;
-    for (size_t c = 0; c < plot->table->curves && plot->table->chart == GF_CHART_BARS; c++) {
+    while ((plot->table = gf_result_table(plot->result, plot->index)) &&
+           (plot->table->chart == GF_CHART_NONE || !plot->table->row_count))
+        plot->index++;
+    plot->bars = plot->table && plot->table->chart == GF_CHART_BARS;
+    for (size_t c = 0; plot->bars && c < plot->table->curves; c++) {
         const char *name = plot->table->columns[c].name;
         plot->from = strcmp(name, "from") == 0 ? c : plot->from;
         plot->to = strcmp(name, "to") == 0 ? c : plot->to;
     }
-    return true;
+    return plot->table;
 }
 
 static void axis_extend(gf_axis *axis, double value) {
@@ -465,7 +459,6 @@ static void axis_extend(gf_axis *axis, double value) {
 
 static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
     const gf_table *table = plot->table;
-    const bool bars = table->chart == GF_CHART_BARS;
     const size_t last = table->column_count - 1;
     gf_axis *x = &plot->x, *y = &plot->y;
     x->lo = y->lo = y->min = INFINITY;
@@ -486,13 +479,13 @@ static gf_status choose_ranges(gf_cli_plot *plot, gf_error *error) {
                             "%s: no value above zero for a logarithmic axis; omit --log-scale",
                             plot->path);
     if (y->log) {
-        axis_log(y, bars);
+        axis_log(y, plot->bars);
         return GF_OK;
     }
     /* Include zero for bars, and for lines that come close to it. */
-    if (y->lo > 0 && (bars || y->lo < y->hi / 2 || y->lo == y->hi))
+    if (y->lo > 0 && (plot->bars || y->lo < y->hi / 2 || y->lo == y->hi))
         y->lo = 0;
-    if (y->hi < 0 && (bars || y->hi > y->lo / 2 || y->lo == y->hi))
+    if (y->hi < 0 && (plot->bars || y->hi > y->lo / 2 || y->lo == y->hi))
         y->hi = 0;
     if (!(y->lo < y->hi)) {
         y->lo = 0;
@@ -531,7 +524,6 @@ static bool has_point(const gf_cli_plot *plot, uint64_t row, size_t column) {
 /* Merge rows from *row on, at least one. Stop at the first row that begins `min` points or more to
  * the right, and where a line starts or breaks. */
 static gf_span next_span(const gf_cli_plot *plot, uint64_t *row, size_t column, double min) {
-    const bool bars = plot->table->chart == GF_CHART_BARS;
     gf_span span = {.low = INFINITY, .high = -INFINITY};
     span.begin = axis_at(&plot->x, cell_number(plot, *row, plot->from));
     do {
@@ -545,7 +537,7 @@ static gf_span next_span(const gf_cli_plot *plot, uint64_t *row, size_t column, 
         ++*row;
     } while (*row < plot->table->row_count &&
              axis_at(&plot->x, cell_number(plot, *row, plot->from)) - span.begin < min &&
-             (bars || has_point(plot, *row, column) == (span.low <= span.high)));
+             (plot->bars || has_point(plot, *row, column) == (span.low <= span.high)));
     return span;
 }
 
@@ -656,7 +648,7 @@ gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *e
     const size_t curves = plot->table->column_count - plot->table->curves;
     place_axes(plot, curves > 1);
     for (size_t c = plot->table->curves; c < plot->table->column_count; c++)
-        if (plot->table->chart == GF_CHART_BARS)
+        if (plot->bars)
             draw_bars(plot, c, curves == 1);
         else
             draw_line(plot, c);

@@ -18,28 +18,27 @@
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-double gf_cli_number(const gf_value *value) {
-    return value->type == GF_VALUE_UINT ? (double)value->high * 0x1p64 + (double)value->low
-                                        : value->real;
+double gf_cli_number(gf_value value) {
+    return value.type == GF_VALUE_UINT ? (double)value.high * 0x1p64 + (double)value.low
+                                       : value.real;
 }
 
-void gf_cli_print_bytes(FILE *file, uint64_t bytes) {
+void gf_cli_print_bytes(FILE *file, uint64_t bytes, const char *what) {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-    if (bytes < 1000) {
-        fprintf(file, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
-        return;
-    }
     double value = (double)bytes / 1000;
     int unit = 0;
     for (; value >= 999.5; unit++)
         value /= 1000;
-    fprintf(file, "%.*f %s", value < 9.95 ? 1 : 0, value, units[unit]);
+    if (bytes < 1000)
+        fprintf(file, ", %" PRIu64 " byte%s%s", bytes, bytes == 1 ? "" : "s", what);
+    else
+        fprintf(file, ", %.*f %s%s", value < 9.95 ? 1 : 0, value, units[unit], what);
 }
 
-const char *gf_cli_cell_text(const gf_value *value, char number[40]) {
-    if (value->type == GF_VALUE_TEXT)
-        return value->text;
-    gf_value_format(value, number, 40);
+const char *gf_cli_cell_text(gf_value value, char number[40]) {
+    if (value.type == GF_VALUE_TEXT)
+        return value.text;
+    gf_value_format(&value, number, 40);
     return number;
 }
 
@@ -113,7 +112,7 @@ static const char *view_text(const gf_view *view, uint64_t line, size_t column, 
         return view->table->columns[column].name;
     const gf_value value = view_cell(view, line, column);
     if (column > 0 || view->step == 1)
-        return gf_cli_cell_text(&value, text);
+        return gf_cli_cell_text(value, text);
     const uint64_t next = line * view->step, rows = view->table->row_count;
     const gf_value last =
         gf_result_cell(view->result, view->index, (next < rows ? next : rows) - 1, 0);
@@ -232,8 +231,7 @@ static gf_bars measure_bars(const gf_view *view, const gf_cli_screen *screen) {
         bars.names = max_int(bars.names, report_text_width(table->columns[c].name));
         bars.values = max_int(bars.values, view_width(view, c, bars.several ? 1 : 0));
         for (uint64_t line = 1; line <= view->lines; line++) {
-            const gf_value value = view_cell(view, line, c);
-            const double x = gf_cli_number(&value);
+            const double x = gf_cli_number(view_cell(view, line, c));
             bars.sums[c] += x;
             bars.max = x > bars.max ? x : bars.max;
         }
@@ -246,8 +244,7 @@ static gf_bars measure_bars(const gf_view *view, const gf_cli_screen *screen) {
 
 static void print_share(const gf_view *view, const gf_bars *bars, const gf_cli_screen *screen,
                         uint64_t line, size_t curve) {
-    const gf_value value = view_cell(view, line, curve);
-    const double x = gf_cli_number(&value), sum = bars->sums[curve];
+    const double x = gf_cli_number(view_cell(view, line, curve)), sum = bars->sums[curve];
     fprintf(view->file, "%*.2f%%", SHARE - 1, sum > 0 ? 100 * x / sum : 0.0);
     if (x <= 0)
         return;
@@ -300,8 +297,8 @@ static void report_text(FILE *file, const gf_cli_run *run) {
         fprintf(file, ", page %s", run->page);
     fprintf(file, ": %s, by %s%s\n", format, run->report->backend,
             gf_cli_paint_text(screen.colour, GF_PAINT_OFF));
-    for (size_t t = 0; t < gf_result_table_count(run->result); t++) {
-        const gf_table *table = gf_result_table(run->result, t);
+    const gf_table *table;
+    for (size_t t = 0; (table = gf_result_table(run->result, t)); t++) {
         if (!table->in_text || table->row_count == 0)
             continue;
         const bool bars = table->chart == GF_CHART_BARS && !table->single;
@@ -358,9 +355,9 @@ static void report_csv(FILE *file, const gf_cli_run *run) {
         if (key)
             print_field(file, "", key, shown);
         for (size_t c = 0; c < table->column_count; c++) {
-            const gf_value cell = gf_result_cell(run->result, 0, row, c);
             char number[40];
-            print_field(file, c || key ? "," : "", gf_cli_cell_text(&cell, number), false);
+            print_field(file, c || key ? "," : "",
+                        gf_cli_cell_text(gf_result_cell(run->result, 0, row, c), number), false);
         }
         putc('\n', file);
     }
@@ -399,14 +396,9 @@ void gf_cli_report_failure(const char *name, const gf_report *report) {
 }
 
 void gf_cli_report_bytes(uint64_t in, uint64_t out) {
-    fputs(", ", stderr);
-    gf_cli_print_bytes(stderr, in);
-    fputs(" in", stderr);
-    if (!out)
-        return;
-    fputs(", ", stderr);
-    gf_cli_print_bytes(stderr, out);
-    fputs(" out", stderr);
+    gf_cli_print_bytes(stderr, in, " in");
+    if (out)
+        gf_cli_print_bytes(stderr, out, " out");
 }
 
 void gf_cli_report_damage(const char *name, const gf_remarks *remarks) {

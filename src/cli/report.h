@@ -31,11 +31,11 @@ typedef struct gf_cli_run {
 } gf_cli_run;
 
 /* Return a cell as a number for bars and plots. */
-double gf_cli_number(const gf_value *value);
+double gf_cli_number(gf_value value);
 /* Return a cell as text: in `number`, or owned by the result. */
-const char *gf_cli_cell_text(const gf_value *value, char number[40]);
-/* Print "999 bytes", "1.2 kB" or "123 MB". */
-void gf_cli_print_bytes(FILE *file, uint64_t bytes);
+const char *gf_cli_cell_text(gf_value value, char number[40]);
+/* Print ", 999 bytes in", ", 1.2 kB in" or ", 123 MB in"; what: " in". */
+void gf_cli_print_bytes(FILE *file, uint64_t bytes, const char *what);
 
 /* Print the report of a run as --json, --csv and --quiet say. */
 gf_status gf_cli_report(FILE *file, const gf_cli_run *run, const gf_cli_options *options,

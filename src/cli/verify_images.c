@@ -271,7 +271,7 @@ static void compare_table(const gf_result *want, const gf_result *got, size_t t,
             if (!same_value(&a, &b))
                 differences_add(found, "table %s, row %" PRIu64 ", %s: expected %.48s, got %.48s",
                                 table->name, row, table->columns[c].name,
-                                gf_cli_cell_text(&a, wanted), gf_cli_cell_text(&b, actual));
+                                gf_cli_cell_text(a, wanted), gf_cli_cell_text(b, actual));
         }
 }
 
