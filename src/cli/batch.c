@@ -344,7 +344,7 @@ static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf
     const gf_cli_text *text = &finished->text;
     const gf_cli_options *options = run->options;
     if (text->size || options->verbose)
-        gf_cli_progress_hide();
+        gf_cli_bar_hide();
     const char *end = text->size && options->csv ? memchr(text->text, '\n', text->size) : NULL;
     const size_t header = end ? (size_t)(end + 1 - text->text) : 0;
     if (end && batch_print_header(run, item->in, text->text, header, error))
@@ -382,16 +382,14 @@ static void batch_name_file(const gf_batch_item *item, const gf_error *reason, g
 
 /* Add an image to the summary. */
 static void batch_count(batch_run *run, const char *in, const gf_report *report) {
-    char name[sizeof run->engines[0].name];
-    int i = 0;
+    batch_engine *engine = run->engines, *last = engine + MAX_ENGINES - 1;
+    char name[sizeof engine->name];
     snprintf(name, sizeof name, "%s (%s)", report->backend, report->device);
-    while (i + 1 < MAX_ENGINES && run->engines[i].images && strcmp(run->engines[i].name, name) != 0)
-        i++;
-    if (!run->engines[i].images)
-        memcpy(run->engines[i].name, name, sizeof name);
-    else if (strcmp(run->engines[i].name, name) != 0)
-        snprintf(run->engines[i].name, sizeof name, "others");
-    run->engines[i].images++;
+    while (engine < last && engine->images && strcmp(engine->name, name) != 0)
+        engine++;
+    if (strcmp(engine->name, name) != 0)
+        snprintf(engine->name, sizeof name, "%s", engine->images ? "others" : name);
+    engine->images++;
     run->done++;
     run->progress.pixels += (double)report->pixels;
     run->in_bytes += report->in_bytes;
@@ -469,7 +467,6 @@ static void batch_print_engines(const batch_run *run) {
     }
 }
 
-/* Print the summary on standard error. */
 static void batch_summarise(const batch_run *run) {
     const gf_cli_progress *progress = &run->progress;
     const double seconds = gf_cli_now() - progress->began;
@@ -582,7 +579,6 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     return progress->failed ? GF_FAILED : GF_OK;
 }
 
-/* Print the outputs of a dry run. */
 static gf_status batch_list(const batch_run *run) {
     for (size_t i = 0; i < run->count && run->outputs; i++)
         gf_cli_list_output(run->items[i].out);

@@ -370,13 +370,6 @@ static gf_status time_item(gf_bench *bench, gf_bench_item *item, gf_error *error
     return status;
 }
 
-static gf_status time_filters(gf_bench *bench, gf_error *error) {
-    gf_status status = GF_OK;
-    for (size_t i = 0; i < bench->item_count && !status; i++)
-        status = time_item(bench, &bench->items[i], error);
-    return status;
-}
-
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static void free_bench(gf_bench *bench) {
@@ -404,8 +397,8 @@ static gf_status run_bench(const gf_cli_line *line, gf_error *error) {
         status = draw_images(&bench, line->options.engine.max_memory, error);
     if (!status && !bench.json)
         print_start(&bench);
-    if (!status)
-        status = time_filters(&bench, error);
+    for (size_t i = 0; i < bench.item_count && !status; i++)
+        status = time_item(&bench, &bench.items[i], error);
     if (!status && bench.json)
         bench_print_json(&bench);
     if (!status && bench.differs)

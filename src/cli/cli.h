@@ -75,6 +75,12 @@ void gf_cli_line_free(gf_cli_line *line);
 
 /* ---- text output (text.c) -------------------------------------------------------------------- */
 
+#define GF_CLI_ERASE "\r\033[K"
+
+/* Draw the bar of the progress: a line that begins with GF_CLI_ERASE. */
+void gf_cli_bar_draw(const char *line);
+/* Erase the bar before other output. Async-signal-safe. */
+void gf_cli_bar_hide(void);
 /* Flush standard output, then print an error on standard error. */
 void gf_cli_print_error(const gf_error *error);
 /* Print text. Replace each byte that is not printable by '?', because file names may contain
@@ -102,6 +108,8 @@ extern const char *const gf_cli_colours[];
 
 /* Set --color for the process: the index of its choice. */
 void gf_cli_colour_use(size_t choice);
+/* Return whether a file is a terminal that moves its cursor. */
+bool gf_cli_is_terminal(FILE *file);
 /* Return whether --color enables colours for this file. */
 bool gf_cli_colour_on(FILE *file);
 /* Return the escape sequence that starts a colour, or ends it (GF_PAINT_OFF); "" if !on. */

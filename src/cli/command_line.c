@@ -57,6 +57,11 @@ size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_P
     return count;
 }
 
+bool gf_command_has(const gf_command *command, const char *name, size_t length) {
+    gf_param params[GF_CLI_MAX_PARAMS] = {{0}};
+    return find_param(params, gf_command_params(command, params), name, length, 0);
+}
+
 /* ---- similar names --------------------------------------------------------------------------- */
 
 #define MAX_GUESSES 3
@@ -137,11 +142,9 @@ static void guess_text(const gf_guess *guess, const char *prefix, char *text, si
 /* Return the name of the first filter or command with such an option, or NULL. */
 static const char *option_owner(const char *name, size_t length) {
     gf_command command;
-    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++) {
-        gf_param params[GF_CLI_MAX_PARAMS] = {{0}};
-        if (find_param(params, gf_command_params(&command, params), name, length, 0))
+    for (size_t i = 0; (command = gf_command_at(i)).info.name; i++)
+        if (gf_command_has(&command, name, length))
             break;
-    }
     return command.info.name;
 }
 

@@ -24,6 +24,9 @@ gf_command gf_command_find(const char *name);
  * number. */
 size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_PARAMS]);
 
+/* Return whether a filter or command has an option whose name is the first `length` bytes. */
+bool gf_command_has(const gf_command *command, const char *name, size_t length);
+
 /* Fail with GF_USAGE for a word that is neither a filter nor a command, and suggest similar names.
  * or_word: also suggest gf_help_words. */
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error);
@@ -49,6 +52,9 @@ typedef struct gf_help_code {
 
 extern const gf_help_code gf_help_codes[]; /* ends with a row of NULL */
 
+/* Print a phrase as a sentence. A first word that ends with a colon is a name and keeps its case.
+ */
+void gf_help_sentence(FILE *file, const char *phrase);
 void gf_cli_version(void);
 /* Print filters, commands and formats; all: also the shared options and the exit codes. Without
  * `all`, both functions print at most 24 lines of 80 columns. */

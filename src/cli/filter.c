@@ -129,7 +129,7 @@ static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error 
     gf_cli_run run = job->run;
     run.result = ready->result;
     run.report = ready->report;
-    gf_cli_progress_hide();
+    gf_cli_bar_hide();
     const gf_status status = job->plot ? gf_cli_plot_draw(job->plot, ready, error) : GF_OK;
     return status || job->silent ? status : print_report(job, &run, error);
 }
@@ -196,7 +196,7 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
             engine, job->filter, job->line->filter, job->line->operands, job->run.output, &files,
             result, report, error);
     gf_engine_close(engine);
-    gf_cli_progress_hide();
+    gf_cli_bar_hide();
     if (status && error->message[0])
         gf_cli_event_failed(&progress, job->line->operands[0], error->message);
     gf_cli_event_end(&progress, !status, status != GF_OK, 0);

@@ -1,6 +1,7 @@
 /* Help and version texts. Options, formats and exit codes come from the tables that the parser and
  * the manual pages read. -h prints at most BRIEF_LINES lines of LINE_WIDTH columns; --help prints
  * everything. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,10 +45,12 @@ static void print_wrapped(int indent, const char *text) {
     }
 }
 
-/* Print a phrase as a sentence, with its newline. */
-static void print_sentence(const char *phrase) {
-    const bool lower = *phrase >= 'a' && *phrase <= 'z';
-    printf("%c%s.\n", lower ? *phrase - 'a' + 'A' : *phrase, phrase + 1);
+void gf_help_sentence(FILE *file, const char *phrase) {
+    const bool name = phrase[strcspn(phrase, " ") - 1] == ':' || !isalpha((unsigned char)phrase[1]);
+    const bool raised = !name && *phrase >= 'a' && *phrase <= 'z';
+    const char *end = phrase + strlen(phrase);
+    fprintf(file, "%c%s%s\n", raised ? *phrase - 'a' + 'A' : *phrase, phrase + 1,
+            end - phrase > 3 && strcmp(end - 3, "...") == 0 ? "" : ".");
 }
 
 static void help_heading(const char *text) {
@@ -96,21 +99,16 @@ static void print_param_brief(const gf_param *param, int column) {
     const char *help = param->help, *end = strstr(help, "; ");
     const int width = LINE_WIDTH - column;
     int length = (int)(end ? (size_t)(end - help) : strlen(help));
-    if (length > width) {
+    const bool cut = length > width;
+    if (cut)
         for (length = width - 3; length > 0 && help[length] != ' '; length--)
             ;
-        end = "...";
-    } else {
-        end = "";
-    }
     describe_name(param, name, sizeof name);
-    int used = snprintf(text, sizeof text, "%.*s%s", length, help, end);
+    int used = snprintf(text, sizeof text, "%.*s%s", length, help, cut ? "..." : "");
     describe_values(param, values, sizeof values);
-    if (used + (int)strlen(values) + 3 > width) {
-        values[0] = '\0';
-        if (param->fallback)
-            snprintf(values, sizeof values, "default: %s", param->fallback);
-    }
+    if (used + (int)strlen(values) + 3 > width)
+        snprintf(values, sizeof values, "%s%s", param->fallback ? "default: " : "",
+                 param->fallback ? param->fallback : "");
     if (values[0] && used + (int)strlen(values) + 3 <= width)
         snprintf(text + used, sizeof text - (size_t)used, " (%s)", values);
     printf("%-*s%s\n", column, name, text);
@@ -125,10 +123,9 @@ static void print_params_brief(const gf_command *command, const gf_param *params
     size_t shown_count = 0;
     int column = 0;
     for (size_t i = 0; i < count && shown_count < max; i++) {
-        char name[64];
         if (count > max && i >= own && !gf_cli_in_brief_help(&params[i]))
             continue;
-        const int width = describe_name(&params[i], name, sizeof name) + 2;
+        const int width = describe_name(&params[i], NULL, 0) + 2;
         column = width > column ? width : column;
         shown[shown_count++] = &params[i];
     }
@@ -198,7 +195,7 @@ void gf_cli_help(bool all) {
         "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
         "  or:  gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
         "  or:  gpufilter COMMAND [OPTION]... [FILE]...\n");
-    print_sentence(gf_help_summary);
+    gf_help_sentence(stdout, gf_help_summary);
     putchar('\n');
     print_names("Filters", true);
     print_names("Commands", false);
@@ -221,7 +218,7 @@ static size_t print_usage(const gf_command *command, bool many) {
     if (many)
         printf("  or:  gpufilter %s [OPTION]... %sIN...\n", info->name,
                info->makes_image ? "--out-dir DIR " : "");
-    print_sentence(info->summary);
+    gf_help_sentence(stdout, info->summary);
     return many ? 3 : 2;
 }
 

@@ -25,13 +25,6 @@ static void print_file_text(const char *path, const gf_file_info *info) {
     printf("%s%s\n", info->metadata[0] ? ", metadata: " : "", info->metadata);
 }
 
-static void print_resolution(const gf_file_info *info) {
-    char x[40], y[40];
-    gf_value_format(&(gf_value){.type = GF_VALUE_DOUBLE, .real = info->resolution_x}, x, sizeof x);
-    gf_value_format(&(gf_value){.type = GF_VALUE_DOUBLE, .real = info->resolution_y}, y, sizeof y);
-    printf(", \"pixels_per_inch\": [%s, %s]", x, y);
-}
-
 static void print_file_json(const char *path, const gf_file_info *info) {
     printf("{\"schema\": \"gpufilter-info\", \"schema_version\": 2");
     gf_json_name(stdout, "file", path);
@@ -41,8 +34,12 @@ static void print_file_json(const char *path, const gf_file_info *info) {
     gf_json_parts(stdout, "metadata", info->metadata, " ");
     if (info->orientation)
         gf_json_count(stdout, "orientation", info->orientation);
+    const gf_value x = {.type = GF_VALUE_DOUBLE, .real = info->resolution_x};
+    const gf_value y = {.type = GF_VALUE_DOUBLE, .real = info->resolution_y};
+    char text[2][40];
     if (info->resolution_x > 0)
-        print_resolution(info);
+        printf(", \"pixels_per_inch\": [%s, %s]", gf_cli_cell_text(x, text[0]),
+               gf_cli_cell_text(y, text[1]));
     printf("}\n");
 }
 

@@ -23,7 +23,7 @@
 static void on_signal(int signal_number) {
     sigset_t only;
     gf_remove_temporaries();
-    gf_cli_progress_hide();
+    gf_cli_bar_hide();
     if (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP)
         gf_cli_progress_interrupted();
     /* SA_RESETHAND would restore the default action before the signal is blocked. A second signal

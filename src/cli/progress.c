@@ -2,12 +2,10 @@
 #include "progress.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,15 +20,11 @@
 #define MAX_BAR 40
 #define MIN_BAR 5
 
-#define ERASE "\r\033[K"
-
 enum { AUTO, LINES, JSON, NONE };
 
 const char *const gf_cli_progress_modes[] = {
     [AUTO] = "auto", [LINES] = "lines", [JSON] = "json", [NONE] = "none", NULL};
 
-/* True while the bar is on the screen. Read by the signal handler. */
-static volatile sig_atomic_t shown;
 /* The running batch, for the signal handler. */
 static struct {
     _Atomic uint64_t done, total; /* files */
@@ -43,11 +37,6 @@ double gf_cli_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool progress_can_draw(void) {
-    const char *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
-}
-
 static gf_cli_show progress_choose(const char *mode, bool quiet, bool lines) {
     if (strcmp(mode, gf_cli_progress_modes[JSON]) == 0)
         return GF_CLI_SHOW_EVENTS; /* for programs, so also with --quiet */
@@ -55,7 +44,9 @@ static gf_cli_show progress_choose(const char *mode, bool quiet, bool lines) {
         return GF_CLI_SHOW_NOTHING;
     if (strcmp(mode, gf_cli_progress_modes[LINES]) == 0)
         return GF_CLI_SHOW_LINES;
-    return progress_can_draw() ? GF_CLI_SHOW_BAR : lines ? GF_CLI_SHOW_LINES : GF_CLI_SHOW_NOTHING;
+    return gf_cli_is_terminal(stderr) ? GF_CLI_SHOW_BAR
+           : lines                    ? GF_CLI_SHOW_LINES
+                                      : GF_CLI_SHOW_NOTHING;
 }
 
 /* Write "0:12" or "1:02:03". */
@@ -66,13 +57,6 @@ static void progress_put_time(double seconds, char *text, size_t size) {
         snprintf(text, size, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, hours, minutes, all % 60);
     else
         snprintf(text, size, "%" PRIu64 ":%02" PRIu64, minutes, all % 60);
-}
-
-static size_t progress_width(void) {
-    struct winsize size;
-    const size_t width =
-        ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-    return width < MAX_WIDTH ? width : MAX_WIDTH;
 }
 
 /* Return the completed fraction of the work, from 0 to 1. */
@@ -118,10 +102,12 @@ static void progress_print_line(const gf_cli_progress *progress, double seconds)
 }
 
 static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
-    char line[MAX_WIDTH + 16] = ERASE, numbers[200], bar[MAX_BAR + 4] = "";
+    char line[MAX_WIDTH + 16] = GF_CLI_ERASE, numbers[200], bar[MAX_BAR + 4] = "";
     progress_put_numbers(progress, seconds, numbers, sizeof numbers);
+    const int screen = gf_cli_screen_of(stderr).width;
     /* Leave the last column free: some terminals wrap when it is filled. */
-    const size_t width = progress_width() - 1, taken = strlen(numbers) + strlen("[] ");
+    const size_t width = (size_t)(screen < MAX_WIDTH ? screen : MAX_WIDTH) - 1,
+                 taken = strlen(numbers) + strlen("[] ");
     size_t cells = width > taken ? width - taken : 0;
     cells = cells < MAX_BAR ? cells : MAX_BAR;
     if (cells >= MIN_BAR) {
@@ -131,9 +117,8 @@ static void progress_draw_bar(const gf_cli_progress *progress, double seconds) {
             bar[1 + i] = (double)i < fraction * (double)cells ? '#' : '-';
         memcpy(bar + 1 + cells, "] ", 3);
     }
-    snprintf(line + strlen(ERASE), width + 1, "%s%s", bar, numbers);
-    shown = 1;
-    (void)!write(STDERR_FILENO, line, strlen(line));
+    snprintf(line + strlen(GF_CLI_ERASE), width + 1, "%s%s", bar, numbers);
+    gf_cli_bar_draw(line);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -215,15 +200,9 @@ void gf_cli_progress_draw(gf_cli_progress *progress) {
     forms[progress->show].draw(progress, now - progress->began);
 }
 
-void gf_cli_progress_hide(void) {
-    if (shown)
-        (void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
-    shown = 0;
-}
-
 void gf_cli_progress_end(void) {
     interrupted.message = NULL;
-    gf_cli_progress_hide();
+    gf_cli_bar_hide();
 }
 
 /* ---- signal handler -------------------------------------------------------------------------- */

@@ -40,8 +40,6 @@ void gf_cli_progress_draw(gf_cli_progress *progress);
 void gf_cli_progress_end(void);
 /* Print that the running batch was interrupted, if there is one. Async-signal-safe. */
 void gf_cli_progress_interrupted(void);
-/* Erase the bar before other output. Async-signal-safe. */
-void gf_cli_progress_hide(void);
 
 /* Print an event; only for GF_CLI_SHOW_EVENTS. */
 void gf_cli_event_failed(const gf_cli_progress *progress, const char *file, const char *error);

@@ -8,8 +8,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "progress.h"
-
 #define GAP 2       /* blanks between columns */
 #define MAX_BAR 60  /* cells */
 #define MIN_BAR 10  /* cells, even if the line becomes longer than the screen */
@@ -378,7 +376,7 @@ gf_status gf_cli_report(FILE *file, const gf_cli_run *run, const gf_cli_options 
 
 /* Print the name of an input and a text about it, without a newline. */
 static void report_about(const char *name, const char *before, const char *text) {
-    gf_cli_progress_hide();
+    gf_cli_bar_hide();
     fputs("gpufilter: ", stderr);
     gf_cli_print_name(stderr, name, "standard input");
     fputs(before, stderr);

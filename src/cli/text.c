@@ -1,10 +1,10 @@
-/* Text output: colours, errors, and file names, which may contain any bytes. */
+/* Text output: colours, the bar, errors, and file names, which may contain any bytes. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
-#include "progress.h"
 #include "ranks.h"
 
 /* ---- ranks of a program without MPI ---------------------------------------------------------- */
@@ -39,13 +39,16 @@ void gf_cli_colour_use(size_t choice) {
     colour_choice = choice;
 }
 
+bool gf_cli_is_terminal(FILE *file) {
+    const char *term = getenv("TERM");
+    return isatty(fileno(file)) && term && *term && strcmp(term, "dumb") != 0;
+}
+
 bool gf_cli_colour_on(FILE *file) {
     if (colour_choice != AUTO)
         return colour_choice == ALWAYS;
-    /* https://no-color.org: set, and not empty. */
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fileno(file)) && !gf_cli_ranks()->launched && !(no && *no) && term && *term &&
-           strcmp(term, "dumb") != 0;
+    const char *no = getenv("NO_COLOR"); /* https://no-color.org: set, and not empty */
+    return gf_cli_is_terminal(file) && !gf_cli_ranks()->launched && !(no && *no);
 }
 
 /* The eight basic colours: every terminal supports them, and users configure them. */
@@ -59,9 +62,25 @@ const char *gf_cli_paint_text(bool on, gf_cli_paint paint) {
     return on ? texts[paint] : "";
 }
 
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* True while the bar is on the screen. Read by the signal handler. */
+static volatile sig_atomic_t bar_shown;
+
+void gf_cli_bar_draw(const char *line) {
+    bar_shown = 1;
+    (void)!write(STDERR_FILENO, line, strlen(line));
+}
+
+void gf_cli_bar_hide(void) {
+    if (bar_shown)
+        gf_cli_bar_draw(GF_CLI_ERASE);
+    bar_shown = 0;
+}
+
 void gf_cli_print_error(const gf_error *error) {
     const bool colour = gf_cli_colour_on(stderr);
-    gf_cli_progress_hide();
+    gf_cli_bar_hide();
     fflush(stdout);
     fprintf(stderr, "%sgpufilter:%s ", gf_cli_paint_text(colour, GF_PAINT_ERROR),
             gf_cli_paint_text(colour, GF_PAINT_OFF));

@@ -335,7 +335,7 @@ static void do_jobs(gf_verify *verify) {
     verify_work(verify);
     while (started > 0)
         pthread_join(threads[--started], NULL);
-    gf_cli_progress_hide();
+    gf_cli_bar_hide();
 }
 
 /* Run the jobs of a file. An unreadable file does not stop the others; its error is printed now,

@@ -49,7 +49,8 @@ const char *gf_mpi_name(void) {
     return name;
 }
 
-_Noreturn void gf_mpi_abort(const char *reason) {
+/* Print the reason and abort all ranks. Callable from any thread. */
+_Noreturn static void mpi_abort(const char *reason) {
     gf_remove_temporaries();
     fprintf(stderr, "gpufilter: %s: %s\n", gf_mpi_name(), reason);
     MPI_Abort(gf_mpi_world, GF_FAILED);
@@ -58,7 +59,7 @@ _Noreturn void gf_mpi_abort(const char *reason) {
 
 void *gf_mpi_need(void *memory) {
     if (!memory)
-        gf_mpi_abort("out of memory for messages between ranks");
+        mpi_abort("out of memory for messages between ranks");
     return memory;
 }
 
@@ -187,7 +188,7 @@ static void mpi_start(void) {
     gf_set_local_process((uint32_t)local, (uint32_t)locals);
     MPI_Comm_free(&host);
     if (provided < MPI_THREAD_SERIALIZED)
-        gf_mpi_abort(
+        mpi_abort(
             "this MPI library supports calls from one thread only; "
             "MPI_THREAD_SERIALIZED is required");
 }

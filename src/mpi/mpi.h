@@ -34,8 +34,6 @@ gf_status gf_mpi_agree(gf_status status, gf_error *error);
 
 /* Return "rank 3 on HOST". */
 const char *gf_mpi_name(void);
-/* Print the reason and abort all ranks. Callable from any thread. */
-_Noreturn void gf_mpi_abort(const char *reason);
 /* Return memory. NULL: out of memory; abort all ranks, which otherwise wait for a message. */
 void *gf_mpi_need(void *memory);
 

@@ -129,15 +129,6 @@ static void put_head(const char *name, const char *summary, const char *date, FI
             summary);
 }
 
-/* Write a phrase as a sentence. A first word that ends with a colon is a name and keeps its
- * case. */
-static void put_sentence(const char *phrase, FILE *page) {
-    const bool name = phrase[strcspn(phrase, " ") - 1] == ':' || !isalpha((unsigned char)phrase[1]);
-    const char *end = phrase + strlen(phrase);
-    fprintf(page, "%c%s%s\n", name ? *phrase : toupper((unsigned char)*phrase), phrase + 1,
-            end - phrase > 3 && strcmp(end - 3, "...") == 0 ? "" : ".");
-}
-
 /* Write "a, b and c", in bold. */
 static void put_series(const char *const *words, size_t count, const char *last, FILE *page) {
     for (size_t i = 0; i < count; i++)
@@ -164,23 +155,13 @@ static void put_values(const gf_param *param, FILE *page) {
         fputs("The suffixes K, M, G and T are powers of 1024.\n", page);
 }
 
-/* Return whether a filter or command accepts the shared option of this name. */
-static bool shares(const gf_command *command, const char *option) {
-    gf_param params[GF_CLI_MAX_PARAMS];
-    const size_t count = gf_command_params(command, params);
-    size_t i = command->info.param_count;
-    while (i < count && strcmp(params[i].name, option) != 0)
-        i++;
-    return i < count;
-}
-
 /* Name the filters that accept a shared option, unless all accept it. */
 static void put_owners(const char *option, FILE *page) {
     const char *names[64];
     size_t count = 0;
     gf_command command;
     for (size_t i = 0; (command = gf_command_at(i)).filter && count < 64; i++)
-        if (shares(&command, option))
+        if (gf_command_has(&command, option, strlen(option)))
             names[count++] = command.info.name;
     if (count == gf_filter_count())
         return;
@@ -197,7 +178,7 @@ static void put_options(const gf_param *params, size_t count, bool with_owners, 
         fputs("\\-", page);
         roff_put_chars(param->name, strlen(param->name), true, page);
         fprintf(page, "%s%s\n", param->metavar ? " Ar " : "", param->metavar ? param->metavar : "");
-        put_sentence(param->help, page);
+        gf_help_sentence(page, param->help);
         put_values(param, page);
         if (with_owners)
             put_owners(param->name, page);
@@ -208,7 +189,7 @@ static void put_options(const gf_param *params, size_t count, bool with_owners, 
 static void put_codes(bool test, FILE *page) {
     for (const gf_help_code *row = gf_help_codes; row->code; row++) {
         fprintf(page, ".It %s\n", row->code);
-        put_sentence(test && row->test ? row->test : row->meaning, page);
+        gf_help_sentence(page, test && row->test ? row->test : row->meaning);
     }
 }
 
@@ -238,7 +219,7 @@ static void put_summaries(bool filters, FILE *page) {
         if ((command.filter != NULL) != filters)
             continue;
         fprintf(page, ".It Xr gpufilter-%s 1\n", command.info.name);
-        put_sentence(command.info.summary, page);
+        gf_help_sentence(page, command.info.summary);
     }
 }
 
@@ -294,7 +275,8 @@ static void put_files(const gf_command *command, bool many, FILE *page) {
             : image ? "The first bytes of\n.Ar IN\nselect its format; the extension of\n.Ar OUT\n"
                       "selects the output format.\n"
                     : "",
-            image ? " and written" : "", shares(command, "force") ? " or output" : "");
+            image ? " and written" : "",
+            gf_command_has(command, "force", strlen("force")) ? " or output" : "");
     if (many)
         fprintf(
             page, "\n%s\nA failed input does not stop the others; the exit status is then 1.\n",
@@ -306,7 +288,8 @@ static void put_files(const gf_command *command, bool many, FILE *page) {
 
 static void put_command(const gf_command *command, const char *date, FILE *page) {
     const gf_filter_info *info = &command->info;
-    const bool many = command->filter && shares(command, "files-from");
+    const bool many =
+        command->filter && gf_command_has(command, "files-from", strlen("files-from"));
     const char *list = ".Bl -tag -width Ds\n";
     gf_param params[GF_CLI_MAX_PARAMS];
     const size_t count = gf_command_params(command, params), own = info->param_count;
