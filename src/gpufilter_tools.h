@@ -3,6 +3,8 @@
 #ifndef GPUFILTER_TOOLS_H
 #define GPUFILTER_TOOLS_H
 
+#include <time.h>
+
 #include "gpufilter.h"
 
 #ifdef __cplusplus
@@ -63,6 +65,13 @@ static inline size_t gf_row_bytes(const gf_format *format) {
 GF_API void gf_format_text(const gf_format *format, char *text, size_t size);
 
 /* ---- this machine and this build ------------------------------------------------------------- */
+
+/* Return a monotonic time in seconds. */
+static inline double gf_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* Return the compute capabilities of the build, times ten: "75/80/90"; "" without CUDA. */
 GF_API const char *gf_cuda_architectures(void);

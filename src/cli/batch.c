@@ -128,11 +128,12 @@ static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
            access(run->options->out_dir, W_OK | X_OK) != 0;
 }
 
-/* Print the error of input i, and its record with --json. A cause that affects all outputs, such as
- * a full disk, is printed once, although several running images fail. Before the run, count
- * existing outputs. */
-static void batch_print_error(batch_run *run, size_t i, gf_error *error) {
+/* Count and print the error of input i, and its record with --json. A cause that affects all
+ * outputs, such as a full disk, is printed once, although several running images fail. Before the
+ * run, count existing outputs. */
+static void batch_fail_item(batch_run *run, size_t i, gf_error *error) {
     const char *output = run->outputs ? run->outputs[i].path : NULL;
+    run->progress.failed++;
     if (run->options->json)
         gf_cli_report_json_failure(stdout, run->info, run->inputs.list[i].path, output, error);
     if (error->cause == EEXIST && !run->begun) {
@@ -206,8 +207,7 @@ static gf_status batch_choose(batch_run *run, gf_error *error) {
         gf_error one = {0};
         bool skip;
         if (batch_choose_one(run, i, &run->items[run->count], &skip, &one)) {
-            batch_print_error(run, i, &one);
-            run->progress.failed++;
+            batch_fail_item(run, i, &one);
             if (run->options->fail_fast || run->stopped) {
                 run->count = 0;
                 break;
@@ -380,7 +380,6 @@ static void batch_name_file(const gf_batch_item *item, const gf_error *reason, g
     error->cause = reason->cause;
 }
 
-/* Add an image to the summary. */
 static void batch_count(batch_run *run, const char *in, const gf_report *report) {
     batch_engine *engine = run->engines, *last = engine + MAX_ENGINES - 1;
     char name[sizeof engine->name];
@@ -426,9 +425,8 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     if (elsewhere) {
         run->skipped++;
     } else if (status) {
-        batch_print_error(run, i, &error);
+        batch_fail_item(run, i, &error);
         gf_cli_event_failed(progress, item->in, error.message);
-        progress->failed++;
     } else {
         gf_cli_report_damage(item->in, &report->remarks);
         batch_count(run, item->in, report);
@@ -469,7 +467,7 @@ static void batch_print_engines(const batch_run *run) {
 
 static void batch_summarise(const batch_run *run) {
     const gf_cli_progress *progress = &run->progress;
-    const double seconds = gf_cli_now() - progress->began;
+    const double seconds = gf_now() - progress->began;
     const double rate = progress->pixels * 1e-6 / seconds;
     const uint64_t skipped = run->skipped + run->inputs.skipped;
     const uint64_t rest = run->files - run->done - progress->failed - run->skipped;

@@ -216,7 +216,6 @@ static gf_status draw_images(gf_bench *bench, uint64_t max_memory, gf_error *err
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* The printed stages of a run. */
 static const struct {
     const char *name;
     gf_stage stage;
@@ -339,7 +338,6 @@ static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, 
     return status;
 }
 
-/* Compare the output of a target with that of golden. */
 static void compare_row(gf_bench *bench, gf_bench_item *item, size_t t, const gf_run_output *want,
                         const gf_run_output *got) {
     gf_bench_row *row = &item->rows[t];

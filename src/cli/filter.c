@@ -112,7 +112,6 @@ static gf_status check_job(gf_cli_job *job, gf_error *error) {
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/* Print and flush the report. */
 static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_error *error) {
     FILE *file = job->data_out ? stderr : stdout;
     gf_status status = gf_cli_report(file, run, &job->line->options, error);
@@ -151,7 +150,6 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
         gf_cli_report_brightness(&summary, name);
 }
 
-/* Print the names of the outputs of a dry run. */
 static void filter_list_outputs(const gf_cli_job *job) {
     const char *name;
     if (job->run.output)

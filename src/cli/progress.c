@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "report.h"
@@ -30,12 +29,6 @@ static struct {
     _Atomic uint64_t done, total; /* files */
     const char *_Atomic message;  /* printed after the numbers; NULL: no batch */
 } interrupted;
-
-double gf_cli_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static gf_cli_show progress_choose(const char *mode, bool quiet, bool lines) {
     if (strcmp(mode, gf_cli_progress_modes[JSON]) == 0)
@@ -128,13 +121,13 @@ static void progress_begin_event(const gf_cli_progress *progress, const char *ev
     fprintf(stderr,
             "{\"schema\": \"gpufilter-event\", \"schema_version\": 2, \"event\": \"%s\", "
             "\"seconds\": %.3f",
-            event, gf_cli_now() - progress->began);
+            event, gf_now() - progress->began);
 }
 
 void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const char *mode,
                            bool quiet, bool lines) {
     progress->show = progress_choose(mode, quiet, lines);
-    progress->began = gf_cli_now();
+    progress->began = gf_now();
     progress->drawn = progress->began;
     interrupted.done = progress->ended - progress->failed;
     interrupted.total = progress->total;
@@ -193,7 +186,7 @@ void gf_cli_progress_draw(gf_cli_progress *progress) {
     interrupted.done = progress->ended - progress->failed;
     if (!forms[progress->show].draw) /* GF_CLI_SHOW_NOTHING */
         return;
-    const double now = gf_cli_now();
+    const double now = gf_now();
     if (now - progress->drawn < forms[progress->show].seconds)
         return;
     progress->drawn = now;

@@ -26,9 +26,6 @@ typedef struct gf_cli_progress {
     const char *remedy; /* appended to the message of an interrupted batch; NULL: no message */
 } gf_cli_progress;
 
-/* Return the monotonic time in seconds. */
-double gf_cli_now(void);
-
 /* Start the clock of progress, whose other members are set, and choose its form from the values of
  * --progress and --quiet. A bar requires a terminal that can move its cursor. lines: print lines if
  * there is no such terminal. */

@@ -98,18 +98,15 @@ static uint32_t max_value(const gf_format *format) {
 
 /* Fill with random bits; f32 also with three value ranges whose sums round at different bits. */
 static void fill_noise(const gf_format *format, void *pixels, gf_random *random) {
-    const uint64_t count = gf_row_samples(format) * format->height;
     const uint64_t range = gf_random_below(random, 4);
-    if (format->type != GF_F32 || range == 0) {
-        for (uint64_t i = 0; i < count; i++)
-            store_sample(format, pixels, i, (uint32_t)(random_next(random) >> 32));
-        return;
-    }
     const float scale = range == 1 ? 0x1p-24f : range == 2 ? 0x1p-16f : 0x1p-8f;
     const float offset = range == 2 ? -20 : 0;
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < gf_row_samples(format) * format->height; i++) {
+        const uint64_t bits = random_next(random);
+        const float real = (float)(bits >> 40) * scale + offset;
         store_sample(format, pixels, i,
-                     float_bits((float)(random_next(random) >> 40) * scale + offset));
+                     format->type == GF_F32 && range ? float_bits(real) : (uint32_t)(bits >> 32));
+    }
 }
 
 static uint32_t extreme(const gf_format *format, gf_random *random) {

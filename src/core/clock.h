@@ -5,14 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "gpufilter.h"
-
-/* Return a monotonic time in seconds. */
-static inline double gf_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "gpufilter_tools.h"
 
 /* Return the CPU time of this thread in ns. */
 static inline uint64_t gf_thread_ns(void) {
