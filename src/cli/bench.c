@@ -216,13 +216,6 @@ static gf_status draw_images(gf_bench *bench, uint64_t max_memory, gf_error *err
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-static const struct {
-    const char *name;
-    gf_stage stage;
-} stages[] = {
-    {"uploading", GF_UPLOADING}, {"computing", GF_COMPUTING}, {"downloading", GF_DOWNLOADING}};
-enum { STAGES = sizeof stages / sizeof stages[0] };
-
 /* Return the run time without start-up; 0 if the result differs from golden. */
 static double row_seconds(const gf_bench_row *row) {
     return row->differs ? 0 : row->report.total_seconds - row->report.start_seconds;
@@ -230,8 +223,8 @@ static double row_seconds(const gf_bench_row *row) {
 
 /* Return the busy time of a stage in seconds, averaged over its workers; 0 if the backend has no
  * such stage or the result differs from golden. */
-static double stage_seconds(const gf_bench_row *row, int i) {
-    const gf_busy *busy = &row->report.busy[stages[i].stage];
+static double stage_seconds(const gf_bench_row *row, gf_stage stage) {
+    const gf_busy *busy = &row->report.busy[stage];
     return busy->workers && !row->differs ? busy->seconds / busy->workers : 0;
 }
 
@@ -241,8 +234,8 @@ static void print_start(const gf_bench *bench) {
     gf_machine_text(&bench->machine);
     printf("image: %s, generated; every result is compared with golden\n\n", format);
     printf("%-*s %-17s %8s %8s", bench->name_width, "filter", "target", "ms", "MP/s");
-    for (int i = 0; i < STAGES; i++)
-        printf(" %s", stages[i].name);
+    for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++)
+        printf(" %s", gf_stage_name(stage));
     putchar('\n');
     fflush(stdout);
 }
@@ -255,11 +248,13 @@ static void bench_print_row(const gf_bench *bench, const gf_bench_item *item, si
         printf(" differs from golden");
     else
         printf(" %8.3f %8.0f", row_seconds(row) * 1e3, pixels / row_seconds(row) * 1e-6);
-    for (int i = 0; i < STAGES && !row->differs; i++)
-        if (stage_seconds(row, i) > 0)
-            printf(" %*.3f", (int)strlen(stages[i].name), stage_seconds(row, i) * 1e3);
+    for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING && !row->differs; stage++) {
+        const int width = (int)strlen(gf_stage_name(stage));
+        if (stage_seconds(row, stage) > 0)
+            printf(" %*.3f", width, stage_seconds(row, stage) * 1e3);
         else
-            printf(" %*s", (int)strlen(stages[i].name), "-");
+            printf(" %*s", width, "-");
+    }
     putchar('\n');
     fflush(stdout);
 }
@@ -279,8 +274,8 @@ static void bench_json_row(const gf_bench *bench, const gf_bench_item *item, siz
     gf_json_string(stdout, "backend", row->report.backend);
     gf_json_string(stdout, "device", row->report.device);
     print_number("seconds", row_seconds(row));
-    for (int i = 0; i < STAGES; i++)
-        print_number(stages[i].name, stage_seconds(row, i));
+    for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++)
+        print_number(gf_stage_name(stage), stage_seconds(row, stage));
     gf_json_count(stdout, "runs", row->runs);
     printf(", \"matches_golden\": %s}", row->differs ? "false" : "true");
 }

@@ -43,7 +43,7 @@ static const char *const plot_formats[] = {"png", "svg", NULL};
 #define OPTION(features, field, ...)                                                               \
     { FEATURE_##features, offsetof(gf_cli_options, field), __VA_ARGS__ }
 #define FLAG(features, field, ...) OPTION(features, field, GF_CLI_FLAG(__VA_ARGS__))
-#define TEXT(features, field, ...) OPTION(features, field, GF_CLI_TEXT(__VA_ARGS__))
+#define TEXT(features, field, ...) OPTION(features, field, GF_CLI_TEXT(__VA_ARGS__, NULL))
 #define CHOICE(features, field, ...) OPTION(features, field, GF_CLI_CHOICE(__VA_ARGS__))
 #define INT(features, field, ...) OPTION(features, field, GF_CLI_INT(__VA_ARGS__))
 #define SIZE(features, field, ...) OPTION(features, field, GF_CLI_SIZE(__VA_ARGS__))
@@ -58,19 +58,16 @@ static const struct gf_common {
     {.param = {.group = "Input and output"}},
     TEXT(ANY, raw_text, "raw", 0, "SHAPE",
          "read headerless inputs; SHAPE: WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET]; TYPE: u8, u16le, "
-         "u16be, f32le or f32be; OFFSET: bytes before the first row",
-         NULL),
+         "u16be, f32le or f32be; OFFSET: bytes before the first row"),
     FLAG(ANY, files.autorotate, "autorotate", 0,
          "turn each input as its EXIF orientation says; the orientation of the output is 1"),
     TEXT(ANY, crop_text, "crop", 0, "X,Y,W,H",
          "read only a rectangle of each input, as if it were the image; X, Y: its first column and "
-         "row, from 0; W, H: its size",
-         NULL),
+         "row, from 0; W, H: its size"),
     TEXT(
         ANY, page, "page", 0, "N",
         "page of TIFF, NPY, PNM, MPO and GIF inputs, from 1; all: filter each page, to a TIFF, or measure each "
-        "page and all together; without it, the first page is read",
-        NULL),
+        "page and all together; without it, the first page is read"),
     CHOICE(ANY, alpha, "alpha", 0, "CHANNEL",
            "alpha channel of the inputs; file: as they declare, none in NPY and raw files; last: "
            "the last of 2 or 4 channels; none: all channels are data",
@@ -83,7 +80,7 @@ static const struct gf_common {
            "read samples as u16 or f32 and keep their values; for int16, float64 and other types",
            "input", sample_types),
     TEXT(ANY, files.channels, "channels", 0, "LIST",
-         "read 1 to 4 channels of each input, such as 1,2,3; they are data, not alpha", NULL),
+         "read 1 to 4 channels of each input, such as 1,2,3; they are data, not alpha"),
     FLAG(ANY, files.strict, "strict", 0,
          "fail for damaged pixels that can be read, such as repaired rows of a fax"),
     CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
@@ -114,7 +111,7 @@ static const struct gf_common {
            "fsync outputs before renaming them; auto: only those that replace a file", "auto",
            syncs),
     {.param = {.group = "Plots and samples"}},
-    TEXT(CHART, plot, "plot", 0, "FILE", "plot the result to a .png or .svg file", NULL),
+    TEXT(CHART, plot, "plot", 0, "FILE", "plot the result to a .png or .svg file"),
     CHOICE(PLOT, plot_format, "plot-format", 0, "FORMAT",
            "format of the plot; without it, the extension selects the format", NULL, plot_formats),
     FLAG(PLOT, log, "log-scale", 0,
@@ -126,19 +123,20 @@ static const struct gf_common {
     TEXT(
         DIRECTORY | FEATURE_BRIEF, out_dir, "out-dir", 'O', "DIR",
         "write the outputs to this directory; all operands are inputs; the directory is created if "
-        "needed",
-        NULL),
-    TEXT(NAMES, name, "name", 0, "TEMPLATE",
-         "template of output names; replaces {stem}, {ext}, {name}, {index} and {index:DIGITS}",
-         "{stem}{ext}"),
+        "needed"),
+    OPTION(NAMES, name,
+           GF_CLI_TEXT("name", 0, "TEMPLATE",
+                       "template of output names; replaces {stem}, {ext}, {name}, {index} and "
+                       "{index:DIGITS}",
+                       "{stem}{ext}")),
     TEXT(MANY, files_from, "files-from", 0, "FILE",
-         "read input names from a file, one per line; -: standard input", NULL),
+         "read input names from a file, one per line; -: standard input"),
     FLAG(LIST, null, "null", '0', "--files-from: names are NUL-terminated"),
     FLAG(MANY, recursive, "recursive", 'R',
          "process directories and subdirectories; inputs are files with an image extension; with "
          "--raw, .raw files"),
     TEXT(MANY, shard, "shard", 0, "K/N",
-         "process only part K of N; the part consists of inputs K, K+N, K+2N, ...", NULL),
+         "process only part K of N; the part consists of inputs K, K+N, K+2N, ..."),
     FLAG(NAMES, resume, "resume", 0, "skip outputs that are newer than their input"),
     FLAG(MANY, keep_going, "keep-going", 0,
          "continue with the other inputs after a failure; this is the default"),
@@ -147,7 +145,7 @@ static const struct gf_common {
     CHOICE(ANY | FEATURE_BRIEF, engine.backend, "backend", 'b', "NAME",
            "backend; auto: the backend with the lowest estimated run time", "auto", NULL),
     TEXT(ANY, engine.devices, "device", 'd', "LIST",
-         "CUDA devices: 0 or 0,2 or all; a filter then runs on the cuda backend", NULL),
+         "CUDA devices: 0 or 0,2 or all; a filter then runs on the cuda backend"),
     INT(ANY | FEATURE_BRIEF, threads, "threads", 'j', "N",
         "CPU threads, 0: one per core; in a batch, images processed at once", "0", 0, 1024),
     CHOICE(ANY, engine.simd, "simd", 0, "LEVEL", "SIMD level of the cpu backend", "auto", NULL),
