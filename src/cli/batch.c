@@ -542,16 +542,6 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
     return gf_run_batch(run->filter, run->line->filter, run->items, run->count, &options, error);
 }
 
-/* Report a failed standard output. Outputs that are already committed remain. */
-static gf_status batch_fail_output(const batch_run *run, gf_error *error) {
-    const char *cause = strerror(run->out_cause);
-    if (!run->outputs)
-        return gf_set_error(error, GF_FAILED, "standard output: cannot write: %s", cause);
-    return gf_set_error(error, GF_FAILED,
-                        "standard output: cannot write: %s; %" PRIu64 " output%s complete", cause,
-                        run->done, run->done == 1 ? " is" : "s are");
-}
-
 /* Run the items and print the summary. Rank 0 only. */
 static gf_status batch_compute(batch_run *run, gf_error *error) {
     gf_cli_progress *progress = &run->progress;
@@ -571,8 +561,13 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     }
     if (!run->out_cause && fflush(stdout) != 0)
         run->out_cause = errno;
-    if (run->out_cause)
-        return batch_fail_output(run, error);
+    if (run->out_cause && !run->outputs)
+        return gf_set_error(error, GF_FAILED, "standard output: cannot write: %s",
+                            strerror(run->out_cause));
+    if (run->out_cause) /* outputs that are already committed remain */
+        return gf_set_error(error, GF_FAILED,
+                            "standard output: cannot write: %s; %" PRIu64 " output%s complete",
+                            strerror(run->out_cause), run->done, run->done == 1 ? " is" : "s are");
     batch_summarise(run);
     return progress->failed ? GF_FAILED : GF_OK;
 }

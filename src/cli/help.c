@@ -169,13 +169,6 @@ static void print_codes(bool test) {
         printf("  %-8s %s\n", row->code, test && row->test ? row->test : row->meaning);
 }
 
-static void print_examples(const gf_filter_info *info) {
-    putchar('\n');
-    help_heading("Examples");
-    for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
-        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
-}
-
 /* ---- whole texts ----------------------------------------------------------------------------- */
 
 /* Print options below the headings of their groups. own: heading of options without a group. */
@@ -251,7 +244,10 @@ void gf_cli_help_command(const gf_command *command, bool all) {
             print_param(&params[i]);
     }
     print_codes(info->is_test);
-    print_examples(info);
+    putchar('\n');
+    help_heading("Examples");
+    for (const char *line = info->examples; *line; line += strcspn(line, "\n") + 1)
+        printf("  %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
 void gf_cli_version(void) {

@@ -54,13 +54,22 @@ static void catch_signals(void) {
     signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Open a substitute for each closed standard descriptor. Otherwise the next file opened would get
- * its number and be overwritten. The substitute has the opposite access mode, so that reads and
- * writes still fail. */
-static void guard_descriptors(void) {
+static void prepare_process(void) {
+    /* Open a substitute for each closed standard descriptor. Otherwise the next file opened would
+     * get its number and be overwritten. The substitute has the opposite access mode, so that reads
+     * and writes still fail. */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+#ifdef __GLIBC__
+    /* Keep freed memory in the process. Consecutive images allocate and free the same sizes;
+     * without this, system calls for memory take a third of the time of a small image. */
+    (void)mallopt(M_TRIM_THRESHOLD, 16 << 20);
+    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+#endif
+    /* Let the CUDA driver create few channels to a device: it starts and ends 0.06 s sooner than
+     * with its default of 8, and kernels of several streams still overlap. */
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 0);
 }
 
 static gf_status run_command(const gf_command *command, char **argv, gf_error *error) {
@@ -120,21 +129,6 @@ static gf_status dispatch(int argc, char **argv, gf_error *error) {
     return GF_OK;
 }
 
-/* Keep freed memory in the process. Consecutive images allocate and free the same sizes; without
- * this, system calls for memory take a third of the time of a small image. */
-static void keep_memory(void) {
-#ifdef __GLIBC__
-    (void)mallopt(M_TRIM_THRESHOLD, 16 << 20);
-    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
-#endif
-}
-
-/* Let the CUDA driver create few channels to a device: it starts and ends 0.06 s sooner than with
- * its default of 8, and kernels of several streams still overlap. */
-static void limit_channels(void) {
-    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 0);
-}
-
 /* Flush standard output. Report earlier write errors too, even if later writes succeeded. */
 static gf_status finish_output(const char *command, gf_error *error) {
     const gf_filter *filter = gf_filter_find(command);
@@ -148,9 +142,7 @@ static gf_status finish_output(const char *command, gf_error *error) {
 }
 
 int main(int argc, char **argv) {
-    keep_memory();
-    limit_channels();
-    guard_descriptors();
+    prepare_process();
     const gf_cli_peers *peers = gf_cli_ranks();
     catch_signals(); /* after MPI_Init, which installs handlers of its own */
     gf_error error = {0};

@@ -113,16 +113,6 @@ static gf_status image_share(const image_job *job, const gf_filter *filter,
 
 /* ---- one image ------------------------------------------------------------------------------- */
 
-/* Return the path of the output image: `path`, or the value of a parameter of type IMAGE; or
- * NULL. */
-static const char *image_out_path(const image_job *job, const char *path) {
-    const gf_filter_info *info = gf_filter_describe(job->filter);
-    for (size_t i = 0; !path && i < info->param_count; i++)
-        if (info->params[i].type == GF_PARAM_IMAGE)
-            path = gf_settings_text(job->settings, info->params[i].name);
-    return path;
-}
-
 /* Rank 0: inspect the inputs and create the output file. */
 static gf_status image_prepare(image_job *job, gf_error *error) {
     image_found *found = &job->found;
@@ -211,17 +201,21 @@ gf_status gf_mpi_run_file(gf_engine *engine, const gf_filter *filter, const gf_s
                           const gf_file_options *options, gf_result **result, gf_report *report,
                           gf_error *error) {
     const gf_cli_peers *peers = gf_mpi_peers();
+    const gf_filter_info *info = gf_filter_describe(filter);
     image_job job = {.engine = engine,
                      .filter = filter,
                      .settings = settings,
                      .in_paths = in_paths,
+                     .out_path = out_path,
                      .options = options,
                      .rank = peers->rank,
                      .count = peers->count};
     gf_status status = GF_OK;
     *result = NULL;
     *report = (gf_report){0};
-    job.out_path = image_out_path(&job, out_path);
+    for (size_t i = 0; !job.out_path && i < info->param_count; i++)
+        if (info->params[i].type == GF_PARAM_IMAGE)
+            job.out_path = gf_settings_text(settings, info->params[i].name);
     if (job.rank == 0 && job.count > 1)
         status = image_prepare(&job, error);
     status = gf_mpi_agree(status, error);

@@ -133,13 +133,6 @@ gf_status gf_mpi_agree(gf_status status, gf_error *error) {
 
 /* ---- initialization and finalization --------------------------------------------------------- */
 
-/* Return whether a launcher started this process. Other processes skip MPI_Init, which takes 0.1 s
- * and more. */
-static bool mpi_is_launched(void) {
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK") ||
-           getenv("PMI_SIZE");
-}
-
 /* Return the cores per rank on this host. Launchers bind each rank to its own cores, or leave all
  * cores to all ranks, which then share them evenly. */
 static uint32_t mpi_share_cores(MPI_Comm host, uint32_t locals) {
@@ -195,7 +188,9 @@ static void mpi_start(void) {
 
 const gf_cli_peers *gf_mpi_peers(void) {
     static bool started;
-    if (!started && mpi_is_launched())
+    /* Processes without a launcher skip MPI_Init, which takes 0.1 s and more. */
+    if (!started && (getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK") ||
+                     getenv("PMI_SIZE")))
         mpi_start();
     started = true;
     return mpi_peers.count ? &mpi_peers : NULL;
