@@ -22,27 +22,20 @@ typedef struct gf_batch {
 
 /* ---- one tall image -------------------------------------------------------------------------- */
 
-/* Consumer of a tall image: writes the rows of all images to one sink, and passes the records of
- * each image to its own measure. */
+/* The measurement of a tall image: that of each image. */
 typedef struct gf_tall {
-    gf_consumer base;
     const gf_measure *measure; /* NULL for a filter without a result */
-    gf_sink *sink;             /* NULL: no images are produced */
-    gf_report *report;
-    uint64_t count, height; /* height of each image */
-    uint64_t next;          /* row after the last one received */
-    gf_task *parts;         /* one task per image, with a plan and an open measure */
+    uint64_t count, height;    /* height of each image */
+    gf_task *parts;            /* one task per image, with a plan and an open measure */
 } gf_tall;
 
-static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
+/* Pass the records of each image to its own measure. */
+static gf_status tall_rows(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error) {
+    const gf_tall *tall = data;
     const uint64_t end = out->y0 + out->rows;
     gf_status status = GF_OK;
-    if (out->rows == 0)
-        return GF_OK;
-    tall->next = end;
-    if (tall->sink)
-        status = tall->sink->ops->write(tall->sink, out->data, out->stride, out->rows, error);
-    for (uint64_t y = out->y0, next; tall->measure && y < end && !status; y = next) {
+    (void)plan;
+    for (uint64_t y = out->y0, next; y < end && !status; y = next) {
         const uint64_t image = y / tall->height, first = image * tall->height;
         next = first + tall->height < end ? first + tall->height : end;
         const gf_rows rows = {gf_row(out, y), out->stride, y - first, next - y};
@@ -52,18 +45,10 @@ static gf_status tall_take(gf_tall *tall, const gf_rows *out, gf_error *error) {
     return status;
 }
 
-static gf_status tall_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
-    gf_tall *tall = (gf_tall *)consumer;
-    const double began = gf_now();
-    const gf_rows rows = gf_slot_rows_from(slot, tall->next);
-    const gf_status status = tall_take(tall, &rows, error);
-    gf_busy_add(&tall->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
-    return status;
-}
-
-static gf_status tall_state(gf_consumer *consumer, const void *state, gf_error *error) {
-    const gf_tall *tall = (gf_tall *)consumer;
+static gf_status tall_finish(const gf_plan *plan, void *data, const void *state, gf_error *error) {
+    const gf_tall *tall = data;
     gf_status status = GF_OK;
+    (void)plan;
     for (uint64_t i = 0; i < tall->count && !status; i++)
         status = tall->measure->finish(tall->parts[i].plan, tall->parts[i].data, state, error);
     return status;
@@ -91,40 +76,38 @@ static void tall_close(gf_tall *tall) {
     for (uint64_t i = 0; tall->parts && i < tall->count; i++)
         gf_task_end(&tall->parts[i]);
     free(tall->parts);
-    if (tall->sink)
-        tall->sink->ops->close(tall->sink);
 }
 
 /* Run all images as one image of this plan. */
 static gf_status tall_run(gf_engine *engine, const gf_filter *filter, const gf_batch *batch,
                           const gf_plan *plan, gf_report *report, gf_error *error) {
+    static const gf_measure measure = {.rows = tall_rows, .finish = tall_finish};
     const double began = gf_now() - engine->start_seconds;
-    gf_tall tall = {.base = {.strip = tall_strip, .state = tall_state},
-                    .measure = filter->measure,
-                    .report = report,
-                    .count = batch->count,
-                    .height = batch->format->height};
+    gf_tall tall = {
+        .measure = filter->measure, .count = batch->count, .height = batch->format->height};
+    gf_delivery delivery = {.plan = plan, .measure = &measure, .data = &tall, .report = report};
     gf_inputs inputs;
     gf_pass pass = {.engine = engine,
                     .inputs = &inputs,
                     .filter = filter,
                     .plan = plan,
-                    .consumer = &tall.base,
+                    .consumer = &delivery.base,
                     .images = 1,
                     .memory = engine->options.max_memory,
                     .report = report};
     gf_format out = plan->out;
     out.height /= batch->count;
-    gf_status status = gf_inputs_open_many(&inputs, filter->info.inputs, batch->format,
-                                           batch->count, batch->in, error);
+    gf_status status = gf_inputs_open_memory(&inputs, filter->info.inputs, batch->format,
+                                             batch->count, batch->in, error);
     if (!status && out.width)
-        status = gf_batch_sink(&out, batch->count, batch->out, &tall.sink, error);
+        status = gf_memory_sink(&out, batch->count, batch->out, &delivery.sink, error);
     const gf_plan one = {.in = *batch->format, .out = out, .inputs = plan->inputs};
-    for (uint64_t i = 0; tall.sink && i < batch->count && !status; i++)
+    for (uint64_t i = 0; delivery.sink && i < batch->count && !status; i++)
         status = gf_check_overlap(filter->info.name, &one, batch->in + i * one.inputs,
                                   &batch->out[i], error);
     if (!status && filter->measure)
         status = tall_open_parts(&tall, filter, batch, pass.memory, error);
+    gf_delivery_init(&delivery);
     if (!status)
         status = gf_pass_run(&pass, error);
     for (uint64_t i = 0; tall.parts && batch->results && i < tall.count && !status; i++)
@@ -134,6 +117,8 @@ static gf_status tall_run(gf_engine *engine, const gf_filter *filter, const gf_b
     report->out.height /= batch->count;
     report->pixels /= batch->count;
     tall_close(&tall);
+    if (delivery.sink)
+        delivery.sink->ops->close(delivery.sink);
     gf_inputs_close(&inputs);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Consumer of one image: writes rows to the sink and passes measurements to the measure. */
+/* Consumer of an image: writes rows to the sink and passes measurements to the measure. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -6,7 +6,8 @@
 #include "core/clock.h"
 #include "core/image.h"
 
-gf_rows gf_slot_rows_from(const gf_slot *slot, uint64_t next) {
+/* Return the rows of a strip from row `next`. */
+static gf_rows delivery_rows_from(const gf_slot *slot, uint64_t next) {
     gf_rows rows = slot->out;
     const uint64_t end = rows.y0 + rows.rows;
     const uint64_t from = next < rows.y0 ? rows.y0 : next < end ? next : end;
@@ -17,10 +18,10 @@ gf_rows gf_slot_rows_from(const gf_slot *slot, uint64_t next) {
 }
 
 static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_error *error) {
-    const gf_measure *measure = delivery->filter->measure;
+    const gf_measure *measure = delivery->measure;
     const gf_plan *plan = delivery->plan;
     gf_sink *sink = delivery->sink;
-    const gf_rows rows = gf_slot_rows_from(slot, delivery->next);
+    const gf_rows rows = delivery_rows_from(slot, delivery->next);
     gf_status status = GF_OK;
     if (rows.rows == 0)
         return GF_OK;
@@ -45,19 +46,18 @@ static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_e
     const gf_status status = delivery_take(delivery, slot, error);
     gf_busy_add(&delivery->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
     if (!status && watch && watch->progress) {
-        const gf_format *in = &delivery->plan->in;
-        const uint64_t done = slot->out.y0 + slot->out.rows;
+        const uint64_t done = slot->out.y0 + slot->out.rows - watch->first;
         watch->progress(watch->context, &(gf_progress){.item = watch->item,
-                                                       .in = *in,
-                                                       .done = watch->pass * in->height + done,
-                                                       .total = watch->passes * in->height});
+                                                       .in = delivery->plan->in,
+                                                       .done = watch->pass * watch->rows + done,
+                                                       .total = watch->passes * watch->rows});
     }
     return status;
 }
 
 static gf_status delivery_state(gf_consumer *consumer, const void *state, gf_error *error) {
     gf_delivery *delivery = (gf_delivery *)consumer;
-    return delivery->filter->measure->finish(delivery->plan, delivery->data, state, error);
+    return delivery->measure->finish(delivery->plan, delivery->data, state, error);
 }
 
 void gf_delivery_init(gf_delivery *delivery) {

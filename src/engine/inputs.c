@@ -103,36 +103,15 @@ gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *co
     return inputs_open_sources(inputs, error);
 }
 
-/* Store the first source and combine it with the second, if there is one. */
-static gf_status inputs_join_memory(gf_inputs *inputs, gf_source *const sources[2],
-                                    gf_status status, gf_error *error) {
-    inputs->source = sources[0];
-    if (!status && sources[1])
-        status = inputs_add(inputs, sources[1], "memory", "memory", error);
-    return status;
-}
-
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
-                                const gf_pixels *in, const char *filter, gf_error *error) {
-    gf_source *sources[2] = {NULL, NULL};
-    gf_status status = GF_OK;
+                                uint64_t times, const gf_pixels *in, gf_error *error) {
+    gf_source *second;
     *inputs = (gf_inputs){.name = "memory", .count = count};
-    for (uint32_t i = 0; i < count && !status; i++)
-        status = !in || !in[i].data
-                     ? gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
-                               filter, count)
-                     : gf_memory_source(format, in[i].data, in[i].stride, &sources[i], error);
-    return inputs_join_memory(inputs, sources, status, error);
-}
-
-gf_status gf_inputs_open_many(gf_inputs *inputs, uint32_t count, const gf_format *format,
-                              uint64_t times, const gf_pixels *in, gf_error *error) {
-    gf_source *sources[2] = {NULL, NULL};
-    gf_status status = GF_OK;
-    *inputs = (gf_inputs){.name = "memory", .count = count};
-    for (uint32_t i = 0; i < count && !status; i++)
-        status = gf_batch_source(format, times, in + i, count, &sources[i], error);
-    return inputs_join_memory(inputs, sources, status, error);
+    gf_status status = gf_batch_source(format, times, in, count, &inputs->source, error);
+    if (status || count == 1)
+        return status;
+    status = gf_batch_source(format, times, in + 1, count, &second, error);
+    return status ? status : inputs_add(inputs, second, "memory", "memory", error);
 }
 
 /* ---- reading again --------------------------------------------------------------------------- */

@@ -44,6 +44,7 @@ struct gf_partial {
     unsigned char *state;
     unsigned char *log;
     uint64_t capacity; /* allocated size of the log */
+    uint64_t max_log;  /* maximum size of the log while a range runs */
 };
 
 const gf_format *gf_partial_format(const gf_partial *partial) {
@@ -142,83 +143,49 @@ static void partial_append(gf_partial *partial, const void *data, uint64_t bytes
     partial->head.log_bytes += bytes;
 }
 
-/* ---- the consumer ---------------------------------------------------------------------------- */
+/* ---- the measure: appends records and payloads to the log ------------------------------------ */
 
-/* Consumer that appends records and payloads to the log and writes image rows to a file. */
-typedef struct gf_partial_consumer {
-    gf_consumer base;
-    gf_partial *partial;
-    gf_sink *sink; /* NULL: no image is produced */
-    const gf_watch *watch;
-    gf_report *report;
-    uint64_t next;       /* row after the last one received */
-    uint64_t max_memory; /* maximum size of the log */
-} gf_partial_consumer;
+/* Begin an entry. */
+static gf_status partial_add_entry(gf_partial *partial, gf_partial_entry entry, gf_error *error) {
+    const uint64_t bytes = sizeof entry + entry.bytes;
+    gf_status status = gf_check_memory(partial->head.log_bytes + bytes, partial->max_log,
+                                       partial->filter->info.name, "the partial result", error);
+    if (!status)
+        status = partial_reserve(partial, bytes, error);
+    if (!status)
+        partial_append(partial, &entry, sizeof entry);
+    return status;
+}
 
-static gf_status partial_take_records(gf_partial *partial, const gf_rows *rows, gf_error *error) {
-    const gf_plan *plan = partial->plan;
-    const gf_partial_entry entry = {rows->rows, rows->rows * plan->record};
-    const gf_status status = partial_reserve(partial, sizeof entry + entry.bytes, error);
-    if (status)
-        return status;
-    partial_append(partial, &entry, sizeof entry);
-    for (uint64_t y = rows->y0; y < rows->y0 + rows->rows; y++)
+static gf_status partial_rows(const gf_plan *plan, void *data, const gf_rows *rows,
+                              gf_error *error) {
+    gf_partial *partial = data;
+    const gf_status status = partial_add_entry(
+        partial, (gf_partial_entry){rows->rows, rows->rows * plan->record}, error);
+    for (uint64_t y = rows->y0; y < rows->y0 + rows->rows && !status; y++)
         partial_append(partial, gf_record(plan, rows, y), plan->record);
-    return GF_OK;
+    return status;
 }
 
 /* Append a payload, padded to a multiple of 8 bytes to keep the log aligned. */
-static gf_status partial_take_payload(gf_partial *partial, const void *payload, gf_error *error) {
+static gf_status partial_payload(const gf_plan *plan, void *data, const void *payload,
+                                 gf_error *error) {
     static const unsigned char zeros[8];
-    const uint64_t used = partial->filter->payload->used(partial->plan, payload);
+    gf_partial *partial = data;
+    const uint64_t used = partial->filter->payload->used(plan, payload);
     const gf_partial_entry entry = {0, (used + 7) & ~UINT64_C(7)};
-    const gf_status status = partial_reserve(partial, sizeof entry + entry.bytes, error);
+    const gf_status status = partial_add_entry(partial, entry, error);
     if (status)
         return status;
-    partial_append(partial, &entry, sizeof entry);
     partial_append(partial, payload, used);
     partial_append(partial, zeros, entry.bytes - used);
     return GF_OK;
 }
 
-static gf_status partial_take(gf_partial_consumer *consumer, const gf_slot *slot, gf_error *error) {
-    gf_partial *partial = consumer->partial;
-    gf_sink *sink = consumer->sink;
-    const gf_rows rows = gf_slot_rows_from(slot, consumer->next);
-    gf_status status = GF_OK;
-    if (rows.rows == 0)
-        return GF_OK;
-    consumer->next = rows.y0 + rows.rows;
-    if (sink)
-        status = sink->ops->write(sink, rows.data, rows.stride, rows.rows, error);
-    if (!status && partial->plan->record)
-        status = partial_take_records(partial, &rows, error);
-    for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
-        status =
-            partial_take_payload(partial, slot->payload_buffer + i * slot->payload_stride, error);
-    return status ? status
-                  : gf_check_memory(partial->head.log_bytes, consumer->max_memory,
-                                    partial->filter->info.name, "the partial result", error);
-}
-
-static gf_status partial_strip(gf_consumer *base, const gf_slot *slot, gf_error *error) {
-    gf_partial_consumer *consumer = (gf_partial_consumer *)base;
-    const gf_partial_head *head = &consumer->partial->head;
-    const gf_watch *watch = consumer->watch;
-    const double began = gf_now();
-    const gf_status status = partial_take(consumer, slot, error);
-    gf_busy_add(&consumer->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
-    if (!status && watch->progress)
-        watch->progress(watch->context,
-                        &(gf_progress){.in = head->in,
-                                       .done = slot->out.y0 + slot->out.rows - head->first,
-                                       .total = head->end - head->first});
-    return status;
-}
-
-static gf_status partial_state(gf_consumer *base, const void *state, gf_error *error) {
-    const gf_partial *partial = ((gf_partial_consumer *)base)->partial;
-    (void)error;
+static gf_status partial_finish(const gf_plan *plan, void *data, const void *state,
+                                gf_error *error) {
+    const gf_partial *partial = data;
+    (void)plan, (void)error;
     memcpy(partial->state, state, (size_t)partial->head.state_bytes);
     return GF_OK;
 }
@@ -344,22 +311,29 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
 /* Stream the range into the partial result. */
 static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partial *partial,
                                 gf_error *error) {
+    static const gf_measure measure = {
+        .rows = partial_rows, .payload = partial_payload, .finish = partial_finish};
     uint64_t input_rows;
-    gf_partial_consumer consumer = {.base = {.strip = partial_strip, .state = partial_state},
-                                    .partial = partial,
-                                    .sink = task->sink,
-                                    .watch = &task->watch,
-                                    .report = task->report,
-                                    .max_memory = task->memory / 2};
+    gf_delivery delivery = {.plan = task->plan,
+                            .measure = &measure,
+                            .data = partial,
+                            .sink = task->sink,
+                            .watch = &task->watch,
+                            .report = task->report};
     gf_pass pass = {.engine = task->engine,
                     .inputs = &task->inputs,
                     .filter = task->filter,
                     .plan = task->plan,
-                    .consumer = &consumer.base,
+                    .consumer = &delivery.base,
                     .first = job->first,
                     .end = job->end,
                     .memory = task->memory - task->memory / 2,
                     .report = task->report};
+    gf_delivery_init(&delivery);
+    partial->max_log = task->memory / 2;
+    task->watch.first = job->first;
+    task->watch.rows = job->end - job->first;
+    task->watch.passes = 1;
     gf_inputs_seek(&task->inputs, gf_input_rows(task->plan, job->first, job->end, &input_rows));
     if (task->inputs.left_out) { /* rows that neighbours read, too, are counted once */
         task->inputs.left_out->first = job->first;

@@ -2,10 +2,9 @@
  *
  * A pass runs the rows of an image from its inputs through a filter into a consumer. It lets the
  * engine choose a backend and streams the image through it. If the backend fails, the pass
- * continues with another one. Each use has its own consumer: gf_delivery for the outputs and result
- * of one image and for a measurement before another filter, batch_memory.c for many images in
- * memory, partial.c for a range of rows, gf_verifier for the comparison of any of these with
- * golden. */
+ * continues with another one. A gf_delivery receives the strips: its measure is that of the filter,
+ * or takes the measurements of many images in memory (batch_memory.c) or of a range of rows
+ * (partial.c). With verification, a gf_verifier before it compares them with golden. */
 #ifndef GF_PIPELINE_H
 #define GF_PIPELINE_H
 
@@ -19,7 +18,7 @@
 /* ---- consumers ------------------------------------------------------------------------------- */
 
 /* Receiver of the output of a stream: strips in image order, in the thread that runs the stream.
- * Implementations extend this struct. */
+ * gf_delivery and gf_verifier extend this struct. */
 typedef struct gf_consumer gf_consumer;
 struct gf_consumer {
     uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
@@ -73,14 +72,10 @@ typedef struct gf_inputs {
 /* Open input files. Always close the inputs, also after a failure. */
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
                                const gf_limits *limits, gf_input_type type, gf_error *error);
-/* Open images in memory, all of one format. `filter` is the name for messages. Always close the
- * inputs, also after a failure. */
-gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
-                                const gf_pixels *in, const char *filter, gf_error *error);
 /* Open `times` images, or pairs of images, in memory as one tall image. Image i starts at
- * in[i * count]. */
-gf_status gf_inputs_open_many(gf_inputs *inputs, uint32_t count, const gf_format *format,
-                              uint64_t times, const gf_pixels *in, gf_error *error);
+ * in[i * count]. Always close the inputs, also after a failure. */
+gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
+                                uint64_t times, const gf_pixels *in, gf_error *error);
 /* Set the first row to read. Requires source->ops->seek. */
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
 /* Return whether the inputs can be read again. */
@@ -163,36 +158,34 @@ typedef struct gf_pass {
 /* Run a pass. */
 gf_status gf_pass_run(gf_pass *pass, gf_error *error);
 
-/* ---- one image (delivery.c) ------------------------------------------------------------------ */
+/* ---- outputs and measurements (delivery.c) --------------------------------------------------- */
 
 /* Progress callback of an image, which may be read more than once. */
 typedef struct gf_watch {
     uint64_t item;                                                /* index in the batch */
     void (*progress)(void *context, const gf_progress *progress); /* NULL: none */
     void *context;
+    uint64_t first, rows;  /* a pass reads rows [first, first + rows) */
     uint32_t pass, passes; /* number of the current reading pass, from 0, and of all passes */
 } gf_watch;
 
 /* Consumer that writes rows to a sink and passes records, payloads and state to a measure. */
 typedef struct gf_delivery {
     gf_consumer base;
-    const gf_filter *filter;
     const gf_plan *plan;
-    void *data;            /* open data of the filter's measure; NULL if it has none */
-    gf_sink *sink;         /* NULL: no image is produced */
-    const gf_watch *watch; /* NULL: none */
-    gf_report *report;     /* receives the time spent here, as encoding time */
-    uint64_t next;         /* row after the last one received. Earlier rows are dropped: they recur
-                            * if the image is read again after a failure */
-    bool digests;          /* compute a digest of the rows written to the sink */
+    const gf_measure *measure; /* only rows, payload and finish are used; NULL: none */
+    void *data;                /* data of the measure */
+    gf_sink *sink;             /* NULL: no image is produced */
+    const gf_watch *watch;     /* NULL: none */
+    gf_report *report;         /* receives the time spent here, as encoding time */
+    uint64_t next; /* row after the last one received. Earlier rows are dropped: they recur
+                    * if the image is read again after a failure */
+    bool digests;  /* compute a digest of the rows written to the sink */
     uint64_t digest;
 } gf_delivery;
 
 /* Set the functions of a delivery. The caller has set its other fields. */
 void gf_delivery_init(gf_delivery *delivery);
-
-/* Return the rows of a strip from row `next`. */
-gf_rows gf_slot_rows_from(const gf_slot *slot, uint64_t next);
 
 /* ---- comparison with golden (verify.c) ------------------------------------------------------- */
 

@@ -426,7 +426,7 @@ gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_
     task.images = images;
     status = gf_task_open_memory(&task, settings, format, in, error);
     if (!status && task.plan->out.width)
-        status = out.data ? gf_memory_sink(&task.plan->out, out.data, out.stride, &task.sink, error)
+        status = out.data ? gf_memory_sink(&task.plan->out, 1, &out, &task.sink, error)
                           : gf_fail(error, GF_USAGE, "%s: produces an image; give an output buffer",
                                     filter->info.name);
     if (!status && task.sink)

@@ -134,6 +134,7 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     if (filter->nodata == GF_NODATA_APART)
         task->plan->nodata = task->inputs.source->nodata;
     const uint32_t passes = task->plan->before ? 2 : 1;
+    task->watch.rows = task->plan->in.height;
     task->watch.pass = all_pages ? (page - 1) * passes : 0;
     task->watch.passes = all_pages && !stacked && pages > 1 ? pages * passes : passes;
     const bool back = options->linear || task->inputs.premultiplied; /* to the type of the file */
@@ -157,8 +158,12 @@ gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const 
     const gf_filter_info *info = &task->filter->info;
     task->keep_samples = task->buffer_samples =
         gf_filter_file(task->filter, settings, GF_PARAM_SAMPLES) != NULL;
+    for (uint32_t i = 0; i < info->inputs; i++)
+        if (!in || !in[i].data)
+            return gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
+                           info->name, info->inputs);
     const gf_status status =
-        gf_inputs_open_memory(&task->inputs, info->inputs, format, in, info->name, error);
+        gf_inputs_open_memory(&task->inputs, info->inputs, format, 1, in, error);
     return status ? status : gf_plan_new(task->filter, settings, format, &task->plan, error);
 }
 
@@ -169,7 +174,7 @@ static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_p
                               void **data, gf_error *error) {
     const gf_measure_options keep = {.name = task->inputs.name};
     gf_delivery delivery = {
-        .filter = filter, .plan = plan, .watch = &task->watch, .report = task->report};
+        .plan = plan, .measure = filter->measure, .watch = &task->watch, .report = task->report};
     gf_pass pass = {.engine = task->engine,
                     .inputs = &task->inputs,
                     .filter = filter,
@@ -254,8 +259,8 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
     gf_status status = gf_task_open_measure(task, error);
     if (status)
         return status;
-    gf_delivery delivery = {.filter = task->filter,
-                            .plan = task->plan,
+    gf_delivery delivery = {.plan = task->plan,
+                            .measure = task->filter->measure,
                             .data = task->data,
                             .sink = task->sink,
                             .watch = &task->watch,

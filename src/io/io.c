@@ -166,7 +166,6 @@ typedef struct memory_source {
 typedef struct memory_sink {
     gf_sink base;
     const gf_out_pixels *images;
-    gf_out_pixels one; /* as in memory_source */
     size_t row_bytes;
     uint64_t y, height;
 } memory_sink;
@@ -288,8 +287,8 @@ static void memory_sink_close(gf_sink *base) {
     free(base);
 }
 
-gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
-                        gf_sink **sink, gf_error *error) {
+gf_status gf_memory_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
+                         gf_sink **sink, gf_error *error) {
     static const gf_sink_ops ops = {memory_write, memory_finish, memory_sink_close};
     gf_status status = gf_format_check(format, "memory", error);
     *sink = NULL;
@@ -305,18 +304,6 @@ gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pi
     new->row_bytes = gf_row_bytes(format);
     new->height = format->height;
     *sink = &new->base;
-    return GF_OK;
-}
-
-gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
-                         gf_error *error) {
-    const gf_out_pixels one = {data, stride};
-    gf_status status = gf_batch_sink(format, 1, &one, sink, error);
-    if (status)
-        return status;
-    memory_sink *new = (memory_sink *)*sink;
-    new->one = one;
-    new->images = &new->one;
     return GF_OK;
 }
 

@@ -301,14 +301,10 @@ gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_fo
                             uint64_t first, const gf_file_options *options, uint32_t threads,
                             gf_sink **sink, gf_error *error);
 
-/* Create a sink that writes rows to memory. The memory is borrowed until close. */
-gf_status gf_memory_sink(const gf_format *format, void *data, size_t stride, gf_sink **sink,
-                         gf_error *error);
-
 /* Create a sink that writes to `count` images in memory that have one format, one after the other.
  * All memory is borrowed until close. */
-gf_status gf_batch_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
-                        gf_sink **sink, gf_error *error);
+gf_status gf_memory_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
+                         gf_sink **sink, gf_error *error);
 
 /* Read the file of a finished sink under its temporary name, page limits->page of it, and compare
  * the digest of its rows (digest.h) with `digest`, that of the rows written. Return GF_FAILED if

@@ -40,7 +40,7 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
     assert_int_equal(gf_backend_cpu.open(&options, &state, NULL), GF_OK);
     outcome result = {0};
     gf_delivery delivery = {
-        .filter = filter, .plan = plan, .sink = &sink.base, .report = &result.report};
+        .plan = plan, .measure = filter->measure, .sink = &sink.base, .report = &result.report};
     gf_delivery_init(&delivery);
     gf_stream_job job = {.name = "test",
                          .filter = filter,

@@ -101,8 +101,7 @@ static void strips_stay_intact(void **state) {
         counting_sink sink = {
             .base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER, .checks_rows = true};
         gf_report report = {0};
-        gf_delivery delivery = {
-            .filter = filter, .plan = &plan, .sink = &sink.base, .report = &report};
+        gf_delivery delivery = {.plan = &plan, .sink = &sink.base, .report = &report};
         gf_delivery_init(&delivery);
         gf_stream_job job = {.name = "test",
                              .filter = filter,
@@ -153,10 +152,7 @@ static void damaged_files_are_reported_before_devices(void **state) {
                                   .pause = 400000000};
         counting_sink sink = {.base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER};
         gf_report report = {0};
-        gf_delivery delivery = {.filter = gf_filter_find("smooth"),
-                                .plan = &plan,
-                                .sink = &sink.base,
-                                .report = &report};
+        gf_delivery delivery = {.plan = &plan, .sink = &sink.base, .report = &report};
         gf_delivery_init(&delivery);
         const gf_stream_job job = {.name = "test",
                                    .filter = gf_filter_find("smooth"),

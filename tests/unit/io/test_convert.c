@@ -39,7 +39,8 @@ static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint
     memset(rows, PAINT, stride * format.height);
     for (uint64_t y = 0; y < format.height; y++)
         memcpy(rows + y * stride, (const unsigned char *)pixels + y * row, row);
-    assert_int_equal(gf_memory_sink(&stored, out, out_row, &sink, NULL), GF_OK);
+    assert_int_equal(gf_memory_sink(&stored, 1, &(gf_out_pixels){out, out_row}, &sink, NULL),
+                     GF_OK);
     assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, NULL), GF_OK);
     sink->digests = digest != NULL;
     for (uint64_t y = 0, n = 1; y < format.height; y += n, n++) {
@@ -236,7 +237,8 @@ static void keeps_equal_types(void **state) {
     assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x", NULL), GF_OK);
     assert_ptr_equal(source, before);
     source->ops->close(source);
-    assert_int_equal(gf_memory_sink(&format, row, sizeof row, &sink, NULL), GF_OK);
+    assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){row, sizeof row}, &sink, NULL),
+                     GF_OK);
     sink_before = sink;
     assert_int_equal(gf_convert_sink(&sink, &format, &format, false, NULL), GF_OK);
     assert_ptr_equal(sink, sink_before);

@@ -13,7 +13,7 @@ static void copies_rows_in_memory(void **state) {
     (void)state;
     memset(out, '.', sizeof out);
     assert_int_equal(gf_memory_source(&format, in, 4, &source, &error), GF_OK);
-    assert_int_equal(gf_memory_sink(&format, out, 5, &sink, &error), GF_OK);
+    assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){out, 5}, &sink, &error), GF_OK);
     for (uint64_t rows = 1; rows <= 2; rows++) {
         assert_int_equal(source->ops->read(source, strip, 7, rows, &error), GF_OK);
         assert_int_equal(sink->ops->write(sink, strip, 7, rows, &error), GF_OK);
@@ -25,8 +25,9 @@ static void copies_rows_in_memory(void **state) {
     assert_memory_equal(out, "ab...cd...ef....", 16);
     assert_int_equal(gf_memory_source(&format, in, 1, &source, &error), GF_USAGE);
     assert_message(&error, "stride");
-    assert_int_equal(
-        gf_memory_sink(&(gf_format){1, 1, 5, GF_U8, 5 % 2 == 0}, out, 9, &sink, &error), GF_FAILED);
+    assert_int_equal(gf_memory_sink(&(gf_format){1, 1, 5, GF_U8, 5 % 2 == 0}, 1,
+                                    &(gf_out_pixels){out, 9}, &sink, &error),
+                     GF_FAILED);
 }
 
 int main(void) {

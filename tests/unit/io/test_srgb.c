@@ -89,7 +89,8 @@ static void returns_to_the_same_codes(void **state) {
                 assert_true(light[i] ==
                             (alpha ? (float)code / (float)max : gf_srgb_of(type)->linear[code]));
             }
-            assert_int_equal(gf_memory_sink(&format, back, row, &sink, NULL), GF_OK);
+            assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){back, row}, &sink, NULL),
+                             GF_OK);
             assert_int_equal(gf_convert_sink(&sink, &light_format, &format, true, NULL), GF_OK);
             assert_int_equal(sink->ops->write(sink, light, 0, 1, NULL), GF_OK);
             assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
