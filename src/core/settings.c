@@ -58,48 +58,6 @@ size_t gf_choice_index(const char *const *choices, const char *text, size_t leng
     return i;
 }
 
-static gf_status settings_reject(const gf_param *param, const char *text, gf_error *error) {
-    char requirement[512];
-    char names[384] = "";
-    if (param->choices)
-        settings_join_choices(param->choices, names, sizeof names);
-    switch (param->type) {
-    case GF_PARAM_INT:
-        snprintf(requirement, sizeof requirement, "must be an integer from %.0f to %.0f",
-                 param->min, param->max);
-        break;
-    case GF_PARAM_FLOAT:
-        snprintf(requirement, sizeof requirement, "must be a number from %.10g to %.10g",
-                 param->min, param->max);
-        break;
-    case GF_PARAM_SIZE:
-        snprintf(requirement, sizeof requirement,
-                 "must be an integer from %.0f to %.0f; suffixes K, M, G and T are powers of 1024",
-                 param->min, param->max);
-        break;
-    case GF_PARAM_RANGE:
-        snprintf(requirement, sizeof requirement,
-                 "must be two numbers LO,HI with LO below HI and at most 1e303 apart%s%s",
-                 param->choices ? ", or " : "", names);
-        break;
-    case GF_PARAM_IMAGE:
-    case GF_PARAM_SAMPLES:
-        snprintf(requirement, sizeof requirement, "must name a file");
-        break;
-    case GF_PARAM_CHOICE:
-        snprintf(requirement, sizeof requirement, "must be %s", names);
-        break;
-    case GF_PARAM_LIST:
-        snprintf(requirement, sizeof requirement,
-                 "must be a comma-separated list of %s, each once, in this order", names);
-        break;
-    default:
-        snprintf(requirement, sizeof requirement, "takes no value");
-        break;
-    }
-    return gf_fail(error, GF_USAGE, "--%s '%s': %s", param->name, text, requirement);
-}
-
 static bool settings_parse_int(const gf_param *param, const char *text, gf_setting *value) {
     char *end;
     errno = 0;
@@ -179,54 +137,69 @@ static bool settings_parse_list(const gf_param *param, const char *text, gf_sett
     return true;
 }
 
-static gf_status settings_parse(const gf_param *param, const char *text, gf_setting *value,
-                                gf_error *error) {
-    bool valid = false;
-    switch (param->type) {
-    case GF_PARAM_FLAG:
-        valid = *text == 0;
-        value->as.flag = true;
-        break;
-    case GF_PARAM_INT:
-        valid = settings_parse_int(param, text, value);
-        break;
-    case GF_PARAM_FLOAT:
-        valid = settings_parse_float(param, text, value);
-        break;
-    case GF_PARAM_SIZE:
-        valid = settings_parse_size(param, text, value);
-        break;
-    case GF_PARAM_CHOICE:
-        value->as.bits = gf_choice_index(param->choices, text, strlen(text));
-        valid = param->choices[value->as.bits] != NULL;
-        break;
-    case GF_PARAM_LIST:
-        valid = settings_parse_list(param, text, value);
-        break;
-    case GF_PARAM_RANGE:
-        valid = settings_parse_range(param, text, value);
-        break;
-    case GF_PARAM_IMAGE:
-    case GF_PARAM_SAMPLES:
-        valid = *text != 0;
-        break;
-    case GF_PARAM_TEXT:
-        valid = true;
-        break;
-    }
-    return valid ? GF_OK : settings_reject(param, text, error);
+static bool settings_parse_flag(const gf_param *param, const char *text, gf_setting *value) {
+    (void)param;
+    value->as.flag = true;
+    return *text == 0;
+}
+
+static bool settings_parse_choice(const gf_param *param, const char *text, gf_setting *value) {
+    value->as.bits = gf_choice_index(param->choices, text, strlen(text));
+    return param->choices[value->as.bits] != NULL;
+}
+
+static bool settings_parse_path(const gf_param *param, const char *text, gf_setting *value) {
+    (void)param, (void)value;
+    return *text != 0;
+}
+
+/* Types of parameters: how they are parsed, and the requirement that a rejected text violates. */
+typedef struct settings_type {
+    bool (*parse)(const gf_param *param, const char *text, gf_setting *value); /* NULL: all texts */
+    const char *must, *rest; /* the range or the choices are between them */
+    int digits;              /* of the bounds of the range; 0: there is none */
+} settings_type;
+
+static const settings_type settings_types[] = {
+    [GF_PARAM_FLAG] = {settings_parse_flag, "takes no value", "", 0},
+    [GF_PARAM_INT] = {settings_parse_int, "must be an integer from ", "", 20},
+    [GF_PARAM_FLOAT] = {settings_parse_float, "must be a number from ", "", 10},
+    [GF_PARAM_SIZE] = {settings_parse_size, "must be an integer from ",
+                       "; suffixes K, M, G and T are powers of 1024", 20},
+    [GF_PARAM_CHOICE] = {settings_parse_choice, "must be ", "", 0},
+    [GF_PARAM_LIST] = {settings_parse_list, "must be a comma-separated list of ",
+                       ", each once, in this order", 0},
+    [GF_PARAM_RANGE] = {settings_parse_range,
+                        "must be two numbers LO,HI with LO below HI and at most 1e303 apart", "",
+                        0},
+    [GF_PARAM_IMAGE] = {settings_parse_path, "must name a file", "", 0},
+    [GF_PARAM_SAMPLES] = {settings_parse_path, "must name a file", "", 0},
+    [GF_PARAM_TEXT] = {NULL, "", "", 0},
+};
+
+static gf_status settings_reject(const gf_param *param, const char *text, gf_error *error) {
+    const settings_type *type = &settings_types[param->type];
+    const char *gap = param->type == GF_PARAM_RANGE && param->choices ? ", or " : "";
+    char values[384] = "";
+    if (type->digits)
+        snprintf(values, sizeof values, "%.*g to %.*g", type->digits, param->min, type->digits,
+                 param->max);
+    else if (param->choices)
+        settings_join_choices(param->choices, values, sizeof values);
+    return gf_fail(error, GF_USAGE, "--%s '%s': %s%s%s%s", param->name, text, type->must, gap,
+                   values, type->rest);
 }
 
 static gf_status settings_assign(gf_settings *settings, size_t i, const char *text,
                                  gf_error *error) {
+    const gf_param *param = &settings->params[i];
+    const settings_type *type = &settings_types[param->type];
     gf_setting value = {0};
-    gf_status status = settings_parse(&settings->params[i], text, &value, error);
-    if (status)
-        return status;
+    if (type->parse && !type->parse(param, text, &value))
+        return settings_reject(param, text, error);
     value.text = strdup(text);
     if (!value.text)
-        return gf_fail(error, GF_FAILED, "--%s: out of memory for its value",
-                       settings->params[i].name);
+        return gf_fail(error, GF_FAILED, "--%s: out of memory for its value", param->name);
     free(settings->values[i].text);
     settings->values[i] = value;
     return GF_OK;
