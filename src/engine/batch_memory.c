@@ -147,20 +147,6 @@ static gf_plan *tall_plan(gf_engine *engine, const gf_filter *filter, const gf_b
 
 /* ---- one after the other --------------------------------------------------------------------- */
 
-static void memory_add_report(gf_report *report, const gf_report *one) {
-    gf_report sum = *one;
-    sum.strips += report->strips;
-    for (int i = 0; i < GF_STAGE_COUNT; i++)
-        gf_busy_add(&sum.busy[i], report->busy[i]);
-    if (report->device_failed && !one->device_failed) {
-        memcpy(sum.reason, report->reason, sizeof sum.reason);
-        sum.device_failed = true;
-    }
-    sum.start_seconds += report->start_seconds;
-    sum.total_seconds += report->total_seconds;
-    *report = sum;
-}
-
 static gf_status memory_run_each(gf_engine *engine, const gf_filter *filter, const gf_batch *batch,
                                  gf_report *report, gf_error *error) {
     const uint32_t inputs = filter->info.inputs;
@@ -171,9 +157,12 @@ static gf_status memory_run_each(gf_engine *engine, const gf_filter *filter, con
         status = gf_run_memory_of(engine, filter, batch->settings, batch->format,
                                   batch->in + i * inputs, out, batch->count - i,
                                   batch->results ? &batch->results[i] : NULL, &one, error);
+        if (!status && i > 0)
+            gf_report_add(&one, report);
         if (!status)
-            memory_add_report(report, &one);
+            *report = one;
     }
+    report->pixels = report->in.width * report->in.height; /* of one image */
     return status;
 }
 

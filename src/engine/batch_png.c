@@ -222,18 +222,11 @@ static gf_status png_encode(const gf_engine *engine, const gf_batch_png *png, co
                : GF_OK;
 }
 
-static void png_report(const gf_engine *engine, const gf_plan *plan, gf_report *report) {
-    const gf_backend *backend = engine->named;
+static void png_report(const gf_backend *backend, const void *state, const gf_plan *plan,
+                       gf_report *report) {
     snprintf(report->backend, sizeof report->backend, "%s", backend->name);
-    for (int i = 0; i < GF_BACKEND_COUNT; i++)
-        if (engine->states[i])
-            backend->describe(engine->states[i], report->device, sizeof report->device);
-    report->in = plan->in;
-    report->out = plan->out;
-    report->pixels = plan->in.width * plan->in.height;
-    report->brightness = plan->brightness;
-    if (plan->advice)
-        snprintf(report->advice, sizeof report->advice, "%s", plan->advice);
+    backend->describe(state, report->device, sizeof report->device);
+    gf_report_plan(report, plan);
     report->rows_per_strip = plan->in.height;
     report->strips = 1;
 }
@@ -254,7 +247,7 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, co
         status = png_encode(engine, list[0], plan, &group, stream, error);
     png_add_time(outcomes, count, GF_ENCODING, &began);
     for (size_t i = 0, k = 0; i < count && !status; i++) {
-        png_report(engine, plan, &outcomes[i]->report);
+        png_report(engine->named, list[i]->state, plan, &outcomes[i]->report);
         if (!list[i]->decoded)
             continue;
         list[i]->encoded = group.encoded[k];

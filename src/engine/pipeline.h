@@ -157,6 +157,8 @@ typedef struct gf_pass {
 
 /* Run a pass. */
 gf_status gf_pass_run(gf_pass *pass, gf_error *error);
+/* Report the image of a plan: formats, pixels and brightness. */
+void gf_report_plan(gf_report *report, const gf_plan *plan);
 
 /* ---- outputs and measurements (delivery.c) --------------------------------------------------- */
 

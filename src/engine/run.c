@@ -147,7 +147,6 @@ typedef struct run_pages {
  * sizes are those of the first one. */
 static gf_status run_note_page(run_pages *pages, const gf_task *task, gf_error *error) {
     const gf_report *page = task->report;
-    gf_report sum = pages->count ? pages->report : *page;
     if (page->verified) {
         run_written *grown = realloc(pages->written, (pages->count + 1) * sizeof *grown);
         if (!grown)
@@ -156,23 +155,10 @@ static gf_status run_note_page(run_pages *pages, const gf_task *task, gf_error *
         pages->written = grown;
         grown[pages->count] = (run_written){task->stored, task->digest};
     }
-    if (pages->count++) {
-        if (page->device_failed && !sum.device_failed)
-            memcpy(sum.reason, page->reason, sizeof sum.reason);
-        sum.device_failed = sum.device_failed || page->device_failed;
-        sum.verified = sum.verified && page->verified;
-        sum.pixels += page->pixels;
-        sum.counted += page->counted;
-        sum.clipped += page->clipped;
-        sum.dropped |= page->dropped;
-        gf_remarks_add(&sum.remarks, &page->remarks);
-        sum.strips += page->strips;
-        for (int i = 0; i < GF_STAGE_COUNT; i++)
-            gf_busy_add(&sum.busy[i], page->busy[i]);
-        sum.start_seconds += page->start_seconds;
-        sum.total_seconds += page->total_seconds;
-    }
-    pages->report = sum;
+    if (pages->count++)
+        gf_report_add(&pages->report, page);
+    else
+        pages->report = *page;
     return GF_OK;
 }
 

@@ -90,6 +90,23 @@ void gf_task_report_stored(const gf_task *task) {
         task->report->dropped |= GF_DROPPED_DEPTH;
 }
 
+void gf_report_add(gf_report *sum, const gf_report *more) {
+    if (more->device_failed && !sum->device_failed)
+        memcpy(sum->reason, more->reason, sizeof sum->reason);
+    sum->device_failed = sum->device_failed || more->device_failed;
+    sum->verified = sum->verified && more->verified;
+    sum->pixels += more->pixels;
+    sum->counted += more->counted;
+    sum->clipped += more->clipped;
+    sum->dropped |= more->dropped;
+    gf_remarks_add(&sum->remarks, &more->remarks);
+    sum->strips += more->strips;
+    for (int i = 0; i < GF_STAGE_COUNT; i++)
+        gf_busy_add(&sum->busy[i], more->busy[i]);
+    sum->start_seconds += more->start_seconds;
+    sum->total_seconds += more->total_seconds;
+}
+
 gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const char *const *paths,
                              const gf_file_options *options, gf_error *error) {
     const gf_filter *filter = task->filter;

@@ -60,6 +60,8 @@ gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
 void gf_task_report_input(const gf_task *task);
 /* Add the format of the image file to the report, and its type, if it was reduced. */
 void gf_task_report_stored(const gf_task *task);
+/* Add the statistics of another image or page. Formats, backend and sizes are not changed. */
+void gf_report_add(gf_report *sum, const gf_report *more);
 /* Adapt the metadata to the output, and fail if an item is damaged. The loss of a colour profile,
  * for example, changes the appearance of the picture. Call again when more has been read. */
 gf_status gf_task_update_metadata(const gf_task *task, gf_error *error);
