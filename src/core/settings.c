@@ -40,8 +40,7 @@ static size_t settings_find(const gf_settings *settings, const char *name) {
     return i;
 }
 
-/* Join choices as "a, b or c". */
-static void settings_join_choices(const char *const *choices, char *text, size_t size) {
+void gf_join_choices(const char *const *choices, char *text, size_t size) {
     size_t used = 0;
     text[0] = 0;
     for (size_t i = 0; choices[i] && used < size; i++) {
@@ -185,7 +184,7 @@ static gf_status settings_reject(const gf_param *param, const char *text, gf_err
         snprintf(values, sizeof values, "%.*g to %.*g", type->digits, param->min, type->digits,
                  param->max);
     else if (param->choices)
-        settings_join_choices(param->choices, values, sizeof values);
+        gf_join_choices(param->choices, values, sizeof values);
     return gf_fail(error, GF_USAGE, "--%s '%s': %s%s%s%s", param->name, text, type->must, gap,
                    values, type->rest);
 }

@@ -7,6 +7,8 @@
 /* Return the index of the first `length` bytes of a text in a NULL-terminated list; that of the
  * NULL if they are none of its choices. */
 size_t gf_choice_index(const char *const *choices, const char *text, size_t length);
+/* Join the texts of such a list as "a, b or c". Truncate to size bytes. */
+void gf_join_choices(const char *const *choices, char *text, size_t size);
 /* Return whether these settings were created from this table. */
 bool gf_settings_fit(const gf_settings *settings, const gf_param *params);
 /* Copy settings. The caller frees the copy. Return NULL if out of memory. */

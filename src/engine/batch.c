@@ -133,10 +133,9 @@ static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_sou
                                         const char *out) {
     const gf_file_options *options = &batch->options.files;
     gf_codec_costs codec = {0};
-    if (out) {
-        const char *format = options->format ? options->format : gf_path_extension(out);
-        (void)gf_format_costs(format, options, batch->threads_per_file, &codec);
-    }
+    if (out)
+        codec = gf_encoding_costs(options->format ? options->format : gf_path_extension(out),
+                                  options, batch->threads_per_file);
     codec.decode = source->cost;
     codec.decode_threads = source->threads;
     return codec;

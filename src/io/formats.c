@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/image.h"
+#include "core/settings.h"
 #include "core/thread.h"
 #include "io/convert.h"
 #include "io/output.h"
@@ -242,13 +243,12 @@ static const struct sink_kind *sink_find_kind(const char *text) {
 static gf_status sink_choose_kind(const char *path, const char *format,
                                   const struct sink_kind **kind, gf_error *error) {
     if (format) {
+        char names[128];
+        gf_join_choices(gf_output_formats(), names, sizeof names);
         *kind = sink_find_kind(format);
-        if (!*kind)
-            return gf_fail(error, GF_USAGE,
-                           "--format: cannot write '%s'; use png, pgm, ppm, pnm, pam, pfm, jpg, "
-                           "jpeg, tif, tiff, bmp, tga, hdr, npy or raw",
-                           format);
-        return GF_OK;
+        return *kind
+                   ? GF_OK
+                   : gf_fail(error, GF_USAGE, "--format: cannot write '%s'; use %s", format, names);
     }
     struct stat info;
     const size_t length = strlen(path);
@@ -279,11 +279,11 @@ static bool sink_is_plain(const struct sink_kind *kind) {
 
 static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, gf_type type,
                                 gf_error *error) {
+    const bool only_f32 = kind->types == 1 << GF_F32;
     if (kind->types == INTEGERS)
         return gf_fail(error, GF_FAILED,
                        "%s: %s does not support f32 samples; write .tif or give --depth 16", name,
                        kind->label);
-    const bool only_f32 = kind->types == 1 << GF_F32;
     return gf_fail(error, GF_FAILED,
                    "%s: %s supports only %s samples, and this image is %s; write %s or give "
                    "--depth %s",
@@ -293,45 +293,36 @@ static gf_status sink_fail_type(const struct sink_kind *kind, const char *name, 
 
 static gf_status sink_fail_channels(const struct sink_kind *kind, const char *name,
                                     const gf_format *format, gf_error *error) {
-    const uint32_t channels = format->channels;
-    const bool alpha = gf_has_alpha(format);
-    if (channels % 2 == 0 && !alpha)
-        return gf_fail(error, GF_FAILED, "%s: %s does not support %" PRIu32 " channels; write .tif",
-                       name, kind->label, channels);
-    if (alpha)
+    static const struct {
+        const char *what, *advice;
+    } images[] = {[1] = {"grey images", "write .pgm, .pnm or .png"},
+                  [2] = {"2 channels", "write .tif"},
+                  [3] = {"colour images", "write .ppm, .pnm or .png"},
+                  [4] = {"4 channels", "write .tif"}};
+    if (gf_has_alpha(format))
         return gf_fail(error, GF_FAILED, "%s: %s%s does not support an alpha channel; %s", name,
                        kind->kind == GF_SINK_BMP ? "grey " : "", kind->label, kind->alpha_advice);
-    if (channels == 1)
-        return gf_fail(error, GF_FAILED,
-                       "%s: %s does not support grey images; write .pgm, .pnm or .png", name,
-                       kind->label);
-    return gf_fail(error, GF_FAILED,
-                   "%s: %s does not support colour images; write .ppm, .pnm or .png", name,
-                   kind->label);
+    return gf_fail(error, GF_FAILED, "%s: %s does not support %s; %s", name, kind->label,
+                   images[format->channels].what, images[format->channels].advice);
 }
 
 /* stb computes file sizes in an int. 4096 bytes are reserved for headers; row padding is at most 3
  * bytes. Grey is written as RGB. HDR has 4 bytes per pixel. */
 static gf_status sink_check_size(const struct sink_kind *kind, const char *name,
                                  const gf_format *format, gf_error *error) {
+    const uint64_t width = format->width, height = format->height, max = kind->max_columns;
+    const bool stb = kind->open == gf_stb_sink_open;
     const uint64_t pixel = kind->kind == GF_SINK_HDR ? 4
                            : format->channels == 1   ? 3
                                                      : format->channels;
-    const bool fits = !kind->max_columns ||
-                      (format->width <= kind->max_columns && format->height <= kind->max_columns);
-    if (fits && (kind->open != gf_stb_sink_open ||
-                 format->width * pixel + 3 <= (INT32_MAX - 4096) / format->height))
+    if ((!max || (width <= max && height <= max)) &&
+        (!stb || width * pixel + 3 <= (INT32_MAX - 4096) / height))
         return GF_OK;
-    if (kind->open == gf_stb_sink_open)
-        return gf_fail(error, GF_FAILED,
-                       "%s: %s output is limited to %" PRIu64
-                       " columns and rows and to 2 GiB, and this image is %" PRIu64 "x%" PRIu64
-                       "; write .png or .pam",
-                       name, kind->label, kind->max_columns, format->width, format->height);
     return gf_fail(error, GF_FAILED,
-                   "%s: %s is limited to %" PRIu64 " columns and rows, and this image is %" PRIu64
-                   "x%" PRIu64 "; write .pam",
-                   name, kind->label, kind->max_columns, format->width, format->height);
+                   "%s: %s%s is limited to %" PRIu64
+                   " columns and rows%s, and this image is %" PRIu64 "x%" PRIu64 "; write %s.pam",
+                   name, kind->label, stb ? " output" : "", max, stb ? " and to 2 GiB" : "", width,
+                   height, stb ? ".png or " : "");
 }
 
 /* Check that the format supports the type, channels and size. The message names one that does. */
@@ -471,29 +462,23 @@ gf_status gf_sink_open_part(const char *path, const char *temporary, const gf_fo
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-bool gf_format_costs(const char *format, const gf_file_options *options, uint32_t threads,
-                     gf_codec_costs *costs) {
+gf_codec_costs gf_encoding_costs(const char *format, const gf_file_options *options,
+                                 uint32_t threads) {
     const struct sink_kind *kind = sink_find_kind(format);
+    gf_codec_costs costs = {.encode = GF_STB_ENCODE_COST, .encode_threads = 1};
     if (!kind)
-        return false;
-    if (sink_is_plain(kind)) {
-        /* At most 16 threads read an uncompressed file. One thread writes it. */
-        *costs = (gf_codec_costs){GF_PLAIN_COST, GF_PLAIN_COST, 1, 1};
-        costs->decode_threads =
-            threads < GF_PLAIN_DECODE_THREADS ? threads : GF_PLAIN_DECODE_THREADS;
-    } else if (kind->open == gf_png_sink_open) {
-        *costs = (gf_codec_costs){GF_PNG_DECODE_COST, gf_png_encode_cost(options->compression),
-                                  threads, threads};
-    } else if (kind->kind == GF_SINK_TIFF) {
-        /* Most TIFF files contain streams of the codec of PNG. */
-        *costs = (gf_codec_costs){GF_PNG_DECODE_COST,
-                                  gf_tiff_encode_cost(options->tiff_compression), threads, threads};
-    } else if (kind->open == gf_jpeg_sink_open) {
-        *costs = (gf_codec_costs){GF_JPEG_DECODE_COST, GF_JPEG_ENCODE_COST, 1, 1};
-    } else {
-        *costs = (gf_codec_costs){GF_STB_DECODE_COST, GF_STB_ENCODE_COST, 1, 1};
-    }
-    return true;
+        return (gf_codec_costs){0};
+    if (sink_is_plain(kind))
+        costs.encode = GF_PLAIN_COST;
+    else if (kind->kind == GF_SINK_JPEG)
+        costs.encode = GF_JPEG_ENCODE_COST;
+    else if (kind->kind == GF_SINK_PNG)
+        costs = (gf_codec_costs){.encode = gf_png_encode_cost(options->compression),
+                                 .encode_threads = threads};
+    else if (kind->kind == GF_SINK_TIFF)
+        costs = (gf_codec_costs){.encode = gf_tiff_encode_cost(options->tiff_compression),
+                                 .encode_threads = threads};
+    return costs;
 }
 
 /* ---- whole files ----------------------------------------------------------------------------- */

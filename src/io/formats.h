@@ -131,7 +131,4 @@ uint64_t gf_png_left(void);
 #define GF_PNG_STREAM_COST 28.0
 #define GF_PNG_DEVICE_COST 0.06
 
-/* Maximum number of threads that read an uncompressed file: they saturate the bus to a GPU. */
-#define GF_PLAIN_DECODE_THREADS 16u
-
 #endif

@@ -319,9 +319,9 @@ typedef struct gf_codec_costs {
     uint32_t decode_threads, encode_threads;
 } gf_codec_costs;
 
-/* Return the costs of a format of gf_output_formats() at the compression of the options, with at
- * most `threads` threads. Return false for an unknown format. */
-bool gf_format_costs(const char *format, const gf_file_options *options, uint32_t threads,
-                     gf_codec_costs *costs);
+/* Return the costs of encoding in a format of gf_output_formats() at the compression of the
+ * options, with at most `threads` threads; 0 for an unknown format. */
+gf_codec_costs gf_encoding_costs(const char *format, const gf_file_options *options,
+                                 uint32_t threads);
 
 #endif

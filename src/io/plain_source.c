@@ -392,7 +392,7 @@ enum {
     READ_BUFFER_BYTES = 1 << 15,
     CUT_MIN_BYTES = 1 << 14 /* of a row that are left out: they take longer than a call */
 };
-#define READ_MAX_THREADS GF_PLAIN_DECODE_THREADS
+#define READ_MAX_THREADS 16u /* they saturate the bus to a GPU */
 
 /* Rows of one read call, and the results of its parts. */
 typedef struct read_job {
