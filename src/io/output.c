@@ -2,7 +2,7 @@
  * target, so that a rename or a link gives it its name. The file is unnamed (O_TMPFILE) until it is
  * complete: however the process ends, the kernel removes it. Systems and file systems without
  * O_TMPFILE get a temporary name instead. output_commit.c gives the file its final name. */
-#define _GNU_SOURCE /* O_TMPFILE, statx, madvise, realpath, writev */
+#define _GNU_SOURCE /* O_TMPFILE, statx, realpath, writev */
 
 #include "io/output.h"
 
@@ -10,16 +10,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -160,7 +157,7 @@ gf_status gf_output_fail(const char *path, const char *what, int cause, gf_error
     return gf_fail_cause(error, cause);
 }
 
-gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error) {
+static gf_status output_fail_write(const gf_output *output, int cause, gf_error *error) {
     return gf_output_fail(output->name, "cannot write", cause, error);
 }
 
@@ -216,7 +213,7 @@ static gf_status output_sync_if_required(gf_output *output, gf_error *error) {
     /* Pipes and terminals do not support sync. */
     if (cause == 0 || (cause == ENOTSUP && !gf_output_seekable(output)))
         return GF_OK;
-    return gf_output_fail_write(output, cause, error);
+    return output_fail_write(output, cause, error);
 }
 
 gf_status gf_output_sync_directory(const gf_output *output, gf_error *error) {
@@ -356,8 +353,7 @@ gf_status gf_output_create_temporary(gf_output *output, mode_t mode, gf_error *e
         const int failed = gf_output_register_temporary(output);
         if (failed != 0)
             return output_fail_temporary(output, failed, error);
-        /* Open for reading and writing: mmap requires both. */
-        output->fd = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         int cause = errno;
         gf_temporary_made(output->slot);
         if (output->fd >= 0) {
@@ -542,7 +538,7 @@ static gf_status output_write_vectors(gf_output *output, struct iovec *vectors, 
         if (written < 0) {
             if (gf_can_retry(output->fd, POLLOUT, errno))
                 continue;
-            return gf_output_fail_write(output, errno, error);
+            return output_fail_write(output, errno, error);
         }
         output->streamed += (uint64_t)written;
         for (; count > 0 && (size_t)written >= vectors->iov_len; vectors++, count--)
@@ -608,7 +604,7 @@ gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t strid
 gf_status gf_output_seek(gf_output *output, uint64_t offset, gf_error *error) {
     gf_status status = output_flush(output, error);
     if (!status && (offset > INT64_MAX || lseek(output->fd, (off_t)offset, SEEK_SET) < 0))
-        status = gf_output_fail_write(output, offset > INT64_MAX ? EFBIG : errno, error);
+        status = output_fail_write(output, offset > INT64_MAX ? EFBIG : errno, error);
     return status;
 }
 
@@ -638,55 +634,11 @@ gf_status gf_output_prepare(gf_output *output, gf_error *error) {
         return status;
     const int cause = output->owned ? output_close_file(output) : 0;
     if (cause != 0)
-        return gf_output_fail_write(output, cause, error);
+        return output_fail_write(output, cause, error);
     if (gf_output_seekable(output) && !output->joined && !output->force &&
         lstat(output->target, &info) == 0)
         return gf_output_fail_exists(output->name, error);
     return GF_OK;
-}
-
-/* ---- mapped pieces --------------------------------------------------------------------------- */
-
-#ifndef MADV_POPULATE_WRITE /* Linux 5.14, glibc 2.35 */
-#define MADV_POPULATE_WRITE 23
-#endif
-
-int gf_output_map_open(const gf_output *output, uint64_t offset, size_t size, gf_output_map *map) {
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), before = offset % page;
-    int failed;
-    map->page_bytes = size + (size_t)before;
-    map->pages = mmap(NULL, map->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, output->fd,
-                      (off_t)(offset - before));
-    if (map->pages == MAP_FAILED)
-        return errno;
-    /* Populate the pages: writing to a page without disk space would raise SIGBUS. */
-    do {
-        failed = madvise(map->pages, map->page_bytes, MADV_POPULATE_WRITE) != 0 ? errno : 0;
-    } while (failed == EINTR);
-    if (failed != 0) {
-        gf_output_map_close(map);
-        return failed == EFAULT ? ENOSPC : failed;
-    }
-    map->data = (unsigned char *)map->pages + before;
-    return 0;
-}
-
-void gf_output_map_close(gf_output_map *map) {
-    (void)munmap(map->pages, map->page_bytes);
-}
-
-bool gf_output_map_start(gf_output *output, uint64_t size) {
-    struct statfs system;
-    gf_output_map first;
-    if (!gf_output_seekable(output) || output->used != 0 || size > INT64_MAX ||
-        fstatfs(output->fd, &system) != 0 || system.f_type != TMPFS_MAGIC ||
-        ftruncate(output->fd, (off_t)size) != 0)
-        return false;
-    /* Kernels before 5.14 have no MADV_POPULATE_WRITE. */
-    if (gf_output_map_open(output, 0, 1, &first) != 0)
-        return false;
-    gf_output_map_close(&first);
-    return true;
 }
 
 /* ---- parts of a file that another process created -------------------------------------------- */
@@ -694,15 +646,6 @@ bool gf_output_map_start(gf_output *output, uint64_t size) {
 bool gf_output_sharable(const char *path) {
     struct stat info;
     return strcmp(path, "-") != 0 && (stat(path, &info) != 0 || S_ISREG(info.st_mode));
-}
-
-/* Open tmpfs files for reading, too, since mmap requires it; all processes are on one machine then.
- * Open others for writing only: with read access, NFS may write back a whole page although this
- * process changed only some of its bytes, and overwrite those of another process. */
-static int output_part_flags(const char *temporary) {
-    struct statfs system;
-    const bool mapped = statfs(temporary, &system) == 0 && system.f_type == TMPFS_MAGIC;
-    return (mapped ? O_RDWR : O_WRONLY) | O_CLOEXEC;
 }
 
 static gf_status output_open_part(gf_output *output, const char *temporary, gf_error *error) {
@@ -714,7 +657,9 @@ static gf_status output_open_part(gf_output *output, const char *temporary, gf_e
     output->slot = gf_temporary_add(temporary);
     if (output->slot >= 0)
         gf_temporary_made(output->slot);
-    output->fd = open(temporary, output_part_flags(temporary));
+    /* Not for reading: with read access, NFS may write back a whole page although this process
+     * changed only some of its bytes, and overwrite those of another process. */
+    output->fd = open(temporary, O_WRONLY | O_CLOEXEC);
     if (output->fd < 0 && errno == ENOENT)
         return gf_fail(
             error, GF_FAILED,

@@ -38,8 +38,6 @@ gf_status gf_output_write_rows(gf_output *output, const void *rows, size_t strid
                                uint64_t count, gf_error *error);
 /* Set the offset of the next write, in bytes. */
 gf_status gf_output_seek(gf_output *output, uint64_t offset, gf_error *error);
-/* Fail with the errno of a failed write. */
-gf_status gf_output_fail_write(const gf_output *output, int cause, gf_error *error);
 /* Flush, sync and close the file. Afterwards only the commit can fail. */
 gf_status gf_output_prepare(gf_output *output, gf_error *error);
 /* Give a prepared file its final name. */
@@ -50,26 +48,6 @@ gf_status gf_output_commit(gf_output *output, gf_error *error);
 gf_status gf_outputs_commit(gf_output *const *outputs, size_t count, gf_error *error);
 /* Free the output. Remove the file if it is not committed. */
 void gf_output_close(gf_output *output);
-
-/* ---- mapped pieces --------------------------------------------------------------------------- */
-
-/* A mapped piece of an output. Several threads can fill their pieces at once, whereas the system
- * serializes write() calls to one file. */
-typedef struct gf_output_map {
-    unsigned char *data; /* first byte of the requested range */
-    void *pages;
-    size_t page_bytes;
-} gf_output_map;
-
-/* Extend an empty output to `size` bytes, so that its pieces can be mapped. Return false if they
- * cannot be mapped; write the output as usual then. Only tmpfs is supported: other file systems may
- * evict populated pages and find the disk full when they write them back. The kernel must support
- * MADV_POPULATE_WRITE. */
-bool gf_output_map_start(gf_output *output, uint64_t size);
-/* Map a piece and populate its pages; writing to it then cannot fail. Return 0 or an errno, ENOSPC
- * for a full disk. */
-int gf_output_map_open(const gf_output *output, uint64_t offset, size_t size, gf_output_map *map);
-void gf_output_map_close(gf_output_map *map);
 
 /* ---- temporary files: the table that a signal handler removes -------------------------------- */
 

@@ -1,7 +1,6 @@
 /* Output of plain files: a header, then uncompressed rows. PGM, PPM and PAM store 16-bit samples in
  * big-endian order. PFM stores little-endian f32, the last row first. NPY files are in native
- * order. Raw files have no header and are little-endian. One system call writes many rows. Several
- * threads write where that is faster. */
+ * order. Raw files have no header and are little-endian. One system call writes many rows. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,26 +9,16 @@
 
 #include "core/c_locale.h"
 #include "core/error.h"
-#include "core/thread.h"
 #include "io/bytes.h"
 #include "io/formats.h"
 #include "io/npy.h"
 
-enum {
-    WRITE_BUFFER_BYTES = 1 << 18, /* buffer for reordered rows; it stays in the cache */
-    WRITE_PART_BYTES = 1 << 19,   /* min bytes per thread; below, one thread's write() is faster */
-    WRITE_PIECE_BYTES = 1 << 20,  /* approximate size of a mapped piece */
-    WRITE_MIN_THREADS = 3         /* fewer threads populate pages more slowly than write() does */
-};
-/* More threads only wait: the kernel adds pages to a file one at a time. */
-#define WRITE_MAX_THREADS 4u
+enum { WRITE_BUFFER_BYTES = 1 << 18 }; /* buffer for reordered rows; it stays in the cache */
 
 typedef struct plain_sink {
     gf_sink base;
     gf_row_order order;
     uint64_t y;            /* next row */
-    gf_pool *pool;         /* pool of base.threads threads; NULL: one thread writes */
-    uint32_t max_used;     /* max threads that wrote at the same time */
     unsigned char *buffer; /* reordered rows; NULL: write the caller's rows as they are */
     uint64_t buffer_rows;
     /* The last row comes first and the output is not seekable: buffer the whole image. */
@@ -47,7 +36,7 @@ static void plain_reorder(const gf_row_order *order, unsigned char *dst, const u
     }
 }
 
-/* ---- writing with one thread ----------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, size_t stride,
                                   uint64_t rows, gf_error *error) {
@@ -68,58 +57,6 @@ static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, si
     return status;
 }
 
-/* ---- writing with several threads ------------------------------------------------------------ */
-
-typedef struct write_job {
-    const plain_sink *sink;
-    const unsigned char *src;
-    size_t stride;
-    uint64_t rows;
-    uint32_t parts;
-    int causes[WRITE_MAX_THREADS]; /* errno of each part; 0: none */
-} write_job;
-
-static void plain_write_part(void *context, uint32_t task, uint32_t thread) {
-    write_job *job = context;
-    const plain_sink *sink = job->sink;
-    const gf_row_order *order = &sink->order;
-    const size_t row_bytes = gf_row_bytes(&order->format);
-    const uint64_t end = gf_share(job->rows, task + 1, job->parts);
-    const uint64_t max = WRITE_PIECE_BYTES / row_bytes + 1;
-    (void)thread;
-    for (uint64_t i = gf_share(job->rows, task, job->parts), n; i < end; i += n) {
-        gf_output_map map;
-        n = end - i < max ? end - i : max;
-        job->causes[task] = gf_output_map_open(
-            sink->base.output, gf_row_order_offset(order, sink->y + i, n), n * row_bytes, &map);
-        if (job->causes[task] != 0)
-            return;
-        plain_reorder(order, map.data, job->src + i * job->stride, job->stride, n);
-        gf_output_map_close(&map);
-    }
-}
-
-static gf_status plain_write_shared(plain_sink *sink, const unsigned char *src, size_t stride,
-                                    uint64_t rows, gf_error *error) {
-    const uint64_t parts = rows * gf_row_bytes(&sink->order.format) / WRITE_PART_BYTES;
-    const uint32_t threads = sink->base.threads;
-    write_job job = {.sink = sink,
-                     .src = src,
-                     .stride = stride,
-                     .rows = rows,
-                     .parts = parts < 1         ? 1
-                              : parts < threads ? (uint32_t)parts
-                                                : threads};
-    gf_work work = {.run = plain_write_part, .context = &job, .count = job.parts};
-    if (job.parts > sink->max_used)
-        sink->max_used = job.parts;
-    gf_pool_run(sink->pool, &work);
-    for (uint32_t i = 0; i < job.parts; i++)
-        if (job.causes[i] != 0)
-            return gf_output_fail_write(sink->base.output, job.causes[i], error);
-    return GF_OK;
-}
-
 /* ---- sink interface -------------------------------------------------------------------------- */
 
 static gf_status plain_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
@@ -132,8 +69,7 @@ static gf_status plain_write(gf_sink *base, const void *src, size_t stride, uint
                       sink->buffer + gf_row_order_offset(order, sink->y, rows) - order->start, src,
                       stride, rows);
     else
-        status =
-            (sink->pool ? plain_write_shared : plain_write_rows)(sink, src, stride, rows, error);
+        status = plain_write_rows(sink, src, stride, rows, error);
     sink->y += rows;
     return status;
 }
@@ -143,10 +79,6 @@ static gf_status plain_sink_finish(gf_sink *base, const gf_metadata *metadata, g
     plain_sink *sink = (plain_sink *)base;
     const gf_format *format = &sink->order.format;
     gf_status status = GF_OK;
-    if (sink->pool) {
-        base->threads = sink->max_used;
-        base->busy_seconds = gf_pool_busy(sink->pool);
-    }
     if (sink->buffer_all)
         status = gf_output_write(base->output, sink->buffer, gf_row_bytes(format) * format->height,
                                  error);
@@ -156,27 +88,11 @@ static gf_status plain_sink_finish(gf_sink *base, const gf_metadata *metadata, g
 static void plain_sink_close(gf_sink *base) {
     plain_sink *sink = (plain_sink *)base;
     gf_output_close(base->output);
-    gf_pool_close(sink->pool);
     free(sink->buffer);
     free(sink);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
-
-/* Use several threads if the image is large enough and the output can be mapped. */
-static gf_status plain_open_writers(plain_sink *sink, uint32_t threads, gf_error *error) {
-    const gf_row_order *order = &sink->order;
-    const uint64_t bytes = order->format.height * gf_row_bytes(&order->format);
-    if (threads > WRITE_MAX_THREADS)
-        threads = WRITE_MAX_THREADS;
-    if (bytes / WRITE_PART_BYTES < threads)
-        threads = (uint32_t)(bytes / WRITE_PART_BYTES);
-    if (threads < WRITE_MIN_THREADS ||
-        !gf_output_map_start(sink->base.output, order->start + bytes))
-        return GF_OK;
-    sink->base.threads = threads;
-    return gf_pool_open(threads, &sink->pool, error);
-}
 
 static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_error *error) {
     const gf_format *format = &sink->order.format;
@@ -257,9 +173,7 @@ gf_status gf_plain_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_er
                        .little = npy ? gf_host_is_little() : pfm || setup->kind == GF_SINK_RAW};
     sink->y = setup->first;
     sink->buffer_all = pfm && !gf_output_seekable(setup->output);
-    gf_status status = sink->buffer_all ? GF_OK : plain_open_writers(sink, setup->threads, error);
-    if (!status && !sink->pool)
-        status = plain_open_buffer(sink, setup->max_memory, error);
+    gf_status status = plain_open_buffer(sink, setup->max_memory, error);
     if (!status && setup->header)
         status = gf_output_write(setup->output, header, (size_t)sink->order.start, error);
     else if (!status && !pfm)

@@ -208,14 +208,13 @@ static void leaves_the_rest_of_standard_input(void **state) {
 
 /* Write packed pixels in three strips from rows with gaps. */
 static gf_status write_image(const char *path, const gf_format *format, const unsigned char *pixels,
-                             uint32_t threads, uint32_t *used, gf_error *error) {
+                             uint32_t threads, gf_error *error) {
     const size_t row = gf_row_bytes(format), stride = row + MARGIN;
     unsigned char *rows = malloc(stride * format->height);
     gf_sink *sink;
     gf_status status = gf_sink_open(path, format, NULL, NULL, threads, &sink, error);
 
     assert_non_null(rows);
-    *used = 0;
     for (uint64_t y = 0; y < format->height; y++)
         memcpy(rows + y * stride, pixels + y * row, row);
     const uint64_t strip = format->height / 3 + 1;
@@ -224,11 +223,8 @@ static gf_status write_image(const char *path, const gf_format *format, const un
                                   format->height - y < strip ? format->height - y : strip, error);
     if (status == GF_OK)
         status = sink->ops->finish(sink, NULL, error);
-    if (status == GF_OK) {
-        *used = sink->threads;
-        assert_true(sink->threads == 0 || sink->busy_seconds > 0);
+    if (status == GF_OK)
         status = gf_output_commit(sink->output, error);
-    }
     if (sink != NULL)
         sink->ops->close(sink);
     free(rows);
@@ -245,9 +241,8 @@ static void write_all_formats(void) {
         unsigned char *file = make_file(format, pixels, &size);
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             gf_error error = {0};
-            uint32_t used;
-            if (write_image(in_directory(name_of(format)), format, pixels, threads[t], &used,
-                            &error) != GF_OK)
+            if (write_image(in_directory(name_of(format)), format, pixels, threads[t], &error) !=
+                GF_OK)
                 fail_msg("%s", error.message);
             assert_bytes(in_directory(name_of(format)), file, size);
             assert_int_equal(count_files(true), 1);
@@ -305,7 +300,7 @@ static void writes_to_a_nonblocking_pipe(void **state) {
     free(pixels);
 }
 
-/* ---- several threads that write to a tmpfs --------------------------------------------------- */
+/* ---- writing to a tmpfs ---------------------------------------------------------------------- */
 
 /* Run a test in a child on a tmpfs with these options. Skip it if mounting is not allowed. */
 static void run_in_memory(const char *options, void (*run)(void)) {
@@ -337,23 +332,6 @@ static void must(bool ok, const char *what) {
     }
 }
 
-static void write_by_several(void) {
-    const gf_format format = {1000, 12000, 1, GF_U8, false};
-    unsigned char *pixels = random_pixels(&format, 9);
-    uint32_t used;
-
-    must(write_image(in_directory("x.pam"), &format, pixels, 4, &used, NULL) == GF_OK,
-         "cannot write");
-    must(used == 4, "not written by 4 threads");
-    must(unlink(in_directory("x.pam")) == 0, "no output");
-    must(write_image(in_directory("x.pam"), &format, pixels, 2, &used, NULL) == GF_OK,
-         "cannot write");
-    must(used == 0, "2 threads would be slower than 1");
-    must(unlink(in_directory("x.pam")) == 0, "no output");
-    free(pixels);
-    write_all_formats();
-}
-
 /* Check that a full file system causes no signal, leaves no file, and returns the same error at
  * every size. */
 static void fill_the_disk(void) {
@@ -362,9 +340,8 @@ static void fill_the_disk(void) {
             const gf_format format = {1000, height, 1, GF_U8, false};
             unsigned char *pixels = random_pixels(&format, 9);
             gf_error error = {0};
-            uint32_t used;
             const gf_status status =
-                write_image(in_directory("x.pam"), &format, pixels, threads, &used, &error);
+                write_image(in_directory("x.pam"), &format, pixels, threads, &error);
             if (height * 1000 > 2 << 20) {
                 must(status == GF_FAILED, "written to a full disk");
                 must(strstr(error.message, "x.pam: cannot write: No space left on device") != NULL,
@@ -379,9 +356,9 @@ static void fill_the_disk(void) {
     }
 }
 
-static void writes_by_several_threads_in_memory(void **state) {
+static void writes_in_memory(void **state) {
     (void)state;
-    run_in_memory("size=64m", write_by_several);
+    run_in_memory("size=64m", write_all_formats);
 }
 
 static void survives_a_full_disk(void **state) {
@@ -398,7 +375,7 @@ int main(void) {
         cmocka_unit_test_teardown(leaves_the_rest_of_standard_input, empty_directory),
         cmocka_unit_test_teardown(writes_the_same_bytes_with_any_threads, empty_directory),
         cmocka_unit_test(writes_to_a_nonblocking_pipe),
-        cmocka_unit_test_teardown(writes_by_several_threads_in_memory, empty_directory),
+        cmocka_unit_test_teardown(writes_in_memory, empty_directory),
         cmocka_unit_test_teardown(survives_a_full_disk, empty_directory),
     };
 
