@@ -53,14 +53,10 @@ const gf_format *gf_partial_format(const gf_partial *partial) {
 
 /* ---- creation -------------------------------------------------------------------------------- */
 
-/* Continue an FNV-1a digest, initially 0. */
+/* Continue a digest, initially 0. */
 static uint64_t partial_digest(uint64_t digest, const void *data, size_t bytes) {
-    const unsigned char *p = data;
-    if (!digest)
-        digest = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < bytes; i++)
-        digest = (digest ^ p[i]) * UINT64_C(0x100000001b3);
-    return digest;
+    const gf_rows rows = {.data = (unsigned char *)data, .rows = 1};
+    return gf_digest_rows(digest, &rows, bytes);
 }
 
 /* Digest the texts of all parameters, which determine the computation. */
@@ -414,18 +410,13 @@ size_t gf_partial_size(const gf_partial *partial) {
     return sizeof partial->head + (size_t)(partial->head.state_bytes + partial->head.log_bytes);
 }
 
-static uint64_t partial_check_bytes(const unsigned char *bytes, size_t size) {
-    const gf_rows rows = {.data = (unsigned char *)bytes, .rows = 1};
-    return gf_digest_rows(0, &rows, size);
-}
-
 void gf_partial_write(const gf_partial *partial, void *bytes) {
     gf_partial_head head = partial->head;
     unsigned char *data = (unsigned char *)bytes + sizeof head;
     memcpy(data, partial->state, (size_t)head.state_bytes);
     if (head.log_bytes)
         memcpy(data + head.state_bytes, partial->log, (size_t)head.log_bytes);
-    head.check = partial_check_bytes(data, (size_t)(head.state_bytes + head.log_bytes));
+    head.check = partial_digest(0, data, (size_t)(head.state_bytes + head.log_bytes));
     memcpy(bytes, &head, sizeof head);
 }
 
@@ -451,7 +442,7 @@ gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings, 
     const unsigned char *data = (const unsigned char *)bytes + sizeof head;
     if (head.state_bytes != (*partial)->head.state_bytes || head.log_bytes > size ||
         size != sizeof head + head.state_bytes + head.log_bytes ||
-        head.check != partial_check_bytes(data, size - sizeof head))
+        head.check != partial_digest(0, data, size - sizeof head))
         status = gf_fail(error, GF_FAILED, "%s: the partial result is damaged", filter->info.name);
     if (!status)
         status = partial_reserve(*partial, head.log_bytes, error);
