@@ -93,11 +93,13 @@ unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_
     return read && gf_format_equal(&scan->format, &task->plan->in) ? file : NULL;
 }
 
-/* Close the file of the task, and add the metadata after its pixels to the task. */
+/* Close the file of the task, and add the metadata after its pixels to the task. Its rows are not
+ * read: a device decodes them. */
 static gf_status png_hold(gf_task *task, const unsigned char *file, const gf_png_scan *scan,
                           gf_error *error) {
     gf_source *held;
-    gf_status status = gf_rowless_source(&task->plan->in, &held, error);
+    const gf_format *in = &task->plan->in;
+    gf_status status = gf_memory_source(in, file, gf_row_bytes(in), &held, error);
     if (status)
         return status;
     gf_inputs_replace(&task->inputs, held);

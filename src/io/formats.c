@@ -560,17 +560,17 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
                        const gf_file_options *options, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
     const gf_file_options defaults = {0};
-    gf_source *source;
     gf_sink *sink;
     options = options ? options : &defaults;
     if (!path || !format || !pixels || !pixels->data)
         return gf_fail(error, GF_USAGE, "gf_save_file: an argument is NULL");
     gf_status status = gf_check_options(NULL, options, error);
-    if (!status) /* checks format, pointer and stride */
-        status = gf_memory_source(format, pixels->data, pixels->stride, &source, error);
+    if (!status)
+        status = gf_format_check(format, "memory", error);
+    if (!status)
+        status = gf_pixels_check("memory", "image", format, *pixels, error);
     if (status)
         return status;
-    source->ops->close(source);
     gf_format stored = *format;
     stored.type = gf_depth_type(options->depth, format->type);
     status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error);

@@ -248,20 +248,6 @@ gf_pixels gf_memory_source_pixels(const gf_source *base) {
     return ((const memory_source *)base)->one;
 }
 
-static void rowless_close(gf_source *source) {
-    gf_metadata_clear(&source->metadata);
-    free(source);
-}
-
-gf_status gf_rowless_source(const gf_format *format, gf_source **source, gf_error *error) {
-    static const gf_source_ops ops = {.close = rowless_close};
-    *source = gf_source_new(sizeof **source, &ops, "memory", error);
-    if (!*source)
-        return GF_FAILED;
-    (*source)->format = *format;
-    return GF_OK;
-}
-
 bool gf_memory_source_is(const gf_source *source) {
     return source->ops == &memory_ops;
 }
@@ -311,6 +297,7 @@ gf_status gf_memory_sink(const gf_format *format, uint64_t count, const gf_out_p
 
 typedef struct pair_source {
     gf_source base;
+    gf_source_ops ops;
     gf_source *halves[2];
     double seconds[2]; /* spent in read */
 } pair_source;
@@ -367,13 +354,6 @@ static void pair_shrink(gf_source *base) {
 
 gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
                          gf_source **source, gf_error *error) {
-    static const gf_source_ops sequential = {
-        .read = pair_read, .finish = pair_finish, .close = pair_close, .shrink = pair_shrink};
-    static const gf_source_ops seekable = {.read = pair_read,
-                                           .finish = pair_finish,
-                                           .close = pair_close,
-                                           .seek = pair_seek,
-                                           .shrink = pair_shrink};
     *source = NULL;
     gf_format format = a->format; /* alpha is declared by either image */
     format.alpha = b->format.alpha;
@@ -385,11 +365,15 @@ gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const c
                        "%s: is %s, but %s is %s; both must have the same size, channels and type",
                        b_name, is, a_name, want);
     }
-    const bool can_seek = a->ops->seek && b->ops->seek;
-    pair_source *pair =
-        gf_source_new(sizeof *pair, can_seek ? &seekable : &sequential, a_name, error);
+    pair_source *pair = gf_source_new(sizeof *pair, NULL, a_name, error);
     if (!pair)
         return GF_FAILED;
+    pair->ops = (gf_source_ops){.read = pair_read,
+                                .finish = pair_finish,
+                                .close = pair_close,
+                                .seek = a->ops->seek && b->ops->seek ? pair_seek : NULL,
+                                .shrink = pair_shrink};
+    pair->base.ops = &pair->ops;
     format.alpha = a->format.alpha || b->format.alpha;
     pair->base.format = format;
     pair->base.cost = a->cost + b->cost;

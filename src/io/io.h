@@ -203,9 +203,6 @@ bool gf_memory_source_is(const gf_source *source);
 gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
                              uint64_t max_memory, void **pixels, gf_error *error);
 
-/* Create a source without rows, for the format and the metadata of an image. */
-gf_status gf_rowless_source(const gf_format *format, gf_source **source, gf_error *error);
-
 /* Create a source for `count` images in memory that have one format, stacked vertically: image i is
  * images[i * step]. All memory is borrowed until close. */
 gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
