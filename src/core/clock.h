@@ -1,4 +1,4 @@
-/* Wall time, and busy times of the pipeline's stages. */
+/* Wall time, and busy times. */
 #ifndef GF_CLOCK_H
 #define GF_CLOCK_H
 
@@ -15,6 +15,10 @@ static inline uint64_t gf_thread_ns(void) {
 }
 
 /* Add the busy time of another run: sum the seconds, keep the larger number of workers. */
-void gf_busy_add(gf_busy *sum, gf_busy more);
+static inline void gf_busy_add(gf_busy *sum, gf_busy more) {
+    sum->seconds += more.seconds;
+    if (more.workers > sum->workers)
+        sum->workers = more.workers;
+}
 
 #endif

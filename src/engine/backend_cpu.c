@@ -259,8 +259,7 @@ static gf_status cpu_collect(void *state, void *total, gf_error *error) {
     const gf_job *job = &run->job;
     if (cpu_one_state(job->plan))
         memcpy(total, run->states, (size_t)job->plan->state_bytes);
-    for (uint32_t i = 0; !cpu_one_state(job->plan) && i < cpu_count_states(run->cpu, run->job.plan);
-         i++)
+    for (uint32_t i = 0; !cpu_one_state(job->plan) && i < run->cpu->threads; i++)
         job->filter->measure->merge(job->plan, total, run->states + i * run->state_bytes);
     return GF_OK;
 }

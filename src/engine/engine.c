@@ -35,6 +35,15 @@ const char *const *gf_backend_names(void) {
     return names;
 }
 
+const char *gf_stage_name(gf_stage stage) {
+    static const char *const stages[GF_STAGE_COUNT] = {
+        [GF_DECODING] = "decoding",   [GF_UPLOADING] = "uploading",
+        [GF_COMPUTING] = "computing", [GF_DOWNLOADING] = "downloading",
+        [GF_ENCODING] = "encoding",
+    };
+    return (unsigned)stage < GF_STAGE_COUNT ? stages[stage] : NULL;
+}
+
 bool gf_has_cuda(void) {
     return engine_backend_at(CUDA) != NULL;
 }
