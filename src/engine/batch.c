@@ -183,7 +183,7 @@ static bool files_wants_cuda(gf_file_batch *batch) {
     for (uint64_t i = 0; i < batch->count && i < TRIES; i++) {
         const gf_batch_item *item = &batch->items[i];
         gf_task task;
-        if (!gf_stat_file(item->in).regular)
+        if (!gf_stat_file(item->in).st_mode)
             continue;
         gf_forecast forecast = {.cuda = false};
         const gf_status status = gf_batch_open_image(batch, i, &task, NULL);

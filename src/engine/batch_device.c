@@ -240,7 +240,7 @@ static void device_open(device_run *run, uint64_t item, bool reads_png) {
     device_state next = IMAGE_LARGE;
     image->item = item;
     image->began = gf_now();
-    image->read_once = !gf_stat_file(path).regular;
+    image->read_once = !gf_stat_file(path).st_mode;
     if (!image->read_once) {
         gf_batch_outcome *outcome = &image->outcome;
         outcome->status = gf_batch_open_image(batch, item, &image->task, &outcome->error);

@@ -32,7 +32,7 @@ typedef struct png_group {
 /* ---- device memory --------------------------------------------------------------------------- */
 
 static uint64_t png_file_bytes(const gf_task *task) {
-    return (uint64_t)task->inputs.stats[0].info.st_size;
+    return (uint64_t)task->inputs.stats[0].st_size;
 }
 
 /* Return the bytes of an image of aligned rows. */

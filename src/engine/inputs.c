@@ -12,11 +12,10 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-gf_file_stat gf_stat_file(const char *path) {
-    gf_file_stat stats = {.regular = false};
-    stats.regular =
-        strcmp(path, "-") != 0 && stat(path, &stats.info) == 0 && S_ISREG(stats.info.st_mode);
-    return stats;
+struct stat gf_stat_file(const char *path) {
+    struct stat info;
+    const bool regular = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return regular ? info : (struct stat){0};
 }
 
 /* Combine the current source with a second one. The names are for messages. */
@@ -123,11 +122,10 @@ static gf_status inputs_fail_changed(const gf_inputs *inputs, gf_error *error) {
 gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error) {
     bool same = true;
     for (uint32_t i = 0; i < before->count; i++) {
-        const gf_file_stat now = gf_stat_file(inputs->paths[i]);
-        const struct stat *a = &before->stats[i].info, *b = &now.info;
-        same = same && now.regular && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-               a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-               a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+        const struct stat *a = &before->stats[i], b = gf_stat_file(inputs->paths[i]);
+        same = same && b.st_mode && a->st_dev == b.st_dev && a->st_ino == b.st_ino &&
+               a->st_size == b.st_size && a->st_mtim.tv_sec == b.st_mtim.tv_sec &&
+               a->st_mtim.tv_nsec == b.st_mtim.tv_nsec;
     }
     return same ? GF_OK : inputs_fail_changed(inputs, error);
 }
@@ -144,7 +142,7 @@ static bool inputs_in_memory(const gf_inputs *inputs) {
 bool gf_inputs_can_restart(const gf_inputs *inputs) {
     bool regular = true;
     for (uint32_t i = 0; i < inputs->count; i++)
-        regular = regular && inputs->stats[i].regular;
+        regular = regular && inputs->stats[i].st_mode;
     return regular || inputs_in_memory(inputs);
 }
 

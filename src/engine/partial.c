@@ -73,7 +73,7 @@ static uint64_t partial_digest_settings(const gf_filter *filter, const gf_settin
 static uint64_t partial_digest_files(const gf_inputs *inputs) {
     uint64_t digest = 0;
     for (uint32_t i = 0; i < inputs->count; i++) {
-        const struct stat *info = &inputs->stats[i].info;
+        const struct stat *info = &inputs->stats[i];
         const int64_t what[] = {info->st_size, info->st_mtim.tv_sec, info->st_mtim.tv_nsec};
         digest = partial_digest(digest, what, sizeof what);
     }
@@ -287,7 +287,7 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
     if (status)
         return status;
     for (uint32_t i = 0; i < filter->info.inputs; i++)
-        if (!gf_stat_file(in_paths[i]).regular) /* opening a pipe would consume its data */
+        if (!gf_stat_file(in_paths[i]).st_mode) /* opening a pipe would consume its data */
             return GF_OK;
     if (!filter->info.makes_image)
         out_path = gf_filter_file(filter, settings, GF_PARAM_IMAGE);
@@ -310,22 +310,12 @@ static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partia
     static const gf_measure measure = {
         .rows = partial_rows, .payload = partial_payload, .finish = partial_finish};
     uint64_t input_rows;
-    gf_delivery delivery = {.plan = task->plan,
-                            .measure = &measure,
-                            .data = partial,
-                            .sink = task->sink,
-                            .watch = &task->watch,
-                            .report = task->report};
-    gf_pass pass = {.engine = task->engine,
-                    .inputs = &task->inputs,
-                    .filter = task->filter,
-                    .plan = task->plan,
-                    .consumer = &delivery.base,
-                    .first = job->first,
-                    .end = job->end,
-                    .memory = task->memory - task->memory / 2,
-                    .report = task->report};
-    gf_delivery_init(&delivery);
+    gf_delivery delivery = {
+        .plan = task->plan, .measure = &measure, .data = partial, .sink = task->sink};
+    gf_pass pass = gf_task_pass(task, task->filter, &delivery);
+    pass.first = job->first;
+    pass.end = job->end;
+    pass.memory -= task->memory / 2;
     partial->max_log = task->memory / 2;
     task->watch.first = job->first;
     task->watch.rows = job->end - job->first;

@@ -37,14 +37,9 @@ struct gf_consumer {
 
 /* ---- inputs (inputs.c) ----------------------------------------------------------------------- */
 
-/* Status of an input file before it is read. */
-typedef struct gf_file_stat {
-    bool regular; /* a regular file, which can be read again */
-    struct stat info;
-} gf_file_stat;
-
-/* Return the status of a file. Standard input ("-") is not regular. */
-gf_file_stat gf_stat_file(const char *path);
+/* Return the status of a regular file, which can be read again. st_mode is 0 for standard input
+ * ("-") and all other files. */
+struct stat gf_stat_file(const char *path);
 
 /* Sample type that a filter receives. */
 typedef struct gf_input_type {
@@ -61,7 +56,7 @@ typedef struct gf_inputs {
     gf_source *source;        /* combined source of all inputs; NULL: not open */
     const char *const *paths; /* owned by the caller; NULL: inputs in memory */
     gf_limits limits;
-    gf_file_stat stats[2];
+    struct stat stats[2];  /* of the files before they were read (gf_stat_file) */
     gf_input_type type;    /* sample type to convert to; files only */
     gf_type file_type;     /* sample type of the (first) file */
     bool premultiplied;    /* the source returns premultiplied rows, whose last channel is data */

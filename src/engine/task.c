@@ -140,7 +140,7 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     task->more_pages = all_pages && !stacked && page < pages;
     if (task->report)
         gf_task_report_input(task);
-    if (all_pages && page < pages && !task->inputs.stats[0].regular)
+    if (all_pages && page < pages && !task->inputs.stats[0].st_mode)
         status = gf_fail(error, GF_FAILED,
                          "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
                          task->inputs.name, pages);
@@ -184,22 +184,30 @@ gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const 
     return status ? status : gf_plan_new(task->filter, settings, format, &task->plan, error);
 }
 
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+gf_pass gf_task_pass(gf_task *task, const gf_filter *filter, gf_delivery *delivery) {
+    delivery->watch = &task->watch;
+    delivery->report = task->report;
+    gf_delivery_init(delivery);
+    return (gf_pass){.engine = task->engine,
+                     .inputs = &task->inputs,
+                     .filter = filter,
+                     .plan = delivery->plan,
+                     .consumer = &delivery->base,
+                     .images = task->images,
+                     .memory = task->memory,
+                     .report = task->report};
+}
+
 /* ---- measurement before the filter ----------------------------------------------------------- */
 
 /* Stream the image into the measure of another filter with this plan. *data stays open. */
 static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_plan *plan,
                               void **data, gf_error *error) {
     const gf_measure_options keep = {.name = task->inputs.name};
-    gf_delivery delivery = {
-        .plan = plan, .measure = filter->measure, .watch = &task->watch, .report = task->report};
-    gf_pass pass = {.engine = task->engine,
-                    .inputs = &task->inputs,
-                    .filter = filter,
-                    .plan = plan,
-                    .consumer = &delivery.base,
-                    .images = task->images,
-                    .memory = task->memory - plan->result_bytes,
-                    .report = task->report};
+    gf_delivery delivery = {.plan = plan, .measure = filter->measure};
+    gf_pass pass = gf_task_pass(task, filter, &delivery);
     gf_status status =
         gf_check_memory(plan->result_bytes, task->memory, task->inputs.name, "the result", error);
     if (!status)
@@ -207,7 +215,7 @@ static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_p
     if (status)
         return status;
     delivery.data = *data;
-    gf_delivery_init(&delivery);
+    pass.memory -= plan->result_bytes;
     status = gf_pass_run(&pass, error);
     task->watch.pass++;
     return status;
@@ -280,24 +288,14 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
                             .measure = task->filter->measure,
                             .data = task->data,
                             .sink = task->sink,
-                            .watch = &task->watch,
-                            .report = task->report,
                             .digests = task->sink && task->engine->options.verify};
     if (task->sink && task->sink->converts) {
         task->sink->digests = delivery.digests;
         delivery.digests = false;
     }
-    gf_pass pass = {.engine = task->engine,
-                    .inputs = &task->inputs,
-                    .filter = task->filter,
-                    .plan = task->plan,
-                    .consumer = &delivery.base,
-                    .images = task->images,
-                    .memory = task->memory,
-                    .encode = task->sink ? task->sink->cost : 0,
-                    .encode_threads = task->sink ? task->sink->threads : 0,
-                    .report = task->report};
-    gf_delivery_init(&delivery);
+    gf_pass pass = gf_task_pass(task, task->filter, &delivery);
+    pass.encode = task->sink ? task->sink->cost : 0;
+    pass.encode_threads = task->sink ? task->sink->threads : 0;
     status = gf_pass_run(&pass, &failure);
     if (status == GF_FAILED && !pass.begun && task_spare(task, &failure)) {
         pass.memory = task->memory;

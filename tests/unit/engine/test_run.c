@@ -311,7 +311,7 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     const char *const paths[] = {path};
     put_picture("in.pgm", 20, 10);
     assert_int_equal(gf_task_open_files(&task, settings, paths, &options, error), GF_OK);
-    assert_true(task.inputs.stats[0].regular);
+    assert_true(task.inputs.stats[0].st_mode);
     change();
     gf_status status = gf_task_refine(&task, error);
     gf_task_end(&task);
