@@ -318,22 +318,18 @@ const char *gf_settings_text(const gf_settings *settings, const char *name) {
 }
 
 gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error) {
-    while (*text) {
-        char name[64], value[64] = "";
-        size_t length = strcspn(text, " ");
-        size_t name_length = strcspn(text, " =");
-        size_t value_start = name_length < length ? name_length + 1 : length;
-        if (name_length >= sizeof name || length - value_start >= sizeof value)
-            return gf_fail(error, GF_USAGE, "%s: the case is too long", text);
-        memcpy(name, text, name_length);
-        name[name_length] = 0;
-        memcpy(value, text + value_start, length - value_start);
-        value[length - value_start] = 0;
-        gf_status status = gf_settings_set(settings, name, value, error);
-        if (status)
-            return status;
-        text += length;
-        text += strspn(text, " ");
+    char copy[1024], *rest = NULL;
+    const size_t size = strlen(text) + 1;
+    gf_status status = GF_OK;
+    if (size > sizeof copy)
+        return gf_fail(error, GF_USAGE, "%s: the case is too long", text);
+    memcpy(copy, text, size);
+    for (char *name = strtok_r(copy, " ", &rest); name && !status;
+         name = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(name, '=');
+        if (value)
+            *value++ = 0;
+        status = gf_settings_set(settings, name, value, error);
     }
-    return GF_OK;
+    return status;
 }

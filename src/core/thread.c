@@ -205,7 +205,6 @@ static void pool_wake(gf_pool *pool, uint32_t count) {
 }
 
 void gf_pool_submit(gf_pool *pool, gf_work *work) {
-    work->next = work->done = 0;
     if (work->count == 0)
         return;
     pthread_mutex_lock(&pool->lock);
@@ -226,7 +225,6 @@ void gf_pool_wait(gf_pool *pool, gf_work *work) {
 
 /* The caller runs tasks as the last thread of the pool. */
 void gf_pool_run(gf_pool *pool, gf_work *work) {
-    work->next = work->done = 0;
     if (work->count == 0)
         return;
     pthread_mutex_lock(&pool->lock);
