@@ -150,8 +150,7 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     const gf_axis_sums *sums = data;
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
-    gf_table *table = gf_result_add_table(result, plan->mean ? "means" : "sums");
-    table->row_count = sums->lines;
+    gf_table *table = gf_result_add_table(result, plan->mean ? "means" : "sums", sums->lines);
     table->in_text = true;
     table->chart = GF_CHART_LINES;
     table->curves = 1;
@@ -164,8 +163,7 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
     for (uint32_t c = 0; c < plan->measured; c++)
         gf_table_add_column(table, gf_channel_name(&head->in, c),
                             plan->mean ? GF_VALUE_DOUBLE : type);
-    table = gf_result_add_table(result, "totals");
-    table->row_count = plan->measured;
+    table = gf_result_add_table(result, "totals", plan->measured);
     table->in_text = true;
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "sum", type);

@@ -91,14 +91,6 @@ static gf_status finish(const gf_plan *plan, void *data, const void *state, gf_e
 
 enum { SAMPLES, DIFFERING, LARGEST, X, Y, CHANNEL, FIRST, SECOND };
 
-static gf_value sample_value(gf_type type, uint32_t bits) {
-    if (type != GF_F32)
-        return gf_value_uint(bits);
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return gf_value_float(x);
-}
-
 static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64_t row,
                      size_t column) {
     (void)table, (void)row;
@@ -123,10 +115,9 @@ static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64
     case CHANNEL:
         return gf_value_text(
             gf_channel_name(&plan->in, (uint32_t)(all->first % plan->in.channels)));
-    case FIRST:
-        return sample_value(plan->in.type, all->a);
     default:
-        return sample_value(plan->in.type, all->b);
+        return gf_value_sample(plan->in.type,
+                               gf_sample_number(plan->in.type, column == FIRST ? all->a : all->b));
     }
 }
 
@@ -156,15 +147,14 @@ static void compare_print_summary(const gf_plan *plan, const void *data, gf_resu
 }
 
 static void describe(const gf_plan *plan, const void *data, gf_result *result) {
-    const bool real = plan->in.type == GF_F32;
-    const gf_value_type sample = real ? GF_VALUE_FLOAT : GF_VALUE_UINT;
+    const gf_value_type sample = gf_sample_value_type(plan->in.type);
     result->passed = ((const gf_comparison *)data)->all.differing == 0;
-    gf_table *table = gf_result_add_table(result, "comparison");
-    table->row_count = 1;
+    gf_table *table = gf_result_add_table(result, "comparison", 1);
     table->single = true;
     gf_table_add_column(table, "samples", GF_VALUE_UINT);
     gf_table_add_column(table, "differing", GF_VALUE_UINT);
-    gf_table_add_column(table, "largest", real ? GF_VALUE_DOUBLE : GF_VALUE_UINT);
+    gf_table_add_column(table, "largest",
+                        plan->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT);
     gf_table_add_column(table, "x", GF_VALUE_UINT);
     gf_table_add_column(table, "y", GF_VALUE_UINT);
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);

@@ -110,8 +110,7 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
     (void)data;
     const uint32_t measured = ((const gf_dot_plan *)head)->measured;
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
-    gf_table *table = gf_result_add_table(result, "products");
-    table->row_count = measured > 1 ? measured + 1 : 1;
+    gf_table *table = gf_result_add_table(result, "products", measured > 1 ? measured + 1 : 1);
     table->in_text = true;
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "a.b", type);

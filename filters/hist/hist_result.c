@@ -32,22 +32,21 @@ typedef struct gf_hist_kept {
     unsigned char *values;
 } gf_hist_kept;
 
-/* Percentiles of the statistics. */
-enum { MEDIAN, P1, P99, PERCENTILES };
+/* The statistics in the order of their table. All but MEAN and STD are exact in binary32. */
+enum { MIN, MAX, MEAN, STD, MEDIAN, P1, P99, STATISTIC_COUNT };
 
-/* Statistics of one channel. Values are exact in binary32 for every type. */
+/* Statistics of one channel. */
 typedef struct gf_hist_statistics {
     uint64_t count; /* samples without NaN; 0: the other fields are undefined */
-    float min, max, percentiles[PERCENTILES];
     bool has_std;
-    double mean, std;
+    double values[STATISTIC_COUNT];
 } gf_hist_statistics;
 
 typedef struct gf_hist_data {
     const gf_hist_plan *plan;
-    uint64_t *counts; /* of the bins */
-    uint64_t *values; /* counts of values; NULL if the plan has none */
-    uint64_t *rows;   /* counts of the bins of each row; NULL without --per-row */
+    uint64_t *counts; /* of the bins; values and rows follow in the same memory */
+    uint64_t *values; /* counts of values, if the plan has them */
+    uint64_t *rows;   /* counts of the bins of each row, with --per-row */
     gf_hist_row_sums sums[GF_MAX_CHANNELS]; /* of the rows so far */
     gf_hist_statistics statistics[GF_MAX_CHANNELS];
     gf_measure_options keep;
@@ -75,15 +74,12 @@ static void hist_close_data(void *data) {
         free(hist->bins[nth].values);
     }
     free(hist->counts);
-    free(hist->values);
-    free(hist->rows);
     free(hist);
 }
 
 static gf_status hist_open_data(const gf_plan *head, const gf_measure_options *keep, void **out,
                                 gf_error *error) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
-    const uint64_t counters = gf_hist_counters(plan);
     gf_hist_data *hist = calloc(1, sizeof *hist + (plan->extracts + 1) * sizeof *hist->bins);
     *out = hist;
     if (!hist)
@@ -93,18 +89,17 @@ static gf_status hist_open_data(const gf_plan *head, const gf_measure_options *k
     hist->buffered =
         keep->samples && (plan->extracts > 1 || gf_sample_sink_wants_count(keep->samples));
     hist->shown = keep->all ? UINT64_MAX : plan->extracts <= SHOWN_BINS ? SHOWN : 0;
-    hist->counts = calloc((size_t)counters, sizeof *hist->counts);
-    if (plan->values)
-        hist->values = calloc((size_t)plan->measured * plan->values, sizeof *hist->values);
+    hist->counts = calloc(1, (size_t)head->result_bytes);
+    if (!hist->counts) {
+        hist_close_data(hist);
+        *out = NULL;
+        return gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
+    }
+    hist->values = hist->counts + gf_hist_counters(plan);
+    hist->rows = hist->values + (size_t)plan->measured * plan->values;
     for (uint32_t s = 0; s < plan->measured; s++)
         hist->sums[s].min = UINT32_MAX;
-    if (plan->per_row)
-        hist->rows = calloc((size_t)(counters * head->in.height), sizeof *hist->rows);
-    if (hist->counts && (hist->values || !plan->values) && (hist->rows || !plan->per_row))
-        return GF_OK;
-    hist_close_data(hist);
-    *out = NULL;
-    return gf_fail_memory(error, keep->name, head->result_bytes, "the counts");
+    return GF_OK;
 }
 
 static void hist_add_row_sums(gf_hist_data *hist, const gf_hist_row_sums *row) {
@@ -251,7 +246,7 @@ static uint32_t hist_find_percentile(const uint64_t *counts, uint64_t count, uin
     return i;
 }
 
-static const uint32_t percents[PERCENTILES] = {[MEDIAN] = 50, [P1] = 1, [P99] = 99};
+static const uint32_t percents[] = {[MEDIAN] = 50, [P1] = 1, [P99] = 99};
 
 /* Integers: exact sums, then one rounding for each of quotient, conversion and square root. The
  * variance times count^2 is an integer, count * squares - sum^2, which fits in 128 bits for up to
@@ -264,19 +259,19 @@ static void hist_compute_integers(const gf_hist_plan *plan, const uint64_t *coun
         if (counts[v] == 0)
             continue;
         if (out->count == 0)
-            out->min = (float)v;
-        out->max = (float)v;
+            out->values[MIN] = v;
+        out->values[MAX] = v;
         out->count += counts[v];
         sum += (gf_u128)counts[v] * v;
         squares += (gf_u128)counts[v] * v * v;
     }
     if (out->count == 0)
         return;
-    for (int p = 0; p < PERCENTILES; p++)
-        out->percentiles[p] = (float)hist_find_percentile(counts, out->count, percents[p]);
-    out->mean = gf_quotient(sum, out->count);
+    for (int p = MEDIAN; p <= P99; p++)
+        out->values[p] = hist_find_percentile(counts, out->count, percents[p]);
+    out->values[MEAN] = gf_quotient(sum, out->count);
     out->has_std = out->count <= UINT64_C(1) << 48;
-    out->std = sqrt((double)(out->count * squares - sum * sum)) / (double)out->count;
+    out->values[STD] = sqrt((double)(out->count * squares - sum * sum)) / (double)out->count;
 }
 
 /* f32: counts are those of the upper halves of keys. A percentile is the end of its interval that
@@ -291,26 +286,26 @@ static void hist_compute_reals(const gf_hist_plan *plan, const uint64_t *counts,
                    highest = 0xff800000; /* of the infinities, alone in a bin */
     const uint32_t min = counts[lowest >> 16] ? lowest : sums->min < highest ? sums->min : highest;
     const uint32_t max = counts[highest >> 16] ? highest : sums->max > lowest ? sums->max : lowest;
-    out->min = gf_hist_value(plan, min);
-    out->max = gf_hist_value(plan, max);
-    for (int p = 0; p < PERCENTILES; p++) {
+    out->values[MIN] = (double)gf_hist_value(plan, min);
+    out->values[MAX] = (double)gf_hist_value(plan, max);
+    for (int p = MEDIAN; p <= P99; p++) {
         const uint32_t half = hist_find_percentile(counts, out->count, percents[p]);
         uint32_t key = half << 16 | (half < GF_HIST_KEYS / 2 ? 0xffff : 0);
         key = key > min ? key : min;
         key = key < max ? key : max;
-        out->percentiles[p] = gf_hist_value(plan, key);
+        out->values[p] = (double)gf_hist_value(plan, key);
     }
     const double count = (double)out->count, mean = sums->sum / count;
     const double variance = (sums->squares - sums->sum * mean) / count;
-    out->mean = gf_canonical_double(mean);
+    out->values[MEAN] = gf_canonical_double(mean);
     out->has_std = true;
-    out->std = variance < 0 ? 0 : gf_canonical_double(sqrt(variance));
+    out->values[STD] = variance < 0 ? 0 : gf_canonical_double(sqrt(variance));
 }
 
 static void hist_compute_statistics(gf_hist_data *hist) {
     const gf_hist_plan *plan = hist->plan;
     for (uint32_t s = 0; s < plan->measured; s++) {
-        const uint64_t *counts = hist->values ? hist->values + (size_t)s * plan->values
+        const uint64_t *counts = plan->values ? hist->values + (size_t)s * plan->values
                                               : hist->counts + (size_t)s * plan->counters;
         if (plan->head.in.type == GF_F32)
             hist_compute_reals(plan, counts, &hist->sums[s], &hist->statistics[s]);
@@ -328,7 +323,8 @@ gf_status gf_hist_refine(gf_plan *head, const gf_plan *before, const void *data,
         const gf_hist_statistics *found = &hist->statistics[s];
         gf_hist_row_sums sums = hist->sums[s];
         if (head->in.type != GF_F32 && found->count > 0)
-            sums = (gf_hist_row_sums){.min = (uint32_t)found->min, .max = (uint32_t)found->max};
+            sums = (gf_hist_row_sums){.min = (uint32_t)found->values[MIN],
+                                      .max = (uint32_t)found->values[MAX]};
         min = sums.min < min ? sums.min : min;
         max = sums.max > max ? sums.max : max;
     }
@@ -342,18 +338,14 @@ gf_status gf_hist_refine(gf_plan *head, const gf_plan *before, const void *data,
 }
 
 static gf_status hist_finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
-    (void)head;
     gf_hist_data *hist = data;
     const uint32_t extracts = hist->plan->extracts;
     gf_hist_kept *bins = hist->bins;
     gf_status status = GF_OK;
-    const uint64_t *from = state, counters = gf_hist_state_counters(hist->plan);
-    if (counters)
-        memcpy(hist->counts, from, (size_t)counters * sizeof *from);
-    if (hist->values)
-        memcpy(hist->values, from + counters,
-               (size_t)hist->plan->measured * hist->plan->values * sizeof *from);
-    if (hist->values && hist->plan->folded)
+    if (head->state_bytes)
+        memcpy(gf_hist_state_counters(hist->plan) ? hist->counts : hist->values, state,
+               (size_t)head->state_bytes);
+    if (hist->plan->folded)
         hist_fold(hist);
     if (hist->plan->statistics)
         hist_compute_statistics(hist);
@@ -519,8 +511,8 @@ static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t c
 
 /* Return the value of kept sample i of a bin. */
 static gf_value hist_sample_value(const gf_hist_plan *plan, const gf_hist_kept *bin, uint64_t i) {
-    const float value = gf_get_sample(plan->head.in.type, bin->values, i);
-    return plan->head.in.type == GF_F32 ? gf_value_float(value) : gf_value_uint((uint64_t)value);
+    const gf_type type = plan->head.in.type;
+    return gf_value_sample(type, gf_get_sample(type, bin->values, i));
 }
 
 #define TEXT_BYTES 48 /* max length of a formatted value */
@@ -538,12 +530,6 @@ static void hist_add_edges(const gf_hist_plan *plan, gf_table *table) {
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
-
-static gf_table *hist_add_table(gf_result *result, const char *name, uint64_t rows) {
-    gf_table *table = gf_result_add_table(result, name);
-    table->row_count = rows;
-    return table;
-}
 
 static void hist_add_bins(const gf_hist_plan *plan, gf_table *table) {
     table->in_text = !plan->alone;
@@ -578,16 +564,15 @@ static void hist_print_bin(const gf_hist_plan *plan, const gf_hist_data *hist, u
 
 static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *hist,
                                   gf_result *result) {
-    gf_table *table = hist_add_table(result, "extracted", plan->extracts);
+    gf_table *table = gf_result_add_table(result, "extracted", plan->extracts);
     hist_add_edges(plan, table);
     gf_table_add_column(table, "count", GF_VALUE_UINT);
-    table = hist_add_table(result, "samples", hist->bins[plan->extracts].before);
+    table = gf_result_add_table(result, "samples", hist->bins[plan->extracts].before);
     gf_table_add_column(table, "bin", GF_VALUE_UINT);
     gf_table_add_column(table, "x", GF_VALUE_UINT);
     gf_table_add_column(table, "y", GF_VALUE_UINT);
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-    gf_table_add_column(table, "value",
-                        plan->head.in.type == GF_F32 ? GF_VALUE_FLOAT : GF_VALUE_UINT);
+    gf_table_add_column(table, "value", gf_sample_value_type(plan->head.in.type));
     for (uint32_t nth = 0; nth < plan->extracts && plan->extracts <= SHOWN_BINS; nth++)
         hist_print_bin(plan, hist, nth, result);
 }
@@ -633,30 +618,28 @@ static const char *hist_number(double x, char text[TEXT_BYTES]) {
 static void hist_print_statistics(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t s,
                                   gf_result *result) {
     const gf_hist_statistics *found = &hist->statistics[s];
-    char min[TEXT_BYTES], max[TEXT_BYTES], mean[TEXT_BYTES], std[TEXT_BYTES];
-    char p[PERCENTILES][TEXT_BYTES];
+    char text[STATISTIC_COUNT][TEXT_BYTES];
     if (found->count == 0)
         return;
-    for (int i = 0; i < PERCENTILES; i++)
-        hist_number((double)found->percentiles[i], p[i]);
+    for (int i = 0; i < STATISTIC_COUNT; i++)
+        hist_number(found->values[i], text[i]);
     gf_result_add_text(result,
                        "%s: %" PRIu64
                        " samples, min %s, p1 %s, median %s, p99 %s, max %s, mean "
                        "%s, std %s\n",
-                       gf_hist_channel_name(plan, s), found->count,
-                       hist_number((double)found->min, min), p[P1], p[MEDIAN], p[P99],
-                       hist_number((double)found->max, max), hist_number(found->mean, mean),
-                       found->has_std ? hist_number(found->std, std) : "unknown");
+                       gf_hist_channel_name(plan, s), found->count, text[MIN], text[P1],
+                       text[MEDIAN], text[P99], text[MAX], text[MEAN],
+                       found->has_std ? text[STD] : "unknown");
 }
 
 static void hist_add_statistics(const gf_hist_plan *plan, gf_result *result) {
     static const char *const names[] = {"min", "max", "mean", "std", "median", "p1", "p99"};
-    const gf_value_type type = plan->head.in.type == GF_F32 ? GF_VALUE_FLOAT : GF_VALUE_UINT;
-    gf_table *table = hist_add_table(result, "statistics", plan->measured);
+    const gf_value_type type = gf_sample_value_type(plan->head.in.type);
+    gf_table *table = gf_result_add_table(result, "statistics", plan->measured);
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "count", GF_VALUE_UINT);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        gf_table_add_column(table, names[i], i == 2 || i == 3 ? GF_VALUE_DOUBLE : type);
+    for (int i = 0; i < STATISTIC_COUNT; i++)
+        gf_table_add_column(table, names[i], i == MEAN || i == STD ? GF_VALUE_DOUBLE : type);
 }
 
 static void hist_describe(const gf_plan *head, const void *data, gf_result *result) {
@@ -667,15 +650,15 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
         hist_add_statistics(plan, result);
     if (plan->per_row) {
         gf_table *table =
-            hist_add_table(result, "rows", head->in.height * plan->measured * plan->bins);
+            gf_result_add_table(result, "rows", head->in.height * plan->measured * plan->bins);
         table->in_text = true;
         gf_table_add_column(table, "y", GF_VALUE_UINT);
         gf_table_add_column(table, "channel", GF_VALUE_TEXT);
         gf_table_add_column(table, "bin", GF_VALUE_UINT);
         gf_table_add_column(table, "count", GF_VALUE_UINT);
     }
-    hist_add_bins(plan, hist_add_table(result, "bins", plan->bins));
-    gf_table *table = hist_add_table(result, "totals", plan->measured);
+    hist_add_bins(plan, gf_result_add_table(result, "bins", plan->bins));
+    gf_table *table = gf_result_add_table(result, "totals", plan->measured);
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "samples", GF_VALUE_UINT);
     gf_table_add_column(table, "nan", GF_VALUE_UINT);
@@ -757,23 +740,17 @@ static gf_value hist_totals_cell(const gf_hist_plan *plan, const gf_hist_data *h
 static gf_value hist_statistics_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,
                                      size_t column) {
     const gf_hist_statistics *found = &hist->statistics[s];
-    const float values[] = {found->min,
-                            found->max,
-                            0,
-                            0,
-                            found->percentiles[MEDIAN],
-                            found->percentiles[P1],
-                            found->percentiles[P99]};
     if (column == 0)
         return gf_value_text(gf_hist_channel_name(plan, (uint32_t)s));
     if (column == 1)
         return gf_value_uint(found->count);
-    if (found->count == 0 || (column == 5 && !found->has_std))
+    const size_t statistic = column - 2;
+    const double value = found->values[statistic];
+    if (found->count == 0 || (statistic == STD && !found->has_std))
         return gf_value_none();
-    if (column == 4 || column == 5)
-        return gf_value_double(column == 4 ? found->mean : found->std);
-    const float value = values[column - 2];
-    return plan->head.in.type == GF_F32 ? gf_value_float(value) : gf_value_uint((uint64_t)value);
+    return statistic == MEAN || statistic == STD
+               ? gf_value_double(value)
+               : gf_value_sample(plan->head.in.type, (float)value);
 }
 
 _Static_assert(COLUMN_BELOW - COLUMN_NAN == GF_HIST_AT_BELOW &&

@@ -47,10 +47,11 @@ void gf_result_free(gf_result *result) {
     free(result);
 }
 
-gf_table *gf_result_add_table(gf_result *result, const char *name) {
+gf_table *gf_result_add_table(gf_result *result, const char *name, uint64_t rows) {
     assert(result->table_count < GF_MAX_TABLES);
     gf_table *table = &result->tables[result->table_count++];
     table->name = name;
+    table->row_count = rows;
     return table;
 }
 

@@ -21,8 +21,8 @@ struct gf_result {
 gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_result **result,
                         gf_error *error);
 
-/* Add an empty table. For gf_measure.describe. */
-gf_table *gf_result_add_table(gf_result *result, const char *name);
+/* Add a table without columns. For gf_measure.describe. */
+gf_table *gf_result_add_table(gf_result *result, const char *name, uint64_t rows);
 /* Append a column to a table. */
 void gf_table_add_column(gf_table *table, const char *name, gf_value_type type);
 /* Append formatted text to gf_result_text. */
@@ -48,6 +48,15 @@ static inline gf_value gf_value_double(double x) {
 
 static inline gf_value gf_value_float(float x) {
     return (gf_value){.type = GF_VALUE_FLOAT, .real = (double)x};
+}
+
+/* Return a sample: an integer, or an f32. */
+static inline gf_value gf_value_sample(gf_type type, float x) {
+    return type == GF_F32 ? gf_value_float(x) : gf_value_uint((uint64_t)x);
+}
+
+static inline gf_value_type gf_sample_value_type(gf_type type) {
+    return type == GF_F32 ? GF_VALUE_FLOAT : GF_VALUE_UINT;
 }
 
 static inline gf_value gf_value_none(void) {
