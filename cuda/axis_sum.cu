@@ -210,14 +210,13 @@ static void axis_sum_columns(const gf_plan *head, const gf_strip *strip, cudaStr
 }
 
 static gf_status axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *,
-                                 void *stream_handle, gf_error *error) {
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
+                                 cudaStream_t stream, gf_error *error) {
     const gf_axis_sum_plan *plan = reinterpret_cast<const gf_axis_sum_plan *>(head);
     if (plan->columns)
         gf_for_type(head->in.type,
                     [&](auto sample) { axis_sum_columns<decltype(sample)>(head, strip, stream); });
     else
-        gf_launch_rows<1>(head, strip, plan->measured, stream);
+        gf_launch_rows<1>(head, strip, stream);
     return gf_launch_check("axis-sum", error);
 }
 

@@ -386,8 +386,7 @@ static void compare_draw(const gf_compare_args &args, cudaStream_t stream) {
 }
 
 static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void *,
-                                void *stream_handle, gf_error *error) {
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
+                                cudaStream_t stream, gf_error *error) {
     const gf_rows a = gf_strip_input(strip, plan->inputs, 0),
                   b = gf_strip_input(strip, plan->inputs, 1),
                   records = gf_strip_records(plan, strip);

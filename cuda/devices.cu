@@ -210,8 +210,8 @@ gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name,
                    static_cast<unsigned long long>(known->end - at));
 }
 
-gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name, void *stream,
-                               gf_error *error) {
+gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
+                               cudaStream_t stream, gf_error *error) {
     CUcontext context = nullptr;
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
         return GF_OK;

@@ -78,8 +78,8 @@ gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name,
                                const void *data, size_t bytes, gf_memory_range *known,
                                gf_error *error);
 // Check that a stream belongs to the first device.
-gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name, void *stream,
-                               gf_error *error);
+gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
+                               cudaStream_t stream, gf_error *error);
 // Return GF_USAGE, with the message `what`, if a stream is being captured into a graph.
 gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
                                 gf_error *error);
@@ -118,13 +118,13 @@ void gf_cuda_workspace_free(gf_cuda_workspace *workspace);
 // Encode and decode: see gf_device_functions.
 gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t count,
                              const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                             uint32_t threads, void *stream, gf_error *error);
+                             uint32_t threads, cudaStream_t stream, gf_error *error);
 gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
                              const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
-                             bool always, void *stream, gf_error *errors, gf_error *error);
+                             bool always, cudaStream_t stream, gf_error *errors, gf_error *error);
 struct gf_device_file;
 gf_status gf_cuda_decode_uploaded(void *state, uint64_t count, const gf_device_file *files,
-                                  const gf_out_pixels *out, void *stream, bool *decoded,
+                                  const gf_out_pixels *out, cudaStream_t stream, bool *decoded,
                                   gf_error *error);
 // Open an encoder or a decoder, if there is none. threads: of the CPU.
 gf_status gf_png_encoder_open(gf_cuda_devices *devices, gf_error *error);

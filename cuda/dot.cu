@@ -3,10 +3,9 @@
 
 #include "dot/dot.h"
 
-static gf_status dot_launch(const gf_plan *head, const gf_strip *strip, void *, void *stream,
+static gf_status dot_launch(const gf_plan *plan, const gf_strip *strip, void *, cudaStream_t stream,
                             gf_error *error) {
-    gf_launch_rows<2>(head, strip, reinterpret_cast<const gf_dot_plan *>(head)->measured,
-                      static_cast<cudaStream_t>(stream));
+    gf_launch_rows<2>(plan, strip, stream);
     return gf_launch_check("dot", error);
 }
 

@@ -364,9 +364,8 @@ static size_t hist_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
 }
 
 static gf_status hist_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
-                             void *stream_handle, gf_error *error) {
+                             cudaStream_t stream, gf_error *error) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     const HistArgs a = hist_args_of(plan, strip);
     gf_status status = GF_OK;
     gf_for_type(head->in.type, [&](auto sample) {

@@ -126,7 +126,7 @@ struct gf_cuda_job {
 
 // Return a number that identifies a stream. The default stream of a thread has one handle in all
 // threads.
-static uintptr_t job_stream_key(void *stream) {
+static uintptr_t job_stream_key(cudaStream_t stream) {
     return stream == cudaStreamPerThread ? reinterpret_cast<uintptr_t>(pthread_self())
                                          : reinterpret_cast<uintptr_t>(stream);
 }
@@ -623,10 +623,9 @@ static gf_status job_check_images(const gf_cuda_job *job, uint64_t rows, const g
 }
 
 static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_pixels *in,
-                         const gf_out_pixels *out, void *stream_handle, gf_device_part **part,
+                         const gf_out_pixels *out, cudaStream_t stream, gf_device_part **part,
                          gf_error *error) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_job_memory memory = {};
     gf_caller_scope scope(job->devices->driver);
     gf_status status = scope.enter(job->devices, error);
@@ -656,13 +655,12 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
     return status;
 }
 
-static gf_status job_wait_stream(void *state, void *stream, gf_error *error) {
+static gf_status job_wait_stream(void *state, cudaStream_t stream, gf_error *error) {
     const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
     const gf_status status = scope.enter(devices, error);
     return status ? status
-                  : gf_cuda_check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)),
-                                  "kernel execution", error);
+                  : gf_cuda_check(cudaStreamSynchronize(stream), "kernel execution", error);
 }
 
 const gf_device_functions gf_cuda_jobs = {

@@ -190,9 +190,8 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
 }
 
 static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
-                                  void *stream_handle, gf_error *error) {
+                                  cudaStream_t stream, gf_error *error) {
     const gf_normalize_plan *plan = reinterpret_cast<const gf_normalize_plan *>(head);
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_normalize_args a = {};
     a.in = gf_row(&strip->in, strip->out.y0);
     a.out = strip->out.data;
@@ -277,8 +276,7 @@ __global__ void __launch_bounds__(MEANS_THREADS)
 }
 
 static gf_status normalize_refine(const gf_plan *plan, const gf_rows *records, void *refined,
-                                  void *stream_handle, gf_error *error) {
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
+                                  cudaStream_t stream, gf_error *error) {
     const unsigned channels = gf_measured_channels(&plan->in);
     const double count = static_cast<double>(plan->in.width) * static_cast<double>(records->rows);
     gf_for_flag(plan->in.type == GF_F32, [&](auto real) {

@@ -446,13 +446,13 @@ static void decoder_retry(void *context, uint32_t task, uint32_t) {
 // ---- calls --------------------------------------------------------------------------------------
 
 static gf_status decoder_check(const gf_cuda_devices *devices, uint64_t count,
-                               const gf_format *formats, const gf_out_pixels *out, void *stream,
-                               gf_error *error) {
+                               const gf_format *formats, const gf_out_pixels *out,
+                               cudaStream_t stream, gf_error *error) {
     gf_memory_range known = {};
     gf_status status = gf_cuda_check_stream(devices, NAME, stream, error);
     if (!status)
-        status = gf_cuda_check_capture(NAME, static_cast<cudaStream_t>(stream),
-                                       "cannot decode while the stream is captured", error);
+        status = gf_cuda_check_capture(NAME, stream, "cannot decode while the stream is captured",
+                                       error);
     for (uint64_t i = 0; i < count && !status; i++)
         status = gf_cuda_check_memory(
             devices, NAME, "image", out[i].data,
@@ -464,7 +464,7 @@ static gf_status decoder_check(const gf_cuda_devices *devices, uint64_t count,
 
 // Start a call: allocate its lists, and choose the size of its windows.
 static gf_status decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices, uint64_t count,
-                               const gf_out_pixels *out, uint32_t threads, void *stream,
+                               const gf_out_pixels *out, uint32_t threads, cudaStream_t stream,
                                gf_error *error) {
     const gf_status status = gf_png_decoder_open(devices, threads, error);
     if (status)
@@ -475,7 +475,7 @@ static gf_status decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices, 
     call->decoder = devices->decoder;
     call->count = count;
     call->out = out;
-    call->stream = static_cast<cudaStream_t>(stream);
+    call->stream = stream;
     call->window = (free_bytes + call->decoder->memory.size) / WINDOW_SHARE;
     call->window = call->window > MIN_WINDOW ? call->window : MIN_WINDOW;
     call->all = static_cast<gf_decoder_file *>(calloc(count, sizeof *call->all));
@@ -494,7 +494,7 @@ static void decoder_end(gf_decoder_call *call) {
 
 gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
                              const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
-                             bool always, void *stream, gf_error *errors, gf_error *error) {
+                             bool always, cudaStream_t stream, gf_error *errors, gf_error *error) {
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
     gf_decoder_call call = {};
@@ -528,7 +528,7 @@ gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files
 }
 
 gf_status gf_cuda_decode_uploaded(void *state, uint64_t count, const gf_device_file *files,
-                                  const gf_out_pixels *out, void *stream, bool *decoded,
+                                  const gf_out_pixels *out, cudaStream_t stream, bool *decoded,
                                   gf_error *error) {
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);

@@ -476,13 +476,14 @@ static gf_status encoder_run_window(gf_png_encoder *encoder, gf_encoder_call *ca
 // ---- calls --------------------------------------------------------------------------------------
 
 static gf_status encoder_check(const gf_cuda_devices *devices, const gf_format *format,
-                               uint64_t count, const gf_pixels *in, void *stream, gf_error *error) {
+                               uint64_t count, const gf_pixels *in, cudaStream_t stream,
+                               gf_error *error) {
     const size_t row = gf_row_bytes(format);
     gf_memory_range known = {};
     gf_status status = gf_cuda_check_stream(devices, NAME, stream, error);
     if (!status)
-        status = gf_cuda_check_capture(NAME, static_cast<cudaStream_t>(stream),
-                                       "cannot encode while the stream is captured", error);
+        status = gf_cuda_check_capture(NAME, stream, "cannot encode while the stream is captured",
+                                       error);
     for (uint64_t i = 0; i < count && !status; i++)
         status = gf_cuda_check_memory(devices, NAME, "image", in[i].data,
                                       (format->height - 1) * in[i].stride + row, &known, error);
@@ -495,7 +496,7 @@ static gf_status encoder_check(const gf_cuda_devices *devices, const gf_format *
 
 gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t count,
                              const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                             uint32_t threads, void *stream, gf_error *error) {
+                             uint32_t threads, cudaStream_t stream, gf_error *error) {
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
     gf_status status = scope.enter(devices, error);
@@ -506,8 +507,7 @@ gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t coun
     if (status)
         return status;
     gf_png_encoder *encoder = devices->encoder;
-    status = gf_device_grow(&encoder->adler, count * sizeof(uint64_t[2]),
-                            static_cast<cudaStream_t>(stream), error);
+    status = gf_device_grow(&encoder->adler, count * sizeof(uint64_t[2]), stream, error);
     if (status)
         return status;
     encoder_set_format(encoder, format);
@@ -518,7 +518,7 @@ gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t coun
     call.in = in;
     call.out = out;
     call.largest = largest;
-    call.stream = static_cast<cudaStream_t>(stream);
+    call.stream = stream;
     call.threads = threads;
     status = gf_cuda_check(
         cudaMemsetAsync(encoder->adler.data, 0, count * sizeof(uint64_t[2]), call.stream),

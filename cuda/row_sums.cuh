@@ -28,8 +28,7 @@ template <int IMAGES> struct gf_row_sums {
 };
 
 template <int IMAGES>
-static inline gf_row_sums<IMAGES> gf_row_sums_of(const gf_plan *plan, const gf_strip *strip,
-                                                 uint32_t measured) {
+static inline gf_row_sums<IMAGES> gf_row_sums_of(const gf_plan *plan, const gf_strip *strip) {
     gf_row_sums<IMAGES> a = {};
     for (uint32_t i = 0; i < IMAGES; i++) {
         const gf_rows rows = gf_strip_input(strip, plan->inputs, i);
@@ -43,7 +42,7 @@ static inline gf_row_sums<IMAGES> gf_row_sums_of(const gf_plan *plan, const gf_s
     a.width = plan->in.width;
     a.rows = records.rows * a.images.count;
     a.row_bytes = gf_row_bytes(&plan->in);
-    a.measured = measured;
+    a.measured = gf_measured_channels(&plan->in);
     a.partition = gf_partition_rows(a.rows, a.row_bytes, plan->inputs);
     return a;
 }
@@ -442,9 +441,8 @@ static inline void gf_launch_lanes(const gf_row_sums<IMAGES> &a, uint32_t channe
 
 // Queue the kernels that sum the rows of a strip into their records.
 template <int IMAGES>
-static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, uint32_t measured,
-                                  cudaStream_t stream) {
-    const gf_row_sums<IMAGES> a = gf_row_sums_of<IMAGES>(plan, strip, measured);
+static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+    const gf_row_sums<IMAGES> a = gf_row_sums_of<IMAGES>(plan, strip);
     const uint32_t channels = plan->in.channels;
     gf_for_type(plan->in.type, [&](auto sample) {
         typedef decltype(sample) Sample;

@@ -332,9 +332,8 @@ static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
 }
 
 static gf_status smooth_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
-                               void *stream_handle, gf_error *error) {
+                               cudaStream_t stream, gf_error *error) {
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
-    const cudaStream_t stream = static_cast<cudaStream_t>(stream_handle);
     gf_for_type(head->in.type,
                 [&](auto sample) { smooth_run<decltype(sample)>(plan, strip, scratch, stream); });
     return gf_launch_check("smooth", error);

@@ -21,12 +21,11 @@ static __global__ void threshold(gf_rows in, gf_rows out, gf_threshold_plan plan
         }
 }
 
-static gf_status threshold_launch(const gf_plan *head, const gf_strip *strip, void *, void *stream,
-                                  gf_error *error) {
+static gf_status threshold_launch(const gf_plan *head, const gf_strip *strip, void *,
+                                  cudaStream_t stream, gf_error *error) {
     gf_for_type(head->in.type, [&](auto sample) {
-        threshold<decltype(sample)>
-            <<<gf_blocks(strip->out.rows, 1), 256, 0, static_cast<cudaStream_t>(stream)>>>(
-                strip->in, strip->out, *reinterpret_cast<const gf_threshold_plan *>(head));
+        threshold<decltype(sample)><<<gf_blocks(strip->out.rows, 1), 256, 0, stream>>>(
+            strip->in, strip->out, *reinterpret_cast<const gf_threshold_plan *>(head));
     });
     return gf_cuda_check(cudaGetLastError(), "threshold", error);
 }

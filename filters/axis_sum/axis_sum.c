@@ -32,13 +32,12 @@ static gf_status plan_axis_sum(const gf_settings *settings, gf_plan *head, gf_er
     gf_axis_sum_plan *plan = (gf_axis_sum_plan *)head;
     plan->columns = gf_settings_choice(settings, "axis") == 1;
     plan->mean = gf_settings_flag(settings, "mean");
-    plan->measured = gf_measured_channels(&head->in);
     if (plan->columns) {
         head->state_bytes = gf_row_samples(&head->in) * sizeof(uint64_t);
         head->ordered = head->in.type == GF_F32;
         head->disjoint = true;
     } else {
-        head->record = plan->measured * (uint32_t)sizeof(uint64_t);
+        head->record = gf_measured_channels(&head->in) * (uint32_t)sizeof(uint64_t);
     }
     head->result_bytes = plan->columns ? head->state_bytes : head->in.height * head->record;
     head->cost = COST * (double)gf_type_bytes(head->in.type);
@@ -85,7 +84,8 @@ static gf_status open_sums(const gf_plan *head, const gf_measure_options *keep, 
     if (!sums)
         return gf_fail_memory(error, keep->name, head->result_bytes, "the sums");
     *sums = (gf_axis_sums){.lines = plan->columns ? head->in.width : head->in.height,
-                           .channels = plan->columns ? head->in.channels : plan->measured,
+                           .channels =
+                               plan->columns ? head->in.channels : gf_measured_channels(&head->in),
                            .left_out = keep->left_out};
     if (left)
         sums->left = (uint64_t *)sums->sums + head->result_bytes / sizeof *sums->sums;
@@ -149,6 +149,7 @@ enum { SUMS, TOTALS };
 static void describe(const gf_plan *head, const void *data, gf_result *result) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     const gf_axis_sums *sums = data;
+    const uint32_t measured = gf_measured_channels(&head->in);
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
     gf_table *table = gf_result_add_table(result, plan->mean ? "means" : "sums", sums->lines);
     table->in_text = true;
@@ -160,10 +161,10 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
     else
         table->y_label = plan->columns ? "sum over the column" : "sum over the row";
     gf_table_add_column(table, plan->columns ? "x" : "y", GF_VALUE_UINT);
-    for (uint32_t c = 0; c < plan->measured; c++)
+    for (uint32_t c = 0; c < measured; c++)
         gf_table_add_column(table, gf_channel_name(&head->in, c),
                             plan->mean ? GF_VALUE_DOUBLE : type);
-    table = gf_result_add_table(result, "totals", plan->measured);
+    table = gf_result_add_table(result, "totals", measured);
     table->in_text = true;
     gf_table_add_column(table, "channel", GF_VALUE_TEXT);
     gf_table_add_column(table, "sum", type);

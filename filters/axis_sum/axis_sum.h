@@ -9,9 +9,8 @@
  * double for f32. */
 typedef struct gf_axis_sum_plan {
     gf_plan head;
-    bool columns;      /* --axis y */
-    uint32_t measured; /* number of leading channels that are reported */
-    bool mean;         /* report means instead of sums */
+    bool columns; /* --axis y */
+    bool mean;    /* report means instead of sums */
 } gf_axis_sum_plan;
 
 /* Return the total of a measured channel. f32: the binary64 sum of the row sums in ascending order;

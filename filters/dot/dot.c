@@ -15,7 +15,6 @@ static const char *const cases[] = {"", NULL};
 #define COST 0.2
 
 static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *error) {
-    gf_dot_plan *plan = (gf_dot_plan *)head;
     (void)settings;
     const uint64_t max = gf_type_max(head->in.type), widest = UINT64_MAX / (max * max);
     if (head->in.width > widest)
@@ -24,8 +23,8 @@ static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *
                        " pixels are too wide for exact 64-bit sums of %s products; "
                        "the limit is %" PRIu64 " pixels",
                        head->in.width, gf_type_name(head->in.type), widest);
-    plan->measured = gf_measured_channels(&head->in);
-    head->record = plan->measured * gf_dot_sums(head->in.type) * (uint32_t)sizeof(uint64_t);
+    head->record =
+        gf_measured_channels(&head->in) * gf_dot_sums(head->in.type) * (uint32_t)sizeof(uint64_t);
     head->cost = COST * (double)gf_type_bytes(head->in.type);
     return GF_OK;
 }
@@ -63,7 +62,7 @@ static gf_status open_totals(const gf_plan *plan, const gf_measure_options *keep
 
 static gf_status take_rows(const gf_plan *head, void *data, const gf_rows *out, gf_error *error) {
     (void)error;
-    const uint32_t measured = ((const gf_dot_plan *)head)->measured;
+    const uint32_t measured = gf_measured_channels(&head->in);
     const uint32_t sums = gf_dot_sums(head->in.type);
     gf_dot_total *totals = ((gf_dot_totals *)data)->channels;
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
@@ -89,7 +88,7 @@ static void complete(gf_dot_total *total, gf_type type) {
 
 static gf_status finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     (void)state, (void)error;
-    const uint32_t measured = ((const gf_dot_plan *)head)->measured;
+    const uint32_t measured = gf_measured_channels(&head->in);
     const gf_left_out *left_out = ((gf_dot_totals *)data)->left_out;
     gf_dot_total *channels = ((gf_dot_totals *)data)->channels, *all = &channels[measured];
     for (uint32_t c = 0; c < measured; c++) {
@@ -108,7 +107,7 @@ enum { CHANNEL, AB, AA, BB, COSINE, MSE, PSNR };
 
 static void describe(const gf_plan *head, const void *data, gf_result *result) {
     (void)data;
-    const uint32_t measured = ((const gf_dot_plan *)head)->measured;
+    const uint32_t measured = gf_measured_channels(&head->in);
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
     gf_table *table = gf_result_add_table(result, "products", measured > 1 ? measured + 1 : 1);
     table->in_text = true;
@@ -135,7 +134,7 @@ static double psnr(double mse, gf_type type) {
 static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
                      size_t column) {
     (void)table;
-    const uint32_t measured = ((const gf_dot_plan *)head)->measured;
+    const uint32_t measured = gf_measured_channels(&head->in);
     const gf_dot_total *total = &((const gf_dot_totals *)data)->channels[row];
     const uint64_t pixels = head->in.width * head->in.height;
     const double mse = total->real[GF_DOT_SSD] /
@@ -182,7 +181,7 @@ const gf_filter gf_dot_filter = {
             .inputs = 2,
             .cases = cases,
         },
-    .plan_bytes = sizeof(gf_dot_plan),
+    .plan_bytes = sizeof(gf_plan),
     .nodata = GF_NODATA_ZERO,
     .plan = plan_dot,
     .golden = gf_dot_golden,

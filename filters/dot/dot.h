@@ -14,11 +14,6 @@ static inline uint32_t gf_dot_sums(gf_type type) {
     return type == GF_F32 ? GF_DOT_SUMS : GF_DOT_SSD;
 }
 
-typedef struct gf_dot_plan {
-    gf_plan head;
-    uint32_t measured; /* number of leading channels that are reported */
-} gf_dot_plan;
-
 gf_status gf_dot_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
 GF_DECLARE_LEVELS(gf_dot_cpu);

@@ -133,20 +133,23 @@ typedef struct gf_filter_cpu {
 #define GF_DECLARE_LEVELS(function)                                                                \
     gf_cpu_function function##_portable, function##_avx2, function##_avx512
 
+/* A cudaStream_t. */
+typedef struct CUstream_st *gf_cuda_stream;
+
 /* CUDA implementation: the same computation on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {
     /* Return the bytes of device scratch memory for a strip of up to in_rows input rows, on the
      * current device. NULL: none. */
     size_t (*scratch_bytes)(const gf_plan *plan, uint64_t in_rows);
-    /* Queue the kernels on stream, a cudaStream_t of the current device. Unless the plan is
+    /* Queue the kernels on stream, of the current device. Unless the plan is
      * ordered, other strips may update the same state concurrently. */
-    gf_status (*launch)(const gf_plan *plan, const gf_strip *strip, void *scratch, void *stream,
-                        gf_error *error);
+    gf_status (*launch)(const gf_plan *plan, const gf_strip *strip, void *scratch,
+                        gf_cuda_stream stream, gf_error *error);
     /* Queue the kernel that completes the plan on the device, as gf_filter.refine does on the host:
      * from the records of the filter `before`, one per row of the image, to refined_bytes bytes for
      * gf_strip.refined. NULL without such a filter. */
-    gf_status (*refine)(const gf_plan *plan, const gf_rows *records, void *refined, void *stream,
-                        gf_error *error);
+    gf_status (*refine)(const gf_plan *plan, const gf_rows *records, void *refined,
+                        gf_cuda_stream stream, gf_error *error);
     size_t refined_bytes;
     bool lists; /* launch computes a list of images if their rows are independent */
 } gf_filter_cuda;

@@ -85,7 +85,7 @@ typedef struct gf_device_functions {
      * order. part: receives the measurements of all rows to pass to the functions below, if the
      * filter has a measure. */
     gf_status (*run)(void *job, uint64_t images, uint64_t rows, const gf_pixels *in,
-                     const gf_out_pixels *out, void *stream, gf_device_part **part,
+                     const gf_out_pixels *out, gf_cuda_stream stream, gf_device_part **part,
                      gf_error *error);
     /* Queue the copy of measurements to host memory. */
     gf_status (*fetch)(void *job, gf_device_part *part, gf_error *error);
@@ -95,23 +95,23 @@ typedef struct gf_device_functions {
     void (*release)(void *job, gf_device_part *part);
     void (*close)(void *job); /* waits for all work */
     /* Wait for a stream. state: of the engine. */
-    gf_status (*wait_stream)(void *state, void *stream, gf_error *error);
+    gf_status (*wait_stream)(void *state, gf_cuda_stream stream, gf_error *error);
     /* Check the pointers and the stream, and encode images (gf_encode_png_device). threads: CPU
      * threads for parts with LZ77 matches. largest: receives, for each image, the number of samples
      * with the maximum value, alpha excluded; may be NULL. */
     gf_status (*encode_png)(void *state, const gf_format *format, uint64_t count,
                             const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                            uint32_t threads, void *stream, gf_error *error);
+                            uint32_t threads, gf_cuda_stream stream, gf_error *error);
     /* Check the pointers and the stream, and decode files (gf_decode_png_device). errors: one per
      * file, with status GF_OK. threads: CPU threads for files that the device does not decode.
      * always: use the device even if the CPU is expected to be faster. */
     gf_status (*decode_png)(void *state, uint64_t count, const gf_buffer *files,
                             const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
-                            bool always, void *stream, gf_error *errors, gf_error *error);
+                            bool always, gf_cuda_stream stream, gf_error *errors, gf_error *error);
     /* Decode files whose data is in device memory, and wait. decoded: receives, for each file,
      * whether the device found no error. For the others, the CPU reports it. */
     gf_status (*decode_uploaded)(void *state, uint64_t count, const gf_device_file *files,
-                                 const gf_out_pixels *out, void *stream, bool *decoded,
+                                 const gf_out_pixels *out, gf_cuda_stream stream, bool *decoded,
                                  gf_error *error);
     /* Return device memory of at least `size` bytes and a stream, which the engine keeps for one
      * caller. The contents of the memory are lost when it grows. */

@@ -462,10 +462,10 @@ static gf_status partial_deliver_records(const gf_partial *partial, const gf_par
     const uint64_t max = PARTIAL_PIECE_BYTES / plan->record + 1;
     const uint64_t piece = entry->rows < max ? entry->rows : max;
     unsigned char *buffer = malloc(before + (size_t)piece * plan->record);
-    gf_status status = GF_OK;
     if (!buffer)
         return gf_fail_memory(error, partial->filter->info.name, before + piece * plan->record,
                               "records");
+    gf_status status = GF_OK;
     for (uint64_t i = 0, n; i < entry->rows && !status; i += n, *y += n) {
         n = entry->rows - i < piece ? entry->rows - i : piece;
         memcpy(buffer + before, records + i * plan->record, (size_t)n * plan->record);

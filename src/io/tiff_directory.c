@@ -6,6 +6,7 @@
 #include <string.h>
 #include <tiff.h>
 
+#include "core/c_locale.h"
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/input.h"
@@ -758,7 +759,9 @@ static gf_nodata metadata_nodata(const gf_tiff_list *list) {
     if (!entry || entry->type != TIFF_ASCII || entry->count >= sizeof text)
         return (gf_nodata){.declared = false};
     memcpy(text, entry->value, (size_t)entry->count);
+    gf_c_locale scope = gf_c_locale_enter();
     const float value = (float)strtod(text, &end);
+    gf_c_locale_leave(&scope);
     return (gf_nodata){end != text, value};
 }
 

@@ -27,8 +27,8 @@ static inline gf_status fake_open_job(void *state, const gf_filter *filter, cons
 }
 
 static inline gf_status fake_run(void *state, uint64_t images, uint64_t rows, const gf_pixels *in,
-                                 const gf_out_pixels *out, void *stream, gf_device_part **part,
-                                 gf_error *error) {
+                                 const gf_out_pixels *out, gf_cuda_stream stream,
+                                 gf_device_part **part, gf_error *error) {
     const fake_job *job = state;
     const gf_plan *plan = job->plan;
     const uint64_t height = plan->in.height;
@@ -99,7 +99,7 @@ static inline void fake_close_job(void *job) {
     .open = fake_open_job, .run = fake_run, .fetch = fake_fetch, .wait = fake_wait,                \
     .release = fake_release, .close = fake_close_job, .wait_stream = fake_wait_stream
 
-static inline gf_status fake_wait_stream(void *state, void *stream, gf_error *error) {
+static inline gf_status fake_wait_stream(void *state, gf_cuda_stream stream, gf_error *error) {
     (void)state, (void)error;
     (*(int *)stream)++;
     return GF_OK;

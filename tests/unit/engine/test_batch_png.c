@@ -104,7 +104,8 @@ static void wait_for_groups(void) {
 }
 
 static gf_status png_decode(void *state, uint64_t count, const gf_device_file *files,
-                            const gf_out_pixels *out, void *stream, bool *valid, gf_error *error) {
+                            const gf_out_pixels *out, gf_cuda_stream stream, bool *valid,
+                            gf_error *error) {
     (void)state, (void)stream;
     if (files[0].scan.bytes == 0) { /* warm-up */
         valid[0] = false;
@@ -128,7 +129,7 @@ static gf_status png_decode(void *state, uint64_t count, const gf_device_file *f
 
 static gf_status png_encode(void *state, const gf_format *format, uint64_t count,
                             const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                            uint32_t threads, void *stream, gf_error *error) {
+                            uint32_t threads, gf_cuda_stream stream, gf_error *error) {
     (void)threads, (void)stream;
     for (uint64_t i = 0; i < count; i++) {
         char path[1300];

@@ -6,7 +6,7 @@
 /* Store the number of threads instead of a file. */
 static gf_status fake_encode_png(void *state, const gf_format *format, uint64_t count,
                                  const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                                 uint32_t threads, void *stream, gf_error *error) {
+                                 uint32_t threads, gf_cuda_stream stream, gf_error *error) {
     (void)state, (void)largest, (void)stream, (void)error;
     for (uint64_t i = 0; i < count; i++) {
         assert_true(in[i].stride >= gf_row_bytes(format));
@@ -18,8 +18,8 @@ static gf_status fake_encode_png(void *state, const gf_format *format, uint64_t 
 /* Fail for files of one byte. */
 static gf_status fake_decode_png(void *state, uint64_t count, const gf_buffer *files,
                                  const gf_format *formats, const gf_out_pixels *out,
-                                 uint32_t threads, bool always, void *stream, gf_error *errors,
-                                 gf_error *error) {
+                                 uint32_t threads, bool always, gf_cuda_stream stream,
+                                 gf_error *errors, gf_error *error) {
     (void)state, (void)threads, (void)always, (void)stream, (void)error;
     for (uint64_t i = 0; i < count; i++) {
         assert_true(out[i].stride >= gf_row_bytes(&formats[i]));
