@@ -127,12 +127,10 @@ static gf_status timeline_start(gf_cuda_timeline *timeline, cudaStream_t stream,
     const cudaEvent_t origin = timeline->origin;
     *timeline = gf_cuda_timeline{};
     timeline->origin = origin;
-    gf_status status = GF_OK;
-    if (!origin)
-        status = gf_cuda_check(cudaEventCreate(&timeline->origin), "cudaEventCreate", error);
-    return status
-               ? status
-               : gf_cuda_check(cudaEventRecord(timeline->origin, stream), "cudaEventRecord", error);
+    const gf_status status = gf_event_create(&timeline->origin, cudaEventDefault, error);
+    gf_stream_queue queue = {stream, error, status};
+    queue.record(timeline->origin);
+    return queue.status;
 }
 
 // Add the time between two completed events, except the part already counted: strips overlap, and a
@@ -140,11 +138,10 @@ static gf_status timeline_start(gf_cuda_timeline *timeline, cudaStream_t stream,
 static gf_status timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t from,
                               cudaEvent_t to, gf_error *error) {
     float start = 0, end = 0; // ms
-    gf_status status = gf_cuda_check(cudaEventElapsedTime(&start, timeline->origin, from),
-                                     "cudaEventElapsedTime", error);
-    if (!status)
-        status = gf_cuda_check(cudaEventElapsedTime(&end, timeline->origin, to),
-                               "cudaEventElapsedTime", error);
+    cudaError_t result = cudaEventElapsedTime(&start, timeline->origin, from);
+    if (result == cudaSuccess)
+        result = cudaEventElapsedTime(&end, timeline->origin, to);
+    const gf_status status = gf_cuda_check(result, "cudaEventElapsedTime", error);
     double *until = &timeline->until[stage];
     if (status || end * 1e-3 <= *until)
         return status;
@@ -167,11 +164,6 @@ enum {
     GF_CUDA_DEVICE_BUFFERS
 };
 
-struct gf_memory {
-    void *data;
-    size_t size;
-};
-
 // Stream context of a slot on one device, reused across images because pinning memory is slow.
 struct gf_cuda_slot {
     int index;  // index of the device in the device list
@@ -179,14 +171,14 @@ struct gf_cuda_slot {
     cudaStream_t stream;
     cudaEvent_t events[GF_CUDA_EVENTS]; // of the last strip
     gf_pinned host[GF_CUDA_HOST_BUFFERS];
-    gf_memory memory[GF_CUDA_DEVICE_BUFFERS];
+    gf_device_memory memory[GF_CUDA_DEVICE_BUFFERS];
 };
 
 struct gf_cuda {
     gf_cuda_devices devices; // first member
     gf_cuda_slot contexts[GF_CUDA_MAX_SLOTS];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of the current image
-    gf_memory states[GF_MAX_DEVICES];           // the filter's state on each device
+    gf_device_memory states[GF_MAX_DEVICES];    // the filter's state on each device
     gf_pinned ring;
 };
 
@@ -197,15 +189,15 @@ static void cuda_free_device(gf_cuda *cuda) {
         if (!context.stream)
             continue;
         cudaSetDevice(context.device);
-        for (gf_memory &memory : context.memory) {
+        for (gf_device_memory &memory : context.memory) {
             cudaFree(memory.data);
-            memory = gf_memory{};
+            memory = gf_device_memory{};
         }
     }
     for (int i = 0; i < cuda->devices.own.count; i++) {
         cudaSetDevice(cuda->devices.own.list[i]);
         cudaFree(cuda->states[i].data);
-        cuda->states[i] = gf_memory{};
+        cuda->states[i] = gf_device_memory{};
     }
     cudaGetLastError(); // clear the error that was reported before
 }
@@ -238,21 +230,6 @@ static void cuda_close(void *state) {
     free(cuda);
 }
 
-static gf_status cuda_grow(gf_memory *memory, size_t size, cudaStream_t stream, gf_error *error) {
-    if (size <= memory->size)
-        return GF_OK;
-    cudaFree(memory->data);
-    *memory = gf_memory{};
-    gf_status status = gf_cuda_check(cudaMalloc(&memory->data, size), "device memory", error);
-    // Rows are copied back with the padding between them. Clear it, because it must not expose
-    // memory of another process.
-    if (!status)
-        status =
-            gf_cuda_check(cudaMemsetAsync(memory->data, 0, size, stream), "device memory", error);
-    memory->size = status ? 0 : size;
-    return status;
-}
-
 // Allocate the stream context of a slot. The scratch size is computed here, because the size that a
 // library requires may depend on the device.
 static gf_status cuda_prepare_context(gf_cuda *cuda, uint32_t slot, const gf_job *job,
@@ -269,28 +246,27 @@ static gf_status cuda_prepare_context(gf_cuda *cuda, uint32_t slot, const gf_job
                                "cudaStreamCreate", error);
     }
     for (cudaEvent_t &event : context->events)
-        if (!status && !event)
-            status = gf_cuda_check(cudaEventCreate(&event), "cudaEventCreate", error);
+        if (!status)
+            status = gf_event_create(&event, cudaEventDefault, error);
     for (int i = 0; i < GF_CUDA_HOST_BUFFERS && !status; i++)
         status = pinned_grow(&context->host[i], sizes[i], error);
     for (int i = 0; i < GF_CUDA_DEVICE_BUFFERS && !status; i++)
-        status = cuda_grow(&context->memory[i], sizes[i], context->stream, error);
+        status = gf_memory_grow_cleared(&context->memory[i], sizes[i], context->stream, error);
     return status;
 }
 
 // Allocate and clear the state on one device.
 static gf_status cuda_start_state(gf_cuda *cuda, int index, size_t bytes, gf_error *error) {
-    gf_memory *state = &cuda->states[index];
+    gf_device_memory *state = &cuda->states[index];
     gf_status status = gf_set_device(cuda->devices.own.list[index], error);
     if (!status)
-        status = cuda_grow(state, bytes, cudaStreamPerThread, error);
-    if (!status)
-        status = gf_cuda_check(cudaMemsetAsync(state->data, 0, bytes, cudaStreamPerThread),
-                               "cudaMemset", error);
+        status = gf_memory_grow(state, bytes, false, error);
+    gf_stream_queue queue = {cudaStreamPerThread, error, status};
+    queue.clear(state->data, bytes);
     // The slots' streams do not wait for this one. Do not wait for the device: that fails while
     // another thread captures a stream.
-    return status ? status
-                  : gf_cuda_check(cudaStreamSynchronize(cudaStreamPerThread), "cudaMemset", error);
+    queue.synchronize("cudaMemset");
+    return queue.status;
 }
 
 // ---- the backend --------------------------------------------------------------------------------
@@ -402,35 +378,18 @@ static gf_status cuda_begin(void *state, const gf_job *job, gf_slot *slots, void
 
 // Make a strip wait for the previous strip. If that strip was computed on another device, copy the
 // state.
-static gf_status cuda_wait_for_previous(const gf_cuda_run *run, const gf_cuda_slot *context,
-                                        gf_error *error) {
+static void cuda_wait_for_previous(const gf_cuda_run *run, const gf_cuda_slot *context,
+                                   gf_stream_queue *queue) {
     const gf_cuda_slot *previous = run->previous;
     if (!run->job.plan->ordered || !previous)
-        return GF_OK;
-    const gf_status status =
-        gf_cuda_check(cudaStreamWaitEvent(context->stream, previous->events[GF_CUDA_COMPUTED], 0),
-                      "cudaStreamWaitEvent", error);
-    if (status || previous->device == context->device)
-        return status;
-    return gf_cuda_check(
-        cudaMemcpyPeerAsync(run->cuda->states[context->index].data, context->device,
-                            run->cuda->states[previous->index].data, previous->device,
-                            static_cast<size_t>(run->job.plan->state_bytes), context->stream),
-        "cudaMemcpyPeerAsync", error);
-}
-
-static gf_status cuda_download(const gf_cuda_slot *context, void *host, const void *device,
-                               size_t bytes, gf_error *error) {
-    return bytes ? gf_cuda_check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost,
-                                                 context->stream),
-                                 "download", error)
-                 : GF_OK;
-}
-
-static gf_status cuda_record_event(const gf_cuda_slot *context, gf_cuda_event event,
-                                   gf_error *error) {
-    return gf_cuda_check(cudaEventRecord(context->events[event], context->stream),
-                         "cudaEventRecord", error);
+        return;
+    queue->wait_for(previous->events[GF_CUDA_COMPUTED]);
+    if (!queue->status && previous->device != context->device)
+        queue->status = gf_cuda_check(
+            cudaMemcpyPeerAsync(run->cuda->states[context->index].data, context->device,
+                                run->cuda->states[previous->index].data, previous->device,
+                                static_cast<size_t>(run->job.plan->state_bytes), context->stream),
+            "cudaMemcpyPeerAsync", queue->error);
 }
 
 static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
@@ -438,39 +397,29 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
     gf_strip strip = {};
     strip.in = slot->in;
-    strip.in.data = static_cast<unsigned char *>(context->memory[GF_CUDA_IN].data);
+    strip.in.data = context->memory[GF_CUDA_IN].data;
     strip.out = slot->out;
-    strip.out.data = static_cast<unsigned char *>(context->memory[GF_CUDA_OUT].data);
+    strip.out.data = context->memory[GF_CUDA_OUT].data;
     strip.state = run->cuda->states[context->index].data;
     strip.payload = context->memory[GF_CUDA_PAYLOAD].data;
-    const size_t in_bytes = static_cast<size_t>(strip.in.rows) * strip.in.stride;
     // The current device is a property of the thread, and the calling thread may be new.
-    gf_status status = gf_set_device(context->device, error);
-    if (!status)
-        status = cuda_record_event(context, GF_CUDA_STARTED, error);
-    if (!status)
-        status = gf_cuda_check(cudaMemcpyAsync(strip.in.data, slot->in.data, in_bytes,
-                                               cudaMemcpyHostToDevice, context->stream),
-                               "upload", error);
-    if (!status)
-        status = cuda_record_event(context, GF_CUDA_UPLOADED, error);
-    if (!status)
-        status = cuda_wait_for_previous(run, context, error);
-    if (!status)
-        status = cuda_record_event(context, GF_CUDA_READY, error);
-    if (!status)
-        status = run->job.filter->cuda->launch(
+    gf_stream_queue queue = {context->stream, error, gf_set_device(context->device, error)};
+    queue.record(context->events[GF_CUDA_STARTED]);
+    queue.upload(strip.in.data, slot->in.data,
+                 static_cast<size_t>(strip.in.rows) * strip.in.stride);
+    queue.record(context->events[GF_CUDA_UPLOADED]);
+    cuda_wait_for_previous(run, context, &queue);
+    queue.record(context->events[GF_CUDA_READY]);
+    if (!queue.status)
+        queue.status = run->job.filter->cuda->launch(
             run->job.plan, &strip, context->memory[GF_CUDA_SCRATCH].data, context->stream, error);
-    if (!status)
-        status = cuda_record_event(context, GF_CUDA_COMPUTED, error);
+    queue.record(context->events[GF_CUDA_COMPUTED]);
     run->previous = context;
-    if (!status)
-        status = cuda_download(context, slot->out.data, strip.out.data,
-                               static_cast<size_t>(strip.out.rows) * strip.out.stride, error);
-    if (!status)
-        status =
-            cuda_download(context, slot->payload_buffer, strip.payload, run->head_bytes, error);
-    return status ? status : cuda_record_event(context, GF_CUDA_DOWNLOADED, error);
+    queue.download(slot->out.data, strip.out.data,
+                   static_cast<size_t>(strip.out.rows) * strip.out.stride);
+    queue.download(slot->payload_buffer, strip.payload, run->head_bytes);
+    queue.record(context->events[GF_CUDA_DOWNLOADED]);
+    return queue.status;
 }
 
 // Download the rest of a payload. Its head contains the size.
@@ -482,19 +431,16 @@ static gf_status cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_slot *c
     if (used < head || used > run->sizes[GF_CUDA_PAYLOAD])
         return gf_fail(error, GF_NO_BACKEND,
                        "cuda: the device returned an invalid sample count; use --backend cpu");
-    const unsigned char *from =
-        static_cast<const unsigned char *>(context->memory[GF_CUDA_PAYLOAD].data) + head;
-    gf_status status = cuda_record_event(context, GF_CUDA_STARTED, error);
-    if (!status)
-        status = cuda_download(context, slot->payload_buffer + head, from, used - head, error);
-    if (!status)
-        status = cuda_record_event(context, GF_CUDA_DOWNLOADED, error);
-    if (!status)
-        status = gf_cuda_check(cudaStreamSynchronize(context->stream), "download", error);
-    return status ? status
-                  : timeline_add(&run->cuda->timelines[context->index], GF_DOWNLOADING,
-                                 context->events[GF_CUDA_STARTED],
-                                 context->events[GF_CUDA_DOWNLOADED], error);
+    gf_stream_queue queue = {context->stream, error, GF_OK};
+    queue.record(context->events[GF_CUDA_STARTED]);
+    queue.download(slot->payload_buffer + head, context->memory[GF_CUDA_PAYLOAD].data + head,
+                   used - head);
+    queue.record(context->events[GF_CUDA_DOWNLOADED]);
+    queue.synchronize("download");
+    return queue.status ? queue.status
+                        : timeline_add(&run->cuda->timelines[context->index], GF_DOWNLOADING,
+                                       context->events[GF_CUDA_STARTED],
+                                       context->events[GF_CUDA_DOWNLOADED], error);
 }
 
 static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
@@ -506,9 +452,9 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
                      {GF_DOWNLOADING, GF_CUDA_COMPUTED, GF_CUDA_DOWNLOADED}};
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
-    gf_status status = gf_set_device(context->device, error);
-    if (!status)
-        status = gf_cuda_check(cudaStreamSynchronize(context->stream), "kernel execution", error);
+    gf_stream_queue queue = {context->stream, error, gf_set_device(context->device, error)};
+    queue.synchronize("kernel execution");
+    gf_status status = queue.status;
     for (const auto &interval : intervals)
         if (!status)
             status =
@@ -529,13 +475,11 @@ static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
 
 static gf_status cuda_collect_one(const gf_cuda *cuda, int index, void *total, size_t bytes,
                                   gf_error *error) {
-    gf_status status = gf_set_device(cuda->devices.own.list[index], error);
-    if (!status)
-        status = gf_cuda_check(cudaMemcpyAsync(total, cuda->states[index].data, bytes,
-                                               cudaMemcpyDeviceToHost, cudaStreamPerThread),
-                               "download", error);
-    return status ? status
-                  : gf_cuda_check(cudaStreamSynchronize(cudaStreamPerThread), "download", error);
+    const gf_status status = gf_set_device(cuda->devices.own.list[index], error);
+    gf_stream_queue queue = {cudaStreamPerThread, error, status};
+    queue.download(total, cuda->states[index].data, bytes);
+    queue.synchronize("download");
+    return queue.status;
 }
 
 static gf_status cuda_collect(void *state, void *total, gf_error *error) {

@@ -210,19 +210,6 @@ gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name,
                    static_cast<unsigned long long>(known->end - at));
 }
 
-gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
-                               cudaStream_t stream, gf_error *error) {
-    CUcontext context = nullptr;
-    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
-        return GF_OK;
-    if (devices->driver.stream_context(static_cast<CUstream>(stream), &context) != CUDA_SUCCESS)
-        return gf_fail(error, GF_USAGE, "%s: the stream is invalid", name);
-    return context == devices->context
-               ? GF_OK
-               : gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
-                         name, devices->own.list[0]);
-}
-
 gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
                                 gf_error *error) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -233,6 +220,18 @@ gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const cha
         return gf_cuda_check(result, "cudaStreamIsCapturing", error);
     cudaGetLastError();
     return gf_fail(error, GF_USAGE, "%s: %s", name, what);
+}
+
+gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
+                               cudaStream_t stream, const char *captured, gf_error *error) {
+    CUcontext context = devices->context;
+    if (stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread &&
+        devices->driver.stream_context(stream, &context) != CUDA_SUCCESS)
+        return gf_fail(error, GF_USAGE, "%s: the stream is invalid", name);
+    if (context != devices->context)
+        return gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
+                       name, devices->own.list[0]);
+    return captured ? gf_cuda_check_capture(name, stream, captured, error) : GF_OK;
 }
 
 gf_status gf_cuda_wait(cudaStream_t stream, const char *what, gf_error *error) {
@@ -261,5 +260,34 @@ gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t str
     const gf_status status = gf_cuda_check(result, "device memory", error);
     if (!status)
         *memory = gf_device_memory{static_cast<unsigned char *>(data), size};
+    return status;
+}
+
+gf_status gf_event_create(cudaEvent_t *event, unsigned flags, gf_error *error) {
+    return *event ? GF_OK
+                  : gf_cuda_check(cudaEventCreateWithFlags(event, flags), "cudaEventCreate", error);
+}
+
+gf_status gf_memory_grow(gf_device_memory *memory, size_t size, bool pinned, gf_error *error) {
+    if (size <= memory->size)
+        return GF_OK;
+    if (memory->data)
+        pinned ? cudaFreeHost(memory->data) : cudaFree(memory->data);
+    *memory = gf_device_memory{};
+    const cudaError_t result =
+        pinned ? cudaMallocHost(&memory->data, size) : cudaMalloc(&memory->data, size);
+    memory->size = result == cudaSuccess ? size : 0;
+    return gf_cuda_check(result, pinned ? "pinned memory" : "device memory", error);
+}
+
+gf_status gf_memory_grow_cleared(gf_device_memory *memory, size_t size, cudaStream_t stream,
+                                 gf_error *error) {
+    if (size <= memory->size)
+        return GF_OK;
+    gf_status status = gf_memory_grow(memory, size, false, error);
+    if (!status)
+        status =
+            gf_cuda_check(cudaMemsetAsync(memory->data, 0, size, stream), "device memory", error);
+    memory->size = status ? 0 : size;
     return status;
 }

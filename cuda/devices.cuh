@@ -77,9 +77,10 @@ struct gf_memory_range {
 gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name, const char *what,
                                const void *data, size_t bytes, gf_memory_range *known,
                                gf_error *error);
-// Check that a stream belongs to the first device.
+// Check that a stream belongs to the first device. captured: as in gf_cuda_check_capture; NULL: the
+// stream may be captured.
 gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
-                               cudaStream_t stream, gf_error *error);
+                               cudaStream_t stream, const char *captured, gf_error *error);
 // Return GF_USAGE, with the message `what`, if a stream is being captured into a graph.
 gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
                                 gf_error *error);
@@ -88,7 +89,57 @@ gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const cha
 // threads.
 gf_status gf_cuda_wait(cudaStream_t stream, const char *what, gf_error *error);
 
-// Device memory that grows. The contents are lost.
+// Operations on a stream. After one that fails, the others do nothing.
+struct gf_stream_queue {
+    cudaStream_t stream;
+    gf_error *error;
+    gf_status status; // of the first operation that failed
+
+    void copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, const char *what) {
+        if (!status && bytes)
+            status = gf_cuda_check(cudaMemcpyAsync(to, from, bytes, kind, stream), what, error);
+    }
+    void upload(void *to, const void *from, size_t bytes) {
+        copy(to, from, bytes, cudaMemcpyHostToDevice, "upload");
+    }
+    void download(void *to, const void *from, size_t bytes) {
+        copy(to, from, bytes, cudaMemcpyDeviceToHost, "download");
+    }
+    void clear(void *memory, size_t bytes) {
+        if (!status && bytes)
+            status = gf_cuda_check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemset", error);
+    }
+    void record(cudaEvent_t event) {
+        if (!status)
+            status = gf_cuda_check(cudaEventRecord(event, stream), "cudaEventRecord", error);
+    }
+    // Let the operations after this one wait for an event.
+    void wait_for(cudaEvent_t event) {
+        if (!status)
+            status =
+                gf_cuda_check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent", error);
+    }
+    // Wait for all operations. what: for the message.
+    void synchronize(const char *what) {
+        if (!status)
+            status = gf_cuda_check(cudaStreamSynchronize(stream), what, error);
+    }
+    // The same by gf_cuda_wait.
+    void wait(const char *what) {
+        if (!status)
+            status = gf_cuda_wait(stream, what, error);
+    }
+    // The same, also after an operation that failed.
+    void finish(const char *what) {
+        const gf_status done = gf_cuda_wait(stream, what, status ? nullptr : error);
+        status = status ? status : done;
+    }
+};
+
+// Create an event, unless it exists. flags: of cudaEventCreateWithFlags.
+gf_status gf_event_create(cudaEvent_t *event, unsigned flags, gf_error *error);
+
+// Memory that grows. The contents are lost.
 struct gf_device_memory {
     unsigned char *data;
     size_t size;
@@ -97,6 +148,13 @@ struct gf_device_memory {
 // stream: uses the memory. Does not wait for the work of other streams.
 gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t stream,
                          gf_error *error);
+// For memory that seldom grows: cudaMalloc takes a tenth of the time of cudaMallocAsync, but
+// cudaFree waits for all kernels. pinned: host memory.
+gf_status gf_memory_grow(gf_device_memory *memory, size_t size, bool pinned, gf_error *error);
+// The same for device memory, cleared: kernels read the padding of rows, and rows are copied back
+// with it. It must not expose memory of another process.
+gf_status gf_memory_grow_cleared(gf_device_memory *memory, size_t size, cudaStream_t stream,
+                                 gf_error *error);
 
 // Memory, a stream and copies (workspace.cu): see gf_device_functions.
 gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **stream,

@@ -90,22 +90,22 @@ static void job_copy_rows(void *to, size_t to_stride, const void *from, size_t f
 struct gf_job_block {
     gf_job_block *next;
     uintptr_t stream; // see job_stream_key; UNUSED_STREAM: none yet
-    unsigned char *memory;
-    unsigned char *staged; // aligned copies of inputs and output; NULL until needed
+    gf_device_memory memory;
+    gf_device_memory staged; // aligned copies of inputs and output; empty until needed
     // Kernels of a run on one image. By whether the inputs and the output are staged.
     gf_sequence *sequences[2][2];
 };
 
 // Measurements of one run, on the device and on the host.
 struct gf_job_part {
-    gf_device_part base; // first member
-    gf_job_part *next;   // in the job's list of unused parts
-    uint64_t rows;       // capacity
-    unsigned char *device, *host;
-    void *payload;        // host memory for a whole payload
-    size_t payload_bytes; // size of that memory
-    cudaEvent_t ready;    // computed; once fetched: everything but the payload is in host memory
-    uint64_t used;        // rows of the run
+    gf_device_part base;           // first member
+    gf_job_part *next;             // in the job's list of unused parts
+    uint64_t rows;                 // capacity
+    gf_device_memory device, host; // host: pinned
+    void *payload;                 // host memory for a whole payload
+    size_t payload_bytes;          // size of that memory
+    cudaEvent_t ready; // computed; once fetched: everything but the payload is in host memory
+    uint64_t used;     // rows of the run
     bool fetched;
 };
 
@@ -135,30 +135,12 @@ static size_t job_filter_scratch(const gf_filter *filter, const gf_plan *plan) {
     return filter->cuda->scratch_bytes ? filter->cuda->scratch_bytes(plan, plan->in.height) : 0;
 }
 
-static size_t job_max(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
-// Allocate cleared memory: kernels read the padding of staged rows.
-static gf_status job_allocate(unsigned char **memory, size_t bytes, cudaStream_t stream,
-                              gf_error *error) {
-    gf_status status = gf_cuda_check(cudaMalloc(memory, bytes), "device memory", error);
-    if (status)
-        return status;
-    status = gf_cuda_check(cudaMemsetAsync(*memory, 0, bytes, stream), "device memory", error);
-    if (status) {
-        cudaFree(*memory);
-        *memory = nullptr;
-    }
-    return status;
-}
-
 static void job_free_blocks(gf_cuda_job *job) {
     while (job->blocks) {
         gf_job_block *block = job->blocks;
         job->blocks = block->next;
-        cudaFree(block->memory);
-        cudaFree(block->staged);
+        cudaFree(block->memory.data);
+        cudaFree(block->staged.data);
         for (auto &sequences : block->sequences)
             for (gf_sequence *sequence : sequences)
                 gf_sequence_free(sequence);
@@ -173,22 +155,15 @@ static gf_status job_add_block(gf_cuda_job *job, uintptr_t key, cudaStream_t str
         return gf_fail_memory(error, job->filter->info.name, sizeof *block, "a job");
     block->stream = key;
     const gf_status status =
-        job->block_bytes ? job_allocate(&block->memory, job->block_bytes, stream, error) : GF_OK;
+        gf_memory_grow_cleared(&block->memory, job->block_bytes, stream, error);
     if (status) {
+        cudaFree(block->memory.data);
         free(block);
         return status;
     }
     block->next = job->blocks;
     *out = job->blocks = block;
     return GF_OK;
-}
-
-// Allocate the staged rows of a block.
-static gf_status job_add_staged(const gf_cuda_job *job, gf_job_block *block, cudaStream_t stream,
-                                gf_error *error) {
-    const size_t height = static_cast<size_t>(job->plan->in.height);
-    const size_t bytes = (job->plan->inputs * job->in_stride + job->out_stride) * height;
-    return job_allocate(&block->staged, bytes, stream, error);
 }
 
 static void job_close(void *state) {
@@ -199,8 +174,8 @@ static void job_close(void *state) {
     while (job->unused) {
         gf_job_part *part = job->unused;
         job->unused = part->next;
-        cudaFree(part->device);
-        cudaFreeHost(part->host);
+        cudaFree(part->device.data);
+        cudaFreeHost(part->host.data);
         if (part->ready)
             cudaEventDestroy(part->ready);
         free(part->payload);
@@ -231,24 +206,22 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
         status = gf_cuda_check(cudaStreamCreateWithFlags(&job->own, cudaStreamNonBlocking),
                                "cudaStreamCreate", error);
     if (!status) {
-        size_t scratch = job_filter_scratch(filter, plan);
-        if (before)
-            scratch = job_max(scratch, job_filter_scratch(plan->before, before));
-        job->records_at = gf_align(scratch);
+        const size_t own = job_filter_scratch(filter, plan);
+        const size_t first = before ? job_filter_scratch(plan->before, before) : 0;
+        job->records_at = gf_align(own > first ? own : first);
         const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
         job->refined_at = job->records_at + gf_align(records);
         job->block_bytes = job->refined_at + gf_align(filter->cuda->refined_bytes);
         gf_job_block *block;
         status = job_add_block(job, UNUSED_STREAM, job->own, &block, error);
     }
-    if (!status) // streams of the caller do not wait for this one
-        status = gf_cuda_check(cudaStreamSynchronize(job->own), "device memory", error);
-    if (status) {
+    gf_stream_queue queue = {job->own, error, status};
+    queue.synchronize("device memory"); // streams of the caller do not wait for this one
+    if (queue.status)
         job_close(job);
-        return status;
-    }
-    *out = job;
-    return GF_OK;
+    else
+        *out = job;
+    return queue.status;
 }
 
 // ---- checks -------------------------------------------------------------------------------------
@@ -264,12 +237,6 @@ static gf_status job_check_pointer(const gf_cuda_job *job, const char *what, con
     *in_place = at % UNIT == 0 && stride % UNIT == 0 &&
                 (at + rows * stride <= known->end || stride - row < UNIT);
     return status;
-}
-
-// Return GF_USAGE if a stream is being captured into a graph.
-static gf_status job_check_capture(const gf_cuda_job *job, cudaStream_t stream, const char *what,
-                                   gf_error *error) {
-    return gf_cuda_check_capture(job->filter->info.name, stream, what, error);
 }
 
 #define CAPTURED_ALLOCATION                                                                        \
@@ -303,29 +270,16 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
         return GF_OK;
     const gf_job_sizes sizes = job_sizes(job, part->rows);
     const size_t records = static_cast<size_t>(part->used) * job->plan->record;
-    const size_t rest = sizes.state + sizes.head;
     gf_caller_scope scope(job->devices->driver);
-    gf_status status = scope.enter(job->devices, error);
-    if (!status)
-        status = gf_cuda_check(cudaStreamWaitEvent(job->own, part->ready, 0), "cudaStreamWaitEvent",
-                               error);
-    if (!status && records)
-        status = gf_cuda_check(
-            cudaMemcpyAsync(part->host, part->device, records, cudaMemcpyDeviceToHost, job->own),
-            "download", error);
-    if (!status && rest)
-        status =
-            gf_cuda_check(cudaMemcpyAsync(part->host + sizes.records, part->device + sizes.records,
-                                          rest, cudaMemcpyDeviceToHost, job->own),
-                          "download", error);
-    if (!status && sizes.state)
-        status =
-            gf_cuda_check(cudaMemsetAsync(part->device + sizes.records, 0, sizes.state, job->own),
-                          "cudaMemset", error);
-    if (!status)
-        status = gf_cuda_check(cudaEventRecord(part->ready, job->own), "cudaEventRecord", error);
-    part->fetched = !status;
-    return status;
+    gf_stream_queue queue = {job->own, error, scope.enter(job->devices, error)};
+    queue.wait_for(part->ready);
+    queue.download(part->host.data, part->device.data, records);
+    queue.download(part->host.data + sizes.records, part->device.data + sizes.records,
+                   sizes.state + sizes.head);
+    queue.clear(part->device.data + sizes.records, sizes.state);
+    queue.record(part->ready);
+    part->fetched = !queue.status;
+    return queue.status;
 }
 
 static void job_release(void *state, gf_device_part *base) {
@@ -354,15 +308,13 @@ static gf_status job_take_part(gf_cuda_job *job, uint64_t rows, cudaStream_t str
     if (!part)
         return gf_fail_memory(error, job->filter->info.name, sizeof *part, "a measurement");
     const gf_job_sizes sizes = job_sizes(job, rows);
-    const size_t host = sizes.records + sizes.state + sizes.head;
+    const size_t measured = sizes.records + sizes.state;
     gf_status status =
-        job_allocate(&part->device, sizes.records + sizes.state + sizes.payload, stream, error);
+        gf_memory_grow_cleared(&part->device, measured + sizes.payload, stream, error);
     if (!status)
-        status = gf_cuda_check(cudaMallocHost(reinterpret_cast<void **>(&part->host), host),
-                               "pinned memory", error);
+        status = gf_memory_grow(&part->host, measured + sizes.head, true, error);
     if (!status)
-        status = gf_cuda_check(cudaEventCreateWithFlags(&part->ready, cudaEventDisableTiming),
-                               "cudaEventCreate", error);
+        status = gf_event_create(&part->ready, cudaEventDisableTiming, error);
     if (status) { // keep what was allocated until the job ends; no run can use it
         part->next = job->unused;
         job->unused = part;
@@ -379,9 +331,9 @@ static gf_status job_finish_part(const gf_cuda_job *job, gf_job_part *part, uint
     const gf_job_sizes sizes = job_sizes(job, part->rows);
     part->base = {};
     if (job->plan->record)
-        part->base.records = {part->host, job->plan->record, 0, rows};
+        part->base.records = {part->host.data, job->plan->record, 0, rows};
     if (job->plan->state_bytes)
-        part->base.state = part->host + sizes.records;
+        part->base.state = part->host.data + sizes.records;
     part->used = rows;
     part->fetched = false;
     return gf_cuda_check(cudaEventRecord(part->ready, stream), "cudaEventRecord", error);
@@ -398,7 +350,7 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
         return status;
     const gf_job_sizes sizes = job_sizes(job, part->rows);
     const size_t at = sizes.records + sizes.state;
-    const size_t used = job->filter->payload->used(job->plan, part->host + at);
+    const size_t used = job->filter->payload->used(job->plan, part->host.data + at);
     // Check the size: a wrong one would overwrite other memory.
     if (used < sizes.head || used > sizes.payload)
         return gf_fail(error, GF_NO_BACKEND, "cuda: the device returned an invalid sample count");
@@ -410,10 +362,10 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
             return gf_fail_memory(error, job->filter->info.name, used, "extracted samples");
     }
     base->payload = part->payload;
-    status = gf_cuda_check(
-        cudaMemcpyAsync(part->payload, part->device + at, used, cudaMemcpyDeviceToHost, job->own),
-        "download", error);
-    return status ? status : gf_cuda_check(cudaStreamSynchronize(job->own), "download", error);
+    gf_stream_queue queue = {job->own, error, GF_OK};
+    queue.download(part->payload, part->device.data + at, used);
+    queue.synchronize("download");
+    return queue.status;
 }
 
 // ---- runs ---------------------------------------------------------------------------------------
@@ -434,13 +386,16 @@ static gf_status job_find_block(gf_cuda_job *job, cudaStream_t stream, gf_job_me
     while (block && block->stream != key && block->stream != UNUSED_STREAM)
         block = block->next;
     gf_status status = GF_OK;
-    const bool staged = memory->in_staged || memory->out_staged;
-    if (!block || (staged && !block->staged))
-        status = job_check_capture(job, stream, CAPTURED_ALLOCATION, error);
+    const size_t height = static_cast<size_t>(job->plan->in.height);
+    const size_t staged = memory->in_staged || memory->out_staged
+                              ? (job->plan->inputs * job->in_stride + job->out_stride) * height
+                              : 0;
+    if (!block || block->staged.size < staged)
+        status = gf_cuda_check_capture(job->filter->info.name, stream, CAPTURED_ALLOCATION, error);
     if (!status && !block)
         status = job_add_block(job, key, stream, &block, error);
-    if (!status && staged && !block->staged)
-        status = job_add_staged(job, block, stream, error);
+    if (!status)
+        status = gf_memory_grow_cleared(&block->staged, staged, stream, error);
     if (status)
         return status;
     block->stream = key;
@@ -453,7 +408,7 @@ static gf_status job_refine(const gf_cuda_job *job, const gf_job_memory *memory,
                             cudaStream_t stream, gf_error *error) {
     if (!job->before)
         return GF_OK;
-    unsigned char *block = memory->block->memory;
+    unsigned char *block = memory->block->memory.data;
     gf_strip before = {};
     before.in = strip->in;
     before.out = {block + job->records_at, job->before->record, 0, job->before->in.height};
@@ -472,7 +427,7 @@ static gf_status job_launch(const gf_cuda_job *job, const gf_job_memory *memory,
     const gf_plan *plan = job->plan;
     gf_strip strip = {};
     gf_pixels copies[2];
-    unsigned char *staged = memory->block->staged;
+    unsigned char *staged = memory->block->staged.data;
     strip.images = static_cast<uint32_t>(images);
     strip.in_list = in;
     strip.out_list = out;
@@ -496,12 +451,12 @@ static gf_status job_launch(const gf_cuda_job *job, const gf_job_memory *memory,
     strip.records = records;
     if (memory->part) {
         const gf_job_sizes sizes = job_sizes(job, memory->part->rows);
-        strip.state = memory->part->device + sizes.records;
-        strip.payload = memory->part->device + sizes.records + sizes.state;
+        strip.state = memory->part->device.data + sizes.records;
+        strip.payload = memory->part->device.data + sizes.records + sizes.state;
     }
     gf_status status = job_refine(job, memory, &strip, stream, error);
     if (!status)
-        status = job->filter->cuda->launch(plan, &strip, memory->block->memory, stream, error);
+        status = job->filter->cuda->launch(plan, &strip, memory->block->memory.data, stream, error);
     if (!status && memory->out_staged)
         job_copy_rows(out->data, out->stride, staged, job->out_stride, job->out_row, rows, stream);
     const gf_status launched = gf_launch_check("copy", status ? nullptr : error);
@@ -540,7 +495,7 @@ static gf_status job_queue(const gf_cuda_job *job, const gf_job_memory *memory, 
     const uint32_t inputs = job->plan->inputs;
     const bool staged = memory->in_staged || memory->out_staged;
     const uint64_t step = staged ? job->plan->in.height : rows;
-    unsigned char *records = memory->part ? memory->part->device : nullptr;
+    unsigned char *records = memory->part ? memory->part->device.data : nullptr;
     gf_status status = GF_OK;
     for (uint64_t i = 0, n; i < images && !status; i += n) {
         const gf_pixels *from = in + i * inputs;
@@ -630,12 +585,12 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
     gf_caller_scope scope(job->devices->driver);
     gf_status status = scope.enter(job->devices, error);
     if (!status)
-        status = gf_cuda_check_stream(job->devices, job->filter->info.name, stream, error);
+        status = gf_cuda_check_stream(job->devices, job->filter->info.name, stream, nullptr, error);
     for (uint64_t i = 0; i < images && !status; i++)
         status = job_check_images(job, rows, in + i * job->plan->inputs, out ? out + i : nullptr,
                                   &memory, error);
     if (!status && job->filter->measure)
-        status = job_check_capture(job, stream, CAPTURED_MEASUREMENT, error);
+        status = gf_cuda_check_capture(job->filter->info.name, stream, CAPTURED_MEASUREMENT, error);
     if (!status)
         status = job_find_block(job, stream, &memory, error);
     if (!status && job->filter->measure)
@@ -658,9 +613,9 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
 static gf_status job_wait_stream(void *state, cudaStream_t stream, gf_error *error) {
     const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
-    const gf_status status = scope.enter(devices, error);
-    return status ? status
-                  : gf_cuda_check(cudaStreamSynchronize(stream), "kernel execution", error);
+    gf_stream_queue queue = {stream, error, scope.enter(devices, error)};
+    queue.synchronize("kernel execution");
+    return queue.status;
 }
 
 const gf_device_functions gf_cuda_jobs = {

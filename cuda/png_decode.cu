@@ -92,17 +92,6 @@ void gf_png_decoder_free(gf_png_decoder *decoder) {
     free(decoder);
 }
 
-static gf_status decoder_grow_host(gf_device_memory *memory, size_t size, gf_error *error) {
-    if (size <= memory->size)
-        return GF_OK;
-    cudaFreeHost(memory->data);
-    *memory = gf_device_memory{};
-    const gf_status status =
-        gf_cuda_check(cudaMallocHost(&memory->data, size), "pinned memory", error);
-    memory->size = status ? 0 : size;
-    return status;
-}
-
 gf_status gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_error *error) {
     gf_png_decoder *decoder = devices->decoder;
     if (decoder && decoder->threads == threads)
@@ -116,11 +105,10 @@ gf_status gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_err
     decoder->threads = threads;
     gf_status status = gf_pool_open(threads, &decoder->pool, error);
     if (!status)
-        status = decoder_grow_host(&decoder->host, MIN_HOST_BYTES, error);
+        status = gf_memory_grow(&decoder->host, MIN_HOST_BYTES, true, error);
     for (cudaEvent_t &event : decoder->uploaded)
         if (!status)
-            status = gf_cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
-                                   "cudaEventCreate", error);
+            status = gf_event_create(&event, cudaEventDisableTiming, error);
     if (status)
         gf_png_decoder_free(decoder);
     else
@@ -327,28 +315,23 @@ static gf_status decoder_upload_piece(gf_decoder_call *call, int buffer, gf_erro
     gf_status status =
         gf_cuda_check(cudaEventSynchronize(decoder->uploaded[buffer]), "upload", error);
     if (!status)
-        status = decoder_grow_host(&decoder->pieces[buffer], bytes + bytes / 4, error);
+        status = gf_memory_grow(&decoder->pieces[buffer], bytes + bytes / 4, true, error);
     if (status)
         return status;
     call->piece = decoder->pieces[buffer].data;
-    gf_work work = {};
-    work.run = decoder_copy;
-    work.context = call;
-    work.count = static_cast<uint32_t>(call->piece_end - call->piece_first);
+    const uint32_t files = static_cast<uint32_t>(call->piece_end - call->piece_first);
+    gf_work work = {decoder_copy, call, files, 0, 0, nullptr};
     gf_pool_run(decoder->pool, &work);
-    if (bytes)
-        status = gf_cuda_check(cudaMemcpyAsync(call->data + call->piece_at, call->piece, bytes,
-                                               cudaMemcpyHostToDevice, call->stream),
-                               "upload", error);
-    return status ? status
-                  : gf_cuda_check(cudaEventRecord(decoder->uploaded[buffer], call->stream),
-                                  "cudaEventRecord", error);
+    gf_stream_queue queue = {call->stream, error, GF_OK};
+    queue.upload(call->data + call->piece_at, call->piece, bytes);
+    queue.record(decoder->uploaded[buffer]);
+    return queue.status;
 }
 
 // Queue the kernels of a window and the download of their results.
 static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
     const gf_png_decoder *decoder = call->decoder;
-    const cudaStream_t stream = call->stream;
+    gf_stream_queue queue = {call->stream, error, GF_OK};
     const auto on_device = [&](auto *host) { // the copy of an array
         return reinterpret_cast<decltype(host)>(
             decoder->memory.data + (reinterpret_cast<unsigned char *>(host) - decoder->host.data));
@@ -356,36 +339,25 @@ static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
     decoder_list_images(call);
     memset(call->failed, 0, call->images * sizeof *call->failed);
     memset(call->progress, 0, (call->groups + size_t{1}) * sizeof *call->progress);
-    gf_status status =
-        gf_cuda_check(cudaMemcpyAsync(decoder->memory.data, decoder->host.data, call->uploaded,
-                                      cudaMemcpyHostToDevice, stream),
-                      "upload", error);
-    if (status)
-        return status;
-    png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams, stream);
+    queue.upload(decoder->memory.data, decoder->host.data, call->uploaded);
+    if (queue.status)
+        return queue.status;
+    png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams,
+                      call->stream);
     png_queue_unfilter(on_device(call->rows), call->images, call->groups, on_device(call->progress),
-                       on_device(call->failed), stream);
-    status = gf_launch_check(NAME, error);
+                       on_device(call->failed), call->stream);
+    queue.status = gf_launch_check(NAME, error);
     // A download that waits in the queue for kernels would delay those of other streams.
-    if (!status)
-        status = gf_cuda_wait(stream, "kernel execution", error);
-    if (!status)
-        status = gf_cuda_check(cudaMemcpyAsync(call->ends, on_device(call->ends),
-                                               call->streams * sizeof *call->ends,
-                                               cudaMemcpyDeviceToHost, stream),
-                               "download", error);
-    if (!status)
-        status = gf_cuda_check(cudaMemcpyAsync(call->failed, on_device(call->failed),
-                                               call->images * sizeof *call->failed,
-                                               cudaMemcpyDeviceToHost, stream),
-                               "download", error);
-    return status;
+    queue.wait("kernel execution");
+    queue.download(call->ends, on_device(call->ends), call->streams * sizeof *call->ends);
+    queue.download(call->failed, on_device(call->failed), call->images * sizeof *call->failed);
+    return queue.status;
 }
 
 static gf_status decoder_run_window(gf_decoder_call *call, gf_error *error) {
     gf_png_decoder *decoder = call->decoder;
     decoder_divide(call);
-    gf_status status = decoder_grow_host(&decoder->host, call->used, error);
+    gf_status status = gf_memory_grow(&decoder->host, call->used, true, error);
     if (!status)
         status =
             gf_device_grow(&decoder->memory, call->used + call->data_bytes + call->filtered_bytes,
@@ -398,11 +370,11 @@ static gf_status decoder_run_window(gf_decoder_call *call, gf_error *error) {
         status = decoder_upload_piece(call, buffer, error);
     if (!status && call->images)
         status = decoder_queue_window(call, error);
-    const gf_status done = gf_cuda_wait(call->stream, "kernel execution", status ? nullptr : error);
-    status = status ? status : done;
-    if (!status)
+    gf_stream_queue queue = {call->stream, error, status};
+    queue.finish("kernel execution");
+    if (!queue.status)
         decoder_judge(call);
-    return status;
+    return queue.status;
 }
 
 // ---- files decoded by the CPU -------------------------------------------------------------------
@@ -449,10 +421,8 @@ static gf_status decoder_check(const gf_cuda_devices *devices, uint64_t count,
                                const gf_format *formats, const gf_out_pixels *out,
                                cudaStream_t stream, gf_error *error) {
     gf_memory_range known = {};
-    gf_status status = gf_cuda_check_stream(devices, NAME, stream, error);
-    if (!status)
-        status = gf_cuda_check_capture(NAME, stream, "cannot decode while the stream is captured",
-                                       error);
+    gf_status status = gf_cuda_check_stream(devices, NAME, stream,
+                                            "cannot decode while the stream is captured", error);
     for (uint64_t i = 0; i < count && !status; i++)
         status = gf_cuda_check_memory(
             devices, NAME, "image", out[i].data,
@@ -469,14 +439,11 @@ static gf_status decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices, 
     const gf_status status = gf_png_decoder_open(devices, threads, error);
     if (status)
         return status;
-    size_t free_bytes = 0, total = 0;
-    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
-        cudaGetLastError();
     call->decoder = devices->decoder;
     call->count = count;
     call->out = out;
     call->stream = stream;
-    call->window = (free_bytes + call->decoder->memory.size) / WINDOW_SHARE;
+    call->window = (gf_cuda_free_memory(devices) + call->decoder->memory.size) / WINDOW_SHARE;
     call->window = call->window > MIN_WINDOW ? call->window : MIN_WINDOW;
     call->all = static_cast<gf_decoder_file *>(calloc(count, sizeof *call->all));
     call->retried = static_cast<uint64_t *>(calloc(count, sizeof *call->retried));
@@ -506,23 +473,17 @@ gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files
     call.files = files;
     call.formats = formats;
     call.errors = errors;
-    gf_work work = {};
-    work.run = decoder_scan;
-    work.context = &call;
-    work.count = static_cast<uint32_t>(count);
+    gf_work scan = {decoder_scan, &call, static_cast<uint32_t>(count), 0, 0, nullptr};
     if (!status)
-        gf_pool_run(call.decoder->pool, &work);
+        gf_pool_run(call.decoder->pool, &scan);
     for (int parts = 0; parts < 2 && !always && !status; parts++)
         decoder_choose(&call, threads, parts == 1);
     while (!status && decoder_list(&call))
         status = decoder_run_window(&call, error);
-    work = {};
-    work.run = decoder_retry;
-    work.context = &call;
-    work.count = static_cast<uint32_t>(call.retries);
+    gf_work retry = {decoder_retry, &call, static_cast<uint32_t>(call.retries), 0, 0, nullptr};
     gf_png_count_left(call.retries);
     if (!status && call.retries)
-        gf_pool_run(call.decoder->pool, &work);
+        gf_pool_run(call.decoder->pool, &retry);
     decoder_end(&call);
     return status;
 }

@@ -98,17 +98,6 @@ void gf_png_encoder_free(gf_png_encoder *encoder) {
     free(encoder);
 }
 
-// Replace the memory of the slots.
-static gf_status encoder_set_slot_memory(gf_png_encoder *encoder, size_t size, gf_error *error) {
-    gf_device_memory *memory = &encoder->slot_memory;
-    cudaFreeHost(memory->data);
-    *memory = gf_device_memory{};
-    const gf_status status =
-        gf_cuda_check(cudaMallocHost(&memory->data, size), "pinned memory", error);
-    memory->size = status ? 0 : size;
-    return status;
-}
-
 gf_status gf_png_encoder_open(gf_cuda_devices *devices, gf_error *error) {
     if (devices->encoder)
         return GF_OK;
@@ -119,7 +108,7 @@ gf_status gf_png_encoder_open(gf_cuda_devices *devices, gf_error *error) {
     gf_status status = gf_cuda_check(cudaMallocHost(&encoder->host, sizeof *encoder->host),
                                      "pinned memory", error);
     if (!status)
-        status = encoder_set_slot_memory(encoder, EXTERNAL_BYTES, error);
+        status = gf_memory_grow(&encoder->slot_memory, EXTERNAL_BYTES, true, error);
     if (status) {
         gf_png_encoder_free(encoder);
         return status;
@@ -211,8 +200,8 @@ static gf_status encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uin
     encoder->scratch = static_cast<gf_png_scratch **>(calloc(threads, sizeof *encoder->scratch));
     gf_status status = encoder->scratch ? gf_pool_open(threads, &encoder->pool, error)
                                         : gf_fail_memory(error, NAME, threads, "the encoder");
-    if (!status && encoder->slot_memory.size / (rows + out) < wanted)
-        status = encoder_set_slot_memory(encoder, wanted * (rows + out), error);
+    if (!status)
+        status = gf_memory_grow(&encoder->slot_memory, wanted * (rows + out), true, error);
     if (status) {
         encoder_free_cpu(encoder);
         return status;
@@ -249,10 +238,9 @@ static gf_status encoder_download_strip(const gf_png_encoder *encoder, const png
                          "download", error);
 }
 
-// Store an encoded strip in the state of the window, and queue the upload of its data.
-static gf_status encoder_upload_strip(const gf_png_encoder *encoder, const gf_encoder_slot *slot,
-                                      uint64_t at, png_strip_state *state, cudaStream_t stream,
-                                      gf_error *error) {
+// Store an encoded strip in the state of the window.
+static gf_status encoder_set_state(const gf_png_encoder *encoder, const gf_encoder_slot *slot,
+                                   uint64_t at, png_strip_state *state, gf_error *error) {
     const gf_png_strip *strip = &slot->strip;
     if (!slot->encoded)
         return gf_fail_memory(error, NAME, gf_png_scratch_bytes(&encoder->strips), "the encoder");
@@ -261,9 +249,7 @@ static gf_status encoder_upload_strip(const gf_png_encoder *encoder, const gf_en
     state->external = at;
     state->sum = (strip->adler % 65536 + base - 1) % base;
     state->weighted = (strip->adler / 65536 + base - strip->filtered % base) % base;
-    return gf_cuda_check(cudaMemcpyAsync(encoder->external.data + at, strip->out, strip->size,
-                                         cudaMemcpyHostToDevice, stream),
-                         "upload", error);
+    return GF_OK;
 }
 
 // Encode the strips of a window for which matches pay: list[0..strips).
@@ -279,32 +265,28 @@ static gf_status encoder_run_external(gf_png_encoder *encoder, png_window *windo
     window->external = encoder->external.data;
     window->complete = true;
     uint64_t at = 0;
-    for (uint32_t i = 0, n; i < strips && !status; i += n) {
+    gf_stream_queue queue = {stream, error, status};
+    for (uint32_t i = 0, n; i < strips && !queue.status; i += n) {
         n = strips - i < encoder->slots ? strips - i : encoder->slots;
-        for (uint32_t k = 0; k < n && !status; k++)
-            status = encoder_download_strip(encoder, &host->input.strip[list[i + k]],
-                                            &encoder->slot[k], stream, error);
+        for (uint32_t k = 0; k < n && !queue.status; k++)
+            queue.status = encoder_download_strip(encoder, &host->input.strip[list[i + k]],
+                                                  &encoder->slot[k], stream, error);
         // Also waits for the upload of the strips before, whose memory is used again.
-        if (!status)
-            status = gf_cuda_wait(stream, "download", error);
-        if (status)
-            return status;
-        gf_work work = {};
-        work.run = encoder_run_slot;
-        work.context = encoder->slot;
-        work.count = n;
+        queue.wait("download");
+        if (queue.status)
+            return queue.status;
+        gf_work work = {encoder_run_slot, encoder->slot, n, 0, 0, nullptr};
         gf_pool_run(encoder->pool, &work);
-        for (uint32_t k = 0; k < n && !status; k++) {
-            status = encoder_upload_strip(encoder, &encoder->slot[k], at, &host->state[list[i + k]],
-                                          stream, error);
-            at += encoder->slot[k].strip.size;
+        for (uint32_t k = 0; k < n && !queue.status; k++) {
+            const gf_png_strip *strip = &encoder->slot[k].strip;
+            queue.status =
+                encoder_set_state(encoder, &encoder->slot[k], at, &host->state[list[i + k]], error);
+            queue.upload(encoder->external.data + at, strip->out, strip->size);
+            at += strip->size;
         }
     }
-    return status ? status
-                  : gf_cuda_check(cudaMemcpyAsync(window->state, host->state,
-                                                  window->strips * sizeof *host->state,
-                                                  cudaMemcpyHostToDevice, stream),
-                                  "upload", error);
+    queue.upload(window->state, host->state, window->strips * sizeof *host->state);
+    return queue.status;
 }
 
 // ---- windows ------------------------------------------------------------------------------------
@@ -340,15 +322,11 @@ static gf_status encoder_finish_window(const gf_png_encoder *encoder, const png_
                                        cudaStream_t stream, gf_error *error) {
     gf_encoder_host *host = encoder->host;
     png_queue_write(*window, stream);
-    gf_status status = gf_launch_check(NAME, error);
-    if (!status) // a download that waits in the queue would delay those of other streams
-        status = gf_cuda_wait(stream, "kernel execution", error);
-    if (!status)
-        status = gf_cuda_check(cudaMemcpyAsync(host->state, window->state,
-                                               window->strips * sizeof *host->state,
-                                               cudaMemcpyDeviceToHost, stream),
-                               "download", error);
-    return status ? status : gf_cuda_wait(stream, "kernel execution", error);
+    gf_stream_queue queue = {stream, error, gf_launch_check(NAME, error)};
+    queue.wait("kernel execution"); // a download in the queue would delay those of other streams
+    queue.download(host->state, window->state, window->strips * sizeof *host->state);
+    queue.wait("kernel execution");
+    return queue.status;
 }
 
 // Grow the memory of files to `size` bytes. Keep the first `used` bytes.
@@ -438,17 +416,13 @@ static gf_status encoder_run_window(gf_png_encoder *encoder, gf_encoder_call *ca
     png_window window = {};
     gf_status status =
         gf_device_grow(&encoder->device, encoder_divide(encoder, strips, &window), stream, error);
-    if (status)
-        return status;
     encoder_divide(encoder, strips, &window);
     window.adler += call->image;
-    status = gf_cuda_check(
-        cudaMemcpyAsync(window.any_matches, &host->input,
-                        offsetof(gf_encoder_input, strip) + strips * sizeof(png_strip),
-                        cudaMemcpyHostToDevice, stream),
-        "upload", error);
-    if (status)
-        return status;
+    gf_stream_queue queue = {stream, error, status};
+    queue.upload(window.any_matches, &host->input,
+                 offsetof(gf_encoder_input, strip) + strips * sizeof(png_strip));
+    if (queue.status)
+        return queue.status;
     png_queue_plan(window, stream);
     if (call->largest)
         png_queue_count_largest(window, encoder->format.channels, stream);
@@ -480,10 +454,8 @@ static gf_status encoder_check(const gf_cuda_devices *devices, const gf_format *
                                gf_error *error) {
     const size_t row = gf_row_bytes(format);
     gf_memory_range known = {};
-    gf_status status = gf_cuda_check_stream(devices, NAME, stream, error);
-    if (!status)
-        status = gf_cuda_check_capture(NAME, stream, "cannot encode while the stream is captured",
-                                       error);
+    gf_status status = gf_cuda_check_stream(devices, NAME, stream,
+                                            "cannot encode while the stream is captured", error);
     for (uint64_t i = 0; i < count && !status; i++)
         status = gf_cuda_check_memory(devices, NAME, "image", in[i].data,
                                       (format->height - 1) * in[i].stride + row, &known, error);
@@ -507,7 +479,8 @@ gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t coun
     if (status)
         return status;
     gf_png_encoder *encoder = devices->encoder;
-    status = gf_device_grow(&encoder->adler, count * sizeof(uint64_t[2]), stream, error);
+    const size_t adler_bytes = count * sizeof(uint64_t[2]);
+    status = gf_device_grow(&encoder->adler, adler_bytes, stream, error);
     if (status)
         return status;
     encoder_set_format(encoder, format);
@@ -520,20 +493,19 @@ gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t coun
     call.largest = largest;
     call.stream = stream;
     call.threads = threads;
-    status = gf_cuda_check(
-        cudaMemsetAsync(encoder->adler.data, 0, count * sizeof(uint64_t[2]), call.stream),
-        "cudaMemset", error);
+    gf_stream_queue queue = {stream, error, GF_OK};
+    queue.clear(encoder->adler.data, adler_bytes);
     const uint64_t strip = encoder->strips.rows * (encoder->strips.row_bytes + 1);
     const uint64_t most = strip < WINDOW_BYTES ? WINDOW_BYTES / strip : 1;
     const uint32_t max = static_cast<uint32_t>(most < PNG_MAX_STRIPS ? most : PNG_MAX_STRIPS);
-    while (call.image < count && !status)
-        status = encoder_run_window(encoder, &call, max, error);
-    const gf_status done = gf_cuda_wait(call.stream, "kernel execution", status ? nullptr : error);
+    while (call.image < count && !queue.status)
+        queue.status = encoder_run_window(encoder, &call, max, error);
+    queue.finish("kernel execution");
     size_t at = 0; // in the encoder's memory, which holds the files one after another
-    for (uint64_t i = 0; i < count && !status && !done; i++)
+    for (uint64_t i = 0; i < count && !queue.status; i++)
         if (!out[i].data) {
             out[i].data = encoder->files.data + at;
             at += out[i].size;
         }
-    return status ? status : done;
+    return queue.status;
 }

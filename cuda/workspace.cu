@@ -67,18 +67,6 @@ void gf_cuda_workspace_free(gf_cuda_workspace *workspace) {
     pthread_mutex_unlock(&host_memory.lock);
 }
 
-// cudaMalloc takes a tenth of the time of cudaMallocAsync. cudaFree waits for all kernels, but this
-// memory seldom grows.
-static gf_status workspace_grow(gf_device_memory *memory, size_t size, gf_error *error) {
-    if (size <= memory->size)
-        return GF_OK;
-    cudaFree(memory->data);
-    *memory = gf_device_memory{};
-    const gf_status status = gf_cuda_check(cudaMalloc(&memory->data, size), "device memory", error);
-    memory->size = status ? 0 : size;
-    return status;
-}
-
 gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **stream,
                                 gf_error *error) {
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
@@ -87,7 +75,7 @@ gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **
     if (!status && !devices->workspace)
         status = workspace_open(devices, error);
     if (!status)
-        status = workspace_grow(&devices->workspace->memory, size, error);
+        status = gf_memory_grow(&devices->workspace->memory, size, false, error);
     if (status)
         return status;
     *memory = devices->workspace->memory.data;
@@ -129,39 +117,34 @@ void gf_cuda_return_host(void *, const gf_buffer *host) {
     pthread_mutex_unlock(&host_memory.lock);
 }
 
-// Copy bytes and wait.
-static gf_status workspace_copy(void *to, const void *from, size_t bytes, gf_error *error) {
-    const gf_status status = gf_cuda_check(
-        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cudaStreamPerThread), "copy", error);
-    return status ? status
-                  : gf_cuda_check(cudaStreamSynchronize(cudaStreamPerThread), "copy", error);
-}
-
 gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes,
                          const gf_buffer *host, gf_error *error) {
     const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
-    gf_status status = scope.enter(devices, error);
-    for (size_t at = 0; at < bytes && !status; at += host->size) {
+    gf_stream_queue queue = {cudaStreamPerThread, error, scope.enter(devices, error)};
+    for (size_t at = 0; at < bytes && !queue.status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
         if (from != host->data)
             memcpy(host->data, static_cast<const unsigned char *>(from) + at, size);
-        status = workspace_copy(static_cast<unsigned char *>(to) + at, host->data, size, error);
+        queue.copy(static_cast<unsigned char *>(to) + at, host->data, size, cudaMemcpyDefault,
+                   "copy");
+        queue.synchronize("copy");
     }
-    return status;
+    return queue.status;
 }
 
 gf_status gf_cuda_download(void *state, const void *from, size_t bytes, const gf_buffer *host,
                            gf_take_bytes *take, void *context, gf_error *error) {
     const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
-    gf_status status = scope.enter(devices, error);
-    for (size_t at = 0; at < bytes && !status; at += host->size) {
+    gf_stream_queue queue = {cudaStreamPerThread, error, scope.enter(devices, error)};
+    for (size_t at = 0; at < bytes && !queue.status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
-        status =
-            workspace_copy(host->data, static_cast<const unsigned char *>(from) + at, size, error);
-        if (!status)
-            status = take(context, host->data, size, error);
+        queue.copy(host->data, static_cast<const unsigned char *>(from) + at, size,
+                   cudaMemcpyDefault, "copy");
+        queue.synchronize("copy");
+        if (!queue.status)
+            queue.status = take(context, host->data, size, error);
     }
-    return status;
+    return queue.status;
 }
