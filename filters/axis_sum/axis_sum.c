@@ -68,13 +68,6 @@ typedef struct gf_axis_sums {
     gf_sum sums[];
 } gf_axis_sums;
 
-static void merge(const gf_plan *plan, void *state, const void *other) {
-    uint64_t *to = state;
-    const uint64_t *from = other;
-    for (uint64_t i = 0; i < gf_row_samples(&plan->in); i++)
-        to[i] += from[i];
-}
-
 static gf_status open_sums(const gf_plan *head, const gf_measure_options *keep, void **out,
                            gf_error *error) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
@@ -193,7 +186,7 @@ static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64
 }
 
 static const gf_measure measure = {
-    .merge = merge,
+    .merge = gf_merge_sums,
     .open = open_sums,
     .rows = take_rows,
     .finish = finish,

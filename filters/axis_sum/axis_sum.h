@@ -17,11 +17,8 @@ typedef struct gf_axis_sum_plan {
  * integers: exact, then rounded once. Needs --axis x. For filters that run axis-sum first. */
 double gf_axis_sum_total(const void *data, uint32_t channel);
 
-gf_status gf_axis_sum_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
-
-GF_DECLARE_LEVELS(gf_axis_sum_cpu);
+GF_DECLARE_BACKENDS(gf_axis_sum);
 
 extern const gf_filter gf_axis_sum_filter;
-GF_EXTERN_C const gf_filter_cuda gf_axis_sum_cuda;
 
 #endif

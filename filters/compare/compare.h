@@ -27,10 +27,6 @@ GF_BOTH uint32_t gf_compare_colour(uint32_t sum) {
     return red | green << 8 | (sum - red - green) << 16;
 }
 
-gf_status gf_compare_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
-
-GF_DECLARE_LEVELS(gf_compare_cpu);
-
-GF_EXTERN_C const gf_filter_cuda gf_compare_cuda;
+GF_DECLARE_BACKENDS(gf_compare);
 
 #endif

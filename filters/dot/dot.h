@@ -14,10 +14,6 @@ static inline uint32_t gf_dot_sums(gf_type type) {
     return type == GF_F32 ? GF_DOT_SUMS : GF_DOT_SSD;
 }
 
-gf_status gf_dot_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
-
-GF_DECLARE_LEVELS(gf_dot_cpu);
-
-GF_EXTERN_C const gf_filter_cuda gf_dot_cuda;
+GF_DECLARE_BACKENDS(gf_dot);
 
 #endif

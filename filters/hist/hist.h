@@ -220,14 +220,11 @@ static inline uint32_t gf_hist_extracted_class(const gf_hist_plan *plan) {
 /* Set the range of --range data from the measurement of the first pass. */
 gf_status gf_hist_refine(gf_plan *plan, const gf_plan *before, const void *data, gf_error *error);
 
-gf_status gf_hist_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
-
+GF_DECLARE_BACKENDS(gf_hist);
 size_t gf_hist_cpu_scratch(const gf_plan *plan);
-GF_DECLARE_LEVELS(gf_hist_cpu);
 
 extern const gf_filter gf_hist_filter;
 extern const gf_measure gf_hist_measure;
 extern const gf_payload_format gf_hist_payload;
-GF_EXTERN_C const gf_filter_cuda gf_hist_cuda;
 
 #endif

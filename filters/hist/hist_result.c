@@ -56,13 +56,6 @@ typedef struct gf_hist_data {
     gf_hist_kept bins[]; /* the extracted bins, and one more entry */
 } gf_hist_data;
 
-static void hist_merge(const gf_plan *plan, void *state, const void *other) {
-    uint64_t *to = state;
-    const uint64_t *from = other;
-    for (uint64_t i = 0; i < plan->state_bytes / sizeof *to; i++)
-        to[i] += from[i];
-}
-
 static size_t hist_value_bytes(const gf_hist_plan *plan) {
     return gf_type_bytes(plan->head.in.type);
 }
@@ -482,11 +475,6 @@ static int hist_table_at(const gf_hist_plan *plan, size_t index) {
 
 /* ---- values and edges of a bin --------------------------------------------------------------- */
 
-/* Return the lower edge of a bin, or for bin plan->bins the upper edge of the last one. */
-static double hist_lower_edge(const gf_hist_plan *plan, uint32_t bin) {
-    return bin == plan->bins ? plan->hi : plan->lo + bin * (plan->hi - plan->lo) / plan->bins;
-}
-
 /* Does every bin contain an integer value? Its edges are then its first and last value. */
 static bool hist_has_values(const gf_hist_plan *plan) {
     return plan->head.in.type != GF_F32 && !plan->ranged &&
@@ -505,8 +493,10 @@ static gf_value hist_edge_value(const gf_hist_plan *plan, uint32_t bin, size_t c
     if (hist_has_values(plan))
         return gf_value_uint(bin == plan->bins - 1 ? gf_type_max(plan->head.in.type)
                                                    : hist_first_value(plan, bin + 1) - 1);
-    const double edge = hist_lower_edge(plan, column == COLUMN_FROM ? bin : bin + 1);
-    return gf_value_double(brief ? gf_round_edge(edge, (plan->hi - plan->lo) / plan->bins) : edge);
+    const uint32_t at = column == COLUMN_FROM ? bin : bin + 1;
+    const double span = plan->hi - plan->lo;
+    const double edge = at == plan->bins ? plan->hi : plan->lo + at * span / plan->bins;
+    return gf_value_double(brief ? gf_round_edge(edge, span / plan->bins) : edge);
 }
 
 /* Return the value of kept sample i of a bin. */
@@ -781,7 +771,7 @@ static gf_value hist_cell(const gf_plan *head, const void *data, size_t table, u
 }
 
 const gf_measure gf_hist_measure = {
-    .merge = hist_merge,
+    .merge = gf_merge_sums,
     .open = hist_open_data,
     .rows = hist_take_rows,
     .payload = hist_take_payload,

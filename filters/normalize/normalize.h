@@ -10,10 +10,6 @@ typedef struct gf_normalize_plan {
     float half; /* value of the mean in the output: half of the largest integer; 1 for f32 */
 } gf_normalize_plan;
 
-gf_status gf_normalize_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
-
-GF_DECLARE_LEVELS(gf_normalize_cpu);
-
-GF_EXTERN_C const gf_filter_cuda gf_normalize_cuda;
+GF_DECLARE_BACKENDS(gf_normalize);
 
 #endif

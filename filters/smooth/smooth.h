@@ -97,12 +97,9 @@ void gf_smooth_golden_keep(const float *in, float *out, uint64_t n, float inner_
  * signal, results closer to that end than plan->halo differ from those of the whole signal. */
 void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t first,
                             uint64_t n, uint64_t whole);
-gf_status gf_smooth_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);
 
+GF_DECLARE_BACKENDS(gf_smooth);
 size_t gf_smooth_cpu_scratch(const gf_plan *plan);
-GF_DECLARE_LEVELS(gf_smooth_cpu);
-
-extern const gf_filter_cuda gf_smooth_cuda;
 
 #ifdef __cplusplus
 }

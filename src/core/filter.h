@@ -129,10 +129,6 @@ typedef struct gf_filter_cpu {
     gf_cpu_function *run[GF_ISA_COUNT]; /* one function per SIMD level: all set, or all NULL */
 } gf_filter_cpu;
 
-/* Declare the variants of a CPU function for GF_LEVELS. */
-#define GF_DECLARE_LEVELS(function)                                                                \
-    gf_cpu_function function##_portable, function##_avx2, function##_avx512
-
 /* A cudaStream_t. */
 typedef struct CUstream_st *gf_cuda_stream;
 
@@ -248,6 +244,12 @@ static inline bool gf_rows_independent(const gf_plan *plan) {
 #else
 #define GF_EXTERN_C extern
 #endif
+
+/* Declare the implementations of a filter: NAME_golden, NAME_cpu for GF_LEVELS, and NAME_cuda. */
+#define GF_DECLARE_BACKENDS(name)                                                                  \
+    gf_status name##_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);          \
+    gf_cpu_function name##_cpu_portable, name##_cpu_avx2, name##_cpu_avx512;                       \
+    GF_EXTERN_C const gf_filter_cuda name##_cuda
 
 #ifdef GF_WITH_CUDA
 #define GF_IF_CUDA(pointer) (pointer)

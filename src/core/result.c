@@ -47,6 +47,11 @@ void gf_result_free(gf_result *result) {
     free(result);
 }
 
+void gf_merge_sums(const gf_plan *plan, void *state, const void *other) {
+    for (uint64_t i = 0; i < plan->state_bytes / sizeof(uint64_t); i++)
+        ((uint64_t *)state)[i] += ((const uint64_t *)other)[i];
+}
+
 gf_table *gf_result_add_table(gf_result *result, const char *name, uint64_t rows) {
     assert(result->table_count < GF_MAX_TABLES);
     gf_table *table = &result->tables[result->table_count++];

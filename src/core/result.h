@@ -21,6 +21,8 @@ struct gf_result {
 gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_result **result,
                         gf_error *error);
 
+/* Add up the uint64_t of two states. For gf_measure.merge. */
+void gf_merge_sums(const gf_plan *plan, void *state, const void *other);
 /* Add a table without columns. For gf_measure.describe. */
 gf_table *gf_result_add_table(gf_result *result, const char *name, uint64_t rows);
 /* Append a column to a table. */
