@@ -11,7 +11,7 @@
 #include "samples.h"
 
 struct gf_compare_args {
-    const unsigned char *a, *b;
+    const unsigned char *in[2]; // first row of each input
     size_t in_stride;
     unsigned char *out, *records; // image row and record of the first row
     size_t out_stride, record_stride;
@@ -32,8 +32,8 @@ struct compare_pair {
 
 GF_DEVICE compare_pair compare_pair_at(const gf_compare_args &args, uint64_t y) {
     const gf_image_row row = gf_find_row(args.images, y);
-    return {args.a + args.images.at[0][row.image] + row.y * args.in_stride,
-            args.b + args.images.at[1][row.image] + row.y * args.in_stride};
+    return {args.in[0] + args.images.at[0][row.image] + row.y * args.in_stride,
+            args.in[1] + args.images.at[1][row.image] + row.y * args.in_stride};
 }
 
 GF_DEVICE gf_compare_record no_difference() {
@@ -387,23 +387,11 @@ static void compare_draw(const gf_compare_args &args, cudaStream_t stream) {
 
 static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void *,
                                 cudaStream_t stream, gf_error *error) {
-    const gf_rows a = gf_strip_input(strip, plan->inputs, 0),
-                  b = gf_strip_input(strip, plan->inputs, 1),
-                  records = gf_strip_records(plan, strip);
     gf_compare_args args = {};
-    args.a = gf_row(&a, strip->out.y0);
-    args.b = gf_row(&b, strip->out.y0);
-    args.in_stride = strip->in.stride;
+    gf_set_row_args<3>(&args, plan, strip);
     args.out = strip->out.data;
     args.out_stride = strip->out.stride;
-    args.records = records.data;
-    args.record_stride = records.stride;
-    args.width = plan->in.width;
     args.limit = reinterpret_cast<const gf_compare_plan *>(plan)->limit;
-    args.images = gf_images_of<3>(plan, strip);
-    args.rows = records.rows * args.images.count;
-    args.row_bytes = gf_row_bytes(&plan->in);
-    args.partition = gf_partition_rows(args.rows, args.row_bytes, 2);
     gf_for_type(plan->in.type, [&](auto sample) {
         typedef decltype(sample) Sample;
         compare_records<Sample>(args, stream);

@@ -92,17 +92,6 @@ static gf_status devices_count(int *present, gf_error *error) {
     return *present > 0 ? GF_OK : devices_fail(error, "no device", cudaErrorNoDevice);
 }
 
-static gf_status devices_start(gf_cuda_devices *devices, gf_error *error) {
-    const gf_caller_scope scope(devices->driver);
-    gf_status status = GF_OK;
-    for (int i = 0; i < devices->own.count && !status; i++) {
-        status = devices_start_one(devices, devices->own.list[i], error);
-        if (!status && i == 0)
-            devices->driver.get_context(&devices->context);
-    }
-    return status;
-}
-
 gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
                         gf_error *error) {
     int present = 0;
@@ -113,7 +102,15 @@ gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devic
         status = gf_device_list_read(options->devices, present, &devices->own, error);
     else if (!status)
         devices->own = {1, {static_cast<int>(gf_own_process().index) % present}};
-    return status ? status : devices_start(devices, error);
+    if (status)
+        return status;
+    const gf_caller_scope scope(devices->driver);
+    for (int i = 0; i < devices->own.count && !status; i++) {
+        status = devices_start_one(devices, devices->own.list[i], error);
+        if (!status && i == 0)
+            devices->driver.get_context(&devices->context);
+    }
+    return status;
 }
 
 // ---- listing ------------------------------------------------------------------------------------

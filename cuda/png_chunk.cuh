@@ -27,45 +27,34 @@ GF_DEVICE uint64_t png_block_sum(uint64_t x) {
     return x;
 }
 
-// Combine the values of all threads before this one, in their order; the first one gets `none`.
-template <typename T, typename Operation> GF_DEVICE T png_scan(T x, T none, Operation operation) {
-    __shared__ T totals[32];
+// Combine the values of all threads before this one, or after it with BACK, in their order; without
+// such a thread, return `none`.
+template <bool BACK = false, typename T, typename Operation>
+GF_DEVICE T png_scan(T x, T none, Operation operation) {
+    __shared__ T totals[BACK ? THREADS / 32 : 32];
     const int lane = threadIdx.x % 32;
+    const auto next = [](T from, int distance) {
+        return BACK ? __shfl_down_sync(GF_WARP, from, distance)
+                    : __shfl_up_sync(GF_WARP, from, distance);
+    };
+    const auto join = [&](T first, T second) {
+        return BACK ? operation(second, first) : operation(first, second);
+    };
     for (int distance = 1; distance < 32; distance *= 2) {
-        const T other = __shfl_up_sync(GF_WARP, x, distance);
-        if (lane >= distance)
-            x = operation(other, x);
+        const T other = next(x, distance);
+        if (BACK ? lane + distance < 32 : lane >= distance)
+            x = join(other, x);
     }
     __syncthreads();
-    if (lane == 31)
+    if (lane == (BACK ? 0 : 31))
         totals[threadIdx.x / 32] = x;
     __syncthreads();
-    T before = none;
-    for (unsigned i = 0; i < threadIdx.x / 32; i++)
-        before = operation(before, totals[i]);
-    x = __shfl_up_sync(GF_WARP, x, 1);
-    return lane == 0 ? before : operation(before, x);
-}
-
-// The same for all threads after this one.
-template <typename T, typename Operation>
-GF_DEVICE T png_scan_back(T x, T none, Operation operation) {
-    __shared__ T totals[THREADS / 32];
-    const int lane = threadIdx.x % 32;
-    for (int distance = 1; distance < 32; distance *= 2) {
-        const T other = __shfl_down_sync(GF_WARP, x, distance);
-        if (lane + distance < 32)
-            x = operation(x, other);
-    }
-    __syncthreads();
-    if (lane == 0)
-        totals[threadIdx.x / 32] = x;
-    __syncthreads();
-    T after = none;
-    for (unsigned i = threadIdx.x / 32 + 1; i < THREADS / 32; i++)
-        after = operation(after, totals[i]);
-    x = __shfl_down_sync(GF_WARP, x, 1);
-    return lane == 31 ? after : operation(x, after);
+    T outside = none;
+    for (unsigned i = BACK ? threadIdx.x / 32 + 1 : 0; i < (BACK ? THREADS / 32 : threadIdx.x / 32);
+         i++)
+        outside = operation(outside, totals[i]);
+    x = next(x, 1);
+    return lane == (BACK ? 31 : 0) ? outside : join(outside, x);
 }
 
 // ---- chunks -------------------------------------------------------------------------------------
@@ -189,7 +178,7 @@ GF_DEVICE png_bytes png_load_bytes(const png_window &w, const png_place &p) {
     const uint32_t last_edge = edges ? b.at + 63 - png_leading(edges) : 0;
     const uint32_t first_edge = edges ? b.at + png_trailing(edges) : UINT32_MAX;
     b.before = max(before, png_scan(last_edge, 0u, gf_maximum()));
-    b.after = min(after, png_scan_back(first_edge, UINT32_MAX, gf_minimum()));
+    b.after = min(after, png_scan<true>(first_edge, UINT32_MAX, gf_minimum()));
     if (prefix)
         b.runs |= (prefix < b.size ? b.at + prefix : b.after) - b.before > run;
     if (suffix && suffix < b.size)

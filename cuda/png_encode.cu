@@ -21,7 +21,6 @@ extern "C" {
 
 // A strip on the CPU.
 struct gf_encoder_slot {
-    gf_png_encoder *encoder;
     unsigned char *rows, *out;
     gf_png_strip strip;
     bool encoded;
@@ -168,8 +167,8 @@ static size_t encoder_divide(const gf_png_encoder *encoder, uint32_t strips, png
 // ---- strips encoded by the CPU ------------------------------------------------------------------
 
 static void encoder_run_slot(void *context, uint32_t task, uint32_t thread) {
-    gf_encoder_slot *slot = static_cast<gf_encoder_slot *>(context) + task;
-    gf_png_encoder *encoder = slot->encoder;
+    gf_png_encoder *encoder = static_cast<gf_png_encoder *>(context);
+    gf_encoder_slot *slot = &encoder->slot[task];
     const gf_png_strips *shape = &encoder->strips;
     gf_png_scratch **scratch = &encoder->scratch[thread];
     if (!*scratch)
@@ -210,7 +209,6 @@ static gf_status encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uin
     encoder->slots = slots < MAX_EXTERNAL ? static_cast<uint32_t>(slots) : MAX_EXTERNAL;
     memset(encoder->slot_memory.data, 0, encoder->slots * (rows + out)); // the padding of rows
     for (uint32_t i = 0; i < encoder->slots; i++) {
-        encoder->slot[i].encoder = encoder;
         encoder->slot[i].rows = encoder->slot_memory.data + i * (rows + out);
         encoder->slot[i].out = encoder->slot[i].rows + rows;
     }
@@ -275,7 +273,7 @@ static gf_status encoder_run_external(gf_png_encoder *encoder, png_window *windo
         queue.wait("download");
         if (queue.status)
             return queue.status;
-        gf_work work = {encoder_run_slot, encoder->slot, n, 0, 0, nullptr};
+        gf_work work = {encoder_run_slot, encoder, n, 0, 0, nullptr};
         gf_pool_run(encoder->pool, &work);
         for (uint32_t k = 0; k < n && !queue.status; k++) {
             const gf_png_strip *strip = &encoder->slot[k].strip;

@@ -47,11 +47,10 @@ GF_DEVICE uint32_t png_place_blocks(const png_window &w, const png_strip &s, uin
 // Place the strips in the output one after another, and clear the words that two chunks share.
 // Grid: one block of 1024 threads, one per strip.
 __global__ void __launch_bounds__(PNG_MAX_STRIPS) png_lay_out(const png_window w) {
-    __shared__ uint64_t totals[32];
     gf_wait_for_stream();
     if (png_must_wait(w))
         return;
-    const uint32_t k = threadIdx.x, lane = k % 32;
+    const uint32_t k = threadIdx.x;
     uint64_t size = 0;
     png_strip s = {};
     if (k < w.strips) {
@@ -68,20 +67,11 @@ __global__ void __launch_bounds__(PNG_MAX_STRIPS) png_lay_out(const png_window w
         atomicAdd(&adler[1],
                   (state->weighted + state->sum % ADLER_BASE * after + s.filtered) % ADLER_BASE);
     }
-    uint64_t end = size;
-    for (uint32_t distance = 1; distance < 32; distance *= 2) {
-        const uint64_t other = __shfl_up_sync(GF_WARP, end, distance);
-        end += lane >= distance ? other : 0;
-    }
-    if (lane == 31)
-        totals[k / 32] = end;
-    __syncthreads();
-    for (uint32_t i = 0; i < k / 32; i++)
-        end += totals[i];
+    const uint64_t before = png_scan(size, uint64_t{0}, gf_plus());
     uint32_t *words = reinterpret_cast<uint32_t *>(w.out);
     if (k < w.strips) {
         png_strip_state *state = w.state + k;
-        state->at = end - size;
+        state->at = before;
         state->data = state->at + IDAT_HEAD + (s.first ? w.head_bytes + ZLIB_HEAD : 0);
         words[(state->data + state->size - 1) / 4] = 0;
     }

@@ -28,26 +28,6 @@ template <int IMAGES> struct gf_row_sums {
 };
 
 template <int IMAGES>
-static inline gf_row_sums<IMAGES> gf_row_sums_of(const gf_plan *plan, const gf_strip *strip) {
-    gf_row_sums<IMAGES> a = {};
-    for (uint32_t i = 0; i < IMAGES; i++) {
-        const gf_rows rows = gf_strip_input(strip, plan->inputs, i);
-        a.in[i] = gf_row(&rows, strip->out.y0);
-    }
-    a.in_stride = strip->in.stride;
-    const gf_rows records = gf_strip_records(plan, strip);
-    a.images = gf_images_of<IMAGES>(plan, strip);
-    a.records = records.data;
-    a.record_stride = records.stride;
-    a.width = plan->in.width;
-    a.rows = records.rows * a.images.count;
-    a.row_bytes = gf_row_bytes(&plan->in);
-    a.measured = gf_measured_channels(&plan->in);
-    a.partition = gf_partition_rows(a.rows, a.row_bytes, plan->inputs);
-    return a;
-}
-
-template <int IMAGES>
 GF_DEVICE unsigned long long *gf_record_at(const gf_row_sums<IMAGES> &a, uint64_t y) {
     return reinterpret_cast<unsigned long long *>(a.records + y * a.record_stride);
 }
@@ -442,7 +422,9 @@ static inline void gf_launch_lanes(const gf_row_sums<IMAGES> &a, uint32_t channe
 // Queue the kernels that sum the rows of a strip into their records.
 template <int IMAGES>
 static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, cudaStream_t stream) {
-    const gf_row_sums<IMAGES> a = gf_row_sums_of<IMAGES>(plan, strip);
+    gf_row_sums<IMAGES> a = {};
+    gf_set_row_args<IMAGES>(&a, plan, strip);
+    a.measured = gf_measured_channels(&plan->in);
     const uint32_t channels = plan->in.channels;
     gf_for_type(plan->in.type, [&](auto sample) {
         typedef decltype(sample) Sample;

@@ -148,4 +148,23 @@ GF_DEVICE gf_unit gf_unit_at(const gf_partition &partition, uint64_t row_bytes, 
     return {y, begin, rest < partition.piece_bytes ? rest : partition.piece_bytes};
 }
 
+// Set the arguments that kernels which write a record per row have in common. rows: of all images
+// in order. LISTS: as in gf_images.
+template <int LISTS, typename Args>
+static inline void gf_set_row_args(Args *a, const gf_plan *plan, const gf_strip *strip) {
+    for (uint32_t i = 0; i < plan->inputs; i++) {
+        const gf_rows rows = gf_strip_input(strip, plan->inputs, i);
+        a->in[i] = gf_row(&rows, strip->out.y0);
+    }
+    a->in_stride = strip->in.stride;
+    const gf_rows records = gf_strip_records(plan, strip);
+    a->images = gf_images_of<LISTS>(plan, strip);
+    a->records = records.data;
+    a->record_stride = records.stride;
+    a->width = plan->in.width;
+    a->rows = records.rows * a->images.count;
+    a->row_bytes = gf_row_bytes(&plan->in);
+    a->partition = gf_partition_rows(a->rows, a->row_bytes, plan->inputs);
+}
+
 #endif
