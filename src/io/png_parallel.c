@@ -213,12 +213,6 @@ static size_t size_max(const gf_png_image *image) {
     return size_target(image) + size_target(image) / 4;
 }
 
-/* Return the minimum compressed bytes from one empty stored block, at which a segment may end, to
- * the next. */
-static size_t size_sync(const gf_png_image *image) {
-    return size_min(image) / 16 + 4;
-}
-
 /* A chunk that ends after the maximum is loaded, too. */
 static size_t size_in(const gf_png_image *image) {
     return 2 * size_max(image) + AHEAD_BYTES;
@@ -302,6 +296,7 @@ static void load_input(gf_png_parallel *parallel, segment *s, const segment *bef
                        uint64_t group) {
     gf_png_stream *stream = parallel->stream;
     gf_png_idat *idat = &stream->idat;
+    const size_t min_sync = size_min(parallel->image) / 16 + 4; /* from such a block to the next */
     size_t size = 0, cut = 0, sync = 0;
     uint64_t chunks = 0;
     if (before) {
@@ -321,7 +316,7 @@ static void load_input(gf_png_parallel *parallel, segment *s, const segment *bef
         size_t got;
         (void)gf_png_idat_read(idat, s->in + size, part != 0 ? part : 1, &got, &stream->unread);
         size += got;
-        if (cut != 0 || !to_end || got != part || size < sync + size_sync(parallel->image) ||
+        if (cut != 0 || !to_end || got != part || size < sync + min_sync ||
             gf_big32(s->in + size - 4) != 0xffff)
             continue;
         sync = size;
@@ -994,12 +989,6 @@ static bool parallel_allocate(gf_png_parallel *parallel, uint32_t threads) {
     return true;
 }
 
-/* Return the output of a chunk of our encoder. */
-static uint64_t parallel_chunk_bytes(const gf_png_image *image) {
-    const uint64_t row = image->row_bytes + 1, rows = GF_PNG_STRIP_BYTES / row;
-    return row * (rows != 0 ? rows : 1);
-}
-
 /* Return the number of blocks of columns. */
 static uint32_t parallel_count_blocks(const gf_png_image *image, uint32_t threads) {
     const size_t blocks = image->row_bytes / MIN_BLOCK_BYTES;
@@ -1010,7 +999,7 @@ static uint32_t parallel_count_blocks(const gf_png_image *image, uint32_t thread
 
 gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image *image) {
     const uint32_t threads = image->threads;
-    const uint64_t bytes = size_image(image);
+    const uint64_t bytes = size_image(image), row = image->row_bytes + 1;
     gf_png_parallel *parallel = calloc(1, sizeof *parallel);
     if (!parallel)
         return NULL;
@@ -1019,7 +1008,9 @@ gf_png_parallel *gf_png_parallel_open(gf_png_stream *stream, const gf_png_image 
     parallel->isa = gf_isa_best();
     parallel->simd = gf_png_simd_of(parallel->isa);
     parallel->slots = size_slots(threads);
-    parallel->chunk_bytes = parallel_chunk_bytes(image);
+    /* A chunk of our encoder has whole rows. */
+    parallel->chunk_bytes =
+        image->row_bytes < GF_PNG_STRIP_BYTES ? GF_PNG_STRIP_BYTES / row * row : row;
     parallel->blocks = parallel_count_blocks(image, threads);
     parallel->head = size_head(image);
     const bool compressed = image->file_bytes != 0 && !size_is_stored(image);

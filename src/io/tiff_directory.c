@@ -165,6 +165,7 @@ static unsigned char *list_extend(gf_tiff_list *list, const gf_tiff_entry *entry
         gf_set_memory_error(error, list->name, size, "metadata");
         return NULL;
     }
+    list->groups |= 1u << entry->group;
     list->entries[list->count] = *entry;
     list->entries[list->count++].value = value;
     return value;
@@ -676,14 +677,6 @@ static gf_status metadata_add_list(gf_metadata *metadata, const char *item,
     return status;
 }
 
-static bool resources_have_iptc(const unsigned char *data, size_t size) {
-    gf_resource r = {0};
-    while (gf_resource_next(data, size, &r))
-        if (r.id == GF_RESOURCE_IPTC)
-            return true;
-    return false;
-}
-
 /* Append Photoshop resources, preceded by one with the IPTC data unless they contain some, as JPEG
  * files store it. Both are optional. */
 static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *list,
@@ -694,8 +687,9 @@ static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_lis
     const gf_tiff_entry *iptc = list_find(list, TIFFTAG_RICHTIFFIPTC);
     const size_t size = resources ? entry_bytes(resources) : 0;
     size_t iptc_size = iptc ? entry_bytes(iptc) : 0;
-    if (size && resources_have_iptc(resources->value, size))
-        iptc_size = 0;
+    gf_resource r = {0};
+    while (size && gf_resource_next(resources->value, size, &r))
+        iptc_size = r.id == GF_RESOURCE_IPTC ? 0 : iptc_size;
     const size_t before = iptc_size ? RESOURCE_HEAD + iptc_size + (iptc_size & 1) : 0;
     if (before + size == 0)
         return GF_OK;
@@ -745,13 +739,6 @@ static gf_status metadata_add_values(gf_metadata *metadata, const gf_tiff_list *
     return status ? status : metadata_add_resources(metadata, list, error);
 }
 
-static bool list_has(const gf_tiff_list *list, uint32_t groups) {
-    for (size_t i = 0; i < list->count; i++)
-        if (groups >> list->entries[i].group & 1)
-            return true;
-    return false;
-}
-
 /* Return the value that GDAL marks missing samples with. */
 static gf_nodata metadata_nodata(const gf_tiff_list *list) {
     const gf_tiff_entry *entry = list_find(list, TIFFTAG_GDAL_NODATA);
@@ -784,10 +771,10 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
         status = metadata_add_values(metadata, &list, error);
         if (!status)
             status = metadata_add_resolution(metadata, &list, error);
-        if (!status && list_has(&list, described))
+        if (!status && list.groups & described)
             status = metadata_add_list(metadata, GF_ITEM_EXIF, &list,
                                        described | 1 << GF_TIFF_RESOLUTION, error);
-        if (!status && list_has(&list, 1 << GF_TIFF_GEO))
+        if (!status && list.groups & 1 << GF_TIFF_GEO)
             status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, error);
     }
     for (size_t i = 0; i < list.count; i++)

@@ -34,6 +34,7 @@ typedef struct gf_tiff_list {
     const char *name; /* for messages */
     gf_tiff_entry *entries;
     size_t count;
+    uint32_t groups; /* bits 1 << gf_tiff_group of the entries */
 } gf_tiff_list;
 
 void gf_tiff_list_clear(gf_tiff_list *list);

@@ -76,7 +76,7 @@ typedef struct tiff_sink {
     tiff_codec codec;
     const gf_tiff_library *library; /* for LZW and Zstandard */
     uint64_t max_memory;
-    uint64_t *offsets, *sizes; /* of the strips in the file */
+    uint64_t *offsets, *sizes; /* of the strips in the file; one array */
     gf_tiff_list list;         /* tags of the page */
     bool associated;           /* colours are multiplied by alpha */
     tiff_file file;
@@ -448,7 +448,6 @@ static void tiff_close(gf_sink *base) {
     for (size_t i = 0; i < sink->file.pages; i++)
         gf_tiff_list_clear(&sink->file.lists[i]);
     free(sink->offsets);
-    free(sink->sizes);
     free(sink->file.lists);
     free(sink->file.held);
     free(sink);
@@ -478,11 +477,11 @@ static gf_status tiff_open_file(tiff_sink *sink, const gf_sink_setup *setup, gf_
     const gf_encoder *encoder = &sink->encoder;
     const uint64_t strips = (setup->format->height - 1) / encoder->strips.rows + 1;
     const uint64_t bytes = strips * (gf_png_strip_bound(&encoder->strips) + 2 * sizeof(uint64_t));
-    sink->offsets = calloc(strips, sizeof *sink->offsets);
-    sink->sizes = calloc(strips, sizeof *sink->sizes);
-    if (!sink->offsets || !sink->sizes)
+    sink->offsets = calloc(strips, 2 * sizeof *sink->offsets);
+    if (!sink->offsets)
         return gf_fail_memory(error, tiff_name(sink), 2 * strips * sizeof *sink->offsets,
                               "the table of strips");
+    sink->sizes = sink->offsets + strips;
     sink->file.hold = !gf_output_seekable(setup->output);
     if (!sink->file.hold)
         return GF_OK;
