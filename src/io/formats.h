@@ -45,10 +45,11 @@ typedef struct gf_sink_setup {
     const char *compression, *tiff_compression; /* as in gf_file_options */
     uint32_t quality;                           /* of JPEG: 1 to 100 */
     uint64_t max_memory;
-    uint32_t threads; /* maximum number of encoding threads; at least 1 */
-    uint64_t first;   /* first row that this process writes */
-    bool header;      /* this process writes the file header */
-    gf_sink *before;  /* sink of the previous page of the file, closed by the caller; NULL: none */
+    uint64_t classic_max; /* max bytes of a TIFF that is not a BigTIFF; 0: as usual; for tests */
+    uint32_t threads;     /* maximum number of encoding threads; at least 1 */
+    uint64_t first;       /* first row that this process writes */
+    bool header;          /* this process writes the file header */
+    gf_sink *before; /* sink of the previous page of the file, closed by the caller; NULL: none */
 } gf_sink_setup;
 
 /* Open a sink for an image that the file format can store. The sink takes ownership of
@@ -61,9 +62,6 @@ gf_open_sink gf_jpeg_sink_open;
 gf_open_sink gf_tiff_sink_open;
 gf_open_sink gf_stb_sink_open; /* BMP, TGA, HDR */
 
-/* Open a TIFF sink. classic_max: maximum bytes of a file that is not a BigTIFF; for tests. */
-gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup, gf_sink **sink,
-                                gf_error *error);
 /* Return the estimated time to encode, in ns per sample on one core. */
 double gf_tiff_encode_cost(const char *compression);
 

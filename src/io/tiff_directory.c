@@ -754,10 +754,7 @@ static gf_nodata metadata_nodata(const gf_tiff_list *list) {
 
 gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
                             gf_tiff_tags *tags, const gf_limits *limits, gf_error *error) {
-    const uint32_t described =
-        1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS;
-    const uint32_t all = (1u << GF_TIFF_GROUPS) - 1;
-    directory_reader reader = {.groups = all,
+    directory_reader reader = {.groups = GF_TIFF_ALL,
                                .max = limits->max_chunk,
                                .tags.located = UINT64_MAX,
                                .left = 2 * limits->max_chunk};
@@ -771,9 +768,9 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
         status = metadata_add_values(metadata, &list, error);
         if (!status)
             status = metadata_add_resolution(metadata, &list, error);
-        if (!status && list.groups & described)
+        if (!status && list.groups & GF_TIFF_DESCRIPTION)
             status = metadata_add_list(metadata, GF_ITEM_EXIF, &list,
-                                       described | 1 << GF_TIFF_RESOLUTION, error);
+                                       GF_TIFF_DESCRIPTION | 1 << GF_TIFF_RESOLUTION, error);
         if (!status && list.groups & 1 << GF_TIFF_GEO)
             status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, error);
     }

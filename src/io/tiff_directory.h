@@ -22,6 +22,13 @@ typedef enum gf_tiff_group {
     GF_TIFF_UNKNOWN
 } gf_tiff_group;
 
+/* Bits 1 << gf_tiff_group: of all groups that are read, and of those that describe the image. */
+enum {
+    GF_TIFF_ALL = (1 << GF_TIFF_GROUPS) - 1,
+    GF_TIFF_DESCRIPTION =
+        1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS
+};
+
 typedef struct gf_tiff_entry {
     gf_tiff_group group;
     uint32_t tag, type;

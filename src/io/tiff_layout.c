@@ -370,10 +370,8 @@ static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *l
 static gf_status layout_set_palette(const gf_tiff_handle *handle, gf_tiff_layout *layout,
                                     gf_format *format, gf_error *error) {
     const uint16_t *maps[3];
-    const size_t entries = layout->palette ? (size_t)1 << layout->bits : 0;
+    const size_t entries = (size_t)1 << layout->bits;
     bool times257 = true, times256 = true, times1 = true;
-    if (!layout->palette)
-        return GF_OK;
     if (!handle->file->libtiff->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &maps[0], &maps[1],
                                              &maps[2]))
         return layout_fail_damaged(handle->file, "no colour map", error);
@@ -488,11 +486,10 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
         return layout_fail(file, "several slices (ImageDepth)", "gdal_translate", error);
     format->width = width;
     format->height = height;
-    format->channels = 1;
     if ((status = layout_check_colors(file, layout, error)) ||
         (status = layout_check_type(file, layout, sample_format, format, error)) ||
         (status = layout_set_channels(file, layout, format, error)) ||
-        (status = layout_set_palette(handle, layout, format, error)))
+        (layout->palette && (status = layout_set_palette(handle, layout, format, error))))
         return status;
     const gf_format pixels = {width, height, 1, GF_U8, false};
     if ((status = gf_check_pixels(layout->raw ? &pixels : format, limits, file->input.name, error)))

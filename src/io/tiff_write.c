@@ -291,8 +291,7 @@ static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *
         {GF_ITEM_ICC, TIFFTAG_ICCPROFILE, TIFF_UNDEFINED, 0},
         {GF_ITEM_XMP, TIFFTAG_XMLPACKET, TIFF_BYTE, 0},
         {GF_ITEM_8BIM, TIFFTAG_PHOTOSHOP, TIFF_BYTE, 0},
-        {GF_ITEM_EXIF, 0, 0,
-         1 << GF_TIFF_IMAGE | 1 << GF_TIFF_EXIF | 1 << GF_TIFF_INTEROP | 1 << GF_TIFF_GPS},
+        {GF_ITEM_EXIF, 0, 0, GF_TIFF_DESCRIPTION},
         {GF_ITEM_GEO, 0, 0, 1 << GF_TIFF_GEO},
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -362,12 +361,11 @@ static gf_status tiff_add_pixels(tiff_sink *sink, gf_error *error) {
 /* Make the directories of all pages, which follow the strips. */
 static gf_status tiff_make_directories(const tiff_sink *sink, bool big, gf_tiff_bytes *bytes,
                                        gf_error *error) {
-    const uint32_t groups = (1u << GF_TIFF_GROUPS) - 1;
     const tiff_file *file = &sink->file;
     gf_status status = GF_OK;
     *bytes = (gf_tiff_bytes){0};
     for (size_t i = 0; i < file->pages && !status; i++)
-        status = gf_tiff_list_write(&file->lists[i], groups, file->at, big, bytes, error);
+        status = gf_tiff_list_write(&file->lists[i], GF_TIFF_ALL, file->at, big, bytes, error);
     return status;
 }
 
@@ -510,14 +508,13 @@ static gf_status tiff_open_encoder(tiff_sink *sink, const gf_sink_setup *setup, 
     return gf_encoder_open(encoder, setup, error);
 }
 
-gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup, gf_sink **opened,
-                                gf_error *error) {
+gf_status gf_tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
     static const gf_sink_ops ops = {gf_encoder_write, tiff_finish, tiff_close};
     static const unsigned char header[HEADER_BYTES];
     tiff_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
-    sink->file.classic_max = classic_max;
+    sink->file.classic_max = setup->classic_max ? setup->classic_max : UINT32_MAX;
     sink->list.name = tiff_name(sink);
     if (setup->before) {
         tiff_sink *before = (tiff_sink *)setup->before;
@@ -545,8 +542,4 @@ gf_status gf_tiff_sink_open_for(uint64_t classic_max, const gf_sink_setup *setup
     else
         *opened = &sink->encoder.base;
     return status;
-}
-
-gf_status gf_tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
-    return gf_tiff_sink_open_for(UINT32_MAX, setup, opened, error);
 }

@@ -79,8 +79,9 @@ static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink
                                  .metadata = h->metadata ? h->metadata : &none,
                                  .tiff_compression = h->compression,
                                  .max_memory = h->max_memory ? h->max_memory : 1 << 30,
+                                 .classic_max = h->classic_max,
                                  .threads = h->threads ? h->threads : 1};
-    return gf_tiff_sink_open_for(h->classic_max ? h->classic_max : UINT32_MAX, &setup, sink, error);
+    return gf_tiff_sink_open(&setup, sink, error);
 }
 
 /* Write x.tif. */
