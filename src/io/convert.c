@@ -217,7 +217,7 @@ struct wrapper {
     unsigned char *buffer; /* whole rows of the inner source; NULL: none */
     uint64_t rows;         /* in the buffer */
     uint64_t first;        /* row of the inner image */
-    uint64_t at;           /* next row of the inner source, if it cannot seek */
+    uint64_t at;           /* next row: of the inner source, or of a turned image */
 };
 
 /* Move the metadata of the inner source to the wrapper: later metadata follows that before. */
@@ -243,8 +243,9 @@ static void wrapper_close(gf_source *base) {
 }
 
 static void wrapper_seek(gf_source *base, uint64_t y) {
-    const wrapper *wrap = (wrapper *)base;
-    wrap->inner->ops->seek(wrap->inner, wrap->first + y);
+    wrapper *wrap = (wrapper *)base;
+    wrap->at = wrap->first + y;
+    wrap->inner->ops->seek(wrap->inner, wrap->at);
 }
 
 static void wrapper_cancel(gf_source *base) {
@@ -319,10 +320,10 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
         unsigned char *in = buffered ? wrap->buffer : out + wrap->tail_bytes;
         status = inner->ops->read(inner, in, step, n, error);
         const double start = gf_now();
-        for (uint64_t i = 0; i < n && wrap->row && !status; i++, in += step, out += stride)
-            status = wrap->row(wrap, out, in, error);
+        for (uint64_t i = 0; i < n && !status; i++, in += step, out += stride, wrap->at++)
+            if (wrap->row)
+                status = wrap->row(wrap, out, in, error);
         wrap->seconds += gf_now() - start;
-        wrap->at += n;
     }
     return status;
 }
@@ -425,7 +426,6 @@ typedef struct rotate_source {
     bool flip_x, flip_y; /* its last column, or row, is the first of the upright image */
     const char *what;    /* the image, for messages */
     uint64_t max_memory;
-    uint64_t y; /* next row */
 } rotate_source;
 
 /* Reverse the order of the pixels of a row. */
@@ -491,17 +491,17 @@ static gf_status rotate_read(gf_source *base, void *dst, size_t stride, uint64_t
         for (uint64_t x = 0, m; x < width; x += m) {
             m = width - x < TILE ? width - x : TILE;
             for (uint64_t k = i; k < i + n; k++)
-                rotate_part(rotate, (unsigned char *)dst + k * stride + x * pixel, x, rotate->y + k,
-                            m);
+                rotate_part(rotate, (unsigned char *)dst + k * stride + x * pixel, x,
+                            rotate->wrap.at + k, m);
         }
     }
-    rotate->y += rows;
+    rotate->wrap.at += rows;
     rotate->wrap.seconds += gf_now() - start;
     return GF_OK;
 }
 
 static void rotate_seek(gf_source *base, uint64_t y) {
-    ((rotate_source *)base)->y = y;
+    ((wrapper *)base)->at = y;
 }
 
 gf_status gf_turn_source(gf_source **source, uint32_t orientation, const char *what,
@@ -612,7 +612,7 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
     base->format.height = part->height;
     crop->wrap.first = part->y;
     if (inner->ops->seek)
-        inner->ops->seek(inner, part->y);
+        wrapper_seek(base, 0);
     if (inner->ops->cut && inner->ops->cut(inner, part->x, part->width))
         return GF_OK;
     if (part->width != whole.width)
@@ -886,7 +886,7 @@ gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const c
 typedef struct nodata_source {
     wrapper wrap;
     gf_left_out *left_out;
-    uint64_t y;        /* next row */
+    size_t image;      /* bytes from a row to that of the second image */
     uint8_t missing[]; /* of each sample of a row: 1 if it has the value of an image */
 } nodata_source;
 
@@ -908,7 +908,7 @@ static void nodata_mark(uint8_t *missing, const void *row, uint64_t n, gf_type t
 static void nodata_count(const nodata_source *source) {
     gf_left_out *left_out = source->left_out;
     const uint64_t channels = source->wrap.base.format.channels;
-    const uint64_t n = gf_row_samples(&source->wrap.base.format), y = source->y;
+    const uint64_t n = gf_row_samples(&source->wrap.base.format), y = source->wrap.at;
     if (y < left_out->first || y >= left_out->end)
         return;
     for (uint64_t c = 0; c < channels; c++) {
@@ -924,44 +924,37 @@ static void nodata_count(const nodata_source *source) {
 }
 
 /* Mark and count the samples of a row, and replace them. */
-static void nodata_row(nodata_source *source, unsigned char *row, size_t image) {
+static gf_status nodata_row(wrapper *wrap, unsigned char *row, const unsigned char *src,
+                            gf_error *error) {
     static const uint32_t nan = 0x7fc00000, zero = 0;
+    nodata_source *source = (nodata_source *)wrap;
     const gf_left_out *left_out = source->left_out;
-    const gf_format *format = &source->wrap.base.format;
+    const gf_format *format = &wrap->base.format;
     const uint64_t n = gf_row_samples(format);
     const size_t size = gf_type_bytes(format->type);
     const void *sample = left_out->use == GF_NODATA_ZERO ? &zero : &nan;
+    (void)src, (void)error; /* src is row */
     memset(source->missing, 0, n);
     for (size_t i = 0; i < left_out->images; i++)
         if (left_out->nodata[i].declared)
-            nodata_mark(source->missing, row + i * image, n, format->type,
+            nodata_mark(source->missing, row + i * source->image, n, format->type,
                         left_out->nodata[i].value);
     for (uint64_t i = format->channels - 1; gf_has_alpha(format) && i < n; i += format->channels)
         source->missing[i] = 0;
     nodata_count(source);
     if (left_out->use == GF_NODATA_KEPT || (sample == &nan && format->type != GF_F32))
-        return;
-    for (size_t k = 0; k < left_out->images; k++, row += image)
+        return GF_OK;
+    for (size_t k = 0; k < left_out->images; k++, row += source->image)
         for (uint64_t i = 0; i < n; i++)
             if (source->missing[i])
                 memcpy(row + i * size, sample, size);
+    return GF_OK;
 }
 
 static gf_status nodata_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                              gf_error *error) {
-    nodata_source *source = (nodata_source *)base;
-    gf_source *inner = source->wrap.inner;
-    const gf_status status = inner->ops->read(inner, dst, stride, rows, error);
-    const double start = gf_now();
-    for (uint64_t k = 0; k < rows && !status; k++, source->y++)
-        nodata_row(source, (unsigned char *)dst + k * stride, stride / 2);
-    source->wrap.seconds += gf_now() - start;
-    return status;
-}
-
-static void nodata_seek(gf_source *base, uint64_t y) {
-    ((nodata_source *)base)->y = y;
-    wrapper_seek(base, y);
+    ((nodata_source *)base)->image = stride / 2; /* as gf_pair_source */
+    return wrapper_read(base, dst, stride, rows, error);
 }
 
 static gf_status nodata_finish(gf_source *base, gf_error *error) {
@@ -973,14 +966,13 @@ static gf_status nodata_finish(gf_source *base, gf_error *error) {
 
 gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char *name,
                            gf_error *error) {
-    gf_source *inner = *source;
-    nodata_source *wrap =
-        wrapper_new(sizeof *wrap + gf_row_samples(&inner->format), inner, name, error);
+    const uint64_t samples = gf_row_samples(&(*source)->format);
+    nodata_source *wrap = wrapper_new(sizeof *wrap + samples, *source, name, error);
     if (!wrap)
         return GF_FAILED;
     wrap->wrap.ops.read = nodata_read;
-    wrap->wrap.ops.seek = inner->ops->seek ? nodata_seek : NULL;
     wrap->wrap.ops.finish = nodata_finish;
+    wrap->wrap.row = nodata_row;
     wrap->left_out = left_out;
     *source = &wrap->wrap.base;
     return GF_OK;
