@@ -21,16 +21,13 @@ size_t gf_npy_put_header(char to[GF_NPY_HEADER_BYTES], const char *descr, const 
                          size_t dimensions) {
     enum { PREFIX = NPY_MAGIC + NPY_VERSION + 2, ALIGN = 64, DIGITS = 21 };
     char text[GF_NPY_HEADER_BYTES];
+    const int digits = snprintf(NULL, 0, "%" PRIu64, shape[0]);
     int length =
-        snprintf(text, sizeof text, "{'descr': %s, 'fortran_order': False, 'shape': (", descr);
-    int digits = 0; /* of the first dimension */
-    for (size_t i = 0; i < dimensions; i++) {
-        const char *comma = i == 0 || i + 1 < dimensions ? "," : "";
-        const int used = snprintf(text + length, sizeof text - (size_t)length, "%s%" PRIu64 "%s",
-                                  i == 0 ? "" : " ", shape[i], comma);
-        digits = i == 0 ? used - 1 : digits;
-        length += used;
-    }
+        snprintf(text, sizeof text, "{'descr': %s, 'fortran_order': False, 'shape': (%" PRIu64 ",",
+                 descr, shape[0]);
+    for (size_t i = 1; i < dimensions; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, " %" PRIu64 "%s", shape[i],
+                           i + 1 < dimensions ? "," : "");
     length += snprintf(text + length, sizeof text - (size_t)length, "), }");
     /* numpy.save reserves space for DIGITS digits of the first dimension. It adds 1 to 64 bytes
      * and a newline. */

@@ -535,18 +535,6 @@ static gf_status plain_read_shared(plain_source *source, void *dst, size_t strid
 
 /* ---- reading rows in the order of the file --------------------------------------------------- */
 
-/* Read exactly `size` bytes, which begin with row y. */
-static gf_status plain_read_exactly(plain_source *source, void *data, size_t size, uint64_t y,
-                                    gf_error *error) {
-    size_t got;
-    gf_status status = gf_input_read(&source->input, data, size, &got, error);
-    if (!status && got < size)
-        status = plain_fail_short(source, y + got / gf_row_bytes(&source->order.format), error);
-    if (!status && y == 0)
-        source->rows_begin_lf = source->header_ends_cr && *(const unsigned char *)data == '\n';
-    return status;
-}
-
 /* Read a sample of a text PBM. Whitespace between samples is optional. */
 static gf_status pbm_read_bit(gf_input *input, uint64_t *bit, gf_error *error) {
     const uint64_t end = input->offset + MAX_TEXT;
@@ -589,26 +577,30 @@ static gf_status plain_read_text(plain_source *source, unsigned char *row, gf_er
 }
 
 static gf_status plain_read_binary(plain_source *source, unsigned char *row, gf_error *error) {
-    gf_status status =
-        plain_read_exactly(source, row, gf_row_bytes(&source->order.format), source->y, error);
-    if (!status && !plain_convert_row(source, row, row))
-        status = plain_fail_above(source, source->y, error);
-    return status;
+    const size_t size = gf_row_bytes(&source->order.format);
+    size_t got;
+    const gf_status status = gf_input_read(&source->input, row, size, &got, error);
+    if (status)
+        return status;
+    if (got < size)
+        return plain_fail_short(source, source->y, error);
+    if (source->y == 0)
+        source->rows_begin_lf = source->header_ends_cr && *row == '\n';
+    return plain_convert_row(source, row, row) ? GF_OK : plain_fail_above(source, source->y, error);
 }
 
 static gf_status plain_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
                             gf_error *error) {
     plain_source *source = (plain_source *)base;
-    gf_status (*read_row)(plain_source *, unsigned char *row, gf_error *) =
-        source->text ? plain_read_text : plain_read_binary;
+    unsigned char *out = dst;
     gf_status status = GF_OK;
     if (source->pool) {
         status = plain_read_shared(source, dst, stride, rows, error);
         source->y += rows;
         return status;
     }
-    for (uint64_t i = 0; i < rows && !status; i++, source->y++)
-        status = read_row(source, (unsigned char *)dst + i * stride, error);
+    for (; rows != 0 && !status; rows--, out += stride, source->y++)
+        status = (source->text ? plain_read_text : plain_read_binary)(source, out, error);
     base->bytes = source->input.offset;
     return status;
 }
