@@ -69,6 +69,23 @@ static void raster_put(const gf_raster *raster, unsigned char *pixels, uint64_t 
         raster_unpack(raster, value, to);
 }
 
+/* Return pixel i of a row. Indices are packed from the highest bits on. */
+static uint32_t raster_pixel(const gf_raster *raster, const unsigned char *from, uint64_t i) {
+    const size_t bits = raster->bits, bytes = (bits + 7) / 8;
+    if (!raster->indexed)
+        return raster_little(from + i * bytes, bytes);
+    return (uint32_t)from[i * bits / 8] >> (8 - bits - i * bits % 8) & ((1U << bits) - 1);
+}
+
+/* Decode rows that are not packed. */
+static bool raster_read_rows(const gf_raster *raster, unsigned char *pixels, uint64_t row_bytes) {
+    for (uint64_t y = 0; y < raster->format.height; y++)
+        for (uint64_t x = 0; x < raster->format.width; x++)
+            raster_put(raster, pixels, x, y,
+                       raster_pixel(raster, raster->data + raster->at + y * row_bytes, x));
+    return true;
+}
+
 /* ---- BMP ------------------------------------------------------------------------------------- */
 
 enum { BMP_FILE_HEADER = 14, BMP_OLD = 12, BMP_INFO = 40, BMP_WITH_ALPHA = 56, BMP_OS2 = 64 };
@@ -151,14 +168,6 @@ static bool bmp_head(gf_raster *bmp) {
     return true;
 }
 
-/* Return pixel i of a row. Indices are packed from the highest bits on. */
-static uint32_t bmp_pixel(const gf_raster *bmp, const unsigned char *from, uint64_t i) {
-    if (!bmp->indexed)
-        return raster_little(from + i * (bmp->bits / 8), bmp->bits / 8);
-    return (uint32_t)from[i * bmp->bits / 8] >> (8 - bmp->bits - i * bmp->bits % 8) &
-           ((1U << bmp->bits) - 1);
-}
-
 /* Decode runs: a count and an index or two; after a count of 0, the end of the row or of the image,
  * a move to the right and up, or a count of literal indices. Pixels that are left out have index 0.
  * After the last row, the end of the image may be missing. Some writers encode the padding of rows
@@ -193,20 +202,15 @@ static bool bmp_read_runs(gf_raster *bmp, unsigned char *pixels) {
         bmp->damaged += x + count > padded;
         for (unsigned i = 0; i < count && x < width; i++, x++)
             raster_put(bmp, pixels, x, y,
-                       bmp_pixel(bmp, code + 1 + literal, literal ? i : i % (8 / bmp->bits)));
+                       raster_pixel(bmp, code + 1 + literal, literal ? i : i % (8 / bmp->bits)));
         code += bytes;
     }
     return true;
 }
 
 static bool bmp_read(gf_raster *bmp, unsigned char *pixels) {
-    if (bmp->packed)
-        return bmp_read_runs(bmp, pixels);
-    for (uint64_t y = 0; y < bmp->format.height; y++)
-        for (uint64_t x = 0; x < bmp->format.width; x++)
-            raster_put(bmp, pixels, x, y,
-                       bmp_pixel(bmp, bmp->data + bmp->at + y * bmp_row_bytes(bmp), x));
-    return true;
+    return bmp->packed ? bmp_read_runs(bmp, pixels)
+                       : raster_read_rows(bmp, pixels, bmp_row_bytes(bmp));
 }
 
 /* ---- TGA ------------------------------------------------------------------------------------- */
@@ -256,28 +260,33 @@ static bool tga_head(gf_raster *tga) {
     return true;
 }
 
-/* Decode pixels in any order. A packet is a byte with its count, then one pixel to repeat or
- * `count` pixels. */
-static bool tga_read(gf_raster *tga, unsigned char *pixels) {
-    const uint64_t pixel_count = tga->format.width * tga->format.height;
+/* Decode packets, which may continue in the next row: a byte with the count, then one pixel to
+ * repeat or `count` pixels. */
+static bool tga_read_packets(gf_raster *tga, unsigned char *pixels) {
     const size_t bytes = (tga->bits + 7) / 8;
     size_t at = tga->at;
-    for (uint64_t i = 0, count; i < pixel_count; i += count) {
-        if (at >= tga->size)
+    for (uint64_t x = 0, y = 0; y < tga->format.height;) {
+        if (at == tga->size)
             return gf_raster_fail(tga, GF_RASTER_TRUNCATED, NULL);
-        const unsigned code = tga->packed ? tga->data[at++] : 0;
+        const unsigned code = tga->data[at++];
         const size_t step = code < 0x80 ? bytes : 0; /* to the next pixel of the packet */
-        count = tga->packed ? (code & 0x7f) + 1 : pixel_count;
-        tga->damaged += count > pixel_count - i;
-        count = count < pixel_count - i ? count : pixel_count - i;
-        if ((tga->size - at) / bytes < (step ? count : 1))
-            return gf_raster_fail(tga, GF_RASTER_TRUNCATED, NULL);
-        for (uint64_t k = i; k < i + count; k++, at += step)
-            raster_put(tga, pixels, k % tga->format.width, k / tga->format.width,
-                       raster_little(tga->data + at, bytes));
+        unsigned count = (code & 0x7f) + 1;
+        for (; count > 0 && y < tga->format.height; count--, at += step) {
+            if (tga->size - at < bytes)
+                return gf_raster_fail(tga, GF_RASTER_TRUNCATED, NULL);
+            raster_put(tga, pixels, x, y, raster_little(tga->data + at, bytes));
+            x = x + 1 < tga->format.width ? x + 1 : 0;
+            y += x == 0;
+        }
         at += bytes - step; /* the pixel of a run */
+        tga->damaged += count > 0;
     }
     return true;
+}
+
+static bool tga_read(gf_raster *tga, unsigned char *pixels) {
+    return tga->packed ? tga_read_packets(tga, pixels)
+                       : raster_read_rows(tga, pixels, tga->format.width * ((tga->bits + 7) / 8));
 }
 
 /* ---- PSD ------------------------------------------------------------------------------------- */
