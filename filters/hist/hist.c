@@ -80,6 +80,8 @@ static const char *const cases[] = {
     "bins=6 per-row",
     "bins=6 per-row channel=all mask=- extract=1,2 out=-",
     "bins=3100 per-row channel=all",
+    "bins=9 range=data",
+    "bins=4 range=data channel=all extract=0,3 out=-",
     "bins=8 statistics",
     "bins=7 statistics channel=all range=-3,200.5",
     "bins=5 statistics channel=all per-row extract=1,2 out=- mask=-",
