@@ -216,6 +216,7 @@ struct wrapper {
     size_t tail_bytes;     /* from the start of a row to where the inner source writes its row */
     unsigned char *buffer; /* whole rows of the inner source; NULL: none */
     uint64_t rows;         /* in the buffer */
+    size_t skip_bytes;     /* of a row in the buffer, before the part that is converted */
     uint64_t first;        /* row of the inner image */
     uint64_t at;           /* next row: of the inner source, or of a turned image */
 };
@@ -322,7 +323,7 @@ static gf_status wrapper_read(gf_source *base, void *dst, size_t stride, uint64_
         const double start = gf_now();
         for (uint64_t i = 0; i < n && !status; i++, in += step, out += stride, wrap->at++)
             if (wrap->row)
-                status = wrap->row(wrap, out, in, error);
+                status = wrap->row(wrap, out, in + wrap->skip_bytes, error);
         wrap->seconds += gf_now() - start;
     }
     return status;
@@ -552,15 +553,10 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
 
 /* ---- parts of images ------------------------------------------------------------------------- */
 
-typedef struct crop_source {
-    wrapper wrap;
-    size_t skip_bytes; /* of the inner row, before the part */
-} crop_source;
-
 static gf_status crop_row(wrapper *wrap, unsigned char *dst, const unsigned char *src,
                           gf_error *error) {
     (void)error;
-    memcpy(dst, src + ((crop_source *)wrap)->skip_bytes, gf_row_bytes(&wrap->base.format));
+    memcpy(dst, src, gf_row_bytes(&wrap->base.format));
     return GF_OK;
 }
 
@@ -598,29 +594,28 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
                          const char *name, gf_error *error) {
     gf_source *inner = *source;
     const gf_format whole = inner->format;
-    const size_t row = gf_row_bytes(&whole);
     gf_status status = crop_check(&whole, part, name, error);
     if (status)
         return status;
-    crop_source *crop = wrapper_new(sizeof *crop, inner, name, error);
-    if (!crop)
+    wrapper *wrap = wrapper_new(sizeof *wrap, inner, name, error);
+    if (!wrap)
         return GF_FAILED;
-    gf_source *base = *source = &crop->wrap.base;
-    wrapper_read_on_request(&crop->wrap);
+    gf_source *base = *source = &wrap->base;
+    wrapper_read_on_request(wrap);
     base->kind[0] = '\0';
     base->format.width = part->width;
     base->format.height = part->height;
-    crop->wrap.first = part->y;
+    wrap->first = part->y;
     if (inner->ops->seek)
         wrapper_seek(base, 0);
     if (inner->ops->cut && inner->ops->cut(inner, part->x, part->width))
         return GF_OK;
     if (part->width != whole.width)
-        crop->wrap.row = crop_row;
+        wrap->row = crop_row;
     else if (inner->ops->seek || part->y == 0)
         return GF_OK;
-    crop->skip_bytes = (size_t)part->x * (row / (size_t)whole.width);
-    return wrapper_open_buffer(&crop->wrap, max_memory, error);
+    wrap->skip_bytes = (size_t)part->x * (gf_row_bytes(&whole) / (size_t)whole.width);
+    return wrapper_open_buffer(wrap, max_memory, error);
 }
 
 /* ---- all pages of a file --------------------------------------------------------------------- */
