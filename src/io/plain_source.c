@@ -950,21 +950,17 @@ static bool raw_skip(const char **text, char c) {
     return true;
 }
 
+/* Parse a type and its byte order, which is little-endian by default. */
 static bool raw_type(const char **text, gf_raw *raw) {
-    static const struct {
-        const char *name;
-        gf_type type;
-        bool big;
-    } types[] = {{"u8", GF_U8, false},    {"u16", GF_U16, false}, {"u16le", GF_U16, false},
-                 {"u16be", GF_U16, true}, {"f32", GF_F32, false}, {"f32le", GF_F32, false},
-                 {"f32be", GF_F32, true}};
-    const size_t length = strcspn(*text, "+");
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strlen(types[i].name) != length || memcmp(*text, types[i].name, length) != 0)
+    for (gf_type type = GF_U8; type <= GF_F32; type++) {
+        const char *name = gf_type_name(type);
+        if (strncmp(*text, name, strlen(name)) != 0)
             continue;
-        raw->format.type = types[i].type;
-        raw->big_endian = types[i].big;
-        *text += length;
+        *text += strlen(name);
+        raw->format.type = type;
+        raw->big_endian = type != GF_U8 && strncmp(*text, "be", 2) == 0;
+        if (raw->big_endian || (type != GF_U8 && strncmp(*text, "le", 2) == 0))
+            *text += 2;
         return true;
     }
     return false;

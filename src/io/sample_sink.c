@@ -1,4 +1,6 @@
 /* Writes extracted samples to a CSV, JSON or NumPy file. */
+#define _GNU_SOURCE /* mempcpy */
+
 #include "io/sample_sink.h"
 
 #include <inttypes.h>
@@ -43,18 +45,13 @@ static char *npy_header(char *to, const gf_sample_layout *layout, uint64_t count
     return to + gf_npy_put_header(to, descr, &count, 1);
 }
 
-static char *npy_put(char *to, const void *field, size_t size) {
-    memcpy(to, field, size);
-    return to + size;
-}
-
 static char *npy_sample(char *to, const gf_sample_layout *layout, const struct sample *sample) {
     if (layout->with_bin)
-        to = npy_put(to, &sample->bin, sizeof sample->bin);
-    to = npy_put(to, &sample->x, sizeof sample->x);
-    to = npy_put(to, &sample->y, sizeof sample->y);
+        to = mempcpy(to, &sample->bin, sizeof sample->bin);
+    to = mempcpy(to, &sample->x, sizeof sample->x);
+    to = mempcpy(to, &sample->y, sizeof sample->y);
     *to++ = (char)layout->indices[sample->channel];
-    return npy_put(to, sample->value, gf_type_bytes(layout->type));
+    return mempcpy(to, sample->value, gf_type_bytes(layout->type));
 }
 
 /* ---- text: CSV and JSON, one line per sample ------------------------------------------------- */
