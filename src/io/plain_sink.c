@@ -36,41 +36,27 @@ static void plain_reorder(const gf_row_order *order, unsigned char *dst, const u
     }
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
-static gf_status plain_write_rows(plain_sink *sink, const unsigned char *src, size_t stride,
-                                  uint64_t rows, gf_error *error) {
-    const gf_row_order *order = &sink->order;
-    gf_output *output = sink->base.output;
-    const size_t row_bytes = gf_row_bytes(&order->format);
-    gf_status status = GF_OK;
-    if (!sink->buffer)
-        return gf_output_write_rows(output, src, stride, row_bytes, rows, error);
-    for (uint64_t i = 0, n; i < rows && !status; i += n) {
-        n = rows - i < sink->buffer_rows ? rows - i : sink->buffer_rows;
-        plain_reorder(order, sink->buffer, src + i * stride, stride, n);
-        if (order->bottom_up)
-            status = gf_output_seek(output, gf_row_order_offset(order, sink->y + i, n), error);
-        if (!status)
-            status = gf_output_write(output, sink->buffer, n * row_bytes, error);
-    }
-    return status;
-}
-
-/* ---- sink interface -------------------------------------------------------------------------- */
-
 static gf_status plain_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
                              gf_error *error) {
     plain_sink *sink = (plain_sink *)base;
     const gf_row_order *order = &sink->order;
+    const size_t row_bytes = gf_row_bytes(&order->format);
+    const unsigned char *from = src;
     gf_status status = GF_OK;
-    if (sink->buffer_all)
-        plain_reorder(order,
-                      sink->buffer + gf_row_order_offset(order, sink->y, rows) - order->start, src,
-                      stride, rows);
-    else
-        status = plain_write_rows(sink, src, stride, rows, error);
-    sink->y += rows;
+    if (!sink->buffer)
+        return gf_output_write_rows(base->output, src, stride, row_bytes, rows, error);
+    for (uint64_t n; rows != 0 && !status; rows -= n, from += n * stride, sink->y += n) {
+        n = rows < sink->buffer_rows ? rows : sink->buffer_rows;
+        const uint64_t at = gf_row_order_offset(order, sink->y, n);
+        plain_reorder(order, sink->buffer + (sink->buffer_all ? at - order->start : 0), from,
+                      stride, n);
+        if (sink->buffer_all)
+            continue;
+        if (order->bottom_up)
+            status = gf_output_seek(base->output, at, error);
+        if (!status)
+            status = gf_output_write(base->output, sink->buffer, n * row_bytes, error);
+    }
     return status;
 }
 
