@@ -1,6 +1,8 @@
 /* The sRGB transfer function. Every entry of the tables is rounded from the exact value, so that it
  * does not depend on the C library: pow only selects the candidates, and integers decide between
  * them. docs/numerics.md has the definition. */
+#define _GNU_SOURCE /* memmem */
+
 #include "io/convert.h"
 
 #include <math.h>
@@ -163,22 +165,11 @@ const gf_srgb *gf_srgb_of(gf_type type) {
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
-/* Find a text in characters of 1 byte or, big-endian, of 2. */
-static bool icc_contains(const unsigned char *data, size_t size, size_t width, const char *text) {
-    const size_t length = strlen(text);
-    for (size_t i = 0; i + length * width <= size; i += width) {
-        size_t k = 0;
-        while (k < length && data[i + (k + 1) * width - 1] == (unsigned char)text[k] &&
-               (width == 1 || data[i + k * width] == 0))
-            k++;
-        if (k == length)
-            return true;
-    }
-    return false;
-}
-
-static bool icc_says_srgb(const unsigned char *data, size_t size, size_t width) {
-    return icc_contains(data, size, width, "sRGB") && !icc_contains(data, size, width, "inear");
+/* Return whether a text names sRGB and not linear light. wide: the characters have 2 bytes. */
+static bool icc_says_srgb(const unsigned char *data, size_t size, bool wide) {
+    return wide
+               ? memmem(data, size, "\0s\0R\0G\0B", 8) && !memmem(data, size, "\0i\0n\0e\0a\0r", 10)
+               : memmem(data, size, "sRGB", 4) && !memmem(data, size, "inear", 5);
 }
 
 /* Return whether a description tag names sRGB: a textDescriptionType or a
@@ -189,7 +180,7 @@ static bool icc_describes_srgb(const unsigned char *tag, size_t size) {
         return false;
     if (memcmp(tag, "desc", 4) == 0) {
         const size_t length = gf_big32(tag + 8), rest = size - HEAD;
-        return icc_says_srgb(tag + HEAD, length < rest ? length : rest, 1);
+        return icc_says_srgb(tag + HEAD, length < rest ? length : rest, false);
     }
     if (memcmp(tag, "mluc", 4) != 0 || gf_big32(tag + 12) != RECORD)
         return false;
@@ -197,7 +188,7 @@ static bool icc_describes_srgb(const unsigned char *tag, size_t size) {
     for (size_t i = 0; i < records && i < fit; i++) {
         const unsigned char *record = tag + MLUC_HEAD + i * RECORD;
         const size_t length = gf_big32(record + 4), offset = gf_big32(record + 8);
-        if (offset <= size && length <= size - offset && icc_says_srgb(tag + offset, length, 2))
+        if (offset <= size && length <= size - offset && icc_says_srgb(tag + offset, length, true))
             return true;
     }
     return false;
@@ -218,10 +209,6 @@ static const unsigned char *icc_find(const unsigned char *icc, size_t size, cons
             return offset <= size && *length <= size - offset ? icc + offset : NULL;
     }
     return NULL;
-}
-
-static double icc_fixed(const unsigned char *at) {
-    return (int32_t)gf_big32(at) / 65536.0;
 }
 
 static double icc_short(const unsigned char *at) {
@@ -248,7 +235,7 @@ static double icc_curve_at_half(const unsigned char *curve, size_t size) {
         (size - HEAD) / 4 < numbers[function])
         return NAN;
     for (size_t i = 0; i < numbers[function]; i++)
-        p[i] = icc_fixed(data + 4 * i);
+        p[i] = (int32_t)gf_big32(data + 4 * i) / 65536.0;
     /* d is the end of the linear segment. */
     return p[4] > 0.5 ? NAN : pow(p[1] / 2 + p[2], p[0]) + (function == 2 ? p[3] : p[5]);
 }
