@@ -115,17 +115,6 @@ typedef struct gf_row_order {
     bool little;    /* byte order of samples of more than one byte */
 } gf_row_order;
 
-/* Return true if a row has the same bytes in the file and in memory. */
-static inline bool gf_row_order_plain(const gf_row_order *order) {
-    return order->format.type == GF_U8 || order->little == gf_host_is_little();
-}
-
-/* Convert samples from the byte order of the file to native order, or back. dst may equal src. */
-static inline void gf_row_order_copy(const gf_row_order *order, void *dst, const void *src,
-                                     uint64_t samples) {
-    gf_copy_order(dst, src, samples, gf_type_bytes(order->format.type), order->little);
-}
-
 /* Return the file offset at which rows y to y + rows - 1 of the image start. */
 static inline uint64_t gf_row_order_offset(const gf_row_order *order, uint64_t y, uint64_t rows) {
     const uint64_t first = order->bottom_up ? order->format.height - y - rows : y;

@@ -31,8 +31,8 @@ static void plain_reorder(const gf_row_order *order, unsigned char *dst, const u
     const size_t row_bytes = gf_row_bytes(&order->format);
     for (uint64_t i = 0; i < rows; i++) {
         const uint64_t row = order->bottom_up ? rows - 1 - i : i;
-        gf_row_order_copy(order, dst + i * row_bytes, src + row * stride,
-                          gf_row_samples(&order->format));
+        gf_copy_order(dst + i * row_bytes, src + row * stride, gf_row_samples(&order->format),
+                      gf_type_bytes(order->format.type), order->little);
     }
 }
 
@@ -87,7 +87,8 @@ static gf_status plain_open_buffer(plain_sink *sink, uint64_t max_memory, gf_err
     const size_t row_bytes = gf_row_bytes(format);
     const uint64_t max = max_memory < WRITE_BUFFER_BYTES ? max_memory : WRITE_BUFFER_BYTES;
     uint64_t rows = max / row_bytes;
-    if (gf_row_order_plain(&sink->order) && !sink->order.bottom_up)
+    if (!sink->order.bottom_up &&
+        (format->type == GF_U8 || sink->order.little == gf_host_is_little()))
         return GF_OK;
     if (sink->buffer_all || rows > format->height)
         rows = format->height;

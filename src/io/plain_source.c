@@ -376,7 +376,8 @@ static bool plain_convert_row(const plain_source *source, unsigned char *row,
         pbm_expand(row, src, format->width);
         return true;
     }
-    gf_row_order_copy(&source->order, row, src, gf_row_samples(format));
+    gf_copy_order(row, src, gf_row_samples(format), gf_type_bytes(format->type),
+                  source->order.little);
     return !source->maxval || source->maxval == plain_top(format->type) ||
            plain_scale_row(row, gf_row_samples(format), format->type, source->maxval);
 }
@@ -403,9 +404,9 @@ typedef struct read_job {
     uint32_t parts;
     struct read_part {
         int cause; /* errno; 0: none */
-        bool ended;
-        bool above;   /* a sample is greater than maxval */
-        uint64_t row; /* row of the file with the end or the sample */
+        /* Another failure, in this row of the file; NULL: none. */
+        gf_status (*fail)(const plain_source *source, uint64_t row, gf_error *error);
+        uint64_t row;
     } results[READ_MAX_PARTS * READ_MAX_THREADS];
 } read_job;
 
@@ -467,7 +468,7 @@ static size_t plain_read_rows(const read_job *job, unsigned char *dst, uint64_t 
         unsigned char *row = dst + (order->bottom_up ? rows - 1 - i : i) * job->stride;
         if (plain_convert_row(source, row, narrow ? buffer + i * row_bytes : row))
             continue;
-        result->above = true;
+        result->fail = plain_fail_above;
         result->row = (offset - order->start) / gf_row_bytes(&order->format) + i;
         break;
     }
@@ -494,10 +495,10 @@ static void plain_read_part(void *context, uint32_t task, uint32_t thread) {
         const uint64_t offset = gf_row_order_offset(order, source->y + i, rows) + source->cut_bytes;
         const size_t got =
             plain_read_rows(job, job->dst + i * job->stride, rows, narrow, offset, result);
-        if (result->above)
+        if (result->fail)
             return;
         if (got < rows * row_bytes) {
-            result->ended = result->cause == 0;
+            result->fail = plain_fail_short;
             result->row = (offset + got - order->start) / gf_row_bytes(&order->format);
             return;
         }
@@ -525,10 +526,8 @@ static gf_status plain_read_shared(plain_source *source, void *dst, size_t strid
         const struct read_part *result = &job.results[i];
         if (result->cause != 0)
             return gf_input_fail_read(&source->input, result->cause, error);
-        if (result->ended)
-            return plain_fail_short(source, result->row, error);
-        if (result->above)
-            return plain_fail_above(source, result->row, error);
+        if (result->fail)
+            return result->fail(source, result->row, error);
     }
     return GF_OK;
 }

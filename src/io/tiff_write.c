@@ -214,12 +214,12 @@ static bool tiff_encode_library(gf_encoder_slot *s, gf_png_scratch *scratch) {
 /* Write the rows of a strip, which precede it in memory. */
 static gf_status tiff_put_rows(tiff_sink *sink, const gf_encoder_slot *s, gf_error *error) {
     const gf_png_strips *strips = &sink->encoder.strips;
-    const gf_row_order order = {.format = sink->encoder.format, .little = true};
+    const gf_format *format = &sink->encoder.format;
     unsigned char *rows = s->memory + (gf_png_row(strips, &s->strip, 0) - s->memory);
     gf_status status = GF_OK;
     for (uint64_t r = 0; r < s->strip.count && !status; r++) {
         unsigned char *row = rows + r * strips->row_stride;
-        gf_row_order_copy(&order, row, row, gf_row_samples(&order.format));
+        gf_copy_order(row, row, gf_row_samples(format), gf_type_bytes(format->type), true);
         if (sink->file.hold)
             status = tiff_put(sink, row, strips->row_bytes, error);
     }
