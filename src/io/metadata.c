@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tiff.h>
 #include <zlib.h>
 
 #include "core/error.h"
@@ -297,7 +298,7 @@ gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, 
 
 /* ---- EXIF data ------------------------------------------------------------------------------- */
 
-enum { HEADER_BYTES = 8, ENTRY_BYTES = 12, INTEGERS = 1 << GF_TIFF_SHORT | 1 << GF_TIFF_LONG };
+enum { HEADER_BYTES = 8, ENTRY_BYTES = 12, INTEGERS = 1 << TIFF_SHORT | 1 << TIFF_LONG };
 
 /* Read a number of 2 or 4 bytes in the byte order of the data. Return 0 past the end. */
 static uint32_t exif_number(const gf_chunk *exif, uint64_t at, size_t bytes) {
@@ -338,7 +339,7 @@ static uint64_t exif_find(const gf_chunk *exif, uint64_t directory, uint32_t tag
 
 /* Return an integer that exif_find has found; 0 for `at` 0. */
 static uint32_t exif_integer(const gf_chunk *exif, uint64_t at) {
-    const bool is_short = at && exif_number(exif, at - 6, 2) == GF_TIFF_SHORT;
+    const bool is_short = at && exif_number(exif, at - 6, 2) == TIFF_SHORT;
     return at ? exif_number(exif, at, is_short ? 2 : 4) : 0;
 }
 
@@ -348,19 +349,19 @@ static void exif_set_integer(const gf_chunk *exif, uint64_t directory, uint32_t 
     const uint64_t at = exif_find(exif, directory, tag, INTEGERS);
     if (!at || exif_integer(exif, at) == number)
         return;
-    exif_put(exif, at - 6, GF_TIFF_LONG, 2);
+    exif_put(exif, at - 6, TIFF_LONG, 2);
     exif_put(exif, at, (uint32_t)number, 4);
 }
 
 uint32_t gf_exif_orientation(const gf_chunk *exif) {
     enum { MAX = 8 };
-    const uint64_t at = exif_find(exif, 0, GF_TAG_ORIENTATION, 1 << GF_TIFF_SHORT);
+    const uint64_t at = exif_find(exif, 0, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT);
     const uint32_t orientation = exif_integer(exif, at);
     return orientation <= MAX ? orientation : 0;
 }
 
 bool gf_exif_set_orientation(const gf_chunk *exif, uint32_t orientation) {
-    const uint64_t at = exif_find(exif, 0, GF_TAG_ORIENTATION, 1 << GF_TIFF_SHORT);
+    const uint64_t at = exif_find(exif, 0, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT);
     if (at)
         exif_put(exif, at, orientation, 2);
     return at;
@@ -368,7 +369,7 @@ bool gf_exif_set_orientation(const gf_chunk *exif, uint32_t orientation) {
 
 /* Read a rational number or an integer of the first directory. Return 0 if there is none. */
 static double exif_real(const gf_chunk *exif, uint32_t tag) {
-    const uint64_t entry = exif_find(exif, 0, tag, 1 << GF_TIFF_RATIONAL);
+    const uint64_t entry = exif_find(exif, 0, tag, 1 << TIFF_RATIONAL);
     const uint64_t at = exif_number(exif, entry, 4);
     const uint32_t denominator = exif_number(exif, at + 4, 4);
     if (!entry)
@@ -377,9 +378,9 @@ static double exif_real(const gf_chunk *exif, uint32_t tag) {
 }
 
 static bool exif_resolution(const gf_chunk *exif, gf_resolution *resolution) {
-    const double unit = exif_real(exif, GF_TAG_RESOLUTION_UNIT);
-    resolution->x = exif_real(exif, GF_TAG_X_RESOLUTION);
-    resolution->y = exif_real(exif, GF_TAG_Y_RESOLUTION);
+    const double unit = exif_real(exif, TIFFTAG_RESOLUTIONUNIT);
+    resolution->x = exif_real(exif, TIFFTAG_XRESOLUTION);
+    resolution->y = exif_real(exif, TIFFTAG_YRESOLUTION);
     resolution->unit = unit == GF_PER_NONE ? GF_PER_NONE
                        : unit == GF_PER_CM ? GF_PER_CM
                                            : GF_PER_INCH; /* also without the tag */
@@ -388,7 +389,7 @@ static bool exif_resolution(const gf_chunk *exif, gf_resolution *resolution) {
 
 bool gf_exif_image(const gf_chunk *index, uint32_t i, uint32_t *kind, uint32_t *offset) {
     enum { TAG_IMAGES = 0xb002, IMAGE_BYTES = 16 };
-    const uint64_t entry = exif_find(index, 0, TAG_IMAGES, 1 << GF_TIFF_UNDEFINED),
+    const uint64_t entry = exif_find(index, 0, TAG_IMAGES, 1 << TIFF_UNDEFINED),
                    at = (uint64_t)i * IMAGE_BYTES;
     if (!entry || at + IMAGE_BYTES > exif_number(index, entry - 4, 4))
         return false;
@@ -571,8 +572,8 @@ void gf_metadata_set_upright(gf_metadata *metadata, bool transposed) {
     if (exif)
         (void)gf_exif_set_orientation(exif, 1);
     if (transposed && exif) {
-        const uint64_t x = exif_find(exif, 0, GF_TAG_X_RESOLUTION, 1 << GF_TIFF_RATIONAL);
-        const uint64_t y = exif_find(exif, 0, GF_TAG_Y_RESOLUTION, 1 << GF_TIFF_RATIONAL);
+        const uint64_t x = exif_find(exif, 0, TIFFTAG_XRESOLUTION, 1 << TIFF_RATIONAL);
+        const uint64_t y = exif_find(exif, 0, TIFFTAG_YRESOLUTION, 1 << TIFF_RATIONAL);
         if (x && y)
             item_exchange(exif, x, y, 4);
     }
@@ -692,13 +693,13 @@ static size_t exif_update_text(char *text, const gf_format *image, bool same, bo
 /* Adapt EXIF data, or the tags of GDAL. Return the new size. */
 static size_t exif_update(const gf_chunk *exif, const gf_format *image, bool same, bool whole,
                           uint32_t *dropped) {
-    static const uint32_t widths[] = {GF_TAG_WIDTH, GF_TAG_PIXEL_WIDTH},
-                          heights[] = {GF_TAG_HEIGHT, GF_TAG_PIXEL_HEIGHT},
-                          texts[] = {GF_TAG_DESCRIPTION, GF_TAG_GDAL_METADATA},
-                          offsets[] = {GF_TAG_THUMBNAIL, GF_TAG_STRIP_OFFSETS},
-                          sizes[] = {GF_TAG_THUMBNAIL_BYTES, GF_TAG_STRIP_BYTES};
+    static const uint32_t widths[] = {TIFFTAG_IMAGEWIDTH, EXIFTAG_PIXELXDIMENSION},
+                          heights[] = {TIFFTAG_IMAGELENGTH, EXIFTAG_PIXELYDIMENSION},
+                          texts[] = {TIFFTAG_IMAGEDESCRIPTION, TIFFTAG_GDAL_METADATA},
+                          offsets[] = {TIFFTAG_JPEGIFOFFSET, TIFFTAG_STRIPOFFSETS},
+                          sizes[] = {TIFFTAG_JPEGIFBYTECOUNT, TIFFTAG_STRIPBYTECOUNTS};
     size_t size = exif->size;
-    const uint64_t camera = exif_integer(exif, exif_find(exif, 0, GF_TAG_EXIF, INTEGERS));
+    const uint64_t camera = exif_integer(exif, exif_find(exif, 0, TIFFTAG_EXIFIFD, INTEGERS));
     const uint64_t first = exif_number(exif, 4, 4);
     const uint64_t link = first + 2 + (uint64_t)exif_number(exif, first, 2) * ENTRY_BYTES;
     const uint64_t second = exif_number(exif, link, 4); /* describes a thumbnail */
@@ -707,7 +708,7 @@ static size_t exif_update(const gf_chunk *exif, const gf_format *image, bool sam
     for (size_t i = 0; i < 2; i++) {
         exif_set_integer(exif, i ? camera : 0, widths[i], image->width);
         exif_set_integer(exif, i ? camera : 0, heights[i], image->height);
-        const uint64_t at = exif_find(exif, 0, texts[i], 1 << GF_TIFF_ASCII);
+        const uint64_t at = exif_find(exif, 0, texts[i], 1 << TIFF_ASCII);
         const uint64_t count = exif_number(exif, at - 4, 4), start = exif_number(exif, at, 4),
                        end = start + count;
         /* Shorter texts are within the entry. */

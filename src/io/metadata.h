@@ -128,34 +128,6 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
 
 /* ---- EXIF data: a TIFF structure (header, directories, values) without pixels ---------------- */
 
-/* Types of values, and tags, as in libtiff. */
-enum {
-    GF_TIFF_ASCII = 2,
-    GF_TIFF_SHORT = 3,
-    GF_TIFF_LONG = 4,
-    GF_TIFF_RATIONAL = 5, /* two of type LONG */
-    GF_TIFF_UNDEFINED = 7
-};
-
-/* Tags of TIFF files and EXIF data. */
-enum {
-    GF_TAG_WIDTH = 256,
-    GF_TAG_HEIGHT = 257,
-    GF_TAG_DESCRIPTION = 270,
-    GF_TAG_STRIP_OFFSETS = 273,
-    GF_TAG_ORIENTATION = 274,
-    GF_TAG_STRIP_BYTES = 279,
-    GF_TAG_X_RESOLUTION = 282,
-    GF_TAG_Y_RESOLUTION = 283,
-    GF_TAG_RESOLUTION_UNIT = 296,
-    GF_TAG_THUMBNAIL = 513,
-    GF_TAG_THUMBNAIL_BYTES = 514,
-    GF_TAG_EXIF = 34665,
-    GF_TAG_PIXEL_WIDTH = 40962,
-    GF_TAG_PIXEL_HEIGHT = 40963,
-    GF_TAG_GDAL_METADATA = 42112
-};
-
 /* These functions accept any bytes. */
 
 /* Return the orientation in the first directory, 1 to 8; 0 if there is none. */

@@ -2,6 +2,7 @@
  * PNG chunks that do not are changed or dropped. */
 #include "io/metadata.h"
 
+#include <tiff.h>
 #include <zlib.h>
 
 #include "testing.h"
@@ -58,7 +59,7 @@ static void put_entry(exif_file *file, size_t directory, size_t k, uint32_t tag,
     put(file, at, tag, 2);
     put(file, at + 2, type, 2);
     put(file, at + 4, count, 4);
-    put(file, at + 8, value, type == GF_TIFF_SHORT ? 2 : 4);
+    put(file, at + 8, value, type == TIFF_SHORT ? 2 : 4);
 }
 
 static exif_file make_exif(bool little, const char *text, const char *statistics) {
@@ -66,18 +67,19 @@ static exif_file make_exif(bool little, const char *text, const char *statistics
     memcpy(file.data, little ? "II" : "MM", 2);
     put(&file, 2, 42, 2);
     put(&file, 4, FIRST, 4);
-    put_entry(&file, FIRST, 0, GF_TAG_WIDTH, GF_TIFF_SHORT, 1, 60);
-    put_entry(&file, FIRST, 1, GF_TAG_HEIGHT, GF_TIFF_LONG, 1, 40);
-    put_entry(&file, FIRST, 2, GF_TAG_DESCRIPTION, GF_TIFF_ASCII, (uint32_t)strlen(text) + 1, TEXT);
-    put_entry(&file, FIRST, 3, GF_TAG_ORIENTATION, GF_TIFF_SHORT, 1, 6);
-    put_entry(&file, FIRST, 4, GF_TAG_EXIF, GF_TIFF_LONG, 1, CAMERA);
-    put_entry(&file, FIRST, 5, GF_TAG_GDAL_METADATA, GF_TIFF_ASCII,
-              (uint32_t)strlen(statistics) + 1, STATISTICS);
+    put_entry(&file, FIRST, 0, TIFFTAG_IMAGEWIDTH, TIFF_SHORT, 1, 60);
+    put_entry(&file, FIRST, 1, TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, 40);
+    put_entry(&file, FIRST, 2, TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, (uint32_t)strlen(text) + 1,
+              TEXT);
+    put_entry(&file, FIRST, 3, TIFFTAG_ORIENTATION, TIFF_SHORT, 1, 6);
+    put_entry(&file, FIRST, 4, TIFFTAG_EXIFIFD, TIFF_LONG, 1, CAMERA);
+    put_entry(&file, FIRST, 5, TIFFTAG_GDAL_METADATA, TIFF_ASCII, (uint32_t)strlen(statistics) + 1,
+              STATISTICS);
     put(&file, entry_at(FIRST, 6), SECOND, 4);
-    put_entry(&file, CAMERA, 0, GF_TAG_PIXEL_WIDTH, GF_TIFF_SHORT, 1, 60);
-    put_entry(&file, CAMERA, 1, GF_TAG_PIXEL_HEIGHT, GF_TIFF_LONG, 1, 40);
-    put_entry(&file, SECOND, 0, GF_TAG_THUMBNAIL, GF_TIFF_LONG, 1, THUMBNAIL);
-    put_entry(&file, SECOND, 1, GF_TAG_THUMBNAIL_BYTES, GF_TIFF_LONG, 1, EXIF_BYTES - THUMBNAIL);
+    put_entry(&file, CAMERA, 0, EXIFTAG_PIXELXDIMENSION, TIFF_SHORT, 1, 60);
+    put_entry(&file, CAMERA, 1, EXIFTAG_PIXELYDIMENSION, TIFF_LONG, 1, 40);
+    put_entry(&file, SECOND, 0, TIFFTAG_JPEGIFOFFSET, TIFF_LONG, 1, THUMBNAIL);
+    put_entry(&file, SECOND, 1, TIFFTAG_JPEGIFBYTECOUNT, TIFF_LONG, 1, EXIF_BYTES - THUMBNAIL);
     assert_true(strlen(text) < STATISTICS - TEXT && strlen(statistics) < THUMBNAIL - STATISTICS);
     strcpy((char *)file.data + TEXT, text);
     strcpy((char *)file.data + STATISTICS, statistics);
@@ -89,8 +91,8 @@ static void assert_size(const exif_file *file, const unsigned char *data, size_t
                         size_t k, uint32_t number) {
     const size_t at = entry_at(directory, k);
     const uint32_t type = get(file, data, at + 2, 2);
-    assert_true(type == GF_TIFF_SHORT || type == GF_TIFF_LONG);
-    assert_int_equal(get(file, data, at + 8, type == GF_TIFF_SHORT ? 2 : 4), number);
+    assert_true(type == TIFF_SHORT || type == TIFF_LONG);
+    assert_int_equal(get(file, data, at + 8, type == TIFF_SHORT ? 2 : 4), number);
 }
 
 /* Return what is dropped. */
@@ -136,8 +138,9 @@ static void clears_thumbnails_inside(void **state) {
     exif_file file = make_exif(true, "A scene", "<GDALMetadata></GDALMetadata>");
     (void)state;
     for (int strips = 0; strips < 2; strips++) {
-        put(&file, entry_at(SECOND, 0), strips ? GF_TAG_STRIP_OFFSETS : GF_TAG_THUMBNAIL, 2);
-        put(&file, entry_at(SECOND, 1), strips ? GF_TAG_STRIP_BYTES : GF_TAG_THUMBNAIL_BYTES, 2);
+        put(&file, entry_at(SECOND, 0), strips ? TIFFTAG_STRIPOFFSETS : TIFFTAG_JPEGIFOFFSET, 2);
+        put(&file, entry_at(SECOND, 1), strips ? TIFFTAG_STRIPBYTECOUNTS : TIFFTAG_JPEGIFBYTECOUNT,
+            2);
         put(&file, entry_at(SECOND, 1) + 8, 20, 4);
         gf_metadata metadata = make_item(GF_ITEM_EXIF, file.data, EXIF_BYTES);
         assert_int_equal(update(&metadata, &page, true), 0);
