@@ -103,7 +103,7 @@ typedef struct gf_announced {
     size_t stride;
 } gf_announced;
 
-/* What a source has been announced. Announcements are numbered from 0. */
+/* Announcements to a source, numbered from 0. */
 typedef struct gf_announcements {
     gf_announced ring[GF_SOURCE_AHEAD];
     uint64_t count, released; /* also of those whose rows have been returned */

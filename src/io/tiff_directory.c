@@ -250,7 +250,7 @@ static void cursor_open(directory_cursor *cursor, const gf_exif_file *file) {
                       (version != CLASSIC && version != BIG);
 }
 
-/* Move to the first entry of a directory, all of which is within the file. */
+/* Move to the first entry of a directory. Fail unless the file contains all entries. */
 static void cursor_start(directory_cursor *cursor, uint64_t directory) {
     const directory_form *form = &forms[cursor->big];
     cursor->left = cursor_number(cursor, directory, form->count);
@@ -666,21 +666,19 @@ gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t
 /* ---- metadata of TIFF files ------------------------------------------------------------------ */
 
 /* Append an item that is a TIFF structure of the entries of some groups. */
-static gf_status metadata_add_list(gf_metadata *metadata, const char *item,
-                                   const gf_tiff_list *list, uint32_t groups, gf_error *error) {
+static void metadata_add_list(gf_metadata *metadata, const char *item, const gf_tiff_list *list,
+                              uint32_t groups) {
     gf_tiff_bytes bytes = {0};
-    gf_status status = gf_tiff_list_write(list, groups, 0, false, &bytes, error);
-    if (!status)
-        status =
-            gf_metadata_append(metadata, item, false, bytes.data, bytes.size, list->name, error);
+    if (gf_tiff_list_write(list, groups, 0, false, &bytes, NULL))
+        metadata->missing = sizeof bytes + gf_tiff_list_bytes(list);
+    else
+        gf_metadata_add(metadata, item, false, bytes.data, bytes.size);
     free(bytes.data);
-    return status;
 }
 
 /* Append Photoshop resources, preceded by one with the IPTC data unless they contain some, as JPEG
  * files store it. Both are optional. */
-static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *list,
-                                        gf_error *error) {
+static void metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *list) {
     static const unsigned char head[] = "8BIM\4\4\0"; /* with the NUL of the string: no name */
     enum { RESOURCE_HEAD = sizeof head + 4 };
     const gf_tiff_entry *resources = list_find(list, TIFFTAG_PHOTOSHOP);
@@ -692,10 +690,12 @@ static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_lis
         iptc_size = r.id == GF_RESOURCE_IPTC ? 0 : iptc_size;
     const size_t before = iptc_size ? RESOURCE_HEAD + iptc_size + (iptc_size & 1) : 0;
     if (before + size == 0)
-        return GF_OK;
+        return;
     unsigned char *joined = calloc(1, before + size);
-    if (!joined)
-        return gf_fail_memory(error, list->name, before + size, "metadata");
+    if (!joined) {
+        metadata->missing = before + size;
+        return;
+    }
     if (iptc_size) {
         memcpy(joined, head, sizeof head);
         gf_put_big32(joined + sizeof head, (uint32_t)iptc_size);
@@ -703,40 +703,30 @@ static gf_status metadata_add_resources(gf_metadata *metadata, const gf_tiff_lis
     }
     if (size)
         memcpy(joined + before, resources->value, size);
-    const gf_status status =
-        gf_metadata_append(metadata, GF_ITEM_8BIM, false, joined, before + size, list->name, error);
+    gf_metadata_add(metadata, GF_ITEM_8BIM, false, joined, before + size);
     free(joined);
-    return status;
 }
 
-static gf_status metadata_add_resolution(gf_metadata *metadata, const gf_tiff_list *list,
-                                         gf_error *error) {
+static void metadata_add_resolution(gf_metadata *metadata, const gf_tiff_list *list) {
     gf_metadata exif;
     gf_resolution r;
     gf_metadata_init(&exif);
-    gf_status status = metadata_add_list(&exif, GF_ITEM_EXIF, list, 1 << GF_TIFF_RESOLUTION, error);
-    if (!status && gf_metadata_resolution(&exif, &r))
-        status = gf_metadata_append(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r, list->name,
-                                    error);
+    metadata_add_list(&exif, GF_ITEM_EXIF, list, 1 << GF_TIFF_RESOLUTION);
+    metadata->missing |= exif.missing;
+    if (gf_metadata_resolution(&exif, &r))
+        gf_metadata_add(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r);
     gf_metadata_clear(&exif);
-    return status;
 }
 
 /* Append the items that are values of tags. */
-static gf_status metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list,
-                                     gf_error *error) {
-    static const struct {
-        uint32_t tag;
-        const char *item;
-    } items[] = {{TIFFTAG_ICCPROFILE, GF_ITEM_ICC}, {TIFFTAG_XMLPACKET, GF_ITEM_XMP}};
-    gf_status status = GF_OK;
-    for (size_t i = 0; i < sizeof items / sizeof *items && !status; i++) {
-        const gf_tiff_entry *entry = list_find(list, items[i].tag);
-        if (entry && entry->count)
-            status = gf_metadata_append(metadata, items[i].item, false, entry->value,
-                                        entry_bytes(entry), list->name, error);
-    }
-    return status ? status : metadata_add_resources(metadata, list, error);
+static void metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list) {
+    const gf_tiff_entry *icc = list_find(list, TIFFTAG_ICCPROFILE);
+    const gf_tiff_entry *xmp = list_find(list, TIFFTAG_XMLPACKET);
+    if (icc && icc->count)
+        gf_metadata_add(metadata, GF_ITEM_ICC, false, icc->value, entry_bytes(icc));
+    if (xmp && xmp->count)
+        gf_metadata_add(metadata, GF_ITEM_XMP, false, xmp->value, entry_bytes(xmp));
+    metadata_add_resources(metadata, list);
 }
 
 /* Return the value that GDAL marks missing samples with. */
@@ -765,14 +755,14 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
         status = GF_OK;
     } else if (!status) {
         reader.tags.nodata = metadata_nodata(&list);
-        status = metadata_add_values(metadata, &list, error);
-        if (!status)
-            status = metadata_add_resolution(metadata, &list, error);
-        if (!status && list.groups & GF_TIFF_DESCRIPTION)
-            status = metadata_add_list(metadata, GF_ITEM_EXIF, &list,
-                                       GF_TIFF_DESCRIPTION | 1 << GF_TIFF_RESOLUTION, error);
-        if (!status && list.groups & 1 << GF_TIFF_GEO)
-            status = metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO, error);
+        metadata_add_values(metadata, &list);
+        metadata_add_resolution(metadata, &list);
+        if (list.groups & GF_TIFF_DESCRIPTION)
+            metadata_add_list(metadata, GF_ITEM_EXIF, &list,
+                              GF_TIFF_DESCRIPTION | 1 << GF_TIFF_RESOLUTION);
+        if (list.groups & 1 << GF_TIFF_GEO)
+            metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO);
+        status = gf_metadata_check(metadata, file->name, error);
     }
     for (size_t i = 0; i < list.count; i++)
         reader.tags.dropped |= written_fits(&list.entries[i], false) ? 0 : GF_DROPPED_OTHER;

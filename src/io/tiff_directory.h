@@ -16,7 +16,7 @@ typedef enum gf_tiff_group {
     GF_TIFF_INTEROP,    /* interoperability directory, which belongs to the EXIF directory */
     GF_TIFF_GPS,
     GF_TIFF_GROUPS,
-    /* Of tags in the first directory that are not read: */
+    /* Groups of tags in the first directory that are not read: */
     GF_TIFF_LAYOUT = GF_TIFF_GROUPS, /* storage of pixels or pages: an output lacks nothing */
     GF_TIFF_COLOUR,
     GF_TIFF_UNKNOWN
