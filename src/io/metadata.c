@@ -116,12 +116,6 @@ void gf_metadata_add(gf_metadata *metadata, const char *name, bool late, const v
     metadata_own(metadata, name, late, metadata_copy(metadata, data, size), size);
 }
 
-gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
-                             size_t size, const char *file, gf_error *error) {
-    gf_metadata_add(metadata, name, late, data, size);
-    return gf_metadata_check(metadata, file, error);
-}
-
 gf_status gf_metadata_check(const gf_metadata *metadata, const char *file, gf_error *error) {
     return metadata->missing ? gf_fail_memory(error, file, metadata->missing, "metadata") : GF_OK;
 }

@@ -77,9 +77,6 @@ void gf_metadata_add(gf_metadata *metadata, const char *name, bool late, const v
 /* Return GF_FAILED if memory was short for an item. file: name for the message, in all functions.
  */
 gf_status gf_metadata_check(const gf_metadata *metadata, const char *file, gf_error *error);
-/* Append a copy of an item, and check it. */
-gf_status gf_metadata_append(gf_metadata *metadata, const char *name, bool late, const void *data,
-                             size_t size, const char *file, gf_error *error);
 /* Append a copy of a PNG chunk. A text in which ImageMagick stores EXIF data becomes an eXIf chunk.
  * Omit a chunk that is invalid, repeated or not preserved, and set a bit of gf_dropped. */
 gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk, uint32_t *dropped,

@@ -327,8 +327,7 @@ static void joins_and_divides_resources(void **state) {
     gf_metadata_clear(&metadata);
     for (size_t i = 0; i < SIZE; i++)
         large[i] = (unsigned char)(i * 7 >> 3);
-    assert_int_equal(gf_metadata_append(&metadata, GF_ITEM_8BIM, false, large, SIZE, "x", NULL),
-                     GF_OK);
+    gf_metadata_add(&metadata, GF_ITEM_8BIM, false, large, SIZE);
     save_with("o.jpg", &metadata);
     gf_metadata_clear(&metadata);
     metadata = load_metadata("o.jpg");
@@ -359,9 +358,7 @@ static void reports_metadata_that_is_too_large(void **state) {
             gf_sink *sink;
             gf_metadata_init(&metadata);
             memcpy(large, items[i].head, sizeof items[i].head);
-            assert_int_equal(gf_metadata_append(&metadata, items[i].name, false, large,
-                                                items[i].max + extra, "x", NULL),
-                             GF_OK);
+            gf_metadata_add(&metadata, items[i].name, false, large, items[i].max + extra);
             assert_int_equal(
                 gf_sink_open(in_directory("o.jpg"), &format, &metadata, NULL, 1, &sink, NULL),
                 GF_OK);
@@ -393,9 +390,7 @@ static void converts_resolutions(void **state) {
         gf_resolution r;
         size_t size;
         gf_metadata_init(&metadata);
-        assert_int_equal(gf_metadata_append(&metadata, GF_ITEM_RESOLUTION, false, &cases[i].from,
-                                            sizeof cases[i].from, "x", NULL),
-                         GF_OK);
+        gf_metadata_add(&metadata, GF_ITEM_RESOLUTION, false, &cases[i].from, sizeof cases[i].from);
         save_with("o.jpg", &metadata);
         unsigned char *file = get_bytes(in_directory("o.jpg"), &size);
         assert_memory_equal(file + 13, cases[i].jfif, 5);

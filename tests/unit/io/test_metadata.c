@@ -15,7 +15,7 @@ static gf_metadata make_item(const char *name, const void *data, size_t size) {
     gf_metadata metadata;
     gf_metadata_init(&metadata);
     metadata.image = page;
-    assert_int_equal(gf_metadata_append(&metadata, name, false, data, size, "x", NULL), GF_OK);
+    gf_metadata_add(&metadata, name, false, data, size);
     return metadata;
 }
 

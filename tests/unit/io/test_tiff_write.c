@@ -352,8 +352,7 @@ static const unsigned char exif[] = {
 };
 
 static void add(gf_metadata *metadata, const char *name, const void *data, size_t size) {
-    gf_error error;
-    assert_int_equal(gf_metadata_append(metadata, name, false, data, size, "x", &error), GF_OK);
+    gf_metadata_add(metadata, name, false, data, size);
 }
 
 static void make_items(gf_metadata *metadata) {
