@@ -41,6 +41,7 @@ FAST = {
     "src/io/inflate.c": ["test_inflate_header", "test_inflate"],
     "src/io/inflate_simd.c": ["test_inflate"],
     "src/io/inflate_find.c": ["test_inflate"],
+    "src/io/png_idat.c": ["test_png_decode", "test_png_broken_stream"],
     "src/io/png_inflate.c": ["test_png_decode", "test_png_broken_stream"],
     "src/io/png_parallel.c": ["test_png_parallel"],
     "src/io/deflate_simd.c": ["test_deflate"],
