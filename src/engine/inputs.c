@@ -184,7 +184,7 @@ void gf_inputs_replace(gf_inputs *inputs, gf_source *replacement) {
     replacement->bytes = source->bytes;
     replacement->dropped = source->dropped;
     replacement->pages = source->pages;
-    gf_metadata_init(&source->metadata);
+    source->metadata = (gf_metadata){0};
     source->ops->close(source);
     inputs->source = replacement;
 }

@@ -20,7 +20,6 @@ gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *rep
                      .threads = gf_engine_threads(engine),
                      .filter = filter,
                      .memory = engine->options.max_memory,
-                     .stripped = {.pfm_scale = 1.0},
                      .report = report,
                      .began = gf_now() - engine->start_seconds};
 }

@@ -345,8 +345,7 @@ static void *wrapper_new(size_t size, gf_source *inner, const char *name, gf_err
     wrap->base.ops = &wrap->ops;
     wrap->inner = inner;
     wrap->name = name;
-    gf_metadata_init(&inner->metadata);
-    inner->metadata.seen = wrap->base.metadata.seen;
+    inner->metadata = (gf_metadata){.seen = wrap->base.metadata.seen};
     return wrap;
 }
 

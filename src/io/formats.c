@@ -393,7 +393,7 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
                            const gf_file_options *options, uint32_t threads, const sink_part *part,
                            gf_sink **sink, gf_error *error) {
     static const gf_file_options no_options;
-    static const gf_metadata none = {.pfm_scale = 1.0};
+    static const gf_metadata none = {0};
     const char *name = strcmp(path, "-") == 0 ? "standard output" : path;
     const struct sink_kind *kind;
     gf_output *output;

@@ -118,7 +118,6 @@ void *gf_source_new(size_t size, const gf_source_ops *ops, const char *name, gf_
         return NULL;
     }
     source->ops = ops;
-    gf_metadata_init(&source->metadata);
     return source;
 }
 

@@ -677,7 +677,7 @@ static void sink_close(gf_sink *base) {
 gf_status gf_jpeg_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
     static const gf_sink_ops ops = {sink_write, sink_finish, sink_close};
     const char *name = gf_output_name(setup->output);
-    gf_metadata items;
+    gf_metadata items = {0};
     jpeg_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
@@ -686,7 +686,6 @@ gf_status gf_jpeg_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_err
     sink->base.form = GF_FORM_JPEG;
     sink->format = *setup->format;
     sink->jpeg.err = jpeg_errors_init(&sink->errors, name);
-    gf_metadata_init(&items);
     gf_status status = gf_metadata_to_items(setup->metadata, &items, name, error);
     if (!status)
         status = sink_start(sink, &items, (int)setup->quality, error);

@@ -15,10 +15,6 @@
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-void gf_metadata_init(gf_metadata *metadata) {
-    *metadata = (gf_metadata){.pfm_scale = 1.0};
-}
-
 gf_status gf_damage(gf_remarks *remarks, bool strict, const char *name, gf_error *error,
                     const char *format, ...) {
     char text[sizeof remarks->damage];
@@ -68,7 +64,7 @@ void gf_metadata_clear(gf_metadata *metadata) {
     for (size_t i = 0; i < metadata->count; i++)
         free(metadata->chunks[i].data);
     free(metadata->chunks);
-    gf_metadata_init(metadata);
+    *metadata = (gf_metadata){0};
 }
 
 /* Append an item and take ownership of its data; NULL: memory was short for it. */

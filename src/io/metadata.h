@@ -23,13 +23,13 @@ typedef struct gf_chunk {
 #define GF_ITEM_GEO "GEO "        /* TIFF only: TIFF structure of GeoTIFF and GDAL tags */
 #define GF_ITEM_APP1 "APP1"       /* JPEG only: APP1 segment that extends the items above */
 
-/* Data of an image other than its pixels. */
+/* Data of an image other than its pixels; zeroed at first. */
 typedef struct gf_metadata {
     gf_chunk *chunks;
     size_t count;
     size_t missing;   /* bytes of an item for which memory was short; 0: none */
     char damaged[5];  /* name of an item that is not copied because it is damaged, or "" */
-    double pfm_scale; /* absolute value of the scale in a PFM header; 1 for other formats */
+    double pfm_scale; /* absolute value of the scale in a PFM header; 0 for other formats */
     /* The alpha channel is associated: the other channels are premultiplied by it. Unlike the
      * items, this belongs to the pixels and cannot be omitted. */
     bool associated_alpha;
@@ -59,7 +59,6 @@ typedef struct gf_resolution {
     gf_resolution_unit unit; /* GF_PER_NONE: only the ratio of x and y has a meaning */
 } gf_resolution;
 
-void gf_metadata_init(gf_metadata *metadata);
 void gf_metadata_clear(gf_metadata *metadata);
 
 /* Record damage in the pixels that is read all the same. The first one is kept. With strict, return

@@ -60,8 +60,7 @@ static gf_status chunk_write(gf_output *output, const char *name, const void *da
 /* Write the metadata chunks before the pixels, or those after them (late). */
 static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *metadata, bool late,
                                       gf_error *error) {
-    gf_metadata chunks;
-    gf_metadata_init(&chunks);
+    gf_metadata chunks = {0};
     gf_status status = gf_metadata_to_png(metadata, &chunks, gf_output_name(output), error);
     for (size_t i = 0; i < chunks.count && !status; i++) {
         const gf_chunk *chunk = &chunks.chunks[i];

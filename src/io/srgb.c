@@ -274,10 +274,9 @@ gf_status gf_srgb_check(const gf_metadata *metadata, const char *name, gf_error 
     const gf_chunk *gama = gf_metadata_find(metadata, "gAMA");
     const uint32_t gamma = gama && gama->size == 4 ? gf_big32(gama->data) : 0;
     const char *other = NULL; /* what is not sRGB */
-    gf_metadata items;
+    gf_metadata items = {0};
     if (cicp && cicp->size == sizeof srgb && memcmp(cicp->data, srgb, sizeof srgb) == 0)
         return GF_OK;
-    gf_metadata_init(&items);
     gf_status status = gf_metadata_to_items(metadata, &items, name, error);
     const gf_chunk *icc = gf_metadata_find(&items, GF_ITEM_ICC);
     if (cicp)

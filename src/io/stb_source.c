@@ -230,7 +230,7 @@ static gf_status stb_open_source(gf_raster_file *file, gf_input *input, gf_sourc
     (*opened)->metadata = file->metadata;
     (*opened)->dropped = file->dropped;
     (*opened)->pages = result.pages;
-    gf_metadata_init(&file->metadata);
+    file->metadata = (gf_metadata){0};
     stb_describe(file, &result, (*opened)->stored, sizeof(*opened)->stored);
     return GF_OK;
 }
@@ -239,7 +239,6 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
                              gf_error *error) {
     gf_input reader = *input;
     gf_raster_file file = {.name = input->name, .limits = limits};
-    gf_metadata_init(&file.metadata);
     const gf_status status = stb_open_source(&file, &reader, opened, error);
     gf_metadata_clear(&file.metadata);
     if (file.shared.base)

@@ -708,9 +708,8 @@ static void metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *li
 }
 
 static void metadata_add_resolution(gf_metadata *metadata, const gf_tiff_list *list) {
-    gf_metadata exif;
+    gf_metadata exif = {0};
     gf_resolution r;
-    gf_metadata_init(&exif);
     metadata_add_list(&exif, GF_ITEM_EXIF, list, 1 << GF_TIFF_RESOLUTION);
     metadata->missing |= exif.missing;
     if (gf_metadata_resolution(&exif, &r))

@@ -650,7 +650,7 @@ static gf_status tiff_open_plain(tiff_source *source, uint64_t start, const gf_l
     plain->samples.little = source->layout.little;
     plain->dropped = source->base.dropped;
     memcpy(plain->stored, source->base.stored, sizeof plain->stored);
-    gf_metadata_init(&source->base.metadata);
+    source->base.metadata = (gf_metadata){0};
     return GF_OK;
 }
 

@@ -307,8 +307,7 @@ static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *
 
 /* Replace the tags of the metadata. */
 static gf_status tiff_set_metadata(tiff_sink *sink, const gf_metadata *metadata, gf_error *error) {
-    gf_metadata items;
-    gf_metadata_init(&items);
+    gf_metadata items = {0};
     gf_tiff_list_clear(&sink->list);
     gf_status status = gf_metadata_to_items(metadata, &items, tiff_name(sink), error);
     for (size_t i = 0; i < items.count && !status; i++)

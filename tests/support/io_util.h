@@ -139,7 +139,7 @@ static inline gf_status load_source(gf_source *source, uint64_t strip, unsigned 
         }
         if (metadata != NULL) {
             *metadata = source->metadata;
-            gf_metadata_init(&source->metadata);
+            source->metadata = (gf_metadata){0};
         }
     } else {
         free(*pixels);

@@ -23,7 +23,7 @@ static inline outcome load_input(gf_input *input, const gf_limits *given, gf_ope
     gf_source *source;
     const gf_limits limits = gf_limits_resolve(given);
 
-    gf_metadata_init(&got.metadata);
+    got.metadata = (gf_metadata){0};
     assert_non_null(input->name);
     assert_non_null(input->file);
     input->head_size = fread(input->head, 1, GF_PEEK, input->file);

@@ -47,7 +47,7 @@ static inline gf_status open_encoder(const gf_format *format, const char *compre
                                      uint32_t threads, uint64_t max_memory, gf_output *output,
                                      gf_sink **sink, gf_error *error) {
     gf_metadata none;
-    gf_metadata_init(&none);
+    none = (gf_metadata){0};
     const gf_sink_setup setup = {.output = output,
                                  .format = format,
                                  .metadata = &none,

@@ -132,7 +132,7 @@ static void oracle_run(oracle *o) {
 outcome png_oracle(const png_bytes *file, size_t size, const gf_limits *given) {
     oracle o = {.file = {file->data, size}, .limits = gf_limits_resolve(given)};
 
-    gf_metadata_init(&o.got.metadata);
+    o.got.metadata = (gf_metadata){0};
     if (oracle_is_short(&o)) {
         gf_set_error(&o.got.error, GF_FAILED, "end of file");
         return o.got;

@@ -45,7 +45,7 @@ static void check_metadata(const uint8_t *data, size_t size, uint64_t first) {
     gf_metadata metadata;
     gf_tiff_tags tags;
     gf_error error = {0};
-    gf_metadata_init(&metadata);
+    metadata = (gf_metadata){0};
     const gf_status status = gf_exif_read_tiff(&(gf_exif_file){read_at, &bytes, size, "x"}, first,
                                                &metadata, &tags, &limits, &error);
     FUZZ_CHECK(tags.bytes <= 2 * limits.max_chunk, "tags of %" PRIu64 " bytes", tags.bytes);

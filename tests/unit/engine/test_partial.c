@@ -412,7 +412,7 @@ static void turned_images_have_no_ranges(void **state) {
         bool possible;
         memcpy(turned, exif, sizeof exif);
         turned[19] = orientation;
-        gf_metadata_init(&metadata);
+        metadata = (gf_metadata){0};
         gf_metadata_add(&metadata, GF_ITEM_EXIF, false, turned, sizeof turned);
         assert_int_equal(save_image(in[0], &format, pixels, &metadata, &options, 40, NULL), GF_OK);
         for (int two = 0; two < 2; two++) {

@@ -289,7 +289,7 @@ static void forwards_to_files(void **state) {
     assert_int_equal(source->bytes, format.height * row + strlen("P6\n301 200\n255\n"));
     source->ops->close(source);
 
-    gf_metadata_init(&metadata);
+    metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\1\0\0\0\1\0\1", 9);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
     assert_int_equal(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL),
@@ -510,7 +510,7 @@ static void save_turned(const gf_format *format, const void *pixels, unsigned or
     exif[19] = (unsigned char)orientation;
     if (!big)
         memcpy(exif, little, sizeof exif);
-    gf_metadata_init(&metadata);
+    metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, "pHYs", false, "\0\0\0\2\0\0\0\3\0", 9);
     gf_metadata_add(&metadata, "eXIf", false, exif, sizeof exif);
     gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
@@ -669,7 +669,7 @@ static void turns_resolutions(void **state) {
     for (int transposed = 0; transposed < 2; transposed++) {
         gf_metadata metadata;
         gf_resolution r;
-        gf_metadata_init(&metadata);
+        metadata = (gf_metadata){0};
         gf_metadata_add(&metadata, GF_ITEM_EXIF, false, exif, sizeof exif);
         gf_metadata_set_upright(&metadata, transposed);
         assert_true(gf_metadata_resolution(&metadata, &r));
@@ -709,7 +709,7 @@ static void rejects_late_orientations(void **state) {
                 gf_metadata metadata;
                 gf_format read;
                 gf_error error = {0};
-                gf_metadata_init(&metadata);
+                metadata = (gf_metadata){0};
                 memcpy(data, exif, sizeof exif);
                 for (int late = !early; late <= 1; late++) {
                     data[18] = late ? orientation : 1;
@@ -742,7 +742,7 @@ static void omits_second_orientations(void **state) {
     unsigned char *pixels = random_pixels(&format, 1), *got;
     gf_metadata metadata;
     (void)state;
-    gf_metadata_init(&metadata);
+    metadata = (gf_metadata){0};
     for (int late = 0; late <= 1; late++)
         gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
     assert_int_equal(save_image(in_directory("l.png"), &format, pixels, &metadata,

@@ -258,7 +258,7 @@ static damage_image damage_read(const damage_case *kind, const unsigned char *da
     damage_image image = {0};
     gf_metadata metadata = {0};
     char name[32];
-    gf_metadata_init(&metadata);
+    metadata = (gf_metadata){0};
     snprintf(name, sizeof name, "x.%s", kind->extension);
     if (kind->memory) {
         gf_source *source;

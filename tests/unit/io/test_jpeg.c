@@ -246,7 +246,7 @@ static void carries_metadata(void **state) {
     assert_item(&chunks, "eXIf", exif + 6, EXIF_BYTES - 6);
     assert_item(&chunks, "pHYs", "\0\0\x1e\xc2\0\0\x1e\xc2\1", 9); /* 7874 per metre */
     assert_int_equal(gf_metadata_lost(&chunks, GF_FORM_JPEG), 0);
-    gf_metadata_init(&items);
+    items = (gf_metadata){0};
     assert_int_equal(gf_metadata_to_items(&chunks, &items, "c.png", NULL), GF_OK);
     assert_all_items(&items, false);
     save_with("d.jpg", &chunks);
@@ -356,7 +356,7 @@ static void reports_metadata_that_is_too_large(void **state) {
         for (size_t extra = 0; extra < 2; extra++) {
             gf_metadata metadata;
             gf_sink *sink;
-            gf_metadata_init(&metadata);
+            metadata = (gf_metadata){0};
             memcpy(large, items[i].head, sizeof items[i].head);
             gf_metadata_add(&metadata, items[i].name, false, large, items[i].max + extra);
             assert_int_equal(
@@ -389,7 +389,7 @@ static void converts_resolutions(void **state) {
         gf_metadata metadata;
         gf_resolution r;
         size_t size;
-        gf_metadata_init(&metadata);
+        metadata = (gf_metadata){0};
         gf_metadata_add(&metadata, GF_ITEM_RESOLUTION, false, &cases[i].from, sizeof cases[i].from);
         save_with("o.jpg", &metadata);
         unsigned char *file = get_bytes(in_directory("o.jpg"), &size);

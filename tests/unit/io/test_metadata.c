@@ -13,7 +13,7 @@ static const gf_format page = {60, 40, 1, GF_U8, false}, turned = {40, 60, 1, GF
 /* Return metadata with one item, and the image of its file. */
 static gf_metadata make_item(const char *name, const void *data, size_t size) {
     gf_metadata metadata;
-    gf_metadata_init(&metadata);
+    metadata = (gf_metadata){0};
     metadata.image = page;
     gf_metadata_add(&metadata, name, false, data, size);
     return metadata;
@@ -372,7 +372,7 @@ static void copies_valid_chunks_once(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_metadata metadata;
-        gf_metadata_init(&metadata);
+        metadata = (gf_metadata){0};
         for (size_t n = 0; n < 2; n++) {
             const bool kept = cases[i].valid && !(n && cases[i].once);
             assert_int_equal(
@@ -398,7 +398,7 @@ static void reads_texts_of_imagemagick(void **state) {
         unsigned char chunk[512];
         const char *type = types[i / 2];
         gf_metadata metadata;
-        gf_metadata_init(&metadata);
+        metadata = (gf_metadata){0};
         const int key = sprintf((char *)chunk, "Raw profile type %s", type) + 1 + i % 2;
         const int size =
             sprintf(text, "\n%s\n      32\n%s\n", type, i < 4 ? orientation : "3842494d04040000");
@@ -416,7 +416,7 @@ static void reads_texts_of_imagemagick(void **state) {
                          i < 4 ? GF_DROPPED_OTHER : 0);
         gf_metadata_clear(&metadata);
         for (size_t cut = 1; cut < bytes; cut++) { /* any bytes are accepted */
-            gf_metadata_init(&metadata);
+            metadata = (gf_metadata){0};
             (void)append(&metadata, i % 2 ? "zTXt" : "tEXt", false, chunk, cut);
             gf_metadata_clear(&metadata);
         }

@@ -40,7 +40,7 @@ static fake_source new_fake(gf_format format) {
         .read = fake_read, .finish = fake_finish, .close = fake_close};
     fake_source fake = {.base = {.ops = &ops, .format = format, .cost = 1.5}};
 
-    gf_metadata_init(&fake.base.metadata);
+    fake.base.metadata = (gf_metadata){0};
     return fake;
 }
 

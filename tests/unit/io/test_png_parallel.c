@@ -189,7 +189,7 @@ static reading read_file(const png_bytes *file, const variant *how) {
     reading got = {0};
     gf_source *source;
 
-    gf_metadata_init(&got.metadata);
+    got.metadata = (gf_metadata){0};
     assert_non_null(input.name);
     assert_non_null(input.file);
     input.head_size = fread(input.head, 1, GF_PEEK, input.file);
@@ -203,7 +203,7 @@ static reading read_file(const png_bytes *file, const variant *how) {
     got.threads = source->threads;
     read_rows(source, how, &got);
     got.metadata = source->metadata;
-    gf_metadata_init(&source->metadata);
+    source->metadata = (gf_metadata){0};
     source->ops->close(source);
     return got;
 }

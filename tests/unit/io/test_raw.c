@@ -30,7 +30,7 @@ static gf_status load_raw(const char *path, const char *text, uint64_t strip,
     if (status == GF_OK) {
         assert_true(gf_format_equal(&format, &raw.format));
         assert_int_equal(metadata.count, 0);
-        assert_true(metadata.pfm_scale == 1);
+        assert_true(metadata.pfm_scale == 0);
         gf_metadata_clear(&metadata);
     }
     return status;

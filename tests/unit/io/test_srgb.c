@@ -149,7 +149,7 @@ static gf_status check_items(const char *name, const void *data, size_t size, co
                              gf_error *error) {
     gf_metadata metadata;
 
-    gf_metadata_init(&metadata);
+    metadata = (gf_metadata){0};
     gf_metadata_add(&metadata, name, false, data, size);
     if (second)
         gf_metadata_add(&metadata, second, false, "", 1);

@@ -12,7 +12,7 @@ static void read_bytes(const void *data, size_t size) {
     assert_non_null(copy);
     memcpy(copy, data, size);
     gf_raster_file file = {.name = "x", .data = copy, .size = size};
-    gf_metadata_init(&file.metadata);
+    file.metadata = (gf_metadata){0};
     assert_int_equal(gf_raster_metadata(&file, NULL), GF_OK);
     metadata = file.metadata;
     dropped = file.dropped;

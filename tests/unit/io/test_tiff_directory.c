@@ -412,7 +412,7 @@ static gf_status read_tags(const block *b, bool broken, uint64_t max_chunk, gf_m
                            gf_tiff_tags *tags, gf_error *error) {
     const gf_limits limits = {.max_chunk = max_chunk};
     file f = {b, broken};
-    gf_metadata_init(items);
+    *items = (gf_metadata){0};
     return gf_exif_read_tiff(&(gf_exif_file){read_block_at, &f, b->size, "x.tif"}, 16, items, tags,
                              &limits, error);
 }

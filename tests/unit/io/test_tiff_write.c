@@ -69,7 +69,7 @@ static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink
     gf_metadata none;
     gf_output *output;
 
-    gf_metadata_init(&none);
+    none = (gf_metadata){0};
     assert_int_equal(gf_output_open(h->pipe ? "/dev/null" : in_directory("x.tif"), &replacing,
                                     false, &output, error),
                      GF_OK);
@@ -357,7 +357,7 @@ static void add(gf_metadata *metadata, const char *name, const void *data, size_
 
 static void make_items(gf_metadata *metadata) {
     const gf_resolution resolution = {118.11, 300, GF_PER_CM};
-    gf_metadata_init(metadata);
+    *metadata = (gf_metadata){0};
     add(metadata, GF_ITEM_ICC, "a profile", 9);
     add(metadata, GF_ITEM_XMP, "<x/>", 4);
     add(metadata, GF_ITEM_8BIM, "8BIM\4\4\0\0\0\0\0\2\x1c\2", 14);
@@ -381,7 +381,7 @@ static void read_items(gf_metadata *metadata) {
     TIFF *tiff = open_tiff();
     gf_tiff_tags tags;
     gf_error error = {0};
-    gf_metadata_init(metadata);
+    *metadata = (gf_metadata){0};
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     const gf_exif_file bytes = {read_file_at, file, (uint64_t)ftell(file), "x"};
@@ -503,7 +503,7 @@ static void many_pages_exceed_the_memory(void **state) {
     gf_sink *sink;
     gf_error error = {0};
     (void)state;
-    gf_metadata_init(&items);
+    items = (gf_metadata){0};
     add(&items, GF_ITEM_ICC, (const char *)profile, sizeof profile);
     const gf_file_options options = {.max_memory = 900000};
     const how h = {.metadata = &items, .max_memory = options.max_memory};
@@ -531,8 +531,8 @@ static void late_metadata_is_written(void **state) {
     gf_metadata early, late, back;
     gf_resolution resolution;
     (void)state;
-    gf_metadata_init(&early);
-    gf_metadata_init(&late);
+    early = (gf_metadata){0};
+    late = (gf_metadata){0};
     add(&early, GF_ITEM_ICC, "early", 5);
     add(&late, "pHYs", "\0\0\x2e\x23\0\0\x17\x12\1", 9); /* 300 and 150 per inch */
     add(&late, "eXIf", exif, sizeof exif);
@@ -560,7 +560,7 @@ static void resolutions_are_fractions(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const gf_resolution resolution = {values[i], 72, GF_PER_NONE};
-        gf_metadata_init(&items);
+        items = (gf_metadata){0};
         add(&items, GF_ITEM_RESOLUTION, &resolution, sizeof resolution);
         encode(&format, pixels, &(how){.compression = "none", .late = &items});
         read_items(&back);
@@ -573,7 +573,7 @@ static void resolutions_are_fractions(void **state) {
     }
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
         const gf_resolution resolution = {72, without[i], GF_PER_INCH};
-        gf_metadata_init(&items);
+        items = (gf_metadata){0};
         add(&items, GF_ITEM_RESOLUTION, &resolution, sizeof resolution);
         encode(&format, pixels, &(how){.compression = "none", .late = &items});
         read_items(&back);
@@ -656,7 +656,7 @@ static void failures_are_reported(void **state) {
                        "use none, lzw, deflate or zstd");
     expect_failure(&(how){.compression = "deflate", .max_memory = 1 << 20}, &wide, GF_FAILED,
                    "--max-memory");
-    gf_metadata_init(&items);
+    items = (gf_metadata){0};
     add(&items, GF_ITEM_EXIF, exif, sizeof exif - 7);
     expect_failure(&(how){.compression = "none", .metadata = &items}, &format, GF_FAILED,
                    "the EXIF data is damaged");
