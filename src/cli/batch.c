@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "outputs.h"
+#include "inputs.h"
 #include "progress.h"
 #include "ranks.h"
 #include "report.h"

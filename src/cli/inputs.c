@@ -92,13 +92,6 @@ const gf_help_format *gf_cli_named_format(const char *name) {
     return NULL;
 }
 
-/* Return whether a file has the extension of an image; raw: whether it has the extension .raw. Raw
- * files of cameras use it too, so it is accepted only with --raw. */
-static bool inputs_is_image(const char *name, bool raw) {
-    const gf_help_format *format = gf_cli_named_format(name);
-    return format && raw == (strcmp(format->extensions, "raw") == 0);
-}
-
 static int inputs_is_shown(const struct dirent *entry) {
     return entry->d_name[0] != '.';
 }
@@ -141,6 +134,8 @@ static gf_status inputs_walk(gf_cli_inputs *inputs, const char *directory, size_
 static gf_status inputs_visit(gf_cli_inputs *inputs, const char *directory, const char *name,
                               size_t relative, gf_error *error) {
     const bool root = strcmp(directory, "/") == 0;
+    const gf_help_format *format = gf_cli_named_format(name);
+    const bool raw = inputs->options->files.raw; /* else .raw is the extension of cameras */
     char *path;
     struct stat info, target;
     if (asprintf(&path, "%s%s%s", directory, root ? "" : "/", name) < 0)
@@ -158,7 +153,7 @@ static gf_status inputs_visit(gf_cli_inputs *inputs, const char *directory, cons
         inputs->links += link;
         if (!link && !inputs_is_out(inputs, &info))
             status = inputs_walk(inputs, path, relative, error);
-    } else if (inputs_is_image(name, inputs->options->files.raw)) {
+    } else if (format && (strcmp(format->extensions, "raw") == 0) == raw) {
         /* If stat fails, reading fails too and reports the error. */
         if (!exists || S_ISREG(info.st_mode))
             return inputs_add(inputs, path, relative, exists ? &info : NULL, error);

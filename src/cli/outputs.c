@@ -1,6 +1,6 @@
 /* Names and directories of the outputs of a batch. */
 #define _GNU_SOURCE /* asprintf */
-#include "outputs.h"
+#include "inputs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "cli/commands.h"
-#include "cli/outputs.h"
+#include "cli/inputs.h"
 
 enum { MAX_ARGUMENTS = 64 };
 
