@@ -24,8 +24,7 @@ typedef struct batch_run {
     const gf_filter *filter;
     const gf_filter_info *info;
     const gf_cli_line *line;
-    const gf_cli_options *options; /* of the line */
-    const gf_cli_peers *peers;
+    const gf_cli_options *options;  /* of the line */
     uint64_t shard, shards;         /* inputs shard, shard + shards, ..., counted from 1 */
     gf_cli_inputs inputs;           /* of all shards */
     gf_cli_output *outputs;         /* one per input; NULL for a filter that measures */
@@ -300,14 +299,15 @@ static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item
                         .screen = &run->screen,
                         .batch = true,
                         .rank = rank,
-                        .ranks = run->peers->count};
+                        .ranks = gf_cli_ranks()->count};
 }
 
 /* Implement gf_cli_shared_batch.render. */
 static gf_status batch_render(void *context, const gf_batch_item *item, const gf_batch_done *done,
                               gf_cli_text *text, gf_error *error) {
     const batch_run *run = context;
-    const gf_cli_run one = batch_describe(run, item, run->peers->rank, done->report, done->result);
+    const gf_cli_run one =
+        batch_describe(run, item, gf_cli_ranks()->rank, done->report, done->result);
     *text = (gf_cli_text){0};
     if (done->status) {
         *error = *done->error;
@@ -482,8 +482,8 @@ static void batch_summarise(const batch_run *run) {
         fprintf(stderr, ", %" PRIu64 " not started", rest);
     fprintf(stderr, " in %.1f s, %.*f MP/s", seconds, rate < 9.95 ? 1 : 0, rate);
     batch_print_engines(run);
-    if (run->peers->count > 1)
-        fprintf(stderr, " on %" PRIu32 " ranks", run->peers->count);
+    if (gf_cli_ranks()->count > 1)
+        fprintf(stderr, " on %" PRIu32 " ranks", gf_cli_ranks()->count);
     if (run->done)
         gf_cli_report_bytes(run->in_bytes, run->out_bytes);
     putc('\n', stderr);
@@ -518,7 +518,7 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
         /* Not for outputs: a failed one may have been finished by another process. */
         options.fail_fast = run->options->fail_fast;
     }
-    if (run->peers->count > 1) {
+    if (gf_cli_ranks()->count > 1) {
         const gf_cli_shared_batch shared = {.filter = run->filter,
                                             .settings = run->line->filter,
                                             .options = &options,
@@ -550,7 +550,7 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
     if (!run->options->quiet)
         progress->remedy = run->outputs ? "; --resume continues" : "";
     gf_cli_progress_begin(progress, run->info->name, run->options->progress, run->options->quiet,
-                          run->peers->count > 1);
+                          gf_cli_ranks()->count > 1);
     const gf_status status = batch_run_items(run, GF_OK, error);
     gf_cli_progress_end();
     run->begun = run->begun || !status;
@@ -587,7 +587,6 @@ gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_erro
                      .info = gf_filter_describe(filter),
                      .line = line,
                      .options = &line->options,
-                     .peers = peers,
                      .shard = 1,
                      .shards = 1,
                      .screen = gf_cli_screen_of(stdout)};

@@ -333,28 +333,20 @@ static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, 
     return status;
 }
 
-static void compare_row(gf_bench *bench, gf_bench_item *item, size_t t, const gf_run_output *want,
-                        const gf_run_output *got) {
-    gf_bench_row *row = &item->rows[t];
-    const gf_bench_target *target = &bench->targets[t];
-    const gf_differences found = gf_run_output_compare(&item->drawn, want, got);
-    row->differs = found.count > 0;
-    bench->differs = bench->differs || row->differs;
-    if (!row->differs)
-        return;
-    fflush(stdout);
-    fprintf(stderr, "gpufilter: bench: %s on %s differs from golden: %s\n", item->name,
-            target->name, found.first);
-}
-
 /* Time an item on all targets. Golden runs first as the reference of the comparisons. */
 static gf_status time_item(gf_bench *bench, gf_bench_item *item, gf_error *error) {
     gf_run_output want = {0}, got = {0};
     gf_status status = GF_OK;
     for (size_t t = 0; t < bench->target_count && !status; t++) {
         status = time_row(bench, item, t, t ? &got : &want, error);
-        if (!status && t)
-            compare_row(bench, item, t, &want, &got);
+        const gf_differences found =
+            !status && t ? gf_run_output_compare(&item->drawn, &want, &got) : (gf_differences){0};
+        item->rows[t].differs = found.count;
+        bench->differs = bench->differs || found.count;
+        fflush(stdout);
+        if (found.count)
+            fprintf(stderr, "gpufilter: bench: %s on %s differs from golden: %s\n", item->name,
+                    bench->targets[t].name, found.first);
         gf_run_output_free(&got);
         if (!status && !bench->json)
             bench_print_row(bench, item, t);

@@ -82,9 +82,7 @@ void gf_machine_json(const gf_machine *machine);
 /* ---- test images and comparison, for verify and bench (verify_images.c) ---------------------- */
 
 /* State of xorshift64*: the same sequence on every platform. */
-typedef struct gf_random {
-    uint64_t state;
-} gf_random;
+typedef uint64_t gf_random;
 
 /* Start an independent sequence for each combination of seed, stream and number. */
 gf_random gf_random_start(uint64_t seed, uint64_t stream, uint64_t number);

@@ -505,13 +505,10 @@ void gf_cli_report_brightness(const gf_cli_summary *summary, const char *name) {
 
 /* Print the busy time of each stage as a share of the run time, and name the bottleneck. */
 static void report_busy(const gf_report *report) {
-    /* Minimum share of a bottleneck. */
-    static const double bottleneck = 0.5;
-    /* Minimum share for which start-up is printed; most runs are below it. */
-    static const double min_starting = 0.05;
+    const double min_starting = 0.05; /* share for which start-up is printed; most runs are below */
     const double total = report->total_seconds;
     const char *slowest = NULL, *gap = "";
-    double max = bottleneck;
+    double max = 0.5; /* minimum share of a bottleneck */
     fputs("  busy: ", stderr);
     for (int i = -1; i < GF_STAGE_COUNT; i++) {
         const bool starting = i < 0;
@@ -560,14 +557,11 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
     const gf_report *report = run->report;
     gf_cli_summary summary = {0};
     const gf_format *in = &report->in;
-    const double megapixels = (double)report->pixels * 1e-6;
     char format[64];
-    if (run->output)
-        gf_cli_print_name(stderr, run->output, "standard output");
-    else
-        gf_cli_print_name(stderr, run->inputs[0], "standard input");
+    gf_cli_print_name(stderr, run->output ? run->output : run->inputs[0],
+                      run->output ? "standard output" : "standard input");
     fprintf(stderr, ": %.3f s, %.0f MP/s by %s (%s)", report->total_seconds,
-            megapixels / report->total_seconds, report->backend, report->device);
+            (double)report->pixels * 1e-6 / report->total_seconds, report->backend, report->device);
     if (report->processes)
         fprintf(stderr, " on %u ranks", report->processes);
     if (run->ranks > 1)

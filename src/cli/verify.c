@@ -66,7 +66,7 @@ typedef struct gf_verify {
     gf_error no_cuda; /* why CUDA, not requested explicitly, was skipped; status 0: not skipped */
     gf_verify_target targets[MAX_TARGETS];
     size_t target_count;
-    const char **unread; /* files that could not be read */
+    const char **unread; /* files that could not be read: moved to the front of the operands */
     size_t unread_count;
     const char *file; /* input of the jobs; NULL: generated images */
     gf_format format; /* of the file */
@@ -406,7 +406,6 @@ static void verify_close(gf_verify *verify) {
     for (size_t t = 0; t < MAX_TARGETS; t++)
         for (int i = 0; i < INSTANCES; i++)
             gf_engine_close(verify->targets[t].instances[i].engine);
-    free(verify->unread);
     free(verify);
 }
 
@@ -498,16 +497,12 @@ static void verify_print_json(const gf_verify *verify) {
 static gf_verify *verify_new(const gf_cli_line *line) {
     const size_t count = gf_filter_count();
     gf_verify *verify = calloc(1, sizeof *verify + count * sizeof verify->filters[0]);
-    const char **unread = calloc(line->operand_count + 1, sizeof *unread);
-    if (!verify || !unread) {
-        free(verify);
-        free(unread);
+    if (!verify)
         return NULL;
-    }
     verify->options = &line->options;
     verify->seed = (uint64_t)gf_settings_int(line->filter, "seed");
     verify->goal = gf_settings_size(line->filter, "samples");
-    verify->unread = unread;
+    verify->unread = line->operands;
     verify->filter_count = count;
     pthread_mutex_init(&verify->lock, NULL);
     for (size_t i = 0; i < count; i++) {

@@ -12,11 +12,11 @@
 /* ---- random numbers -------------------------------------------------------------------------- */
 
 static uint64_t random_next(gf_random *random) {
-    uint64_t x = random->state;
+    uint64_t x = *random;
     x ^= x >> 12;
     x ^= x << 25;
     x ^= x >> 27;
-    random->state = x;
+    *random = x;
     return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
@@ -34,7 +34,7 @@ static uint64_t random_mix(uint64_t x) {
 
 gf_random gf_random_start(uint64_t seed, uint64_t stream, uint64_t number) {
     const uint64_t state = random_mix(random_mix(random_mix(seed) + stream) + number);
-    return (gf_random){state ? state : 1};
+    return state ? state : 1;
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
