@@ -127,9 +127,8 @@ static bool batch_stops_all(const batch_run *run, size_t i, int cause) {
            access(run->options->out_dir, W_OK | X_OK) != 0;
 }
 
-/* Count and print the error of input i, and its record with --json. A cause that affects all
- * outputs, such as a full disk, is printed once, although several running images fail. Before the
- * run, count existing outputs. */
+/* Count and print the error of input i, with --json also its record. Print a cause that affects all
+ * outputs, such as a full disk, once. Before the run, count existing outputs. */
 static void batch_fail_item(batch_run *run, size_t i, gf_error *error) {
     const char *output = run->outputs ? run->outputs[i].path : NULL;
     run->progress.failed++;
@@ -260,8 +259,7 @@ static double batch_pixels(const gf_format *in) {
     return (double)in->width * (double)in->height;
 }
 
-/* Update the bar while large images run (gf_file_options.progress). Several threads call it, each
- * for its own item. */
+/* Implement gf_file_options.progress. Several threads call it, each for its own item. */
 static void batch_on_progress(void *context, const gf_progress *now) {
     batch_run *run = context;
     const float part = (float)now->done / (float)now->total;
@@ -370,8 +368,7 @@ static bool batch_names(const gf_error *error, const char *path) {
     return strstr(error->message, name.message) != NULL;
 }
 
-/* Prefix an error with the input name if it names neither file, as errors of memory and
- * backends. */
+/* Prefix an error that names neither file, as of memory and backends, with the input name. */
 static void batch_name_file(const gf_batch_item *item, const gf_error *reason, gf_error *error) {
     *error = *reason;
     if (batch_names(error, item->in) || (item->out && batch_names(error, item->out)))

@@ -1,5 +1,4 @@
-/* Command bench: run times of filters on this machine, from memory to memory. Every timed result is
- * compared with golden. */
+/* Command bench: times of filters from memory to memory. Every result is compared with golden. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,8 +312,7 @@ static gf_status run_item(const gf_bench *bench, const gf_bench_item *item, size
                          made->image, gf_row_bytes(&item->drawn), &made->result, report, error);
 }
 
-/* Time an item on a target: golden with one run, others with a warm-up run and at least MIN_RUNS
- * timed runs. */
+/* Time an item on a target: golden once, others at least MIN_RUNS times after a warm-up run. */
 static gf_status time_row(const gf_bench *bench, gf_bench_item *item, size_t t, gf_run_output *made,
                           gf_error *error) {
     gf_bench_row *row = &item->rows[t];

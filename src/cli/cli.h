@@ -9,8 +9,7 @@
 
 /* ---- options (options.c) --------------------------------------------------------------------- */
 
-/* Initialisers of a gf_param. letter: 0 if the option has no short form. fallback: the default, or
- * NULL for none. */
+/* Initialisers of a gf_param. letter 0: no short form. fallback: the default; NULL: none. */
 #define GF_CLI_FLAG(name, letter, help)                                                            \
     { name, letter, GF_PARAM_FLAG, NULL, help, NULL, 0, 0, NULL, NULL }
 #define GF_CLI_TEXT(name, letter, metavar, help, fallback)                                         \
@@ -54,8 +53,7 @@ typedef struct gf_cli_line {
 #define GF_CLI_MAX_COMMON 64
 #define GF_CLI_MAX_PARAMS (GF_CLI_MAX_COMMON + 64) /* plus parameters of one filter or command */
 
-/* Fill in the shared options that a filter accepts (info NULL: all shared options). Return their
- * number. */
+/* Fill in the shared options of a filter (info NULL: all of them). Return their number. */
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]);
 /* Return whether -h lists this shared option, as one of the most used. */
 bool gf_cli_in_brief_help(const gf_param *param);
@@ -83,14 +81,11 @@ void gf_cli_bar_draw(const char *line);
 void gf_cli_bar_hide(void);
 /* Flush standard output, then print an error on standard error. */
 void gf_cli_print_error(const gf_error *error);
-/* Print text. Replace each byte that is not printable by '?', because file names may contain
- * newlines and escape sequences. */
+/* Print text. Replace unprintable bytes by '?': file names may contain escape sequences. */
 void gf_cli_print_text(FILE *file, const char *text);
-/* Print a file name in the same way; print `standard` ("standard input" or "standard output") for
- * "-". */
+/* Print a file name in the same way; "-" as `standard`, such as "standard input". */
 void gf_cli_print_name(FILE *file, const char *name, const char *standard);
-/* Print the name of an output as one line on standard output: printable text on a terminal, the
- * exact bytes elsewhere. */
+/* Print the name of an output as a line: printable on a terminal, the exact bytes elsewhere. */
 void gf_cli_list_output(const char *name);
 
 typedef enum gf_cli_paint {

@@ -1,5 +1,4 @@
-/* Command line parser, driven by the tables of filters, commands and options. It suggests similar
- * names for unknown words. */
+/* Command line parser, driven by tables. It suggests similar names for unknown words. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +84,7 @@ static size_t guess_min(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Return the optimal string alignment distance: the number of insertions, deletions, substitutions
- * and swaps of adjacent letters. */
+/* Return the number of letters inserted, deleted, replaced, or swapped with the next one. */
 static size_t guess_distance(const char *a, size_t n, const char *b, size_t m) {
     size_t rows[3][MAX_NAME + 1];
     size_t *before = rows[0], *last = rows[1], *now = rows[2];
@@ -240,8 +238,7 @@ gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-/* Parse one argument: --name, --name=value, -f, -fv or -r3. In --name value and -r 3, consume the
- * next argument as well. */
+/* Parse --name, --name=value, -f, -fv or -r3. Also consume the value of --name or -r behind it. */
 static gf_status parse_argument(const gf_filter_info *info, gf_cli_line *line, const char *argument,
                                 char ***next, gf_error *error) {
     const bool is_long = argument[1] == '-';

@@ -20,8 +20,7 @@ extern const gf_command gf_info_command, gf_devices_command, gf_verify_command, 
 gf_command gf_command_at(size_t index);
 /* Return the filter or command of this name. info.name is NULL if there is none. */
 gf_command gf_command_find(const char *name);
-/* Fill in the options of a filter or command: its own, then the shared ones. Return their
- * number. */
+/* Fill in the options: its own, then the shared ones. Return their number. */
 size_t gf_command_params(const gf_command *command, gf_param params[GF_CLI_MAX_PARAMS]);
 
 /* Return whether a filter or command has an option whose name is the first `length` bytes. */
@@ -31,8 +30,7 @@ bool gf_command_has(const gf_command *command, const char *name, size_t length);
  * or_word: also suggest gf_help_words. */
 gf_status gf_cli_unknown_command(const char *name, bool or_word, gf_error *error);
 
-/* Words that are accepted instead of a filter or command, such as "help". Ends with a row of
- * NULL. */
+/* Words accepted instead of a filter or command, such as "help". Ends with a row of NULL. */
 typedef struct gf_help_word {
     const char *name, *summary;
 } gf_help_word;
@@ -52,8 +50,7 @@ typedef struct gf_help_code {
 
 extern const gf_help_code gf_help_codes[]; /* ends with a row of NULL */
 
-/* Print a phrase as a sentence. A first word that ends with a colon is a name and keeps its case.
- */
+/* Print a phrase as a sentence. A first word that ends with a colon keeps its case. */
 void gf_help_sentence(FILE *file, const char *phrase);
 void gf_cli_version(void);
 /* Print filters, commands and formats; all: also the shared options and the exit codes. Without
@@ -114,8 +111,7 @@ typedef struct gf_run_output {
     gf_result *result;
 } gf_run_output;
 
-/* Count the samples of the images (of this format), the cells of the tables and the texts that
- * differ in any bit. */
+/* Count the samples of the images, cells of the tables and texts that differ in any bit. */
 gf_differences gf_run_output_compare(const gf_format *format, const gf_run_output *want,
                                      const gf_run_output *got);
 /* Free both, and set them to NULL. */

@@ -28,8 +28,7 @@ static bool filter_is_standard(const char *name) {
 
 /* ---- checks before the run ------------------------------------------------------------------- */
 
-/* Return the next output file named by one of the filter's own parameters, from parameter *i on;
- * NULL if there are no more. */
+/* Return the next output file named by a parameter of the filter, from *i on; NULL: no more. */
 static const char *next_own_output(const gf_cli_job *job, size_t *i) {
     const gf_filter_info *info = job->run.info;
     while (*i < info->param_count) {
@@ -41,8 +40,7 @@ static const char *next_own_output(const gf_cli_job *job, size_t *i) {
     return NULL;
 }
 
-/* Reject an input that is also standard output: the report would overwrite it or be appended to it
- * while it is read. */
+/* Reject an input that is also standard output, where the report would change it. */
 static gf_status filter_check_inputs(const gf_filter_info *info, const gf_cli_line *line,
                                      gf_error *error) {
     struct stat out, in;
@@ -201,8 +199,7 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     return status;
 }
 
-/* Measure all pages together, then each one; report each one, then the total. *report is that of
- * the total. */
+/* Measure all pages together, then each one. Report each one, then the total, as in *report. */
 static gf_status filter_measure_pages(gf_cli_job *job, gf_report *report, gf_error *error) {
     gf_result *total = NULL, *result = NULL;
     char text[16];

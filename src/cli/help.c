@@ -1,6 +1,5 @@
-/* Help and version texts. Options, formats and exit codes come from the tables that the parser and
- * the manual pages read. -h prints at most BRIEF_LINES lines of LINE_WIDTH columns; --help prints
- * everything. */
+/* Help and version texts, from the tables that the parser and the manual pages read. -h prints at
+ * most BRIEF_LINES lines of LINE_WIDTH columns; --help prints everything. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

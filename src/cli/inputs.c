@@ -129,8 +129,7 @@ static void inputs_skip(gf_cli_inputs *inputs, const char *name) {
 static gf_status inputs_walk(gf_cli_inputs *inputs, const char *directory, size_t relative,
                              gf_error *error);
 
-/* Process one entry of a directory. Do not follow symbolic links to directories, which may form
- * cycles. */
+/* Process an entry of a directory. Do not follow links to directories: they may form cycles. */
 static gf_status inputs_visit(gf_cli_inputs *inputs, const char *directory, const char *name,
                               size_t relative, gf_error *error) {
     const bool root = strcmp(directory, "/") == 0;
@@ -262,8 +261,7 @@ static gf_status inputs_read_name(inputs_list *list, gf_error *error) {
         list->path[length++] = (char)c;
     }
     list->path[length] = 0;
-    /* Drop the byte order mark and the carriage returns of a Windows list, unless a file has them.
-     */
+    /* Drop byte order mark and carriage return of a Windows list, unless a file has them. */
     const size_t mark = list->number == 1 && strncmp(list->path, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     if (!list->null && length && access(list->path, F_OK) != 0) {
         memmove(list->path, list->path + mark, length + 1 - mark);

@@ -37,16 +37,14 @@ typedef struct gf_help_format {
 
 extern const gf_help_format gf_help_formats[]; /* ends with a row of NULL */
 
-/* Return the extension of a base name, with its dot, or "". The first character of a name does not
- * begin an extension (".hidden"). */
+/* Return the extension of a base name, with its dot, or "". ".hidden" has none. */
 const char *gf_cli_extension(const char *base);
 /* Return the format of the extension of a name, or NULL. */
 const gf_help_format *gf_cli_named_format(const char *name);
 
-/* Collect the inputs of a command in the order of the command line, and the files of a directory in
- * alphabetical order. Skip --out-dir if an input directory contains it. Print the error of an
- * unreadable directory; with --fail-fast, return it. GF_FAILED if there are no inputs. The caller
- * frees *inputs, also after a failure. */
+/* Collect the inputs of a command in the order of the command line, those of a directory by name.
+ * Skip --out-dir. Print the error of an unreadable directory; with --fail-fast, return it.
+ * GF_FAILED if there are no inputs. The caller frees *inputs, also after a failure. */
 gf_status gf_cli_gather(const char *command, const gf_cli_line *line, gf_cli_inputs *inputs,
                         gf_error *error);
 /* Write "2 files skipped: unsupported format (.tif, .webp)", or "" if no file was skipped. */
@@ -96,8 +94,7 @@ typedef struct gf_cli_directories {
     size_t length;     /* last call */
 } gf_cli_directories;
 
-/* Create a directory and its parents. Its name is the first `length` bytes of path, which must
- * outlive *made. */
+/* Create a directory, the first `length` bytes of path, and its parents. path outlives *made. */
 gf_status gf_cli_directories_make(gf_cli_directories *made, const char *path, size_t length,
                                   gf_error *error);
 /* Free the list. remove: also remove the created directories that are empty. */

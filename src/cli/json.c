@@ -6,8 +6,7 @@
 
 #include "report.h"
 
-/* Return the size in bytes of the UTF-8 character at s, control characters included; 0 if it is
- * invalid. */
+/* Return the bytes of the UTF-8 character, or control character, at s; 0 if it is invalid. */
 static size_t json_character(const unsigned char *s) {
     const size_t size = gf_printable((const char *)s);
     if (size)
@@ -34,8 +33,7 @@ void gf_json_text(FILE *file, const char *text) {
     putc('"', file);
 }
 
-/* Print a value. Numbers that JSON readers do not represent exactly are quoted: integers above
- * 2^53, "nan", "inf" and "-inf". */
+/* Print a value. Quote what JSON numbers cannot hold: integers above 2^53, nan, inf and -inf. */
 static void json_value(FILE *file, gf_value value) {
     if (value.type == GF_VALUE_TEXT) {
         gf_json_text(file, value.text);

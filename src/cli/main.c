@@ -1,5 +1,4 @@
-/* Main function of the gpufilter program: select the command, print its error, set the exit
- * code. */
+/* Main function: select the command, print its error, set the exit code. */
 #define _GNU_SOURCE
 
 #include <errno.h>

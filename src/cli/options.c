@@ -1,5 +1,4 @@
-/* The options shared by filters: their table, the filters that accept each of them, and
- * decoding. */
+/* The options shared by filters: their table, which filters accept them, and decoding. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +37,7 @@ static const char *const alphas[] = {"file", "last", "none", NULL};
 static const char *const syncs[] = {"auto", "always", "never", NULL};
 static const char *const plot_formats[] = {"png", "svg", NULL};
 
-/* An option: its features, the member of gf_cli_options that stores its value, and the arguments of
- * the macros in cli.h. */
+/* An option: its features, its member of gf_cli_options, and the arguments of a macro in cli.h. */
 #define OPTION(features, field, ...)                                                               \
     { FEATURE_##features, offsetof(gf_cli_options, field), __VA_ARGS__ }
 #define FLAG(features, field, ...) OPTION(features, field, GF_CLI_FLAG(__VA_ARGS__))

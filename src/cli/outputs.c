@@ -207,9 +207,8 @@ static gf_status outputs_check_twice(const gf_cli_inputs *inputs, const gf_cli_o
                         inputs->list[other - outputs].path);
 }
 
-/* Reject an output that replaces the input of another, which might be read before or after that.
- * With --resume, also reject an output that replaces its own input, which each run would filter
- * again. */
+/* Reject an output that replaces the input of another, which might be read before or after that;
+ * with --resume also its own input, which each run would filter again. */
 static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, const gf_cli_output *outputs,
                                       const gf_cli_output *const *sorted, bool resume,
                                       gf_error *error) {

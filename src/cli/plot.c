@@ -114,8 +114,7 @@ static gf_status load_cairo(gf_error *error) {
                             "--plot: cannot load " LIBRARY ": %s; install the package libcairo2",
                             dlerror());
     void *function = NULL;
-    /* memcpy, because ISO C has no cast from object to function pointers. POSIX guarantees equal
-     * representations. */
+    /* ISO C has no cast from object to function pointers. POSIX has equal representations. */
 #define LOAD(name)                                                                                 \
     function = dlsym(library, #name);                                                              \
     if (!function)                                                                                 \
@@ -199,8 +198,7 @@ static double page_text_width(gf_cli_plot *plot, double size, const char *text) 
     return extents.x_advance;
 }
 
-/* Draw text with its baseline at y. share: position of x in the text, 0 left to 1 right. upwards:
- * rotate the text by 90 degrees. */
+/* Draw text with its baseline at y; upwards: turned by 90 degrees. share: position of x in it. */
 static void page_text(gf_cli_plot *plot, double x, double y, double size, double share,
                       bool upwards, const char *text) {
     const double width = share * page_text_width(plot, size, text);
@@ -428,8 +426,7 @@ static double bin_end(const gf_cli_plot *plot, uint64_t row) {
            (plot->bars && plot_is_whole(plot->table, plot->to, plot->to));
 }
 
-/* Return a value of a curve. Above 1e300, where rounding the axis up overflows, return infinity;
- * below 1e-300, return zero. */
+/* Return a value of a curve: infinity above 1e300, where axes overflow, and 0 below 1e-300. */
 static double curve_height(const gf_cli_plot *plot, uint64_t row, size_t column) {
     const double value = cell_number(plot, row, column), size = fabs(value);
     return size > 1e300 ? (double)INFINITY : size < 1e-300 ? 0 : value;

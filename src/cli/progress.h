@@ -26,9 +26,8 @@ typedef struct gf_cli_progress {
     const char *remedy; /* appended to the message of an interrupted batch; NULL: no message */
 } gf_cli_progress;
 
-/* Start the clock of progress, whose other members are set, and choose its form from the values of
- * --progress and --quiet. A bar requires a terminal that can move its cursor. lines: print lines if
- * there is no such terminal. */
+/* Start the clock of progress, whose other members are set, and choose its form by --progress and
+ * --quiet. lines: print lines where the cursor cannot be moved. */
 void gf_cli_progress_begin(gf_cli_progress *progress, const char *command, const char *mode,
                            bool quiet, bool lines);
 /* Draw or print, if the interval since the last time has passed. */

@@ -5,8 +5,7 @@
 
 #include "gpufilter_tools.h"
 
-/* Report of a finished item for standard output: size bytes, allocated or NULL. A CSV report
- * includes its header. */
+/* Report of an item for standard output, allocated or NULL. A CSV report includes its header. */
 typedef struct gf_cli_text {
     char *text;
     size_t size;
@@ -22,8 +21,7 @@ typedef struct gf_cli_finished {
     gf_cli_text text;
 } gf_cli_finished;
 
-/* A batch shared by all ranks. Rank 0 has the list of items, broadcasts it to the other ranks, and
- * prints all reports. */
+/* A batch shared by all ranks. Rank 0 broadcasts its list of items and prints all reports. */
 typedef struct gf_cli_shared_batch {
     const gf_filter *filter;
     const gf_settings *settings;
@@ -35,8 +33,7 @@ typedef struct gf_cli_shared_batch {
     void *context; /* argument of the functions below */
     /* Rank 0: return the cost of an item, such as its file size. */
     uint64_t (*cost)(void *context, uint64_t item);
-    /* Any rank: write the report of an item finished by this rank. Return done->status, or
-     * GF_FAILED if out of memory, and then set *error. */
+    /* Any rank: write the report of an item. Return done->status, or GF_FAILED and set *error. */
     gf_status (*render)(void *context, const gf_batch_item *item, const gf_batch_done *done,
                         gf_cli_text *text, gf_error *error);
     /* Main thread of rank 0: print and count an item. Return false to start no more items. */
@@ -58,8 +55,7 @@ typedef struct gf_cli_peers {
 
 /* These functions are NULL in a program built without MPI. */
 
-/* Return the table of this process, or NULL if no launcher started it. The first call initializes
- * MPI. */
+/* Return the table of this process; NULL: no launcher started it. The first call starts MPI. */
 extern const gf_cli_peers *gf_mpi_peers(void) __attribute__((weak));
 
 /* Run gf_run_file on all ranks, with the same arguments except for options->progress. Only rank 0
@@ -75,8 +71,7 @@ extern gf_status gf_mpi_run_file(gf_engine *engine, const gf_filter *filter,
 extern gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status,
                                   gf_error *error) __attribute__((weak));
 
-/* Return the table of this process; without MPI, a table of one rank. The main thread makes the
- * first call. (text.c) */
+/* Return the table of this process; without MPI, that of one rank. (text.c) */
 const gf_cli_peers *gf_cli_ranks(void);
 
 /* Return whether this is rank 0, which prints. */

@@ -530,8 +530,7 @@ static void report_busy(const gf_report *report) {
     putc('\n', stderr);
 }
 
-/* Print the parameters of the filter with the values used, derived ones included, as in "gain=1.1
- * axis=x keep-brightness". */
+/* Print the parameters with the values used, derived ones included: "gain=1.1 axis=x". */
 static void report_parameters(const gf_cli_run *run) {
     const gf_filter_info *info = run->info;
     gf_settings *effective;

@@ -58,7 +58,7 @@ typedef struct gf_cli_tally {
     const char *last;
 } gf_cli_tally;
 
-/* What a summary says about one or more images. All zero: nothing. */
+/* Contents of a summary of one or more images. All zero: empty. */
 typedef struct gf_cli_summary {
     gf_cli_tally dropping, paged, noted; /* images with dropped data, unread pages, and notes */
     uint32_t dropped;                    /* bits of gf_dropped of all images */
@@ -87,19 +87,16 @@ void gf_cli_report_brightness(const gf_cli_summary *summary, const char *name);
 /* Print text, quoted and escaped. Bytes that are not valid UTF-8 become U+FFFD. */
 void gf_json_text(FILE *file, const char *text);
 
-/* The functions below append a member to an object that is not empty: a comma, "KEY": and the
- * value. */
+/* The functions below append a member to an object that is not empty: , "KEY": VALUE. */
 
 /* Append a text. NULL: null. */
 void gf_json_string(FILE *file, const char *key, const char *text);
 void gf_json_count(FILE *file, const char *key, uint64_t count);
 /* Append an array of the parts of a text between separators, each at most 511 bytes long. */
 void gf_json_parts(FILE *file, const char *key, const char *text, const char *separator);
-/* Append a file name. If it is not valid UTF-8, append "KEY_encoded", too: the exact bytes,
- * percent-encoded. */
+/* Append a file name, and "KEY_encoded", the percent-encoded bytes, if it is not valid UTF-8. */
 void gf_json_name(FILE *file, const char *key, const char *name);
-/* Append an array of file names in the same way. "KEY_encoded" contains all names if one of them is
- * not valid UTF-8. */
+/* Append an array of file names, and "KEY_encoded" of all if one of them is not valid UTF-8. */
 void gf_json_names(FILE *file, const char *key, const char *const *names, size_t count);
 /* Append "image": {"width": 768, "height": 512, "channels": 3, "type": "u8"}. */
 void gf_json_format(FILE *file, const gf_format *format);
@@ -121,8 +118,7 @@ typedef struct gf_cli_plot gf_cli_plot;
 
 /* These functions are NULL in a program built without cairo. */
 
-/* Open the file of --plot. Fail for an invalid name or format, a missing library, and a file that
- * cannot be written. */
+/* Open the file of --plot. Fail for an invalid name or format, and without the library. */
 extern gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **plot,
                                   gf_error *error) __attribute__((weak));
 /* Draw the first chart of the result. The plot is committed together with the other outputs. */

@@ -20,8 +20,7 @@
 #define INSTANCES 6        /* per target */
 #define SMALL_SAMPLES 5700 /* average of the small images, for the progress */
 
-/* Maximum size of a result in bytes. Every thread holds two results. An image whose result would be
- * larger gets fewer rows. */
+/* Maximum bytes of a result. Every thread holds two. Larger images get fewer rows. */
 #define MAX_RESULT (UINT64_C(64) << 20)
 
 /* An engine, which runs one job at a time. Engines are kept because starting cuda is slow. */
@@ -98,8 +97,7 @@ typedef struct gf_verify_job {
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-/* Count a finding, and keep its message if it is one of the first of its filter. The caller holds
- * the lock if threads run. */
+/* Count a finding, and keep the first messages of each filter. Threads call it with the lock. */
 static void note_finding(gf_verify *verify, gf_verify_filter *entry, const gf_error *error,
                          bool failure) {
     verify->failures += failure;
@@ -108,8 +106,7 @@ static void note_finding(gf_verify *verify, gf_verify_filter *entry, const gf_er
         verify->findings[verify->finding_count++] = *error;
 }
 
-/* Note a finding of a job, prefixed as in "smooth 'radius=3' on cpu avx2: image 7 of seed 1, 33x17
- * RGB f32: ". */
+/* Note a finding of a job: "smooth 'radius=3' on cpu avx2: image 7 of seed 1, 33x17 RGB f32: ". */
 static void note_job(gf_verify *verify, const gf_verify_job *job, const char *target,
                      const char *what, bool failure) {
     const gf_filter_info *info = job->entry->info;
@@ -130,8 +127,7 @@ static void note_job(gf_verify *verify, const gf_verify_job *job, const char *ta
 
 /* ---- selection of jobs ----------------------------------------------------------------------- */
 
-/* Create the settings of the job's case and compute the output format. GF_USAGE: the case does not
- * support the image. */
+/* Create the settings and the output format. GF_USAGE: the case does not support the image. */
 static gf_status prepare_job(gf_verify_job *job, gf_error *error) {
     const gf_filter *filter = job->entry->filter;
     const gf_filter_info *info = job->entry->info;
@@ -153,8 +149,7 @@ static gf_status prepare_job(gf_verify_job *job, gf_error *error) {
     return status;
 }
 
-/* Return the unfinished filter with the fewest samples so far, or NULL. A file runs once with each
- * case. */
+/* Return the unfinished filter with the fewest samples; NULL: none. A file runs each case once. */
 static gf_verify_filter *choose_filter(gf_verify *verify) {
     gf_verify_filter *chosen = NULL;
     for (size_t i = 0; i < verify->filter_count; i++) {
@@ -315,8 +310,7 @@ static void *verify_work(void *argument) {
     return NULL;
 }
 
-/* Run all jobs with generated images or with the file, in one thread per core including this
- * one. */
+/* Run all jobs of generated images or of the file, in one thread per core. */
 static void do_jobs(gf_verify *verify) {
     pthread_t threads[MAX_WORKERS];
     const gf_cli_options *options = verify->options;
@@ -338,8 +332,7 @@ static void do_jobs(gf_verify *verify) {
     gf_cli_bar_hide();
 }
 
-/* Run the jobs of a file. An unreadable file does not stop the others; its error is printed now,
- * and its name in the summary. */
+/* Run the jobs of a file. If it is unreadable, print its error now, and its name at the end. */
 static void do_file(gf_verify *verify, const char *path) {
     gf_error refused;
     if (gf_load_file(path, &verify->options->files, &verify->format, &verify->pixels, NULL,

@@ -110,8 +110,7 @@ static void fill_noise(const gf_format *format, void *pixels, gf_random *random)
 }
 
 static uint32_t extreme(const gf_format *format, gf_random *random) {
-    /* NaNs, infinities, zeros, subnormals, extreme normal values, 1, 100, and the neighbour of
-     * 1. */
+    /* NaNs, infinities, zeros, subnormals, extreme values, 1, 100, and the neighbour of 1. */
     static const uint32_t special[] = {0x7fc00000, 0xffc12345, 0x7f800001, 0x7f800000, 0xff800000,
                                        0x80000000, 0x00000000, 0x00000001, 0x807fffff, 0x7f7fffff,
                                        0xff7fffff, 0x3f800000, 0x42c80000, 0x00800000, 0x3f7fffff};

@@ -101,8 +101,7 @@ static gf_take worker_take(void *context, uint64_t *item) {
     return took;
 }
 
-/* Send the report of an item (gf_batch_options.done). Waiting until the message is sent bounds the
- * memory of this rank. */
+/* Implement gf_batch_options.done. Waiting until the report is sent bounds the memory. */
 static bool worker_done(void *context, const gf_batch_done *done) {
     const gf_cli_shared_batch *batch = ((batch_worker *)context)->batch;
     const gf_batch_item *item = &batch->items[done->item];
@@ -362,8 +361,7 @@ static void batch_lead(batch_worker *worker) {
 
 /* ---- the list of items ----------------------------------------------------------------------- */
 
-/* Serialise the items: for each, a byte for `replace`, the input name, and the output name or
- * "". */
+/* Serialise each item: a byte for `replace`, the input name, and the output name or "". */
 static char *list_pack(const gf_cli_shared_batch *batch, size_t *bytes) {
     char *names = NULL;
     FILE *file = gf_mpi_need(open_memstream(&names, bytes));
@@ -388,8 +386,7 @@ static gf_batch_item *list_unpack(const char *names, uint64_t count) {
     return items;
 }
 
-/* Broadcast the items of rank 0. Other ranks do not stat files, because a network file system may
- * show them an older state. */
+/* Broadcast the items of rank 0. A network file system may show others an older state of files. */
 gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, gf_error *error) {
     const bool first = gf_mpi_peers()->rank == 0;
     gf_cli_shared_batch all = *batch;

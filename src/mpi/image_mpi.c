@@ -132,8 +132,7 @@ static gf_status image_prepare(image_job *job, gf_error *error) {
     return status;
 }
 
-/* Return the first row of a rank's range. Rank 0 always has rows, even with fewer rows than
- * ranks. */
+/* Return the first row of a rank. Rank 0 always has rows, even with fewer rows than ranks. */
 static uint64_t image_first_row(const image_job *job, uint32_t rank) {
     const uint64_t height = job->found.format.height, count = job->count;
     return height / count * rank + (height % count * rank + count - 1) / count;
@@ -164,8 +163,7 @@ static gf_status image_run_range(image_job *job, const gf_filter *filter,
     return status;
 }
 
-/* Run the filter that measures the whole image first (gf_filter_before). Return its merged partial
- * result on all ranks. */
+/* Run gf_filter_before on the whole image. Return its merged partial result on all ranks. */
 static gf_status image_run_before(image_job *job, gf_partial **before, gf_error *error) {
     const gf_filter *filter = gf_filter_before(job->filter, job->settings, &job->found.format);
     gf_report unread;

@@ -67,8 +67,7 @@ void *gf_mpi_need(void *memory) {
 
 typedef enum mpi_transfer { MPI_BROADCAST, MPI_SEND, MPI_RECEIVE } mpi_transfer;
 
-/* Transfer bytes and wait for completion. MPI counts are int, so split messages into pieces of at
- * most 1 GiB. */
+/* Transfer bytes and wait. MPI counts are int, so split messages into pieces of at most 1 GiB. */
 static void mpi_move(mpi_transfer transfer, uint32_t rank, void *data, size_t size) {
     const size_t max = (size_t)1 << 30;
     const int peer = (int)rank;

@@ -22,8 +22,7 @@ extern pthread_mutex_t gf_mpi_calls;
 void gf_mpi_rest(unsigned *tries);
 /* Broadcast bytes from rank 0. All ranks call it. */
 void gf_mpi_broadcast(void *data, size_t size);
-/* Broadcast bytes whose size only rank 0 knows. Return them, allocated on all ranks; rank 0 passes
- * allocated data. */
+/* Broadcast bytes whose size rank 0 knows. Return them, allocated on all ranks. */
 void *gf_mpi_share(void *data, size_t *size);
 /* Send bytes to rank 0. Return when the buffer may be reused. */
 void gf_mpi_send(void *data, size_t size);

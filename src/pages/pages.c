@@ -1,6 +1,5 @@
 /* Generator of manual pages and shell completions, from the tables that parser and help read.
- * Usage, in the root of the project: pages NAME DATE. Without arguments, print the names of all
- * files. */
+ * Usage, in the root of the project: pages NAME DATE. Without arguments, list all NAMEs. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +10,7 @@
 
 /* ---- text as mdoc(7) ------------------------------------------------------------------------- */
 
-/* Write escaped characters. typed: write hyphens as ASCII minus signs, so that readers can copy
- * commands from a page. */
+/* Write escaped characters. typed: write hyphens as minus signs, which readers can copy. */
 static void roff_put_chars(const char *text, size_t size, bool typed, FILE *page) {
     static const char special[] = "\\~^`'-";
     static const char *const escapes[] = {"\\e", "\\(ti", "\\(ha", "\\(ga", "\\(aq", "\\-"};
@@ -197,8 +195,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Refer to the pages of all filters and commands (of NULL), or of the other filters or the other
- * commands. */
+/* Refer to all filters and commands (of NULL), or to the others of the same kind. */
 static void put_references(const gf_command *of, FILE *page) {
     const char *names[64] = {0};
     size_t count = 0;
@@ -332,8 +329,7 @@ static const char *kind_of(const gf_param *param, const char *metavar) {
     return kind ? kind : "unknown";
 }
 
-/* Write text inside a single-quoted string, and a newline. Write each single quote as '"'"', which
- * all three shells accept. */
+/* Write text in single quotes, and a newline. All three shells read '"'"' as a single quote. */
 static void put_quoted(const char *text, FILE *out) {
     for (; *text; text++)
         if (*text == '\'')
@@ -343,8 +339,7 @@ static void put_quoted(const char *text, FILE *out) {
     fputc('\n', out);
 }
 
-/* Write the values of an option, separated by spaces. Write all combinations of the choices of a
- * list. */
+/* Write the values of an option, separated by spaces; for a list, all combinations. */
 static void put_words(const gf_param *param, FILE *out) {
     const bool list = param->type == GF_PARAM_LIST;
     size_t count = 0;
