@@ -110,14 +110,12 @@ bool gf_cli_colour_on(FILE *file);
 /* Return the escape sequence that starts a colour, or ends it (GF_PAINT_OFF); "" if !on. */
 const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
 
-/* ---- running a filter (filter.c) ------------------------------------------------------------- */
+/* ---- running a filter (filter.c), and on many files (batch.c) -------------------------------- */
 
 /* Run a filter command and print its report. Return GF_FAILED without a message if a test such as
  * compare finds a difference; such a filter returns GF_USAGE for all failures, so that its exit
  * code 1 always means a difference. */
 gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error);
-
-/* ---- running a filter on many files (batch.c) ------------------------------------------------ */
 
 /* Return whether the command line requests a batch, which may have several inputs. */
 bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line);

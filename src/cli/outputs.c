@@ -237,30 +237,29 @@ static gf_status outputs_check_inputs(const gf_cli_inputs *inputs, const gf_cli_
     return GF_OK;
 }
 
-static gf_status outputs_check(const gf_cli_line *line, const gf_cli_inputs *inputs,
-                               const gf_cli_output *outputs, gf_error *error) {
+gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
+                              gf_cli_output **out, gf_error *error) {
     const size_t count = inputs->count;
+    gf_cli_output *outputs = *out = calloc(count + 1, sizeof *outputs);
     const gf_cli_output **sorted = calloc(count + 1, sizeof(gf_cli_output *));
-    if (!sorted)
+    gf_status status = GF_OK;
+    if (!outputs || !sorted) {
+        free(sorted);
         return outputs_out_of_memory(error);
-    for (size_t i = 0; i < count; i++)
+    }
+    for (size_t i = 0; i < count && !status; i++) {
+        status = outputs_name_one(line, &inputs->list[i], i + 1, &outputs[i], error);
         sorted[i] = &outputs[i];
-    qsort(sorted, count, sizeof(gf_cli_output *), outputs_compare);
-    gf_status status = outputs_check_twice(inputs, outputs, sorted, error);
+    }
+    if (!status) {
+        qsort(sorted, count, sizeof(gf_cli_output *), outputs_compare);
+        status = outputs_check_twice(inputs, outputs, sorted, error);
+    }
     /* Without these options, existing files are not replaced. */
     if (!status && (line->options.files.force || line->options.resume))
         status = outputs_check_inputs(inputs, outputs, sorted, line->options.resume, error);
     free(sorted);
     return status;
-}
-
-gf_status gf_cli_outputs_name(const gf_cli_line *line, const gf_cli_inputs *inputs,
-                              gf_cli_output **out, gf_error *error) {
-    gf_cli_output *outputs = *out = calloc(inputs->count + 1, sizeof *outputs);
-    gf_status status = outputs ? GF_OK : outputs_out_of_memory(error);
-    for (size_t i = 0; i < inputs->count && !status; i++)
-        status = outputs_name_one(line, &inputs->list[i], i + 1, &outputs[i], error);
-    return status ? status : outputs_check(line, inputs, outputs, error);
 }
 
 void gf_cli_outputs_free(gf_cli_output *outputs, size_t count) {

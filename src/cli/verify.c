@@ -395,13 +395,6 @@ static gf_status verify_add_targets(gf_verify *verify, const char *backend, gf_e
     return GF_OK;
 }
 
-static void verify_close(gf_verify *verify) {
-    for (size_t t = 0; t < MAX_TARGETS; t++)
-        for (int i = 0; i < INSTANCES; i++)
-            gf_engine_close(verify->targets[t].instances[i].engine);
-    free(verify);
-}
-
 /* ---- the report ------------------------------------------------------------------------------ */
 
 /* Note a failure for each filter and target without a compared image. */
@@ -531,7 +524,10 @@ static gf_status run_verify(const gf_cli_line *line, gf_error *error) {
         if (verify->failures || verify->unread_count || verify->differences)
             status = GF_FAILED;
     }
-    verify_close(verify);
+    for (size_t t = 0; t < MAX_TARGETS; t++)
+        for (int i = 0; i < INSTANCES; i++)
+            gf_engine_close(verify->targets[t].instances[i].engine);
+    free(verify);
     return status;
 }
 
