@@ -49,15 +49,6 @@ typedef struct batch_run {
     batch_engine engines[MAX_ENGINES];
 } batch_run;
 
-bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
-    const gf_cli_options *options = &line->options;
-    if (info->inputs != 1 || info->is_test)
-        return false;
-    if (info->makes_image)
-        return options->out_dir;
-    return line->operand_count > 1 || options->files_from || options->recursive || options->shard;
-}
-
 /* ---- checks before the run ------------------------------------------------------------------- */
 
 static gf_status batch_parse_shard(batch_run *run, gf_error *error) {

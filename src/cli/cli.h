@@ -117,8 +117,6 @@ const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
  * code 1 always means a difference. */
 gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error);
 
-/* Return whether the command line requests a batch, which may have several inputs. */
-bool gf_cli_is_batch(const gf_filter_info *info, const gf_cli_line *line);
 /* Run a filter on all inputs and print reports and a summary. Return GF_FAILED without a message if
  * some files failed; their errors have been printed. */
 gf_status gf_cli_batch(const gf_filter *filter, const gf_cli_line *line, gf_error *error);

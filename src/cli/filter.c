@@ -231,9 +231,19 @@ static gf_status filter_measure_pages(gf_cli_job *job, gf_report *report, gf_err
     return status;
 }
 
+/* Return whether the command line requests a batch, which may have several inputs. */
+static bool filter_is_batch(const gf_filter_info *info, const gf_cli_line *line) {
+    const gf_cli_options *options = &line->options;
+    if (info->inputs != 1 || info->is_test)
+        return false;
+    if (info->makes_image)
+        return options->out_dir;
+    return line->operand_count > 1 || options->files_from || options->recursive || options->shard;
+}
+
 gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_error *error) {
     const gf_filter_info *info = gf_filter_describe(filter);
-    if (gf_cli_is_batch(info, line))
+    if (filter_is_batch(info, line))
         return gf_cli_batch(filter, line, error);
     gf_result *result = NULL;
     gf_report report;

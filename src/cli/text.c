@@ -62,8 +62,6 @@ const char *gf_cli_paint_text(bool on, gf_cli_paint paint) {
     return on ? texts[paint] : "";
 }
 
-/* ---- output ---------------------------------------------------------------------------------- */
-
 /* True while the bar is on the screen. Read by the signal handler. */
 static volatile sig_atomic_t bar_shown;
 

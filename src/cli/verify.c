@@ -411,31 +411,25 @@ static void check_all_ran(gf_verify *verify) {
         }
 }
 
-static void verify_print_row(const gf_verify *verify, const gf_verify_filter *entry, size_t t,
-                             bool json) {
-    const gf_tally *tally = &entry->tallies[t];
-    const char *filter = entry->info->name, *backend = verify->targets[t].name;
-    if (!json) {
-        printf("%-10s %-14s %6" PRIu64 " %8" PRIu64 " %15" PRIu64 " %12" PRIu64 " %9.2f\n", filter,
-               backend, entry->ran, tally->images, tally->samples, tally->differences,
-               tally->seconds);
-        return;
-    }
-    printf("{\"filter\": \"%s\"", filter);
-    gf_json_string(stdout, "backend", backend);
-    gf_json_count(stdout, "cases", entry->ran);
-    gf_json_count(stdout, "images", tally->images);
-    gf_json_count(stdout, "samples", tally->samples);
-    gf_json_count(stdout, "differences", tally->differences);
-    printf(", \"seconds\": %.6f}", tally->seconds);
-}
-
 static void verify_print_rows(const gf_verify *verify, bool json) {
-    for (size_t i = 0; i < verify->filter_count; i++)
-        for (size_t t = 0; t < verify->target_count; t++) {
-            printf("%s", json && (i || t) ? ", " : "");
-            verify_print_row(verify, &verify->filters[i], t, json);
+    for (size_t row = 0; row < verify->filter_count * verify->target_count; row++) {
+        const gf_verify_filter *entry = &verify->filters[row / verify->target_count];
+        const gf_tally *tally = &entry->tallies[row % verify->target_count];
+        const char *backend = verify->targets[row % verify->target_count].name;
+        if (!json) {
+            printf("%-10s %-14s %6" PRIu64 " %8" PRIu64 " %15" PRIu64 " %12" PRIu64 " %9.2f\n",
+                   entry->info->name, backend, entry->ran, tally->images, tally->samples,
+                   tally->differences, tally->seconds);
+            continue;
         }
+        printf("%s{\"filter\": \"%s\"", row ? ", " : "", entry->info->name);
+        gf_json_string(stdout, "backend", backend);
+        gf_json_count(stdout, "cases", entry->ran);
+        gf_json_count(stdout, "images", tally->images);
+        gf_json_count(stdout, "samples", tally->samples);
+        gf_json_count(stdout, "differences", tally->differences);
+        printf(", \"seconds\": %.6f}", tally->seconds);
+    }
 }
 
 static void print_text(const gf_verify *verify) {
