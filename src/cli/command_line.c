@@ -86,24 +86,17 @@ static size_t guess_min(size_t a, size_t b) {
 
 /* Return the number of letters inserted, deleted, replaced, or swapped with the next one. */
 static size_t guess_distance(const char *a, size_t n, const char *b, size_t m) {
-    size_t rows[3][MAX_NAME + 1];
-    size_t *before = rows[0], *last = rows[1], *now = rows[2];
-    for (size_t j = 0; j <= m; j++)
-        last[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        now[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            now[j] =
-                guess_min(guess_min(last[j], now[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+    size_t d[MAX_NAME + 1][MAX_NAME + 1]; /* of the first i and j letters */
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = 0; j <= m; j++) {
+            d[i][j] = i + j;
+            if (i > 0 && j > 0)
+                d[i][j] = guess_min(guess_min(d[i - 1][j], d[i][j - 1]) + 1,
+                                    d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = guess_min(now[j], before[j - 2] + 1);
+                d[i][j] = guess_min(d[i][j], d[i - 2][j - 2] + 1);
         }
-        size_t *next = before;
-        before = last;
-        last = now;
-        now = next;
-    }
-    return last[m];
+    return d[n][m];
 }
 
 static void guess_try(gf_guess *guess, const char *name) {

@@ -75,15 +75,6 @@ typedef struct gf_view {
     uint64_t step, lines; /* rows per line; lines below the heading, which is line 0 */
 } gf_view;
 
-static gf_view view_open(FILE *file, const gf_result *result, size_t index, bool brief) {
-    gf_view view = {
-        .file = file, .result = result, .index = index, .table = gf_result_table(result, index)};
-    const uint64_t rows = view.table->row_count, max = brief ? view.table->brief : 0;
-    view.step = max ? (rows + max - 1) / max : 1;
-    view.lines = (rows + view.step - 1) / view.step;
-    return view;
-}
-
 /* Return a cell of a line. If the line shows several rows, return the sum of a curve, the value of
  * the last row for the column "to", and that of the first row for other columns. */
 static gf_value view_cell(const gf_view *view, uint64_t line, size_t column) {
@@ -300,7 +291,9 @@ static void report_text(FILE *file, const gf_cli_run *run) {
         if (!table->in_text || table->row_count == 0)
             continue;
         const bool bars = table->chart == GF_CHART_BARS && !table->single;
-        const gf_view view = view_open(file, run->result, t, bars && screen.terminal);
+        const uint64_t rows = table->row_count, max = bars && screen.terminal ? table->brief : 0;
+        const uint64_t step = max ? (rows + max - 1) / max : 1;
+        const gf_view view = {file, run->result, t, table, step, (rows + step - 1) / step};
         putc('\n', file);
         if (table->single)
             print_single(&view);
