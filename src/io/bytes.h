@@ -95,15 +95,17 @@ static inline void gf_swap64(unsigned char *out, const unsigned char *in, uint64
  * required. */
 static inline void gf_copy_order(void *dst, const void *src, uint64_t count, size_t bytes,
                                  bool little) {
+    unsigned char *out = (unsigned char *)dst;
+    const unsigned char *in = (const unsigned char *)src;
     if (bytes == 1 || little == gf_host_is_little()) {
         if (dst != src)
             memcpy(dst, src, (size_t)(count * bytes));
     } else if (bytes == 2) {
-        gf_swap16(dst, src, count);
+        gf_swap16(out, in, count);
     } else if (bytes == 4) {
-        gf_swap32(dst, src, count);
+        gf_swap32(out, in, count);
     } else {
-        gf_swap64(dst, src, count);
+        gf_swap64(out, in, count);
     }
 }
 
