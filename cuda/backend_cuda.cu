@@ -8,11 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern "C" {
-#include "core/clock.h"
-#include "engine/backend.h"
-}
-
 #define STRIP_BYTES (UINT64_C(4) << 20)
 #define MAX_STRIP_BYTES (UINT64_C(16) << 20)    // limit for large images
 #define PAYLOAD_STRIP_BYTES (UINT64_C(1) << 20) // payloads may be much larger

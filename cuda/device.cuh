@@ -20,6 +20,8 @@ extern "C" {
 
 #define GF_WARP 0xffffffffu // mask of all lanes, for the warp intrinsics
 
+#define ADLER_BASE 65521u // modulus of Adler-32
+
 // ---- host ---------------------------------------------------------------------------------------
 
 // Convert a CUDA result to a status. The message contains CUDA's own text.
@@ -149,17 +151,17 @@ static inline uint64_t gf_divide_up(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;
 }
 
-// Return the number of blocks for all items, at most 2^30; blocks loop over the remaining items.
-static inline unsigned gf_blocks(uint64_t items, uint64_t items_per_block) {
-    const uint64_t blocks = gf_divide_up(items, items_per_block), max = 1u << 30;
+// Return the number of blocks for all items, at most max; blocks loop over the remaining items.
+static inline unsigned gf_blocks(uint64_t items, uint64_t items_per_block,
+                                 uint64_t max = 1u << 30) {
+    const uint64_t blocks = gf_divide_up(items, items_per_block);
     return static_cast<unsigned>(blocks < max ? blocks : max);
 }
 
 // Return the grid size of a kernel with a grid-stride loop: one block per items_per_block items, at
 // most 8 blocks per SM. With 256 threads, 8 blocks are resident.
 static inline unsigned gf_grid(uint64_t items, uint64_t items_per_block) {
-    const uint64_t blocks = gf_divide_up(items, items_per_block), max = 8 * gf_sm_count();
-    return static_cast<unsigned>(blocks < max ? blocks : max);
+    return gf_blocks(items, items_per_block, 8 * gf_sm_count());
 }
 
 // Queue a kernel that clears the first `words` 8-byte words of each row.

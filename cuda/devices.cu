@@ -6,10 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-extern "C" {
-#include "core/clock.h"
-}
-
 #define MIN_COMPUTE_CAPABILITY 75
 #define SPIN_SECONDS 1e-3 // of a wait, before the thread sleeps
 #define SLEEP_NS 50000

@@ -7,7 +7,7 @@
 #include <cuda.h>
 
 extern "C" {
-#include "core/machine.h"
+#include "engine/backend.h"
 }
 
 // Functions of the driver without a counterpart in the runtime.
@@ -164,7 +164,6 @@ gf_status gf_cuda_take_host(void *state, gf_buffer *host, gf_error *error);
 void gf_cuda_return_host(void *state, const gf_buffer *host);
 gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes,
                          const gf_buffer *host, gf_error *error);
-typedef gf_status gf_take_bytes(void *context, const void *data, size_t size, gf_error *error);
 gf_status gf_cuda_download(void *state, const void *from, size_t bytes, const gf_buffer *host,
                            gf_take_bytes *take, void *context, gf_error *error);
 // NULL is allowed.
@@ -180,7 +179,6 @@ gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t coun
 gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
                              const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
                              bool always, cudaStream_t stream, gf_error *errors, gf_error *error);
-struct gf_device_file;
 gf_status gf_cuda_decode_uploaded(void *state, uint64_t count, const gf_device_file *files,
                                   const gf_out_pixels *out, cudaStream_t stream, bool *decoded,
                                   gf_error *error);
@@ -194,7 +192,6 @@ void gf_png_encoder_free(gf_png_encoder *encoder);
 void gf_png_decoder_free(gf_png_decoder *decoder);
 
 // Jobs on images in device memory (job.cu).
-struct gf_device_functions;
 extern const gf_device_functions gf_cuda_jobs;
 
 #endif

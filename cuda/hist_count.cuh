@@ -472,8 +472,7 @@ static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
         int resident = 1;
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, HIST_THREADS, shared);
         const uint64_t max = static_cast<uint64_t>(resident > 0 ? resident : 1) * gf_sm_count();
-        const uint64_t blocks = gf_divide_up(a.rows * records.pieces, teams);
-        gf_launch_kernel(kernel, static_cast<unsigned>(blocks < max ? blocks : max), HIST_THREADS,
+        gf_launch_kernel(kernel, gf_blocks(a.rows * records.pieces, teams, max), HIST_THREADS,
                          shared, stream, a, counters, records);
     });
 }

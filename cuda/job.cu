@@ -6,10 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-extern "C" {
-#include "engine/backend.h"
-}
-
 // The kernels access 16 bytes at a time. Rows with another alignment are copied.
 #define UNIT 16
 

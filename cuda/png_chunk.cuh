@@ -7,7 +7,6 @@
 #define THREADS 256                        // of a block that processes a chunk
 #define THREAD_BYTES (PNG_CHUNK / THREADS) // consecutive bytes of a chunk per thread
 #define THREAD_WORDS (THREAD_BYTES / 4)
-#define ADLER_BASE 65521u
 
 static_assert(THREAD_BYTES == 64, "a thread describes its bytes by a 64-bit mask");
 

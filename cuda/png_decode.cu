@@ -6,7 +6,6 @@
 
 extern "C" {
 #include "core/thread.h"
-#include "engine/backend.h"
 #include "io/formats.h"
 }
 
@@ -16,7 +15,6 @@ extern "C" {
 #define PIECE_BYTES (size_t{64} << 20)   // compressed bytes, if a file is not larger
 #define MIN_HOST_BYTES (size_t{1} << 20)
 #define MAX_BYTES (uint64_t{1} << 30) // per image, filtered or compressed: positions have 32 bits
-#define ADLER_BASE 65521u
 
 // A file of a call.
 struct gf_decoder_file {

@@ -6,7 +6,6 @@
 
 extern "C" {
 #include "core/thread.h"
-#include "engine/backend.h"
 }
 
 #define WINDOW_BYTES (uint64_t{PNG_MAX_STRIPS} << 18) // filtered bytes, if a row is not larger
@@ -242,7 +241,7 @@ static gf_status encoder_set_state(const gf_png_encoder *encoder, const gf_encod
     const gf_png_strip *strip = &slot->strip;
     if (!slot->encoded)
         return gf_fail_memory(error, NAME, gf_png_scratch_bytes(&encoder->strips), "the encoder");
-    const uint64_t base = 65521; // of Adler-32, which starts with 1
+    const uint64_t base = ADLER_BASE; // Adler-32 starts with 1
     state->size = static_cast<uint32_t>(strip->size);
     state->external = at;
     state->sum = (strip->adler % 65536 + base - 1) % base;

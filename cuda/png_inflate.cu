@@ -7,7 +7,6 @@
 #define RING 4096u   // bytes of output in shared memory
 #define SEGMENT 512u // bytes that a warp stores at once: 16 per lane
 #define CHUNK 32u    // words of input that a warp loads at once
-#define ADLER_BASE 65521u
 
 // A step writes up to 31 + 258 bytes, 32 at once, and up to SEGMENT - 1 before it are not stored.
 static_assert(RING >= SEGMENT + 2 * 32 + 258, "a source that is not in the ring has been stored");

@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern "C" {
-#include "engine/backend.h"
-}
-
 #define HOST_BYTES (size_t{4} << 20) // holds most files: one copy is faster than several
 
 struct gf_cuda_workspace {
