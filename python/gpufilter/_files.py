@@ -7,7 +7,7 @@ import re
 import shutil
 import threading
 import warnings
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from ctypes import byref, c_char_p, c_void_p, memmove
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from . import _library as c
 from ._arrays import DTYPES, NUMPY, kind_of
-from ._library import DamageWarning, Error, UsageError, bytes_of, check, error_of, free, lib
+from ._library import (ClippingWarning, DamageWarning, Error, UsageError, bytes_of, check, error_of,
+                       free, lib)
 from ._results import Result, Tables, class_of
 from ._run import Spec, encode_backend, engine_of, rows_of, threads_of, warn_clipping
 from ._settings import Settings, Use, file_options, uses_of
@@ -51,12 +52,15 @@ def _named(name: str, source: Source) -> Iterator[bytes]:
             raise
 
 
-def _warn(path: Source, report: c.gf_report) -> None:
+def _warn(path: Any, remarks: c.gf_remarks) -> None:
     """Warn of what the report of a file says about its pixels."""
-    if report.remarks.damage:
-        name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "image"
-        text = "%s: %s" % (name, report.remarks.damage.decode(errors="replace"))
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "image"
+    if remarks.damage:
+        text = "%s: %s" % (name, remarks.damage.decode(errors="replace"))
         warnings.warn(text, DamageWarning, stacklevel=4)
+    if remarks.outside:
+        text = "%s: depth: %d float32 samples outside 0..1 are clipped" % (name, remarks.outside)
+        warnings.warn(text, ClippingWarning, stacklevel=4)
 
 
 def read_file(path: Source, options: Dict[str, Any], return_alpha: bool) -> Any:
@@ -65,7 +69,7 @@ def read_file(path: Source, options: Dict[str, Any], return_alpha: bool) -> Any:
     form, pixels, report = c.gf_format(), c_void_p(), c.gf_report()
     with _named("path", path) as name:
         check(lib.gf_load_file, name, byref(chosen), byref(form), byref(pixels), byref(report))
-    _warn(path, report)
+    _warn(path, report.remarks)
     dtype = np.dtype(DTYPES[form.type])
     shape = (form.height, form.width, form.channels)[: 3 if form.channels > 1 else 2]
     try:
@@ -90,18 +94,18 @@ def write_file(path: Union[Path, BinaryIO], image: npt.NDArray[Any], alpha: Opti
         rows = rows_of("image", NUMPY.layout(image), alpha)
     pixels = c.gf_pixels(image.ctypes.data, rows.stride)
     chosen = file_options(Use.WRITE, options)
-    if not hasattr(path, "write"):
-        check(lib.gf_save_file, bytes_of("path", path), byref(rows.format), byref(pixels),
-              byref(chosen))
-        return
-    if not options["format"]:
+    if hasattr(path, "write") and not options["format"]:
         raise UsageError('format: needed for %s, for example format="png"' % type(path).__name__)
-    with TemporaryDirectory() as directory:
-        name = os.path.join(directory, "image")
-        check(lib.gf_save_file, os.fsencode(name), byref(rows.format), byref(pixels),
+    with TemporaryDirectory() if hasattr(path, "write") else nullcontext() as directory:
+        name = os.path.join(directory, "image") if directory else path
+        check(lib.gf_save_file, bytes_of("path", name), byref(rows.format), byref(pixels),
               byref(chosen))
-        with open(name, "rb") as file:
-            shutil.copyfileobj(file, path)  # type: ignore[arg-type]
+        if directory:
+            with open(name, "rb") as file:
+                shutil.copyfileobj(file, path)  # type: ignore[arg-type]
+    if options["depth"] in ("8", "16") and image.dtype == np.float32:
+        inside = np.count_nonzero((image >= 0) & (image <= 1))
+        _warn(path, c.gf_remarks(outside=image.size - inside))
 
 
 def run_file(spec: Spec, paths: Tuple[Source, ...], out: Optional[Path], values: Dict[str, Any],
@@ -119,7 +123,7 @@ def run_file(spec: Spec, paths: Tuple[Source, ...], out: Optional[Path], values:
         check(lib.gf_run_file, engine.handle, found.handle, settings.handle,
               (c_char_p * len(opened))(*opened), None if out is None else bytes_of("out", out),
               byref(chosen), byref(handle), byref(report))
-    _warn(paths[0], report)
+    _warn(paths[0], report.remarks)
     warn_clipping(found.function, report, report.clipped > 0, 3)
     return _outcome_of(found.name, handle.value, report)
 
@@ -184,8 +188,8 @@ class _Collector:
             error = error_of(done.status, done.error.contents) if done.status else None
             result = None
             if error is None:
-                _warn(self.items[done.item][0], done.report.contents)
                 report = done.report.contents
+                _warn(self.items[done.item][0], report.remarks)
                 result = _outcome_of(self.name, done.result, report, True)
                 if self.clipping is None and report.clipped and report.brightness > 1:
                     self.clipping = c.gf_report.from_buffer_copy(report)

@@ -168,7 +168,8 @@ class DamageWarning(UserWarning):
 
 
 class ClippingWarning(UserWarning):
-    """A filter made an image brighter, and samples clipped. Issued once per process."""
+    """Samples clipped: a filter made an image brighter, which is issued once per process, or depth
+    stored float32 samples outside of 0..1 as integers."""
 
 
 class UsageError(Error, ValueError):

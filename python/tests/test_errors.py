@@ -267,6 +267,31 @@ def test_decode_png_needs_torch(monkeypatch):
         gpufilter.decode_png(b"x")
 
 
+def test_clipping_by_depth(tmp_path):
+    """Each call that stores f32 samples outside of 0..1 as integers warns; others do not."""
+    wide, path, out = np.array([[0, 1, 1.5, -0.25, np.nan, 0.5]], np.float32), tmp_path / "a.npy", tmp_path / "b.png"
+    narrow = np.array([[0, 1]], np.float32)
+
+    def warned(call):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            call()
+        assert all(w.category is gpufilter.ClippingWarning and w.filename == __file__ for w in found)
+        return [str(w.message) for w in found]
+
+    assert warned(lambda: gpufilter.write(path, wide)) == []
+    text = "%s: depth: 3 float32 samples outside 0..1 are clipped"
+    for depth in "8", "16":
+        assert warned(lambda: gpufilter.write(out, wide, depth=depth, force=True)) == [text % out]
+        assert warned(lambda: gpufilter.write(io.BytesIO(), wide, depth=depth, format="png")) == [text % "image"]
+        assert warned(lambda: gpufilter.read(path, depth=depth)) == [text % path]
+        assert warned(lambda: gpufilter.smooth_file(
+            path, out, stages="enhance", gain=1, depth=depth, linear=True, force=True)) == [text % path]
+        assert warned(lambda: gpufilter.write(out, narrow, depth=depth, force=True)) == []
+        assert warned(lambda: gpufilter.write(out, np.uint16([[9]]), depth=depth, force=True)) == []
+    assert warned(lambda: gpufilter.read(path)) == []
+
+
 def test_clipping_is_warned_of_once(monkeypatch, samples, tmp_path):
     """A call that brightens and clips warns once per process, wherever it is; others do not."""
     def warned(call):

@@ -69,7 +69,7 @@ gf_status gf_task_update_metadata(const gf_task *task, gf_error *error) {
 
 gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
     return gf_convert_sink(&task->sink, &task->plan->out, &task->stored, task->inputs.type.linear,
-                           error);
+                           task->inputs.file_type == GF_F32, error);
 }
 
 void gf_task_report_input(const gf_task *task) {

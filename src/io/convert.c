@@ -407,12 +407,15 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
 }
 
 /* Each block is written at most where it was read. */
-void gf_convert_pixels(gf_format *format, void *pixels, gf_type type) {
+uint64_t gf_convert_pixels(gf_format *format, void *pixels, gf_type type) {
     const gf_format from = *format;
+    uint64_t outside = 0;
     format->type = type;
     conversion how = conversion_of(&from, format, false);
     how.samples *= format->height;
+    how.outside = from.type == GF_F32 ? &outside : NULL;
     convert_row(&how, pixels, pixels);
+    return outside;
 }
 
 /* ---- orientation ----------------------------------------------------------------------------- */
@@ -1042,7 +1045,7 @@ static gf_status convert_shrink(gf_sink *base, gf_error *error) {
 }
 
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
-                          bool linear, gf_error *error) {
+                          bool linear, bool count, gf_error *error) {
     static const gf_sink_ops ops = {convert_write, convert_finish, convert_close};
     gf_sink *inner = *sink;
     const size_t row = gf_row_bytes(stored);
@@ -1061,7 +1064,7 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
     wrap->base.end_page = inner->end_page ? convert_end_page : NULL;
     wrap->base.inner = inner;
     wrap->how = conversion_of(format, stored, linear);
-    if (format->type == GF_F32 && !linear && !wrap->how.divide)
+    if (count && stored->type != GF_F32)
         wrap->how.outside = &wrap->base.remarks.outside;
     wrap->row_bytes = row;
     wrap->rows = rows;

@@ -61,14 +61,17 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
 gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char *name,
                            gf_error *error);
 
-/* Convert the samples of contiguous rows in memory to a smaller type, in place. */
-void gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
+/* Convert the samples of contiguous rows in memory to a smaller type, in place. Return the number
+ * of f32 samples outside 0..1. */
+uint64_t gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
 
 /* Convert rows of this format to the type of the image that a sink writes, or wrap nothing if it is
  * the same. linear: f32 is linear light, integers become sRGB. If only `stored` has alpha, the rows
- * are premultiplied f32, and the colours are divided by alpha. On failure the sink is unchanged. */
+ * are premultiplied f32, and the colours are divided by alpha. count: add up the samples outside
+ * 0..1 that are stored as integers, in the remarks; format is f32. On failure the sink is
+ * unchanged. */
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
-                          bool linear, gf_error *error);
+                          bool linear, bool count, gf_error *error);
 
 /* ---- sRGB (srgb.c) --------------------------------------------------------------------------- */
 

@@ -546,7 +546,7 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     if (!status)
         status = gf_source_read_all(source, name, "the image", limits.max_memory, pixels, error);
     if (!status && type < stored)
-        gf_convert_pixels(format, *pixels, type);
+        source->metadata.remarks.outside = gf_convert_pixels(format, *pixels, type);
     if (report)
         *report = (gf_report){.in = *format,
                               .in_bytes = source->bytes,
@@ -576,7 +576,7 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error);
     if (status)
         return status;
-    status = gf_convert_sink(&sink, format, &stored, false, error);
+    status = gf_convert_sink(&sink, format, &stored, false, false, error);
     if (!status)
         status = sink->ops->write(sink, pixels->data, pixels->stride, format->height, error);
     if (!status)

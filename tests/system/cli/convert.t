@@ -149,6 +149,13 @@ $ python3 -c "import struct, sys; sys.stdout.buffer.write(b'Pf\n3 2\n-1.0\n' + s
 ! gpufilter: wide.pfm: --depth: 3 f32 samples outside 0..1 clipped
 ! gpufilter: wide.pfm: --depth: 3 f32 samples outside 0..1 clipped
 ! gpufilter: wide.pfm: --depth: 3 f32 samples outside 0..1 clipped
+# Also with --linear and --premultiply, but not what a filter computes for integers.
+$ for file in wide.pfm samples/card.png; do gpufilter smooth -f --strip --stages enhance --gain 1.2 --linear --depth 8 $file wide.tif; done
+! gpufilter: wide.pfm: --depth: 4 f32 samples outside 0..1 clipped
+! gpufilter: wide.pfm: brightness x1.2, 33.3 % of samples clipped; --keep-brightness and --gain 1 avoid it
+! gpufilter: samples/card.png: brightness x1.2, 1.0 % of samples clipped; --keep-brightness and --gain 1 avoid it
+$ printf '\0\0\200\77\0\0\0\77\0\0\0\100\0\0\200\77' | gpufilter smooth --strip --stages enhance --gain 1 --raw 2x1x2:f32le --alpha last --premultiply on --depth 8 - wide.tif -f
+! gpufilter: standard input: --depth: 1 f32 samples outside 0..1 clipped
 $ gpufilter smooth --stages enhance --gain 1 --strip --depth 8 --format png -j 1 wide.pfm samples/ramp.pfm -O wide 2>&1 | sed 1d
 > gpufilter: samples/ramp.pfm: --depth: 4052 f32 samples outside 0..1 clipped (there are notes about 2 files; --json lists them)
 # The count of a file is that of all its pages.

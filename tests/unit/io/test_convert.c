@@ -41,7 +41,7 @@ static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint
         memcpy(rows + y * stride, (const unsigned char *)pixels + y * row, row);
     assert_int_equal(gf_memory_sink(&stored, 1, &(gf_out_pixels){out, out_row}, &sink, NULL),
                      GF_OK);
-    assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, NULL), GF_OK);
+    assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, false, NULL), GF_OK);
     sink->digests = digest != NULL;
     for (uint64_t y = 0, n = 1; y < format.height; y += n, n++) {
         n = format.height - y < n ? format.height - y : n;
@@ -240,7 +240,7 @@ static void keeps_equal_types(void **state) {
     assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){row, sizeof row}, &sink, NULL),
                      GF_OK);
     sink_before = sink;
-    assert_int_equal(gf_convert_sink(&sink, &format, &format, false, NULL), GF_OK);
+    assert_int_equal(gf_convert_sink(&sink, &format, &format, false, false, NULL), GF_OK);
     assert_ptr_equal(sink, sink_before);
     sink->ops->close(sink);
 }
@@ -256,7 +256,7 @@ static void counts_long_rows(void **state) {
         assert_int_equal(
             gf_sink_open(in_directory("o.png"), &stored, NULL, &options, 3, &sink, NULL), GF_OK);
         const uint64_t before = sink->memory;
-        assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, NULL), GF_OK);
+        assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, false, NULL), GF_OK);
         assert_int_equal(sink->memory, before + row);
         assert_int_equal(sink->shrink(sink, NULL), GF_OK);
         assert_int_equal(sink->memory, sink->inner->memory + row);
@@ -816,6 +816,8 @@ static void loads_with_a_depth(void **state) {
             const size_t pixel = 3 * gf_type_bytes(from);
             unsigned char *pixels = random_pixels(&format, depth), *part = malloc(650 * 7 * pixel);
             gf_format read, part_format = format;
+            gf_report report;
+            uint64_t outside = 0;
             void *got;
             assert_non_null(part);
             assert_int_equal(save_image(path, &format, pixels, NULL, &force, 9, NULL), GF_OK);
@@ -823,8 +825,11 @@ static void loads_with_a_depth(void **state) {
                 memcpy(part + y * 650 * pixel, pixels + ((y + 2) * 700 + 11) * pixel, 650 * pixel);
             part_format.width = 650;
             part_format.height = 7;
-            assert_int_equal(gf_load_file(path, &options, &read, &got, NULL, NULL), GF_OK);
+            assert_int_equal(gf_load_file(path, &options, &read, &got, &report, NULL), GF_OK);
             const gf_type type = gf_depth_type(depth, from);
+            for (size_t i = 0; from == GF_F32 && type < from && i < 650 * 7 * 3; i++)
+                outside += !(((float *)(void *)part)[i] >= 0 && ((float *)(void *)part)[i] <= 1);
+            assert_int_equal(report.remarks.outside, outside);
             unsigned char *expected = convert_each(&part_format, part, type);
             part_format.type = type;
             assert_true(gf_format_equal(&read, &part_format));

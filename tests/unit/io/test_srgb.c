@@ -91,7 +91,8 @@ static void returns_to_the_same_codes(void **state) {
             }
             assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){back, row}, &sink, NULL),
                              GF_OK);
-            assert_int_equal(gf_convert_sink(&sink, &light_format, &format, true, NULL), GF_OK);
+            assert_int_equal(gf_convert_sink(&sink, &light_format, &format, true, false, NULL),
+                             GF_OK);
             assert_int_equal(sink->ops->write(sink, light, 0, 1, NULL), GF_OK);
             assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
             sink->ops->close(sink);
