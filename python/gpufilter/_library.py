@@ -195,6 +195,7 @@ class ExistsError(Error, FileExistsError):
 # Keywords of functions, for messages: their names, whether they are flags, and their choices.
 KEYWORDS: Dict[str, Tuple[bool, List[str]]] = {
     name: (False, []) for name in ("backend", "threads", "alpha")}
+VALUES = {"alpha last": "alpha=True", "alpha none": "alpha=False"}  # of other types in Python
 
 
 def in_python(message: str) -> str:
@@ -205,6 +206,8 @@ def in_python(message: str) -> str:
         if name not in KEYWORDS:
             return found[0]
         flag, choices = KEYWORDS[name]
+        if name + value in VALUES:
+            return VALUES[name + value]
         if value.startswith(":"):
             return name + value
         if value.strip() in choices:

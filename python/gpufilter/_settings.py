@@ -201,6 +201,8 @@ OPTIONS = [
     _limit("max_memory", "limit in bytes of what must be held in memory for a file"),
     _limit("max_chunk", "limit in bytes per metadata chunk of an input"),
     _limit("max_seconds", "limit of CPU seconds for decoding an input"),
+    _flag("no_sandbox", Use.READ | Use.FILTER,
+          "decode without a sandbox; for trusted files only: BMP, TGA, PSD, GIF, HDR, rare TIFFs"),
 ]
 c.KEYWORDS.update((option.name, (option.default is False, option.choices)) for option in OPTIONS)
 

@@ -202,6 +202,9 @@ def test_words_of_python(tmp_path):
             ("use --tiff-compression deflate or none", 'use tiff_compression="deflate" or none'),
             ("with --as f32 or --as u16, which", 'with as_="f32" or as_="u16", which'),
             ("use --backend cuda", 'use backend="cuda"'),
+            ("or declare it with --alpha last", "or declare it with alpha=True"),
+            ("remarks; --alpha none filters", "remarks; alpha=False filters"),
+            ("decoded only with --no-sandbox, for", "decoded only with no_sandbox=True, for"),
             ("rows without a header with --raw", "rows without a header with --raw"),
             ("a--page and --", "a--page and --")]:
         assert in_python(text) == want

@@ -143,7 +143,7 @@ def test_signatures(found):
 
 INPUT = ["autorotate", "alpha", "strict", "crop", "as_", "channels", "page"]
 OUTPUT = ["compression", "quality", "tiff_compression"]
-LIMITS = ["max_pixels", "max_memory", "max_chunk", "max_seconds"]
+LIMITS = ["max_pixels", "max_memory", "max_chunk", "max_seconds", "no_sandbox"]
 
 
 @pytest.mark.parametrize("name, options", [
