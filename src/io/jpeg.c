@@ -95,15 +95,12 @@ static void jpeg_on_error(j_common_ptr jpeg) {
     jpeg_jump(jpeg);
 }
 
-/* Return whether a warning leaves the pixels correct: bytes between segments, an unknown version or
- * colour transform, irrelevant parameters of a sequential scan, a missing end marker. */
-static bool jpeg_is_harmless(int code) {
-    return code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
-           code == JWRN_NOT_SEQUENTIAL || code == JWRN_JPEG_EOF;
-}
-
+/* Fail for a warning, unless it leaves the pixels correct: bytes between segments, an unknown
+ * version or colour transform, irrelevant parameters of a sequential scan, a missing end marker. */
 static void jpeg_on_message(j_common_ptr jpeg, int level) {
-    if (level < 0 && !jpeg_is_harmless(jpeg->err->msg_code))
+    const int code = jpeg->err->msg_code;
+    if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_JFIF_MAJOR &&
+        code != JWRN_ADOBE_XFORM && code != JWRN_NOT_SEQUENTIAL && code != JWRN_JPEG_EOF)
         jpeg_on_error(jpeg);
 }
 
@@ -117,7 +114,7 @@ static struct jpeg_error_mgr *jpeg_errors_init(jpeg_errors *errors, const char *
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* What has been read from the header of an image. */
+/* Data from the header of an image. */
 typedef struct jpeg_header {
     /* Data of all segments with Photoshop resources, joined; then the pieces of the ICC profile by
      * their numbers. They come in any order. */

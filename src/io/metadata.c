@@ -367,16 +367,6 @@ static double exif_real(const gf_chunk *exif, uint32_t tag) {
     return denominator ? (double)exif_number(exif, at, 4) / denominator : 0;
 }
 
-static bool exif_resolution(const gf_chunk *exif, gf_resolution *resolution) {
-    const double unit = exif_real(exif, TIFFTAG_RESOLUTIONUNIT);
-    resolution->x = exif_real(exif, TIFFTAG_XRESOLUTION);
-    resolution->y = exif_real(exif, TIFFTAG_YRESOLUTION);
-    resolution->unit = unit == GF_PER_NONE ? GF_PER_NONE
-                       : unit == GF_PER_CM ? GF_PER_CM
-                                           : GF_PER_INCH; /* also without the tag */
-    return resolution->x > 0 && resolution->y > 0;
-}
-
 bool gf_exif_image(const gf_chunk *index, uint32_t i, uint32_t *kind, uint32_t *offset) {
     enum { TAG_IMAGES = 0xb002, IMAGE_BYTES = 16 };
     const uint64_t entry = exif_find(index, 0, TAG_IMAGES, 1 << TIFF_UNDEFINED),
@@ -585,7 +575,15 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
         *resolution = chunk_resolution(phys->data);
         return true;
     }
-    return exif && exif_resolution(exif, resolution);
+    if (!exif)
+        return false;
+    const double unit = exif_real(exif, TIFFTAG_RESOLUTIONUNIT);
+    resolution->x = exif_real(exif, TIFFTAG_XRESOLUTION);
+    resolution->y = exif_real(exif, TIFFTAG_YRESOLUTION);
+    resolution->unit = unit == GF_PER_NONE ? GF_PER_NONE
+                       : unit == GF_PER_CM ? GF_PER_CM
+                                           : GF_PER_INCH; /* also without the tag */
+    return resolution->x > 0 && resolution->y > 0;
 }
 
 /* ---- Photoshop resources --------------------------------------------------------------------- */

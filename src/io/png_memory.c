@@ -61,15 +61,6 @@ static bool scan_read_head(const gf_chunk *chunk, gf_format *format) {
            !gf_check_pixels(format, &limits, "", NULL);
 }
 
-/* Set scan->part_rows. */
-static void scan_find_parts(const unsigned char *stream, gf_png_scan *scan) {
-    gf_png_strips strips;
-    gf_png_strips_init(&scan->format, GF_PNG_FAST, GF_ISA_PORTABLE, &strips);
-    scan->part_rows = scan->format.height;
-    if (stream[1] == 1 && scan->chunks == (scan->format.height - 1) / strips.rows + 1)
-        scan->part_rows = strips.rows;
-}
-
 bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan) {
     const unsigned char *stream = NULL;
     size_t at = HEAD_BYTES, start, skipped = 0;
@@ -101,7 +92,11 @@ bool gf_png_scan_file(const unsigned char *file, size_t size, gf_png_scan *scan)
         return false;
     scan->after = scan->after ? scan->after : start;
     scan->end = at;
-    scan_find_parts(stream, scan);
+    gf_png_strips strips;
+    gf_png_strips_init(&scan->format, GF_PNG_FAST, GF_ISA_PORTABLE, &strips);
+    const bool parts =
+        stream[1] == 1 && scan->chunks == (scan->format.height - 1) / strips.rows + 1;
+    scan->part_rows = parts ? strips.rows : scan->format.height;
     return true;
 }
 

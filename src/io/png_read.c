@@ -175,21 +175,17 @@ static void PNGCBAPI reader_on_error(png_structp png, png_const_charp message) {
     reader_jump(png);
 }
 
-/* Return true for a tRNS warning that leaves the pixels correct. An image with an alpha channel
- * ignores tRNS. Only the low bits of an out-of-range key count. A duplicate, and a tRNS before PLTE
- * or after the pixels, is intact and ignored by decoders. */
-static bool trns_is_harmless(const char *message) {
-    return strstr(message, "with alpha") || strstr(message, "out-of-range") ||
-           strstr(message, "duplicate") || strstr(message, "out of place");
-}
-
 /* libpng skips a damaged or oversized ancillary chunk. Damaged metadata is skipped here, too. A
  * damaged tRNS would corrupt pixels, and an exceeded limit must be reported: both are errors. */
 static void PNGCBAPI reader_on_warning(png_structp png, png_const_charp message) {
     png_source *source = png_get_error_ptr(png);
-    bool idat = strncmp(message, "IDAT", 4) == 0;
-    bool trns = strncmp(message, "tRNS", 4) == 0;
-    if (trns && !trns_is_harmless(message))
+    const bool idat = strncmp(message, "IDAT", 4) == 0;
+    /* The pixels are correct: an image with an alpha channel ignores tRNS, and only the low bits of
+     * an out-of-range key count. A duplicate, and a tRNS before PLTE or after the pixels, is intact
+     * and ignored by decoders. */
+    const bool harmless = strstr(message, "with alpha") || strstr(message, "out-of-range") ||
+                          strstr(message, "duplicate") || strstr(message, "out of place");
+    if (strncmp(message, "tRNS", 4) == 0 && !harmless)
         reader_on_error(png, message);
     if (strstr(message, "CRC error"))
         memcpy(source->crc_error_chunk, message, 4);
@@ -348,13 +344,6 @@ static gf_status png_read_interlaced(png_source *source, gf_error *error) {
     return status;
 }
 
-static bool png_has_invalid_filter(const gf_png_rows *rows) {
-    bool invalid = false;
-    for (uint64_t i = 0; i < rows->count; i++)
-        invalid |= rows->first[i * rows->stride] >= GF_PNG_FILTERS;
-    return invalid;
-}
-
 /* Return the bytes from a byte to the one on which its prediction depends. */
 static uint32_t layout_unit(const png_layout *layout) {
     const uint32_t bits = layout->channels * layout->depth;
@@ -376,7 +365,10 @@ static gf_status png_unfilter(png_source *source, unsigned char *out, size_t str
             memcpy(out + k * stride, decoded->first + k * decoded->stride, row_bytes);
         return GF_OK;
     }
-    if (png_has_invalid_filter(decoded))
+    bool invalid = false;
+    for (uint64_t i = 0; i < decoded->count; i++)
+        invalid |= decoded->first[i * decoded->stride] >= GF_PNG_FILTERS;
+    if (invalid)
         return gf_png_inflate_fail_filter(source->inflate, error);
     source->simd->unfilter_rows(out, stride, decoded->first, decoded->stride, above, 0, row_bytes,
                                 layout_unit(&source->layout), decoded->count);

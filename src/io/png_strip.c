@@ -98,14 +98,6 @@ static void strip_predict_row(const gf_png_strips *strips, const unsigned char *
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-/* Return the entropy of n residuals with this histogram, in bytes. */
-static uint64_t strip_entropy(const uint32_t counts[256], uint64_t n) {
-    uint64_t sum = 0;
-    for (int b = 0; b < 256; b++)
-        sum += gf_png_entropy_term(counts[b]);
-    return gf_png_entropy(n, sum);
-}
-
 /* Set *row to the samples of piece k and return their bytes; 0 after the last piece. */
 static size_t strip_piece(const gf_png_strips *strips, const gf_png_strip *strip, uint64_t k,
                           const unsigned char **row) {
@@ -169,7 +161,10 @@ void gf_png_probe_strip(const gf_png_strips *strips, const gf_png_strip *strip,
         probe->total = strip_probe_filter(strips, strip, f, buffer);
         simd->count(buffer, (size_t)probe->total, &counts);
         gf_sum_byte_counts(&counts, sums);
-        probe->cost[f] = strip_entropy(sums, probe->total);
+        uint64_t terms = 0;
+        for (int b = 0; b < 256; b++)
+            terms += gf_png_entropy_term(sums[b]);
+        probe->cost[f] = gf_png_entropy(probe->total, terms);
     }
     strip_probe_repeats(strips, strip, probe);
 }

@@ -732,8 +732,7 @@ static void rejects_late_orientations(void **state) {
     free(pixels);
 }
 
-/* Of two orientations, readers use the first one, which turning changes. The second is not copied.
- */
+/* Readers use the first of two orientations, which turning changes. The second is not copied. */
 static void omits_second_orientations(void **state) {
     static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0";
     static const gf_crop crop = {0, 0, 5, 5};
