@@ -224,7 +224,7 @@ static void chunk_append_icc(gf_metadata *chunks, const gf_chunk *item) {
     if (packed && compress2(packed, &size, item->data, item->size, 9) == Z_OK)
         metadata_join(chunks, "iCCP", head, sizeof head, packed, size);
     else
-        chunks->missing = size;
+        chunks->missing = item->size + 1; /* compress2 has changed size */
     free(packed);
 }
 
