@@ -208,8 +208,6 @@ static inline uint64_t gf_ring_rows(const gf_job *job) {
 /* Return the number of strips of the job. */
 uint64_t gf_count_strips(const gf_job *job);
 
-/* Set the row ranges of strip k in slot->in and slot->out, without buffer addresses. */
-void gf_cut_strip(const gf_job *job, uint64_t k, gf_slot *slot);
 /* Set the row ranges and buffer addresses of strip k. Rows shared with strip k-1 have the same
  * address, except after a wrap-around: the ring restarts when k is a multiple of the number of
  * slots, unless it holds the whole image. */

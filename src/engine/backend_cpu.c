@@ -206,15 +206,6 @@ static void cpu_run_part(void *context, uint32_t task, uint32_t thread) {
     }
 }
 
-/* Start work. Run it in the calling thread if the backend is unthreaded or the caller has nothing
- * else to do. */
-static void cpu_start_work(gf_cpu *cpu, gf_work *work, bool inline_work) {
-    if (inline_work || cpu->unthreaded)
-        gf_pool_run(cpu->pool, work);
-    else
-        gf_pool_submit(cpu->pool, work);
-}
-
 static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     (void)error;
     gf_cpu_run *run = state;
@@ -230,7 +221,11 @@ static gf_status cpu_submit(void *state, gf_slot *slot, gf_error *error) {
     if (cpu_one_state(run->job.plan) && run->previous)
         gf_pool_wait(run->cpu->pool, &run->previous->work);
     run->previous = cpu_slot;
-    cpu_start_work(run->cpu, &cpu_slot->work, run->parts == 1 && run->job.slots == 1);
+    /* The calling thread runs it if it has nothing else to do. */
+    if (run->cpu->unthreaded || (run->parts == 1 && run->job.slots == 1))
+        gf_pool_run(run->cpu->pool, &cpu_slot->work);
+    else
+        gf_pool_submit(run->cpu->pool, &cpu_slot->work);
     return GF_OK;
 }
 

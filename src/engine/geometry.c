@@ -165,14 +165,6 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_job *geometry) {
     return true;
 }
 
-void gf_cut_strip(const gf_job *job, uint64_t k, gf_slot *slot) {
-    const uint64_t begin = job->first + k * job->out_rows;
-    const uint64_t end = geometry_min(begin + job->out_rows, gf_job_end(job));
-    slot->out = (gf_rows){NULL, job->out_stride, begin, end - begin};
-    slot->in = (gf_rows){.stride = job->in_stride};
-    slot->in.y0 = gf_input_rows(job->plan, begin, end, &slot->in.rows);
-}
-
 /* Return the first input row of the job and store the number of input rows in *rows. */
 static uint64_t geometry_first_input_row(const gf_job *job, uint64_t *rows) {
     return gf_input_rows(job->plan, job->first, gf_job_end(job), rows);
@@ -196,8 +188,11 @@ static uint64_t geometry_ring_row(const gf_job *job, uint64_t k, uint64_t y) {
 }
 
 void gf_locate_strip(const gf_job *job, uint64_t k, gf_slot *slot) {
-    gf_cut_strip(job, k, slot);
-    slot->out.data = slot->out_buffer;
+    const uint64_t begin = job->first + k * job->out_rows;
+    const uint64_t end = geometry_min(begin + job->out_rows, gf_job_end(job));
+    slot->out = (gf_rows){slot->out_buffer, job->out_stride, begin, end - begin};
+    slot->in = (gf_rows){.stride = job->in_stride};
+    slot->in.y0 = gf_input_rows(job->plan, begin, end, &slot->in.rows);
     slot->in.data = slot->ring + geometry_ring_row(job, k, slot->in.y0) * job->in_stride;
 }
 

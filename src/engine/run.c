@@ -37,7 +37,8 @@ static gf_status run_finish_sink(gf_task *task, gf_error *error) {
     const double began = gf_now();
     const gf_status status = (task->more_pages ? sink->end_page : sink->ops->finish)(
         sink, gf_task_metadata(task), error);
-    *busy = gf_sink_busy(sink, busy->seconds + gf_now() - began);
+    *busy = sink->threads ? (gf_busy){sink->busy_seconds, sink->threads}
+                          : (gf_busy){busy->seconds + gf_now() - began, 1};
     run_report_sink(task);
     return status;
 }
@@ -64,43 +65,23 @@ static gf_status run_compute(gf_task *task, gf_result **result, gf_error *error)
     return status;
 }
 
-/* List the outputs of the task, at most two. Return their number. */
-static size_t run_list_outputs(const gf_task *task, gf_output **outputs) {
-    size_t count = 0;
-    if (task->sink && task->sink->output)
-        outputs[count++] = task->sink->output;
-    if (task->samples)
-        outputs[count++] = gf_sample_sink_output(task->samples);
-    return count;
-}
-
-/* Fill in the report's fields about outputs. */
-static void run_report_outputs(gf_task *task) {
-    gf_output *outputs[2];
-    const size_t count = run_list_outputs(task, outputs);
-    for (size_t i = 0; i < count; i++)
-        task->report->out_bytes += gf_output_bytes(outputs[i]);
-}
-
 void gf_ready_add(const gf_ready *ready, gf_output_file *file) {
     *(gf_output **)ready->outputs = file;
 }
 
-/* Rename all outputs. extra: an output of the caller, or NULL. */
-static gf_status run_commit_outputs(gf_task *task, gf_output *extra, gf_error *error) {
-    gf_output *outputs[3];
-    size_t count = run_list_outputs(task, outputs);
-    if (extra)
-        outputs[count++] = extra;
-    return gf_outputs_commit(outputs, count, error);
-}
-
-/* Call options->ready, then rename all outputs. Take ownership of the result. */
+/* Call options->ready, which may add an output of the caller, then rename all outputs. Take
+ * ownership of the result. */
 static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_result *made,
                              gf_result **result, gf_error *error) {
-    gf_output *extra = NULL;
+    gf_output *outputs[3], *extra = NULL;
+    size_t count = 0;
     gf_status status = GF_OK;
-    run_report_outputs(task);
+    if (task->sink && task->sink->output)
+        outputs[count++] = task->sink->output;
+    if (task->samples)
+        outputs[count++] = gf_sample_sink_output(task->samples);
+    for (size_t i = 0; i < count; i++)
+        task->report->out_bytes += gf_output_bytes(outputs[i]);
     if (task->report->remarks.outside)
         gf_note(&task->report->remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped",
                 task->report->remarks.outside);
@@ -118,8 +99,10 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
                                 .outputs = &extra};
         status = options->ready(options->ready_context, &ready, error);
     }
+    if (extra)
+        outputs[count++] = extra;
     if (!status)
-        status = run_commit_outputs(task, extra, error);
+        status = gf_outputs_commit(outputs, count, error);
     if (status || !result)
         gf_result_free(made);
     else

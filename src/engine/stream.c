@@ -250,12 +250,6 @@ static gf_status stream_run_unthreaded(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-/* The consumer reports the time of encoding. */
-static void stream_report_decoding(const gf_stream *stream) {
-    gf_busy_add(&stream->report->busy[GF_DECODING],
-                gf_source_busy(stream->source, stream->decode_seconds));
-}
-
 /* Return the point that the consumer reached. */
 static gf_stream_stop stream_stop_at(const gf_stream *stream) {
     const gf_job *geometry = &stream->geometry;
@@ -328,9 +322,10 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *
         *stop = stream_stop_at(&stream);
     if (status && stream.by_backend)
         report->strips = strips_before + stream.released;
-    /* A threaded source reports its complete time only after it has finished. */
+    /* A threaded source reports its complete time only after it has finished. The consumer reports
+     * the time of encoding. */
     if (!status || (stream.by_backend && !source->threads))
-        stream_report_decoding(&stream);
+        gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(source, stream.decode_seconds));
     if (!status)
         job->backend->busy(stream.run, report->busy);
     if (job->consumer->end)

@@ -112,15 +112,6 @@ static void verify_rows(const gf_plan *plan, const gf_rows *golden, const gf_row
     }
 }
 
-/* Return whether the states differ, and describe the first difference. */
-static bool verify_state_differs(const gf_plan *plan, const void *golden, const void *actual,
-                                 char where[VERIFY_TEXT]) {
-    if (memcmp(golden, actual, (size_t)plan->state_bytes) == 0)
-        return false;
-    verify_describe_word("the image", golden, actual, where);
-    return true;
-}
-
 /* ---- preparation ----------------------------------------------------------------------------- */
 
 static gf_verifier *verify_of(gf_consumer *consumer) {
@@ -278,8 +269,10 @@ static gf_status verify_state(gf_consumer *consumer, const void *state, gf_error
     char where[VERIFY_TEXT];
     for (uint32_t i = 1; i < run->parts && plan->state_bytes; i++)
         run->job.filter->measure->merge(plan, run->states, run->states + i * run->state_bytes);
-    if (verify_state_differs(plan, run->states, state, where))
+    if (memcmp(run->states, state, (size_t)plan->state_bytes) != 0) {
+        verify_describe_word("the image", run->states, state, where);
         return verify_fail(run, where, error);
+    }
     return verifier->next->state(verifier->next, state, error);
 }
 

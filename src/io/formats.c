@@ -366,8 +366,9 @@ bool gf_sink_takes_encoded(const char *path, gf_type type, const gf_file_options
 
 bool gf_sink_has_parts(const char *path, const gf_file_options *options) {
     const struct sink_kind *kind;
-    return gf_output_sharable(path) && !sink_choose_kind(path, options->format, &kind, NULL) &&
-           sink_is_plain(kind);
+    struct stat info;
+    return strcmp(path, "-") != 0 && (stat(path, &info) != 0 || S_ISREG(info.st_mode)) &&
+           !sink_choose_kind(path, options->format, &kind, NULL) && sink_is_plain(kind);
 }
 
 /* The part of a file that a sink writes. */

@@ -260,11 +260,6 @@ struct gf_sink {
     gf_status (*end_page)(gf_sink *sink, const gf_metadata *metadata, gf_error *error);
 };
 
-/* Return the busy time of a sink; as gf_source_busy. */
-static inline gf_busy gf_sink_busy(const gf_sink *sink, double called) {
-    return sink->threads ? (gf_busy){sink->busy_seconds, sink->threads} : (gf_busy){called, 1};
-}
-
 /* Allocate a sink; as gf_source_new. Takes ownership of output (may be NULL): closes it on
  * failure. */
 void *gf_sink_new(size_t size, const gf_sink_ops *ops, struct gf_output *output, gf_error *error);

@@ -643,11 +643,6 @@ gf_status gf_output_prepare(gf_output *output, gf_error *error) {
 
 /* ---- parts of a file that another process created -------------------------------------------- */
 
-bool gf_output_sharable(const char *path) {
-    struct stat info;
-    return strcmp(path, "-") != 0 && (stat(path, &info) != 0 || S_ISREG(info.st_mode));
-}
-
 static gf_status output_open_part(gf_output *output, const char *temporary, gf_error *error) {
     output->joined = true;
     output->temporary = strdup(temporary);

@@ -21,8 +21,6 @@ gf_status gf_output_open(const char *path, const gf_file_options *options, bool 
  * the creator commits or removes it. path is used in messages. */
 gf_status gf_output_join(const char *path, const char *temporary, gf_output **output,
                          gf_error *error);
-/* Return whether several processes can write parts: true for regular files and for new paths. */
-bool gf_output_sharable(const char *path);
 /* Return the path as given, or "standard output". */
 const char *gf_output_name(const gf_output *output);
 /* Return the size of a prepared file, or the number of bytes written directly. */
