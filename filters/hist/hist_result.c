@@ -222,10 +222,13 @@ static gf_status hist_take_payload(const gf_plan *head, void *data, const void *
 static void hist_fold(gf_hist_data *hist) {
     const gf_hist_plan *plan = hist->plan;
     const uint32_t max = gf_type_max(plan->head.in.type);
-    for (uint32_t s = 0; s < plan->measured; s++)
+    for (uint32_t s = 0; s < plan->measured; s++) {
+        uint64_t *counts = hist->counts + (size_t)s * plan->counters;
+        const uint64_t *values = hist->values + (size_t)s * plan->values;
         for (uint32_t v = 0; v <= max; v++)
-            hist->counts[(size_t)s * plan->counters + gf_hist_counter_of(plan, v)] +=
-                hist->values[(size_t)s * plan->values + v];
+            counts[gf_hist_counter_of(plan, v)] += values[v];
+        counts[plan->bins + GF_HIST_AT_NAN] = values[max + 1]; /* nodata */
+    }
 }
 
 /* Return the index of the smallest counter such that it and those before it contain at least

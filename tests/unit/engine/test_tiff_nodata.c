@@ -91,6 +91,7 @@ static void check_hist(const char *backend, const marked *image) {
                            : "bins=10 range=0,10 channel=all per-row extract=2 statistics";
     gf_report report;
     gf_result *result = measure(backend, "hist", text, name, NULL, &report);
+    gf_result *folded = measure(backend, "hist", "bins=7 channel=all statistics", name, NULL, NULL);
     uint64_t missing = 0;
     for (uint32_t c = 0; c < image->channels; c++) {
         const char *channel = channel_name(image, c);
@@ -112,11 +113,13 @@ static void check_hist(const char *backend, const marked *image) {
                           channel, (uint64_t)v);
         }
         assert_number(number(result, "totals", "nan", c), (double)counts[0], "nan", c);
+        assert_number(number(folded, "totals", "nan", c), (double)counts[0], "folded nan", c);
         assert_number(number(result, "statistics", "count", c), (double)all, "count", c);
         missing += counts[0];
     }
     assert_int_equal(report.remarks.nodata, missing);
     gf_result_free(result);
+    gf_result_free(folded);
 }
 
 /* Expect the means of lines: of rows or columns. */
