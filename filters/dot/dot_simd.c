@@ -56,16 +56,6 @@ ROW_DOT(dot_u16, uint16_t, uint32_t, uint64_t, SIZE_MAX)
 
 #if VEC_FLOATS >= 8
 
-/* Rearrange each 128 bits in the same way: the four samples in each 32 bits then belong to one
- * channel. Samples at even and at odd indices are multiplied and added in pairs. With three
- * channels, 128 bits hold four pixels and the last 32 bits are unused. */
-#define SHUFFLES                                                                                   \
-    const __m128i shuffles[] = {                                                                   \
-        _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),                       \
-        _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15),                       \
-        _mm_setr_epi8(0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1),                       \
-        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)}
-
 static inline vec_bits dot_load_u8(const uint8_t *p, uint32_t channels, vec_bits shuffle) {
     vec_bits x = vec_load_bits(p);
 #if VEC_FLOATS == 16
@@ -90,10 +80,18 @@ static inline vec_bits dot_add_products(vec_bits sum, vec_bits even, vec_bits od
 
 #define PREFETCH_BYTES 3072 /* the hardware prefetcher reacts too late to the start of each row */
 
-/* Add the products of whole vectors to sums. Returns the number of samples processed. */
+/* Add the products of whole vectors to sums. Returns the number of samples processed.
+ *
+ * Rearrange each 128 bits in the same way: the four samples in each 32 bits then belong to one
+ * channel. Samples at even and at odd indices are multiplied and added in pairs. With three
+ * channels, 128 bits hold four pixels and the last 32 bits are unused. */
 GF_INLINE size_t dot_vectors_u8(const uint8_t *a, const uint8_t *b, size_t n,
                                 const uint32_t channels, uint64_t *sums) {
-    SHUFFLES;
+    const __m128i shuffles[] = {
+        _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+        _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15),
+        _mm_setr_epi8(0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1, -1, -1, -1),
+        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)};
     const vec_bits shuffle = vec_broadcast(shuffles[channels - 1]);
     const vec_bits low = VEC_OP(set1_epi16)(255);
     const size_t step = sizeof(vec_bits) / 4 * (channels == 3 ? 3 : 4);
