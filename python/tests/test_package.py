@@ -142,6 +142,7 @@ def test_signatures(found):
 
 
 INPUT = ["autorotate", "alpha", "strict", "crop", "as_", "channels", "page"]
+MEASURE = INPUT[:3] + ["keep_nodata"] + INPUT[3:]
 OUTPUT = ["compression", "quality", "tiff_compression"]
 LIMITS = ["max_pixels", "max_memory", "max_chunk", "max_seconds", "no_sandbox"]
 
@@ -152,10 +153,10 @@ LIMITS = ["max_pixels", "max_memory", "max_chunk", "max_seconds", "no_sandbox"]
     ("batch", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force", "format"] + LIMITS),
     ("smooth_file", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force", "format"] + LIMITS),
     ("normalize_file", INPUT + OUTPUT + ["strip", "depth", "premultiply", "linear", "force", "format"] + LIMITS),
-    ("hist_file", INPUT + OUTPUT + ["strip", "depth", "force", "format"] + LIMITS),
-    ("compare_file", INPUT + OUTPUT + ["depth", "force", "format"] + LIMITS),
-    ("axis_sum_file", INPUT + ["force"] + LIMITS),
-    ("dot_file", INPUT + ["force"] + LIMITS),
+    ("hist_file", MEASURE + OUTPUT + ["strip", "depth", "force", "format"] + LIMITS),
+    ("compare_file", MEASURE + OUTPUT + ["depth", "force", "format"] + LIMITS),
+    ("axis_sum_file", MEASURE + ["force"] + LIMITS),
+    ("dot_file", MEASURE + ["force"] + LIMITS),
 ])
 def test_options_of_files(name, options):
     """A function has the options that mean something, and documents them."""
