@@ -353,11 +353,12 @@ static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *l
     if (layout->samples < colors)
         return layout_fail_damaged(file, "too few samples per pixel", error);
     if (layout->palette && layout->samples > 1)
-        return layout_fail(file, "palette and extra samples", "tiff2rgba", error);
+        return layout_fail(file, "palette and extra samples", "tiff2rgba -n in.tif out.tif", error);
     layout->several = layout->samples > colors + 1;
     layout->raw = layout->raw || layout->several;
     if (layout->inverted && (layout->raw || layout->kind == 'f'))
-        return layout_fail(file, "samples of this type in which 0 is white", "vips invert", error);
+        return layout_fail(file, "samples of this type in which 0 is white",
+                           "vips invert in.tif out.tif", error);
     layout->associated = layout->samples == colors + 1 && layout->extra == EXTRASAMPLE_ASSOCALPHA;
     format->channels = layout->palette ? 3 : layout->samples;
     format->alpha = layout->samples == colors + 1 && (layout->extra == EXTRASAMPLE_ASSOCALPHA ||
@@ -432,8 +433,8 @@ static gf_status layout_set_units(const gf_tiff_handle *handle, gf_tiff_layout *
                  used = (double)(format->width * format->height) / 8 *
                         (double)(layout->samples * layout->bits);
     return stored > MAX_TILES && stored > TILES_RATIO * used
-               ? layout_fail(handle->file, "tiles far larger than the image", "gdal_translate",
-                             error)
+               ? layout_fail(handle->file, "tiles far larger than the image",
+                             "gdal_translate in.tif out.tif", error)
                : GF_OK;
 }
 
@@ -446,7 +447,8 @@ static gf_status layout_guess_colors(const gf_tiff_file *file, gf_tiff_layout *l
                                                                 : PHOTOMETRIC_MINISBLACK;
     return colors == 1 || colors == 3
                ? GF_OK
-               : layout_fail(file, "undeclared colours", "tiffset -s 262 2 FILE for RGB", error);
+               : layout_fail(file, "undeclared colours",
+                             "tiffset -s 262 1 FILE for grey, or 2 for RGB", error);
 }
 
 gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
@@ -483,7 +485,8 @@ gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *lim
     layout->little = !library->TIFFIsBigEndian(tiff);
     layout->reversed = fill == FILLORDER_LSB2MSB;
     if (depth > 1)
-        return layout_fail(file, "several slices (ImageDepth)", "gdal_translate", error);
+        return layout_fail(file, "several slices (ImageDepth)", "gdal_translate in.tif out.tif",
+                           error);
     format->width = width;
     format->height = height;
     if ((status = layout_check_colors(file, layout, error)) ||

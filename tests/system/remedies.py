@@ -15,7 +15,7 @@ import tempfile
 import zlib
 
 ROOT = os.getcwd()
-TOOLS = ("vips", "gdal_translate", "tiff2rgba", "tiffcp", "numpy")
+TOOLS = ("vips", "gdal_translate", "tiff2rgba", "tiffcp", "tiffset", "numpy")
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[A-Za-z_]\w*|\s+|.", re.S)
 CONVERSION = re.compile(r"%(?:%|[-0-9.*]*(?:l|ll|z)?[a-z])")
 
@@ -28,6 +28,8 @@ def tiff(name, width, height, bits, samples, photometric, data, compression=1, k
     tags = {256: (4, [width]), 257: (4, [height]), 258: (3, [bits] * samples), 259: (3, [compression]),
             262: (3, [photometric]), 273: (4, [0]), 277: (3, [samples]), 278: (4, [height]), 279: (4, [len(data)]),
             339: (3, [kind] * samples), **dict(more)}
+    if photometric is None:
+        del tags[262]
     size, at = {1: 1, 2: 1, 3: 2, 4: 4, 7: 1}, 8 + 2 + 12 * len(tags) + 4
     entries, extra = b"", b""
     for tag, (form, values) in sorted(tags.items()):
@@ -76,6 +78,13 @@ def make_inputs():
     real = struct.pack("<48f", *[i / 64 for i in range(48)])
     tiff("complex.tif", 4, 6, 64, 1, 1, real, kind=6)
     tiff("pages.tif", 8, 6, 8, 1, 1, noise[:48])
+    tiff("undeclared.tif", 8, 6, 8, 2, None, noise[:96])
+    tiff("undeclared4.tif", 8, 6, 8, 4, None, noise[:192])
+    tiff("white.tif", 4, 6, 32, 1, 0, struct.pack("<24f", *[i / 24 for i in range(24)]), kind=3)
+    tiff("palette.tif", 8, 6, 8, 2, 3, noise[:96], more={338: (3, [2]), 320: (3, [i * 257 for i in range(256)] * 3)}.items())
+    tiff("slices.tif", 8, 6, 8, 1, 1, noise[:48], more={32997: (4, [2])}.items())
+    tiff("odd.tif", 8, 6, 8, 1, 999, noise[:48])
+    tiff("deep.tif", 4, 4, 24, 1, 1, noise[:48])
     tiff("two.tif", 8, 6, 8, 1, 1, noise[:48], pages=2)
     tiff("bands.tif", 4, 3, 8, 5, 1, noise[:60], more={338: (3, [0] * 4)}.items())
     tiff("nodata.tif", 8, 6, 8, 1, 1, noise[:48], more={42113: (2, list(b"0\0"))}.items())
