@@ -162,13 +162,16 @@ static gf_status npy_set_dtype(const char *name, const char *dtype, gf_samples *
         const char *text, *name; /* both are dtypes */
         char kind;               /* b: bool, 0 or 1 */
         uint32_t bytes;
-    } types[] = {{"u1", "uint8", 'u', 1},   {"u2", "uint16", 'u', 2},  {"u4", "uint32", 'u', 4},
-                 {"u8", "uint64", 'u', 8},  {"i1", "int8", 'i', 1},    {"i2", "int16", 'i', 2},
-                 {"i4", "int32", 'i', 4},   {"i8", "int64", 'i', 8},   {"f2", "float16", 'f', 2},
-                 {"f4", "float32", 'f', 4}, {"f8", "float64", 'f', 8}, {"b1", "bool", 'b', 1},
-                 {"B", "ubyte", 'u', 1},    {"H", "ushort", 'u', 2},   {"b", "byte", 'i', 1},
-                 {"h", "short", 'i', 2},    {"e", "half", 'f', 2},     {"f", "single", 'f', 4},
-                 {"d", "double", 'f', 8},   {"?", "?", 'b', 1}};
+    } types[] = {{"u1", "uint8", 'u', 1},   {"u2", "uint16", 'u', 2},   {"u4", "uint32", 'u', 4},
+                 {"u8", "uint64", 'u', 8},  {"i1", "int8", 'i', 1},     {"i2", "int16", 'i', 2},
+                 {"i4", "int32", 'i', 4},   {"i8", "int64", 'i', 8},    {"f2", "float16", 'f', 2},
+                 {"f4", "float32", 'f', 4}, {"f8", "float64", 'f', 8},  {"b1", "bool", 'b', 1},
+                 {"B", "ubyte", 'u', 1},    {"H", "ushort", 'u', 2},    {"b", "byte", 'i', 1},
+                 {"h", "short", 'i', 2},    {"e", "half", 'f', 2},      {"f", "single", 'f', 4},
+                 {"d", "double", 'f', 8},   {"?", "bool_", 'b', 1},     {"i", "intc", 'i', 4},
+                 {"I", "uintc", 'u', 4},    {"l", "int", 'i', 8},       {"L", "uint", 'u', 8},
+                 {"q", "longlong", 'i', 8}, {"Q", "ulonglong", 'u', 8}, {"p", "intp", 'i', 8},
+                 {"P", "uintp", 'u', 8},    {"float", "float_", 'f', 8}};
     const char *text = dtype + (*dtype && strchr("<>=|", *dtype) ? 1 : 0);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(text, types[i].text) == 0 || strcmp(text, types[i].name) == 0) {

@@ -133,6 +133,10 @@ static void rejects_other_arrays(void **state) {
     static const char *const dtypes[][2] = {
         {HEAD("|b1", "(2, 3)"), "(8-bit bool); read them with --as f32 or --as u16"},
         {HEAD("<i2", "(1, 3)"), "(16-bit signed, little-endian); read"},
+        {HEAD("<i", "(1, 1)"), "(32-bit signed, little-endian); read"},
+        {HEAD(">L", "(1, 1)"), "the file ends too early, in row 1 of 1"},
+        {HEAD("<q", "(1, 1)"), "the file ends too early, in row 1 of 1"},
+        {HEAD("float", "(1, 1)"), "the file ends too early, in row 1 of 1"},
         {HEAD("<c8", "(2, 3)"),
          "has dtype '<c8', which is not supported; save abs(array).astype(numpy.float32)"},
         {HEAD("|O", "(2, 3)"), "dtype '|O', which is not supported; save array.astype("},
