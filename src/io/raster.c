@@ -152,9 +152,10 @@ static bool bmp_head(gf_raster *bmp) {
     bmp->format = (gf_format){.width = width, .height = bmp->top_down ? 0 - height : height};
     bmp->bits = gf_little16(data + (old ? 24 : 28));
     bmp->at = gf_little32(data + 10);
-    if (width == 0 || width > INT32_MAX || height == 0 || !bmp->bits || bmp->bits > 32 ||
-        (bmp->bits > 8 ? bmp->bits % 8 : 8 % bmp->bits) != 0)
-        return gf_raster_fail(bmp, GF_RASTER_DAMAGED, "size or depth of the BMP are invalid");
+    if (width == 0 || width > INT32_MAX || height == 0)
+        return gf_raster_fail(bmp, GF_RASTER_DAMAGED, "the size of the BMP is invalid");
+    if (!bmp->bits || bmp->bits > 32 || (bmp->bits > 8 ? bmp->bits % 8 : 8 % bmp->bits) != 0)
+        return gf_raster_fail(bmp, GF_RASTER_UNSUPPORTED, "BMP with this depth");
     if (!bmp_set_pixels(bmp, header, old ? BMP_PLAIN : gf_little32(data + 30),
                         old ? 0 : gf_little32(data + 46)))
         return false;

@@ -278,8 +278,10 @@ static void refuses_bmps_by_name(void **state) {
                                       .masks = {0x3ff00000, 0xffc00, 0x3ff, 0},
                                       .header = 56}),
                 GF_RASTER_UNSUPPORTED, "masks");
-    check_fails("depth", bmp_begin(&(bmp_spec){.width = 1, .height = 1, .bits = 12}),
-                GF_RASTER_DAMAGED, "depth");
+    for (unsigned bits = 0; bits <= 64; bits++)
+        if (bits < 1 || bits > 32 || (bits != 1 && bits != 2 && bits != 4 && bits % 8 != 0))
+            check_fails("depth", bmp_begin(&(bmp_spec){.width = 1, .height = 1, .bits = bits}),
+                        GF_RASTER_UNSUPPORTED, "depth");
     check_fails("size", bmp_begin(&(bmp_spec){.width = -1, .height = 1, .bits = 24}),
                 GF_RASTER_DAMAGED, "size");
     check_fails("palette", bmp_begin(&(bmp_spec){.width = 1, .height = 1, .bits = 8}),
