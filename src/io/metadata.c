@@ -172,14 +172,22 @@ static unsigned char *chunk_inflate(gf_metadata *metadata, const unsigned char *
     return NULL;
 }
 
+/* Return the offset of the profile of an iCCP chunk or of the text of another one, and whether it
+ * is compressed. Return 0 if the chunk is too short. */
+static size_t chunk_payload_offset(const gf_chunk *chunk, bool *packed) {
+    const bool international = item_is(chunk, "iTXt"), plain = item_is(chunk, "tEXt");
+    size_t at = chunk_skip(chunk, 0, international ? 2 : !plain); /* the flags or the method */
+    *packed = international ? at && chunk->data[at - 2] : !plain;
+    for (int i = 0; i < 2 && at && international; i++) /* language tag, translated keyword */
+        at = chunk_skip(chunk, at, 0);
+    return at;
+}
+
 /* Return the profile of an iCCP chunk or the text of another one, decompressed; the caller frees
  * it. NULL as above. */
 static unsigned char *chunk_payload(gf_metadata *metadata, const gf_chunk *chunk, size_t *size) {
-    const bool international = item_is(chunk, "iTXt"), plain = item_is(chunk, "tEXt");
-    size_t at = chunk_skip(chunk, 0, international ? 2 : !plain); /* the flags or the method */
-    const bool packed = international ? at && chunk->data[at - 2] : !plain;
-    for (int i = 0; i < 2 && at && international; i++) /* language tag, translated keyword */
-        at = chunk_skip(chunk, at, 0);
+    bool packed;
+    const size_t at = chunk_payload_offset(chunk, &packed);
     if (!at)
         return NULL;
     *size = chunk->size - at;
@@ -471,10 +479,13 @@ static bool chunk_is_valid(const gf_chunk *chunk) {
     enum { MAX_KEYWORD = 80 }; /* with its NUL */
     const struct item_kind *kind = item_find(chunk);
     const size_t keyword = chunk_skip(chunk, 0, 0);
+    bool packed;
     return kind->bytes                     ? chunk->size == kind->bytes && !chunk->late
            : kind->kind == GF_DROPPED_EXIF ? exif_is(chunk->data, chunk->size)
-           : kind->kind == GF_DROPPED_TEXT ? keyword > 1 && keyword <= MAX_KEYWORD
-                                           : gf_png_preserves((const unsigned char *)chunk->name);
+           : item_is(chunk, "tIME")        ? chunk->size == 7
+           : kind->kind == GF_DROPPED_TEXT
+               ? keyword > 1 && keyword <= MAX_KEYWORD && chunk_payload_offset(chunk, &packed)
+               : gf_png_preserves((const unsigned char *)chunk->name);
 }
 
 /* Return a bit for a chunk that a file has once; 0 for others. */

@@ -363,7 +363,13 @@ static void copies_valid_chunks_once(void **state) {
         {"tEXt", "key\0text", 8, true, true, false, GF_DROPPED_TEXT},
         {"tEXt", "key", 3, false, false, false, GF_DROPPED_TEXT},
         {"zTXt", "\0\0x", 3, false, false, false, GF_DROPPED_TEXT},
+        {"zTXt", "key", 4, false, false, false, GF_DROPPED_TEXT},
+        {"iTXt", "key\0\0\0\0\0text", 12, true, true, false, GF_DROPPED_TEXT},
+        {"iTXt", "key\0\0\0de\0\0", 10, false, true, false, GF_DROPPED_TEXT},
+        {"iTXt", "key\0\0\0de\0", 9, false, false, false, GF_DROPPED_TEXT},
+        {"iTXt", "key\0\1", 5, false, false, false, GF_DROPPED_TEXT},
         {"tIME", "1234567", 7, true, true, false, GF_DROPPED_OTHER},
+        {"tIME", "123456", 6, false, false, false, GF_DROPPED_OTHER},
         {"teSt", "", 0, false, true, false, GF_DROPPED_OTHER}, /* unknown, safe to copy */
         {"bKGD", "\0\1", 2, false, false, false, GF_DROPPED_OTHER},
         {"sBIT", "\5", 1, false, false, false, GF_DROPPED_OTHER},
