@@ -154,15 +154,18 @@ static const char *foreign_advice(const gf_cli_line *line, const char *name, siz
         {"|jobs|T|", "threads", "use --threads"},
         {"|psnr|mse|rmse|ssim|", NULL, "'gpufilter dot A B' reports MSE and PSNR, but not SSIM"},
         {"|diff|cmp|equal|", NULL, "'gpufilter compare A B' compares images"},
-        {"|stats|statistics|mean|", NULL, "'gpufilter hist --statistics FILE' reports statistics"},
+        {"|histogram|", NULL, "'gpufilter hist FILE' counts samples in bins"},
+        {"|identify|", NULL, "'gpufilter info FILE' describes a file"},
+        {"|stats|statistics|mean|average|", NULL,
+         "'gpufilter hist --statistics FILE' reports statistics"},
         {"|crop|", NULL, "filters read a rectangle of their input with --crop X,Y,W,H"},
         {"|rotate|flip|", NULL, "not supported; --autorotate turns inputs by EXIF orientation"},
         {"|blur|gaussian|box|", NULL,
          "'gpufilter smooth --stages blur --axis xy IN OUT' is a box blur"},
         {"|convert|", NULL,
          "'gpufilter smooth --stages enhance --gain 1 IN OUT' changes only the format"},
-        {"|resize|scale|thumbnail|median|sharpen|unsharp|erode|dilate|gray|grey|", NULL,
-         "gpufilter has no such operation"},
+        {"|resize|scale|thumbnail|median|sharpen|unsharp|erode|dilate|gray|grey|threshold|invert|",
+         NULL, "gpufilter has no such operation"},
     };
     char word[16];
     if (length > sizeof word - 3)

@@ -231,8 +231,8 @@ $ for word in psnr mse ssim stats identify diff crop rotate blur gaussian conver
 ! gpufilter: --ssim: unknown option of smooth; 'gpufilter dot A B' reports MSE and PSNR, but not SSIM
 ! gpufilter: stats: no such filter or command; 'gpufilter hist --statistics FILE' reports statistics
 ! gpufilter: --stats: unknown option of smooth; 'gpufilter hist --statistics FILE' reports statistics
-! gpufilter: identify: no such filter or command; see 'gpufilter --help'
-! gpufilter: --identify: unknown option of smooth; see 'gpufilter smooth --help'
+! gpufilter: identify: no such filter or command; 'gpufilter info FILE' describes a file
+! gpufilter: --identify: unknown option of smooth; 'gpufilter info FILE' describes a file
 ! gpufilter: diff: no such filter or command; 'gpufilter compare A B' compares images
 ! gpufilter: --diff: unknown option of smooth; 'gpufilter compare A B' compares images
 ! gpufilter: crop: no such filter or command; filters read a rectangle of their input with --crop X,Y,W,H
