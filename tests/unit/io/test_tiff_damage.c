@@ -519,7 +519,7 @@ static void guesses_colours(void **state) {
             patch_entry(TIFFTAG_PHOTOMETRIC, UNKNOWN, 1, 1);
             if (samples - extra != 1 && samples - extra != 3) {
                 assert_refused(NULL, "a TIFF with undeclared colours");
-                assert_refused(NULL, "with tiffset -s 262 2 FILE");
+                assert_refused(NULL, "with tiffset -s 262 1 FILE for grey, or 2 for RGB");
                 continue;
             }
             if (gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &error) != GF_OK)
