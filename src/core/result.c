@@ -252,7 +252,8 @@ static void value_format_real(double x, bool is_float, char *text) {
 }
 
 double gf_round_edge(double x, double width) {
-    for (double scale = 1; scale <= 1e15; scale *= 10) {
+    double scale = 1;
+    for (int digits = 0; digits <= 15; digits++, scale *= 10) {
         const double rounded = round(x * scale) / scale;
         if (fabs(rounded - x) <= width / 10000)
             return rounded;
