@@ -284,3 +284,12 @@ gf_status gf_memory_grow_cleared(gf_device_memory *memory, size_t size, cudaStre
     memory->size = status ? 0 : size;
     return status;
 }
+
+uint64_t gf_cuda_free_memory(void *state) {
+    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
+    gf_caller_scope scope(devices->driver);
+    size_t free_bytes = 0, total = 0;
+    if (scope.enter(devices, nullptr) || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+        cudaGetLastError();
+    return free_bytes;
+}

@@ -155,11 +155,11 @@ gf_status gf_memory_grow(gf_device_memory *memory, size_t size, bool pinned, gf_
 // with it. It must not expose memory of another process.
 gf_status gf_memory_grow_cleared(gf_device_memory *memory, size_t size, cudaStream_t stream,
                                  gf_error *error);
+uint64_t gf_cuda_free_memory(void *state); // see gf_device_functions
 
 // Memory, a stream and copies (workspace.cu): see gf_device_functions.
 gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **stream,
                                 gf_error *error);
-uint64_t gf_cuda_free_memory(void *state);
 gf_status gf_cuda_take_host(void *state, gf_buffer *host, gf_error *error);
 void gf_cuda_return_host(void *state, const gf_buffer *host);
 gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes,

@@ -79,15 +79,6 @@ gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **
     return GF_OK;
 }
 
-uint64_t gf_cuda_free_memory(void *state) {
-    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    size_t free_bytes = 0, total = 0;
-    if (scope.enter(devices, nullptr) || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
-        cudaGetLastError();
-    return free_bytes;
-}
-
 // ---- copies -------------------------------------------------------------------------------------
 
 gf_status gf_cuda_take_host(void *state, gf_buffer *host, gf_error *error) {
