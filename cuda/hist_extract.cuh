@@ -59,8 +59,8 @@ template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, 
 
 // Return the interval of the single extracted bin.
 template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan *plan) {
-    const uint32_t selected = gf_hist_extracted_class(plan);
-    const uint32_t from = gf_hist_edge(plan, selected), to = gf_hist_edge(plan, selected + 1);
+    uint32_t from, to;
+    gf_hist_extracted_keys(plan, &from, &to);
     HistWindow<T> window;
     if constexpr (sizeof(T) == 1) {
         const auto set = [](uint32_t bound, uint32_t *add, uint32_t *low) {

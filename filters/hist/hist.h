@@ -167,8 +167,8 @@ static inline uint32_t gf_hist_key_bits(uint32_t key) {
 
 /* ---- interval of values of a bin ------------------------------------------------------------- */
 
-/* The values of a bin form an interval. Classes are the bins and, with --range, the values below
- * and above the range. The class never decreases as the value increases: every operation between
+/* The values of a bin form an interval. Classes are the bins and, with `outside`, the values below
+ * and above them. The class never decreases as the value increases: every operation between
  * the two is monotonic, and so is its rounding. Keys order the values: an integer is its own key;
  * the keys of f32 ascend from -infinity to infinity. */
 
@@ -192,8 +192,8 @@ static inline uint32_t gf_hist_counter_of(const gf_hist_plan *plan, uint32_t key
 
 static inline uint32_t gf_hist_class(const gf_hist_plan *plan, uint32_t key) {
     const uint32_t counter = gf_hist_counter_of(plan, key);
-    if (!plan->ranged)
-        return gf_hist_clamp(counter, plan->bins, false);
+    if (!plan->outside)
+        return counter;
     return counter == plan->bins + GF_HIST_AT_BELOW   ? 0
            : counter == plan->bins + GF_HIST_AT_ABOVE ? plan->bins + 1
                                                       : counter + 1;
@@ -212,9 +212,12 @@ static inline uint32_t gf_hist_edge(const gf_hist_plan *plan, uint32_t target) {
     return first;
 }
 
-/* Return the class of the extracted bin, for plans that extract one bin. */
-static inline uint32_t gf_hist_extracted_class(const gf_hist_plan *plan) {
-    return gf_hist_nth_bin(plan, 0) + plan->ranged;
+/* Find the interval of keys of the extracted bin, for plans that extract one bin. */
+static inline void gf_hist_extracted_keys(const gf_hist_plan *plan, uint32_t *first,
+                                          uint32_t *end) {
+    const uint32_t bin = gf_hist_nth_bin(plan, 0), target = bin + plan->outside;
+    *first = gf_hist_edge(plan, target - (plan->clamps && bin == 0));
+    *end = gf_hist_edge(plan, target + 1 + (plan->clamps && bin == plan->bins - 1));
 }
 
 /* Set the range of --range data from the measurement of the first pass. */

@@ -61,6 +61,7 @@ typedef struct gf_hist_counter {
     uint64_t *counts; /* of a state or a record */
     uint32_t *tables; /* counters not yet added to counts */
     uint64_t pixels;  /* number of pixels counted in tables */
+    uint64_t inside;  /* .. of them in pieces without samples outside */
     uint32_t edge_count;
     /* samples of the image's type */
     _Alignas(float) unsigned char edges[MAX_EDGES * sizeof(float)];
@@ -102,9 +103,17 @@ static const uint32_t copies_of[] = {0, 8, 4, 4, 2};
 
 static const uint32_t period_of[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
 
-/* Count the edges between classes. With --range, f32 has one more, to exclude NaN. */
+/* Edges of f32 below all bins: -infinity, which excludes NaN, and lo. */
+#define EDGES_BELOW 2
+
+/* Count the edges between classes. f32 has one more, to exclude NaN. */
 static uint32_t hist_edges(const gf_hist_plan *plan) {
-    return plan->ranged ? plan->bins + 1 + (plan->head.in.type == GF_F32) : plan->bins - 1;
+    return plan->outside ? plan->bins + 1 + (plan->head.in.type == GF_F32) : plan->bins - 1;
+}
+
+/* Count the edges between bins, which suffice for pieces without samples outside. */
+static uint32_t hist_inner_edges(const gf_hist_plan *plan) {
+    return plan->clamps ? plan->bins - 1 : hist_edges(plan);
 }
 
 static size_t hist_bin_cells(const gf_hist_plan *plan) {
@@ -156,7 +165,7 @@ static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
     const gf_hist_plan *plan = counter->plan;
     const gf_type type = plan->head.in.type;
     const bool few = gf_hist_nodata(plan) == UINT32_MAX &&
-                     hist_edges(plan) <= counter->simd->max_edges[type] &&
+                     hist_inner_edges(plan) <= counter->simd->max_edges[type] &&
                      plan->head.in.width * plan->measured >=
                          (uint64_t)counter->simd->min_periods * period_of[type];
     counter->method = few ? METHOD_EDGES : METHOD_VALUES;
@@ -164,7 +173,7 @@ static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
     while (hist_cells(plan, counter->method) > pixels * plan->measured)
         counter->method++;
     for (uint32_t e = 0; counter->method == METHOD_EDGES && e < hist_edges(plan); e++) {
-        const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32 || plan->clamps));
+        const uint32_t key = gf_hist_edge(plan, e + (type != GF_F32));
         if (key == gf_hist_end_key(plan))
             break; /* no value reaches this edge or those above it */
         gf_put_sample(type, counter->edges, e, gf_hist_value(plan, key));
@@ -243,14 +252,14 @@ static void hist_count_direct(const gf_hist_counter *counter, const gf_hist_piec
 /* Start counting into a state or a record. The caller has cleared it. */
 static void hist_begin_counts(gf_hist_counter *counter, uint64_t *counts) {
     counter->counts = counts;
-    counter->pixels = 0;
+    counter->pixels = counter->inside = 0;
     memset(counter->tables, 0, hist_cells(counter->plan, counter->method) * sizeof(uint32_t));
 }
 
 /* Return the counter of the class below edge e, or of the last class if e is the number of
  * edges. */
 static uint32_t hist_counter_below(const gf_hist_plan *plan, uint32_t e) {
-    if (!plan->ranged)
+    if (!plan->outside)
         return e;
     if (plan->head.in.type == GF_F32 && e-- == 0)
         return plan->bins + GF_HIST_AT_NAN;
@@ -264,7 +273,7 @@ static void hist_add_above(const gf_hist_counter *counter, uint32_t s, uint64_t 
     const uint32_t period = period_of[plan->head.in.type], edges = hist_edges(plan);
     uint64_t below = counter->pixels; /* samples at or above the edge below */
     for (uint32_t e = 0; e < edges; e++) {
-        uint64_t above = 0;
+        uint64_t above = e < EDGES_BELOW ? counter->inside : 0;
         for (uint32_t j = s; e < counter->edge_count && j < period; j += plan->measured)
             above += counter->tables[(size_t)e * period + j];
         counts[hist_counter_below(plan, e)] += below - above;
@@ -305,21 +314,24 @@ static void hist_end_counts(const gf_hist_counter *counter) {
     }
 }
 
+static void hist_count_edges(gf_hist_counter *counter, const gf_hist_piece *piece) {
+    const gf_hist_plan *plan = counter->plan;
+    const gf_type type = plan->head.in.type;
+    const bool inside = plan->clamps && counter->simd->inside(piece->values, piece->samples);
+    const size_t below = inside ? EDGES_BELOW : 0;
+    counter->inside += inside ? piece->samples / plan->measured : 0;
+    counter->simd->above[type](piece->values, piece->samples,
+                               counter->edges + below * gf_type_bytes(type),
+                               inside ? hist_inner_edges(plan) : counter->edge_count,
+                               counter->tables + below * period_of[type]);
+}
+
 static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
     const gf_hist_plan *plan = counter->plan;
     const uint32_t step = plan->measured * copies_of[plan->measured];
     switch (counter->method) {
     case METHOD_EDGES:
-        if (plan->clamps && !counter->simd->inside(piece->values, piece->samples)) {
-            hist_end_counts(counter);
-            counter->method = METHOD_BINS; /* for the rest of the part: edges are those of 0..1 */
-            hist_begin_counts(counter, counter->counts);
-            hist_find_bins(counter->simd, plan, piece->values, piece->samples, piece->bins);
-            hist_count(counter, piece);
-            return;
-        }
-        counter->simd->above[plan->head.in.type](piece->values, piece->samples, counter->edges,
-                                                 counter->edge_count, counter->tables);
+        hist_count_edges(counter, piece);
         break;
     case METHOD_VALUES:
         hist_count_values(piece, piece->values, step, CELLS_SMALL, counter->tables);
@@ -378,8 +390,8 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
     if (plan->extracts > 1)
         return;
     part->values = (unsigned char *)(part->positions + max);
-    const uint32_t first = gf_hist_edge(plan, gf_hist_extracted_class(plan));
-    const uint32_t end = gf_hist_edge(plan, gf_hist_extracted_class(plan) + 1);
+    uint32_t first, end;
+    gf_hist_extracted_keys(plan, &first, &end);
     /* Encode an empty interval as 1..0. */
     gf_put_sample(type, part->range, 0, first < end ? gf_hist_value(plan, first) : 1);
     gf_put_sample(type, part->range, 1, first < end ? gf_hist_value(plan, end - 1) : 0);
@@ -594,7 +606,7 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
     const uint64_t width = plan->head.in.width;
     const bool bins = part->counter.method >= METHOD_BINS || plan->mask;
     const bool more_bins = part->further.plan && part->further.method >= METHOD_BINS;
-    const uint64_t max = hist_piece_pixels(part, bins || more_bins || plan->clamps);
+    const uint64_t max = hist_piece_pixels(part, bins || more_bins);
     if (!plan->per_row)
         hist_begin_counts(&part->counter, counts);
     if (part->further.plan)
@@ -612,7 +624,7 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
         }
         if (plan->row_sums && x == 0)
             hist_begin_sums(part);
-        hist_process_piece(part, y, x, (size_t)n, bins || part->counter.method >= METHOD_BINS);
+        hist_process_piece(part, y, x, (size_t)n, bins);
         from += n;
         if (plan->per_row && x + n == width) {
             hist_end_counts(&part->counter);

@@ -127,12 +127,17 @@ static void hist_bins_u16(uint32_t count, const uint16_t *values, size_t n, uint
             bins[i] = values[i]; /* v * 65536 / 65535 is v, or 65536 for v = 65535 */
 }
 
+#define INSIDE_BATCH 512
+
 /* Compare bits: those of 1 are 0x3f800000, those of NaN and of negative numbers are larger. */
 static bool hist_is_inside(const void *values, size_t n) {
     const uint32_t *bits = values;
     uint32_t max = 0;
-    for (size_t i = 0; i < n; i++)
-        max = bits[i] > max ? bits[i] : max;
+    for (size_t i = 0; i < n && max <= 0x3f800000u; i += INSIDE_BATCH) {
+        const size_t end = n - i < INSIDE_BATCH ? n : i + INSIDE_BATCH;
+        for (size_t j = i; j < end; j++)
+            max = bits[j] > max ? bits[j] : max;
+    }
     return max <= 0x3f800000u;
 }
 
@@ -152,8 +157,12 @@ static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_
             WHOLE(plan->bins, values, n, bins);                                                    \
             return;                                                                                \
         }                                                                                          \
-        for (size_t i = 0; i < n; i++)                                                             \
-            bins[i] = gf_hist_bin_ranged((double)values[i], lo, hi, span, plan->bins);             \
+        if (plan->clamps)                                                                          \
+            for (size_t i = 0; i < n; i++)                                                         \
+                bins[i] = gf_hist_bin_ranged((double)values[i], 0, 1, 1, plan->bins);              \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                bins[i] = gf_hist_bin_ranged((double)values[i], lo, hi, span, plan->bins);         \
     }
 
 BINS(hist_bins_of_u8, uint8_t, !plan->ranged, hist_bins_u8)
