@@ -16,7 +16,8 @@ struct gf_compare_args {
     unsigned char *out, *records; // image row and record of the first row
     size_t out_stride, record_stride;
     uint64_t width, rows, row_bytes;
-    uint64_t limit; // of gf_compare_plan
+    uint64_t limit;                // of gf_compare_plan
+    uint32_t above_add, above_low; // integers: see compare_launch
     gf_partition partition;
     gf_images<3> images; // two inputs and the output; rows: of all images in order
 };
@@ -87,6 +88,10 @@ template <int CHANNELS, typename T> GF_DEVICE uint32_t pixel_dark(const T *p) {
 
 // ---- records ------------------------------------------------------------------------------------
 
+// The highest bit of each integer sample of a word.
+template <typename T>
+static constexpr uint32_t compare_top_bits = sizeof(T) == 1 ? 0x80808080u : 0x80008000u;
+
 // Differences that one thread found. differing: the samples that count (gf_compare_plan).
 template <typename T> struct compare_counts {
     uint32_t differing = 0;
@@ -95,15 +100,11 @@ template <typename T> struct compare_counts {
 
     // Compare one word of each image.
     __device__ __forceinline__ void add(const gf_compare_args &args, uint32_t x, uint32_t y) {
-        const uint32_t tolerance = static_cast<uint32_t>(args.limit - 1); // integers
-        if constexpr (sizeof(T) == 1) {
-            const uint32_t distance = __vabsdiffu4(x, y);
-            differing += __popc(__vcmpgtu4(distance, tolerance * 0x01010101u)) / 8;
-            largest = __vmaxu4(largest, distance);
-        } else if constexpr (sizeof(T) == 2) {
-            const uint32_t distance = __vabsdiffu2(x, y);
-            differing += __popc(__vcmpgtu2(distance, tolerance * 0x00010001u)) / 16;
-            largest = __vmaxu2(largest, distance);
+        if constexpr (sizeof(T) < sizeof(float)) {
+            const uint32_t distance = sizeof(T) == 1 ? __vabsdiffu4(x, y) : __vabsdiffu2(x, y);
+            const uint32_t top = compare_top_bits<T>, sum = (distance & ~top) + args.above_add;
+            differing += __popc(((sum & distance) | (args.above_low & (sum | distance))) & top);
+            largest = sizeof(T) == 1 ? __vmaxu4(largest, distance) : __vmaxu2(largest, distance);
         } else {
             const unsigned long long distance =
                 sample_distance(__uint_as_float(x), __uint_as_float(y));
@@ -394,6 +395,12 @@ static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void
     args.limit = reinterpret_cast<const gf_compare_plan *>(plan)->limit;
     gf_for_type(plan->in.type, [&](auto sample) {
         typedef decltype(sample) Sample;
+        // The upper bit of a distance, `high`, is split off: `low` exceeds r if low + half - 1 - r
+        // carries. The distance exceeds r if high or the carry is set, and half + r if both are.
+        const uint32_t half = sizeof(Sample) == 1 ? 0x80 : 0x8000;
+        const uint32_t tolerance = static_cast<uint32_t>(args.limit - 1);
+        args.above_add = (half - 1 - tolerance % half) * (compare_top_bits<Sample> / half);
+        args.above_low = tolerance < half ? UINT32_MAX : 0;
         compare_records<Sample>(args, stream);
         if (plan->out.width != 0)
             gf_for_channels(plan->in.channels, [&](auto n) {

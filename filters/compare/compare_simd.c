@@ -46,19 +46,22 @@ static inline double compare_difference(float a, float b, bool differs) {
 
 #define LANES 64
 
-static uint32_t compare_count_f32(const gf_compare_plan *plan, const void *a_row, const void *b_row,
-                                  size_t n, uint64_t *largest) {
-    const float *a = a_row, *b = b_row;
+/* tolerance: whether plan->limit is not 0. */
+GF_INLINE uint32_t compare_count_real(const gf_compare_plan *plan, const float *a, const float *b,
+                                      size_t n, const bool tolerance, uint64_t *largest) {
     double max[LANES] = {0}, limit;
     uint64_t counts[LANES] = {0};
     uint32_t count = 0;
     memcpy(&limit, &plan->limit, sizeof limit);
+    for (size_t i = 0; !tolerance && i < n; i++)
+        count += compare_bits_of(a + i) != compare_bits_of(b + i);
     for (size_t i = 0; i < n; i += LANES)
         for (size_t j = 0; j < (n - i < LANES ? n - i : LANES); j++) {
             const bool differs = compare_bits_of(a + i + j) != compare_bits_of(b + i + j);
             const double d = compare_difference(a[i + j], b[i + j], differs);
             max[j] = d > max[j] ? d : max[j];
-            counts[j] += differs & (d >= limit);
+            if (tolerance)
+                counts[j] += differs & (d >= limit);
         }
     for (size_t j = 0; j < LANES; j++) {
         uint64_t bits;
@@ -68,6 +71,12 @@ static uint32_t compare_count_f32(const gf_compare_plan *plan, const void *a_row
             *largest = bits;
     }
     return count;
+}
+
+static uint32_t compare_count_f32(const gf_compare_plan *plan, const void *a, const void *b,
+                                  size_t n, uint64_t *largest) {
+    return plan->limit ? compare_count_real(plan, a, b, n, true, largest)
+                       : compare_count_real(plan, a, b, n, false, largest);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -172,12 +181,15 @@ static gf_compare_record compare_row(const gf_compare_plan *plan, const unsigned
         if (count && record.differing == 0) {
             uint64_t ignored = 0;
             record.first = i;
-            /* Halve the part with the first sample that counts. */
-            for (size_t left = n, half; (half = left / 2) > 0;) {
+            while (gf_sample_bits(type, a, record.first) == gf_sample_bits(type, b, record.first))
+                record.first++;
+            /* Unless it counts, halve the part with the first sample that does. */
+            for (size_t left = (size_t)(i + n - record.first), half = 1; half > 0;) {
                 const size_t at = record.first * bytes;
                 const bool here = compare_count[type](plan, a + at, b + at, half, &ignored) > 0;
                 record.first += here ? 0 : half;
                 left = here ? half : left - half;
+                half = left / 2;
             }
             record.a = gf_sample_bits(type, a, record.first);
             record.b = gf_sample_bits(type, b, record.first);

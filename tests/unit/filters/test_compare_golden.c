@@ -308,6 +308,36 @@ static void tolerance_anywhere(void **state) {
     free(image);
 }
 
+/* Each difference occurs once, in ascending order. */
+static void tolerance_of_every_integer(void **state) {
+    (void)state;
+    for (int type = GF_U8; type <= GF_U16; type++) {
+        const uint32_t max = gf_type_max((gf_type)type), half = (max + 1) / 2;
+        const uint32_t tolerances[] = {0, 1, half - 2, half - 1, half, half + 1, max - 1, max};
+        unsigned char *a = calloc(2, (max + 1) * gf_type_bytes((gf_type)type));
+        assert_non_null(a);
+        for (uint32_t x = 0; x <= max; x++)
+            gf_put_sample((gf_type)type, a, x, (float)x);
+        for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
+            const uint32_t t = tolerances[i];
+            char text[32], want[128];
+            snprintf(text, sizeof text, "tolerance=%u", t);
+            if (t < max)
+                snprintf(want, sizeof want,
+                         "different: %u of %u samples, largest difference %u; "
+                         "first at x %u, y 0, channel grey: %u and 0\n",
+                         max - t, max + 1, max, t + 1, t + 1);
+            else
+                snprintf(want, sizeof want,
+                         "same within the tolerance: %u samples, largest difference %u\n", max + 1,
+                         max);
+            assert_within(text, (gf_format){max + 1, 1, 1, (gf_type)type, false}, a,
+                          a + (max + 1) * gf_type_bytes((gf_type)type), want);
+        }
+        free(a);
+    }
+}
+
 /* ---- difference image ------------------------------------------------------------------------ */
 
 static void assert_drawing(gf_format format, const void *a, const void *b, const uint8_t *want) {
@@ -427,6 +457,7 @@ int main(void) {
         cmocka_unit_test(tolerance_of_integers),
         cmocka_unit_test(tolerance_of_reals),
         cmocka_unit_test(tolerance_anywhere),
+        cmocka_unit_test(tolerance_of_every_integer),
         cmocka_unit_test(draws_grey),
         cmocka_unit_test(draws_alpha),
         cmocka_unit_test(draws_colour),
