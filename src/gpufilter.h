@@ -319,7 +319,7 @@ typedef struct gf_engine_options {
 } gf_engine_options;
 
 #define GF_DEFAULT_MAX_MEMORY (UINT64_C(4) << 30)
-#define GF_DEFAULT_MAX_PIXELS (UINT64_C(1) << 33)
+#define GF_DEFAULT_MAX_PIXELS (UINT64_C(1) << 35)
 #define GF_DEFAULT_MAX_CHUNK (UINT64_C(16) << 20)
 #define GF_DEFAULT_MAX_SECONDS UINT32_C(60)
 #define GF_DEFAULT_QUALITY UINT32_C(95)

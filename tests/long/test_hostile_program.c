@@ -142,10 +142,10 @@ static void pngs_with_huge_sizes(void **state) {
         bool interlaced;
         const char *words;
     } claims[] = {
-        {"rgb.png", 100000, 100000, 8, 2, false, "--max-pixels"}, /* 10^10 pixels */
-        {"bits.png", 100000, 100000, 1, 0, false, "--max-pixels"},
-        {"deep.png", 100000, 100000, 16, 6, false, "--max-pixels"},
-        {"adam7.png", 100000, 100000, 8, 2, true, "--max-pixels"},
+        {"rgb.png", 200000, 200000, 8, 2, false, "--max-pixels"}, /* 4 * 10^10 pixels */
+        {"bits.png", 200000, 200000, 1, 0, false, "--max-pixels"},
+        {"deep.png", 200000, 200000, 16, 6, false, "--max-pixels"},
+        {"adam7.png", 200000, 200000, 8, 2, true, "--max-pixels"},
         {"max.png", 0x7fffffff, 0x7fffffff, 16, 6, false, "--max-pixels"},
         {"wide.png", 0x7fffffff, 1, 16, 6, false, "--max-memory"},
         {"half.png", 50000, 50000, 8, 2, false, "ends too early"},
@@ -229,7 +229,7 @@ static void check_bytes_rejected(const char *name, const void *data, size_t size
 
 static void rows_with_huge_sizes(void **state) {
     (void)state;
-    CHECK_REJECTED("a.pgm", "P5\n100000 100000\n255\n12345", "--max-pixels");
+    CHECK_REJECTED("a.pgm", "P5\n200000 200000\n255\n12345", "--max-pixels");
     CHECK_REJECTED("b.pgm", "P5\n65535 65535\n65535\n12345", "ends too early");
     CHECK_REJECTED("c.pgm", "P2\n65535 65535\n255\n1 2 3 4", "ends too early");
     CHECK_REJECTED("d.ppm", "P6\n18446744073709551615 18446744073709551615\n255\n1",

@@ -72,7 +72,7 @@ $ gpufilter help smooth | perl -0ne 'while (/^ +(?:(-.), )? *(--[a-z-]+)( [A-Z]+
 > --rows-per-strip N 0
 > --verify
 > --max-memory SIZE 4G
-> --max-pixels N 8G
+> --max-pixels N 32G
 > --max-chunk SIZE 16M
 > --max-seconds N 60
 > --no-sandbox
@@ -99,7 +99,7 @@ $ gpufilter smooth --version | sed -E '2s/^(no CUDA|CUDA for sm [^,]+), (no )?ca
 $ gpufilter smooth --help | awk 'length > 80'
 # docs/security.md has the limits as they are.
 $ sed -n 's/^| `--\(max-[a-z]*\)` | \([^ ]*\) .*/\1 \2/p' samples/../docs/security.md | while read -r name default; do gpufilter smooth --help | grep -A2 -e "--$name " | tr -s ' \n' ' ' | grep -o "^ --$name\|default: $default)" | tr -d '\n'; echo; done
->  --max-pixelsdefault: 8G)
+>  --max-pixelsdefault: 32G)
 >  --max-memorydefault: 4G)
 >  --max-chunkdefault: 16M)
 >  --max-secondsdefault: 60)

@@ -58,7 +58,7 @@ $ gpufilter info --raw 640x480:u16+ c.raw
 ! gpufilter: --raw '640x480:u16+': must be WIDTHxHEIGHT[xCHANNELS]:TYPE[+OFFSET], such as 4096x3072:u16be+512; TYPE is u8, u16, u16le, u16be, f32, f32le or f32be, CHANNELS 1 to 4
 [2]
 $ gpufilter smooth --raw 1000000x1000000:u8 c.raw out.png
-! gpufilter: c.raw: 1000000x1000000 pixels are over the limit of 8589934592; raise it with --max-pixels
+! gpufilter: c.raw: 1000000x1000000 pixels are over the limit of 34359738368; raise it with --max-pixels
 [1]
 $ gpufilter compare --raw 640x480:u16 c.raw rgba.raw
 ! gpufilter: rgba.raw: has 921600 bytes, but --raw specifies 614400; correct its shape
