@@ -174,10 +174,14 @@ template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T val
     if constexpr (sizeof(T) == sizeof(float)) {
         // The product, rounded down, is at least the floor of the exact product and at most the
         // exact product: both have the same floor.
-        const uint32_t bin = __float2uint_rz(__fmul_rd(value, static_cast<float>(a.bins)));
-        const uint32_t inside = value == value ? min(bin, a.bins - 1) : a.bins + GF_HIST_AT_NAN;
-        const uint32_t outside = a.bins + (value < 0 ? GF_HIST_AT_BELOW : GF_HIST_AT_ABOVE);
-        return value < 0 || value > 1 ? outside : inside;
+        const uint32_t product = __float2uint_rz(__fmul_rd(value, static_cast<float>(a.bins)));
+        const uint32_t bin = min(product, a.bins - 1);
+        if (__float_as_uint(value) <= 0x3f800000) // 0..1, the most frequent
+            return bin;
+        const uint32_t number = value < 0   ? a.bins + GF_HIST_AT_BELOW
+                                : value > 1 ? a.bins + GF_HIST_AT_ABOVE
+                                            : bin; // -0
+        return value == value ? number : a.bins + GF_HIST_AT_NAN;
     } else {
         return gf_hist_bin_integer(value, a.bins, sizeof(T) == 1 ? 255 : 65535);
     }
