@@ -153,6 +153,8 @@ def rows_of(name: str, layout: Layout, alpha: Optional[bool] = None) -> Rows:
     stride = strides[1] if height > 1 else row
     packed = ((channels == 1 or strides[3] == size) and
               (width == 1 or strides[2] == channels * size) and stride >= row)
+    if alpha not in (None, True, False):
+        raise UsageError("alpha: expected True or False, got %r" % (alpha,))
     if alpha and channels not in (2, 4):
         raise UsageError("alpha: the last of 2 or 4 channels can be alpha, and %s has %d"
                          % (name, channels))

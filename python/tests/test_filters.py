@@ -91,6 +91,9 @@ def test_alpha(rng):
         assert same(gpufilter.smooth(image, alpha=True), planes)
     with pytest.raises(gpufilter.UsageError, match="alpha: the last of 2 or 4 channels"):
         gpufilter.smooth(image[:, :, :3], alpha=True)
+    for value in ("none", "last"):  # of the program: any text would be True
+        with pytest.raises(gpufilter.UsageError, match="alpha: expected True or False, got '%s'" % value):
+            gpufilter.smooth(image, alpha=value)
 
 
 @formats
