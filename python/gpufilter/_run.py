@@ -329,7 +329,7 @@ class Plan:
             status = lib.gf_run_memory(
                 *common, self.inputs.pointer, data, self.out_stride, self.results, told, error)
         if not status and report is not None and report.brightness > 1 and out.dtype.kind == "u":
-            colours = out[..., :-1] if self.format.channels in (2, 4) else out
+            colours = out[..., :-1] if self.format.alpha else out
             warn_clipping(self.filter.function, report,
                           bool(colours.max() == np.iinfo(out.dtype).max), 6)
         return int(status)

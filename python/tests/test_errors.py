@@ -309,13 +309,15 @@ def test_clipping_is_warned_of_once(monkeypatch, samples, tmp_path):
 
     def dark(channels, dtype=np.uint8):
         image = np.full((6, 7, channels), 20, dtype)
-        image[:, :, -1] = 255  # alpha
+        image[:, :, -1] = 255
         return image
 
     white, scene = np.full((6, 7, 3), 200, np.uint8), samples / "scene.png"
     text = "smooth: brightness x1.452, and samples are clipped; keep_brightness=True avoids it"
     assert warned(lambda: gpufilter.smooth(white)) == [text]
     assert warned(lambda: gpufilter.smooth(white[None])) == [text]
+    assert warned(lambda: gpufilter.smooth(dark(2))) == [text]
+    assert warned(lambda: gpufilter.smooth(dark(4), alpha=False)) == [text]
     assert warned(lambda: gpufilter.smooth(white, out=np.empty_like(white))) == [text]
     assert warned(lambda: gpufilter.smooth(white, gain=1.5))[0].endswith(
         "; keep_brightness=True and gain=1 avoid it")
@@ -326,6 +328,6 @@ def test_clipping_is_warned_of_once(monkeypatch, samples, tmp_path):
         [scene], tmp_path / "out", force=True)) == [text]
     for call in (lambda: gpufilter.smooth(white, keep_brightness=True),
                  lambda: gpufilter.smooth(white.astype(np.float32)),
-                 lambda: gpufilter.smooth(dark(2)), lambda: gpufilter.smooth(dark(4)[None]),
+                 lambda: gpufilter.smooth(dark(2), alpha=True), lambda: gpufilter.smooth(dark(4)[None]),
                  lambda: gpufilter.normalize(white), lambda: gpufilter.hist(white)):
         assert warned(call) == []
