@@ -195,7 +195,9 @@ class ExistsError(Error, FileExistsError):
 # Keywords of functions, for messages: their names, whether they are flags, and their choices.
 KEYWORDS: Dict[str, Tuple[bool, List[str]]] = {
     name: (False, []) for name in ("backend", "threads", "alpha")}
-VALUES = {"alpha last": "alpha=True", "alpha none": "alpha=False"}  # of other types in Python
+VALUES = {"alpha last": "alpha=True", "alpha none": "alpha=False",  # of other types in Python
+          "page all": 'page="all"', "page N": "page=N", "range LO,HI": "range=(LO, HI)",
+          "channels 1,2,3": 'channels="1,2,3"'}
 
 
 def in_python(message: str) -> str:
@@ -216,8 +218,8 @@ def in_python(message: str) -> str:
             return "%s=%s" % (name, value.strip())
         return name + ("=True" if flag else "=") + value
 
-    return re.sub(r"(?<![\w./-])--([a-z][a-z-]*[a-z])(?![\w./-])(:| '[^']*'| [a-z0-9]+)?", keyword,
-                  message)
+    return re.sub(r"(?<![\w./-])--([a-z][a-z-]*[a-z])(?![\w./-])(:| '[^']*'| \w+(?:,\w+)*)?",
+                  keyword, message)
 
 
 def error_of(status: int, error: gf_error) -> Error:

@@ -204,6 +204,11 @@ def test_words_of_python(tmp_path):
             ("use --backend cuda", 'use backend="cuda"'),
             ("or declare it with --alpha last", "or declare it with alpha=True"),
             ("remarks; --alpha none filters", "remarks; alpha=False filters"),
+            ("a.tif: --page all: the input", 'a.tif: page="all": the input'),
+            ("choose a page with --page N", "choose a page with page=N"),
+            ("from 1 to 3 with --page", "from 1 to 3 with page="),
+            ("no finite sample; give --range LO,HI", "no finite sample; give range=(LO, HI)"),
+            ("choose up to 4, such as --channels 1,2,3", 'choose up to 4, such as channels="1,2,3"'),
             ("decoded only with --no-sandbox, for", "decoded only with no_sandbox=True, for"),
             ("rows without a header with --raw", "rows without a header with --raw"),
             ("a--page and --", "a--page and --")]:
