@@ -30,6 +30,17 @@ Source = Union[Path, bytes, bytearray, memoryview, BinaryIO]  # a path, or the c
 
 
 @contextmanager
+def _renamed(path: str, name: str) -> Iterator[None]:
+    """Replace a path by a name in the message of an error."""
+    try:
+        yield
+    except Error as failure:
+        failure.message = failure.message.replace(path, name)
+        failure.args = (failure.message,)
+        raise
+
+
+@contextmanager
 def _named(name: str, source: Source) -> Iterator[bytes]:
     """Yield a path of a source. name: of the argument, also in messages about contents."""
     read = getattr(source, "read", None)
@@ -44,12 +55,8 @@ def _named(name: str, source: Source) -> Iterator[bytes]:
         file.write(data)
         file.flush()
         path = "/proc/self/fd/%d" % file.fileno()
-        try:
+        with _renamed(path, name):
             yield path.encode()
-        except Error as failure:
-            failure.message = failure.message.replace(path, name)
-            failure.args = (failure.message,)
-            raise
 
 
 def _warn(path: Any, remarks: c.gf_remarks) -> None:
@@ -98,8 +105,9 @@ def write_file(path: Union[Path, BinaryIO], image: npt.NDArray[Any], alpha: Opti
         raise UsageError('format: needed for %s, for example format="png"' % type(path).__name__)
     with TemporaryDirectory() if hasattr(path, "write") else nullcontext() as directory:
         name = os.path.join(directory, "image") if directory else path
-        check(lib.gf_save_file, bytes_of("path", name), byref(rows.format), byref(pixels),
-              byref(chosen))
+        with _renamed(str(name), "path") if directory else nullcontext():
+            check(lib.gf_save_file, bytes_of("path", name), byref(rows.format), byref(pixels),
+                  byref(chosen))
         if directory:
             with open(name, "rb") as file:
                 shutil.copyfileobj(file, path)  # type: ignore[arg-type]

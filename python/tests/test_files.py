@@ -329,7 +329,9 @@ def test_messages_about_bytes(tmp_path):
     for call, start in ((lambda: gpufilter.read(b""), "path: the file is empty"),
                         (lambda: gpufilter.read(b"no image"), "path: unsupported image format"),
                         (lambda: gpufilter.hist_file(b"P5 4 4 255\n"), "image: the file ends too early"),
-                        (lambda: gpufilter.dot_file(b"P5 1 1 255\n1", io.BytesIO()), "b: the file is")):
+                        (lambda: gpufilter.dot_file(b"P5 1 1 255\n1", io.BytesIO()), "b: the file is"),
+                        (lambda: gpufilter.write(io.BytesIO(), np.zeros((2, 2, 2), np.uint8), format="png"),
+                         "path: PNG stores channel 2 only as alpha")):
         with pytest.raises(gpufilter.Error) as caught:
             call()
         assert str(caught.value).startswith(start) and caught.value.message == str(caught.value)
