@@ -23,7 +23,7 @@ from ._library import (ClippingWarning, DamageWarning, Error, UsageError, bytes_
                        free, lib)
 from ._results import Result, Tables, class_of
 from ._run import Spec, encode_backend, engine_of, rows_of, threads_of, warn_clipping
-from ._settings import Settings, Use, file_options, uses_of
+from ._settings import FORMATS, Settings, Use, file_options, uses_of
 
 Path = Union[str, "os.PathLike[str]"]
 Source = Union[Path, bytes, bytearray, memoryview, BinaryIO]  # a path, or the contents of a file
@@ -218,21 +218,28 @@ def _bar(total: int) -> Any:
     return tqdm.tqdm(total=total, unit="file")
 
 
-def _output_name(template: str, path: str, index: int) -> str:
-    """Return the name of an output: as --name of the program."""
+def _output_name(template: str, path: str, index: int, format: Optional[str]) -> str:
+    """Return the name of an output: as --name of the program, with --format."""
     name = os.path.basename(path)
     stem, ext = os.path.splitext(name)
+    if format:
+        ext = "." + format
+    elif ext[1:].lower() not in FORMATS:
+        ext = ".png"
     fields = {"stem": stem, "ext": ext, "name": name}
 
     def value(found: "re.Match[str]") -> str:
-        if found[1] == "index" and (found[2] or "").isdigit() | (found[2] is None):
-            return str(index).zfill(int(found[2] or 0))
-        if found[1] not in fields or found[2] is not None:
-            raise UsageError("name: %s: expected {stem}, {ext}, {name}, {index} or {index:DIGITS}"
-                             % found[0])
-        return fields[found[1]]
+        word, digits = found[1], found[2]
+        if found[0] in ("{{", "}}"):
+            return found[0][0]
+        if word == "index" and (digits is None or digits.isdecimal() and 1 <= int(digits) <= 20):
+            return str(index).zfill(int(digits or 0))
+        if not word or word not in fields or digits is not None:
+            raise UsageError("name: %s: expected {stem}, {ext}, {name}, {index} or {index:DIGITS}, "
+                             "and {{ and }} for braces" % found[0])
+        return fields[word]
 
-    made = re.sub(r"\{(\w*)(?::([^}]*))?\}", value, template)
+    made = re.sub(r"\{\{|\}\}|\{(\w*)(?::([^{}]*))?\}|[{}]", value, template)
     if not made or "/" in made or made in (".", ".."):
         raise UsageError("name: %r is not the name of a file" % made)
     return made
@@ -271,7 +278,7 @@ def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
             os.makedirs(directory, exist_ok=True)
         except OSError as failure:
             raise Error("%s: cannot create: %s" % (directory, failure.strerror)) from failure
-        items = [(path, os.path.join(directory, _output_name(name, path, i)))
+        items = [(path, os.path.join(directory, _output_name(name, path, i, options["format"])))
                  for i, path in enumerate(inputs, 1)]
         written: Dict[Optional[str], str] = {}
         for path, out in items:

@@ -394,6 +394,24 @@ def test_batch_names(rng, tmp_path):
     assert all(os.path.exists(outcome.out) for outcome in done)
 
 
+def test_batch_extensions(rng, tmp_path):
+    """Names follow format and the formats that can be written, and have the braces of the program."""
+    for name in "a.jpg", "b.tif":
+        gpufilter.write(tmp_path / name, rng.integers(0, 100, (5, 6), dtype=np.uint8))
+    (tmp_path / "b.tif").rename(tmp_path / "b.gif")
+    paths = [tmp_path / "a.jpg", tmp_path / "b.gif"]
+    for name, format, want in (("{stem}{ext}", None, ["a.jpg", "b.png"]), ("{stem}{ext}", "pgm", ["a.pgm", "b.pgm"]),
+                               ("{{{stem}}}.png", None, ["{a}.png", "{b}.png"])):
+        done = gpufilter.batch(paths, tmp_path / "o", name=name, format=format, force=True, keep_brightness=True)
+        assert [outcome.error for outcome in done] == [None, None]
+        assert [os.path.basename(outcome.out) for outcome in done] == want
+    magic = [open(outcome.out, "rb").read(2) for outcome in done]
+    assert magic == [b"\x89P"] * 2
+    for name in "{", "a}b", "{index:0}", "{index:21}", "{}":
+        with pytest.raises(gpufilter.UsageError, match="name: "):
+            gpufilter.batch(paths, tmp_path / "o", name=name)
+
+
 def test_batch_resumes(rng, tmp_path):
     (paths, _), out = make_files(rng, tmp_path, 4), tmp_path / "o"
     first = gpufilter.batch(paths, out)
