@@ -382,7 +382,8 @@ typedef enum gf_dropped {
     GF_DROPPED_DEPTH = 512 /* `depth` reduced the samples to fewer bits */
 } gf_dropped;
 
-/* Remarks about the files of a job. */
+/* Remarks about the files of a job. Those about one of two inputs begin with "first image: " or
+ * "second image: ". */
 typedef struct gf_remarks {
     /* Damage in the pixels of an input that was read all the same, such as rows of a fax that were
      * repaired. One line; empty: none. */

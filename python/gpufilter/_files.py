@@ -59,9 +59,10 @@ def _named(name: str, source: Source) -> Iterator[bytes]:
             yield path.encode()
 
 
-def _warn(path: Any, remarks: c.gf_remarks) -> None:
-    """Warn of what the report of a file says about its pixels."""
-    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else "image"
+def _warn(remarks: c.gf_remarks, *sources: Any) -> None:
+    """Warn of what the report of files says about their pixels."""
+    name = ", ".join(os.fspath(source) if isinstance(source, (str, os.PathLike)) else "image"
+                     for source in sources)
     if remarks.damage:
         text = "%s: %s" % (name, remarks.damage.decode(errors="replace"))
         warnings.warn(text, DamageWarning, stacklevel=4)
@@ -76,7 +77,7 @@ def read_file(path: Source, options: Dict[str, Any], return_alpha: bool) -> Any:
     form, pixels, report = c.gf_format(), c_void_p(), c.gf_report()
     with _named("path", path) as name:
         check(lib.gf_load_file, name, byref(chosen), byref(form), byref(pixels), byref(report))
-    _warn(path, report.remarks)
+    _warn(report.remarks, path)
     dtype = np.dtype(DTYPES[form.type])
     shape = (form.height, form.width, form.channels)[: 3 if form.channels > 1 else 2]
     try:
@@ -113,7 +114,7 @@ def write_file(path: Union[Path, BinaryIO], image: npt.NDArray[Any], alpha: Opti
                 shutil.copyfileobj(file, path)  # type: ignore[arg-type]
     if options["depth"] in ("8", "16") and image.dtype == np.float32:
         inside = np.count_nonzero((image >= 0) & (image <= 1))
-        _warn(path, c.gf_remarks(outside=image.size - inside))
+        _warn(c.gf_remarks(outside=image.size - inside), path)
 
 
 def run_file(spec: Spec, paths: Tuple[Source, ...], out: Optional[Path], values: Dict[str, Any],
@@ -131,7 +132,7 @@ def run_file(spec: Spec, paths: Tuple[Source, ...], out: Optional[Path], values:
         check(lib.gf_run_file, engine.handle, found.handle, settings.handle,
               (c_char_p * len(opened))(*opened), None if out is None else bytes_of("out", out),
               byref(chosen), byref(handle), byref(report))
-    _warn(paths[0], report.remarks)
+    _warn(report.remarks, *paths)
     warn_clipping(found.function, report, report.clipped > 0, 3)
     return _outcome_of(found.name, handle.value, report)
 
@@ -197,7 +198,7 @@ class _Collector:
             result = None
             if error is None:
                 report = done.report.contents
-                _warn(self.items[done.item][0], report.remarks)
+                _warn(report.remarks, self.items[done.item][0])
                 result = _outcome_of(self.name, done.result, report, True)
                 if self.clipping is None and report.clipped and report.brightness > 1:
                     self.clipping = c.gf_report.from_buffer_copy(report)

@@ -338,6 +338,23 @@ def test_messages_about_bytes(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_damage(tmp_path):
+    """Damage that was read is a warning, which names the files and says which one is damaged; strict fails."""
+    path, whole = tmp_path / "fax.tif", np.full((3, 8), 255, np.uint8)
+    tags = [(256, 8), (257, 3), (259, 4), (262, 0), (273, 98), (278, 3), (279, 4)]
+    path.write_bytes(b"II*\0\10\0\0\0\7\0" + b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags) +
+                     b"\0\0\0\0\xc0\4\0\x40")  # two rows of three
+    gpufilter.write(tmp_path / "whole.png", whole)
+    text = "1 of 3 rows of the fax are damaged; missing ones are blank"
+    with pytest.warns(gpufilter.DamageWarning) as found:
+        assert same(gpufilter.read(path), whole)
+        assert gpufilter.compare_file(tmp_path / "whole.png", path)
+    assert [str(one.message) for one in found] == [
+        "%s: %s" % (path, text), "%s, %s: second image: %s" % (tmp_path / "whole.png", path, text)]
+    with pytest.raises(gpufilter.Error, match="fax.tif: 1 of 3 rows .* without strict=True, this is a warning"):
+        gpufilter.read(path, strict=True)
+
+
 # ---- batches ------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 /* Filter command on one input: checks, run, report and summary. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -133,7 +134,9 @@ static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error 
 
 /* Print the summary on standard error, after the outputs are committed. */
 static void print_summary(const gf_cli_run *run, const gf_cli_options *options) {
-    const char *name = run->inputs[0];
+    char name[2 * PATH_MAX + 2];
+    snprintf(name, sizeof name, run->info->inputs > 1 ? "%s, %s" : "%s", run->inputs[0],
+             run->inputs[1]);
     gf_cli_summary summary = {0};
     gf_cli_report_failure(name, run->report);
     gf_cli_report_damage(name, &run->report->remarks);

@@ -86,8 +86,8 @@ static gf_status run_publish(gf_task *task, const gf_file_options *options, gf_r
         gf_note(&task->report->remarks, "--depth: %" PRIu64 " f32 samples outside 0..1 clipped",
                 task->report->remarks.outside);
     if (task->report->remarks.nodata)
-        gf_note(&task->report->remarks, "%" PRIu64 " samples have the nodata value of the file%s",
-                task->report->remarks.nodata,
+        gf_note(&task->report->remarks, "%" PRIu64 " samples have the nodata value of %s file%s",
+                task->report->remarks.nodata, task->inputs.count > 1 ? "a" : "the",
                 task->filter->nodata ? " and are left out; --nodata none measures them"
                                      : ", and are treated as others");
     if (options->ready) {

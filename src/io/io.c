@@ -315,7 +315,21 @@ static gf_status pair_read(gf_source *base, void *dst, size_t stride, uint64_t r
     return status;
 }
 
+/* Add remarks about one image, with the position of that image. */
+static void pair_add_remarks(gf_remarks *to, const char *which, const gf_remarks *from) {
+    const size_t used = strlen(to->damage);
+    if (from->damage[0])
+        (void)snprintf(to->damage + used, sizeof to->damage - used, "%s%s image: %s",
+                       used ? "; " : "", which, from->damage);
+    for (const char *line = from->notes; *line; line += *line == '\n') {
+        const int length = (int)strcspn(line, "\n");
+        gf_note(to, "%s image: %.*s", which, length, line);
+        line += length;
+    }
+}
+
 static gf_status pair_finish(gf_source *base, gf_error *error) {
+    static const char *const which[] = {"first", "second"};
     pair_source *pair = (pair_source *)base;
     gf_status status = GF_OK;
     for (size_t i = 0; i < 2 && !status; i++)
@@ -323,7 +337,7 @@ static gf_status pair_finish(gf_source *base, gf_error *error) {
     for (size_t i = 0; i < 2; i++) {
         base->busy_seconds += gf_source_busy(pair->halves[i], pair->seconds[i]).seconds;
         base->bytes += pair->halves[i]->bytes;
-        gf_remarks_add(&base->metadata.remarks, &pair->halves[i]->metadata.remarks);
+        pair_add_remarks(&base->metadata.remarks, which[i], &pair->halves[i]->metadata.remarks);
     }
     return status;
 }

@@ -123,3 +123,10 @@ $ printf 'II*\0\10\0\0\0\7\0\0\1\4\0\1\0\0\0\10\0\0\0\1\1\4\0\1\0\0\0\3\0\0\0\3\
 ! gpufilter: fax.tif: warning: 1 of 3 rows of the fax are damaged; missing ones are blank; --strict fails instead
 ! gpufilter: fax.tif: 1 of 3 rows of the fax are damaged; missing ones are blank; without --strict, this is a warning
 [1]
+# Of two images, the message says which one is damaged, and blames neither for the pages of the other.
+$ gpufilter smooth -qk fax.tif whole.tif 2>/dev/null; gpufilter compare -q whole.tif fax.tif; gpufilter compare --json fax.tif whole.tif 2>/dev/null | grep -o '"damage": "[^:]*:'
+> "damage": "first image:
+! gpufilter: whole.tif, fax.tif: warning: second image: 1 of 3 rows of the fax are damaged; missing ones are blank; --strict fails instead
+$ gpufilter smooth -qk two.tif one.tif; gpufilter dot one.tif two.tif | head -n 1
+> one.tif, two.tif: 2x2 grey u8, by cpu
+! gpufilter: one.tif, two.tif: image 1 of 2; --page selects another
