@@ -16,10 +16,11 @@
 typedef struct gf_cli_job {
     const gf_filter *filter;
     const gf_cli_line *line;
-    gf_cli_run run;    /* result and report, once available */
-    bool data_out;     /* standard output receives an image, samples or a plot */
-    bool silent;       /* do not print the report */
-    uint32_t page;     /* of --page all; 0: as the options say */
+    gf_cli_run run; /* result and report, once available */
+    bool data_out;  /* standard output receives an image, samples or a plot */
+    bool silent;    /* do not print the report */
+    uint32_t page;  /* of --page all; 0: as the options say */
+    gf_cli_progress progress;
     gf_cli_plot *plot; /* NULL: no plot */
 } gf_cli_job;
 
@@ -163,13 +164,16 @@ static void filter_list_outputs(const gf_cli_job *job) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Implement gf_file_options.progress. Called in the main thread. */
+/* Implement gf_file_options.progress. Called in the main thread. Pages are read twice: together,
+ * then each. */
 static void filter_on_progress(void *context, const gf_progress *now) {
-    gf_cli_progress *progress = context;
-    progress->work = (double)now->total;
+    gf_cli_job *job = context;
+    gf_cli_progress *progress = &job->progress;
+    if (!job->page)
+        progress->work = (double)now->total * (job->silent ? 2 : 1);
     progress->running = (double)now->done;
     progress->pixels_running =
-        (double)now->in.width * (double)now->in.height * progress->running / progress->work;
+        (double)now->in.width * (double)now->in.height * progress->running / (double)now->total;
     gf_cli_progress_draw(progress);
 }
 
@@ -180,12 +184,9 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     files.page = job->page ? job->page : files.page;
     files.ready = filter_on_ready;
     files.ready_context = job;
-    gf_cli_progress progress = {0};
     if (gf_cli_ranks_root()) {
-        gf_cli_progress_begin(&progress, job->run.info->name, options->progress, options->quiet,
-                              false);
         files.progress = filter_on_progress;
-        files.progress_context = &progress;
+        files.progress_context = job;
     }
     gf_engine *engine = NULL;
     gf_status status = gf_engine_open(&options->engine, &engine, error);
@@ -196,9 +197,9 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
             result, report, error);
     gf_engine_close(engine);
     gf_cli_bar_hide();
-    if (status && error->message[0])
-        gf_cli_event_failed(&progress, job->line->operands[0], error->message);
-    gf_cli_event_end(&progress, !status, status != GF_OK, 0);
+    job->progress.done += job->progress.running;
+    job->progress.pixels += job->progress.pixels_running;
+    job->progress.running = job->progress.pixels_running = 0;
     return status;
 }
 
@@ -265,10 +266,15 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
     status = gf_cli_ranks()->agree(status, error);
     const bool pages = line->options.files.page == GF_ALL_PAGES && !info->makes_image &&
                        !line->options.files.dry_run;
-    if (!status && pages)
-        status = filter_measure_pages(&job, &report, error);
-    else if (!status)
-        status = filter_compute(&job, &result, &report, error);
+    if (!status && gf_cli_ranks_root())
+        gf_cli_progress_begin(&job.progress, info->name, line->options.progress,
+                              line->options.quiet, false);
+    if (!status)
+        status = pages ? filter_measure_pages(&job, &report, error)
+                       : filter_compute(&job, &result, &report, error);
+    if (status && error->message[0])
+        gf_cli_event_failed(&job.progress, line->operands[0], error->message);
+    gf_cli_event_end(&job.progress, !status, status != GF_OK, 0);
     if (!status && gf_cli_ranks_root())
         line->options.files.dry_run ? filter_list_outputs(&job)
                                     : print_summary(&job.run, &line->options);

@@ -50,6 +50,11 @@ P
             cmp a.pgm b.pgm
     }
     check "events of one image" one
+    pages() {
+        cat in.pgm in.pgm in.pgm >pages.pgm
+        gpufilter hist --page all --rows-per-strip 8 --progress json pages.pgm 2>&1 >/dev/null | python3 events.py begin end
+    }
+    check "all pages of a file are one file" pages
     broken() {
         head -c 1000 in.pgm >short.pgm
         gpufilter hist short.pgm --progress json 2>broken >&2
