@@ -354,8 +354,10 @@ gf_status gf_cli_directories_make(gf_cli_directories *made, const char *path, si
                                       : directories_make_all(made, directory);
     free(directory);
     if (cause) {
+        /* The parents exist: /proc and others hold no new directories. */
         gf_set_error(error, GF_FAILED, "%.*s: cannot %s the directory: %s", (int)length, path, what,
-                     strerror(cause));
+                     cause == ENOENT ? "this file system holds no new ones; use another --out-dir"
+                                     : strerror(cause));
         error->cause = cause;
         return GF_FAILED;
     }

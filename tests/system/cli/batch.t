@@ -327,9 +327,10 @@ $ gpufilter hist ok.png in/page.png --extract 0 --out v.csv; gpufilter hist ok.p
 ! gpufilter: hist: standard input can be read only once; name one of the files
 ! gpufilter: hist: standard input can be read only once; name one of the files
 [2]
-$ gpufilter smooth ok.png -O ok.png/x; gpufilter smooth ok.png -O /dev/null; gpufilter smooth ok.png -O x --backend cpu --device 0; ls -A x
+$ gpufilter smooth ok.png -O ok.png/x; gpufilter smooth ok.png -O /dev/null; gpufilter smooth ok.png -O /proc/x/y; gpufilter smooth ok.png -O x --backend cpu --device 0; ls -A x
 ! gpufilter: ok.png/x: cannot create the directory: Not a directory
 ! gpufilter: /dev/null: cannot create the directory: Not a directory
+! gpufilter: /proc/x/y: cannot create the directory: this file system holds no new ones; use another --out-dir
 ! gpufilter: --device: not supported by the cpu backend; use --backend cuda
 ! ls: cannot access 'x': No such file or directory
 [2]
