@@ -358,7 +358,10 @@ static gf_status layout_set_channels(const gf_tiff_file *file, gf_tiff_layout *l
     layout->raw = layout->raw || layout->several;
     if (layout->inverted && (layout->raw || layout->kind == 'f'))
         return layout_fail(file, "samples of this type in which 0 is white",
-                           "vips invert in.tif out.tif", error);
+                           layout->kind == 'f' ? "gdal_translate -ot Float32 -scale 0 1 1 0 -co "
+                                                 "PHOTOMETRIC=MINISBLACK in.tif out.tif"
+                                               : "tiffset -s 262 1 FILE, to keep its values",
+                           error);
     layout->associated = layout->samples == colors + 1 && layout->extra == EXTRASAMPLE_ASSOCALPHA;
     format->channels = layout->palette ? 3 : layout->samples;
     format->alpha = layout->samples == colors + 1 && (layout->extra == EXTRASAMPLE_ASSOCALPHA ||

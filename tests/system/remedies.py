@@ -81,6 +81,7 @@ def make_inputs():
     tiff("undeclared.tif", 8, 6, 8, 2, None, noise[:96])
     tiff("undeclared4.tif", 8, 6, 8, 4, None, noise[:192])
     tiff("white.tif", 4, 6, 32, 1, 0, struct.pack("<24f", *[i / 24 for i in range(24)]), kind=3)
+    tiff("white16.tif", 4, 6, 16, 1, 0, struct.pack("<24h", *range(-12, 12)), kind=2)
     tiff("palette.tif", 8, 6, 8, 2, 3, noise[:96], more={338: (3, [2]), 320: (3, [i * 257 for i in range(256)] * 3)}.items())
     tiff("slices.tif", 8, 6, 8, 1, 1, noise[:48], more={32997: (4, [2])}.items())
     tiff("odd.tif", 8, 6, 8, 1, 999, noise[:48])
