@@ -157,6 +157,19 @@ static void handle_note_row(gf_tiff_handle *handle, const char *text) {
     }
 }
 
+/* Note failed allocations. libtiff ignores most tags for which it has no memory, but they determine
+ * the pixels. If a list cannot grow, libtiff up to 4.7.1 keeps a wrong number of values, or NULL as
+ * the list of all tags, and crashes in the same directory or when it closes the handle. */
+static void handle_note_allocation(gf_tiff_handle *handle, const char *text) {
+    static const char *const failures[] = {"ailed to allocate", "annot allocate", "No space",
+                                           "ut of memory"};
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        handle->without_memory |= strstr(text, failures[i]) != NULL;
+    handle->torn |= strstr(text, "list of custom values") || strstr(text, "fields array");
+    if (handle->torn && handle->reading)
+        longjmp(handle->left, 1);
+}
+
 __attribute__((format(printf, 4, 0))) static int handle_on_message(TIFF *tiff, void *context,
                                                                    const char *module,
                                                                    const char *format,
@@ -165,6 +178,7 @@ __attribute__((format(printf, 4, 0))) static int handle_on_message(TIFF *tiff, v
     char text[sizeof handle->message] = "";
     (void)tiff, (void)module;
     (void)vsnprintf(text, sizeof text, format, arguments);
+    handle_note_allocation(handle, text);
     handle_note_row(handle, text);
     /* Some messages begin with the name that the handle was opened with, which is empty. */
     if ((!handle->message[0] || !handle->end_row) && !message_is_harmless(text))
@@ -179,11 +193,14 @@ void gf_tiff_handle_clear(gf_tiff_handle *handle) {
     handle->rows = 0;
     handle->end_row = UINT64_MAX;
     handle->cause = (gf_error){0};
+    handle->without_memory = false;
 }
 
 gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error) {
     if (gf_return_error(&handle->cause, error))
         return handle->cause.status;
+    if (handle->without_memory)
+        return gf_fail(error, GF_FAILED, "%s: out of memory", handle->file->input.name);
     return gf_fail(error, GF_FAILED, "%s: libtiff cannot read the file (%s); get an intact copy",
                    handle->file->input.name,
                    handle->message[0] ? handle->message : "no reason given");
@@ -194,8 +211,9 @@ gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_han
     const uint64_t max = file->max_memory < PTRDIFF_MAX ? file->max_memory : PTRDIFF_MAX;
     *handle = (gf_tiff_handle){.file = file};
     TIFFOpenOptions *options = library->TIFFOpenOptionsAlloc();
+    handle->without_memory = !options;
     if (!options)
-        return gf_fail(&handle->cause, GF_FAILED, "%s: out of memory", file->input.name);
+        return GF_FAILED;
     library->TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)max);
     library->TIFFOpenOptionsSetErrorHandlerExtR(options, handle_on_message, handle);
     library->TIFFOpenOptionsSetWarningHandlerExtR(options, handle_on_message, handle);
@@ -206,6 +224,37 @@ gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_han
     return handle->tiff ? GF_OK : GF_FAILED;
 }
 
+/* Return whether no value of a tag that is used is NULL. libtiff stores NULL, without a message, if
+ * it has no memory for a copy of the value. */
+static bool handle_has_values(const gf_tiff_handle *handle, uint16_t compression) {
+    const gf_tiff_library *library = handle->file->libtiff;
+    const void *value = "", *green = "", *blue = "";
+    uint32_t bytes;
+    uint16_t extras = 0;
+    if (library->TIFFGetField(handle->tiff, TIFFTAG_IMAGEDESCRIPTION, &value) && !value)
+        return false;
+    if (library->TIFFGetField(handle->tiff, TIFFTAG_EXTRASAMPLES, &extras, &value) && extras &&
+        !value)
+        return false;
+    if (library->TIFFGetField(handle->tiff, TIFFTAG_COLORMAP, &value, &green, &blue) &&
+        !(value && green && blue))
+        return false;
+    return compression != COMPRESSION_JPEG ||
+           !library->TIFFGetField(handle->tiff, TIFFTAG_JPEGTABLES, &bytes, &value) || value;
+}
+
+/* Read a directory. Return false if libtiff cannot read all of it. */
+static bool handle_read_directory(gf_tiff_handle *handle, uint64_t offset) {
+    const gf_tiff_library *library = handle->file->libtiff;
+    bool done = false;
+    if (!setjmp(handle->left)) {
+        handle->reading = true;
+        done = library->TIFFSetSubDirectory(handle->tiff, offset);
+    }
+    handle->reading = false;
+    return done && !handle->without_memory;
+}
+
 gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error) {
     const gf_tiff_library *library = file->libtiff;
     uint16_t compression = 0;
@@ -213,20 +262,24 @@ gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_err
      * do not read the first directory. */
     if (gf_tiff_handle_start(file, "rmOch", handle))
         return gf_tiff_handle_fail(handle, error);
-    if (!library->TIFFSetSubDirectory(handle->tiff, file->directory)) {
+    const bool read = handle_read_directory(handle, file->directory);
+    if (read) {
+        (void)library->TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression);
+        handle->without_memory = !handle_has_values(handle, compression);
+    }
+    if (!read || handle->without_memory) {
         gf_tiff_handle_close(handle);
         return gf_tiff_handle_fail(handle, error);
     }
     /* JPEG data of another photometric interpretation than YCbCr is not converted. */
-    if (library->TIFFGetField(handle->tiff, TIFFTAG_COMPRESSION, &compression) &&
-        compression == COMPRESSION_JPEG)
+    if (compression == COMPRESSION_JPEG)
         (void)library->TIFFSetField(handle->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     gf_tiff_handle_clear(handle);
     return GF_OK;
 }
 
 void gf_tiff_handle_close(gf_tiff_handle *handle) {
-    if (handle->tiff)
+    if (handle->tiff && !handle->torn)
         handle->file->libtiff->TIFFClose(handle->tiff);
     handle->tiff = NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef GF_TIFF_LAYOUT_H
 #define GF_TIFF_LAYOUT_H
 
+#include <setjmp.h>
 #include <tiffio.h>
 
 #include "io/formats.h"
@@ -66,7 +67,11 @@ typedef struct gf_tiff_handle {
     /* Rows of a unit, from 0, that messages about CCITT data name: their number, the first and last
      * one. Rows from end_row on are not those of the data; 0: it was not cleared yet. */
     uint64_t rows, first_row, last_row, end_row;
-    gf_error cause; /* failure of a read */
+    gf_error cause;      /* failure of a read */
+    bool without_memory; /* an allocation has failed since it was cleared */
+    bool torn;           /* by a failed allocation: libtiff would crash when it closes it */
+    bool reading;        /* a directory: libtiff leaves it to ... */
+    jmp_buf left;        /* ... here when the handle is torn */
 } gf_tiff_handle;
 
 /* How samples are stored. A *unit* is a strip or a tile. */

@@ -286,7 +286,6 @@ static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job,
 static bool unit_run_codec(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
                            uint64_t bytes) {
     const gf_tiff_buffers *buffers = &worker->buffers[0];
-    gf_tiff_handle_clear(&worker->handle);
     memset(to, 0, (size_t)bytes); /* codecs accept data that ends early */
     return worker->file->libtiff->TIFFReadFromUserBuffer(worker->handle.tiff, job->number,
                                                          buffers->raw, (tmsize_t)buffers->raw_size,
@@ -324,8 +323,9 @@ static void fax_restart(const gf_tiff_worker *worker, uint16_t compression) {
 /* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
 static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
                            unsigned char *to, uint16_t compression) {
-    const gf_tiff_handle *handle = &worker->handle;
+    gf_tiff_handle *handle = &worker->handle;
     const uint64_t row_bytes = worker->layout->unit_row_bytes;
+    gf_tiff_handle_clear(handle);
     fax_restart(worker, compression);
     /* When its data ends, libtiff writes the current row, and no other one. One row more than there
      * are is read, so that it is not one of the image. */
@@ -345,13 +345,16 @@ static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint6
 static gf_status fax_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
                                 unsigned char *to, gf_error *error) {
     const uint16_t compression = worker->layout->compression;
+    const gf_tiff_handle *handle = &worker->handle;
     uint64_t damaged = fax_decode(worker, job, rows, to, compression);
     uint32_t options = 0;
     char text[64];
-    (void)worker->file->libtiff->TIFFGetField(worker->handle.tiff, TIFFTAG_GROUP3OPTIONS, &options);
-    if (gf_tiff_is_lost(damaged, rows) && compression == COMPRESSION_CCITTFAX3 &&
-        !(options & GROUP3OPT_2DENCODING))
+    (void)worker->file->libtiff->TIFFGetField(handle->tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    if (!handle->without_memory && gf_tiff_is_lost(damaged, rows) &&
+        compression == COMPRESSION_CCITTFAX3 && !(options & GROUP3OPT_2DENCODING))
         damaged = fax_decode(worker, job, rows, to, COMPRESSION_CCITTRLE);
+    if (handle->without_memory)
+        return gf_tiff_handle_fail(handle, error);
     worker->damaged += damaged;
     snprintf(text, sizeof text, "%" PRIu64 " rows of the fax are not readable", damaged);
     return gf_tiff_is_lost(damaged, rows) ? unit_fail(worker, job, text, error) : GF_OK;
@@ -370,9 +373,12 @@ static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job,
         return status;
     if (gf_tiff_is_fax(worker->layout->compression))
         return fax_decompress(worker, job, rows, to, error);
+    gf_tiff_handle_clear(handle);
     /* libtiff also returns success for a codec that has failed with -1 and a message. */
     if (unit_run_codec(worker, job, to, bytes) && !handle->message[0])
         return GF_OK;
+    if (handle->without_memory)
+        return gf_tiff_handle_fail(handle, error);
     return unit_fail(worker, job, handle->message[0] ? handle->message : "libtiff cannot decode",
                      error);
 }
