@@ -17,7 +17,7 @@ typedef struct gf_compare_record {
     uint64_t differing; /* number of samples that count */
     uint64_t first;     /* index of the first of them: x * channels + channel; UINT64_MAX: none */
     uint64_t largest;   /* largest difference of all samples: an integer, or the bits of a
-                           non-negative binary64,   which order like the numbers */
+                           non-negative binary64, which order like the numbers */
     uint32_t a, b;      /* values of the sample `first`; bits for f32 */
 } gf_compare_record;
 

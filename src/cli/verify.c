@@ -335,12 +335,14 @@ static void do_jobs(gf_verify *verify) {
 /* Run the jobs of a file. If it is unreadable, print its error now, and its name at the end. */
 static void do_file(gf_verify *verify, const char *path) {
     gf_error refused;
-    if (gf_load_file(path, &verify->options->files, &verify->format, &verify->pixels, NULL,
+    gf_report report = {0};
+    if (gf_load_file(path, &verify->options->files, &verify->format, &verify->pixels, &report,
                      &refused)) {
         gf_cli_print_error(&refused);
         verify->unread[verify->unread_count++] = path;
         return;
     }
+    gf_cli_report_damage(path, &report.remarks);
     verify->file = strcmp(path, "-") == 0 ? "standard input" : path;
     do_jobs(verify);
     free(verify->pixels);
@@ -534,9 +536,9 @@ static const gf_param params[] = {
     GF_CLI_FLAG("json", 0, "print JSON; one line"),
 };
 
-static const char *const shared[] = {"device",     "threads",   "raw",         "max-memory",
-                                     "max-pixels", "max-chunk", "max-seconds", "no-sandbox",
-                                     "color",      "help",      "version",     NULL};
+static const char *const shared[] = {
+    "device",     "threads", "raw",   "max-memory", "max-pixels", "max-chunk", "max-seconds",
+    "no-sandbox", "strict",  "color", "help",       "version",    NULL};
 
 const gf_command gf_verify_command = {
     .info = {.name = "verify",

@@ -71,8 +71,10 @@ check "a file that cannot be read" check_unreadable
 wrong_shape() { check_unreadable --raw 8x8:u16 "$work/short.raw" && grep -q '^gpufilter: .*short.raw: has 100 bytes' "$work/err"; }
 check "a raw file of another size" wrong_shape
 
-no_difference() { # every case; lines fit into 80 columns, except the reason why there is no device
-    CUDA_VISIBLE_DEVICES='' "$build/gpufilter" verify --samples 1 samples/ramp.pfm >"$work/out" &&
+printf 'II*\0\10\0\0\0\7\0\0\1\4\0\1\0\0\0\10\0\0\0\1\1\4\0\1\0\0\0\3\0\0\0\3\1\3\0\1\0\0\0\4\0\0\0\6\1\3\0\1\0\0\0\0\0\0\0\21\1\4\0\1\0\0\0b\0\0\0\26\1\4\0\1\0\0\0\3\0\0\0\27\1\4\0\1\0\0\0\4\0\0\0\0\0\0\0\300\4\0\100' >"$work/fax.tif"
+no_difference() { # every case; lines fit into 80 columns, except the reason why there is no device; damage is reported
+    CUDA_VISIBLE_DEVICES='' "$build/gpufilter" verify --samples 1 samples/ramp.pfm "$work/fax.tif" >"$work/out" 2>"$work/err" &&
+        grep -q 'fax.tif: warning: 1 of 3 rows of the fax are damaged' "$work/err" &&
         grep -q '^verify: [0-9]* samples compared, 0 differences$' "$work/out" && grep -qi 'cuda' "$work/out" &&
         ! awk 'length > 80 && !/^(cuda( [0-9]+)?|skipped): /' "$work/out" | grep .
 }
