@@ -390,6 +390,23 @@ static gf_status sink_open_output(const char *path, const gf_file_options *optio
     return GF_OK;
 }
 
+/* Note the options that differ from their defaults and have no effect on the format. */
+static void sink_note_unused(gf_sink *sink, const struct sink_kind *kind,
+                             const gf_sink_setup *setup) {
+    const char *effort = setup->compression, *tiff = setup->tiff_compression;
+    const struct {
+        const char *option;
+        bool changed;
+        gf_sink_kind used;
+    } options[] = {
+        {"quality", setup->quality != GF_DEFAULT_QUALITY, GF_SINK_JPEG},
+        {"compression", effort && strcmp(effort, gf_compressions()[0]) != 0, GF_SINK_PNG},
+        {"tiff-compression", tiff && strcmp(tiff, gf_tiff_compressions()[0]) != 0, GF_SINK_TIFF}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].changed && kind->kind != options[i].used)
+            gf_note(&sink->remarks, "--%s has no effect on %s", options[i].option, kind->label);
+}
+
 static gf_status sink_open(const char *path, const gf_format *format, const gf_metadata *metadata,
                            const gf_file_options *options, uint32_t threads, const sink_part *part,
                            gf_sink **sink, gf_error *error) {
@@ -424,8 +441,8 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .before = part->before,
     };
     status = kind->open(&setup, sink, error);
-    if (!status && setup.quality != GF_DEFAULT_QUALITY && kind->kind != GF_SINK_JPEG)
-        gf_note(&(*sink)->remarks, "--quality has no effect on %s", kind->label);
+    if (!status)
+        sink_note_unused(*sink, kind, &setup);
     return status;
 }
 

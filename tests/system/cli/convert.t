@@ -167,3 +167,9 @@ $ for name in q.png q.tif q.jpg; do gpufilter smooth -k -Q 80 samples/page.png $
 > gpufilter: samples/card.png: --quality has no effect on PNG (there are notes about 2 files; --json lists them)
 ! gpufilter: samples/page.png: --quality has no effect on PNG
 ! gpufilter: samples/page.png: --quality has no effect on TIFF
+# So have compressions of other formats.
+$ gpufilter smooth -kc small --tiff-compression lzw samples/page.png e.pgm; for name in e.png e.tif; do gpufilter smooth -kc small --tiff-compression lzw samples/page.png $name; done
+! gpufilter: samples/page.png: --compression has no effect on PGM
+! gpufilter: samples/page.png: --tiff-compression has no effect on PGM
+! gpufilter: samples/page.png: --tiff-compression has no effect on PNG
+! gpufilter: samples/page.png: --compression has no effect on TIFF
