@@ -7,12 +7,14 @@
 #include <stdio.h>
 /* After stdio.h, which jpeglib.h requires. */
 #include <inttypes.h>
-#include <jerror.h>
 #include <jpeglib.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* After jpeglib.h, whose version decides which messages there are, and so their numbers. */
+#include <jerror.h>
 
 #include "core/clock.h"
 #include "core/error.h"
