@@ -5,6 +5,7 @@
  *
  * Then rows of faxes, incomplete tables of strips, missing tags, and limits of time. */
 #define _GNU_SOURCE
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -597,15 +598,14 @@ static void refuses_tiles_far_larger_than_the_image(void **state) {
 }
 
 static time_t clock_step;
-static unsigned reads;
+static atomic_uint reads;
 
 /* Replace functions of the C library. */
 int clock_gettime(clockid_t clock, struct timespec *time) {
-    static time_t passed;
+    static atomic_long passed;
     const int result = (int)syscall(SYS_clock_gettime, clock, time);
     if (clock == CLOCK_THREAD_CPUTIME_ID) {
-        passed += clock_step;
-        time->tv_sec += passed;
+        time->tv_sec += atomic_fetch_add(&passed, clock_step) + clock_step;
     }
     return result;
 }
