@@ -120,11 +120,12 @@ static void print_params_brief(const gf_command *command, const gf_param *params
     const size_t own = command->info.param_count;
     const gf_param *shown[BRIEF_LINES];
     size_t shown_count = 0;
+    char name[64];
     int column = 0;
     for (size_t i = 0; i < count && shown_count < max; i++) {
         if (count > max && i >= own && !gf_cli_in_brief_help(&params[i]))
             continue;
-        const int width = describe_name(&params[i], NULL, 0) + 2;
+        const int width = describe_name(&params[i], name, sizeof name) + 2;
         column = width > column ? width : column;
         shown[shown_count++] = &params[i];
     }
