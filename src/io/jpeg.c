@@ -97,12 +97,14 @@ static void jpeg_on_error(j_common_ptr jpeg) {
     jpeg_jump(jpeg);
 }
 
-/* Fail for a warning, unless it leaves the pixels correct: bytes between segments, an unknown
- * version or colour transform, irrelevant parameters of a sequential scan, a missing end marker. */
+/* Fail for a warning, unless it leaves the pixels correct: bytes between segments (before a restart
+ * marker, they are pixels), an unknown version or colour transform, irrelevant parameters of a
+ * sequential scan, a missing end marker. */
 static void jpeg_on_message(j_common_ptr jpeg, int level) {
-    const int code = jpeg->err->msg_code;
-    if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_JFIF_MAJOR &&
-        code != JWRN_ADOBE_XFORM && code != JWRN_NOT_SEQUENTIAL && code != JWRN_JPEG_EOF)
+    const int code = jpeg->err->msg_code, marker = jpeg->err->msg_parm.i[1];
+    const bool between = code == JWRN_EXTRANEOUS_DATA && (marker & ~7) != JPEG_RST0;
+    if (level < 0 && !between && code != JWRN_JFIF_MAJOR && code != JWRN_ADOBE_XFORM &&
+        code != JWRN_NOT_SEQUENTIAL && code != JWRN_JPEG_EOF)
         jpeg_on_error(jpeg);
 }
 

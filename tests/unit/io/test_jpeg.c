@@ -496,6 +496,24 @@ static void rejects_damage(void **state) {
     free(file.data);
 }
 
+/* Bytes before a restart marker are pixels that were not decoded. */
+static void rejects_bytes_before_restarts(void **state) {
+    const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 4, false, false};
+    jpeg_file file = make_jpeg(&shape, 1, NULL);
+    unsigned char *longer = malloc(file.size + 2), *marker;
+    (void)state;
+    assert_non_null(longer);
+    marker = memmem(file.data, file.size, "\xff\xd0", 2);
+    assert_non_null(marker);
+    const size_t at = (size_t)(marker - file.data);
+    memcpy(longer, file.data, at);
+    memcpy(longer + at, "UU", 2);
+    memcpy(longer + at + 2, marker, file.size - at);
+    assert_jpeg_rejected(longer, file.size + 2, NULL, "2 extraneous bytes before marker 0xd");
+    free(longer);
+    free(file.data);
+}
+
 /* A file may end, with an end marker, before the scans of all components. */
 static void rejects_missing_scans(void **state) {
     (void)state;
@@ -674,6 +692,7 @@ int main(void) {
         cmocka_unit_test_teardown(reports_truncation, empty_directory),
         cmocka_unit_test_teardown(rejects_by_name, empty_directory),
         cmocka_unit_test_teardown(rejects_damage, empty_directory),
+        cmocka_unit_test_teardown(rejects_bytes_before_restarts, empty_directory),
         cmocka_unit_test_teardown(rejects_missing_scans, empty_directory),
         cmocka_unit_test_teardown(limits_progressive_files, empty_directory),
         cmocka_unit_test_teardown(limits_the_time_of_scans, empty_directory),
