@@ -173,11 +173,13 @@ static unsigned char *chunk_inflate(gf_metadata *metadata, const unsigned char *
 }
 
 /* Return the offset of the profile of an iCCP chunk or of the text of another one, and whether it
- * is compressed. Return 0 if the chunk is too short. */
+ * is compressed. Return 0 if the chunk is too short, or compressed in an unknown way. */
 static size_t chunk_payload_offset(const gf_chunk *chunk, bool *packed) {
     const bool international = item_is(chunk, "iTXt"), plain = item_is(chunk, "tEXt");
     size_t at = chunk_skip(chunk, 0, international ? 2 : !plain); /* the flags or the method */
     *packed = international ? at && chunk->data[at - 2] : !plain;
+    if (at && *packed && (chunk->data[at - 1] || (international && chunk->data[at - 2] > 1)))
+        return 0;
     for (int i = 0; i < 2 && at && international; i++) /* language tag, translated keyword */
         at = chunk_skip(chunk, at, 0);
     return at;
@@ -397,32 +399,33 @@ static const struct item_kind {
     uint32_t kind;
     unsigned forms;
     const char *label; /* for people; NULL: the name */
-    size_t bytes;      /* of the data, which precedes the pixels; 0: any */
+    size_t bytes;      /* of the data; 0: any */
+    bool early;        /* it precedes the pixels */
 } item_kinds[] = {
-    {GF_ITEM_ICC, GF_DROPPED_ICC, ANY_FORM, "ICC", 0},
-    {GF_ITEM_EXIF, GF_DROPPED_EXIF, ANY_FORM, NULL, 0},
-    {GF_ITEM_XMP, GF_DROPPED_XMP, ANY_FORM, "XMP", 0},
-    {GF_ITEM_8BIM, GF_DROPPED_IPTC, GF_FORM_JPEG | GF_FORM_TIFF, "IPTC", 0},
-    {GF_ITEM_RESOLUTION, GF_DROPPED_RESOLUTION, ANY_FORM, "resolution", 0},
-    {GF_ITEM_COMMENT, GF_DROPPED_TEXT, GF_FORM_PNG | GF_FORM_JPEG, "comment", 0},
-    {GF_ITEM_APP1, GF_DROPPED_OTHER, GF_FORM_JPEG, NULL, 0},
-    {GF_ITEM_GEO, GF_DROPPED_OTHER, GF_FORM_TIFF, "GeoTIFF", 0},
+    {GF_ITEM_ICC, GF_DROPPED_ICC, ANY_FORM, "ICC", 0, false},
+    {GF_ITEM_EXIF, GF_DROPPED_EXIF, ANY_FORM, NULL, 0, false},
+    {GF_ITEM_XMP, GF_DROPPED_XMP, ANY_FORM, "XMP", 0, false},
+    {GF_ITEM_8BIM, GF_DROPPED_IPTC, GF_FORM_JPEG | GF_FORM_TIFF, "IPTC", 0, false},
+    {GF_ITEM_RESOLUTION, GF_DROPPED_RESOLUTION, ANY_FORM, "resolution", 0, false},
+    {GF_ITEM_COMMENT, GF_DROPPED_TEXT, GF_FORM_PNG | GF_FORM_JPEG, "comment", 0, false},
+    {GF_ITEM_APP1, GF_DROPPED_OTHER, GF_FORM_JPEG, NULL, 0, false},
+    {GF_ITEM_GEO, GF_DROPPED_OTHER, GF_FORM_TIFF, "GeoTIFF", 0, false},
     /* PNG chunks. Those that have no other form can only be stored in PNG. */
-    {"iCCP", GF_DROPPED_ICC, ANY_FORM, NULL, 0},
-    {"eXIf", GF_DROPPED_EXIF, ANY_FORM, NULL, 0},
-    {"pHYs", GF_DROPPED_RESOLUTION, ANY_FORM, NULL, 9},
-    {"tEXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0},
-    {"zTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0},
-    {"iTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0},
-    {"sRGB", 0, GF_FORM_PNG, NULL, 1},
-    {"gAMA", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4},
-    {"cHRM", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 32},
-    {"cICP", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4},
-    {"mDCV", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 24},
-    {"cLLI", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 8},
-    {"tIME", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 0},
-    {"", GF_DROPPED_XMP, ANY_FORM, NULL, 0},      /* XMP packet in an iTXt chunk */
-    {"", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 0}, /* any other chunk */
+    {"iCCP", GF_DROPPED_ICC, ANY_FORM, NULL, 0, false},
+    {"eXIf", GF_DROPPED_EXIF, ANY_FORM, NULL, 0, false},
+    {"pHYs", GF_DROPPED_RESOLUTION, ANY_FORM, NULL, 9, true},
+    {"tEXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
+    {"zTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
+    {"iTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
+    {"sRGB", 0, GF_FORM_PNG, NULL, 1, true},
+    {"gAMA", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4, true},
+    {"cHRM", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 32, true},
+    {"cICP", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4, true},
+    {"mDCV", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 24, true},
+    {"cLLI", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 8, true},
+    {"tIME", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 7, false},
+    {"", GF_DROPPED_XMP, ANY_FORM, NULL, 0, false},      /* XMP packet in an iTXt chunk */
+    {"", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 0, false}, /* any other chunk */
 };
 enum {
     SHARED_ITEMS = 8, /* entries that are not PNG chunks */
@@ -475,17 +478,37 @@ bool gf_png_preserves(const unsigned char name[4]) {
     return (name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0;
 }
 
+/* Return whether the values of a chunk with a fixed size are defined. */
+static bool chunk_values_are_valid(const gf_chunk *chunk) {
+    /* of tIME: month, day, hour, minute and second, after the year */
+    static const unsigned char min[] = {1, 1, 0, 0, 0}, max[] = {12, 31, 23, 59, 60};
+    const unsigned char *data = chunk->data;
+    bool valid = true;
+    if (item_is(chunk, "sRGB"))
+        return data[0] <= 3;
+    if (item_is(chunk, "gAMA"))
+        return gf_big32(data) != 0;
+    if (item_is(chunk, "pHYs"))
+        return data[8] <= 1;
+    for (size_t i = 0; item_is(chunk, "tIME") && i < sizeof min; i++)
+        valid = valid && data[2 + i] >= min[i] && data[2 + i] <= max[i];
+    return valid;
+}
+
 static bool chunk_is_valid(const gf_chunk *chunk) {
     enum { MAX_KEYWORD = 80 }; /* with its NUL */
     const struct item_kind *kind = item_find(chunk);
     const size_t keyword = chunk_skip(chunk, 0, 0);
+    const bool profile = item_is(chunk, "iCCP");
     bool packed;
-    return kind->bytes                     ? chunk->size == kind->bytes && !chunk->late
-           : kind->kind == GF_DROPPED_EXIF ? exif_is(chunk->data, chunk->size)
-           : item_is(chunk, "tIME")        ? chunk->size == 7
-           : kind->kind == GF_DROPPED_TEXT
-               ? keyword > 1 && keyword <= MAX_KEYWORD && chunk_payload_offset(chunk, &packed)
-               : gf_png_preserves((const unsigned char *)chunk->name);
+    if (kind->bytes)
+        return chunk->size == kind->bytes && !(chunk->late && kind->early) &&
+               chunk_values_are_valid(chunk);
+    if (profile || kind->kind == GF_DROPPED_TEXT)
+        return keyword > 1 && keyword <= MAX_KEYWORD && chunk_payload_offset(chunk, &packed) &&
+               !(profile && chunk->late);
+    return kind->kind == GF_DROPPED_EXIF ? exif_is(chunk->data, chunk->size)
+                                         : gf_png_preserves((const unsigned char *)chunk->name);
 }
 
 /* Return a bit for a chunk that a file has once; 0 for others. */
@@ -720,7 +743,7 @@ static size_t exif_update(const gf_chunk *exif, const gf_format *image, bool sam
     for (size_t i = 0; second && i < 2; i++) {
         const size_t start = exif_integer(exif, exif_find(exif, second, offsets[i], INTEGERS));
         const size_t bytes = exif_integer(exif, exif_find(exif, second, sizes[i], INTEGERS));
-        if (start < link + 4 || start >= size)
+        if (start < HEADER_BYTES || start >= size || (start < link + 4 && start + bytes > first))
             continue;
         memset(exif->data + start, 0, start + bytes < size ? bytes : size - start);
         size = start + bytes < size ? size : start;

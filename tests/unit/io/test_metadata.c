@@ -151,6 +151,21 @@ static void clears_thumbnails_inside(void **state) {
     }
 }
 
+/* So is one before the directories, which follow it when a library has appended them. */
+static void clears_thumbnails_before_directories(void **state) {
+    static const char exif[] =
+        "MM\0*\0\0\0\30TTTTTTTTTTTTTTTT"
+        "\0\1\1\22\0\3\0\0\0\1\0\1\0\0\0\0\0\52" /* orientation; the next directory is at 42 */
+        "\0\2\2\1\0\4\0\0\0\1\0\0\0\10\2\2\0\4\0\0\0\1\0\0\0\20\0\0\0";
+    gf_metadata metadata = make_item(GF_ITEM_EXIF, exif, sizeof exif);
+    (void)state;
+    assert_int_equal(update(&metadata, &page, true), 0);
+    assert_int_equal(metadata.chunks[0].size, sizeof exif);
+    for (size_t at = 8; at < 24; at++)
+        assert_int_equal(metadata.chunks[0].data[at], 0);
+    gf_metadata_clear(&metadata);
+}
+
 /* Any bytes are accepted: beginnings, in memory of exactly their size, and random changes. */
 static void survives_any_exif(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 5)};
@@ -368,7 +383,21 @@ static void copies_valid_chunks_once(void **state) {
         {"iTXt", "key\0\0\0de\0\0", 10, false, true, false, GF_DROPPED_TEXT},
         {"iTXt", "key\0\0\0de\0", 9, false, false, false, GF_DROPPED_TEXT},
         {"iTXt", "key\0\1", 5, false, false, false, GF_DROPPED_TEXT},
-        {"tIME", "1234567", 7, true, true, false, GF_DROPPED_OTHER},
+        {"sRGB", "\3", 1, false, true, true, 0},
+        {"sRGB", "\4", 1, false, false, true, 0},
+        {"gAMA", "\0\0\0\0", 4, false, false, true, GF_DROPPED_COLOUR},
+        {"pHYs", "\0\0\0\1\0\0\0\1\2", 9, false, false, true, GF_DROPPED_RESOLUTION},
+        {"iCCP", "\0\0?", 3, false, false, true, GF_DROPPED_ICC},
+        {"iCCP", "a\0\1?", 4, false, false, true, GF_DROPPED_ICC},
+        {"iCCP", "a\0\0?", 4, true, false, true, GF_DROPPED_ICC},
+        {"zTXt", "key\0\1x", 6, false, false, false, GF_DROPPED_TEXT},
+        {"iTXt", "key\0\2\0\0\0text", 12, true, false, false, GF_DROPPED_TEXT},
+        {"iTXt", "key\0\1\1\0\0text", 12, true, false, false, GF_DROPPED_TEXT},
+        {"tIME", "\x07\xe8\14\37\27\73\74", 7, true, true, true, GF_DROPPED_OTHER},
+        {"tIME", "\x07\xe8\1\1\0\0\0", 7, false, true, true, GF_DROPPED_OTHER},
+        {"tIME", "\x07\xe8\15\1\0\0\0", 7, false, false, false, GF_DROPPED_OTHER},
+        {"tIME", "\x07\xe8\0\1\0\0\0", 7, false, false, false, GF_DROPPED_OTHER},
+        {"tIME", "\x07\xe8\1\1\30\0\0", 7, false, false, false, GF_DROPPED_OTHER},
         {"tIME", "123456", 6, false, false, false, GF_DROPPED_OTHER},
         {"teSt", "", 0, false, true, false, GF_DROPPED_OTHER}, /* unknown, safe to copy */
         {"bKGD", "\0\1", 2, false, false, false, GF_DROPPED_OTHER},
@@ -433,6 +462,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adapts_exif),
         cmocka_unit_test(clears_thumbnails_inside),
+        cmocka_unit_test(clears_thumbnails_before_directories),
         cmocka_unit_test(survives_any_exif),
         cmocka_unit_test(adapts_descriptions),
         cmocka_unit_test(drops_statistics),
