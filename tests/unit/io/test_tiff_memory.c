@@ -72,7 +72,7 @@ static void skip_sanitized(void **state) {
 
 enum { BYTES = 1 << 16 };
 
-/* What must not depend on the memory, unlike notes about metadata. */
+/* Outcome of reading, which must not depend on memory; notes about metadata may. */
 typedef struct contents {
     gf_format format;
     uint32_t pages;
@@ -159,7 +159,7 @@ static void reads_or_fails(void **state) {
     }
 }
 
-/* Only the description tells that the file contains more than one image. */
+/* Only the description says that the file contains more than one image. */
 static void counts_the_images_of_a_stack_or_fails(void **state) {
     tiff_spec spec = tiff_small_grey(20, 0);
     const char *path = in_directory("x.tif");
