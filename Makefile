@@ -106,15 +106,15 @@ endif
 
 # ---- files ----------------------------------------------------------------------------------------
 
-SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*_simd.c))
-LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/core/*.c src/io/*.c src/engine/*.c filters/*/*.c)))
+SIMD_C := $(sort $(wildcard filters/*/*_simd.c src/io/*/*_simd.c))
+LIB_C := $(sort $(filter-out $(SIMD_C),$(wildcard src/*.c src/core/*.c src/io/*.c src/io/*/*.c src/backend/*.c src/engine/*.c src/engine/*/*.c filters/*/*.c)))
 MPI_C := $(sort $(wildcard src/mpi/*.c))
 CLI_C := $(sort $(filter-out $(if $(CAIRO_DIR),,src/cli/plot.c),$(wildcard src/cli/*.c)))
 HEADERS := $(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h
 # The program may include the public headers and its own directory only.
 CLI_INCLUDES = -I$(BUILD)/include $(if $(CAIRO_DIR),-isystem $(CAIRO_DIR))
 CLI_LIBS := $(if $(CAIRO_DIR),-lm -ldl)
-CU := $(if $(NVCC),$(sort $(wildcard cuda/*.cu)))
+CU := $(if $(NVCC),$(sort $(wildcard cuda/*/*.cu)))
 OBJ := $(BUILD)/obj
 
 LIB_O := $(LIB_C:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(SIMD_C:%.c=$(OBJ)/%.$(isa).o)) $(CU:%.cu=$(OBJ)/%.cu.o)
@@ -154,9 +154,9 @@ endef
 $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 
 # stb relies on wrapping int arithmetic.
-$(OBJ)/src/io/stb_impl.o: CFLAGS_ALL += -fwrapv
+$(OBJ)/src/io/stb/impl.o: CFLAGS_ALL += -fwrapv
 # Loops over samples: vectorized.
-$(OBJ)/src/io/convert.o: CFLAGS_ALL += $(SIMD_OPT)
+$(OBJ)/src/io/stream/convert.o: CFLAGS_ALL += $(SIMD_OPT)
 
 $(CLI_O): INCLUDES = $(CLI_INCLUDES)
 $(MPI_O): INCLUDES = $(CLI_INCLUDES) -Isrc/cli $(MPI_INCLUDES)
@@ -169,7 +169,7 @@ $(BUILD)/include/gpufilter.h $(BUILD)/include/gpufilter_tools.h: $(BUILD)/includ
 $(OBJ)/%.cu.o: %.cu $(BUILD)/config
 	@mkdir -p $@.tmp
 	$(call say,NVCC,$@)
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(GENCODE) $(DEFINES) $(INCLUDES) -Icuda -MD -MP -MF $(@:.o=.d) -MT $@ --keep --keep-dir $@.tmp -c $< -o $@
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(GENCODE) $(DEFINES) $(INCLUDES) -I. -MD -MP -MF $(@:.o=.d) -MT $@ --keep --keep-dir $@.tmp -c $< -o $@
 	@rm -rf $@.tmp
 
 $(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
@@ -237,7 +237,7 @@ format: ## Format all code with clang-format
 
 lint: $(HEADERS) ## Check the format, and run clang-tidy and cppcheck
 	@clang-format --dry-run -Werror $(FORMATTED)
-	@clang-tidy --quiet $(filter-out src/io/stb_impl.c,$(LIB_C)) $(SIMD_C) samples/draw.c -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
+	@clang-tidy --quiet $(filter-out src/io/stb/impl.c,$(LIB_C)) $(SIMD_C) samples/draw.c -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(INCLUDES)
 	@clang-tidy --quiet $(CLI_C) $(wildcard docs/*.c) $(if $(MPICC),$(MPI_C)) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(DEFINES) $(CLI_INCLUDES) -Isrc/cli $(MPI_INCLUDES)
 	@clang-tidy --quiet $(PAGES_C) -- -std=c11 -D_POSIX_C_SOURCE=200809L $(CLI_INCLUDES) -Isrc/cli
 	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \

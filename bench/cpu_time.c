@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "core/clock.h"
 #include "core/filter.h"
 #include "cpu.h"
-#include "engine/backend.h"
 
 /* A filter with one or two input images and the memory for all outputs. */
 typedef struct bench_work {

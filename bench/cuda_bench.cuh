@@ -2,7 +2,7 @@
 #ifndef GF_CUDA_BENCH_CUH
 #define GF_CUDA_BENCH_CUH
 
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 #include <functional>
 #include <memory>

@@ -6,8 +6,8 @@
 #include <string.h>
 
 extern "C" {
+#include "backend/backend.h"
 #include "core/filter.h"
-#include "engine/backend.h"
 }
 #include "hist/hist.h"
 
@@ -100,9 +100,10 @@ static bool allocate(BenchCase *bench, std::string *why) {
         payload = bench->filter->payload->bytes(plan, bench->rows);
         bench->payload_size = bench->filter->payload->bytes(bench->small_plan, BENCH_PERIOD);
     }
-    if (bench->filter->cuda->scratch_bytes) {
-        const size_t small = bench->filter->cuda->scratch_bytes(bench->small_plan, BENCH_PERIOD);
-        scratch = bench->filter->cuda->scratch_bytes(plan, bench->rows);
+    if (gf_filter_kernels(bench->filter)->scratch_bytes) {
+        const size_t small =
+            gf_filter_kernels(bench->filter)->scratch_bytes(bench->small_plan, BENCH_PERIOD);
+        scratch = gf_filter_kernels(bench->filter)->scratch_bytes(plan, bench->rows);
         scratch = scratch < small ? small : scratch;
     }
     bench->payload = bench_memory(payload);
@@ -170,8 +171,8 @@ static bool launch(const BenchCase *bench, const gf_plan *plan, uint64_t rows,
     strip.payload = bench->payload.get();
     if (plan->state_bytes && cudaMemsetAsync(strip.state, 0, plan->state_bytes, stream))
         return false;
-    return bench->filter->cuda->launch(plan, &strip, bench->scratch.get(), stream, nullptr) ==
-           GF_OK;
+    return gf_filter_kernels(bench->filter)
+               ->launch(plan, &strip, bench->scratch.get(), stream, nullptr) == GF_OK;
 }
 
 bool bench_case_launch(const BenchCase *bench, cudaStream_t stream) {

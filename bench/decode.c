@@ -3,9 +3,9 @@
  *
  *     bench-decode [ROUNDS] FILE.png...
  *
- * "found" counts the segments of the compressed data, as png_parallel.c cuts them, in whose first
- * half the search finds the start of a block; a wrong position costs the time of a try. Segments
- * without a start belong to longer blocks. */
+ * "found" counts the segments of the compressed data, as io/png/parallel.c cuts them, in whose
+ * first half the search finds the start of a block; a wrong position costs the time of a try.
+ * Segments without a start belong to longer blocks. */
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "io/bytes.h"
+#include "io/flate/inflate.h"
 #include "io/formats.h"
-#include "io/inflate.h"
 #include "io/io.h"
 
 enum { MAX_ROUNDS = 99, MAX_VARIANTS = 8, STRIP_ROWS = 64, SEGMENT_BYTES = 1 << 19 };

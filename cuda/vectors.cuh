@@ -5,7 +5,7 @@
 #ifndef GF_VECTORS_CUH
 #define GF_VECTORS_CUH
 
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 #define GF_BLOCK 256 // threads per block of the kernels that partition rows
 

@@ -64,5 +64,4 @@ const gf_filter gf_threshold_filter = {
     .plan_bytes = sizeof(gf_threshold_plan),
     .plan = plan_threshold,
     .golden = golden_threshold,
-    .cuda = GF_IF_CUDA(&gf_threshold_cuda),
 };

@@ -1,5 +1,5 @@
 // threshold on the GPU: one block per row.
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 #include "samples.h"
 #include "threshold/threshold.h"

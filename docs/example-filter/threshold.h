@@ -10,6 +10,4 @@ typedef struct gf_threshold_plan {
     float limit; /* smallest sample set to the maximum: level * gf_type_max(head.in.type) */
 } gf_threshold_plan;
 
-GF_EXTERN_C const gf_filter_cuda gf_threshold_cuda;
-
 #endif

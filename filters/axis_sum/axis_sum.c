@@ -223,6 +223,5 @@ const gf_filter gf_axis_sum_filter = {
     .plan = plan_axis_sum,
     .golden = gf_axis_sum_golden,
     .cpu = {axis_sum_scratch_bytes, GF_LEVELS(gf_axis_sum_cpu)},
-    .cuda = GF_IF_CUDA(&gf_axis_sum_cuda),
     .measure = &measure,
 };

@@ -198,6 +198,5 @@ const gf_filter gf_compare_filter = {
     .plan = plan_compare,
     .golden = gf_compare_golden,
     .cpu = {.run = GF_LEVELS(gf_compare_cpu)},
-    .cuda = GF_IF_CUDA(&gf_compare_cuda),
     .measure = &measure,
 };

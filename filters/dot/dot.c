@@ -186,6 +186,5 @@ const gf_filter gf_dot_filter = {
     .plan = plan_dot,
     .golden = gf_dot_golden,
     .cpu = {dot_scratch_bytes, GF_LEVELS(gf_dot_cpu)},
-    .cuda = GF_IF_CUDA(&gf_dot_cuda),
     .measure = &measure,
 };

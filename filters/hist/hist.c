@@ -267,7 +267,6 @@ const gf_filter gf_hist_filter = {
     .refine = gf_hist_refine,
     .golden = gf_hist_golden,
     .cpu = {gf_hist_cpu_scratch, GF_LEVELS(gf_hist_cpu)},
-    .cuda = GF_IF_CUDA(&gf_hist_cuda),
     .measure = &gf_hist_measure,
     .payload = &gf_hist_payload,
 };

@@ -53,5 +53,4 @@ const gf_filter gf_normalize_filter = {
     .refine = refine,
     .golden = gf_normalize_golden,
     .cpu = {.run = GF_LEVELS(gf_normalize_cpu)},
-    .cuda = GF_IF_CUDA(&gf_normalize_cuda),
 };

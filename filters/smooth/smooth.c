@@ -227,5 +227,4 @@ const gf_filter gf_smooth_filter = {
     .mixes_pixels = true,
     .golden = gf_smooth_golden,
     .cpu = {gf_smooth_cpu_scratch, GF_LEVELS(gf_smooth_cpu)},
-    .cuda = GF_IF_CUDA(&gf_smooth_cuda),
 };

@@ -5,8 +5,8 @@
  * consecutive image rows that are processed together. Command-line parsing, help, golden digests
  * and equality tests use the descriptor. The golden function is mandatory. Without a CPU function,
  * the cpu backend runs the golden function; without CUDA functions, the cuda backend does not
- * support the filter. To add a filter, add a directory to filters/, a .cu file to cuda/ and a line
- * to filters/registry.def.
+ * support the filter. To add a filter, add a directory to filters/, one to cuda/ and a line to
+ * filters/registry.def.
  *
  * A filter computes from each strip any combination of:
  *   rows     one output image row, one record (values measured in that row), or both, per row
@@ -223,10 +223,12 @@ struct gf_filter {
      * --verify passes it strips with plan->halo rows above and below. */
     gf_status (*golden)(const gf_plan *plan, const gf_strip *strip, gf_error *error);
     gf_filter_cpu cpu;
-    const gf_filter_cuda *cuda;       /* NULL if CUDA is not built in */
     const gf_measure *measure;        /* NULL for a filter without a result */
     const gf_payload_format *payload; /* NULL for a filter without payloads */
 };
+
+/* Return the CUDA kernels of a filter; NULL if CUDA is not built in. Defined by the registry. */
+const gf_filter_cuda *gf_filter_kernels(const gf_filter *filter);
 
 static inline size_t gf_cpu_scratch_bytes(const gf_filter *filter, const gf_plan *plan) {
     return filter->cpu.scratch_bytes ? filter->cpu.scratch_bytes(plan) : 0;
@@ -238,24 +240,10 @@ static inline bool gf_rows_independent(const gf_plan *plan) {
     return !plan->halo && !plan->state_bytes && !plan->has_payload && !plan->before;
 }
 
-/* Declare a symbol that a .cu file defines as extern "C". */
-#ifdef __cplusplus
-#define GF_EXTERN_C extern "C"
-#else
-#define GF_EXTERN_C extern
-#endif
-
-/* Declare the implementations of a filter: NAME_golden, NAME_cpu for GF_LEVELS, and NAME_cuda. */
+/* Declare the implementations of a filter: NAME_golden, and NAME_cpu for GF_LEVELS. */
 #define GF_DECLARE_BACKENDS(name)                                                                  \
     gf_status name##_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error);          \
-    gf_cpu_function name##_cpu_portable, name##_cpu_avx2, name##_cpu_avx512;                       \
-    GF_EXTERN_C const gf_filter_cuda name##_cuda
-
-#ifdef GF_WITH_CUDA
-#define GF_IF_CUDA(pointer) (pointer)
-#else
-#define GF_IF_CUDA(pointer) NULL
-#endif
+    gf_cpu_function name##_cpu_portable, name##_cpu_avx2, name##_cpu_avx512
 
 /* ---- plans (plan.c) -------------------------------------------------------------------------- */
 

@@ -209,16 +209,6 @@ const char *gf_cuda_architectures(void) {
 #endif
 }
 
-#ifndef GF_WITH_CUDA
-/* With CUDA, cuda/devices.cu defines this function. */
-gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
-    (void)devices;
-    (void)capacity;
-    *count = 0;
-    return gf_fail(error, GF_NO_BACKEND, "cuda: not built in; rebuild gpufilter with nvcc");
-}
-#endif
-
 const char *gf_version(void) {
     return GF_VERSION_STRING;
 }

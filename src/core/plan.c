@@ -7,6 +7,10 @@
 #include "core/settings.h"
 #include "core/thread.h"
 
+const gf_filter_info *gf_filter_describe(const gf_filter *filter) {
+    return &filter->info;
+}
+
 gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error) {
     if (!filter)
         return gf_fail(error, GF_USAGE, "the filter is NULL");

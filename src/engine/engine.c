@@ -11,18 +11,10 @@
 #include "core/thread.h"
 #include "io/formats.h"
 
-enum { GOLDEN, CPU, CUDA };
-
-static const gf_backend *const backends[GF_BACKEND_COUNT] = {
-    [GOLDEN] = &gf_backend_golden,
-    [CPU] = &gf_backend_cpu,
-    [CUDA] = GF_IF_CUDA(&gf_backend_cuda),
-};
-
 static const gf_backend *stand_in;
 
 static const gf_backend *engine_backend_at(int index) {
-    return index == CUDA && stand_in ? stand_in : backends[index];
+    return index == GF_CUDA && stand_in ? stand_in : gf_backend_at(index);
 }
 
 void gf_engine_stand_in(const gf_backend *backend) {
@@ -44,8 +36,15 @@ const char *gf_stage_name(gf_stage stage) {
     return (unsigned)stage < GF_STAGE_COUNT ? stages[stage] : NULL;
 }
 
+gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
+    const gf_backend *cuda = gf_backend_at(GF_CUDA);
+    *count = 0;
+    return cuda ? cuda->devices(devices, capacity, count, error)
+                : gf_fail(error, GF_NO_BACKEND, "cuda: not built in; rebuild gpufilter with nvcc");
+}
+
 bool gf_has_cuda(void) {
-    return engine_backend_at(CUDA) != NULL;
+    return engine_backend_at(GF_CUDA) != NULL;
 }
 
 static gf_status engine_start(gf_engine *engine, int index, gf_error *error) {
@@ -81,12 +80,12 @@ gf_status gf_engine_open(const gf_engine_options *options, gf_engine **out, gf_e
     int index = (int)gf_choice_index(names, name, strlen(name));
     gf_status status = gf_check_options(&engine->options, NULL, error);
     if (index == 0 && engine->options.devices)
-        index = 1 + CUDA;
+        index = 1 + GF_CUDA;
     if (!status && !names[index])
         status = gf_fail(error, GF_USAGE, "%s: no such backend", name);
     else if (!status && !gf_simd_names()[gf_choice_index(gf_simd_names(), simd, strlen(simd))])
         status = gf_fail(error, GF_USAGE, "%s: no such SIMD level", simd);
-    else if (!status && engine->options.devices && index != 1 + CUDA)
+    else if (!status && engine->options.devices && index != 1 + GF_CUDA)
         status = gf_fail(error, GF_USAGE,
                          "--device: not supported by the %s backend; use --backend cuda", name);
     else if (!status && index > 0) {
@@ -138,7 +137,7 @@ static uint32_t engine_count_devices(const char *list) {
 gf_auto_machine gf_engine_machine(const gf_engine *engine) {
     return (gf_auto_machine){.threads = gf_engine_threads(engine),
                              .devices = engine_count_devices(engine->options.devices),
-                             .cuda_started = engine->started[CUDA]};
+                             .cuda_started = engine->started[GF_CUDA]};
 }
 
 /* Return whether CUDA is expected to finish first, start-up included. */
@@ -162,7 +161,7 @@ void gf_engine_format_reason(char *reason, size_t size, const gf_error *error) {
 
 gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_backend **backend,
                            void **state, char *reason, size_t size, gf_error *error) {
-    int index = CPU;
+    int index = GF_CPU;
     reason[0] = 0;
     if (engine->cuda_failed && (!engine->named || engine->may_fall_back)) {
         gf_engine_format_reason(reason, size, &engine->cuda_error);
@@ -176,8 +175,8 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_
                 index = i;
     } else if (gf_has_cuda() && engine_prefers_cuda(engine, work, reason, size)) {
         gf_error start_error;
-        if (engine_start(engine, CUDA, &start_error) == GF_OK)
-            index = CUDA;
+        if (engine_start(engine, GF_CUDA, &start_error) == GF_OK)
+            index = GF_CUDA;
         else
             gf_engine_format_reason(reason, size, &start_error);
     }
@@ -185,7 +184,7 @@ gf_status gf_engine_choose(gf_engine *engine, const gf_workload *work, const gf_
 }
 
 void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const gf_error *error) {
-    if (backend == engine_backend_at(CUDA) && error->status == GF_NO_BACKEND &&
+    if (backend == engine_backend_at(GF_CUDA) && error->status == GF_NO_BACKEND &&
         !engine->cuda_failed) {
         engine->cuda_failed = true;
         engine->cuda_error = *error;
@@ -195,11 +194,11 @@ void gf_engine_note_failure(gf_engine *engine, const gf_backend *backend, const 
 bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **state, char *reason,
                          size_t size, const gf_error *error) {
     gf_engine_note_failure(engine, *backend, error);
-    if ((engine->named && !engine->may_fall_back) || *backend == backends[CPU])
+    if ((engine->named && !engine->may_fall_back) || *backend == gf_backend_at(GF_CPU))
         return false;
     gf_engine_format_reason(reason, size, error);
     gf_error unread;
-    return engine_use(engine, CPU, backend, state, &unread) == GF_OK;
+    return engine_use(engine, GF_CPU, backend, state, &unread) == GF_OK;
 }
 
 gf_status gf_engine_device(gf_engine *engine, const gf_device_functions **device, void **state,
@@ -213,7 +212,7 @@ gf_status gf_engine_device(gf_engine *engine, const gf_device_functions **device
     if (engine->options.verify)
         return gf_fail(error, GF_USAGE,
                        "images in device memory cannot be verified; copy them to host memory");
-    const gf_status status = engine_use(engine, CUDA, &backend, state, error);
+    const gf_status status = engine_use(engine, GF_CUDA, &backend, state, error);
     if (status)
         return status;
     *device = backend->device;

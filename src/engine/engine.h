@@ -2,11 +2,9 @@
 #ifndef GF_ENGINE_H
 #define GF_ENGINE_H
 
+#include "backend/backend.h"
 #include "core/thread.h"
-#include "engine/backend.h"
 #include "io/io.h"
-
-#define GF_BACKEND_COUNT 3
 
 struct gf_engine {
     gf_engine_options options; /* the caller owns the strings */

@@ -12,9 +12,9 @@
 #include "core/image.h"
 #include "core/settings.h"
 #include "core/thread.h"
-#include "io/convert.h"
-#include "io/output.h"
-#include "io/png.h"
+#include "io/file/output.h"
+#include "io/png/png.h"
+#include "io/stream/convert.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

@@ -2,9 +2,9 @@
 #ifndef GF_FORMATS_H
 #define GF_FORMATS_H
 
-#include "io/input.h"
+#include "io/file/input.h"
+#include "io/file/output.h"
 #include "io/io.h"
-#include "io/output.h"
 
 /* Open a source. Only the head of the input has been read. The source copies *input and closes it
  * in its close; on failure the caller still owns it. limits are resolved. */

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/machine.h"
 #include "gpufilter_tools.h"
-#include "io/output.h"
+#include "io/file/output.h"
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 

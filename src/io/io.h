@@ -9,7 +9,7 @@
 #include <assert.h>
 
 #include "core/image.h"
-#include "io/metadata.h"
+#include "io/meta/metadata.h"
 
 /* The page of a file that was read last, from which the next one is found. */
 typedef struct gf_page_place {

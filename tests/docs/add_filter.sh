@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Add a filter as CONTRIBUTING.md describes: tests/docs/add_filter.sh BUILD. A copy of the project gets the example
-# filter: a directory, a .cu file and one line. Program, pages and tests must then include it. `tests/docs/add_filter.sh
+# filter: two directories and one line. Program, pages and tests must then include it. `tests/docs/add_filter.sh
 # BUILD list` prints the commands of the page.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -32,11 +32,11 @@ check "the commands add the filter" add
 only_additions() { # existing files differ by one line
     diff -rq -x build -x .git -x .deps -x gpufilter "$root" . >"$work/differ"
     [ "$(sed 's/^Only in \.\//Only in /' "$work/differ" | sort)" = "Files $root/filters/registry.def and ./filters/registry.def differ
-Only in cuda: mine.cu
+Only in cuda: mine
 Only in filters: mine" ] && [ "$(diff "$root/filters/registry.def" filters/registry.def)" = "$(wc -l <"$root/filters/registry.def")a$(wc -l <filters/registry.def)
 > GF_FILTER(mine)" ]
 }
-check "only its directory, its .cu file and one line are new" only_additions
+check "only its directories and one line are new" only_additions
 # Build with the same configuration; otherwise make rebuilds everything.
 as_before=(CC="$(awk '{print $1; exit}' build/config)" CUDA="$(grep -q -- -DGF_WITH_CUDA build/config && echo 1 || echo 0)"
     SMS="$(grep -o 'code=sm_[0-9]*' build/config | sed 's/.*_//' | tr '\n' ' ')")

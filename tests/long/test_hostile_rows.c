@@ -3,7 +3,7 @@
 #include "hostile.h"
 
 #include "io/formats.h"
-#include "io/raster.h"
+#include "io/stb/raster.h"
 #include "small_files.h"
 
 static hostile totals;

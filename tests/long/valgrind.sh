@@ -33,7 +33,7 @@ run_test() { # NAME
 export -f run_test
 
 if [ $# -eq 0 ]; then
-    for source in tests/unit/*/test_*.c tests/long/test_*.c; do
+    for source in tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/long/test_*.c; do
         name=$(basename "$source" .c)
         case $name in
             test_sandbox* | test_stb* | test_hostile_program | test_hostile_rows | test_inspect | test_float_env | test_jpeg_metadata) echo "SKIP $name: the sandbox" >>"$log/all" ;;

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/batch.h"
+#include "engine/batch/batch.h"
 #include "io_util.h"
 #include "png_util.h"
 #include "testing.h"

@@ -37,11 +37,13 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     piece.out.data = out + (strip.out.data - strip.got);
     void *scratch = NULL;
     const size_t scratch_bytes =
-        filter->cuda->scratch_bytes ? filter->cuda->scratch_bytes(strip.plan, strip.from.rows) : 0;
+        gf_filter_kernels(filter)->scratch_bytes
+            ? gf_filter_kernels(filter)->scratch_bytes(strip.plan, strip.from.rows)
+            : 0;
     must(cudaMalloc(&scratch, scratch_bytes + 1));
     must(cudaMemset(scratch, 0, scratch_bytes + 1)); /* as the backend does */
     gf_error error = {0};
-    if (filter->cuda->launch(strip.plan, &piece, scratch, NULL, &error))
+    if (gf_filter_kernels(filter)->launch(strip.plan, &piece, scratch, NULL, &error))
         fail_msg("%s", error.message);
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(strip.got, out, strip.out_size, cudaMemcpyDeviceToHost));

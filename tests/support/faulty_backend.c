@@ -14,7 +14,7 @@ typedef struct faulty {
 typedef struct faulty_run {
     const faulty *owner;
     void *cpu;
-    gf_job job;
+    gf_cut job;
     uint64_t waited; /* strips */
 } faulty_run;
 
@@ -93,7 +93,7 @@ static gf_strip_request faulty_request(const void *state, const gf_plan *plan) {
     return request;
 }
 
-static gf_status faulty_begin(void *state, const gf_job *job, gf_slot *slots, void **out,
+static gf_status faulty_begin(void *state, const gf_cut *job, gf_slot *slots, void **out,
                               gf_error *error) {
     faulty *own = state;
     faulty_run *run = calloc(1, sizeof *run);

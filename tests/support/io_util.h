@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "gpufilter_tools.h"
+#include "io/file/output.h"
 #include "io/io.h"
-#include "io/output.h"
 #include "testing.h"
 
 enum { MARGIN = 13, PAINT = 0xa5 };

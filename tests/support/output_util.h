@@ -6,7 +6,7 @@
 
 #include "io_util.h"
 
-#include "io/output.h"
+#include "io/file/output.h"
 
 /* ---- outputs by name ------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #ifndef PNG_ENCODER_UTIL_H
 #define PNG_ENCODER_UTIL_H
 
-#include "io/png.h"
+#include "io/png/png.h"
 #include "testing.h"
 
 /* ---- images ---------------------------------------------------------------------------------- */

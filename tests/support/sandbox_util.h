@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "io/sandbox.h"
+#include "io/stb/sandbox.h"
 #include "io_util.h"
 
 /* Data shared by parent and child. */

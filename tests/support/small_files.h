@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/raster.h"
+#include "io/stb/raster.h"
 
 /* A file in memory; free data at the end. */
 typedef struct small_file {

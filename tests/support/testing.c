@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "io/file/output.h"
 #include "io/io.h"
-#include "io/output.h"
 
 #define PAINT TEST_PAINT
 #define MARGIN TEST_MARGIN

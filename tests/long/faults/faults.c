@@ -31,7 +31,7 @@ gf_options fault_options = {.faults = UINT64_MAX, .kills = UINT64_MAX, .seed = 1
 gf_reference *fault_references;
 gf_tree fault_inputs;
 gf_totals *fault_totals;
-gf_job *fault_jobs;
+gf_cut *fault_jobs;
 size_t fault_job_count;
 
 static char root[2048]; /* parent of the workers' directories */

@@ -75,7 +75,7 @@ static bool can(const gf_case *what, const gf_reference *reference, uint64_t n, 
     }
 }
 
-static void add_jobs(size_t which, bool kills, size_t *count, size_t *capacity, gf_job **grown) {
+static void add_jobs(size_t which, bool kills, size_t *count, size_t *capacity, gf_cut **grown) {
     const gf_case *what = &fault_cases[which];
     const gf_reference *reference = &fault_references[which];
     const uint64_t step = what->flags & CASE_FEW ? reference->clean.calls / FEW + 1 : 1;
@@ -90,15 +90,15 @@ static void add_jobs(size_t which, bool kills, size_t *count, size_t *capacity, 
                 *capacity = *capacity ? 2 * *capacity : 1 << 14;
                 *grown = need(realloc(*grown, *capacity * sizeof **grown));
             }
-            (*grown)[(*count)++] = (gf_job){(uint32_t)which, (uint32_t)mode, n};
+            (*grown)[(*count)++] = (gf_cut){(uint32_t)which, (uint32_t)mode, n};
         }
 }
 
-static uint64_t site_key(const gf_job *job) {
+static uint64_t site_key(const gf_cut *job) {
     return (uint64_t)fault_references[job->which].trace[job->at - 1].site << 4 | job->mode;
 }
 
-static void add_job(gf_job *job) {
+static void add_job(gf_cut *job) {
     fault_jobs[fault_job_count++] = *job;
     job->mode = FAULT_NONE;
 }
@@ -106,7 +106,7 @@ static void add_job(gf_job *job) {
 /* Choose all jobs of a kind, or `max` of them: first each call site in each mode, then others
  * evenly. */
 void choose_jobs(bool kills, uint64_t max) {
-    gf_job *all = NULL;
+    gf_cut *all = NULL;
     size_t count = 0, capacity = 0;
     for (size_t i = 0; i < fault_case_count; i++)
         if (is_wanted(&fault_cases[i]))
@@ -115,7 +115,7 @@ void choose_jobs(bool kills, uint64_t max) {
     _Atomic uint64_t *keys = shared(MAX_SITES * sizeof *keys);
     fault_jobs = need(realloc(fault_jobs, (end + 1) * sizeof *fault_jobs));
     for (size_t k = 0; k < count && fault_job_count < end; k++) {
-        gf_job *job = &all[(k + fault_options.seed * 7919) % count];
+        gf_cut *job = &all[(k + fault_options.seed * 7919) % count];
         if (add_key(keys, site_key(job)))
             add_job(job);
     }

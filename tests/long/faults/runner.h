@@ -17,11 +17,11 @@ typedef struct gf_options {
                       complete */
 } gf_options;
 
-typedef struct gf_job {
+typedef struct gf_cut {
     uint32_t which; /* index of the case */
     uint32_t mode;
     uint64_t at;
-} gf_job;
+} gf_cut;
 
 /* Totals of all workers, in shared memory. */
 typedef struct gf_totals {
@@ -39,7 +39,7 @@ extern gf_options fault_options;
 extern gf_reference *fault_references; /* by case; only wanted cases */
 extern gf_tree fault_inputs;
 extern gf_totals *fault_totals;
-extern gf_job *fault_jobs;
+extern gf_cut *fault_jobs;
 extern size_t fault_job_count;
 
 /* Return whether the options select the case. */

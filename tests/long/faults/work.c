@@ -22,12 +22,12 @@ static const char *symbol_name(int symbol) {
     return symbol >= 0 && symbol < (int)gf_fault_call_count ? gf_fault_calls[symbol].symbol : "?";
 }
 
-static uint64_t call_number(const gf_job *job) {
+static uint64_t call_number(const gf_cut *job) {
     return job->mode == FAULT_UNSUPPORTED ? fault_references[job->which].trace[job->at - 1].symbol
                                           : job->at;
 }
 
-static void report(const gf_job *job, const gf_outcome *outcome, const gf_verdict *verdict) {
+static void report(const gf_cut *job, const gf_outcome *outcome, const gf_verdict *verdict) {
     const gf_case *what = &fault_cases[job->which];
     atomic_fetch_add(&fault_totals->findings[verdict->finding], 1);
     atomic_store(&fault_totals->failed_cases[job->which], 1);
@@ -48,7 +48,7 @@ static gf_outcome rerun(const gf_stage_set *set, const gf_case *what) {
 }
 
 /* A batch must continue after any failure, and process nothing twice. */
-static void do_rerun(const gf_stage_set *set, const gf_job *job, const gf_outcome *outcome) {
+static void do_rerun(const gf_stage_set *set, const gf_cut *job, const gf_outcome *outcome) {
     const gf_case *what = &fault_cases[job->which];
     const gf_reference *reference = &fault_references[job->which];
     gf_outcome again = rerun(set, what);
@@ -63,7 +63,7 @@ static void do_rerun(const gf_stage_set *set, const gf_job *job, const gf_outcom
     outcome_free(&again);
 }
 
-static void do_kill(const gf_stage_set *set, const gf_job *job, const gf_outcome *outcome) {
+static void do_kill(const gf_stage_set *set, const gf_cut *job, const gf_outcome *outcome) {
     const gf_case *what = &fault_cases[job->which];
     const gf_reference *reference = &fault_references[job->which];
     const gf_verdict verdict = judge_kill(what, reference, outcome);
@@ -76,7 +76,7 @@ static void do_kill(const gf_stage_set *set, const gf_job *job, const gf_outcome
     do_rerun(set, job, outcome);
 }
 
-static void do_fault(const gf_stage_set *set, const gf_job *job, const gf_outcome *outcome) {
+static void do_fault(const gf_stage_set *set, const gf_cut *job, const gf_outcome *outcome) {
     const gf_case *what = &fault_cases[job->which];
     const gf_verdict verdict =
         judge_fault(what, &fault_references[job->which], (gf_fault_mode)job->mode, outcome);
@@ -99,7 +99,7 @@ static void do_fault(const gf_stage_set *set, const gf_job *job, const gf_outcom
         do_rerun(set, job, outcome);
 }
 
-static void do_job(const gf_stage_set *set, const gf_job *job) {
+static void do_job(const gf_stage_set *set, const gf_cut *job) {
     const gf_case *what = &fault_cases[job->which];
     tree_write(&fault_references[job->which].before, set->directory);
     gf_outcome outcome = run_program(set, what, NULL, (gf_fault_mode)job->mode, job->at,

@@ -2,7 +2,7 @@
  * write the same stream. */
 #include "fuzz.h"
 
-#include "io/deflate.h"
+#include "io/flate/deflate.h"
 
 enum { MAX_BYTES = 8192 };
 

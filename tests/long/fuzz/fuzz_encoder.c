@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "png_both.h"
 
-#include "io/output.h"
+#include "io/file/output.h"
 
 typedef struct fuzz_job {
     gf_format format;

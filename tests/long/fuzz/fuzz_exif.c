@@ -2,8 +2,8 @@
  * read again from there as the same entries. */
 #include "fuzz.h"
 
-#include "io/metadata.h"
-#include "io/tiff_directory.h"
+#include "io/meta/metadata.h"
+#include "io/tiff/directory.h"
 
 enum { GROUPS = (1 << GF_TIFF_GROUPS) - 1 - (1 << GF_TIFF_OTHER), FIRST = 16 };
 

@@ -2,8 +2,8 @@
  * The first bytes give the length of rows and the size of chunks; the rest is the stream. */
 #include "fuzz.h"
 
-#include "io/png_filter.h"
-#include "io/png_inflate.h"
+#include "io/png/inflate.h"
+#include "io/strip/row_filter.h"
 
 enum { MAX_ROWS = 1 << 13 };
 

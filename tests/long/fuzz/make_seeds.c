@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "io/raster.h"
+#include "io/stb/raster.h"
 #include "jpeg_file.h"
 #include "png_both.h"
 #include "small_files.h"

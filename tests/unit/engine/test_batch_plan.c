@@ -2,7 +2,7 @@
 #include "batch_util.h"
 
 #include "core/filter.h"
-#include "engine/batch.h"
+#include "engine/batch/batch.h"
 #include "engine/engine.h"
 
 /* Errors common to all items are returned once, and no item starts. */

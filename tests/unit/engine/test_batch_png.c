@@ -5,7 +5,7 @@
 #include "fake_device.h"
 
 #include "io/formats.h"
-#include "io/png_filter.h"
+#include "io/strip/row_filter.h"
 
 #include <zlib.h>
 

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/filter.h"
-#include "engine/pipeline.h"
+#include "engine/pipeline/pipeline.h"
 #include "testing.h"
 
 static gf_strip_request requested;
@@ -42,15 +42,15 @@ static void job_free(gf_stream_job *job) {
     free((void *)(uintptr_t)job->plan);
 }
 
-static gf_job chosen(const gf_stream_job *job) {
-    gf_job out;
+static gf_cut chosen(const gf_stream_job *job) {
+    gf_cut out;
     gf_error error = {0};
     if (gf_choose_geometry(job, &out, &error))
         fail_msg("%s", error.message);
     return out;
 }
 
-static uint64_t memory_of(const gf_job *job) {
+static uint64_t memory_of(const gf_cut *job) {
     return (gf_ring_rows(job) + job->slots * job->out_rows) * 640 + requested.extra;
 }
 
@@ -64,7 +64,7 @@ static void strips_have_the_requested_height(void **state) {
                     {1280, 2, 3}, {640 * 400, 400, 3}, {640 * 600, 600, 2}, {1 << 30, 1000, 1}};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         requested = (gf_strip_request){.bytes = requests[i].bytes, .slots = 3};
-        const gf_job out = chosen(&job);
+        const gf_cut out = chosen(&job);
         assert_int_equal(out.out_rows, requests[i].rows);
         assert_int_equal(out.in_rows, requests[i].rows);
         assert_int_equal(out.slots, requests[i].slots); /* at most the number of strips */
@@ -169,14 +169,14 @@ static void strips_fit_in_memory(void **state) {
         for (uint64_t rows_per_strip = 0; rows_per_strip <= 5; rows_per_strip += 5) {
             gf_stream_job job = job_new(cases[c], 301, rows_per_strip);
             requested = (gf_strip_request){.bytes = 640 * 40, .slots = 4, .extra = 12345};
-            gf_job out = chosen(&job), before;
+            gf_cut out = chosen(&job), before;
             unsigned steps = 0;
             gf_error error = {0};
             do {
                 before = out;
                 assert_true(memory_of(&out) <= job.max_memory);
                 job.max_memory = memory_of(&out);
-                gf_job same = chosen(&job);
+                gf_cut same = chosen(&job);
                 assert_int_equal(same.out_rows, out.out_rows);
                 assert_int_equal(same.slots, out.slots);
                 job.max_memory--;
@@ -197,7 +197,7 @@ static void sizes_do_not_overflow(void **state) {
     gf_plan *plan = (gf_plan *)(uintptr_t)job.plan;
     plan->in.height = plan->out.height = UINT64_C(1) << 58;
     requested = (gf_strip_request){.whole_image = true, .slots = 4};
-    gf_job out;
+    gf_cut out;
     gf_error error = {0};
     assert_int_equal(gf_choose_geometry(&job, &out, &error), GF_FAILED);
     requested.whole_image = false;

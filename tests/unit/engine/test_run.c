@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "core/filter.h"
-#include "engine/task.h"
+#include "engine/run/task.h"
 
 static gf_engine *open_engine(uint64_t max_memory) {
     const gf_engine_options options = {.backend = "cpu", .threads = 2, .max_memory = max_memory};

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "engine/engine.h"
-#include "engine/pipeline.h"
+#include "engine/pipeline/pipeline.h"
 #include "testing.h"
 
 #include "counting.h"

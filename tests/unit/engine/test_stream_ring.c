@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "core/error.h"
-#include "engine/pipeline.h"
+#include "engine/pipeline/pipeline.h"
 #include "testing.h"
 
 #include "counting.h"
@@ -12,14 +12,14 @@
  * when the reader may be far ahead. */
 typedef struct checker {
     gf_strip_request request;
-    gf_job job;
+    gf_cut job;
     unsigned char *buffer;
     long pause; /* nanoseconds per strip */
 } checker;
 
 /* Check the rows of a strip. Failures are returned: a cmocka failure works only in the thread that
  * runs the test. */
-static gf_status check_rows(const gf_slot *slot, const gf_job *job, const char *when,
+static gf_status check_rows(const gf_slot *slot, const gf_cut *job, const char *when,
                             gf_error *error) {
     const gf_rows *in = &slot->in;
     const uint64_t first = slot->out.y0 < job->plan->halo ? 0 : slot->out.y0 - job->plan->halo;
@@ -42,7 +42,7 @@ static gf_strip_request checker_request(const void *state, const gf_plan *plan) 
     return ((const checker *)state)->request;
 }
 
-static gf_status checker_begin(void *state, const gf_job *job, gf_slot *slots, void **run,
+static gf_status checker_begin(void *state, const gf_cut *job, gf_slot *slots, void **run,
                                gf_error *error) {
     checker *all = state;
     all->job = *job;

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "engine/batch.h"
-#include "io/png_filter.h"
+#include "engine/batch/batch.h"
+#include "io/strip/row_filter.h"
 
 /* ---- counting -------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
  * channels, contents, strip heights, thread counts and SIMD levels are random. Compares images and
  * every cell of the tables. GF_TEST_ROUNDS lengthens the test, GF_TEST_SEED repeats a failure. */
 
-#include "engine/backend.h"
+#include "backend/backend.h"
 #include "job.h"
 #include "strip.h"
 

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "io/input.h"
+#include "io/file/input.h"
 
 /* ---- input ----------------------------------------------------------------------------------- */
 

@@ -1,0 +1,530 @@
+// Extraction kernels of hist: the samples of selected bins, in image order.
+//
+//   kernels                                used for           method
+//   hist_keys, hist_offsets, hist_collect  more than 64 bins  stable radix sort by bin (CUB)
+//   hist_split                             up to 64 bins      list hits in shared memory, partition
+//   hist_select                            one bin            the same list; the bin is an interval
+//   hist_count_selected                    before the last two, if counting stored no counts
+//
+// hist_split and hist_select read counts: the number of samples of each extracted bin in the chunk
+// of each block. From these each block computes its output offsets; it then reads its chunk again
+// and writes the samples.
+#ifndef GF_HIST_EXTRACT_CUH
+#define GF_HIST_EXTRACT_CUH
+
+#include "cuda/hist/device.cuh"
+
+// ---- interval of a bin --------------------------------------------------------------------------
+
+// The values of a bin are an interval (filters/hist/hist.h). The host computes it; kernels that
+// extract one bin compare samples with it and compute no bins.
+
+// Interval lo <= v <= hi. u8: constants of hist_bytes_ge for the comparison of four bytes at once.
+template <typename T> struct HistWindow { T lo, hi; };
+
+template <> struct HistWindow<uint8_t> { uint32_t add_lo, low_lo, add_above, low_above; };
+
+// Compare four bytes with a bound: set the highest bit of each byte >= bound. Adding 128 minus the
+// low 7 bits of the bound to the low 7 bits of a byte sets the highest bit if the byte's 7 bits are
+// at least those of the bound. The result is the majority of this bit, the byte's own highest bit,
+// and (bound < 128).
+GF_DEVICE uint32_t hist_bytes_ge(uint32_t word, uint32_t add, uint32_t low) {
+    const uint32_t sum = (word & 0x7f7f7f7fu) + add;
+    return (sum & word) | (sum & low) | (word & low);
+}
+
+// Set bit k if sample k of a vector is in the interval.
+template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, const uint4 &v) {
+    uint32_t hits = 0;
+    if constexpr (sizeof(T) == 1) {
+#pragma unroll
+        for (int i = 3; i >= 0; i--) {
+            const uint32_t word = gf_word(v, i);
+            const uint32_t in = hist_bytes_ge(word, window.add_lo, window.low_lo) &
+                                ~hist_bytes_ge(word, window.add_above, window.low_above) &
+                                0x80808080u;
+            // The product moves the highest bits of the four bytes to bits 28 to 31.
+            hits = __funnelshift_l(in * 0x00204081u, hits, 4);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < hist_vector<T>::size; k++) {
+            const T x = gf_sample_at<T>(v, k);
+            if (x >= window.lo && x <= window.hi)
+                hits |= 1u << k;
+        }
+    }
+    return hits;
+}
+
+// Return the interval of the single extracted bin.
+template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan *plan) {
+    uint32_t from, to;
+    gf_hist_extracted_keys(plan, &from, &to);
+    HistWindow<T> window;
+    if constexpr (sizeof(T) == 1) {
+        const auto set = [](uint32_t bound, uint32_t *add, uint32_t *low) {
+            *add = bound < 256 ? (128 - bound % 128) * 0x01010101u : 0; // no byte is >= 256
+            *low = bound < 128 ? 0xffffffffu : 0;
+        };
+        set(from, &window.add_lo, &window.low_lo);
+        set(to, &window.add_above, &window.low_above);
+    } else {
+        // An empty interval is 1..0.
+        window.lo = static_cast<T>(from < to ? gf_hist_value(plan, from) : 1);
+        window.hi = static_cast<T>(from < to ? gf_hist_value(plan, to - 1) : 0);
+    }
+    return window;
+}
+
+// ---- listing ------------------------------------------------------------------------------------
+
+// Shared memory of one pass: a block orders two vectors per thread, first the first vectors of all
+// threads, then the second ones.
+template <typename T> struct HistPass {
+    static constexpr int samples = 2 * HIST_THREADS * hist_vector<T>::size;
+    uint4 raw[2 * HIST_THREADS];    // the vectors
+    uint16_t gap[2 * HIST_THREADS]; // index in raw less index in the image, modulo 2^16
+    uint16_t list[samples];         // indices of the extracted samples in raw, in order
+    uint32_t warps[HIST_WARPS];     // extracted samples per warp, 16 bits for each vector
+    uint64_t first;                 // image index of the first sample
+};
+
+template <typename T> struct HistPair {
+    uint4 v[2];
+    uint64_t j[2];
+    uint32_t valid[2];
+};
+
+GF_DEVICE uint4 hist_load_volatile(const uint4 *from) {
+    uint4 v; // volatile: the compiler must issue the load here
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+    return v;
+}
+
+template <typename T, bool Dense>
+GF_DEVICE void hist_load_pair(const HistArgs &a, HistWalk *walk, HistPair<T> *pair) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        pair->v[i] = make_uint4(0, 0, 0, 0);
+        pair->valid[i] = 0;
+        pair->j[i] = walk->j;
+        if (walk->left > 0) {
+            if (Dense)
+                pair->v[i] = hist_load_volatile(reinterpret_cast<const uint4 *>(walk->at));
+            else
+                pair->v[i] = hist_load<T, Dense>(a, *walk);
+            pair->valid[i] = hist_valid<T>(a, *walk);
+        }
+        hist_step(a, walk);
+    }
+}
+
+GF_DEVICE uint32_t hist_sum_warp(uint32_t n) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(GF_WARP, n);
+#else
+    return gf_reduce_group<32>(n, gf_plus());
+#endif
+}
+
+// Return the inclusive prefix sum over the lanes of the warp.
+GF_DEVICE uint32_t hist_sum_up(uint32_t n) {
+#pragma unroll
+    for (int by = 1; by < 32; by *= 2)
+        asm volatile(
+            "{ .reg .pred p; .reg .u32 other;\n"
+            "shfl.sync.up.b32 other|p, %0, %1, 0, 0xffffffff;\n"
+            "@p add.u32 %0, %0, other; }"
+            : "+r"(n)
+            : "r"(by));
+    return n;
+}
+
+// Write the indices of hits before `end`, the last one first. index: that of sample 0.
+GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t index) {
+    while (hits) {
+        const uint32_t k = static_cast<uint32_t>(31 - __clz(static_cast<int>(hits)));
+        *--end = static_cast<uint16_t>(index + k);
+        hits ^= 1u << k;
+    }
+}
+
+// List the hits of all threads in order, and return their number. `then` is called between the two
+// barriers, after the vectors are stored in shared memory. No barrier is needed between reading the
+// list and the next call.
+template <typename T, typename F>
+GF_DEVICE uint32_t hist_list(HistPass<T> *pass, const HistPair<T> &pair, uint32_t hits0,
+                             uint32_t hits1, F then) {
+    constexpr uint32_t size = hist_vector<T>::size;
+    const uint32_t n = static_cast<uint32_t>(__popc(hits0)) | static_cast<uint32_t>(__popc(hits1))
+                                                                  << 16;
+    const uint32_t upto = hist_sum_up(n), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (lane == 31)
+        pass->warps[warp] = upto;
+    __syncthreads();
+    const uint32_t other = lane < HIST_WARPS ? pass->warps[lane] : 0;
+    const uint32_t all = hist_sum_warp(other);
+    const uint32_t end = hist_sum_warp(lane < warp ? other : 0) + upto; // end of the thread's hits
+#pragma unroll
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t index = (i * HIST_THREADS + threadIdx.x) * size;
+        pass->raw[i * HIST_THREADS + threadIdx.x] = pair.v[i];
+        pass->gap[i * HIST_THREADS + threadIdx.x] =
+            static_cast<uint16_t>(index - static_cast<uint32_t>(pair.j[i]));
+    }
+    if (threadIdx.x == 0)
+        pass->first = pair.j[0];
+    then();
+    hist_list_hits(pass->list + (end & 0xffff), hits0, threadIdx.x * size);
+    hist_list_hits(pass->list + (all & 0xffff) + (end >> 16), hits1,
+                   (HIST_THREADS + threadIdx.x) * size);
+    __syncthreads();
+    return (all & 0xffff) + (all >> 16);
+}
+
+template <typename T> GF_DEVICE T hist_listed(const HistPass<T> &pass, uint32_t index) {
+    return reinterpret_cast<const T *>(pass.raw)[index];
+}
+
+// Return the image index of a listed sample. 16 bits suffice within a pass, because image indices
+// are consecutive.
+template <typename T>
+GF_DEVICE uint64_t hist_number(const HistPass<T> &pass, uint64_t first, uint32_t index) {
+    const uint32_t number = index - pass.gap[index / hist_vector<T>::size];
+    return first + static_cast<uint16_t>(number - static_cast<uint32_t>(first));
+}
+
+// Sum the counts of one extracted bin over the blocks before this one, and over all blocks. All
+// lanes of the warp get both sums. Warps may pass different bins.
+GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t nth, hist_u64 *before,
+                               hist_u64 *all) {
+    hist_u64 sum = 0, sum_before = 0;
+    for (uint32_t b = threadIdx.x % 32; b < gridDim.x; b += 32) {
+        const uint32_t count = counts[nth * gridDim.x + b];
+        sum += count;
+        sum_before += b < blockIdx.x ? count : 0;
+    }
+    *before = gf_reduce_group<32>(sum_before, gf_plus());
+    *all = gf_reduce_group<32>(sum, gf_plus());
+}
+
+// Extract one bin.
+// Grid: one block per chunk. Block: 512 threads; each pass processes two vectors per thread. Hits
+// are listed in shared memory and then written contiguously while the next vectors are loaded.
+// Reads each sample once; without Dense, its whole pixel. Writes 8 bytes and the value for each
+// sample of the bin. Shared memory: a HistPass. Registers: 40 (sm_90), 3 resident blocks.
+template <typename T, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
+    hist_select(HistArgs a, HistWindow<T> window, const uint32_t *counts, hist_u64 *payload) {
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    HistPass<T> *pass = reinterpret_cast<HistPass<T> *>(hist_shared);
+    gf_wait_for_stream();
+    HistWalk walk = hist_walk<T, Dense>(a);
+    uint32_t iterations = (hist_iterations(walk) + 1) / 2;
+    HistPair<T> pair;
+    hist_load_pair<T, Dense>(a, &walk, &pair);
+
+    hist_u64 before, all;
+    hist_sum_counts(counts, 0, &before, &all);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        payload[0] = 0;
+        payload[1] = all;
+    }
+    hist_u64 *positions = payload + 2 + before;
+    T *values = reinterpret_cast<T *>(payload + 2 + all) + before;
+
+    for (; iterations > 0; iterations--) {
+        const uint32_t hits0 = hist_hits<T>(window, pair.v[0]) & ((1u << pair.valid[0]) - 1);
+        const uint32_t hits1 = hist_hits<T>(window, pair.v[1]) & ((1u << pair.valid[1]) - 1);
+        const uint32_t n = hist_list<T>(pass, pair, hits0, hits1,
+                                        [&] { hist_load_pair<T, Dense>(a, &walk, &pair); });
+        const uint64_t first = pass->first;
+        for (uint32_t h = threadIdx.x; h < n; h += HIST_THREADS) {
+            const uint32_t index = pass->list[h];
+            positions[h] = hist_number<T>(*pass, first, index);
+            values[h] = hist_listed<T>(*pass, index);
+        }
+        positions += n;
+        values += n;
+    }
+}
+
+// ---- extracted bins -----------------------------------------------------------------------------
+
+// Map from samples to extracted bins. u8: a table of values. Other types: one bit per bin, and for
+// each word the number of bits set in the words before it.
+template <typename T> struct HistExtracted {
+    uint32_t bits[GF_HIST_MAX_BINS / 32];
+    uint8_t before[GF_HIST_MAX_BINS / 32];
+};
+
+template <> struct HistExtracted<uint8_t> { uint8_t table[256]; };
+
+// Build the map. All threads of the block must call it; a barrier must follow.
+template <typename T>
+GF_DEVICE void hist_set_extracted(const HistArgs &a, HistExtracted<T> *extracted) {
+    if constexpr (sizeof(T) == 1) {
+        for (uint32_t v = threadIdx.x; v < 256; v += HIST_THREADS)
+            extracted->table[v] =
+                static_cast<uint8_t>(hist_nth(a, hist_bin<uint8_t>(a, static_cast<uint8_t>(v))));
+    } else {
+        for (uint32_t word = threadIdx.x; word <= (a.bins - 1) / 32; word += HIST_THREADS) {
+            uint32_t bits = 0, before = 0;
+            for (uint32_t i = 0; i < a.extracts; i++) {
+                const uint32_t bin = a.extract_all ? i : a.listed[i];
+                before += bin < word * 32;
+                bits |= bin / 32 == word ? 1u << bin % 32 : 0;
+            }
+            extracted->bits[word] = bits;
+            extracted->before[word] = static_cast<uint8_t>(before);
+        }
+    }
+}
+
+// Return the index of the extracted bin of a sample; a.extracts or more if there is none.
+template <typename T>
+GF_DEVICE uint32_t hist_sample_nth(const HistArgs &a, const HistExtracted<T> &extracted, T value) {
+    if constexpr (sizeof(T) == 1) {
+        return extracted.table[value];
+    } else {
+        const uint32_t bin = gf_hist_clamp(hist_bin<T>(a, value), a.bins, a.ranged);
+        const uint32_t clamped = min(bin, a.bins - 1),
+                       bits = extracted.bits[clamped / 32]; // the bin of NaN is too large
+        const uint32_t before = bits & ((1u << clamped % 32) - 1);
+        const uint32_t nth = extracted.before[clamped / 32] + static_cast<uint32_t>(__popc(before));
+        return bin < a.bins && (bits >> clamped % 32 & 1) ? nth : a.extracts;
+    }
+}
+
+// Set bit k if sample k of a vector is in an extracted bin.
+template <typename T>
+GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted, const uint4 &v) {
+    uint32_t hits = 0;
+    if constexpr (sizeof(T) == 1) {
+#pragma unroll
+        for (int k = 0; k < 16; k++)
+            hits |=
+                extracted.table[gf_word(v, k / 4) >> k % 4 * 8 & 255] < a.extracts ? 1u << k : 0;
+    } else {
+        uint32_t bins[hist_vector<T>::size];
+        hist_bins<T>(a, v, bins);
+#pragma unroll
+        for (int k = 0; k < hist_vector<T>::size; k++) {
+            const uint32_t bin = gf_hist_clamp(bins[k], a.bins, a.ranged);
+            const uint32_t clamped = min(bin, a.bins - 1);
+            const bool in = extracted.bits[clamped / 32] >> clamped % 32 & 1;
+            hits |= in && bin < a.bins ? 1u << k : 0;
+        }
+    }
+    return hits;
+}
+
+// ---- counting -----------------------------------------------------------------------------------
+
+// Count the samples of each extracted bin per chunk, if the counting kernel did not.
+// Grid: one block per chunk. Block: 512 threads. Reads each sample once. Shared memory: a
+// HistExtracted, 0.5 to 10 KB in all. Registers: 40 (sm_90).
+template <typename T, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
+    hist_count_selected(HistArgs a, uint32_t *counts) {
+    __shared__ HistExtracted<T> extracted;
+    __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
+    gf_wait_for_stream();
+    hist_set_extracted(a, &extracted);
+    if (threadIdx.x < GF_HIST_MAX_LISTED)
+        selected[threadIdx.x] = 0;
+    __syncthreads();
+    HistWalk walk = hist_walk<T, Dense>(a);
+    while (walk.left > 0) {
+        HistPair<T> pair;
+        hist_load_pair<T, Dense>(a, &walk, &pair);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            uint32_t hits = hist_any(a, extracted, pair.v[i]) & ((1u << pair.valid[i]) - 1);
+#pragma unroll
+            for (int k = 0; k < hist_vector<T>::size; k++) {
+                const T x = gf_sample_at<T>(pair.v[i], k);
+                if (hits >> k & 1)
+                    atomicAdd(&selected[hist_sample_nth(a, extracted, x)], 1u);
+            }
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < a.extracts)
+        counts[threadIdx.x * gridDim.x + blockIdx.x] = selected[threadIdx.x];
+}
+
+// ---- splitting ----------------------------------------------------------------------------------
+
+// Output offsets of the samples of each bin.
+struct HistSplit {
+    hist_u64 all[GF_HIST_MAX_LISTED];
+    hist_u64 next[GF_HIST_MAX_LISTED];              // of the block: next sample
+    hist_u64 begin[HIST_WARPS][GF_HIST_MAX_LISTED]; // of a warp in this round
+    uint16_t many[HIST_WARPS][GF_HIST_MAX_LISTED];  // samples of a warp in this round
+};
+
+// Compute the output offsets of the block for each bin, and write the head of the payload. Returns
+// the number of samples of all extracted bins.
+GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const uint32_t *counts,
+                                    hist_u64 *payload) {
+    for (uint32_t nth = threadIdx.x / 32; nth < a.extracts; nth += HIST_WARPS) {
+        hist_u64 before, all;
+        hist_sum_counts(counts, nth, &before, &all);
+        split->next[nth] = before;
+        split->all[nth] = all;
+    }
+    for (uint32_t i = threadIdx.x; i < HIST_WARPS * GF_HIST_MAX_LISTED; i += HIST_THREADS)
+        split->many[i / GF_HIST_MAX_LISTED][i % GF_HIST_MAX_LISTED] = 0;
+    __syncthreads();
+    hist_u64 begin = 0;
+    for (uint32_t nth = 0; nth < a.extracts; nth++) {
+        if (threadIdx.x == nth) {
+            split->next[nth] += begin;
+            if (blockIdx.x == 0)
+                payload[nth] = begin;
+        }
+        begin += split->all[nth];
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        payload[a.extracts] = begin;
+    return begin;
+}
+
+template <typename T> struct HistSplitShared {
+    HistPass<T> pass;
+    HistExtracted<T> extracted;
+    HistSplit split;
+};
+
+// Extract up to 64 bins.
+// Grid, block and reads: as hist_select. The listed samples are processed in rounds of one sample
+// per thread. Lanes with the same bin are found by a warp match; the counts of the warps are summed
+// bin by bin. Shared memory: a HistSplitShared. Registers: 40 (sm_90).
+template <typename T, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
+    hist_split(HistArgs a, const uint32_t *counts, hist_u64 *payload) {
+    extern __shared__ __align__(128) uint32_t hist_shared[];
+    HistSplitShared<T> *shared = reinterpret_cast<HistSplitShared<T> *>(hist_shared);
+    HistPass<T> &pass = shared->pass;
+    HistExtracted<T> &extracted = shared->extracted;
+    HistSplit &split = shared->split;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    gf_wait_for_stream();
+    hist_set_extracted(a, &extracted);
+    const hist_u64 all = hist_begin_split(a, &split, counts, payload);
+    hist_u64 *positions = payload + a.extracts + 1;
+    T *values = reinterpret_cast<T *>(positions + all);
+    __syncthreads();
+
+    HistWalk walk = hist_walk<T, Dense>(a);
+    for (uint32_t iterations = (hist_iterations(walk) + 1) / 2; iterations > 0; iterations--) {
+        HistPair<T> pair;
+        hist_load_pair<T, Dense>(a, &walk, &pair);
+        uint32_t hits[2];
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            hits[i] = hist_any(a, extracted, pair.v[i]) & ((1u << pair.valid[i]) - 1);
+        const uint32_t n = hist_list<T>(&pass, pair, hits[0], hits[1], [] {});
+        const uint64_t first = pass.first;
+        for (uint32_t round = 0; round < n; round += HIST_THREADS) {
+            const bool listed = round + threadIdx.x < n;
+            uint32_t index = 0, nth = GF_HIST_MAX_LISTED;
+            T value = 0;
+            if (listed) {
+                index = pass.list[round + threadIdx.x];
+                value = hist_listed<T>(pass, index);
+                nth = hist_sample_nth(a, extracted, value);
+            }
+            const uint32_t peers = __match_any_sync(GF_WARP, nth);
+            const uint32_t before = static_cast<uint32_t>(__popc(peers & ((1u << lane) - 1)));
+            if (listed && before == 0)
+                split.many[warp][nth] = static_cast<uint16_t>(__popc(peers));
+            __syncthreads();
+            if (threadIdx.x < a.extracts) {
+                hist_u64 next = split.next[threadIdx.x];
+                for (int w = 0; w < HIST_WARPS; w++) {
+                    split.begin[w][threadIdx.x] = next;
+                    next += split.many[w][threadIdx.x];
+                    split.many[w][threadIdx.x] = 0;
+                }
+                split.next[threadIdx.x] = next;
+            }
+            __syncthreads();
+            if (listed) {
+                const hist_u64 to = split.begin[warp][nth] + before;
+                positions[to] = hist_number<T>(pass, first, index);
+                values[to] = value;
+            }
+        }
+    }
+}
+
+// ---- sorting ------------------------------------------------------------------------------------
+
+// Write the key of each sample (its bin) and its index in the strip, for the sort. One vector per
+// thread and iteration; 51 to 53 registers (sm_90).
+template <typename T, bool Dense>
+__global__ void __launch_bounds__(HIST_THREADS)
+    hist_keys(HistArgs a, uint32_t *keys, hist_u64 *indices) {
+    gf_wait_for_stream();
+    for (HistWalk walk = hist_walk<T, Dense>(a); walk.left > 0; hist_step(a, &walk)) {
+        const uint4 v = hist_load<T, Dense>(a, walk);
+        const uint32_t valid = hist_valid<T>(a, walk);
+#pragma unroll
+        for (int k = 0; k < hist_vector<T>::size; k++)
+            if (static_cast<uint32_t>(k) < valid) {
+                const T x = gf_sample_at<T>(v, k);
+                const uint64_t index = walk.j - a.before + k;
+                keys[index] =
+                    min(hist_nth(a, hist_bin<T>(a, x)), a.extracts); // no bin: sorted last
+                indices[index] = index;
+            }
+    }
+}
+
+// Find the first sorted key of each bin by binary search, one thread per bin. 16 registers (sm_90).
+static __global__ void __launch_bounds__(HIST_THREADS)
+    hist_offsets(const uint32_t *keys, uint64_t n, uint32_t extracts, hist_u64 *offsets) {
+    const uint32_t bin = blockIdx.x * HIST_THREADS + threadIdx.x;
+    gf_wait_for_stream();
+    if (bin > extracts)
+        return;
+    uint64_t from = 0, to = n;
+    while (from < to) {
+        const uint64_t middle = from + (to - from) / 2;
+        if (keys[middle] < bin)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    offsets[bin] = from;
+}
+
+// Write the positions and values of the sorted samples. One thread per sample, at most 8 blocks per
+// SM, which loop; 28 registers (sm_90).
+template <typename T>
+__global__ void __launch_bounds__(HIST_THREADS)
+    hist_collect(HistArgs a, const hist_u64 *indices, hist_u64 *payload) {
+    gf_wait_for_stream();
+    const hist_u64 count = payload[a.extracts];
+    hist_u64 *positions = payload + a.extracts + 1;
+    T *out = reinterpret_cast<T *>(positions + count);
+    const uint64_t step = static_cast<uint64_t>(gridDim.x) * HIST_THREADS;
+    const bool small = a.rows * a.samples >> 32 == 0; // 64-bit divisions are slow
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * HIST_THREADS + threadIdx.x; i < count;
+         i += step) {
+        const uint64_t j = indices[i];
+        const uint64_t y =
+            small ? static_cast<uint32_t>(j) / static_cast<uint32_t>(a.samples) : j / a.samples;
+        const uint64_t at = j - y * a.samples;
+        const T *row = hist_row<T>(a, y);
+        positions[i] = a.before + j;
+        out[i] = a.measured == 1 ? hist_sample<T>(a, row, at, 0) : row[at]; // else all channels
+    }
+}
+
+#endif

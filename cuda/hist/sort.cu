@@ -1,0 +1,67 @@
+// Radix sort for the extraction of many bins, by CUB.
+#include "cuda/hist/device.cuh"
+
+#include <limits.h>
+
+// Without these, CUB defines functions of the NVTX profiling interface.
+#define CCCL_DISABLE_NVTX
+#define NVTX_DISABLE
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/version.cuh>
+
+// CUB's type of counts: 32 bits before CUDA 12.
+#if CUB_VERSION >= 200000
+typedef int64_t Count;
+#define MAX_SORTED INT64_MAX
+#else
+typedef int Count;
+#define MAX_SORTED INT_MAX
+#endif
+
+static cudaError_t hist_sort_pairs(void *scratch, size_t *bytes, const uint32_t *keys,
+                                   uint32_t *sorted_keys, const hist_u64 *indices,
+                                   hist_u64 *sorted_indices, uint64_t n, uint32_t extracts,
+                                   cudaStream_t stream) {
+    int bits = 1;
+    while (extracts >> bits)
+        bits++;
+    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, sorted_keys, indices,
+                                           sorted_indices, static_cast<Count>(n), 0, bits, stream);
+}
+
+static size_t hist_sort_aligned(size_t bytes) {
+    return (bytes + 255) & ~static_cast<size_t>(255);
+}
+
+HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
+    HistSortScratch scratch = {};
+    scratch.indices = hist_sort_aligned(n * sizeof(uint32_t));
+    scratch.sorted_keys = scratch.indices + hist_sort_aligned(n * sizeof(hist_u64));
+    scratch.sorted_indices = scratch.sorted_keys + hist_sort_aligned(n * sizeof(uint32_t));
+    scratch.sort = scratch.sorted_indices + hist_sort_aligned(n * sizeof(hist_u64));
+    const cudaError_t result =
+        hist_sort_pairs(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
+                        n < MAX_SORTED ? n : MAX_SORTED, extracts, nullptr);
+    // On failure, return a size that cannot be allocated; the allocation then reports the error.
+    scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
+    return scratch;
+}
+
+gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t stream,
+                    gf_error *error) {
+    if (n > MAX_SORTED)
+        return gf_fail(error, GF_FAILED,
+                       "cuda: sorting 2^31 or more samples of a strip requires CUDA 12 or later; "
+                       "use --backend cpu");
+    if (gf_sequence_refuse())
+        return GF_OK;
+    unsigned char *base = static_cast<unsigned char *>(memory);
+    HistSortScratch scratch = hist_sort_scratch(n, extracts);
+    return gf_cuda_check(
+        hist_sort_pairs(
+            base + scratch.sort, &scratch.sort_bytes, reinterpret_cast<uint32_t *>(base),
+            reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
+            reinterpret_cast<hist_u64 *>(base + scratch.indices),
+            reinterpret_cast<hist_u64 *>(base + scratch.sorted_indices), n, extracts, stream),
+        "radix sort", error);
+}

@@ -1,0 +1,294 @@
+// CUDA devices: enumeration, selection by options, initialization.
+#include "cuda/host/devices.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MIN_COMPUTE_CAPABILITY 75
+#define SPIN_SECONDS 1e-3 // of a wait, before the thread sleeps
+#define SLEEP_NS 50000
+
+static gf_status devices_fail(gf_error *error, const char *what, cudaError_t result) {
+    cudaGetLastError();
+    return gf_fail(error, GF_NO_BACKEND, "cuda: %s: %s; use --backend auto or cpu", what,
+                   cudaGetErrorString(result));
+}
+
+static cudaError_t driver_find(const char *name, void **function) {
+#if CUDART_VERSION >= 12050
+    return cudaGetDriverEntryPointByVersion(name, function, 11040, cudaEnableDefault, nullptr);
+#else
+    return cudaGetDriverEntryPoint(name, function, cudaEnableDefault);
+#endif
+}
+
+static gf_status driver_open(gf_driver *driver, gf_error *error) {
+    const struct {
+        const char *name;
+        void **function;
+    } functions[] = {
+        {"cuPointerGetAttributes", reinterpret_cast<void **>(&driver->pointer_attributes)},
+        {"cuStreamGetCtx", reinterpret_cast<void **>(&driver->stream_context)},
+        {"cuCtxGetCurrent", reinterpret_cast<void **>(&driver->get_context)},
+        {"cuCtxSetCurrent", reinterpret_cast<void **>(&driver->set_context)},
+    };
+    cudaError_t result = cudaSuccess;
+    for (const auto &each : functions)
+        if (result == cudaSuccess)
+            result = driver_find(each.name, each.function);
+    return result == cudaSuccess ? GF_OK : devices_fail(error, "driver", result);
+}
+
+// Return whether the process uses the device already, in the context that the runtime shares.
+static bool devices_is_active(int device) {
+    CUresult (*get_state)(CUdevice, unsigned *, int *) = nullptr;
+    unsigned flags;
+    int active = 0;
+    if (driver_find("cuDevicePrimaryCtxGetState", reinterpret_cast<void **>(&get_state)) ==
+        cudaSuccess)
+        get_state(device, &flags, &active);
+    cudaGetLastError(); // clear the error of a driver without this function
+    return active;
+}
+
+static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_error *error) {
+    cudaDeviceProp properties;
+    cudaError_t result = cudaGetDeviceProperties(&properties, device);
+    if (result != cudaSuccess)
+        return devices_fail(error, "cannot query the device", result);
+    const int capability = properties.major * 10 + properties.minor;
+    if (capability < MIN_COMPUTE_CAPABILITY)
+        return gf_fail(
+            error, GF_NO_BACKEND,
+            "cuda: device %d (%s) has compute capability %d.%d, 7.5 or later is required; "
+            "use --backend cpu",
+            device, properties.name, properties.major, properties.minor);
+    // A waiting thread must sleep, because the decoder and the encoder need the CPU core. Leave the
+    // context of a caller as it is.
+    const bool active = devices_is_active(device);
+    result = cudaSetDevice(device);
+    if (result == cudaSuccess && !active)
+        result = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
+    if (result == cudaSuccess)
+        result = cudaFree(nullptr); // creates the context
+    if (result != cudaSuccess)
+        return devices_fail(error, "cannot initialize the device", result);
+    const size_t used = strlen(devices->names);
+    snprintf(devices->names + used, sizeof devices->names - used, "%sdevice %d: %s (sm_%d)",
+             used ? ", " : "", device, properties.name, capability);
+    return GF_OK;
+}
+
+static gf_status devices_count(int *present, gf_error *error) {
+    const cudaError_t result = cudaGetDeviceCount(present);
+    if (result != cudaSuccess)
+        return devices_fail(error, "no usable NVIDIA driver or device", result);
+    return *present > 0 ? GF_OK : devices_fail(error, "no device", cudaErrorNoDevice);
+}
+
+gf_status gf_cuda_start(const gf_engine_options *options, gf_cuda_devices *devices,
+                        gf_error *error) {
+    int present = 0;
+    gf_status status = devices_count(&present, error);
+    if (!status)
+        status = driver_open(&devices->driver, error);
+    if (!status && options->devices)
+        status = gf_device_list_read(options->devices, present, &devices->own, error);
+    else if (!status)
+        devices->own = {1, {static_cast<int>(gf_own_process().index) % present}};
+    if (status)
+        return status;
+    const gf_caller_scope scope(devices->driver);
+    for (int i = 0; i < devices->own.count && !status; i++) {
+        status = devices_start_one(devices, devices->own.list[i], error);
+        if (!status && i == 0)
+            devices->driver.get_context(&devices->context);
+    }
+    return status;
+}
+
+// ---- listing ------------------------------------------------------------------------------------
+
+static gf_status devices_describe(int index, gf_device *device, gf_error *error) {
+    cudaDeviceProp properties;
+    cudaError_t result = cudaGetDeviceProperties(&properties, index);
+    if (result != cudaSuccess)
+        return devices_fail(error, "cannot query the device", result);
+    *device = {};
+    device->index = static_cast<uint32_t>(index);
+    snprintf(device->name, sizeof device->name, "%.127s", properties.name);
+    snprintf(device->bus, sizeof device->bus, "%04x:%02x:%02x.0", properties.pciDomainID,
+             properties.pciBusID, properties.pciDeviceID);
+    device->capability = static_cast<uint32_t>(properties.major * 10 + properties.minor);
+    device->multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount);
+    device->memory_bytes = properties.totalGlobalMem;
+    if (device->capability < MIN_COMPUTE_CAPABILITY)
+        return GF_OK;
+    // Free memory is available only from a device with a context: another process may hold the
+    // device in exclusive mode.
+    size_t free_bytes = 0, total = 0;
+    result = cudaSetDevice(index);
+    if (result == cudaSuccess)
+        result = cudaMemGetInfo(&free_bytes, &total);
+    cudaGetLastError();
+    device->usable = result == cudaSuccess;
+    device->free_bytes = device->usable ? free_bytes : 0;
+    return GF_OK;
+}
+
+gf_status gf_cuda_list(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {
+    int present = 0;
+    gf_driver driver;
+    *count = 0;
+    gf_status status = devices_count(&present, error);
+    if (!status)
+        status = driver_open(&driver, error);
+    if (status)
+        return status;
+    const gf_caller_scope scope(driver);
+    for (int i = 0; i < present && static_cast<size_t>(i) < capacity && !status; i++)
+        status = devices_describe(i, &devices[i], error);
+    if (!status)
+        *count = static_cast<size_t>(present);
+    return status;
+}
+
+// ---- memory and streams of the caller -----------------------------------------------------------
+
+// Find the range of an address.
+static gf_status memory_find_range(const gf_cuda_devices *devices, const char *name,
+                                   const char *what, CUdeviceptr at, gf_memory_range *range,
+                                   gf_error *error) {
+    unsigned type = 0, managed = 0;
+    const int own = devices->own.list[0];
+    int device = own;
+    size_t bytes = 0;
+    *range = {};
+    CUpointer_attribute attributes[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
+    void *values[] = {&type, &managed, &device, &range->begin, &bytes, &range->bounded};
+    const CUresult result = devices->driver.pointer_attributes(
+        sizeof attributes / sizeof attributes[0], attributes, values, at);
+    if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
+        return gf_fail(error, GF_USAGE,
+                       "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
+                       name, what);
+    if (!managed && device != own)
+        return gf_fail(error, GF_USAGE,
+                       "%s: the %s is in memory of device %d; this engine uses device %d", name,
+                       what, device, own);
+    range->end = range->begin + bytes;
+    return GF_OK;
+}
+
+gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name, const char *what,
+                               const void *data, size_t bytes, gf_memory_range *known,
+                               gf_error *error) {
+    const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data), end = at + bytes;
+    if (!known->bounded || at < known->begin || at >= known->end) {
+        const gf_status status = memory_find_range(devices, name, what, at, known, error);
+        if (status)
+            return status;
+    }
+    if (!known->bounded || end <= known->end)
+        return GF_OK;
+    return gf_fail(error, GF_USAGE,
+                   "%s: the %s has %llu bytes, but its memory ends after %llu bytes", name, what,
+                   static_cast<unsigned long long>(bytes),
+                   static_cast<unsigned long long>(known->end - at));
+}
+
+gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
+                                gf_error *error) {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    const cudaError_t result = cudaStreamIsCapturing(stream, &capture);
+    if (result == cudaSuccess && capture == cudaStreamCaptureStatusNone)
+        return GF_OK;
+    if (result != cudaSuccess && result != cudaErrorStreamCaptureImplicit)
+        return gf_cuda_check(result, "cudaStreamIsCapturing", error);
+    cudaGetLastError();
+    return gf_fail(error, GF_USAGE, "%s: %s", name, what);
+}
+
+gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
+                               cudaStream_t stream, const char *captured, gf_error *error) {
+    CUcontext context = devices->context;
+    if (stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread &&
+        devices->driver.stream_context(stream, &context) != CUDA_SUCCESS)
+        return gf_fail(error, GF_USAGE, "%s: the stream is invalid", name);
+    if (context != devices->context)
+        return gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
+                       name, devices->own.list[0]);
+    return captured ? gf_cuda_check_capture(name, stream, captured, error) : GF_OK;
+}
+
+gf_status gf_cuda_wait(cudaStream_t stream, const char *what, gf_error *error) {
+    const double began = gf_now();
+    const struct timespec pause = {0, SLEEP_NS};
+    cudaError_t result;
+    while ((result = cudaStreamQuery(stream)) == cudaErrorNotReady)
+        if (gf_now() - began > SPIN_SECONDS)
+            nanosleep(&pause, nullptr);
+    return gf_cuda_check(result, what, error);
+}
+
+gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t stream,
+                         gf_error *error) {
+    void *data = nullptr;
+    if (size <= memory->size)
+        return GF_OK;
+    if (memory->data)
+        cudaFreeAsync(memory->data, stream);
+    *memory = gf_device_memory{};
+    cudaError_t result = cudaMallocAsync(&data, size, stream);
+    if (result == cudaErrorNotSupported) {
+        cudaGetLastError();
+        result = cudaMalloc(&data, size);
+    }
+    const gf_status status = gf_cuda_check(result, "device memory", error);
+    if (!status)
+        *memory = gf_device_memory{static_cast<unsigned char *>(data), size};
+    return status;
+}
+
+gf_status gf_event_create(cudaEvent_t *event, unsigned flags, gf_error *error) {
+    return *event ? GF_OK
+                  : gf_cuda_check(cudaEventCreateWithFlags(event, flags), "cudaEventCreate", error);
+}
+
+gf_status gf_memory_grow(gf_device_memory *memory, size_t size, bool pinned, gf_error *error) {
+    if (size <= memory->size)
+        return GF_OK;
+    if (memory->data)
+        pinned ? cudaFreeHost(memory->data) : cudaFree(memory->data);
+    *memory = gf_device_memory{};
+    const cudaError_t result =
+        pinned ? cudaMallocHost(&memory->data, size) : cudaMalloc(&memory->data, size);
+    memory->size = result == cudaSuccess ? size : 0;
+    return gf_cuda_check(result, pinned ? "pinned memory" : "device memory", error);
+}
+
+gf_status gf_memory_grow_cleared(gf_device_memory *memory, size_t size, cudaStream_t stream,
+                                 gf_error *error) {
+    if (size <= memory->size)
+        return GF_OK;
+    gf_status status = gf_memory_grow(memory, size, false, error);
+    if (!status)
+        status =
+            gf_cuda_check(cudaMemsetAsync(memory->data, 0, size, stream), "device memory", error);
+    memory->size = status ? 0 : size;
+    return status;
+}
+
+uint64_t gf_cuda_free_memory(void *state) {
+    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
+    gf_caller_scope scope(devices->driver);
+    size_t free_bytes = 0, total = 0;
+    if (scope.enter(devices, nullptr) || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+        cudaGetLastError();
+    return free_bytes;
+}

@@ -1,0 +1,199 @@
+// Launches of kernels, and sequences of them.
+#include "cuda/device.cuh"
+
+#include <stdlib.h>
+
+// ---- sequences ----------------------------------------------------------------------------------
+
+#define MAX_STEPS 8
+
+// A kernel of a sequence.
+struct gf_step {
+    cudaGraphNode_t node;
+    cudaKernelNodeParams kernel;
+    unsigned char *arguments; // their bytes
+    size_t size;
+};
+
+struct gf_sequence {
+    cudaGraph_t graph;
+    cudaGraphExec_t exec; // NULL until the first recording is complete
+    gf_step steps[MAX_STEPS];
+    uint32_t count;    // steps of the graph
+    uint32_t recorded; // steps of the current recording
+    bool differs;      // the current recording cannot become the graph, or is not equal to it
+    bool failed;       // there is no graph
+};
+
+static thread_local gf_sequence *recording;
+
+gf_sequence *gf_sequence_new() {
+    return static_cast<gf_sequence *>(calloc(1, sizeof(gf_sequence)));
+}
+
+// Return whether a call succeeded. Clear its error: the caller launches the kernels one by one.
+static bool sequence_succeeds(cudaError_t result) {
+    if (result != cudaSuccess)
+        cudaGetLastError();
+    return result == cudaSuccess;
+}
+
+// Free the graph. The sequence cannot be recorded again.
+static void sequence_fail(gf_sequence *sequence) {
+    if (sequence->exec)
+        cudaGraphExecDestroy(sequence->exec);
+    if (sequence->graph)
+        cudaGraphDestroy(sequence->graph);
+    for (gf_step &step : sequence->steps)
+        free(step.arguments);
+    *sequence = {};
+    sequence->failed = true;
+}
+
+void gf_sequence_free(gf_sequence *sequence) {
+    if (sequence)
+        sequence_fail(sequence);
+    free(sequence);
+}
+
+// Copy the arguments of a launch, and return whether they or its grid differ from the copy.
+static bool sequence_set_arguments(gf_step *step, const gf_launch &launch) {
+    const dim3 grid = step->kernel.gridDim;
+    bool changed = grid.x != launch.grid.x || grid.y != launch.grid.y || grid.z != launch.grid.z ||
+                   step->kernel.sharedMemBytes != launch.shared;
+    unsigned char *at = step->arguments;
+    for (size_t i = 0; i < launch.count; at += launch.sizes[i++])
+        if (memcmp(at, launch.arguments[i], launch.sizes[i]) != 0) {
+            memcpy(at, launch.arguments[i], launch.sizes[i]);
+            changed = true;
+        }
+    step->kernel.func = const_cast<void *>(launch.kernel);
+    step->kernel.gridDim = launch.grid;
+    step->kernel.blockDim = dim3(launch.block);
+    step->kernel.sharedMemBytes = static_cast<unsigned>(launch.shared);
+    step->kernel.kernelParams = const_cast<void **>(launch.arguments);
+    return changed;
+}
+
+// Record a launch. Returns false if the sequence cannot have it.
+static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
+    size_t size = 0;
+    if (sequence->failed)
+        return false;
+    for (size_t i = 0; i < launch.count; i++)
+        size += launch.sizes[i];
+    const uint32_t index = sequence->recorded++;
+    if (index >= MAX_STEPS)
+        return false;
+    gf_step *step = &sequence->steps[index];
+    if (sequence->exec) {
+        if (index >= sequence->count || step->kernel.func != launch.kernel || step->size != size)
+            return false;
+        if (!sequence_set_arguments(step, launch) ||
+            sequence_succeeds(
+                cudaGraphExecKernelNodeSetParams(sequence->exec, step->node, &step->kernel)))
+            return true;
+        sequence_fail(sequence); // the copy is newer than the graph
+        return false;
+    }
+    step->arguments = static_cast<unsigned char *>(calloc(1, size));
+    step->size = size;
+    if (!step->arguments)
+        return false;
+    sequence_set_arguments(step, launch);
+    const cudaGraphNode_t *previous = index > 0 ? &sequence->steps[index - 1].node : nullptr;
+    sequence->count++;
+    return sequence_succeeds(cudaGraphAddKernelNode(&step->node, sequence->graph, previous,
+                                                    index > 0 ? 1 : 0, &step->kernel));
+}
+
+bool gf_sequence_begin(gf_sequence *sequence) {
+    if (sequence->failed)
+        return false;
+    sequence->recorded = 0;
+    sequence->differs = false;
+    if (!sequence->exec && !sequence_succeeds(cudaGraphCreate(&sequence->graph, 0))) {
+        sequence_fail(sequence);
+        return false;
+    }
+    recording = sequence;
+    return true;
+}
+
+bool gf_sequence_refuse() {
+    if (recording)
+        recording->differs = true;
+    return recording != nullptr;
+}
+
+bool gf_sequence_end(gf_sequence *sequence) {
+    recording = nullptr;
+    if (sequence->failed)
+        return false;
+    if (!sequence->exec &&
+        (sequence->differs || sequence->count < 2 ||
+         !sequence_succeeds(cudaGraphInstantiateWithFlags(&sequence->exec, sequence->graph, 0)))) {
+        sequence_fail(sequence);
+        return false;
+    }
+    return !sequence->differs && sequence->recorded == sequence->count;
+}
+
+cudaError_t gf_sequence_launch(const gf_sequence *sequence, cudaStream_t stream) {
+    return cudaGraphLaunch(sequence->exec, stream);
+}
+
+// ---- launches -----------------------------------------------------------------------------------
+
+uint32_t gf_code_version(const void *kernel) {
+    return gf_per_device([kernel](int) {
+        cudaFuncAttributes code;
+        if (cudaFuncGetAttributes(&code, kernel) == cudaSuccess)
+            return static_cast<uint32_t>(code.ptxVersion);
+        cudaGetLastError();
+        return 0u;
+    });
+}
+
+static thread_local cudaError_t launch_error; // the first one since gf_launch_check
+
+void gf_launch_any(const gf_launch &launch, cudaStream_t stream) {
+    if (recording) {
+        recording->differs |= !sequence_record(recording, launch);
+        return;
+    }
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = launch.grid;
+    config.blockDim = dim3(launch.block);
+    config.dynamicSmemBytes = launch.shared;
+    config.stream = stream;
+    config.attrs = &early;
+    // Code for devices before sm_90 cannot wait for the stream: it is launched as usual.
+    config.numAttrs = gf_code_version(launch.kernel) >= 90 ? 1 : 0;
+    const cudaError_t result =
+        cudaLaunchKernelExC(&config, launch.kernel, const_cast<void **>(launch.arguments));
+    launch_error = launch_error == cudaSuccess ? result : launch_error;
+}
+
+gf_status gf_launch_check(const char *what, gf_error *error) {
+    const cudaError_t result = launch_error;
+    launch_error = cudaSuccess;
+    return gf_cuda_check(result, what, error);
+}
+
+// Clear records.
+// Grid: one thread per word, at most 8 blocks per SM, which loop. Block: 256 threads. Shared
+// memory: none. Registers: 16 (sm_90).
+static __global__ void __launch_bounds__(256) clear_rows(gf_rows rows, uint32_t words) {
+    gf_wait_for_stream();
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * 256 + threadIdx.x; i < rows.rows * words;
+         i += static_cast<uint64_t>(gridDim.x) * 256)
+        reinterpret_cast<uint64_t *>(rows.data + i / words * rows.stride)[i % words] = 0;
+}
+
+void gf_clear_rows(const gf_rows &rows, uint32_t words, cudaStream_t stream) {
+    gf_launch_kernel(clear_rows, gf_grid(rows.rows * words, 256), 256, 0, stream, rows, words);
+}

@@ -1,0 +1,416 @@
+// smooth of columns by the stages in registers: radius 0 to 3, any type. One kernel,
+// smooth_columns.
+//
+// All samples of a row are independent columns. A thread owns a few adjacent ones and walks down a
+// chunk of rows. It keeps the enhanced samples of the window and the last two means in registers,
+// so that each row is loaded, enhanced and averaged once. The sum of a window is added anew for
+// each row, from top to bottom, because a running sum would round differently.
+#include "cuda/smooth/chain.cuh"
+
+#define GF_COLUMN_THREADS 128
+#define GF_COLUMN_WAVES 2 // of blocks, at least, if chunks have more than the minimum of rows
+#define GF_COLUMN_MIN_ROWS 8
+// Resident blocks per SM of u8 with radius 2. Before sm_90, 5 would spill registers.
+#if __CUDA_ARCH__ >= 900
+#define GF_COLUMN_BLOCKS 5
+#else
+#define GF_COLUMN_BLOCKS 4
+#endif
+#define GF_COLUMN_EDGES 2 // values of blockIdx.y for the rows near the top and the bottom
+
+struct gf_column_args {
+    const unsigned char *in; // row 0 is the first output row, here and in all row numbers below
+    unsigned char *out;
+    size_t in_stride, out_stride;      // bytes
+    uint64_t samples;                  // per row
+    int64_t rows;                      // output rows
+    int64_t top, bottom;               // first and last row of the image
+    int64_t loaded_first, loaded_last; // rows in memory
+    int64_t inner_begin, inner_end;    // output rows without an edge in their windows
+    uint32_t length;                   // rows per chunk
+    gf_smooth_constants constants;
+    gf_chain_args chain;
+};
+
+// Types, channels and radius of a kernel, and its tuning constants. STEP: the last of every STEP
+// samples is alpha; 0: none.
+template <typename In, typename Out, int STEP, int MEAN> struct gf_column_work {
+    typedef In Tin;
+    typedef Out Tout;
+    static const int RADIUS = MEAN, TAPS = 2 * MEAN + 1;
+    static const int SAMPLES = sizeof(In) == 4 ? 4 : 8; // per thread
+    static const int IN_BYTES = SAMPLES * sizeof(In), OUT_BYTES = SAMPLES * sizeof(Out);
+    // Rows that are loaded ahead. The loop is unrolled by as many rows, and the window rotates.
+    static const int AHEAD = RADIUS == 0 ? 4 : RADIUS == 1 ? 6 : TAPS;
+    // Resident blocks per SM, which limit the registers, but not so far that any would spill.
+    static const int BLOCKS = sizeof(In) == 4   ? (RADIUS < 3 ? 7 : 5)
+                              : sizeof(In) == 2 ? (RADIUS < 2 ? 5 : 4)
+                              : RADIUS == 2     ? GF_COLUMN_BLOCKS
+                                                : (RADIUS < 2 ? 6 : 4);
+    static_assert(AHEAD % TAPS == 0, "the window must rotate completely");
+    static_assert((SAMPLES & (STEP > 0 ? STEP - 1 : 0)) == 0,
+                  "a thread must own whole pixels with alpha");
+
+    GF_DEVICE constexpr bool is_alpha(int s) {
+        return STEP > 0 && (s & (STEP - 1)) == STEP - 1;
+    }
+};
+
+// ---- samples ------------------------------------------------------------------------------------
+
+// Return sample s of words: enhanced, or unchanged if it is alpha.
+template <typename Work>
+GF_DEVICE float gf_column_sample(const gf_column_args &a, const uint32_t *words, int s) {
+    typedef typename Work::Tin Tin;
+    if (!Work::is_alpha(s))
+        return gf_enhanced<Tin>(words, s, a.chain);
+    if constexpr (sizeof(Tin) == 4)
+        return __uint_as_float(words[s]); // a product could change the bits of a NaN
+    return gf_enhanced<Tin>(words, s, {1.0f, -8388608.0f});
+}
+
+// Return x / TAPS, correctly rounded. An infinite f32 x, for which gf_divided fails, is its own
+// quotient.
+template <typename Work> GF_DEVICE float gf_column_divided(float x) {
+    if (Work::TAPS == 1)
+        return x;
+    float max = 0.0f;
+    const float quotient = gf_divided<typename Work::Tin, Work::TAPS>(x, &max);
+    if constexpr (sizeof(typename Work::Tin) == 4)
+        return fabsf(x) == __uint_as_float(0x7f800000u) ? x : quotient;
+    return quotient;
+}
+
+// Round four results to u8 and pack them into a word, the first in the lowest byte. Values are
+// clamped; NaN becomes 0.
+GF_DEVICE uint32_t gf_pack_rounded(float a, float b, float c, float d) {
+    uint32_t word;
+    asm("{\n"
+        ".reg .s32 a, b, c, d;\n"
+        ".reg .b32 high;\n"
+        "cvt.rni.s32.f32 a, %1;\n"
+        "cvt.rni.s32.f32 b, %2;\n"
+        "cvt.rni.s32.f32 c, %3;\n"
+        "cvt.rni.s32.f32 d, %4;\n"
+        "cvt.pack.sat.u8.s32.b32 high, d, c, 0;\n"
+        "cvt.pack.sat.u8.s32.b32 %0, b, a, high;\n"
+        "}\n"
+        : "=r"(word)
+        : "f"(a), "f"(b), "f"(c), "f"(d));
+    return word;
+}
+
+// Store the results of a thread. valid: samples before the end of the row.
+template <typename Work>
+GF_DEVICE void gf_column_store(unsigned char *to, int valid, const float *t) {
+    typedef typename Work::Tout Tout;
+    const int SAMPLES = Work::SAMPLES, WORDS = Work::OUT_BYTES / 4;
+    uint32_t words[WORDS];
+    if constexpr (sizeof(Tout) == 4) {
+#pragma unroll
+        for (int s = 0; s < SAMPLES; s++)
+            words[s] =
+                Work::is_alpha(s) ? __float_as_uint(t[s]) : __float_as_uint(gf_store<float>(t[s]));
+    } else if constexpr (sizeof(Tout) == 2) {
+#pragma unroll
+        for (int w = 0; w < WORDS; w++)
+            words[w] = __byte_perm(gf_stored_bits<Tout>(t[2 * w]),
+                                   gf_stored_bits<Tout>(t[2 * w + 1]), 0x5410);
+    } else {
+#pragma unroll
+        for (int w = 0; w < WORDS; w++)
+            words[w] = gf_pack_rounded(t[4 * w], t[4 * w + 1], t[4 * w + 2], t[4 * w + 3]);
+    }
+    if (valid == SAMPLES) {
+        gf_store_words<Work::OUT_BYTES>(to, words);
+        return;
+    }
+    typedef typename std::conditional<sizeof(Tout) == 4, uint32_t, Tout>::type Bits;
+#pragma unroll 1
+    for (int s = 0; s < valid; s++) {
+        reinterpret_cast<Bits *>(to)[s] = static_cast<Bits>(words[0]);
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) { // move the next sample to the start
+            const uint32_t next = w + 1 < WORDS ? words[w + 1] : 0;
+            words[w] =
+                sizeof(Tout) == 4 ? next : __funnelshift_r(words[w], next, 8 * sizeof(Tout) % 32);
+        }
+    }
+}
+
+// ---- rows near the top and the bottom -----------------------------------------------------------
+
+// Compute output rows [begin, end) whose windows may contain an edge. Rows outside the image count
+// as -0: adding -0 changes no sum, whatever its sign.
+template <typename Work>
+GF_DEVICE void gf_column_edge(const gf_column_args &a, uint64_t first, int valid, int64_t begin,
+                              int64_t end) {
+    const int SAMPLES = Work::SAMPLES, RADIUS = Work::RADIUS, TAPS = Work::TAPS;
+    const unsigned char *in = a.in + first * sizeof(typename Work::Tin);
+    unsigned char *out = a.out + first * sizeof(typename Work::Tout);
+    if (begin >= end)
+        return;
+    float window[TAPS][SAMPLES], prev[SAMPLES], mid[SAMPLES];
+#pragma unroll
+    for (int s = 0; s < SAMPLES; s++) {
+        prev[s] = mid[s] = 0.0f;
+#pragma unroll
+        for (int k = 0; k < TAPS; k++)
+            window[k][s] = -0.0f;
+    }
+    // The loads below wait for each other. Start to move the rows to the L2 cache.
+#pragma unroll 1
+    for (int64_t y = begin - RADIUS - 1; y <= end + RADIUS; y++)
+        if (y >= a.loaded_first && y <= a.loaded_last)
+            gf_prefetch(in + y * static_cast<int64_t>(a.in_stride));
+#pragma unroll 1
+    for (int64_t y = begin - RADIUS - 1; y <= end + RADIUS; y++) {
+        const bool loaded = y >= a.loaded_first && y <= a.loaded_last;
+        uint32_t words[Work::IN_BYTES / 4] = {};
+        if (loaded)
+            gf_load_words<Work::IN_BYTES>(words, in + y * static_cast<int64_t>(a.in_stride));
+        // Row y completes the window of row y - RADIUS, and the results of the row before that.
+        const int64_t center = y - RADIUS, done = center - 1;
+        const int64_t lo = center - RADIUS < a.top ? a.top : center - RADIUS;
+        const int64_t hi = center + RADIUS > a.bottom ? a.bottom : center + RADIUS;
+        const float taps = static_cast<float>(hi < lo ? 1 : static_cast<int>(hi - lo) + 1);
+        const gf_smooth_end ends = {done > a.top, done < a.bottom};
+        float t[SAMPLES];
+#pragma unroll
+        for (int s = 0; s < SAMPLES; s++) {
+            t[s] = window[RADIUS][s]; // alpha of row `done`
+#pragma unroll
+            for (int k = 0; k + 1 < TAPS; k++)
+                window[k][s] = window[k + 1][s];
+            window[TAPS - 1][s] = loaded ? gf_column_sample<Work>(a, words, s) : -0.0f;
+            if (Work::is_alpha(s))
+                continue;
+            float sum = window[0][s];
+#pragma unroll
+            for (int k = 1; k < TAPS; k++)
+                sum = __fadd_rn(sum, window[k][s]);
+            const float next = __fdiv_rn(sum, taps);
+            t[s] = a.constants.smooth ? smooth(prev[s], mid[s], next, ends, a.constants) : mid[s];
+            prev[s] = mid[s];
+            mid[s] = next;
+        }
+        if (done >= begin)
+            gf_column_store<Work>(out + done * static_cast<int64_t>(a.out_stride), valid, t);
+    }
+}
+
+// ---- inner rows ---------------------------------------------------------------------------------
+
+// Return the mean of a window whose oldest row is `oldest`. All indices are constant.
+template <typename Work>
+GF_DEVICE float gf_column_mean(const float (&window)[Work::TAPS][Work::SAMPLES], int oldest,
+                               int s) {
+    float sum = window[oldest % Work::TAPS][s];
+#pragma unroll
+    for (int k = 1; k < Work::TAPS; k++)
+        sum = __fadd_rn(sum, window[(oldest + k) % Work::TAPS][s]);
+    return gf_column_divided<Work>(sum);
+}
+
+// Compute `rows` output rows from row `begin`, with no edge in any window.
+// Without the smooth stage, the first row above the chunk's windows and the first one below them
+// may be missing. They are not loaded, and only means that no result needs contain them.
+template <typename Work>
+GF_DEVICE void gf_column_walk(const gf_column_args &a, uint64_t first, int valid, int64_t begin,
+                              int rows) {
+    const int SAMPLES = Work::SAMPLES, RADIUS = Work::RADIUS, TAPS = Work::TAPS;
+    const int AHEAD = Work::AHEAD, WORDS = Work::IN_BYTES / 4;
+    const gf_smooth_constants &k = a.constants;
+    const unsigned char *from = a.in + first * sizeof(typename Work::Tin) +
+                                (begin - RADIUS - 1) * static_cast<int64_t>(a.in_stride);
+    unsigned char *to =
+        a.out + first * sizeof(typename Work::Tout) + begin * static_cast<int64_t>(a.out_stride);
+
+    // Load the window of the row above the chunk, the row that completes that of its first row, and
+    // AHEAD more.
+    uint32_t warm[TAPS + 1][WORDS] = {}, raw[AHEAD][WORDS] = {};
+    int left = k.smooth ? rows : rows - 1; // rows to load after those in warm
+#pragma unroll
+    for (int i = 0; i < TAPS + 1; i++) {
+        if (i > 0 || k.smooth)
+            gf_load_words<Work::IN_BYTES>(warm[i], from);
+        from += a.in_stride;
+    }
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+        if (i < left)
+            gf_load_words<Work::IN_BYTES>(raw[i], from);
+        from += a.in_stride;
+    }
+    left -= AHEAD;
+
+    float window[TAPS][SAMPLES], prev[SAMPLES], mid[SAMPLES];
+#pragma unroll
+    for (int s = 0; s < SAMPLES; s++) {
+#pragma unroll
+        for (int i = 0; i < TAPS; i++)
+            window[i][s] = gf_column_sample<Work>(a, warm[i], s);
+        if (!Work::is_alpha(s))
+            prev[s] = gf_column_mean<Work>(window, 0, s);
+        window[0][s] = gf_column_sample<Work>(a, warm[TAPS], s);
+        if (!Work::is_alpha(s))
+            mid[s] = gf_column_mean<Work>(window, 1, s);
+    }
+
+    // Now the oldest row of the window is 1 % TAPS, and it is replaced first.
+#pragma unroll 1
+    for (int done = 0; done < rows; done += AHEAD) {
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            if (done + i >= rows)
+                return;
+            float t[SAMPLES], next[SAMPLES];
+#pragma unroll
+            for (int s = 0; s < SAMPLES; s++) {
+                t[s] = Work::is_alpha(s) ? window[(i + 1 + RADIUS) % TAPS][s] : mid[s];
+                window[(i + 1) % TAPS][s] = gf_column_sample<Work>(a, raw[i], s);
+            }
+            if (i < left)
+                gf_load_words<Work::IN_BYTES>(raw[i], from);
+            from += a.in_stride;
+#pragma unroll
+            for (int s = 0; s < SAMPLES; s++)
+                if (!Work::is_alpha(s))
+                    next[s] = gf_column_mean<Work>(window, i + 2, s);
+            if (k.smooth) {
+#pragma unroll
+                for (int s = 0; s < SAMPLES; s++)
+                    if (!Work::is_alpha(s)) {
+                        t[s] = __fmul_rn(__fadd_rn(t[s], prev[s]), k.weight);
+                        t[s] = __fmul_rn(__fadd_rn(t[s], next[s]), k.weight);
+                    }
+            }
+            if (k.inner_factor != 1.0f) {
+#pragma unroll
+                for (int s = 0; s < SAMPLES; s++)
+                    if (!Work::is_alpha(s))
+                        t[s] = __fmul_rn(t[s], k.inner_factor);
+            }
+            gf_column_store<Work>(to, valid, t);
+            to += a.out_stride;
+#pragma unroll
+            for (int s = 0; s < SAMPLES; s++)
+                if (!Work::is_alpha(s)) {
+                    prev[s] = mid[s];
+                    mid[s] = next[s];
+                }
+        }
+        left -= AHEAD;
+    }
+}
+
+// ---- kernel -------------------------------------------------------------------------------------
+
+// Smooth columns by the stages.
+// Grid: x: groups of 128 * SAMPLES columns. y: 0 and 1 are the rows near the top and the bottom of
+// the image, the others are chunks of the rows between, from the last chunk to the first: the rows
+// that the x pass wrote last may still be in the L2 cache. Chunks have as many rows as allow two
+// waves of blocks, but at least 8. Block: 128 threads.
+// A thread computes SAMPLES columns of a chunk, 4 of f32 or 8 of u8 and u16, with 16-byte or 8-byte
+// loads and one store per row: all accesses are coalesced. AHEAD rows are in flight, 4 to 7.
+// Reads each sample 1 + 2 * (RADIUS + 1) / length times, writes it once, in 17 to 20 instructions
+// (radius 2). Tail: the last thread of a row loads whole, up to the end of a 16-byte unit, and
+// stores only the samples of the row, one by one. Columns after the end are computed from the
+// padding and discarded.
+// Shared memory: none. Registers (sm_90): f32 46 to 89, u8 53 to 127, u16 64 to 127. Resident
+// blocks: 4 to 7, Work::BLOCKS.
+template <typename Work>
+__global__ void __launch_bounds__(GF_COLUMN_THREADS, Work::BLOCKS)
+    smooth_columns(const __grid_constant__ gf_column_args a) {
+    const uint64_t first =
+        (static_cast<uint64_t>(blockIdx.x) * GF_COLUMN_THREADS + threadIdx.x) * Work::SAMPLES;
+    if (first >= a.samples)
+        return;
+    const uint64_t rest = a.samples - first;
+    const int valid = rest < Work::SAMPLES ? static_cast<int>(rest) : Work::SAMPLES;
+    gf_wait_for_stream();
+    if (blockIdx.y < GF_COLUMN_EDGES) {
+        const bool top = blockIdx.y == 0;
+        gf_column_edge<Work>(a, first, valid, top ? 0 : a.inner_end, top ? a.inner_begin : a.rows);
+        return;
+    }
+    const int64_t begin =
+        a.inner_begin + static_cast<int64_t>(gridDim.y - 1 - blockIdx.y) * a.length;
+    const int64_t left = a.inner_end - begin;
+    gf_column_walk<Work>(a, first, valid, begin,
+                         static_cast<int>(left < a.length ? left : a.length));
+}
+
+// ---- launch -------------------------------------------------------------------------------------
+
+// Queue the kernel for all rows of out. Returns false if the image is too large for its counters.
+template <typename Work>
+static bool gf_column_launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                             cudaStream_t stream) {
+    const uint64_t y0 = out->y0, reach = Work::RADIUS + (plan->smooth ? 1 : 0);
+    const uint64_t end = y0 + out->rows;
+    const uint64_t height = plan->head.in.height > end ? plan->head.in.height : end;
+    gf_column_args a = {};
+    a.in = gf_row(in, y0);
+    a.out = out->data;
+    a.in_stride = in->stride;
+    a.out_stride = out->stride;
+    a.samples = gf_row_samples(&plan->head.in);
+    a.rows = static_cast<int64_t>(out->rows);
+    a.top = -static_cast<int64_t>(y0);
+    a.bottom = static_cast<int64_t>(height - 1 - y0);
+    a.loaded_first = static_cast<int64_t>(in->y0) - static_cast<int64_t>(y0);
+    a.loaded_last = a.loaded_first + static_cast<int64_t>(in->rows) - 1;
+    const int64_t first = static_cast<int64_t>(reach) + a.top;   // first row without an edge
+    const int64_t last = a.bottom - static_cast<int64_t>(reach); // last one
+    a.inner_begin = first < 0 ? 0 : first < a.rows ? first : a.rows;
+    a.inner_end = last + 1 < a.inner_begin ? a.inner_begin : last + 1 < a.rows ? last + 1 : a.rows;
+    a.constants = gf_smooth_constants_of(plan);
+    a.chain = {plan->gain, -8388608.0f * plan->gain};
+
+    const uint64_t inner = static_cast<uint64_t>(a.inner_end - a.inner_begin);
+    const uint64_t across = gf_divide_up(a.samples, GF_COLUMN_THREADS * Work::SAMPLES);
+    const uint64_t max_chunks = 65535 - GF_COLUMN_EDGES; // limit of gridDim.y
+    const uint64_t wave = gf_resident_blocks<smooth_columns<Work>>(GF_COLUMN_THREADS);
+    uint64_t chunks = gf_divide_up(GF_COLUMN_WAVES * wave, across);
+    if (chunks > inner / GF_COLUMN_MIN_ROWS)
+        chunks = inner / GF_COLUMN_MIN_ROWS;
+    chunks = chunks < 1 ? 1 : chunks < max_chunks ? chunks : max_chunks;
+    const uint64_t length = gf_divide_up(inner, chunks);
+    if (across > INT32_MAX || length > INT32_MAX / 2)
+        return false;
+    a.length = static_cast<uint32_t>(length);
+    chunks = length == 0 ? 0 : gf_divide_up(inner, length);
+    const dim3 grid(static_cast<unsigned>(across), static_cast<unsigned>(GF_COLUMN_EDGES + chunks));
+    gf_launch_kernel(smooth_columns<Work>, grid, GF_COLUMN_THREADS, 0, stream, a);
+    return true;
+}
+
+// Test whether all rows start at a multiple of 16 bytes.
+static bool gf_column_aligned(const gf_rows *rows) {
+    return (reinterpret_cast<uintptr_t>(rows->data) | rows->stride) % 16 == 0;
+}
+
+bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_rows *in,
+                       const gf_rows *out, cudaStream_t stream) {
+    const gf_type type = plan->head.in.type;
+    const uint32_t pairs = gf_has_alpha(&plan->head.in) ? plan->head.in.channels / 2 : 0;
+    if (plan->tile != 0 || plan->radius > 3 || !gf_column_aligned(in) || !gf_column_aligned(out) ||
+        (type != GF_F32 && !from_float && plan->gain != 0 && plan->gain < GF_MIN_GAIN))
+        return false;
+    bool done = false;
+    gf_for_type(type, [&](auto sample) {
+        gf_for_flag(from_float, [&](auto wide) {
+            gf_for_number<0, 2>(pairs, [&](auto half) {
+                gf_for_number<0, 3>(plan->radius, [&](auto radius) {
+                    typedef decltype(sample) Tout;
+                    typedef typename std::conditional<decltype(wide)::value, float, Tout>::type Tin;
+                    done = gf_column_launch<gf_column_work<Tin, Tout, 2 * decltype(half)::value,
+                                                           decltype(radius)::value>>(plan, in, out,
+                                                                                     stream);
+                });
+            });
+        });
+    });
+    return done;
+}

@@ -1,0 +1,343 @@
+// smooth on CUDA: kernel selection, and the general kernel.
+//
+//   kernel          used for                                      file
+//   smooth_general  any radius, tile and axis                     this one
+//   smooth_columns  columns, radius 0 to 3, no tiles              cuda/smooth/columns.cu
+//   smooth_staged   rows, in tiles in shared memory, by stages    cuda/smooth/staged.cuh, from
+//                   or by integers, if no kernel below applies    cuda/smooth/chain.cu and
+//                                                                 cuda/smooth/integer.cu
+//   smooth_tiles    rows wide enough for whole warps, radius 0    cuda/smooth/chain.cu
+//                   to 3, results as large as the samples
+//   smooth_direct   u8 rows by integers, 1, 2 or 4 channels,      cuda/smooth/integer.cu
+//                   radius up to 8
+//   smooth_mma      u8 rows on tensor cores, radius up to 8,      cuda/smooth/mma.cu
+//                   weights that are small integers
+//
+// The last three compute most samples with other arithmetic, or as if no edge were near. The
+// remaining samples (near-ties of integers, samples near an edge) take the exact path of
+// cuda/smooth/device.cuh.
+#include "cuda/smooth/device.cuh"
+
+#define SHARED_BYTES_LIMIT (48 * 1024) // shared memory of a block on every device without opt-in
+#define ROW_PIECE_SAMPLES 1024
+#define COLUMN_PIECE_ROWS 64
+
+// ---- general kernel -----------------------------------------------------------------------------
+
+#define GF_GENERAL_THREADS 256
+
+struct gf_general_args {
+    const unsigned char *in; // position in_first, lane 0 of signal group 0
+    unsigned char *out;      // position first, likewise
+    uint64_t in_first;
+    size_t in_across, out_across;     // bytes from one signal group to the next
+    size_t in_position, out_position; // bytes from one position to the next
+    uint64_t signal;                  // positions of a whole signal
+    uint64_t first, last;             // output positions [first, last)
+    uint64_t across;                  // signal groups: rows, or groups of `lanes` columns
+    uint64_t last_lanes;              // lanes of the last group; all others have `lanes`
+    uint64_t tile;                    // 0: no tiles
+    int lanes, length, radius;
+    int channels; // 2 or 4: the last one is alpha; else each lane is filtered
+    gf_smooth_constants constants;
+    gf_images<2> images; // of rows only: signal groups of all images in order
+};
+
+struct gf_piece {
+    const unsigned char *in; // as in gf_general_args, of the piece's signal group
+    unsigned char *out;
+    uint64_t begin, end;           // output positions
+    uint64_t load_begin, load_end; // positions to load and enhance
+    int lanes;
+};
+
+GF_DEVICE gf_piece general_piece_of(const gf_general_args &a, uint64_t index) {
+    const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length;
+    gf_piece piece;
+    const uint64_t across = index / pieces;
+    const gf_image_row row = gf_find_row(a.images, across);
+    piece.in = a.in + a.images.at[0][row.image] + row.y * a.in_across;
+    piece.out = a.out + a.images.at[1][row.image] + row.y * a.out_across;
+    piece.begin = a.first + (index % pieces) * a.length;
+    piece.end = a.last - piece.begin < a.length ? a.last : piece.begin + a.length;
+    const uint64_t reach = a.radius + 1;
+    piece.load_begin = piece.begin < reach ? 0 : piece.begin - reach;
+    piece.load_end = a.signal - piece.end < reach ? a.signal : piece.end + reach;
+    // Columns are processed in strips: rows that only a smooth stage would read may be missing.
+    if (!a.constants.smooth) {
+        piece.load_begin = piece.begin < a.radius ? 0 : piece.begin - a.radius;
+        piece.load_end = a.signal - piece.end < a.radius ? a.signal : piece.end + a.radius;
+    }
+    piece.lanes = across + 1 == a.across ? static_cast<int>(a.last_lanes) : a.lanes;
+    return piece;
+}
+
+GF_DEVICE void general_tile_of(const gf_general_args &a, uint64_t p, uint64_t *begin,
+                               uint64_t *end) {
+    *begin = a.tile ? p - p % a.tile : 0;
+    *end = a.tile && a.tile < a.signal - *begin ? *begin + a.tile : a.signal;
+}
+
+template <typename Tin>
+static __device__ void general_produce(const gf_general_args &a, const gf_piece &piece,
+                                       float *loaded, int thread, int threads) {
+    const int count = static_cast<int>(piece.load_end - piece.load_begin) * piece.lanes;
+    const unsigned char *base = piece.in + (piece.load_begin - a.in_first) * a.in_position;
+    for (int i = thread; i < count; i += threads) {
+        const int position = i / piece.lanes, lane = i - position * piece.lanes;
+        const Tin *p = reinterpret_cast<const Tin *>(base + position * a.in_position) + lane;
+        loaded[i] = enhance(gf_load(*p), a.constants.gain);
+    }
+}
+
+// Return the mean of `taps` samples, `step` apart, added from left to right.
+GF_DEVICE float general_blur(const float *p, int step, int taps) {
+    float sum = *p;
+    for (int k = 1; k < taps; k++) {
+        p += step;
+        sum = __fadd_rn(sum, *p);
+    }
+    return __fdiv_rn(sum, static_cast<float>(taps));
+}
+
+// Blur a piece. blurred holds positions [begin - 1, end + 1); those outside the signal or not
+// needed are not written.
+static __device__ void general_consume(const gf_general_args &a, const gf_piece &piece,
+                                       const float *loaded, float *blurred, int thread,
+                                       int threads) {
+    const int side = a.constants.smooth ? 1 : 0;
+    const uint64_t from = piece.begin < side ? 0 : piece.begin - side;
+    const uint64_t to = a.signal - piece.end < side ? a.signal : piece.end + side;
+    const int count = static_cast<int>(to - from) * piece.lanes;
+    for (int i = thread; i < count; i += threads) {
+        const int position = i / piece.lanes, lane = i - position * piece.lanes;
+        const uint64_t p = from + position;
+        uint64_t tile_begin, tile_end;
+        general_tile_of(a, p, &tile_begin, &tile_end);
+        uint64_t lo = p - tile_begin < a.radius ? tile_begin : p - a.radius;
+        uint64_t hi = tile_end - 1 - p < a.radius ? tile_end - 1 : p + a.radius;
+        // Positions at the ends of the loaded piece may belong to an adjacent tile; no result needs
+        // their means.
+        lo = lo < piece.load_begin ? piece.load_begin : lo;
+        hi = hi < piece.load_end ? hi : piece.load_end - 1;
+        const int at = static_cast<int>(lo - piece.load_begin) * piece.lanes + lane;
+        const int index = static_cast<int>(p + 1 - piece.begin) * piece.lanes + lane;
+        blurred[index] = general_blur(loaded + at, piece.lanes, static_cast<int>(hi - lo) + 1);
+    }
+}
+
+template <typename Tin, typename Tout>
+static __device__ void general_finish(const gf_general_args &a, const gf_piece &piece,
+                                      const float *blurred, int thread, int threads) {
+    const int count = static_cast<int>(piece.end - piece.begin) * piece.lanes;
+    const bool has_alpha = GF_COLOURS(a.channels) < a.channels;
+    for (int i = thread; i < count; i += threads) {
+        const int position = i / piece.lanes, lane = i - position * piece.lanes;
+        const uint64_t p = piece.begin + position;
+        Tout *q = reinterpret_cast<Tout *>(piece.out + (p - a.first) * a.out_position) + lane;
+        // Rows: lanes are channels. Columns: each group starts at a multiple of 4 samples.
+        if (has_alpha && (lane & (a.channels - 1)) == a.channels - 1) {
+            const Tin *source =
+                reinterpret_cast<const Tin *>(piece.in + (p - a.in_first) * a.in_position) + lane;
+            *q = gf_convert<Tout>(*source);
+            continue;
+        }
+        uint64_t tile_begin, tile_end;
+        general_tile_of(a, p, &tile_begin, &tile_end);
+        const gf_smooth_end end = {p > tile_begin, p + 1 < tile_end};
+        const float *mid = blurred + (position + 1) * piece.lanes + lane;
+        float t = *mid;
+        if (a.constants.smooth)
+            t = smooth(end.has_prev ? mid[-piece.lanes] : 0.0f, t,
+                       end.has_next ? mid[piece.lanes] : 0.0f, end, a.constants);
+        *q = gf_store<Tout>(t);
+    }
+}
+
+// Smooth rows or columns.
+// Rows and columns are the same problem: a signal has positions with `lanes` samples each, and
+// position p + 1 is stored `lanes` floats after position p in shared memory. Rows: a position is a
+// pixel, and the lanes are its channels. Columns: a position is a row, and the lanes are adjacent
+// samples of it.
+// Grid: one wave of at most 8 blocks per SM, which loop over pieces of `length` positions x
+// `lanes`. Block: 256 threads. The first half (producers) loads and enhances the next piece into
+// one of two buffers, while the second half (consumers) blurs the current piece into a third. After
+// a barrier, all threads smooth and store; then a second barrier.
+// Reads each sample 1 + 2 * (radius + 1) / length times, writes it once. Windows are clipped at the
+// ends of a tile, therefore every width, height and tile size is exact; the last piece is shorter.
+// Shared memory: (2 * (length + 2 * radius + 2) + length + 2) * lanes floats. Registers: 40
+// (sm_90).
+template <typename Tin, typename Tout>
+__global__ void __launch_bounds__(GF_GENERAL_THREADS)
+    smooth_general(const __grid_constant__ gf_general_args a) {
+    extern __shared__ float shared[];
+    const int loaded_floats = (a.length + 2 * a.radius + 2) * a.lanes;
+    float *const loaded[2] = {shared, shared + loaded_floats};
+    float *const blurred = shared + 2 * loaded_floats;
+    const int half = GF_GENERAL_THREADS / 2;
+    const bool producer = threadIdx.x < half;
+    const int thread = producer ? threadIdx.x : threadIdx.x - half;
+
+    const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length * a.across;
+    uint64_t index = blockIdx.x;
+    if (index >= pieces)
+        return;
+    gf_piece piece = general_piece_of(a, index);
+    gf_wait_for_stream();
+    if (producer)
+        general_produce<Tin>(a, piece, loaded[0], thread, half);
+    __syncthreads();
+    for (int buffer = 0;; buffer ^= 1) {
+        const uint64_t next = index + gridDim.x;
+        const bool more = next < pieces;
+        const gf_piece next_piece = more ? general_piece_of(a, next) : piece;
+        if (producer) {
+            if (more)
+                general_produce<Tin>(a, next_piece, loaded[buffer ^ 1], thread, half);
+        } else {
+            general_consume(a, piece, loaded[buffer], blurred, thread, half);
+        }
+        __syncthreads();
+        general_finish<Tin, Tout>(a, piece, blurred, threadIdx.x, GF_GENERAL_THREADS);
+        if (!more)
+            break;
+        __syncthreads();
+        piece = next_piece;
+        index = next;
+    }
+}
+
+static constexpr size_t general_shared(int length, int radius, int lanes) {
+    return static_cast<size_t>(2 * (length + 2 * radius + 2) + length + 2) * lanes * sizeof(float);
+}
+
+template <typename Tin, typename Tout>
+static void general_launch(const gf_general_args &a, cudaStream_t stream) {
+    const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
+    // One wave: each block processes several pieces and overlaps loading with blurring.
+    gf_launch_kernel(smooth_general<Tin, Tout>, gf_grid(pieces, 1), GF_GENERAL_THREADS,
+                     general_shared(a.length, a.radius, a.lanes), stream, a);
+}
+
+static_assert(general_shared(COLUMN_PIECE_ROWS, GF_SMOOTH_MAX_RADIUS, 16) <= SHARED_BYTES_LIMIT,
+              "16 lanes must fit at the largest radius");
+static_assert(general_shared(ROW_PIECE_SAMPLES / GF_MAX_CHANNELS, GF_SMOOTH_MAX_RADIUS,
+                             GF_MAX_CHANNELS) <= SHARED_BYTES_LIMIT,
+              "a piece of a row must fit at the largest radius");
+
+// Queue the kernel for all rows of a strip, along x.
+template <typename Tin, typename Tout>
+static void general_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+    const gf_rows *in = &strip->in, *out = &strip->out;
+    const int channels = static_cast<int>(plan->head.in.channels);
+    gf_general_args a = {};
+    a.in = gf_row(in, out->y0);
+    a.out = out->data;
+    a.in_across = in->stride;
+    a.out_across = out->stride;
+    a.in_position = channels * sizeof(Tin);
+    a.out_position = channels * sizeof(Tout);
+    a.signal = a.last = plan->head.in.width;
+    a.images = gf_images_of<2>(&plan->head, strip);
+    a.across = out->rows * a.images.count;
+    a.tile = plan->tile;
+    a.lanes = channels;
+    a.last_lanes = channels;
+    a.length = ROW_PIECE_SAMPLES / channels;
+    a.radius = static_cast<int>(plan->radius);
+    a.channels = gf_has_alpha(&plan->head.in) ? static_cast<int>(channels) : 1;
+    a.constants = gf_smooth_constants_of(plan);
+    general_launch<Tin, Tout>(a, stream);
+}
+
+// Queue the kernel for all rows of out, along y.
+template <typename Tin, typename Tout>
+static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                            cudaStream_t stream) {
+    const uint64_t samples = gf_row_samples(&plan->head.in);
+    gf_general_args a = {};
+    a.radius = static_cast<int>(plan->radius);
+    a.length = COLUMN_PIECE_ROWS;
+    a.lanes = general_shared(a.length, a.radius, 32) <= SHARED_BYTES_LIMIT ? 32 : 16;
+    a.in = in->data;
+    a.in_first = in->y0;
+    a.out = out->data;
+    a.in_across = a.lanes * sizeof(Tin);
+    a.out_across = a.lanes * sizeof(Tout);
+    a.in_position = in->stride;
+    a.out_position = out->stride;
+    a.signal = plan->head.in.height;
+    a.first = out->y0;
+    a.last = out->y0 + out->rows;
+    a.images.count = 1;
+    a.across = gf_divide_up(samples, a.lanes);
+    a.last_lanes = samples - (a.across - 1) * a.lanes;
+    a.tile = plan->tile;
+    a.channels = gf_has_alpha(&plan->head.in) ? static_cast<int>(plan->head.in.channels) : 1;
+    a.constants = gf_smooth_constants_of(plan);
+    general_launch<Tin, Tout>(a, stream);
+}
+
+// ---- dispatch -----------------------------------------------------------------------------------
+
+// Queue the kernel for all rows of the image, or of the images, of a strip.
+template <typename Tin, typename Tout>
+static void smooth_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+    const bool to_float = sizeof(Tout) > sizeof(Tin);
+    // The fast kernels copy the last of 2 or 4 channels.
+    const bool fast = plan->head.in.channels % 2 != 0 || gf_has_alpha(&plan->head.in);
+    if (fast && sizeof(Tout) == 1 &&
+        (gf_smooth_mma_rows(plan, strip, stream) || gf_smooth_integer_rows(plan, strip, stream)))
+        return;
+    if (fast && gf_smooth_chain_rows(plan, to_float, strip, stream))
+        return;
+    general_rows<Tin, Tout>(plan, strip, stream);
+}
+
+template <typename Tin, typename Tout>
+static void smooth_down_columns(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
+                                cudaStream_t stream) {
+    const bool from_float = sizeof(Tin) > sizeof(Tout);
+    if (!gf_smooth_columns(plan, from_float, in, out, stream))
+        general_columns<Tin, Tout>(plan, in, out, stream);
+}
+
+// Return the row stride of the unrounded result of the x pass, the input of the y pass of axis xy.
+static size_t smooth_between_stride(const gf_plan *plan) {
+    return (static_cast<size_t>(gf_row_samples(&plan->in)) * sizeof(float) + 63) & ~size_t(63);
+}
+
+template <typename T>
+static void smooth_run(const gf_smooth_plan *plan, const gf_strip *strip, void *scratch,
+                       cudaStream_t stream) {
+    const gf_rows *in = &strip->in, *out = &strip->out;
+    if (plan->axis == GF_SMOOTH_X) {
+        smooth_rows<T, T>(plan, strip, stream);
+    } else if (plan->axis == GF_SMOOTH_Y) {
+        smooth_down_columns<T, T>(plan, in, out, stream);
+    } else {
+        const gf_rows between = {static_cast<unsigned char *>(scratch),
+                                 smooth_between_stride(&plan->head), in->y0, in->rows};
+        gf_strip first = *strip;
+        first.out = between;
+        smooth_rows<T, float>(plan, &first, stream);
+        smooth_down_columns<float, T>(plan, &between, out, stream);
+    }
+}
+
+static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
+    const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
+    return plan->axis == GF_SMOOTH_XY ? static_cast<size_t>(in_rows) * smooth_between_stride(head)
+                                      : 0;
+}
+
+static gf_status smooth_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
+                               cudaStream_t stream, gf_error *error) {
+    const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
+    gf_for_type(head->in.type,
+                [&](auto sample) { smooth_run<decltype(sample)>(plan, strip, scratch, stream); });
+    return gf_launch_check("smooth", error);
+}
+
+extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch, nullptr, 0,
+                                                  true};

@@ -1,0 +1,413 @@
+// compare on CUDA: one record of differences per row, and optionally an image that shows them.
+//
+//   kernel                  used for
+//   compare_start_records   rows in pieces: initialize the records that the pieces update
+//   compare_rows            every image: compare rows, write records
+//   compare_end_records     rows in pieces: look up the first differing values
+//   compare_draw_rows       the output image, if requested; reads the rows again, from the cache
+#include "cuda/vectors.cuh"
+
+#include "compare/compare.h"
+#include "samples.h"
+
+struct gf_compare_args {
+    const unsigned char *in[2]; // first row of each input
+    size_t in_stride;
+    unsigned char *out, *records; // image row and record of the first row
+    size_t out_stride, record_stride;
+    uint64_t width, rows, row_bytes;
+    uint64_t limit;                // of gf_compare_plan
+    uint32_t above_add, above_low; // integers: see compare_launch
+    gf_partition partition;
+    gf_images<3> images; // two inputs and the output; rows: of all images in order
+};
+
+GF_DEVICE gf_compare_record *record_at(const gf_compare_args &args, uint64_t y) {
+    return reinterpret_cast<gf_compare_record *>(args.records + y * args.record_stride);
+}
+
+// Row y of both inputs.
+struct compare_pair {
+    const unsigned char *a, *b;
+};
+
+GF_DEVICE compare_pair compare_pair_at(const gf_compare_args &args, uint64_t y) {
+    const gf_image_row row = gf_find_row(args.images, y);
+    return {args.in[0] + args.images.at[0][row.image] + row.y * args.in_stride,
+            args.in[1] + args.images.at[1][row.image] + row.y * args.in_stride};
+}
+
+GF_DEVICE gf_compare_record no_difference() {
+    return {0, UINT64_MAX, 0, 0, 0};
+}
+
+// ---- samples ------------------------------------------------------------------------------------
+
+// Return the value, or the bits of an f32. Samples are equal if these are equal.
+template <typename T> GF_DEVICE uint32_t sample_bits(T x) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return __float_as_uint(x);
+    else
+        return x;
+}
+
+// Return the distance of two samples with different bits, as stored in a record.
+template <typename T> GF_DEVICE unsigned long long sample_distance(T x, T y) {
+    if constexpr (sizeof(T) < sizeof(float)) {
+        return x > y ? x - y : y - x;
+    } else {
+        if (x != x || y != y)
+            return x != x && y != y ? 0 : 0x7ff0000000000000ull;
+        return static_cast<unsigned long long>(
+            __double_as_longlong(fabs(__dsub_rn(static_cast<double>(x), static_cast<double>(y)))));
+    }
+}
+
+// Scale a distance to the range 0..669.
+template <typename T> GF_DEVICE uint32_t distance_part(unsigned long long distance) {
+    if constexpr (sizeof(T) < sizeof(float))
+        return static_cast<uint32_t>(distance) * 669 / (sizeof(T) == 1 ? 255 : 65535);
+    const double d = __longlong_as_double(static_cast<long long>(distance));
+    return static_cast<uint32_t>(__dmul_rn(d < 1.0 ? d : 1.0, 669.0));
+}
+
+// Return a quarter of the grey value of a pixel (its only color channel or its luma), scaled to
+// 255.
+template <int CHANNELS, typename T> GF_DEVICE uint32_t pixel_dark(const T *p) {
+    if constexpr (sizeof(T) < sizeof(float)) {
+        const uint32_t grey =
+            CHANNELS < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[CHANNELS / 3 * 2]);
+        return grey >> (sizeof(T) == 1 ? 2 : 10);
+    } else {
+        float grey = CHANNELS < 3 ? p[0] : gf_luma_real(p[0], p[1], p[CHANNELS / 3 * 2]);
+        grey = grey > 0.0f ? grey : 0.0f; // also for NaN
+        grey = grey < 1.0f ? grey : 1.0f;
+        return static_cast<uint32_t>(__fmul_rn(grey, 255.0f)) >> 2;
+    }
+}
+
+// ---- records ------------------------------------------------------------------------------------
+
+// The highest bit of each integer sample of a word.
+template <typename T>
+static constexpr uint32_t compare_top_bits = sizeof(T) == 1 ? 0x80808080u : 0x80008000u;
+
+// Differences that one thread found. differing: the samples that count (gf_compare_plan).
+template <typename T> struct compare_counts {
+    uint32_t differing = 0;
+    // f32: the maximum distance. u8, u16: the maximum per sample of a word.
+    typename std::conditional<sizeof(T) == 4, unsigned long long, uint32_t>::type largest = 0;
+
+    // Compare one word of each image.
+    __device__ __forceinline__ void add(const gf_compare_args &args, uint32_t x, uint32_t y) {
+        if constexpr (sizeof(T) < sizeof(float)) {
+            const uint32_t distance = sizeof(T) == 1 ? __vabsdiffu4(x, y) : __vabsdiffu2(x, y);
+            const uint32_t top = compare_top_bits<T>, sum = (distance & ~top) + args.above_add;
+            differing += __popc(((sum & distance) | (args.above_low & (sum | distance))) & top);
+            largest = sizeof(T) == 1 ? __vmaxu4(largest, distance) : __vmaxu2(largest, distance);
+        } else {
+            const unsigned long long distance =
+                sample_distance(__uint_as_float(x), __uint_as_float(y));
+            differing += x != y && distance >= args.limit;
+            largest = x != y && distance > largest ? distance : largest;
+        }
+    }
+
+    __device__ __forceinline__ unsigned long long max() const {
+        if constexpr (sizeof(T) == 4) {
+            return largest;
+        } else {
+            const int bits = 8 * sizeof(T);
+            uint32_t max = 0;
+            for (int i = 0; i < 32; i += bits)
+                max = gf_maximum()(max, largest >> i & ((1u << bits) - 1));
+            return max;
+        }
+    }
+};
+
+template <typename T> GF_DEVICE uint32_t sample_bits_at(const unsigned char *p) {
+    return sample_bits(*reinterpret_cast<const T *>(p));
+}
+
+// Return the index of the first sample that counts in two vectors with such a sample.
+template <typename T>
+GF_DEVICE uint32_t compare_first(const gf_compare_args &args, const unsigned char *a,
+                                 const unsigned char *b) {
+    const T *const x = reinterpret_cast<const T *>(a), *const y = reinterpret_cast<const T *>(b);
+    uint32_t i = 0;
+    while (sample_bits(x[i]) == sample_bits(y[i]) || sample_distance(x[i], y[i]) < args.limit)
+        i++;
+    return i;
+}
+
+// Reduce the values of a group of threads. The first thread of the group gets the result. All
+// threads of a block must call it.
+template <int GROUP, typename Operation>
+GF_DEVICE unsigned long long compare_combine(unsigned long long x, Operation operation) {
+    if (GROUP < GF_BLOCK)
+        return gf_reduce_group<GROUP>(x, operation);
+    __shared__ unsigned long long warps[GF_BLOCK / 32];
+    x = gf_reduce_group<32>(x, operation);
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = warps[0];
+    for (int i = 1; i < GF_BLOCK / 32; i++)
+        x = operation(x, warps[i]);
+    __syncthreads();
+    return x;
+}
+
+// Compare rows of two images.
+// Grid: one group of GROUP threads per unit, up to 2^30 blocks; blocks then loop. Block: 256
+// threads. A unit is a row, or with GROUP = 256 a piece of a row. Reads each sample once, 16 bytes
+// per load, four loads per image in flight. Equal vectors need no further work. A row without
+// differences needs no reduction. Pieces update an initialized record by atomics;
+// compare_end_records then stores the values. Shared memory: at most 192 B. Registers: 64 to 73
+// (sm_90), 3 or 4 resident blocks.
+template <typename T, int GROUP>
+__global__ void __launch_bounds__(GF_BLOCK)
+    compare_rows(const __grid_constant__ gf_compare_args args) {
+    const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
+    gf_wait_for_stream();
+    for (uint64_t at = static_cast<uint64_t>(blockIdx.x) * groups; at < args.partition.units;
+         at += static_cast<uint64_t>(gridDim.x) * groups) {
+        const gf_unit unit =
+            gf_unit_at<GROUP == GF_BLOCK>(args.partition, args.row_bytes, at + threadIdx.x / GROUP);
+        const compare_pair pair = compare_pair_at(args, unit.y);
+        const unsigned char *const row[2] = {pair.a + unit.begin, pair.b + unit.begin};
+        compare_counts<T> counts;
+        unsigned long long first = UINT64_MAX; // index of a vector in the unit
+        gf_walk<2, GROUP, 4>(row, unit.bytes, lane,
+                             [&](int, uint64_t v, uint32_t, const uint4(&q)[2]) {
+                                 const uint4 x = q[0], y = q[1];
+                                 if (((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) == 0)
+                                     return;
+                                 const uint32_t before = counts.differing;
+                                 counts.add(args, x.x, y.x);
+                                 counts.add(args, x.y, y.y);
+                                 counts.add(args, x.z, y.z);
+                                 counts.add(args, x.w, y.w);
+                                 if (counts.differing != before)
+                                     first = v < first ? v : first;
+                             });
+        const bool writes = lane == 0 && unit.bytes;
+        gf_compare_record *record = record_at(args, unit.y);
+        const bool found_any = counts.differing != 0 || counts.largest != 0;
+        const bool any =
+            GROUP < GF_BLOCK ? __any_sync(GF_WARP, found_any) : __syncthreads_or(found_any);
+        if (!any) {
+            if (writes && args.partition.pieces == 1)
+                *record = no_difference();
+            continue;
+        }
+        gf_compare_record found = no_difference();
+        found.differing = compare_combine<GROUP>(counts.differing, gf_plus());
+        found.largest = compare_combine<GROUP>(counts.max(), gf_maximum());
+        first = compare_combine<GROUP>(first, gf_minimum());
+        if (!writes)
+            continue;
+        if (found.differing) {
+            const unsigned char *a = row[0] + 16 * first, *b = row[1] + 16 * first;
+            const uint32_t i = compare_first<T>(args, a, b);
+            found.first = (unit.begin + 16 * first) / sizeof(T) + i;
+            found.a = sample_bits_at<T>(a + i * sizeof(T));
+            found.b = sample_bits_at<T>(b + i * sizeof(T));
+        }
+        if (args.partition.pieces == 1) {
+            *record = found;
+        } else {
+            typedef unsigned long long Word;
+            atomicAdd(reinterpret_cast<Word *>(&record->differing), Word{found.differing});
+            atomicMin(reinterpret_cast<Word *>(&record->first), Word{found.first});
+            atomicMax(reinterpret_cast<Word *>(&record->largest), Word{found.largest});
+        }
+    }
+}
+
+// Initialize the records of rows in pieces. One thread per row; 10 registers (sm_90).
+__global__ void __launch_bounds__(GF_BLOCK)
+    compare_start_records(const __grid_constant__ gf_compare_args args) {
+    gf_wait_for_stream();
+    const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
+    if (y < args.rows)
+        *record_at(args, y) = no_difference();
+}
+
+// Look up the first differing values of rows in pieces. One thread per row; 12 registers (sm_90).
+template <typename T>
+__global__ void __launch_bounds__(GF_BLOCK)
+    compare_end_records(const __grid_constant__ gf_compare_args args) {
+    gf_wait_for_stream();
+    const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
+    if (y >= args.rows || record_at(args, y)->differing == 0)
+        return;
+    gf_compare_record *record = record_at(args, y);
+    const compare_pair pair = compare_pair_at(args, y);
+    record->a = sample_bits_at<T>(pair.a + record->first * sizeof(T));
+    record->b = sample_bits_at<T>(pair.b + record->first * sizeof(T));
+}
+
+// ---- picture ------------------------------------------------------------------------------------
+
+// Four pixels of an image. The first n are valid, the others are zero.
+template <typename T, int CHANNELS> struct four_pixels {
+    static const int samples = 4 * CHANNELS, words = CHANNELS * sizeof(T);
+    uint32_t w[words];
+
+    __device__ __forceinline__ void load(const unsigned char *p, int n) {
+        if (n < 4) {
+#pragma unroll
+            for (int i = 0; i < words; i++)
+                w[i] = 0;
+#pragma unroll
+            for (int i = 0; i < samples; i++)
+                if (i < n * CHANNELS)
+                    w[i * sizeof(T) / 4] |= sample_bits(reinterpret_cast<const T *>(p)[i])
+                                            << 8 * (i * sizeof(T) % 4);
+            return;
+        }
+        gf_load_words<4 * words>(w, p);
+    }
+
+    __device__ __forceinline__ T at(int i) const {
+        const uint32_t bits = w[i * sizeof(T) / 4] >> 8 * (i * sizeof(T) % 4);
+        if constexpr (sizeof(T) == sizeof(float))
+            return __uint_as_float(bits);
+        else
+            return static_cast<T>(bits);
+    }
+};
+
+// Return the output pixel: red, green and blue, red in the lowest byte.
+template <typename T, int CHANNELS>
+GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixels<T, CHANNELS> &b,
+                              int pixel) {
+    T p[CHANNELS];
+    bool differs = false;
+    unsigned long long max = 0;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) {
+        const T q = b.at(pixel * CHANNELS + c);
+        p[c] = a.at(pixel * CHANNELS + c);
+        if (sample_bits(p[c]) != sample_bits(q)) {
+            const unsigned long long distance = sample_distance(p[c], q);
+            max = distance > max ? distance : max;
+            differs = true;
+        }
+    }
+    if (differs)
+        return gf_compare_colour(96 + distance_part<T>(max));
+    return pixel_dark<CHANNELS>(p) * 0x010101u;
+}
+
+#define SEGMENT 128 // pixels of a row that a warp draws at a time
+
+// Draw the output image.
+// Grid: one warp per UNROLL segments of a row, up to 2^30 blocks; blocks then loop. Block: 256
+// threads. A segment has 128 pixels, four per thread. The loads of UNROLL segments are in flight
+// together. A full segment of 384 bytes is transposed in shared memory (3 KB per block) and written
+// 16 bytes at a time; a partial segment is written byte by byte. Reads each sample once, from the
+// cache, because compare_rows has just read the same strip; writes 3 bytes per pixel. Registers: 32
+// to 62 (sm_90).
+template <typename T, int CHANNELS, int UNROLL>
+__global__ void __launch_bounds__(GF_BLOCK)
+    compare_draw_rows(const __grid_constant__ gf_compare_args d) {
+    __shared__ uint4 staged[GF_BLOCK / 32][SEGMENT * 3 / 16];
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    uint32_t *stage = reinterpret_cast<uint32_t *>(staged[warp]);
+    const uint64_t segments = (d.width + UNROLL * SEGMENT - 1) / (UNROLL * SEGMENT);
+    gf_wait_for_stream();
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + warp;
+         i < segments * d.rows; i += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
+        const uint64_t y = i / segments, begin = i % segments * (UNROLL * SEGMENT);
+        const compare_pair pair = compare_pair_at(d, y);
+        four_pixels<T, CHANNELS> a[UNROLL], b[UNROLL];
+        int n[UNROLL];
+#pragma unroll
+        for (int k = 0; k < UNROLL; k++) {
+            const uint64_t x = begin + k * SEGMENT + 4 * lane;
+            const size_t at = x * CHANNELS * sizeof(T);
+            n[k] = x + 4 <= d.width ? 4 : x < d.width ? static_cast<int>(d.width - x) : 0;
+            a[k].load(pair.a + at, n[k]);
+            b[k].load(pair.b + at, n[k]);
+        }
+        const gf_image_row row = gf_find_row(d.images, y);
+        unsigned char *const to = d.out + d.images.at[2][row.image] + row.y * d.out_stride;
+#pragma unroll
+        for (int k = 0; k < UNROLL; k++) {
+            const uint64_t left = begin + k * SEGMENT;
+            uint32_t rgb[4];
+#pragma unroll
+            for (int pixel = 0; pixel < 4; pixel++)
+                rgb[pixel] = draw_pixel(a[k], b[k], pixel);
+            unsigned char *out = to + 3 * left;
+            if (left + SEGMENT <= d.width) {
+                stage[3 * lane] = rgb[0] | rgb[1] << 24;
+                stage[3 * lane + 1] = rgb[1] >> 8 | rgb[2] << 16;
+                stage[3 * lane + 2] = rgb[2] >> 16 | rgb[3] << 8;
+                __syncwarp();
+                if (lane < SEGMENT * 3 / 16)
+                    __stcs(reinterpret_cast<uint4 *>(out) + lane, staged[warp][lane]);
+                __syncwarp();
+                continue;
+            }
+#pragma unroll
+            for (int byte = 0; byte < 12; byte++)
+                if (byte < 3 * n[k])
+                    out[12 * lane + byte] =
+                        static_cast<unsigned char>(rgb[byte / 3] >> 8 * (byte % 3));
+        }
+    }
+}
+
+// ---- launch -------------------------------------------------------------------------------------
+
+template <typename T>
+static void compare_records(const gf_compare_args &args, cudaStream_t stream) {
+    const bool split = args.partition.pieces > 1;
+    const unsigned blocks = static_cast<unsigned>(gf_divide_up(args.rows, GF_BLOCK));
+    if (split)
+        gf_launch_kernel(compare_start_records, blocks, GF_BLOCK, 0, stream, args);
+    gf_for_group(args.partition.group, [&](auto group) {
+        gf_launch_kernel(compare_rows<T, decltype(group)::value>, gf_partition_grid(args.partition),
+                         GF_BLOCK, 0, stream, args);
+    });
+    if (split)
+        gf_launch_kernel(compare_end_records<T>, blocks, GF_BLOCK, 0, stream, args);
+}
+
+template <typename T, int CHANNELS>
+static void compare_draw(const gf_compare_args &args, cudaStream_t stream) {
+    const int bytes = CHANNELS * sizeof(T), unroll = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
+    const uint64_t segments = gf_divide_up(args.width, unroll * SEGMENT);
+    gf_launch_kernel(compare_draw_rows<T, CHANNELS, unroll>,
+                     gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream, args);
+}
+
+static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void *,
+                                cudaStream_t stream, gf_error *error) {
+    gf_compare_args args = {};
+    gf_set_row_args<3>(&args, plan, strip);
+    args.out = strip->out.data;
+    args.out_stride = strip->out.stride;
+    args.limit = reinterpret_cast<const gf_compare_plan *>(plan)->limit;
+    gf_for_type(plan->in.type, [&](auto sample) {
+        typedef decltype(sample) Sample;
+        // The upper bit of a distance, `high`, is split off: `low` exceeds r if low + half - 1 - r
+        // carries. The distance exceeds r if high or the carry is set, and half + r if both are.
+        const uint32_t half = sizeof(Sample) == 1 ? 0x80 : 0x8000;
+        const uint32_t tolerance = static_cast<uint32_t>(args.limit - 1);
+        args.above_add = (half - 1 - tolerance % half) * (compare_top_bits<Sample> / half);
+        args.above_low = tolerance < half ? UINT32_MAX : 0;
+        compare_records<Sample>(args, stream);
+        if (plan->out.width != 0)
+            gf_for_channels(plan->in.channels, [&](auto n) {
+                compare_draw<Sample, decltype(n)::value>(args, stream);
+            });
+    });
+    return gf_launch_check("compare", error);
+}
+
+extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch, nullptr, 0, true};

@@ -1,0 +1,291 @@
+// normalize on CUDA: divide samples by the mean of their channel. One kernel with three paths.
+//
+//   path       used for                                    operations per sample
+//   exact      u16; u8 if the quick path is not exact      multiply by the inverse, two corrections
+//   quick      u8, after the block has checked all values  one fma
+//   division   f32                                         __fdiv_rn
+#include "cuda/vectors.cuh"
+
+#include "normalize/normalize.h"
+
+struct gf_normalize_args {
+    const unsigned char *in; // first row
+    unsigned char *out;
+    size_t in_stride, out_stride;
+    uint64_t row_bytes;
+    float mean[GF_MAX_CHANNELS], half;
+    const float *refined; // means in device memory; NULL: use `mean`
+    gf_partition partition;
+};
+
+// Divisor of one channel. inverse: 1 / mean, rounded. at_once: half / mean, rounded.
+struct gf_divisor {
+    float mean, inverse, half, at_once;
+};
+
+#define TWO_23 8388608.0f // the float 2^23 + n, n < 2^23, has n in its low bits
+#define TWO_23_BITS 0x4b000000u
+
+// Return the stored sample of a non-negative value to which 2^23 was added, in the low bits.
+template <typename T> GF_DEVICE uint32_t gf_normalize_clamped(float x) {
+    const uint32_t bits = __float_as_uint(x), max = TWO_23_BITS + (sizeof(T) == 1 ? 255 : 65535);
+    return bits < max ? bits : max;
+}
+
+// Correct a quotient by its own error, once.
+GF_DEVICE float gf_normalize_refine(float q, float x, const gf_divisor &by) {
+    return __fmaf_rn(__fmaf_rn(-by.mean, q, x), by.inverse, q);
+}
+
+// Compute one sample exactly. bits: bits of 2^23 + sample.
+// x * inverse is within two ulps of the quotient. The first correction returns one of the two
+// floats adjacent to the quotient, the second the nearest one (Markstein's theorem: the inverse is
+// the float nearest to 1 / mean, and nothing underflows, because a nonzero mean of integers is at
+// least 2^-64). docs/numerics.md defines the other operations.
+template <typename T> GF_DEVICE uint32_t gf_normalize_exact(uint32_t bits, const gf_divisor &by) {
+    const float x = __fsub_rn(__uint_as_float(bits), TWO_23);
+    const float q = gf_normalize_refine(__fmul_rn(x, by.inverse), x, by);
+    return gf_normalize_clamped<T>(
+        __fadd_rn(__fmul_rn(gf_normalize_refine(q, x, by), by.half), TWO_23));
+}
+
+// Compute one u8 sample with other intermediate roundings, which seldom change the result.
+GF_DEVICE uint32_t gf_normalize_quick(uint32_t bits, const gf_divisor &by) {
+    const float x = __fsub_rn(__uint_as_float(bits), TWO_23);
+    return gf_normalize_clamped<uint8_t>(__fmaf_rn(x, by.at_once, TWO_23));
+}
+
+// Test whether the quick path is exact for all 256 values. Each thread of the block tests one
+// value.
+template <int COLOURS, int CHANNELS>
+GF_DEVICE bool gf_normalize_check_quick(const gf_divisor (&by)[CHANNELS]) {
+    const uint32_t bits = TWO_23_BITS + threadIdx.x;
+    bool same = true;
+#pragma unroll
+    for (int c = 0; c < COLOURS; c++)
+        same = same && gf_normalize_quick(bits, by[c]) == gf_normalize_exact<uint8_t>(bits, by[c]);
+    return __syncthreads_and(same);
+}
+
+template <typename T> GF_DEVICE T gf_normalize_sample(T x, const gf_divisor &by) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return gf_store<float>(__fdiv_rn(x, by.mean));
+    else
+        return static_cast<T>(gf_normalize_exact<T>(TWO_23_BITS + x, by));
+}
+
+// Normalize one vector. shift: channel of its first sample, relative to the thread's first vector,
+// whose first channel is by[0]. Alpha is copied.
+template <bool QUICK, typename T, int COLOURS, int CHANNELS>
+GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANNELS], int shift) {
+    const int per_word = 4 / sizeof(T);
+    uint32_t w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        uint32_t b[per_word];
+#pragma unroll
+        for (int k = 0; k < per_word; k++) {
+            const int c = (per_word * i + k + shift) % CHANNELS;
+            const bool copied = c >= COLOURS;
+            if constexpr (sizeof(T) == 1) {
+                b[k] = __byte_perm(w[i], TWO_23_BITS, 0x7540 | k);
+                if (!copied)
+                    b[k] = QUICK ? gf_normalize_quick(b[k], by[c])
+                                 : gf_normalize_exact<uint8_t>(b[k], by[c]);
+            } else if constexpr (sizeof(T) == 2) {
+                b[k] = __byte_perm(w[i], TWO_23_BITS, k == 0 ? 0x7410 : 0x7432);
+                if (!copied)
+                    b[k] = gf_normalize_exact<uint16_t>(b[k], by[c]);
+            } else if (!copied) {
+                w[i] = __float_as_uint(gf_normalize_sample(__uint_as_float(w[i]), by[c]));
+            }
+        }
+        if constexpr (sizeof(T) == 1)
+            w[i] = gf_pack(b[0], b[1], b[2], b[3]);
+        else if constexpr (sizeof(T) == 2)
+            w[i] = __byte_perm(b[0], b[1], 0x5410);
+    }
+    return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+// Normalize one unit with one group of threads.
+template <bool QUICK, typename T, int COLOURS, int CHANNELS, int GROUP>
+GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, uint32_t bytes,
+                                 uint32_t lane, const gf_divisor (&by)[CHANNELS]) {
+    const int vector_samples = 16 / sizeof(T);
+    const unsigned char *const row[1] = {in};
+    gf_walk<1, GROUP, CHANNELS == 3 ? 3 : 4, false>(
+        row, bytes, lane, [&](int u, uint64_t v, uint32_t valid, const uint4(&q)[1]) {
+            const int shift = u * GROUP * vector_samples % CHANNELS;
+            if (valid == 16) {
+                __stcs(reinterpret_cast<uint4 *>(out) + v,
+                       gf_normalize_vector<QUICK, T, COLOURS>(q[0], by, shift));
+                return;
+            }
+            const T *from = reinterpret_cast<const T *>(in + 16 * v);
+            T *to = reinterpret_cast<T *>(out + 16 * v);
+#pragma unroll 1
+            for (uint32_t i = 0; i < valid / sizeof(T); i++) {
+                const uint32_t channel = (i + shift) % CHANNELS;
+                T result = from[i];
+#pragma unroll
+                for (uint32_t c = 0; c < COLOURS; c++)
+                    if (c == channel)
+                        result = gf_normalize_sample(from[i], by[c]);
+                to[i] = result;
+            }
+        });
+}
+
+// Resident blocks per SM: five, for enough loads in flight, where registers suffice. Turing: four.
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800
+#define NORMALIZE_BLOCKS(T, CHANNELS, GROUP) 4
+#else
+#define NORMALIZE_BLOCKS(T, CHANNELS, GROUP)                                                       \
+    ((GROUP) == 4 || (sizeof(T) == sizeof(float) && (CHANNELS) == 4) ? 4 : 5)
+#endif
+
+#define PIECE_BYTES 3072 // bytes per piece: whole pixels
+
+// Normalize rows.
+// Grid: one group of GROUP threads per unit, up to 2^30 blocks; blocks then loop. Block: 256
+// threads. With GROUP = 4 a unit is a row, with GROUP = 32 a piece of 3072 bytes. Reads and writes
+// each sample once, 16 bytes per access, with four loads in flight. With three channels it is three
+// loads, therefore the channel of each sample is a compile-time constant. Tail: the samples of the
+// vector that holds the end of the row are written one by one. Shared memory: none. Registers: 48
+// to 64 (sm_90), for 4 or 5 resident blocks.
+template <typename T, int COLOURS, int CHANNELS, int GROUP>
+__global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP))
+    normalize(gf_normalize_args a) {
+    const int vector_samples = 16 / sizeof(T);
+    const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
+    gf_divisor by[CHANNELS], mine[CHANNELS];
+    gf_wait_for_stream();
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) {
+        const float mean = a.refined ? a.refined[c] : a.mean[c];
+        by[c] = {mean, __frcp_rn(mean), a.half, __fdiv_rn(a.half, mean)};
+    }
+    bool quick = false;
+    if constexpr (sizeof(T) == 1)
+        quick = gf_normalize_check_quick<COLOURS>(by);
+    const uint32_t phase = lane * vector_samples % CHANNELS;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++)
+        mine[c] = CHANNELS != 3 || phase == 0 ? by[c]
+                  : phase == 1                ? by[(c + 1) % CHANNELS]
+                                              : by[(c + 2) % CHANNELS];
+    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * groups; first < a.partition.units;
+         first += static_cast<uint64_t>(gridDim.x) * groups) {
+        const gf_unit unit =
+            gf_unit_at<GROUP == 32>(a.partition, a.row_bytes, first + threadIdx.x / GROUP);
+        const unsigned char *in = a.in + unit.y * a.in_stride + unit.begin;
+        unsigned char *out = a.out + unit.y * a.out_stride + unit.begin;
+        const uint32_t bytes = static_cast<uint32_t>(unit.bytes); // at most PIECE_BYTES
+        if (sizeof(T) == 1 && quick)
+            gf_normalize_unit<true, T, COLOURS, CHANNELS, GROUP>(in, out, bytes, lane, mine);
+        else
+            gf_normalize_unit<false, T, COLOURS, CHANNELS, GROUP>(in, out, bytes, lane, mine);
+    }
+}
+
+static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
+                                  cudaStream_t stream, gf_error *error) {
+    const gf_normalize_plan *plan = reinterpret_cast<const gf_normalize_plan *>(head);
+    gf_normalize_args a = {};
+    a.in = gf_row(&strip->in, strip->out.y0);
+    a.out = strip->out.data;
+    a.in_stride = strip->in.stride;
+    a.out_stride = strip->out.stride;
+    a.row_bytes = gf_row_bytes(&head->in);
+    for (uint32_t c = 0; c < GF_MAX_CHANNELS; c++)
+        a.mean[c] = plan->mean[c];
+    a.half = plan->half;
+    a.refined = static_cast<const float *>(strip->refined);
+    const uint64_t pieces = gf_divide_up(a.row_bytes, PIECE_BYTES);
+    a.partition = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), PIECE_BYTES,
+                   strip->out.rows * pieces};
+    const unsigned grid = gf_partition_grid(a.partition);
+    gf_for_type(head->in.type, [&](auto sample) {
+        gf_for_channels(head->in.channels, [&](auto n) {
+            gf_for_flag(gf_has_alpha(&head->in), [&](auto alpha) {
+                typedef decltype(sample) Sample;
+                const int C = decltype(n)::value;
+                const int COLOURS = decltype(alpha)::value ? GF_COLOURS(C) : C;
+                const auto kernel = a.partition.group == 4 ? normalize<Sample, COLOURS, C, 4>
+                                                           : normalize<Sample, COLOURS, C, 32>;
+                gf_launch_kernel(kernel, grid, GF_BLOCK, 0, stream, a);
+            });
+        });
+    });
+    return gf_launch_check("normalize", error);
+}
+
+// ---- means --------------------------------------------------------------------------------------
+
+#define MEANS_THREADS 256
+
+// Compute the mean of each channel from the sums of its rows: as the measure of axis-sum and refine
+// of filters/normalize/normalize.c do.
+// Grid: one block per channel. Block: 256 threads. Integer sums are added in any order. f32 sums
+// are added by one thread from the first row to the last; the block loads the next ones while it
+// adds. Shared memory: 4 KB. Registers: 25 to 30 (sm_90).
+template <bool REAL>
+__global__ void __launch_bounds__(MEANS_THREADS)
+    normalize_means(const unsigned char *records, size_t stride, uint64_t rows, double count,
+                    float *means) {
+    __shared__ unsigned long long sums[2][MEANS_THREADS];
+    const unsigned char *record = records + blockIdx.x * sizeof(uint64_t);
+    const auto load = [&](uint64_t y) {
+        return y < rows ? *reinterpret_cast<const unsigned long long *>(record + y * stride) : 0;
+    };
+    double total = 0;
+    gf_wait_for_stream();
+    if constexpr (REAL) {
+        unsigned long long next = load(threadIdx.x);
+        for (uint64_t first = 0; first < rows; first += MEANS_THREADS) {
+            unsigned long long *stage = sums[first / MEANS_THREADS % 2];
+            stage[threadIdx.x] = next;
+            __syncthreads();
+            next = load(first + MEANS_THREADS + threadIdx.x);
+            if (threadIdx.x == 0) {
+                const uint64_t left = rows - first;
+                const int n = left < MEANS_THREADS ? static_cast<int>(left) : MEANS_THREADS;
+#pragma unroll 8
+                for (int i = 0; i < n; i++)
+                    total =
+                        __dadd_rn(total, __longlong_as_double(static_cast<long long>(stage[i])));
+            }
+        }
+    } else {
+        unsigned long long sum = 0; // no image in device memory exceeds 64 bits
+        for (uint64_t y = threadIdx.x; y < rows; y += MEANS_THREADS)
+            sum += load(y);
+        sums[0][threadIdx.x] = sum;
+        for (unsigned distance = MEANS_THREADS / 2; distance > 0; distance /= 2) {
+            __syncthreads();
+            if (threadIdx.x < distance)
+                sums[0][threadIdx.x] += sums[0][threadIdx.x + distance];
+        }
+        total = __ull2double_rn(sums[0][0]);
+    }
+    if (threadIdx.x == 0) {
+        const float mean = __double2float_rn(__ddiv_rn(total, count));
+        means[blockIdx.x] = mean <= 0 ? 1 : mean;
+    }
+}
+
+static gf_status normalize_refine(const gf_plan *plan, const gf_rows *records, void *refined,
+                                  cudaStream_t stream, gf_error *error) {
+    const unsigned channels = gf_measured_channels(&plan->in);
+    const double count = static_cast<double>(plan->in.width) * static_cast<double>(records->rows);
+    gf_for_flag(plan->in.type == GF_F32, [&](auto real) {
+        gf_launch_kernel(normalize_means<decltype(real)::value>, channels, MEANS_THREADS, 0, stream,
+                         records->data, records->stride, records->rows, count,
+                         static_cast<float *>(refined));
+    });
+    return gf_launch_check("normalize", error);
+}
+
+extern "C" const gf_filter_cuda gf_normalize_cuda = {nullptr, normalize_launch, normalize_refine,
+                                                     GF_MAX_CHANNELS * sizeof(float), false};

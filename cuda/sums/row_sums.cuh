@@ -1,0 +1,440 @@
+// Sums along rows: of samples (one image, axis-sum) or of products (two images, dot).
+//
+//   kernel                used for                              threads per row
+//   gf_sum_integer_rows   u8, u16: exact in any order           4, 16, or a block per piece
+//   gf_sum_few_lanes      f32, rows of at most 256 pixels       up to 32
+//   gf_sum_short_lanes    f32, one channel, up to 2048 pixels   a warp
+//   gf_sum_lanes          f32, all other rows                   a block: 64 per channel
+//
+// f32 is summed in binary64, in the order that filters/samples.h defines: 256 lanes per channel,
+// then a tree. The f32 kernels differ only in the assignment of lanes to threads. In this file,
+// "lane" is a lane of that order.
+#ifndef GF_ROW_SUMS_CUH
+#define GF_ROW_SUMS_CUH
+
+#include "cuda/vectors.cuh"
+#include "samples.h"
+
+// IMAGES: inputs.
+template <int IMAGES> struct gf_row_sums {
+    const unsigned char *in[IMAGES]; // first row of each input
+    size_t in_stride;
+    unsigned char *records; // record of the first row
+    size_t record_stride;
+    uint64_t width, rows, row_bytes;
+    uint32_t measured;
+    gf_partition partition;
+    gf_images<IMAGES> images; // rows: of all images in order
+};
+
+template <int IMAGES>
+GF_DEVICE unsigned long long *gf_record_at(const gf_row_sums<IMAGES> &a, uint64_t y) {
+    return reinterpret_cast<unsigned long long *>(a.records + y * a.record_stride);
+}
+
+// Find row y of each input.
+template <int IMAGES>
+GF_DEVICE void gf_row_inputs(const gf_row_sums<IMAGES> &a, uint64_t y,
+                             const unsigned char *(&row)[IMAGES]) {
+    const gf_image_row at = gf_find_row(a.images, y);
+#pragma unroll
+    for (int i = 0; i < IMAGES; i++)
+        row[i] = a.in[i] + a.images.at[i][at.image] + at.y * a.in_stride;
+}
+
+// ---- the channels of a vector -------------------------------------------------------------------
+
+// One u8 vector split by channel: each word holds samples of one channel, or zeros. With three
+// channels, channel 0 is the channel of the first sample of the vector.
+template <int CHANNELS> struct gf_planes {
+    static const int words = CHANNELS == 1 ? 4 : CHANNELS == 4 ? 1 : 2;
+    uint32_t w[CHANNELS][words];
+
+    __device__ __forceinline__ gf_planes(const uint4 &v) {
+        if constexpr (CHANNELS == 4) {
+            const uint32_t low[2] = {__byte_perm(v.x, v.y, 0x5140), __byte_perm(v.z, v.w, 0x5140)};
+            const uint32_t high[2] = {__byte_perm(v.x, v.y, 0x7362), __byte_perm(v.z, v.w, 0x7362)};
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                w[c][0] = __byte_perm(c < 2 ? low[0] : high[0], c < 2 ? low[1] : high[1],
+                                      c % 2 ? 0x7632 : 0x5410);
+        } else {
+            const uint32_t from[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int c = 0; c < CHANNELS; c++)
+#pragma unroll
+                for (int k = 0; k < words; k++)
+                    w[c][k] = CHANNELS == 3 && k == 1 // samples 12 to 15: the first channel has two
+                                  ? __byte_perm(v.w, 0, c == 0 ? 0x4430 : 0x4440 + c)
+                                  : gf_channel_word<CHANNELS>(from + k * CHANNELS, c);
+        }
+    }
+};
+
+// ---- u8 and u16 ---------------------------------------------------------------------------------
+
+// Add vectors to the sums of a thread: samples, or the products a.b, a.a, b.b in the order of dot's
+// records. Channel c of a vector is added to sum[..][(c + shift) % CHANNELS].
+template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
+    // A product of u16 may need 32 bits. GF_MAX_PIECE limits the number of other summands.
+    typedef
+        typename std::conditional<IMAGES == 2 && sizeof(T) == 2, unsigned long long, uint32_t>::type
+            Sum;
+    static const int sums = IMAGES == 1 ? 1 : 3;
+
+    GF_DEVICE void add(Sum (&sum)[sums][CHANNELS], int shift, const uint4 (&q)[IMAGES]) {
+        if constexpr (sizeof(T) == 1) {
+            const gf_planes<CHANNELS> a(q[0]), b(q[IMAGES - 1]);
+#pragma unroll
+            for (int i = 0; i < CHANNELS; i++) {
+                const int c = (i + shift) % CHANNELS;
+#pragma unroll
+                for (int k = 0; k < a.words; k++) {
+                    const uint32_t by = IMAGES == 1 ? 0x01010101u : b.w[i][k];
+                    sum[0][c] = __dp4a(a.w[i][k], by, sum[0][c]);
+                    if constexpr (IMAGES == 2) {
+                        sum[1][c] = __dp4a(a.w[i][k], a.w[i][k], sum[1][c]);
+                        sum[2][c] = __dp4a(b.w[i][k], b.w[i][k], sum[2][c]);
+                    }
+                }
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                const int c = (i + shift) % CHANNELS;
+                const Sum x = gf_sample_at<T>(q[0], i);
+                if constexpr (IMAGES == 1) {
+                    sum[0][c] += x;
+                } else {
+                    const Sum y = gf_sample_at<T>(q[1], i);
+                    sum[0][c] += x * y;
+                    sum[1][c] += x * x;
+                    sum[2][c] += y * y;
+                }
+            }
+        }
+    }
+};
+
+// Sum rows of integers.
+// Grid: one group of GROUP threads per unit, up to 2^30 blocks; blocks then loop. Block: 256
+// threads. A unit is a row, or with GROUP = 256 a piece of a row. Reads each sample once, 16 bytes
+// per load; writes one record per row. Pieces of a row add to its record by atomics; the record is
+// zero before. Shared memory: one sum per warp, kind and channel, at most 768 B. Registers: 32 to
+// 48 for axis-sum, 48 to 80 for dot (sm_90).
+template <typename T, int CHANNELS, int IMAGES, int GROUP>
+__global__ void __launch_bounds__(GF_BLOCK)
+    gf_sum_integer_rows(const __grid_constant__ gf_row_sums<IMAGES> a) {
+    typedef gf_integer_sums<T, CHANNELS, IMAGES> Sums;
+    typedef typename Sums::Sum Sum;
+    const int values = Sums::sums * CHANNELS, vector_samples = 16 / sizeof(T);
+    // With three channels a multiple of three: the first channel of each vector of a thread is then
+    // a compile-time constant. 64-bit sums leave fewer registers.
+    const int unroll = CHANNELS != 3 ? 4 : sizeof(Sum) == 8 ? 3 : 6;
+    __shared__ unsigned long long parts[GF_BLOCK / 32][values];
+    const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
+    gf_wait_for_stream();
+    // All threads of a block run the same number of iterations: they synchronize to reduce.
+    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * groups; first < a.partition.units;
+         first += static_cast<uint64_t>(gridDim.x) * groups) {
+        const gf_unit unit =
+            gf_unit_at<GROUP == GF_BLOCK>(a.partition, a.row_bytes, first + threadIdx.x / GROUP);
+        const unsigned char *row[IMAGES];
+        gf_row_inputs(a, unit.y, row);
+#pragma unroll
+        for (int i = 0; i < IMAGES; i++)
+            row[i] += unit.begin;
+        Sum sum[Sums::sums][CHANNELS] = {};
+        gf_walk<IMAGES, GROUP, unroll>(row, unit.bytes, lane,
+                                       [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
+                                           Sums::add(sum, u * GROUP * vector_samples % CHANNELS, q);
+                                       });
+        // The channel of each sum depends on the first vector of the thread.
+        const uint32_t phase = lane * vector_samples % CHANNELS;
+        unsigned long long *record = gf_record_at(a, unit.y);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+#pragma unroll
+            for (int s = 0; s < Sums::sums; s++) {
+                const int value = c * Sums::sums + s;
+                Sum x = sum[s][c];
+                if (CHANNELS == 3)
+                    x = phase == 0   ? x
+                        : phase == 1 ? sum[s][(c + CHANNELS - 1) % CHANNELS]
+                                     : sum[s][(c + CHANNELS - 2) % CHANNELS];
+                if (GROUP < GF_BLOCK) { // rows of at most 24 KiB: the total fits 32 bits
+                    x = gf_reduce_group<GROUP>(x, gf_plus());
+                    if (unit.bytes && lane == 0 && c < static_cast<int>(a.measured))
+                        record[value] = x;
+                } else {
+                    const unsigned long long total =
+                        gf_reduce_group<32>(static_cast<unsigned long long>(x), gf_plus());
+                    if (threadIdx.x % 32 == 0)
+                        parts[threadIdx.x / 32][value] = total;
+                }
+            }
+        if (GROUP < GF_BLOCK)
+            continue;
+        __syncthreads();
+        if (threadIdx.x < a.measured * Sums::sums) {
+            unsigned long long total = 0;
+            for (int warp = 0; warp < GF_BLOCK / 32; warp++)
+                total += parts[warp][threadIdx.x];
+            if (a.partition.pieces == 1)
+                record[threadIdx.x] = total;
+            else
+                atomicAdd(&record[threadIdx.x], total);
+        }
+        __syncthreads();
+    }
+}
+
+template <typename T, int CHANNELS, int IMAGES>
+static inline void gf_launch_integer_rows(const gf_row_sums<IMAGES> &a, cudaStream_t stream) {
+    if (a.partition.pieces > 1)
+        gf_clear_rows({a.records, a.record_stride, 0, a.rows},
+                      a.measured * gf_integer_sums<T, CHANNELS, IMAGES>::sums, stream);
+    gf_for_group(a.partition.group, [&](auto group) {
+        gf_launch_kernel(gf_sum_integer_rows<T, CHANNELS, IMAGES, decltype(group)::value>,
+                         gf_partition_grid(a.partition), GF_BLOCK, 0, stream, a);
+    });
+}
+
+// ---- f32 ----------------------------------------------------------------------------------------
+
+// Sums per channel for one or two images, in the order of dot's records.
+#define GF_SUMS_OF(IMAGES) ((IMAGES) == 1 ? 1 : 4)
+
+// Add one sample to the sums. Each operation is rounded separately. A product of two f32 is exact
+// in binary64; rounding it before the addition changes nothing.
+GF_DEVICE void gf_add(double (&sum)[1], const float (&x)[1]) {
+    sum[0] = __dadd_rn(sum[0], static_cast<double>(x[0]));
+}
+
+GF_DEVICE void gf_add(double (&sum)[4], const float (&x)[2]) {
+    const double p = x[0], q = x[1], d = __dsub_rn(p, q);
+    sum[0] = __fma_rn(p, q, sum[0]);
+    sum[1] = __fma_rn(p, p, sum[1]);
+    sum[2] = __fma_rn(q, q, sum[2]);
+    sum[3] = __dadd_rn(sum[3], __dmul_rn(d, d));
+}
+
+// Return the bits of a sum for a record, with the canonical NaN.
+GF_DEVICE unsigned long long gf_result_bits(double x) {
+    return x == x ? static_cast<unsigned long long>(__double_as_longlong(x))
+                  : 0x7ff8000000000000ull;
+}
+
+// Add the samples of one vector per image to the four lanes of a thread.
+template <int IMAGES, int SUMS>
+GF_DEVICE void gf_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        float x[IMAGES];
+#pragma unroll
+        for (int i = 0; i < IMAGES; i++)
+            x[i] = gf_sample_at<float>(q[i], j);
+        gf_add(sum[j], x);
+    }
+}
+
+// Sum rows of f32.
+// Grid: one block per row, up to 2^30; blocks then loop. Block: 64 threads per channel. The vectors
+// of a block hold 256 pixels, therefore a thread keeps the lanes of the four samples of its first
+// vector. Reads each sample once, 16 bytes per load, UNROLL loads in flight; writes one record per
+// row. Tail: zeros are added, which change no sum, because no sum is ever -0. Shared memory: the
+// lanes of each sum and channel, 2 to 33 KB; the padding between the four lanes of a thread reduces
+// bank conflicts. Registers: 40 to 252 for axis-sum, 66 to 254 for dot (sm_90).
+template <int CHANNELS, int IMAGES, int UNROLL>
+__global__ void __launch_bounds__(64 * CHANNELS)
+    gf_sum_lanes(const __grid_constant__ gf_row_sums<IMAGES> a) {
+    const int threads = 64 * CHANNELS, sums = GF_SUMS_OF(IMAGES), pitch = threads + 4;
+    __shared__ double lanes[sums][4 * pitch];
+    gf_wait_for_stream();
+    for (uint64_t y = blockIdx.x; y < a.rows; y += gridDim.x) {
+        const unsigned char *row[IMAGES];
+        gf_row_inputs(a, y, row);
+        double sum[4][sums] = {};
+        gf_walk<IMAGES, threads, UNROLL / IMAGES>(
+            row, a.row_bytes, threadIdx.x,
+            [&](int, uint64_t, uint32_t, const uint4(&q)[IMAGES]) { gf_add_vectors(sum, q); });
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+#pragma unroll
+            for (int s = 0; s < sums; s++)
+                lanes[s][j * pitch + threadIdx.x] = sum[j][s];
+        __syncthreads();
+        // Each warp reduces one tree at a time.
+        for (uint32_t value = threadIdx.x / 32; value < a.measured * sums; value += threads / 32) {
+            const uint32_t c = value / sums;
+            double x[8];
+#pragma unroll
+            for (uint32_t i = 0; i < 8; i++) {
+                const uint32_t e = (threadIdx.x % 32 + 32 * i) * CHANNELS + c;
+                x[i] = lanes[value % sums][e % 4 * pitch + e / 4];
+            }
+#pragma unroll
+            for (int stride = 4; stride > 0; stride /= 2)
+#pragma unroll
+                for (int i = 0; i < stride; i++)
+                    x[i] = __dadd_rn(x[i], x[i + stride]);
+            const double total = gf_reduce_group<32>(x[0], gf_plus());
+            if (threadIdx.x % 32 == 0)
+                gf_record_at(a, y)[value] = gf_result_bits(total);
+        }
+        __syncthreads();
+    }
+}
+
+// Reduce 128 lanes in the order of the tree. Thread t of the warp has lanes 4t to 4t + 3. In the
+// first two steps, each thread sends one half of its values and adds to the other half.
+GF_DEVICE double gf_warp_tree(const double (&x)[4]) {
+    const uint32_t all = 0xffffffffu;
+    const bool bit4 = threadIdx.x & 16, bit3 = threadIdx.x & 8;
+    double keep[2];
+#pragma unroll
+    for (int j = 0; j < 2; j++)
+        keep[j] = __dadd_rn(bit4 ? x[j + 2] : x[j],
+                            __shfl_xor_sync(all, bit4 ? x[j] : x[j + 2], 16)); // stride 64
+    double sum = __dadd_rn(bit3 ? keep[1] : keep[0],
+                           __shfl_xor_sync(all, bit3 ? keep[0] : keep[1], 8)); // 32
+#pragma unroll
+    for (int distance = 4; distance > 0; distance /= 2) // 16, 8, 4
+        sum = __dadd_rn(sum, __shfl_xor_sync(all, sum, distance));
+    sum = __dadd_rn(sum, __shfl_xor_sync(all, sum, 16)); // 2
+    return __dadd_rn(sum, __shfl_xor_sync(all, sum, 8)); // 1
+}
+
+// Sum short rows of f32, one channel: with a block per row, most time would be spent in the tree.
+// Grid: one warp per row, up to 2^30 blocks; blocks then loop. Block: 256 threads. Thread t of a
+// warp keeps lanes 4t to 4t + 3 and 128 + 4t to 131 + 4t. Reads each sample once, 16 bytes per
+// load. Shared memory: none. Registers: 52 for axis-sum, 126 for dot (sm_90).
+template <int IMAGES>
+__global__ void __launch_bounds__(GF_BLOCK)
+    gf_sum_short_lanes(const __grid_constant__ gf_row_sums<IMAGES> a) {
+    const int sums = GF_SUMS_OF(IMAGES);
+    const uint32_t lane = threadIdx.x % 32;
+    gf_wait_for_stream();
+    for (uint64_t y = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + threadIdx.x / 32;
+         y < a.rows; y += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
+        const unsigned char *row[IMAGES];
+        gf_row_inputs(a, y, row);
+        double sum[2][4][sums] = {};
+        gf_walk<IMAGES, 32, 4>(row, a.row_bytes, lane,
+                               [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
+                                   gf_add_vectors(sum[u % 2], q);
+                               });
+#pragma unroll
+        for (int s = 0; s < sums; s++) {
+            double x[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                x[j] = __dadd_rn(sum[0][j][s], sum[1][j][s]); // stride 128
+            const double total = gf_warp_tree(x);
+            if (lane == 0)
+                gf_record_at(a, y)[s] = gf_result_bits(total);
+        }
+    }
+}
+
+#define GF_LANES_PER_THREAD 8 // lanes per thread
+
+// Sum rows of f32 with at most 256 pixels: a lane has one sample or none.
+// Grid: 2^log_group threads per row, up to 2^30 blocks; blocks then loop. Block: 256 threads. A
+// thread has up to eight lanes, 2^log_group apart. Reads each sample once. A lane without a sample
+// adds +0 to the tree, which changes nothing. Shared memory: none. Registers: 32 for axis-sum, 54
+// for dot (sm_90).
+template <int IMAGES>
+__global__ void __launch_bounds__(GF_BLOCK)
+    gf_sum_few_lanes(const __grid_constant__ gf_row_sums<IMAGES> a, uint32_t channels,
+                     uint32_t log_group) {
+    const int sums = GF_SUMS_OF(IMAGES);
+    const uint32_t group = 1u << log_group, rows_per_block = GF_BLOCK >> log_group;
+    const uint32_t lane = threadIdx.x & (group - 1);
+    gf_wait_for_stream();
+    for (uint64_t first = static_cast<uint64_t>(blockIdx.x) * rows_per_block; first < a.rows;
+         first += static_cast<uint64_t>(gridDim.x) * rows_per_block) {
+        const uint64_t y = first + (threadIdx.x >> log_group);
+        const uint32_t width = y < a.rows ? static_cast<uint32_t>(a.width) : 0;
+        const unsigned char *row[IMAGES];
+        gf_row_inputs(a, width ? y : 0, row);
+        for (uint32_t c = 0; c < a.measured; c++) {
+            float x[GF_LANES_PER_THREAD][IMAGES] = {};
+#pragma unroll
+            for (uint32_t i = 0; i < GF_LANES_PER_THREAD; i++)
+#pragma unroll
+                for (int k = 0; k < IMAGES; k++)
+                    if (lane + (i << log_group) < width)
+                        x[i][k] = reinterpret_cast<const float *>(
+                            row[k])[(lane + (i << log_group)) * channels + c];
+            double sum[GF_LANES_PER_THREAD][sums] = {};
+#pragma unroll
+            for (int i = 0; i < GF_LANES_PER_THREAD; i++)
+                gf_add(sum[i], x[i]);
+#pragma unroll
+            for (int s = 0; s < sums; s++) {
+#pragma unroll
+                for (int stride = GF_LANES_PER_THREAD / 2; stride > 0; stride /= 2)
+#pragma unroll
+                    for (int i = 0; i < stride; i++)
+                        sum[i][s] = __dadd_rn(sum[i][s], sum[i + stride][s]);
+                double total = sum[0][s];
+                for (uint32_t distance = group / 2; distance > 0; distance /= 2)
+                    total = __dadd_rn(total, __shfl_xor_sync(GF_WARP, total, distance));
+                if (lane == 0 && width)
+                    gf_record_at(a, y)[c * sums + s] = gf_result_bits(total);
+            }
+        }
+    }
+}
+
+#define GF_SHORT_ROW 2048 // pixels; up to this width, one warp per row
+
+template <int IMAGES>
+static inline void gf_launch_lanes(const gf_row_sums<IMAGES> &a, uint32_t channels,
+                                   cudaStream_t stream) {
+    if (a.width <= GF_LANES) {
+        uint32_t log_group = 0;
+        while ((static_cast<uint64_t>(GF_LANES_PER_THREAD) << log_group) < a.width)
+            log_group++;
+        const unsigned blocks = gf_blocks(a.rows, GF_BLOCK >> log_group);
+        gf_launch_kernel(gf_sum_few_lanes<IMAGES>, blocks, GF_BLOCK, 0, stream, a, channels,
+                         log_group);
+        return;
+    }
+    if (channels == 1 && a.width <= GF_SHORT_ROW) {
+        const unsigned blocks = gf_blocks(a.rows, GF_BLOCK / 32);
+        gf_launch_kernel(gf_sum_short_lanes<IMAGES>, blocks, GF_BLOCK, 0, stream, a);
+        return;
+    }
+    // With few rows, each block needs more loads in flight.
+    const bool few_rows = a.rows < 4 * gf_sm_count();
+    gf_for_channels(channels, [&](auto n) {
+        const int count = decltype(n)::value, unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
+        const auto kernel = few_rows      ? gf_sum_lanes < count, IMAGES,
+                   count == 1 ? 32 : 16 > : gf_sum_lanes<count, IMAGES, unroll>;
+        gf_launch_kernel(kernel, gf_blocks(a.rows, 1), 64 * count, 0, stream, a);
+    });
+}
+
+// ---- launch -------------------------------------------------------------------------------------
+
+// Queue the kernels that sum the rows of a strip into their records.
+template <int IMAGES>
+static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+    gf_row_sums<IMAGES> a = {};
+    gf_set_row_args<IMAGES>(&a, plan, strip);
+    a.measured = gf_measured_channels(&plan->in);
+    const uint32_t channels = plan->in.channels;
+    gf_for_type(plan->in.type, [&](auto sample) {
+        typedef decltype(sample) Sample;
+        if constexpr (std::is_same<Sample, float>::value)
+            gf_launch_lanes<IMAGES>(a, channels, stream);
+        else
+            gf_for_channels(channels, [&](auto n) {
+                gf_launch_integer_rows<Sample, decltype(n)::value, IMAGES>(a, stream);
+            });
+    });
+}
+
+#endif

@@ -1,0 +1,236 @@
+/* Interface between the stream and a backend: submit a strip, wait for its output.
+ *
+ * A strip is a group of consecutive rows that are processed together. Its halo is the rows above
+ * and below it that the filter also reads. The ring is one buffer for the input rows of all strips
+ * in flight; consecutive strips overlap in it by their halos. A slot is the context of one strip in
+ * flight: its part of the ring and its output buffers. The number of slots limits the strips in
+ * flight. */
+#ifndef GF_BACKEND_H
+#define GF_BACKEND_H
+
+#include "core/clock.h"
+#include "core/filter.h"
+#include "io/formats.h"
+
+/* Context of one strip in flight. */
+typedef struct gf_slot {
+    uint32_t index;
+    gf_rows in;  /* input rows, halo included; a contiguous part of the ring */
+    gf_rows out; /* output rows to compute */
+    /* Allocated by the backend. ring: gf_ring_rows rows, shared by all slots. out_buffer: output
+     * rows of this slot only. Rows are a stride apart. */
+    unsigned char *ring, *out_buffer;
+    unsigned char *payload_buffer; /* payloads in image order, payload_stride bytes apart */
+    size_t payload_stride;
+    uint32_t payload_pieces; /* number of payloads; 0: the filter has none */
+} gf_slot;
+
+/* One image, or a range of its rows, processed by a backend. */
+typedef struct gf_cut {
+    const gf_filter *filter;
+    const gf_plan *plan;
+    uint64_t first, end;          /* rows [first, end) to compute; end 0: to the last */
+    uint64_t in_rows, out_rows;   /* maximum rows of one strip */
+    size_t in_stride, out_stride; /* bytes; strides of image rows are multiples of GF_ROW_ALIGN */
+    uint32_t slots;
+} gf_cut;
+
+#define GF_ROW_ALIGN 64u
+
+/* Strip geometry requested by a backend. */
+typedef struct gf_strip_request {
+    bool whole_image;      /* the whole image is one strip */
+    uint64_t bytes;        /* approximate input bytes per strip */
+    uint32_t halos;        /* minimum height of a strip, as a multiple of the halo. Halved down
+                            * to 1 while the strips exceed max */
+    uint64_t max;          /* maximum bytes of all strips when raised */
+    uint64_t extra;        /* bytes allocated in addition to the strips */
+    uint32_t slots;        /* number of slots */
+    bool fits_source;      /* fit the strips to the rows that the source decodes together */
+    uint32_t pieces;       /* maximum payloads per strip, before gf_payload_pieces limits them */
+    uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
+} gf_strip_request;
+
+/* Return the number of payloads per strip: at most `wanted`, at most one per row, and few enough
+ * that their headers stay small compared with their contents. */
+uint32_t gf_payload_pieces(const gf_cut *job, uint32_t wanted);
+
+/* Measurements of a device run, in host memory. */
+typedef struct gf_device_part {
+    gf_rows records; /* one per row, without image rows; data NULL: none */
+    void *state;     /* NULL: none */
+    void *payload;   /* NULL: none */
+} gf_device_part;
+
+/* The IDAT data of a PNG file in device memory. */
+typedef struct gf_device_file {
+    gf_png_scan scan;
+    const void *data; /* aligned to 4 bytes; at least gf_png_scan_bytes */
+    /* Offsets of the parts in data, then their sizes: those of gf_png_scan_copy. */
+    const size_t *places;
+} gf_device_file;
+
+/* Receive the next bytes. */
+typedef gf_status gf_take_bytes(void *context, const void *data, size_t size, gf_error *error);
+
+/* Functions for images in device memory (gf_device_job in gpufilter.h). A job is one filter and one
+ * plan, used by one thread at a time. */
+typedef struct gf_device_functions {
+    /* Create a job. Both plans must outlive it. before: of plan->before; NULL without. */
+    gf_status (*open)(void *state, const gf_filter *filter, const gf_plan *plan,
+                      const gf_plan *before, void **job, gf_error *error);
+    /* Check the pointers and the stream, and queue `images` images with `rows` rows. rows: height
+     * of the plan, or a multiple for images without a gap whose rows are independent. images: more
+     * than 1 only if rows are independent or the filter has no measure. in: inputs of all images in
+     * order. part: receives the measurements of all rows to pass to the functions below, if the
+     * filter has a measure. */
+    gf_status (*run)(void *job, uint64_t images, uint64_t rows, const gf_pixels *in,
+                     const gf_out_pixels *out, gf_cuda_stream stream, gf_device_part **part,
+                     gf_error *error);
+    /* Queue the copy of measurements to host memory. */
+    gf_status (*fetch)(void *job, gf_device_part *part, gf_error *error);
+    /* Wait until the measurements are in host memory. Called after fetch. */
+    gf_status (*wait)(void *job, gf_device_part *part, gf_error *error);
+    /* Return the memory of measurements to the job. Waits if they are not complete. */
+    void (*release)(void *job, gf_device_part *part);
+    void (*close)(void *job); /* waits for all work */
+    /* Wait for a stream. state: of the engine. */
+    gf_status (*wait_stream)(void *state, gf_cuda_stream stream, gf_error *error);
+    /* Check the pointers and the stream, and encode images (gf_encode_png_device). threads: CPU
+     * threads for parts with LZ77 matches. largest: receives, for each image, the number of samples
+     * with the maximum value, alpha excluded; may be NULL. */
+    gf_status (*encode_png)(void *state, const gf_format *format, uint64_t count,
+                            const gf_pixels *in, gf_buffer *out, uint64_t *largest,
+                            uint32_t threads, gf_cuda_stream stream, gf_error *error);
+    /* Check the pointers and the stream, and decode files (gf_decode_png_device). errors: one per
+     * file, with status GF_OK. threads: CPU threads for files that the device does not decode.
+     * always: use the device even if the CPU is expected to be faster. */
+    gf_status (*decode_png)(void *state, uint64_t count, const gf_buffer *files,
+                            const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
+                            bool always, gf_cuda_stream stream, gf_error *errors, gf_error *error);
+    /* Decode files whose data is in device memory, and wait. decoded: receives, for each file,
+     * whether the device found no error. For the others, the CPU reports it. */
+    gf_status (*decode_uploaded)(void *state, uint64_t count, const gf_device_file *files,
+                                 const gf_out_pixels *out, gf_cuda_stream stream, bool *decoded,
+                                 gf_error *error);
+    /* Return device memory of at least `size` bytes and a stream, which the engine keeps for one
+     * caller. The contents of the memory are lost when it grows. */
+    gf_status (*workspace)(void *state, size_t size, void **memory, void **stream, gf_error *error);
+    /* Return the bytes of device memory that are free. */
+    uint64_t (*free_memory)(void *state);
+    /* Take host memory that devices copy quickly, and give it back. After `workspace`, several
+     * threads may call these functions and the next two at once. */
+    gf_status (*take_host)(void *state, gf_buffer *host, gf_error *error);
+    void (*return_host)(void *state, const gf_buffer *host);
+    /* Upload bytes through that host memory, and wait. from: host->data or other memory. */
+    gf_status (*upload)(void *state, void *to, const void *from, size_t bytes,
+                        const gf_buffer *host, gf_error *error);
+    /* Download bytes to that host memory, in pieces, and pass them to `take`. */
+    gf_status (*download)(void *state, const void *from, size_t bytes, const gf_buffer *host,
+                          gf_take_bytes *take, void *context, gf_error *error);
+} gf_device_functions;
+
+/* Functions of a backend. `state` belongs to an engine, `run` to one image. */
+typedef struct gf_backend {
+    const char *name; /* "cpu" */
+    /* Start threads or devices. Return GF_NO_BACKEND with the reason if that fails. */
+    gf_status (*open)(const gf_engine_options *options, void **state, gf_error *error);
+    void (*close)(void *state);
+    /* Describe the backend: "2 threads, avx2". */
+    void (*describe)(const void *state, char *text, size_t size);
+    /* Return the strip geometry that suits the backend for images of this plan. */
+    gf_strip_request (*request)(const void *state, const gf_plan *plan);
+    /* Prepare one image and allocate the buffers of all slots. */
+    gf_status (*begin)(void *state, const gf_cut *job, gf_slot *slots, void **run, gf_error *error);
+    /* Start to compute a filled slot; may return before the output is complete. Slots are submitted
+     * in image order. */
+    gf_status (*submit)(void *run, gf_slot *slot, gf_error *error);
+    /* Wait until the slot's output is complete. submit may run concurrently in another thread. */
+    gf_status (*wait)(void *run, gf_slot *slot, gf_error *error);
+    /* Add the busy times of uploading, computing and downloading. Called after the last wait. */
+    void (*busy)(void *run, gf_busy busy[GF_STAGE_COUNT]);
+    /* Merge all states of this image into *state, which is empty. Called after the last wait. */
+    gf_status (*collect)(void *run, void *state, gf_error *error);
+    /* Wait for all submitted work. Then free the run and the buffers of the slots, or keep the
+     * buffers for the next image. */
+    void (*end)(void *run, gf_slot *slots);
+    const gf_device_functions *device; /* NULL: images must be in host memory */
+    /* List devices, as gf_devices. NULL: the backend has none. */
+    gf_status (*devices)(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
+} gf_backend;
+
+extern const gf_backend gf_backend_golden, gf_backend_cpu, gf_backend_cuda;
+
+typedef enum gf_backend_index { GF_GOLDEN, GF_CPU, GF_CUDA, GF_BACKEND_COUNT } gf_backend_index;
+
+/* Return a backend; NULL if it is not built in. Defined by the registry. */
+const gf_backend *gf_backend_at(int index);
+
+/* Round bytes up to a multiple of GF_ROW_ALIGN. */
+static inline size_t gf_align(size_t bytes) {
+    return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
+}
+
+/* Return the bytes from one output row to the next. Image rows are aligned. Records without image
+ * rows are contiguous: a device then writes full cache lines and transfers no padding. */
+static inline size_t gf_out_stride(const gf_plan *plan) {
+    return plan->out.width ? gf_align(gf_out_bytes(plan)) : plan->record;
+}
+
+/* Return the end of the rows to compute. */
+static inline uint64_t gf_job_end(const gf_cut *job) {
+    return job->end ? job->end : job->plan->in.height;
+}
+
+/* Compute the input rows for output rows [first, end): these rows and their halo, clipped at the
+ * image edge. Return the first one and store their number in *rows. */
+static inline uint64_t gf_input_rows(const gf_plan *plan, uint64_t first, uint64_t end,
+                                     uint64_t *rows) {
+    const uint64_t height = plan->in.height, halo = plan->halo;
+    const uint64_t from = first < halo ? 0 : first - halo;
+    *rows = (height - end < halo ? height : end + halo) - from;
+    return from;
+}
+
+/* Return part `part` of `parts` of the rows of a strip, as a strip with its own halo and the same
+ * state and payload. */
+gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts);
+
+/* Compute a part of a strip with the filter's CPU function, or with golden if there is none. */
+gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_strip *strip,
+                          uint32_t part, uint32_t parts, void *scratch, gf_isa isa,
+                          gf_error *error);
+
+/* Return the number of rows in the ring. Consecutive strips share their halo rows, which are stored
+ * in image order. */
+static inline uint64_t gf_ring_rows(const gf_cut *job) {
+    uint64_t input_rows;
+    const uint64_t rows = job->slots * job->out_rows + 2 * job->plan->halo;
+    gf_input_rows(job->plan, job->first, gf_job_end(job), &input_rows);
+    return rows < input_rows ? rows : input_rows;
+}
+
+/* Return the number of strips of the job. */
+uint64_t gf_count_strips(const gf_cut *job);
+
+/* Set the row ranges and buffer addresses of strip k. Rows shared with strip k-1 have the same
+ * address, except after a wrap-around: the ring restarts when k is a multiple of the number of
+ * slots, unless it holds the whole image. */
+void gf_locate_strip(const gf_cut *job, uint64_t k, gf_slot *slot);
+/* Return how many strips, from the first, must be released before the rows of strip k can be
+ * written to the ring. */
+uint64_t gf_strips_before(const gf_cut *job, uint64_t k);
+
+/* Allocate n aligned blocks of `bytes` bytes; 0 bytes are valid. Return NULL if out of memory. */
+void *gf_aligned_alloc(size_t n, size_t bytes);
+
+/* Return the size in bytes of one payload if the rows of a strip are divided equally among `pieces`
+ * payloads; 0 for a filter without payloads. */
+size_t gf_payload_stride(const gf_cut *job, uint32_t pieces);
+
+/* Allocate host memory for the slots of a job, with payload_pieces payloads per slot. */
+gf_status gf_slots_alloc(const gf_cut *job, uint32_t payload_pieces, gf_slot *slots,
+                         gf_error *error);
+void gf_slots_free(gf_slot *slots, uint32_t count);
+
+#endif

@@ -1,0 +1,65 @@
+/* Consumer of an image: writes rows to the sink and passes measurements to the measure. */
+#include "engine/pipeline/pipeline.h"
+
+#include <assert.h>
+
+#include "core/clock.h"
+#include "core/image.h"
+
+/* Return the rows of a strip from row `next`. */
+static gf_rows delivery_rows_from(const gf_slot *slot, uint64_t next) {
+    gf_rows rows = slot->out;
+    const uint64_t end = rows.y0 + rows.rows;
+    const uint64_t from = next < rows.y0 ? rows.y0 : next < end ? next : end;
+    rows.data += (size_t)(from - rows.y0) * rows.stride;
+    rows.y0 = from;
+    rows.rows = end - from;
+    return rows;
+}
+
+static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_error *error) {
+    const gf_measure *measure = delivery->measure;
+    const gf_plan *plan = delivery->plan;
+    gf_sink *sink = delivery->sink;
+    const gf_rows rows = delivery_rows_from(slot, delivery->next);
+    gf_status status = GF_OK;
+    if (rows.rows == 0)
+        return GF_OK;
+    assert(!plan->has_payload || rows.rows == slot->out.rows);
+    delivery->next = rows.y0 + rows.rows;
+    if (sink)
+        status = sink->ops->write(sink, rows.data, rows.stride, rows.rows, error);
+    if (!status && delivery->digests)
+        delivery->digest = gf_digest_rows(delivery->digest, &rows, gf_row_bytes(&plan->out));
+    if (!status && plan->record)
+        status = measure->rows(plan, delivery->data, &rows, error);
+    for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
+        status = measure->payload(plan, delivery->data,
+                                  slot->payload_buffer + i * slot->payload_stride, error);
+    return status;
+}
+
+static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_error *error) {
+    gf_delivery *delivery = (gf_delivery *)consumer;
+    const gf_watch *watch = delivery->watch;
+    const double began = gf_now();
+    const gf_status status = delivery_take(delivery, slot, error);
+    gf_busy_add(&delivery->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
+    if (!status && watch && watch->progress) {
+        const uint64_t done = slot->out.y0 + slot->out.rows - watch->first;
+        watch->progress(watch->context, &(gf_progress){.item = watch->item,
+                                                       .in = delivery->plan->in,
+                                                       .done = watch->pass * watch->rows + done,
+                                                       .total = watch->passes * watch->rows});
+    }
+    return status;
+}
+
+static gf_status delivery_state(gf_consumer *consumer, const void *state, gf_error *error) {
+    gf_delivery *delivery = (gf_delivery *)consumer;
+    return delivery->measure->finish(delivery->plan, delivery->data, state, error);
+}
+
+void gf_delivery_init(gf_delivery *delivery) {
+    delivery->base = (gf_consumer){.strip = delivery_strip, .state = delivery_state};
+}

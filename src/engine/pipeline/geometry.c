@@ -1,0 +1,161 @@
+/* Division of an image into strips, and their layout in the ring. */
+#include "engine/pipeline/pipeline.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/error.h"
+#include "core/machine.h"
+
+static uint64_t geometry_min(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Return whether strips with up to `pieces` payloads, and `extra` bytes, fit in the budget. */
+static bool geometry_fits(const gf_cut *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
+    uint64_t ring, slot, all, payload = 0;
+    if (job->plan->has_payload) {
+        pieces = gf_payload_pieces(job, pieces);
+        if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
+            return false;
+    }
+    return !__builtin_mul_overflow(gf_ring_rows(job), job->in_stride, &ring) &&
+           !__builtin_mul_overflow(job->out_rows, job->out_stride, &slot) &&
+           !__builtin_add_overflow(slot, payload, &slot) &&
+           !__builtin_mul_overflow(slot, job->slots, &all) &&
+           !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
+}
+
+/* Return the memory of golden for one strip: its output, and its own memory for each part. Return
+ * UINT64_MAX on overflow. */
+static uint64_t geometry_golden_bytes(const gf_cut *job, uint32_t parts) {
+    const gf_plan *plan = job->plan;
+    const uint64_t row = plan->golden_bytes / plan->in.height + 1;
+    /* additional rows for the halos of the parts */
+    const uint64_t halo_rows = parts * (2 * plan->halo + 2);
+    uint64_t out, payload = 0, own;
+    if (parts == 0)
+        return 0;
+    if (plan->has_payload) {
+        const uint32_t pieces = gf_payload_pieces(job, parts);
+        if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
+            return UINT64_MAX;
+    }
+    if (__builtin_mul_overflow(job->out_rows, job->out_stride, &out) ||
+        __builtin_mul_overflow(row, job->out_rows + halo_rows, &own) ||
+        __builtin_add_overflow(out, own, &out) || __builtin_add_overflow(out, payload, &out))
+        return UINT64_MAX;
+    return plan->golden_bytes ? out : out - own;
+}
+
+static void geometry_set_rows(gf_cut *job, uint64_t rows) {
+    uint64_t input_rows;
+    gf_input_rows(job->plan, job->first, gf_job_end(job), &input_rows);
+    job->out_rows = geometry_min(rows, gf_job_end(job) - job->first);
+    job->in_rows = geometry_min(job->out_rows + 2 * job->plan->halo, input_rows);
+}
+
+/* Raise the strip height for the halo: two strips read, and partly compute, the rows of a halo, so
+ * high strips do less redundant work. */
+static void geometry_raise_for_halo(gf_cut *job, const gf_strip_request *request) {
+    const uint64_t rows = job->out_rows, halo = job->plan->halo;
+    for (uint64_t times = request->halos; times > 0 && job->out_rows < times * halo; times /= 2) {
+        geometry_set_rows(job, times * halo);
+        if (times == 1 || geometry_fits(job, request->pieces, 0, request->max))
+            return;
+        geometry_set_rows(job, rows);
+    }
+}
+
+/* Fit the strips to the rows that the source decodes together. Without output rows and halo, they
+ * are multiples of them: it decodes in the ring, without a copy. A histogram of a tiled file takes
+ * 0.9 times as long. Otherwise the source holds more rows than the ring, which is then short. */
+static void geometry_fit_to_source(gf_cut *job, gf_strip_request *request,
+                                   const gf_stream_job *stream) {
+    enum { SHORT_BYTES = 1 << 20 };
+    const uint64_t rows = job->out_rows, together = stream->rows_together;
+    const bool overlaps = job->plan->halo != 0;
+    if (together == 0)
+        return;
+    if (overlaps || job->plan->out.width != 0) {
+        const uint32_t slots = overlaps ? 5 : 4;
+        if (rows < together && request->slots > slots) {
+            request->slots = slots;
+            if (!overlaps && rows > SHORT_BYTES / job->in_stride)
+                geometry_set_rows(job, SHORT_BYTES / job->in_stride + 1);
+        }
+        return;
+    }
+    if (job->first % together != 0)
+        return;
+    if (rows >= together) {
+        geometry_set_rows(job, rows - rows % together);
+        return;
+    }
+    if (job->slots > 1)
+        job->slots = stream->groups + 1; /* one is computed */
+    geometry_set_rows(job, together);
+    if (geometry_fits(job, request->pieces, 0, request->max))
+        request->slots = job->slots;
+    else
+        geometry_set_rows(job, rows);
+}
+
+gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *error) {
+    const gf_plan *plan = job->plan;
+    gf_strip_request request = job->backend->request(job->state, plan);
+    *out = (gf_cut){.filter = job->filter,
+                    .plan = plan,
+                    .first = job->first,
+                    .end = job->end,
+                    .in_stride = plan->inputs * gf_align(gf_row_bytes(&plan->in)),
+                    .out_stride = gf_out_stride(plan),
+                    .slots = request.slots};
+    uint64_t rows = plan->in.height;
+    if (!request.whole_image) {
+        rows = job->rows_per_strip ? job->rows_per_strip : request.bytes / out->in_stride;
+        if (rows < 1)
+            rows = 1;
+    }
+    geometry_set_rows(out, rows);
+    if (!request.whole_image && !job->rows_per_strip) {
+        geometry_raise_for_halo(out, &request);
+        if (request.fits_source)
+            geometry_fit_to_source(out, &request, job);
+    }
+    for (uint32_t slots = request.slots;;) {
+        out->slots = (uint32_t)geometry_min(slots, gf_count_strips(out));
+        const uint64_t golden =
+            geometry_golden_bytes(out, request.golden_parts + job->consumer->golden_parts);
+        uint64_t extra = request.extra + job->consumer->extra + plan->state_bytes;
+        if (!__builtin_add_overflow(extra, golden, &extra) &&
+            geometry_fits(out, request.pieces, extra, job->max_memory))
+            return GF_OK;
+        if (out->slots > 2)
+            slots = out->slots - 1;
+        else if (!request.whole_image && !job->rows_per_strip && out->out_rows > 1)
+            geometry_set_rows(out, out->out_rows / 2);
+        else if (out->slots > 1)
+            slots = 1;
+        else
+            return gf_fail(error, GF_FAILED,
+                           "%s: strips of %" PRIu64 " rows need more than %" PRIu64
+                           " bytes; raise --max-memory",
+                           job->name, out->in_rows, job->max_memory);
+    }
+}
+
+bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry) {
+    if (job->backend->request(job->state, job->plan).whole_image)
+        return false;
+    if (geometry->slots > 2)
+        geometry->slots = (geometry->slots + 1) / 2;
+    else if (!job->rows_per_strip && geometry->out_rows > 1)
+        geometry_set_rows(geometry, geometry->out_rows / 2);
+    else if (geometry->slots > 1)
+        geometry->slots = 1;
+    else
+        return false;
+    return true;
+}

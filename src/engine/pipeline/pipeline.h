@@ -1,0 +1,207 @@
+/* Pipeline: inputs -> stream -> backend -> consumer, all running concurrently.
+ *
+ * A pass runs the rows of an image from its inputs through a filter into a consumer. It lets the
+ * engine choose a backend and streams the image through it. If the backend fails, the pass
+ * continues with another one. A gf_delivery receives the strips: its measure is that of the filter,
+ * or takes the measurements of many images in memory (engine/batch/memory.c) or of a range of rows
+ * (partial.c). With verification, a gf_verifier before it compares them with golden. */
+#ifndef GF_PIPELINE_H
+#define GF_PIPELINE_H
+
+#include <sys/stat.h>
+
+#include "backend/backend.h"
+#include "core/thread.h"
+#include "engine/engine.h"
+#include "io/io.h"
+
+/* ---- consumers ------------------------------------------------------------------------------- */
+
+/* Receiver of the output of a stream: strips in image order, in the thread that runs the stream.
+ * gf_delivery and gf_verifier extend this struct. */
+typedef struct gf_consumer gf_consumer;
+struct gf_consumer {
+    uint32_t golden_parts; /* parts of a strip that golden computes concurrently; 0: none */
+    uint64_t extra;        /* bytes allocated in addition to the strips */
+    /* Prepare for strips of this geometry. If it succeeds, end is called once. May be NULL. */
+    gf_status (*begin)(gf_consumer *consumer, const gf_cut *geometry, gf_error *error);
+    /* Inspect the input rows of a strip before it is submitted to the backend. Called in the reader
+     * thread. Used to detect input that changes in memory. May be NULL. */
+    void (*filled)(gf_consumer *consumer, const gf_slot *slot);
+    /* Consume the rows and payloads of a computed strip. */
+    gf_status (*strip)(gf_consumer *consumer, const gf_slot *slot, gf_error *error);
+    /* Consume the merged state of the image, after the last strip. */
+    gf_status (*state)(gf_consumer *consumer, const void *state, gf_error *error);
+    void (*end)(gf_consumer *consumer); /* release what begin allocated; may be NULL */
+};
+
+/* ---- inputs (inputs.c) ----------------------------------------------------------------------- */
+
+/* Return the status of a regular file, which can be read again. st_mode is 0 for standard input
+ * ("-") and all other files. */
+struct stat gf_stat_file(const char *path);
+
+/* Sample type that a filter receives. */
+typedef struct gf_input_type {
+    gf_depth depth;   /* a smaller type is converted to this one */
+    bool linear;      /* sRGB becomes linear light, f32 */
+    bool premultiply; /* colours are multiplied by alpha, which becomes data, f32 */
+    gf_nodata_use nodata;
+} gf_input_type;
+
+/* Input images of a filter, one or two, read as one source. */
+typedef struct gf_inputs {
+    const char *name;         /* name of the first input, for messages */
+    uint32_t count;           /* 1 or 2 inputs; the rows of two are stored side by side */
+    gf_source *source;        /* combined source of all inputs; NULL: not open */
+    const char *const *paths; /* owned by the caller; NULL: inputs in memory */
+    gf_limits limits;
+    struct stat stats[2];  /* of the files before they were read (gf_stat_file) */
+    gf_input_type type;    /* sample type to convert to; files only */
+    gf_type file_type;     /* sample type of the (first) file */
+    bool premultiplied;    /* the source returns premultiplied rows, whose last channel is data */
+    uint64_t first;        /* first row to read; 0 unless source->ops->seek exists */
+    gf_left_out *left_out; /* NULL: no input declares a nodata value */
+} gf_inputs;
+
+/* Open input files. Always close the inputs, also after a failure. */
+gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
+                               const gf_limits *limits, gf_input_type type, gf_error *error);
+/* Open `times` images, or pairs of images, in memory as one tall image. Image i starts at
+ * in[i * count]. Always close the inputs, also after a failure. */
+gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
+                                uint64_t times, const gf_pixels *in, gf_error *error);
+/* Set the first row to read. Requires source->ops->seek. */
+void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
+/* Return whether the inputs can be read again. */
+bool gf_inputs_can_restart(const gf_inputs *inputs);
+/* Read the inputs again from their first row: seek in memory, reopen files. Requires
+ * gf_inputs_can_restart. Return GF_FAILED for files that have changed since they were first
+ * opened. */
+gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
+/* Return GF_FAILED if the files have changed since the inputs `before` were opened. */
+gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error);
+/* Release the optional memory of the inputs; only before their first row. */
+void gf_inputs_shrink(gf_inputs *inputs);
+/* Close the source of a single image. Another one takes its place and its metadata. */
+void gf_inputs_replace(gf_inputs *inputs, gf_source *replacement);
+/* Load a single image into memory, where it can be read repeatedly, and close its file. Subtract
+ * its size from *memory and add the time to *busy. */
+gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error);
+void gf_inputs_close(gf_inputs *inputs);
+
+/* ---- streams (stream.c, geometry.c) ---------------------------------------------------------- */
+
+/* Arguments of a stream. */
+typedef struct gf_stream_job {
+    const char *name; /* name of the image, for messages */
+    const gf_filter *filter;
+    const gf_plan *plan;
+    const gf_backend *backend;
+    void *state; /* state of the backend */
+    gf_consumer *consumer;
+    /* Rows [first, end) of the image to compute; end 0: to the last. The source starts at the first
+     * input row they need, the consumer receives row `first` first. */
+    uint64_t first, end;
+    uint64_t rows_per_strip; /* 0: chosen automatically */
+    uint64_t rows_together;  /* of the source */
+    uint32_t groups;         /* of the source */
+    uint64_t max_memory;     /* maximum bytes of all strips */
+    bool unthreaded;         /* read and consume alternately in the calling thread */
+} gf_stream_job;
+
+/* Point at which a stream failed. */
+typedef struct gf_stream_stop {
+    bool by_backend;         /* the backend failed, not the source or the consumer */
+    bool begun;              /* rows were read; otherwise source and consumer are unchanged */
+    uint64_t done;           /* rows before this one were passed to the consumer */
+    uint64_t rows_per_strip; /* strip height that was used */
+    gf_error device_error;   /* failure of the device while the file failed, if any */
+} gf_stream_stop;
+
+/* Stream the image, or its rows to compute, from source through the backend to the consumer. Use
+ * lower strips if the backend cannot allocate the requested ones. Add strips and times to the
+ * report. On failure, fill in *stop, which may be NULL. */
+gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
+                        gf_stream_stop *stop, gf_error *error);
+
+/* Choose strip height and number of slots as the backend requests, within max_memory. */
+gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *error);
+
+/* Reduce the number of slots or the strip height after the backend ran out of memory. Return false
+ * if neither can be reduced. */
+bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry);
+
+/* ---- passes (pass.c) ------------------------------------------------------------------------- */
+
+/* Arguments of a pass. */
+typedef struct gf_pass {
+    gf_engine *engine;
+    gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
+    const gf_filter *filter;
+    const gf_plan *plan;
+    gf_consumer *consumer;
+    uint64_t first, end;     /* rows [first, end) to compute; end 0: to the last */
+    uint64_t images;         /* expected number of similar images, with this one; 0: one */
+    uint64_t memory;         /* maximum bytes of the strips */
+    double encode;           /* estimated nanoseconds to write an output sample */
+    uint32_t encode_threads; /* threads of the encoder; 0: it runs in the caller's thread */
+    gf_report *report;       /* statistics of the image: formats, backend, strips and times */
+    bool begun;              /* output: rows were read or computed */
+} gf_pass;
+
+/* Run a pass. */
+gf_status gf_pass_run(gf_pass *pass, gf_error *error);
+/* Report the image of a plan: formats, pixels and brightness. */
+void gf_report_plan(gf_report *report, const gf_plan *plan);
+
+/* ---- outputs and measurements (delivery.c) --------------------------------------------------- */
+
+/* Progress callback of an image, which may be read more than once. */
+typedef struct gf_watch {
+    uint64_t item;                                                /* index in the batch */
+    void (*progress)(void *context, const gf_progress *progress); /* NULL: none */
+    void *context;
+    uint64_t first, rows;  /* a pass reads rows [first, first + rows) */
+    uint32_t pass, passes; /* number of the current reading pass, from 0, and of all passes */
+} gf_watch;
+
+/* Consumer that writes rows to a sink and passes records, payloads and state to a measure. */
+typedef struct gf_delivery {
+    gf_consumer base;
+    const gf_plan *plan;
+    const gf_measure *measure; /* only rows, payload and finish are used; NULL: none */
+    void *data;                /* data of the measure */
+    gf_sink *sink;             /* NULL: no image is produced */
+    const gf_watch *watch;     /* NULL: none */
+    gf_report *report;         /* receives the time spent here, as encoding time */
+    uint64_t next; /* row after the last one received. Earlier rows are dropped: they recur
+                    * if the image is read again after a failure */
+    bool digests;  /* compute a digest of the rows written to the sink */
+    uint64_t digest;
+} gf_delivery;
+
+/* Set the functions of a delivery. The caller has set its other fields. */
+void gf_delivery_init(gf_delivery *delivery);
+
+/* ---- comparison with golden (verify.c) ------------------------------------------------------- */
+
+/* Consumer that verifies the strips of one image and forwards them. The caller sets the fields
+ * between base and run. */
+typedef struct gf_verifier {
+    gf_consumer base;
+    gf_consumer *next;         /* receives the verified strips */
+    const gf_backend *backend; /* backend to verify */
+    void *state;               /* state of that backend */
+    gf_pool *pool;             /* pool for golden, not used by other work at the same time */
+    uint32_t threads;          /* threads of the pool */
+    const char *name;          /* name of the image, for messages */
+    struct gf_verify_run *run; /* valid while a stream runs */
+} gf_verifier;
+
+/* Return the verifier as a consumer for images of this plan. For each strip, golden computes the
+ * rows, records and payloads from the same input, and at the end the state. Any difference is
+ * GF_FAILED, and so are input rows that changed after the strip was submitted. */
+gf_consumer *gf_verifier_consumer(gf_verifier *verifier, const gf_plan *plan);
+
+#endif

@@ -1,0 +1,336 @@
+/* Stream of strips from a source through a backend to a consumer. A reader thread decodes rows into
+ * free slots of the ring and submits the slots. The calling thread waits for each strip in order,
+ * passes it to the consumer and releases its slot. The backend computes in between.
+ *
+ * Strip k computes rows [k*B, (k+1)*B) and reads `halo` more rows on each side. Consecutive strips
+ * share 2*halo input rows, also in the ring: after the reader, each strip is a contiguous part of
+ * the ring. Shared rows are copied only when the ring wraps around.
+ *
+ * In unthreaded mode, one thread alternates between both sides. If many images are processed at
+ * once, one per core, there is nothing to overlap with. */
+#include "engine/pipeline/pipeline.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include "io/io.h"
+
+typedef struct gf_stream {
+    const gf_stream_job *job;
+    gf_source *source;
+    gf_report *report;
+    gf_cut geometry;
+    uint64_t strips;
+    gf_slot *slots;
+    void *run;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t submitted;    /* strips submitted to the backend */
+    uint64_t released;     /* strips passed to the consumer */
+    uint64_t announced;    /* strips whose memory the source knows; only the reader uses it */
+    double decode_seconds; /* time of the reader */
+    gf_status status;      /* first failure of either side; stops both */
+    bool by_backend;       /* the backend caused it */
+    gf_error *error;
+    gf_error device_error; /* failure of the device, if any, also if the file failed first */
+} gf_stream;
+
+/* ---- the two sides --------------------------------------------------------------------------- */
+
+/* Wait until *counter reaches `value`. Return false if either side failed. */
+static bool stream_await(gf_stream *stream, const uint64_t *counter, uint64_t value) {
+    pthread_mutex_lock(&stream->lock);
+    while (*counter < value && !stream->status)
+        pthread_cond_wait(&stream->changed, &stream->lock);
+    bool running = !stream->status;
+    pthread_mutex_unlock(&stream->lock);
+    return running;
+}
+
+static void stream_advance(gf_stream *stream, uint64_t *counter) {
+    pthread_mutex_lock(&stream->lock);
+    ++*counter;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* Record a failure and stop both sides. If device and file both fail, report the file: another
+ * device would not help. */
+static void stream_fail(gf_stream *stream, gf_status status, bool by_backend,
+                        const gf_error *error) {
+    pthread_mutex_lock(&stream->lock);
+    if (by_backend && status == GF_NO_BACKEND)
+        stream->device_error = *error;
+    if (!stream->status || (stream->by_backend && !by_backend)) {
+        stream->status = status;
+        stream->by_backend = by_backend;
+        if (stream->error)
+            *stream->error = *error;
+    }
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* Fill a slot. Rows shared with the previous strip are reused or copied; the others are read. */
+static gf_status stream_fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
+    gf_locate_strip(&stream->geometry, k, slot);
+    uint64_t read_from = slot->in.y0;
+    if (k > 0) {
+        gf_slot previous = {.ring = slot->ring, .out_buffer = slot->out_buffer};
+        gf_locate_strip(&stream->geometry, k - 1, &previous);
+        const uint64_t previous_end = previous.in.y0 + previous.in.rows;
+        if (previous_end > slot->in.y0) {
+            const unsigned char *shared = gf_row(&previous.in, slot->in.y0);
+            /* Wrap-around. In a ring of less than two strips, source and destination overlap. */
+            if (shared != slot->in.data)
+                memmove(slot->in.data, shared,
+                        (size_t)(previous_end - slot->in.y0) * slot->in.stride);
+            read_from = previous_end;
+        }
+    }
+    uint64_t end = slot->in.y0 + slot->in.rows;
+    if (read_from == end)
+        return GF_OK;
+    return stream->source->ops->read(stream->source, gf_row(&slot->in, read_from), slot->in.stride,
+                                     end - read_from, error);
+}
+
+/* Read strip k into its slot and submit it. */
+static gf_status stream_submit_strip(gf_stream *stream, uint64_t k, bool *by_backend,
+                                     gf_error *error) {
+    assert(stream->geometry.slots > 0);
+    const double start = gf_now();
+    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    const gf_status status = stream_fill_strip(stream, k, slot, error);
+    stream->decode_seconds += gf_now() - start;
+    *by_backend = !status;
+    if (status)
+        return status;
+    if (stream->job->consumer->filled)
+        stream->job->consumer->filled(stream->job->consumer, slot);
+    return stream->job->backend->submit(stream->run, slot, error);
+}
+
+static gf_status stream_finish_source(gf_stream *stream, gf_error *error) {
+    const double start = gf_now();
+    const gf_status status = stream->source->ops->finish(stream->source, error);
+    stream->decode_seconds += gf_now() - start;
+    return status;
+}
+
+/* Announce the memory of free slots from strip k on to the source. Strips that share rows are left
+ * out: their position depends on the strip before. */
+static gf_status stream_announce(gf_stream *stream, uint64_t k, gf_error *error) {
+    const gf_cut *geometry = &stream->geometry;
+    gf_source *source = stream->source;
+    gf_status status = GF_OK;
+    if (!source->ops->announce || geometry->plan->halo != 0)
+        return GF_OK;
+    pthread_mutex_lock(&stream->lock);
+    const uint64_t released = stream->released;
+    pthread_mutex_unlock(&stream->lock);
+    for (uint64_t j = stream->announced; !status && j < stream->strips && j < k + GF_SOURCE_AHEAD &&
+                                         gf_strips_before(geometry, j) <= released;
+         j = ++stream->announced) {
+        const gf_slot *free_slot = &stream->slots[j % geometry->slots];
+        gf_slot slot = {.ring = free_slot->ring, .out_buffer = free_slot->out_buffer};
+        gf_locate_strip(geometry, j, &slot);
+        status = source->ops->announce(source, slot.in.data, slot.in.stride, slot.in.rows, error);
+    }
+    return status;
+}
+
+static void *stream_read_strips(void *argument) {
+    gf_stream *stream = argument;
+    gf_error error = {0};
+    gf_status status = GF_OK;
+    bool by_backend = false;
+    for (uint64_t k = 0; k < stream->strips && !status; k++) {
+        if (!stream_await(stream, &stream->released, gf_strips_before(&stream->geometry, k)))
+            return NULL;
+        by_backend = false;
+        status = stream_announce(stream, k, &error);
+        if (!status)
+            status = stream_submit_strip(stream, k, &by_backend, &error);
+        if (!status)
+            stream_advance(stream, &stream->submitted);
+    }
+    if (!status) {
+        by_backend = false;
+        status = stream_finish_source(stream, &error);
+    }
+    if (status)
+        stream_fail(stream, status, by_backend, &error);
+    return NULL;
+}
+
+/* Wait for strip k and pass it to the consumer. */
+static gf_status stream_take_strip(gf_stream *stream, uint64_t k, bool *by_backend,
+                                   gf_error *error) {
+    gf_slot *slot = &stream->slots[k % stream->geometry.slots];
+    gf_status status = stream->job->backend->wait(stream->run, slot, error);
+    *by_backend = status != GF_OK;
+    if (status)
+        return status;
+    return stream->job->consumer->strip(stream->job->consumer, slot, error);
+}
+
+/* Pass the merged state of the backend to the consumer, after the last strip. */
+static gf_status stream_finish_state(gf_stream *stream, gf_error *error) {
+    const gf_stream_job *job = stream->job;
+    const size_t bytes = (size_t)job->plan->state_bytes;
+    void *state = gf_aligned_alloc(1, bytes);
+    if (!state)
+        return gf_fail_memory(error, job->name, bytes, "the measurement");
+    memset(state, 0, bytes);
+    gf_status status = bytes ? job->backend->collect(stream->run, state, error) : GF_OK;
+    stream->by_backend = status != GF_OK;
+    if (!status)
+        status = job->consumer->state(job->consumer, state, error);
+    free(state);
+    return status;
+}
+
+static void stream_consume_strips(gf_stream *stream) {
+    for (uint64_t k = 0; k < stream->strips; k++) {
+        gf_error error = {0};
+        bool by_backend;
+        if (!stream_await(stream, &stream->submitted, k + 1))
+            return;
+        gf_status status = stream_take_strip(stream, k, &by_backend, &error);
+        if (status) {
+            stream_fail(stream, status, by_backend, &error);
+            return;
+        }
+        stream_advance(stream, &stream->released);
+    }
+}
+
+/* ---- the whole stream ------------------------------------------------------------------------ */
+
+/* Run each side in its own thread, overlapped. */
+static gf_status stream_run_threads(gf_stream *stream, gf_error *error) {
+    pthread_t reader;
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_cond_init(&stream->changed, NULL);
+    const int failed = gf_thread_start(&reader, stream_read_strips, stream);
+    if (failed) {
+        gf_fail(error, GF_FAILED, "%s: cannot start a thread: %s", stream->job->name,
+                strerror(failed));
+        stream->status = GF_FAILED;
+    } else {
+        stream_consume_strips(stream);
+        pthread_join(reader, NULL);
+    }
+    pthread_cond_destroy(&stream->changed);
+    pthread_mutex_destroy(&stream->lock);
+    return stream->status;
+}
+
+/* Run both sides alternately in the calling thread. The source is finished before the last strip is
+ * consumed: if it turns out to be damaged, that strip is not written. */
+static gf_status stream_run_unthreaded(gf_stream *stream, gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint64_t k = 0; k < stream->strips && !status; k++) {
+        status = stream_submit_strip(stream, k, &stream->by_backend, error);
+        if (!status && k + 1 == stream->strips) {
+            stream->by_backend = false;
+            status = stream_finish_source(stream, error);
+        }
+        if (!status)
+            status = stream_take_strip(stream, k, &stream->by_backend, error);
+        stream->released += !status;
+    }
+    return status;
+}
+
+/* Return the point that the consumer reached. */
+static gf_stream_stop stream_stop_at(const gf_stream *stream) {
+    const gf_cut *geometry = &stream->geometry;
+    const uint64_t done = geometry->first + stream->released * geometry->out_rows;
+    const uint64_t end = gf_job_end(geometry);
+    return (gf_stream_stop){.by_backend = stream->by_backend,
+                            .begun = true,
+                            .done = done < end ? done : end,
+                            .rows_per_strip = geometry->out_rows,
+                            .device_error = stream->device_error};
+}
+
+/* Prepare consumer and backend for the current geometry. */
+static gf_status stream_begin_with_geometry(gf_stream *stream, gf_error *error) {
+    const gf_stream_job *job = stream->job;
+    gf_consumer *consumer = job->consumer;
+    const uint32_t slots = stream->geometry.slots;
+    stream->slots = calloc(slots, sizeof *stream->slots);
+    if (!stream->slots)
+        return gf_fail_memory(error, job->name, slots * sizeof *stream->slots, "the ring");
+    for (uint32_t i = 0; i < slots; i++)
+        stream->slots[i].index = i;
+    gf_status status =
+        consumer->begin ? consumer->begin(consumer, &stream->geometry, error) : GF_OK;
+    if (!status) {
+        status =
+            job->backend->begin(job->state, &stream->geometry, stream->slots, &stream->run, error);
+        if (status && consumer->end)
+            consumer->end(consumer);
+    }
+    if (status)
+        free(stream->slots);
+    return status;
+}
+
+/* Start with the highest and most numerous strips that memory allows. */
+static gf_status stream_begin(gf_stream *stream, gf_error *error) {
+    gf_status status = gf_choose_geometry(stream->job, &stream->geometry, error);
+    if (status)
+        return status;
+    do {
+        status = stream_begin_with_geometry(stream, error);
+        stream->by_backend = status != GF_OK;
+    } while (status == GF_FAILED && gf_shrink_geometry(stream->job, &stream->geometry));
+    return status;
+}
+
+gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
+                        gf_stream_stop *stop, gf_error *error) {
+    gf_stream stream = {.job = job, .source = source, .report = report, .error = error};
+    gf_status status = stream_begin(&stream, error);
+    if (status) {
+        if (stop)
+            *stop = (gf_stream_stop){.by_backend = stream.by_backend, .done = job->first};
+        return status;
+    }
+    const uint64_t strips_before = report->strips;
+    stream.strips = gf_count_strips(&stream.geometry);
+    report->rows_per_strip = stream.geometry.out_rows;
+    report->strips += stream.strips;
+    /* A single strip has nothing to overlap with: the reader thread would only cost its start. */
+    const bool unthreaded = job->unthreaded || stream.strips == 1;
+    status =
+        unthreaded ? stream_run_unthreaded(&stream, error) : stream_run_threads(&stream, error);
+    if (status && stream.announced != 0)
+        source->ops->cancel(source);
+    if (!status && job->filter->measure)
+        status = stream_finish_state(&stream, error);
+    if (status && stop)
+        *stop = stream_stop_at(&stream);
+    if (status && stream.by_backend)
+        report->strips = strips_before + stream.released;
+    /* A threaded source reports its complete time only after it has finished. The consumer reports
+     * the time of encoding. */
+    if (!status || (stream.by_backend && !source->threads))
+        gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(source, stream.decode_seconds));
+    if (!status)
+        job->backend->busy(stream.run, report->busy);
+    if (job->consumer->end)
+        job->consumer->end(job->consumer);
+    job->backend->end(stream.run, stream.slots);
+    free(stream.slots);
+    return status;
+}

@@ -1,0 +1,501 @@
+/* Partial results. A partial result records what the stream passes to its consumer for a range of
+ * rows: the merged state, and the records and payloads in image order. The partial results of all
+ * rows, passed to the filter's measure, produce the result of the whole image. */
+#include "engine/run/task.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/image.h"
+#include "core/settings.h"
+#include "core/thread.h"
+#include "io/file/output.h"
+#include "io/io.h"
+#include "io/stream/convert.h"
+
+enum { PARTIAL_PIECE_BYTES = 1 << 22 }; /* bytes of records passed to a measure at a time */
+
+/* Identity and sizes of a partial result; the first bytes of its serialized form. */
+typedef struct gf_partial_head {
+    char filter[16];
+    gf_format in;
+    uint64_t settings; /* digest of the values of all parameters */
+    uint64_t files;    /* digest of the sizes and times of the input files */
+    uint64_t first, end;
+    uint64_t state_bytes, log_bytes;
+    uint64_t check; /* serialized form only: digest of the following bytes */
+} gf_partial_head;
+
+/* Header of a log entry: the records of a strip, or one payload; `bytes` bytes follow. */
+typedef struct gf_partial_entry {
+    uint64_t rows; /* 0: a payload */
+    uint64_t bytes;
+} gf_partial_entry;
+
+struct gf_partial {
+    const gf_filter *filter;
+    gf_plan *plan;
+    gf_partial_head head;
+    unsigned char *state;
+    unsigned char *log;
+    uint64_t capacity; /* allocated size of the log */
+    uint64_t max_log;  /* maximum size of the log while a range runs */
+};
+
+const gf_format *gf_partial_format(const gf_partial *partial) {
+    return &partial->head.in;
+}
+
+/* ---- creation -------------------------------------------------------------------------------- */
+
+/* Continue a digest, initially 0. */
+static uint64_t partial_digest(uint64_t digest, const void *data, size_t bytes) {
+    const gf_rows rows = {.data = (unsigned char *)data, .rows = 1};
+    return gf_digest_rows(digest, &rows, bytes);
+}
+
+/* Digest the texts of all parameters, which determine the computation. */
+static uint64_t partial_digest_settings(const gf_filter *filter, const gf_settings *settings) {
+    uint64_t digest = 0;
+    for (size_t i = 0; i < filter->info.param_count; i++) {
+        const char *text = gf_settings_text(settings, filter->info.params[i].name);
+        digest = partial_digest(digest, text ? text : "", text ? strlen(text) + 1 : 1);
+    }
+    return digest;
+}
+
+/* Digest the file properties that are equal on all machines: not device and inode. */
+static uint64_t partial_digest_files(const gf_inputs *inputs) {
+    uint64_t digest = 0;
+    for (uint32_t i = 0; i < inputs->count; i++) {
+        const struct stat *info = &inputs->stats[i];
+        const int64_t what[] = {info->st_size, info->st_mtim.tv_sec, info->st_mtim.tv_nsec};
+        digest = partial_digest(digest, what, sizeof what);
+    }
+    return digest;
+}
+
+static gf_status partial_fail_files(const char *name, gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: changed while it was read, or the machines do not share its file system",
+                   name);
+}
+
+static gf_status partial_new(const gf_filter *filter, const gf_settings *settings,
+                             const gf_format *format, gf_partial **out, gf_error *error) {
+    gf_partial *partial = calloc(1, sizeof *partial);
+    *out = partial;
+    if (!partial)
+        return gf_fail_memory(error, filter->info.name, sizeof *partial, "a partial result");
+    partial->filter = filter;
+    gf_status status = gf_plan_new(filter, settings, format, &partial->plan, error);
+    if (!status) {
+        gf_partial_head *head = &partial->head;
+        snprintf(head->filter, sizeof head->filter, "%s", filter->info.name);
+        head->in = *format;
+        head->settings = partial_digest_settings(filter, settings);
+        head->state_bytes = partial->plan->state_bytes;
+        partial->state = calloc(1, (size_t)head->state_bytes + 1);
+        if (!partial->state)
+            status = gf_fail_memory(error, filter->info.name, head->state_bytes, "the measurement");
+    }
+    if (status) {
+        gf_partial_free(partial);
+        *out = NULL;
+    }
+    return status;
+}
+
+void gf_partial_free(gf_partial *partial) {
+    if (!partial)
+        return;
+    free(partial->plan);
+    free(partial->state);
+    free(partial->log);
+    free(partial);
+}
+
+/* Reserve space in the log for more bytes. */
+static gf_status partial_reserve(gf_partial *partial, uint64_t bytes, gf_error *error) {
+    const uint64_t needed = partial->head.log_bytes + bytes;
+    if (needed <= partial->capacity)
+        return GF_OK;
+    const uint64_t capacity = needed + needed / 2;
+    unsigned char *log = realloc(partial->log, (size_t)capacity);
+    if (!log)
+        return gf_fail_memory(error, partial->filter->info.name, capacity, "the measurement");
+    partial->log = log;
+    partial->capacity = capacity;
+    return GF_OK;
+}
+
+static void partial_append(gf_partial *partial, const void *data, uint64_t bytes) {
+    memcpy(partial->log + partial->head.log_bytes, data, (size_t)bytes);
+    partial->head.log_bytes += bytes;
+}
+
+/* ---- the measure: appends records and payloads to the log ------------------------------------ */
+
+/* Begin an entry. */
+static gf_status partial_add_entry(gf_partial *partial, gf_partial_entry entry, gf_error *error) {
+    const uint64_t bytes = sizeof entry + entry.bytes;
+    gf_status status = gf_check_memory(partial->head.log_bytes + bytes, partial->max_log,
+                                       partial->filter->info.name, "the partial result", error);
+    if (!status)
+        status = partial_reserve(partial, bytes, error);
+    if (!status)
+        partial_append(partial, &entry, sizeof entry);
+    return status;
+}
+
+static gf_status partial_rows(const gf_plan *plan, void *data, const gf_rows *rows,
+                              gf_error *error) {
+    gf_partial *partial = data;
+    const gf_status status = partial_add_entry(
+        partial, (gf_partial_entry){rows->rows, rows->rows * plan->record}, error);
+    for (uint64_t y = rows->y0; y < rows->y0 + rows->rows && !status; y++)
+        partial_append(partial, gf_record(plan, rows, y), plan->record);
+    return status;
+}
+
+/* Append a payload, padded to a multiple of 8 bytes to keep the log aligned. */
+static gf_status partial_payload(const gf_plan *plan, void *data, const void *payload,
+                                 gf_error *error) {
+    static const unsigned char zeros[8];
+    gf_partial *partial = data;
+    const uint64_t used = partial->filter->payload->used(plan, payload);
+    const gf_partial_entry entry = {0, (used + 7) & ~UINT64_C(7)};
+    const gf_status status = partial_add_entry(partial, entry, error);
+    if (status)
+        return status;
+    partial_append(partial, payload, used);
+    partial_append(partial, zeros, entry.bytes - used);
+    return GF_OK;
+}
+
+static gf_status partial_finish(const gf_plan *plan, void *data, const void *state,
+                                gf_error *error) {
+    const gf_partial *partial = data;
+    (void)plan, (void)error;
+    memcpy(partial->state, state, (size_t)partial->head.state_bytes);
+    return GF_OK;
+}
+
+/* ---- the output file ------------------------------------------------------------------------- */
+
+gf_status gf_rows_file_open(const char *path, const gf_format *format,
+                            const gf_file_options *options, gf_rows_file **file, gf_error *error) {
+    gf_format stored = *format;
+    stored.type = gf_depth_type(options->depth, format->type);
+    return gf_sink_open_part(path, NULL, &stored, 0, options, 1, file, error);
+}
+
+const char *gf_rows_file_name(const gf_rows_file *file) {
+    return gf_output_pending_path(file->output);
+}
+
+void gf_rows_file_close(gf_rows_file *file) {
+    if (file)
+        file->ops->close(file);
+}
+
+/* ---- running a range ------------------------------------------------------------------------- */
+
+/* Refine the plan with the measurement of the whole image by the preceding filter. */
+static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_error *error) {
+    const gf_filter *filter = task->plan->before;
+    const gf_measure_options keep = {.name = task->inputs.name};
+    void *data = NULL;
+    if (!filter)
+        return GF_OK;
+    if (!before || before->filter != filter || !gf_format_equal(&before->head.in, &task->plan->in))
+        return gf_fail(error, GF_USAGE, "%s: needs the partial result of %s for the whole image",
+                       task->filter->info.name, filter->info.name);
+    if (before->head.files != partial_digest_files(&task->inputs))
+        return partial_fail_files(task->inputs.name, error);
+    gf_status status = filter->measure->open(before->plan, &keep, &data, error);
+    if (!status)
+        status = gf_partial_deliver(before, before->plan, data, error);
+    if (!status)
+        status = task->filter->refine(task->plan, before->plan, data, error);
+    if (data)
+        filter->measure->close(data);
+    return status;
+}
+
+/* Reject images and ranges that cannot be processed in ranges of rows. */
+static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_error *error) {
+    if (task->inputs.type.linear || task->inputs.premultiplied)
+        return gf_fail(error, GF_USAGE,
+                       "%s: ranges of rows do not support --linear and --premultiply; run the "
+                       "image as a whole",
+                       task->inputs.name);
+    if (task->plan->before && task->plan->in.type != task->inputs.file_type)
+        return gf_fail(
+            error, GF_USAGE,
+            "%s: %s measures the samples of the file, not those of --depth; run the image "
+            "as a whole",
+            task->inputs.name, task->plan->before->info.name);
+    if (task->plan->before && task->filter->measure)
+        return gf_fail(
+            error, GF_USAGE,
+            "%s: --range data reads the image twice; run it as a whole, or give --range LO,HI",
+            task->inputs.name);
+    if (task->inputs.left_out && task->filter->nodata == GF_NODATA_ZERO)
+        return gf_fail(error, GF_USAGE,
+                       "%s: the means of ranges of rows do not leave out samples with the nodata "
+                       "value; run the image as a whole, or with --nodata none",
+                       task->inputs.name);
+    if (task->more_pages)
+        return gf_fail(error, GF_USAGE,
+                       "%s: ranges of rows are those of one page; choose it, or run the file as a "
+                       "whole",
+                       task->inputs.name);
+    if (task->plan->ordered)
+        return gf_fail(error, GF_USAGE,
+                       "%s: the sums depend on the order of rows; run the image as a whole",
+                       task->inputs.name);
+    const gf_source *source = task->inputs.source;
+    if (source->held)
+        return gf_fail(error, GF_USAGE,
+                       "%s: an image that is turned is held in memory; run it as a whole",
+                       task->inputs.name);
+    if (!source->ops->seek || gf_memory_source_is(source) || !gf_inputs_can_restart(&task->inputs))
+        return gf_fail(
+            error, GF_USAGE,
+            "%s: rows cannot be read at random in this format; use PNM, PAM, PFM, NPY or TIFF",
+            task->inputs.name);
+    if (job->first > job->end || job->end > task->plan->in.height)
+        return gf_fail(error, GF_USAGE, "%s: invalid range of rows; the image has %" PRIu64 " rows",
+                       task->inputs.name, task->plan->in.height);
+    return GF_OK;
+}
+
+gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
+                           const gf_settings *settings, const char *const *in_paths,
+                           const char *out_path, const gf_file_options *options, gf_format *format,
+                           bool *possible, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_task task = {.filter = filter, .threads = 1};
+    gf_status status = gf_check_use(filter, settings, error);
+    *possible = false;
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < filter->info.inputs; i++)
+        if (!gf_stat_file(in_paths[i]).st_mode) /* opening a pipe would consume its data */
+            return GF_OK;
+    if (!filter->info.makes_image)
+        out_path = gf_filter_file(filter, settings, GF_PARAM_IMAGE);
+    status = gf_task_open_files(&task, settings, in_paths, options, error);
+    if (!status) {
+        const gf_rows_job none = {.in_paths = in_paths};
+        *format = task.plan->in;
+        *possible = engine->named != &gf_backend_golden && /* golden needs whole images */
+                    (!task.plan->out.width || (gf_sink_has_parts(out_path, options) &&
+                                               !task.inputs.source->metadata.associated_alpha)) &&
+                    partial_check(&task, &none, NULL) == GF_OK;
+    }
+    gf_task_end(&task);
+    return status;
+}
+
+/* Stream the range into the partial result. */
+static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partial *partial,
+                                gf_error *error) {
+    static const gf_measure measure = {
+        .rows = partial_rows, .payload = partial_payload, .finish = partial_finish};
+    uint64_t input_rows;
+    gf_delivery delivery = {
+        .plan = task->plan, .measure = &measure, .data = partial, .sink = task->sink};
+    gf_pass pass = gf_task_pass(task, task->filter, &delivery);
+    pass.first = job->first;
+    pass.end = job->end;
+    pass.memory -= task->memory / 2;
+    partial->max_log = task->memory / 2;
+    task->watch.first = job->first;
+    task->watch.rows = job->end - job->first;
+    task->watch.passes = 1;
+    gf_inputs_seek(&task->inputs, gf_input_rows(task->plan, job->first, job->end, &input_rows));
+    if (task->inputs.left_out) { /* rows that neighbours read, too, are counted once */
+        task->inputs.left_out->first = job->first;
+        task->inputs.left_out->end = job->end;
+    }
+    gf_status status = gf_pass_run(&pass, error);
+    if (!status && task->sink)
+        status = task->sink->ops->finish(task->sink, NULL, error);
+    gf_task_report_stored(task);
+    gf_task_report_input(task);
+    task->report->total_seconds = gf_now() - task->began;
+    return status;
+}
+
+gf_status gf_run_rows(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
+                      const gf_rows_job *job, const gf_file_options *options, gf_partial **partial,
+                      gf_report *report, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_report unread;
+    *partial = NULL;
+    if (!report)
+        report = &unread;
+    *report = (gf_report){0};
+    gf_status status = gf_check_use(filter, settings, error);
+    if (status)
+        return status;
+    gf_task task = gf_task_begin(engine, filter, report);
+    status = gf_task_open_files(&task, settings, job->in_paths, options, error);
+    if (!status)
+        status = partial_check(&task, job, error);
+    if (!status)
+        status = partial_refine(&task, job->before, error);
+    if (!status)
+        status = partial_new(filter, settings, &task.plan->in, partial, error);
+    if (!status) {
+        (*partial)->head.first = job->first;
+        (*partial)->head.end = job->end;
+        (*partial)->head.files = partial_digest_files(&task.inputs);
+    }
+    if (!status && job->end > job->first && job->out_file)
+        status = gf_sink_open_part(job->out_path, job->out_file, &task.stored, job->first, options,
+                                   task.threads, &task.sink, error);
+    if (!status && task.sink)
+        status = gf_task_convert_sink(&task, error);
+    if (!status && job->end > job->first)
+        status = partial_stream(&task, job, *partial, error);
+    gf_task_end(&task);
+    if (status) {
+        gf_partial_free(*partial);
+        *partial = NULL;
+    }
+    return status;
+}
+
+/* ---- merging and serialization --------------------------------------------------------------- */
+
+gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error *error) {
+    const gf_partial_head *a = &partial->head, *b = &next->head;
+    if (partial->filter != next->filter || a->settings != b->settings ||
+        !gf_format_equal(&a->in, &b->in) || a->end != b->first)
+        return gf_fail(error, GF_USAGE,
+                       "%s: a partial result belongs to another job, or its rows do not follow",
+                       partial->filter->info.name);
+    if (a->files != b->files)
+        return partial_fail_files(partial->filter->info.name, error);
+    const gf_status status = partial_reserve(partial, b->log_bytes, error);
+    if (status)
+        return status;
+    if (b->log_bytes)
+        partial_append(partial, next->log, b->log_bytes);
+    if (a->state_bytes)
+        partial->filter->measure->merge(partial->plan, partial->state, next->state);
+    partial->head.end = b->end;
+    return GF_OK;
+}
+
+size_t gf_partial_size(const gf_partial *partial) {
+    return sizeof partial->head + (size_t)(partial->head.state_bytes + partial->head.log_bytes);
+}
+
+void gf_partial_write(const gf_partial *partial, void *bytes) {
+    gf_partial_head head = partial->head;
+    unsigned char *data = (unsigned char *)bytes + sizeof head;
+    memcpy(data, partial->state, (size_t)head.state_bytes);
+    if (head.log_bytes)
+        memcpy(data + head.state_bytes, partial->log, (size_t)head.log_bytes);
+    head.check = partial_digest(0, data, (size_t)(head.state_bytes + head.log_bytes));
+    memcpy(bytes, &head, sizeof head);
+}
+
+gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings, const void *bytes,
+                          size_t size, gf_partial **partial, gf_error *error) {
+    gf_partial_head head;
+    *partial = NULL;
+    gf_status status = gf_check_use(filter, settings, error);
+    if (status)
+        return status;
+    if (size < sizeof head)
+        return gf_fail(error, GF_FAILED, "%s: the partial result is truncated", filter->info.name);
+    memcpy(&head, bytes, sizeof head);
+    if (strncmp(head.filter, filter->info.name, sizeof head.filter) != 0 ||
+        head.settings != partial_digest_settings(filter, settings))
+        return gf_fail(error, GF_USAGE, "%s: the partial result belongs to another job",
+                       filter->info.name);
+    status = gf_format_check(&head.in, "a partial result", error);
+    if (!status)
+        status = partial_new(filter, settings, &head.in, partial, error);
+    if (status)
+        return status;
+    const unsigned char *data = (const unsigned char *)bytes + sizeof head;
+    if (head.state_bytes != (*partial)->head.state_bytes || head.log_bytes > size ||
+        size != sizeof head + head.state_bytes + head.log_bytes ||
+        head.check != partial_digest(0, data, size - sizeof head))
+        status = gf_fail(error, GF_FAILED, "%s: the partial result is damaged", filter->info.name);
+    if (!status)
+        status = partial_reserve(*partial, head.log_bytes, error);
+    if (status) {
+        gf_partial_free(*partial);
+        *partial = NULL;
+        return status;
+    }
+    memcpy((*partial)->state, data, (size_t)head.state_bytes);
+    if (head.log_bytes)
+        partial_append(*partial, data + head.state_bytes, head.log_bytes);
+    (*partial)->head.first = head.first;
+    (*partial)->head.end = head.end;
+    (*partial)->head.files = head.files;
+    return GF_OK;
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+/* Pass the records of an entry to the measure, starting at row *y. In memory, a record follows its
+ * image row, so leave space for one before each piece. */
+static gf_status partial_deliver_records(const gf_partial *partial, const gf_partial_entry *entry,
+                                         const unsigned char *records, uint64_t *y, void *data,
+                                         gf_error *error) {
+    const gf_plan *plan = partial->plan;
+    const size_t before = gf_record_offset(plan);
+    const uint64_t max = PARTIAL_PIECE_BYTES / plan->record + 1;
+    const uint64_t piece = entry->rows < max ? entry->rows : max;
+    unsigned char *buffer = malloc(before + (size_t)piece * plan->record);
+    if (!buffer)
+        return gf_fail_memory(error, partial->filter->info.name, before + piece * plan->record,
+                              "records");
+    gf_status status = GF_OK;
+    for (uint64_t i = 0, n; i < entry->rows && !status; i += n, *y += n) {
+        n = entry->rows - i < piece ? entry->rows - i : piece;
+        memcpy(buffer + before, records + i * plan->record, (size_t)n * plan->record);
+        const gf_rows rows = {buffer, plan->record, *y, n};
+        status = partial->filter->measure->rows(plan, data, &rows, error);
+    }
+    free(buffer);
+    return status;
+}
+
+gf_status gf_partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
+                             gf_error *error) {
+    const gf_partial_head *head = &partial->head;
+    const gf_measure *measure = partial->filter->measure;
+    uint64_t y = 0;
+    gf_status status = GF_OK;
+    if (head->first != 0 || head->end != head->in.height)
+        return gf_fail(error, GF_USAGE,
+                       "%s: rows %" PRIu64 " to %" PRIu64 " are incomplete; the image has %" PRIu64
+                       " rows",
+                       partial->filter->info.name, head->first, head->end, head->in.height);
+    for (uint64_t at = 0; at < head->log_bytes && !status;) {
+        gf_partial_entry entry;
+        memcpy(&entry, partial->log + at, sizeof entry);
+        const unsigned char *bytes = partial->log + at + sizeof entry;
+        if (entry.rows)
+            status = partial_deliver_records(partial, &entry, bytes, &y, data, error);
+        else
+            status = measure->payload(plan, data, bytes, error);
+        at += sizeof entry + entry.bytes;
+    }
+    return status ? status : measure->finish(plan, data, partial->state, error);
+}

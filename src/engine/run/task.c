@@ -1,0 +1,317 @@
+/* Tasks: inputs, plan, preceding measurement and stream of one image. */
+#include "engine/run/task.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/result.h"
+#include "io/file/output.h"
+#include "io/io.h"
+#include "io/stream/convert.h"
+
+gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *report) {
+    *report = (gf_report){0};
+    return (gf_task){.engine = engine,
+                     .threads = gf_engine_threads(engine),
+                     .filter = filter,
+                     .memory = engine->options.max_memory,
+                     .report = report,
+                     .began = gf_now() - engine->start_seconds};
+}
+
+void gf_task_end(gf_task *task) {
+    if (task->data)
+        task->filter->measure->close(task->data);
+    if (task->samples)
+        gf_sample_sink_close(task->samples);
+    if (task->sink)
+        task->sink->ops->close(task->sink);
+    gf_inputs_close(&task->inputs);
+    free(task->plan);
+    *task = (gf_task){0};
+}
+
+const char *gf_filter_file(const gf_filter *filter, const gf_settings *settings,
+                           gf_param_type type) {
+    for (size_t i = 0; i < filter->info.param_count; i++)
+        if (filter->info.params[i].type == type)
+            return gf_settings_text(settings, filter->info.params[i].name);
+    return NULL;
+}
+
+/* ---- inputs ---------------------------------------------------------------------------------- */
+
+const gf_metadata *gf_task_metadata(const gf_task *task) {
+    return task->with_metadata ? &task->inputs.source->metadata : &task->stripped;
+}
+
+gf_status gf_task_update_metadata(const gf_task *task, gf_error *error) {
+    gf_source *source = task->inputs.source;
+    const gf_metadata *metadata = gf_task_metadata(task);
+    const bool all_pages = task->page || task->more_pages;
+    if (metadata != &source->metadata)
+        return GF_OK;
+    const gf_status status =
+        gf_metadata_update(&source->metadata, &task->stored, source->pages <= 1 || all_pages,
+                           &source->dropped, task->inputs.name, error);
+    if (status || !metadata->damaged[0])
+        return status;
+    return gf_fail(error, GF_FAILED,
+                   "%s: the %.*s chunk is damaged; get an intact copy, or omit metadata with "
+                   "--strip",
+                   task->inputs.name, (int)strcspn(metadata->damaged, " "), metadata->damaged);
+}
+
+gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
+    return gf_convert_sink(&task->sink, &task->plan->out, &task->stored, task->inputs.type.linear,
+                           task->inputs.file_type == GF_F32, error);
+}
+
+void gf_task_report_input(const gf_task *task) {
+    const gf_source *source = task->inputs.source;
+    task->report->in_bytes = source->bytes;
+    task->report->pages = source->pages;
+    task->report->remarks = source->metadata.remarks;
+    if (task->sink)
+        gf_remarks_add(&task->report->remarks, &task->sink->remarks);
+}
+
+void gf_task_report_stored(const gf_task *task) {
+    if (!task->stored.width)
+        return;
+    task->report->out = task->stored;
+    if (task->with_metadata && task->reduced)
+        task->report->dropped |= GF_DROPPED_DEPTH;
+}
+
+void gf_report_add(gf_report *sum, const gf_report *more) {
+    if (more->device_failed && !sum->device_failed)
+        memcpy(sum->reason, more->reason, sizeof sum->reason);
+    sum->device_failed = sum->device_failed || more->device_failed;
+    sum->verified = sum->verified && more->verified;
+    sum->pixels += more->pixels;
+    sum->counted += more->counted;
+    sum->clipped += more->clipped;
+    sum->dropped |= more->dropped;
+    gf_remarks_add(&sum->remarks, &more->remarks);
+    sum->strips += more->strips;
+    for (int i = 0; i < GF_STAGE_COUNT; i++)
+        gf_busy_add(&sum->busy[i], more->busy[i]);
+    sum->start_seconds += more->start_seconds;
+    sum->total_seconds += more->total_seconds;
+}
+
+gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const char *const *paths,
+                             const gf_file_options *options, gf_error *error) {
+    const gf_filter *filter = task->filter;
+    const bool all_pages = options->page == GF_ALL_PAGES;
+    gf_limits limits = gf_limits_of(options, task->threads);
+    const bool stacked = all_pages && !filter->info.makes_image;
+    limits.page = all_pages ? task->page : options->page;
+    limits.stacked = stacked;
+    limits.place = task->place;
+    task->watch = (gf_watch){
+        .item = task->item, .progress = options->progress, .context = options->progress_context};
+    gf_input_type type = {
+        .linear = options->linear, .premultiply = options->premultiply, .nodata = filter->nodata};
+    if (filter->info.makes_image)
+        type.depth = options->depth;
+    else if (options->linear)
+        return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image",
+                       filter->info.name);
+    if (options->premultiply && !filter->mixes_pixels)
+        return gf_fail(error, GF_USAGE, "--premultiply: %s does not mix the colours of pixels",
+                       filter->info.name);
+    if (all_pages && filter->info.inputs != 1)
+        return gf_fail(error, GF_USAGE,
+                       "--page all: %s has two inputs; choose a page with --page N",
+                       filter->info.name);
+    gf_status status =
+        gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits, type, error);
+    if (status)
+        return status;
+    const uint32_t pages = task->inputs.source->pages, page = task->page ? task->page : 1;
+    task->more_pages = all_pages && !stacked && page < pages;
+    if (task->report)
+        gf_task_report_input(task);
+    if (all_pages && page < pages && !task->inputs.stats[0].st_mode)
+        status = gf_fail(error, GF_FAILED,
+                         "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
+                         task->inputs.name, pages);
+    if (!status)
+        status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
+    if (status)
+        return status;
+    if (filter->nodata == GF_NODATA_APART)
+        task->plan->nodata = task->inputs.source->nodata;
+    const uint32_t passes = task->plan->before ? 2 : 1;
+    task->watch.rows = task->plan->in.height;
+    task->watch.pass = all_pages ? (page - 1) * passes : 0;
+    task->watch.passes = all_pages && !stacked && pages > 1 ? pages * passes : passes;
+    const bool back = options->linear || task->inputs.premultiplied; /* to the type of the file */
+    task->stored = task->plan->out;
+    task->stored.alpha = task->stored.alpha || task->inputs.premultiplied;
+    task->stored.type =
+        gf_depth_type(options->depth, back ? task->inputs.file_type : task->stored.type);
+    task->reduced =
+        task->stored.type < task->plan->out.type && task->stored.type < task->inputs.file_type;
+    /* An image drawn from two inputs is neither of them and has no metadata. */
+    task->with_metadata = !options->strip && task->plan->out.width && filter->info.inputs == 1;
+    task->stripped.associated_alpha =
+        task->inputs.source->metadata.associated_alpha && filter->info.inputs == 1;
+    if (options->linear && (task->inputs.file_type != GF_F32 || task->stored.type != GF_F32))
+        status = gf_srgb_check(&task->inputs.source->metadata, task->inputs.name, error);
+    return status ? status : gf_task_update_metadata(task, error);
+}
+
+gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const gf_format *format,
+                              const gf_pixels *in, gf_error *error) {
+    const gf_filter_info *info = &task->filter->info;
+    task->keep_samples = task->buffer_samples =
+        gf_filter_file(task->filter, settings, GF_PARAM_SAMPLES) != NULL;
+    for (uint32_t i = 0; i < info->inputs; i++)
+        if (!in || !in[i].data)
+            return gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
+                           info->name, info->inputs);
+    const gf_status status =
+        gf_inputs_open_memory(&task->inputs, info->inputs, format, 1, in, error);
+    return status ? status : gf_plan_new(task->filter, settings, format, &task->plan, error);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+gf_pass gf_task_pass(gf_task *task, const gf_filter *filter, gf_delivery *delivery) {
+    delivery->watch = &task->watch;
+    delivery->report = task->report;
+    gf_delivery_init(delivery);
+    return (gf_pass){.engine = task->engine,
+                     .inputs = &task->inputs,
+                     .filter = filter,
+                     .plan = delivery->plan,
+                     .consumer = &delivery->base,
+                     .images = task->images,
+                     .memory = task->memory,
+                     .report = task->report};
+}
+
+/* ---- measurement before the filter ----------------------------------------------------------- */
+
+/* Stream the image into the measure of another filter with this plan. *data stays open. */
+static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_plan *plan,
+                              void **data, gf_error *error) {
+    const gf_measure_options keep = {.name = task->inputs.name};
+    gf_delivery delivery = {.plan = plan, .measure = filter->measure};
+    gf_pass pass = gf_task_pass(task, filter, &delivery);
+    gf_status status =
+        gf_check_memory(plan->result_bytes, task->memory, task->inputs.name, "the result", error);
+    if (!status)
+        status = filter->measure->open(plan, &keep, data, error);
+    if (status)
+        return status;
+    delivery.data = *data;
+    pass.memory -= plan->result_bytes;
+    status = gf_pass_run(&pass, error);
+    task->watch.pass++;
+    return status;
+}
+
+gf_status gf_task_refine(gf_task *task, gf_error *error) {
+    const gf_filter *before = task->plan->before;
+    gf_plan *plan = NULL;
+    void *data = NULL;
+    if (!before)
+        return GF_OK;
+    assert(task->filter->info.inputs == 1); /* a pair of sources cannot restart */
+    gf_status status = GF_OK;
+    if (!gf_inputs_can_restart(&task->inputs))
+        status =
+            gf_inputs_buffer(&task->inputs, &task->memory, &task->report->busy[GF_DECODING], error);
+    if (!status)
+        status = gf_plan_before(task->plan, &plan, error);
+    if (!status)
+        status = task_measure(task, before, plan, &data, error);
+    if (!status)
+        status = task->filter->refine(task->plan, plan, data, error);
+    if (!status)
+        status = gf_inputs_restart(&task->inputs, error);
+    if (data)
+        before->measure->close(data);
+    free(plan);
+    return status;
+}
+
+/* ---- the image ------------------------------------------------------------------------------- */
+
+gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
+    const gf_measure *measure = task->filter->measure;
+    if (!measure)
+        return GF_OK;
+    gf_status status = gf_check_memory(task->plan->result_bytes, task->memory, task->inputs.name,
+                                       "the result", error);
+    if (status)
+        return status;
+    task->memory -= task->plan->result_bytes;
+    const gf_measure_options keep = {.samples = task->samples,
+                                     .all = task->keep_samples,
+                                     .max_memory = task->buffer_samples ? task->memory / 2 : 0,
+                                     .left_out = task->inputs.left_out,
+                                     .name = task->inputs.name};
+    task->memory -= keep.max_memory;
+    return measure->open(task->plan, &keep, &task->data, error);
+}
+
+/* Return the sink's optional memory to the strips. Return false if there is none or on failure. */
+static bool task_spare(gf_task *task, gf_error *error) {
+    gf_sink *sink = task->sink;
+    if (!sink || !sink->shrink)
+        return false;
+    task->memory += task->sink_memory;
+    if (sink->shrink(sink, error))
+        return false;
+    task->sink_memory = sink->memory < task->memory ? sink->memory : task->memory;
+    task->memory -= task->sink_memory;
+    return true;
+}
+
+gf_status gf_task_stream(gf_task *task, gf_error *error) {
+    gf_error failure = {0};
+    gf_status status = gf_task_open_measure(task, error);
+    if (status)
+        return status;
+    gf_delivery delivery = {.plan = task->plan,
+                            .measure = task->filter->measure,
+                            .data = task->data,
+                            .sink = task->sink,
+                            .digests = task->sink && task->engine->options.verify};
+    if (task->sink && task->sink->converts) {
+        task->sink->digests = delivery.digests;
+        delivery.digests = false;
+    }
+    gf_pass pass = gf_task_pass(task, task->filter, &delivery);
+    pass.encode = task->sink ? task->sink->cost : 0;
+    pass.encode_threads = task->sink ? task->sink->threads : 0;
+    status = gf_pass_run(&pass, &failure);
+    if (status == GF_FAILED && !pass.begun && task_spare(task, &failure)) {
+        pass.memory = task->memory;
+        status = gf_pass_run(&pass, &failure);
+    }
+    task->digest = task->sink && task->sink->converts ? task->sink->digest : delivery.digest;
+    if (status && error)
+        *error = failure;
+    return status;
+}
+
+gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error) {
+    if (!task->data)
+        return GF_OK;
+    gf_plan *plan = task->plan;
+    void *data = task->data;
+    task->plan = NULL;
+    task->data = NULL;
+    return gf_result_new(task->filter, plan, data, result, error);
+}

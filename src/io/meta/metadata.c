@@ -1,0 +1,801 @@
+/* Metadata: lists of items, and conversion between PNG chunks and the items of other formats. */
+#include "io/meta/metadata.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tiff.h>
+#include <zlib.h>
+
+#include "core/error.h"
+#include "io/bytes.h"
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+gf_status gf_damage(gf_remarks *remarks, bool strict, const char *name, gf_error *error,
+                    const char *format, ...) {
+    char text[sizeof remarks->damage];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (strict)
+        return gf_fail(error, GF_FAILED, "%s: %s; without --strict, this is a warning", name, text);
+    if (!remarks->damage[0])
+        memcpy(remarks->damage, text, sizeof text);
+    return GF_OK;
+}
+
+/* Append the lines that are not present and fit. */
+static void remarks_add_notes(gf_remarks *remarks, const char *lines) {
+    while (*lines) {
+        const size_t length = strcspn(lines, "\n"), used = strlen(remarks->notes);
+        bool present = false;
+        for (const char *at = remarks->notes; *at && !present; at += strcspn(at, "\n"), at += !!*at)
+            present = strcspn(at, "\n") == length && memcmp(at, lines, length) == 0;
+        if (!present && length && used + length + 2 <= sizeof remarks->notes)
+            snprintf(remarks->notes + used, sizeof remarks->notes - used, "%s%.*s",
+                     used ? "\n" : "", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+void gf_note(gf_remarks *remarks, const char *format, ...) {
+    char text[sizeof remarks->notes];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    remarks_add_notes(remarks, text);
+}
+
+void gf_remarks_add(gf_remarks *remarks, const gf_remarks *from) {
+    if (!remarks->damage[0])
+        memcpy(remarks->damage, from->damage, sizeof remarks->damage);
+    remarks_add_notes(remarks, from->notes);
+    remarks->outside += from->outside;
+    remarks->nodata += from->nodata;
+}
+
+void gf_metadata_clear(gf_metadata *metadata) {
+    for (size_t i = 0; i < metadata->count; i++)
+        free(metadata->chunks[i].data);
+    free(metadata->chunks);
+    *metadata = (gf_metadata){0};
+}
+
+/* Append an item and take ownership of its data; NULL: memory was short for it. */
+static void metadata_own(gf_metadata *metadata, const char *name, bool late, unsigned char *data,
+                         size_t size) {
+    gf_chunk *chunks = metadata->chunks, chunk = {.late = late, .size = size, .data = data};
+    const size_t count = metadata->count;
+    /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
+    if (data && (count & (count - 1)) == 0)
+        chunks = realloc(chunks, (count ? 2 * count : 1) * sizeof *chunks);
+    if (!data || !chunks) {
+        metadata->missing = size + sizeof chunk;
+        free(data);
+        return;
+    }
+    memcpy(chunk.name, name, 4);
+    chunks[metadata->count++] = chunk;
+    metadata->chunks = chunks;
+}
+
+/* Append an item that consists of a head and data. */
+static void metadata_join(gf_metadata *metadata, const char *name, const void *head,
+                          size_t head_size, const void *data, size_t size) {
+    unsigned char *joined = malloc(head_size + size + 1);
+    if (joined) {
+        memcpy(joined, head, head_size);
+        memcpy(joined + head_size, data, size);
+        joined[head_size + size] = '\0';
+    }
+    metadata_own(metadata, name, false, joined, head_size + size);
+}
+
+/* Return a copy that ends with a NUL. */
+static unsigned char *metadata_copy(gf_metadata *metadata, const void *data, size_t size) {
+    unsigned char *copy = calloc(1, size + 1);
+    if (!copy)
+        metadata->missing = size + 1;
+    else if (size)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+void gf_metadata_add(gf_metadata *metadata, const char *name, bool late, const void *data,
+                     size_t size) {
+    metadata_own(metadata, name, late, metadata_copy(metadata, data, size), size);
+}
+
+gf_status gf_metadata_check(const gf_metadata *metadata, const char *file, gf_error *error) {
+    return metadata->missing ? gf_fail_memory(error, file, metadata->missing, "metadata") : GF_OK;
+}
+
+static bool item_is(const gf_chunk *item, const char *name) {
+    return memcmp(item->name, name, 4) == 0;
+}
+
+const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name) {
+    for (size_t i = 0; i < metadata->count; i++)
+        if (item_is(&metadata->chunks[i], name) && !metadata->chunks[i].late)
+            return &metadata->chunks[i];
+    return NULL;
+}
+
+/* ---- PNG chunks ------------------------------------------------------------------------------ */
+
+#define ICC_NAME "ICC profile" /* keyword of the iCCP chunks that are created here */
+#define COMMENT_KEYWORD "Comment"
+#define XMP_KEYWORD "XML:com.adobe.xmp"
+
+/* Keyword, flag of compression, method, empty language tag and empty translated keyword. */
+static const char xmp_head[] = XMP_KEYWORD "\0\0\0\0";
+
+/* Return the offset after the text at `from`, which ends with a NUL, and `extra` bytes. Return 0 if
+ * the chunk is too short. */
+static size_t chunk_skip(const gf_chunk *chunk, size_t from, size_t extra) {
+    const size_t left = chunk->size - from;
+    const unsigned char *end = left ? memchr(chunk->data + from, 0, left) : NULL;
+    const size_t at = end ? (size_t)(end - chunk->data) + 1 + extra : 0;
+    return at <= chunk->size ? at : 0;
+}
+
+static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const char *keyword) {
+    const size_t size = strlen(keyword) + 1;
+    return item_is(chunk, name) && chunk->size >= size && memcmp(chunk->data, keyword, size) == 0;
+}
+
+/* Decompress zlib data of at most GF_DEFAULT_MAX_CHUNK bytes, and append a NUL. Return NULL if it
+ * is damaged or too large, or if memory is short, which metadata records. */
+static unsigned char *chunk_inflate(gf_metadata *metadata, const unsigned char *data, size_t size,
+                                    size_t *inflated) {
+    for (size_t capacity = 1 << 16; capacity <= GF_DEFAULT_MAX_CHUNK; capacity *= 4) {
+        unsigned char *out = malloc(capacity);
+        uLongf got = capacity - 1;
+        const int result = out ? uncompress(out, &got, data, size) : Z_MEM_ERROR;
+        if (result == Z_OK) {
+            out[got] = '\0';
+            *inflated = got;
+            return out;
+        }
+        free(out);
+        if (result == Z_MEM_ERROR)
+            metadata->missing = capacity;
+        if (result != Z_BUF_ERROR)
+            break;
+    }
+    return NULL;
+}
+
+/* Return the offset of the profile of an iCCP chunk or of the text of another one, and whether it
+ * is compressed. Return 0 if the chunk is too short, or compressed in an unknown way. */
+static size_t chunk_payload_offset(const gf_chunk *chunk, bool *packed) {
+    const bool international = item_is(chunk, "iTXt"), plain = item_is(chunk, "tEXt");
+    size_t at = chunk_skip(chunk, 0, international ? 2 : !plain); /* the flags or the method */
+    *packed = international ? at && chunk->data[at - 2] : !plain;
+    if (at && *packed && (chunk->data[at - 1] || (international && chunk->data[at - 2] > 1)))
+        return 0;
+    for (int i = 0; i < 2 && at && international; i++) /* language tag, translated keyword */
+        at = chunk_skip(chunk, at, 0);
+    return at;
+}
+
+/* Return the profile of an iCCP chunk or the text of another one, decompressed; the caller frees
+ * it. NULL as above. */
+static unsigned char *chunk_payload(gf_metadata *metadata, const gf_chunk *chunk, size_t *size) {
+    bool packed;
+    const size_t at = chunk_payload_offset(chunk, &packed);
+    if (!at)
+        return NULL;
+    *size = chunk->size - at;
+    return packed ? chunk_inflate(metadata, chunk->data + at, *size, size)
+                  : metadata_copy(metadata, chunk->data + at, *size);
+}
+
+gf_resolution gf_resolution_of_metre(double x, double y) {
+    const double per_inch = 0.0254;
+    /* Whole numbers of pixels per inch are stored as rounded numbers per metre. */
+    const double inch_x = rint(x * per_inch), inch_y = rint(y * per_inch);
+    if (rint(inch_x / per_inch) == x && rint(inch_y / per_inch) == y)
+        return (gf_resolution){inch_x, inch_y, GF_PER_INCH};
+    return (gf_resolution){x / 100, y / 100, GF_PER_CM};
+}
+
+/* Return the resolution of a pHYs chunk of 9 bytes. */
+static gf_resolution chunk_resolution(const unsigned char *data) {
+    const double x = gf_big32(data), y = gf_big32(data + 4);
+    return data[8] == 1 ? gf_resolution_of_metre(x, y) : (gf_resolution){x, y, GF_PER_NONE};
+}
+
+/* Append a resolution in pixels per metre, unless it does not fit. */
+static void chunk_append_resolution(gf_metadata *chunks, const gf_chunk *item) {
+    gf_resolution r;
+    unsigned char data[9];
+    memcpy(&r, item->data, sizeof r);
+    const double scale = r.unit == GF_PER_INCH ? 1 / 0.0254 : r.unit == GF_PER_CM ? 100 : 1;
+    const double x = rint(r.x * scale), y = rint(r.y * scale);
+    if (!(x >= 1 && x <= INT32_MAX && y >= 1 && y <= INT32_MAX))
+        return;
+    gf_put_big32(data, (uint32_t)x);
+    gf_put_big32(data + 4, (uint32_t)y);
+    data[8] = r.unit != GF_PER_NONE;
+    gf_metadata_add(chunks, "pHYs", false, data, sizeof data);
+}
+
+static void chunk_append_icc(gf_metadata *chunks, const gf_chunk *item) {
+    static const char head[] = ICC_NAME "\0"; /* with the NUL of the string: method 0 */
+    uLongf size = compressBound(item->size);
+    unsigned char *packed = malloc(size);
+    if (packed && compress2(packed, &size, item->data, item->size, 9) == Z_OK)
+        metadata_join(chunks, "iCCP", head, sizeof head, packed, size);
+    else
+        chunks->missing = item->size + 1; /* compress2 has changed size */
+    free(packed);
+}
+
+/* Return whether a name is that of a GF_ITEM, not of a PNG chunk. */
+static bool item_is_shared(const gf_chunk *item);
+
+gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, const char *file,
+                             gf_error *error) {
+    for (size_t i = 0; i < metadata->count; i++) {
+        const gf_chunk *item = &metadata->chunks[i];
+        if (!item_is_shared(item))
+            gf_metadata_add(chunks, item->name, item->late, item->data, item->size);
+        else if (item_is(item, GF_ITEM_ICC))
+            chunk_append_icc(chunks, item);
+        else if (item_is(item, GF_ITEM_EXIF))
+            gf_metadata_add(chunks, "eXIf", false, item->data, item->size);
+        else if (item_is(item, GF_ITEM_XMP))
+            metadata_join(chunks, "iTXt", xmp_head, sizeof xmp_head, item->data, item->size);
+        else if (item_is(item, GF_ITEM_COMMENT))
+            metadata_join(chunks, "tEXt", COMMENT_KEYWORD, sizeof COMMENT_KEYWORD, item->data,
+                          strnlen((const char *)item->data, item->size));
+        else if (item_is(item, GF_ITEM_RESOLUTION))
+            chunk_append_resolution(chunks, item);
+    }
+    return gf_metadata_check(chunks, file, error);
+}
+
+/* Convert one PNG chunk, or copy one item. Return false for a damaged chunk. */
+static bool items_append(gf_metadata *items, const gf_chunk *chunk) {
+    const bool profile = item_is(chunk, "iCCP");
+    if (item_is_shared(chunk)) {
+        gf_metadata_add(items, chunk->name, false, chunk->data, chunk->size);
+    } else if (item_is(chunk, "eXIf")) {
+        gf_metadata_add(items, GF_ITEM_EXIF, false, chunk->data, chunk->size);
+    } else if (item_is(chunk, "pHYs") && chunk->size == 9) {
+        const gf_resolution resolution = chunk_resolution(chunk->data);
+        gf_metadata_add(items, GF_ITEM_RESOLUTION, false, &resolution, sizeof resolution);
+    } else if (chunk_has_keyword(chunk, "tEXt", COMMENT_KEYWORD)) {
+        gf_metadata_add(items, GF_ITEM_COMMENT, false, chunk->data + sizeof COMMENT_KEYWORD,
+                        chunk->size - sizeof COMMENT_KEYWORD);
+    } else if (profile || chunk_has_keyword(chunk, "iTXt", XMP_KEYWORD)) {
+        size_t size;
+        unsigned char *data = chunk_payload(items, chunk, &size);
+        if (data)
+            metadata_own(items, profile ? GF_ITEM_ICC : GF_ITEM_XMP, false, data, size);
+        return data || items->missing;
+    }
+    return true;
+}
+
+gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, const char *file,
+                               gf_error *error) {
+    for (size_t i = 0; i < metadata->count; i++)
+        if (!items_append(items, &metadata->chunks[i]))
+            return gf_fail(error, GF_FAILED,
+                           "%s: the %s chunk is damaged; get an intact copy, or omit metadata with "
+                           "--strip",
+                           file, metadata->chunks[i].name);
+    return gf_metadata_check(items, file, error);
+}
+
+/* ---- EXIF data ------------------------------------------------------------------------------- */
+
+enum { HEADER_BYTES = 8, ENTRY_BYTES = 12, INTEGERS = 1 << TIFF_SHORT | 1 << TIFF_LONG };
+
+/* Read a number of 2 or 4 bytes in the byte order of the data. Return 0 past the end. */
+static uint32_t exif_number(const gf_chunk *exif, uint64_t at, size_t bytes) {
+    uint32_t number = 0;
+    if (at > exif->size || exif->size - at < bytes)
+        return 0;
+    for (size_t i = 0; i < bytes; i++)
+        number = number << 8 | exif->data[at + (exif->data[0] == 'I' ? bytes - 1 - i : i)];
+    return number;
+}
+
+/* Store a number that lies within the data. */
+static void exif_put(const gf_chunk *exif, uint64_t at, uint32_t number, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        exif->data[at + (exif->data[0] == 'I' ? i : bytes - 1 - i)] =
+            (unsigned char)(number >> 8 * i);
+}
+
+/* Return whether the data begins with the header of a TIFF structure. */
+static bool exif_is(const unsigned char *exif, size_t size) {
+    return size >= HEADER_BYTES && (memcmp(exif, "II*", 4) == 0 || memcmp(exif, "MM\0*", 4) == 0);
+}
+
+/* Find an entry by its tag and the bits of its possible types. directory: its offset; 0: the first
+ * one. Return the offset of the value; 0 if there is none. */
+static uint64_t exif_find(const gf_chunk *exif, uint64_t directory, uint32_t tag, uint32_t types) {
+    if (!exif_is(exif->data, exif->size))
+        return 0;
+    const uint64_t start = directory ? directory : exif_number(exif, 4, 4);
+    const uint64_t end = start + 2 + (uint64_t)exif_number(exif, start, 2) * ENTRY_BYTES;
+    for (uint64_t at = start + 2; at < end && at + ENTRY_BYTES <= exif->size; at += ENTRY_BYTES) {
+        const uint32_t type = exif_number(exif, at + 2, 2);
+        if (exif_number(exif, at, 2) == tag && type < 32 && types >> type & 1)
+            return at + 8;
+    }
+    return 0;
+}
+
+/* Return an integer that exif_find has found; 0 for `at` 0. */
+static uint32_t exif_integer(const gf_chunk *exif, uint64_t at) {
+    const bool is_short = at && exif_number(exif, at - 6, 2) == TIFF_SHORT;
+    return at ? exif_number(exif, at, is_short ? 2 : 4) : 0;
+}
+
+/* Set an integer, which need not be there. */
+static void exif_set_integer(const gf_chunk *exif, uint64_t directory, uint32_t tag,
+                             uint64_t number) {
+    const uint64_t at = exif_find(exif, directory, tag, INTEGERS);
+    if (!at || exif_integer(exif, at) == number)
+        return;
+    exif_put(exif, at - 6, TIFF_LONG, 2);
+    exif_put(exif, at, (uint32_t)number, 4);
+}
+
+uint32_t gf_exif_orientation(const gf_chunk *exif) {
+    enum { MAX = 8 };
+    const uint64_t at = exif_find(exif, 0, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT);
+    const uint32_t orientation = exif_integer(exif, at);
+    return orientation <= MAX ? orientation : 0;
+}
+
+bool gf_exif_set_orientation(const gf_chunk *exif, uint32_t orientation) {
+    const uint64_t at = exif_find(exif, 0, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT);
+    if (at)
+        exif_put(exif, at, orientation, 2);
+    return at;
+}
+
+/* Read a rational number or an integer of the first directory. Return 0 if there is none. */
+static double exif_real(const gf_chunk *exif, uint32_t tag) {
+    const uint64_t entry = exif_find(exif, 0, tag, 1 << TIFF_RATIONAL);
+    const uint64_t at = exif_number(exif, entry, 4);
+    const uint32_t denominator = exif_number(exif, at + 4, 4);
+    if (!entry)
+        return exif_integer(exif, exif_find(exif, 0, tag, INTEGERS));
+    return denominator ? (double)exif_number(exif, at, 4) / denominator : 0;
+}
+
+bool gf_exif_image(const gf_chunk *index, uint32_t i, uint32_t *kind, uint32_t *offset) {
+    enum { TAG_IMAGES = 0xb002, IMAGE_BYTES = 16 };
+    const uint64_t entry = exif_find(index, 0, TAG_IMAGES, 1 << TIFF_UNDEFINED),
+                   at = (uint64_t)i * IMAGE_BYTES;
+    if (!entry || at + IMAGE_BYTES > exif_number(index, entry - 4, 4))
+        return false;
+    const uint64_t image = at + exif_number(index, entry, 4);
+    *kind = exif_number(index, image, 4);
+    *offset = exif_number(index, image + 8, 4);
+    return image + IMAGE_BYTES <= index->size;
+}
+
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+#define ANY_FORM (GF_FORM_PNG | GF_FORM_JPEG | GF_FORM_TIFF)
+
+/* Kind of an item, and the forms of files that can store it. */
+static const struct item_kind {
+    const char *name;
+    uint32_t kind;
+    unsigned forms;
+    const char *label; /* for people; NULL: the name */
+    size_t bytes;      /* of the data; 0: any */
+    bool early;        /* it precedes the pixels */
+} item_kinds[] = {
+    {GF_ITEM_ICC, GF_DROPPED_ICC, ANY_FORM, "ICC", 0, false},
+    {GF_ITEM_EXIF, GF_DROPPED_EXIF, ANY_FORM, NULL, 0, false},
+    {GF_ITEM_XMP, GF_DROPPED_XMP, ANY_FORM, "XMP", 0, false},
+    {GF_ITEM_8BIM, GF_DROPPED_IPTC, GF_FORM_JPEG | GF_FORM_TIFF, "IPTC", 0, false},
+    {GF_ITEM_RESOLUTION, GF_DROPPED_RESOLUTION, ANY_FORM, "resolution", 0, false},
+    {GF_ITEM_COMMENT, GF_DROPPED_TEXT, GF_FORM_PNG | GF_FORM_JPEG, "comment", 0, false},
+    {GF_ITEM_APP1, GF_DROPPED_OTHER, GF_FORM_JPEG, NULL, 0, false},
+    {GF_ITEM_GEO, GF_DROPPED_OTHER, GF_FORM_TIFF, "GeoTIFF", 0, false},
+    /* PNG chunks. Those that have no other form can only be stored in PNG. */
+    {"iCCP", GF_DROPPED_ICC, ANY_FORM, NULL, 0, false},
+    {"eXIf", GF_DROPPED_EXIF, ANY_FORM, NULL, 0, false},
+    {"pHYs", GF_DROPPED_RESOLUTION, ANY_FORM, NULL, 9, true},
+    {"tEXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
+    {"zTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
+    {"iTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
+    {"sRGB", 0, GF_FORM_PNG, NULL, 1, true},
+    {"gAMA", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4, true},
+    {"cHRM", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 32, true},
+    {"cICP", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4, true},
+    {"mDCV", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 24, true},
+    {"cLLI", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 8, true},
+    {"tIME", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 7, false},
+    {"", GF_DROPPED_XMP, ANY_FORM, NULL, 0, false},      /* XMP packet in an iTXt chunk */
+    {"", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 0, false}, /* any other chunk */
+};
+enum {
+    SHARED_ITEMS = 8, /* entries that are not PNG chunks */
+    LISTED_ITEMS = sizeof item_kinds / sizeof *item_kinds - 2
+};
+
+static const struct item_kind *item_find(const gf_chunk *item) {
+    size_t i = 0;
+    while (i < LISTED_ITEMS && !item_is(item, item_kinds[i].name))
+        i++;
+    return chunk_has_keyword(item, "iTXt", XMP_KEYWORD) ? &item_kinds[LISTED_ITEMS]
+           : i < LISTED_ITEMS                           ? &item_kinds[i]
+                                                        : &item_kinds[LISTED_ITEMS + 1];
+}
+
+static bool item_is_shared(const gf_chunk *item) {
+    return item_find(item) < item_kinds + SHARED_ITEMS;
+}
+
+const char *gf_metadata_label(const gf_chunk *item) {
+    const char *label = item_find(item)->label;
+    return label ? label : item->name;
+}
+
+uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
+    const bool srgb = gf_metadata_find(metadata, "sRGB");
+    uint32_t lost = 0;
+    for (size_t i = 0; i < metadata->count; i++) {
+        const gf_chunk *item = &metadata->chunks[i];
+        struct item_kind kind = *item_find(item);
+        if (chunk_has_keyword(item, "tEXt", COMMENT_KEYWORD))
+            kind.forms |= GF_FORM_JPEG;
+        if (srgb && (item_is(item, "gAMA") || item_is(item, "cHRM")))
+            kind.kind = 0;
+        /* A JPEG file stores metadata before the pixels only. */
+        if (!(kind.forms & form) || (item->late && form == GF_FORM_JPEG))
+            lost |= kind.kind;
+        if (lost & kind.kind & GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
+            lost |= GF_DROPPED_ORIENTATION;
+    }
+    return lost;
+}
+
+/* ---- chunks of a PNG ------------------------------------------------------------------------- */
+
+bool gf_png_preserves(const unsigned char name[4]) {
+    for (size_t i = SHARED_ITEMS; i < LISTED_ITEMS; i++)
+        if (memcmp(name, item_kinds[i].name, 4) == 0)
+            return true;
+    return (name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0;
+}
+
+/* Return whether the values of a chunk with a fixed size are defined. */
+static bool chunk_values_are_valid(const gf_chunk *chunk) {
+    /* of tIME: month, day, hour, minute and second, after the year */
+    static const unsigned char min[] = {1, 1, 0, 0, 0}, max[] = {12, 31, 23, 59, 60};
+    const unsigned char *data = chunk->data;
+    bool valid = true;
+    if (item_is(chunk, "sRGB"))
+        return data[0] <= 3;
+    if (item_is(chunk, "gAMA"))
+        return gf_big32(data) != 0;
+    if (item_is(chunk, "pHYs"))
+        return data[8] <= 1;
+    for (size_t i = 0; item_is(chunk, "tIME") && i < sizeof min; i++)
+        valid = valid && data[2 + i] >= min[i] && data[2 + i] <= max[i];
+    return valid;
+}
+
+static bool chunk_is_valid(const gf_chunk *chunk) {
+    enum { MAX_KEYWORD = 80 }; /* with its NUL */
+    const struct item_kind *kind = item_find(chunk);
+    const size_t keyword = chunk_skip(chunk, 0, 0);
+    const bool profile = item_is(chunk, "iCCP");
+    bool packed;
+    if (kind->bytes)
+        return chunk->size == kind->bytes && !(chunk->late && kind->early) &&
+               chunk_values_are_valid(chunk);
+    if (profile || kind->kind == GF_DROPPED_TEXT)
+        return keyword > 1 && keyword <= MAX_KEYWORD && chunk_payload_offset(chunk, &packed) &&
+               !(profile && chunk->late);
+    return kind->kind == GF_DROPPED_EXIF ? exif_is(chunk->data, chunk->size)
+                                         : gf_png_preserves((const unsigned char *)chunk->name);
+}
+
+/* Return a bit for a chunk that a file has once; 0 for others. */
+static uint64_t chunk_once(const gf_chunk *chunk) {
+    const struct item_kind *kind = item_find(chunk);
+    return kind->kind & (GF_DROPPED_ICC | GF_DROPPED_EXIF | GF_DROPPED_XMP) ? kind->kind
+           : kind->bytes ? UINT64_C(1) << (16 + (kind - item_kinds))
+                         : 0;
+}
+
+/* Replace a text in which ImageMagick stores EXIF data by the data: after the name and the size,
+ * its bytes as hexadecimal digits. The caller frees *bytes. */
+static void chunk_decode_exif(gf_metadata *metadata, gf_chunk *chunk, unsigned char **bytes) {
+    static const char hex[] = "0123456789abcdef";
+    size_t size, digits = 0, lines = 0;
+    *bytes = chunk_payload(metadata, chunk, &size);
+    if (!*bytes)
+        return;
+    for (size_t i = 1; i < size; i++) {
+        const unsigned char c = (*bytes)[i];
+        const char *digit = lines < 2 || !c ? NULL : strchr(hex, c);
+        if (digit) /* the bytes are not longer than the text before them */
+            (*bytes)[digits / 2] = (unsigned char)((*bytes)[digits / 2] << 4 | (digit - hex));
+        digits += digit != NULL;
+        lines += c == '\n';
+    }
+    const size_t head = digits > 12 && memcmp(*bytes, "Exif\0", 6) == 0 ? 6 : 0;
+    if (exif_is(*bytes + head, digits / 2 - head))
+        *chunk = (gf_chunk){"eXIf", false, digits / 2 - head, *bytes + head};
+}
+
+gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk, uint32_t *dropped,
+                                   const char *file, gf_error *error) {
+    static const char raw[] = "Raw profile type ";
+    enum { MAX_RAW = 4 }; /* such texts, which limits the time */
+    gf_chunk item = *chunk;
+    unsigned char *decoded = NULL;
+    if ((item_is(chunk, "zTXt") || item_is(chunk, "tEXt")) && chunk->size > sizeof raw &&
+        memcmp(chunk->data, raw, sizeof raw - 1) == 0 && !chunk->late && metadata->raw++ < MAX_RAW)
+        chunk_decode_exif(metadata, &item, &decoded);
+    const uint64_t once = chunk_once(&item);
+    if (!chunk_is_valid(&item) || once & metadata->seen)
+        *dropped |= once & metadata->seen ? GF_DROPPED_OTHER : item_find(&item)->kind;
+    else
+        gf_metadata_add(metadata, item.name, item.late, item.data, item.size);
+    metadata->seen |= once;
+    free(decoded);
+    return gf_metadata_check(metadata, file, error);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static const gf_chunk *metadata_exif(const gf_metadata *metadata) {
+    const gf_chunk *exif = gf_metadata_find(metadata, GF_ITEM_EXIF);
+    return exif ? exif : gf_metadata_find(metadata, "eXIf");
+}
+
+uint32_t gf_metadata_orientation(const gf_metadata *metadata) {
+    const gf_chunk *exif = metadata_exif(metadata);
+    return exif ? gf_exif_orientation(exif) : 0;
+}
+
+/* Exchange the bytes at two offsets. */
+static void item_exchange(const gf_chunk *item, uint64_t one, uint64_t other, size_t bytes) {
+    unsigned char saved[sizeof(double)];
+    memcpy(saved, item->data + one, bytes);
+    memcpy(item->data + one, item->data + other, bytes);
+    memcpy(item->data + other, saved, bytes);
+}
+
+void gf_metadata_set_upright(gf_metadata *metadata, bool transposed) {
+    const gf_chunk *exif = metadata_exif(metadata);
+    const gf_chunk *item = gf_metadata_find(metadata, GF_ITEM_RESOLUTION);
+    const gf_chunk *phys = gf_metadata_find(metadata, "pHYs");
+    if (exif)
+        (void)gf_exif_set_orientation(exif, 1);
+    if (transposed && exif) {
+        const uint64_t x = exif_find(exif, 0, TIFFTAG_XRESOLUTION, 1 << TIFF_RATIONAL);
+        const uint64_t y = exif_find(exif, 0, TIFFTAG_YRESOLUTION, 1 << TIFF_RATIONAL);
+        if (x && y)
+            item_exchange(exif, x, y, 4);
+    }
+    if (transposed && item)
+        item_exchange(item, offsetof(gf_resolution, x), offsetof(gf_resolution, y), sizeof(double));
+    if (transposed && phys && phys->size == 9)
+        item_exchange(phys, 0, 4, 4);
+}
+
+bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resolution) {
+    const gf_chunk *item = gf_metadata_find(metadata, GF_ITEM_RESOLUTION);
+    const gf_chunk *phys = gf_metadata_find(metadata, "pHYs");
+    const gf_chunk *exif = metadata_exif(metadata);
+    if (item) {
+        memcpy(resolution, item->data, sizeof *resolution);
+        return true;
+    }
+    if (phys && phys->size == 9) {
+        *resolution = chunk_resolution(phys->data);
+        return true;
+    }
+    if (!exif)
+        return false;
+    const double unit = exif_real(exif, TIFFTAG_RESOLUTIONUNIT);
+    resolution->x = exif_real(exif, TIFFTAG_XRESOLUTION);
+    resolution->y = exif_real(exif, TIFFTAG_YRESOLUTION);
+    resolution->unit = unit == GF_PER_NONE ? GF_PER_NONE
+                       : unit == GF_PER_CM ? GF_PER_CM
+                                           : GF_PER_INCH; /* also without the tag */
+    return resolution->x > 0 && resolution->y > 0;
+}
+
+/* ---- Photoshop resources --------------------------------------------------------------------- */
+
+bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resource) {
+    enum { NAME = 6, MIN = 12 };
+    const size_t start = resource->end, left = size - start;
+    const unsigned char *at = data + start;
+    const size_t head = left < MIN ? 0 : NAME + (at[NAME] + 2u) / 2 * 2 + 4;
+    const size_t bytes = head && head <= left ? gf_big32(at + head - 4) : 0;
+    if (!head || head + bytes > left)
+        return false;
+    const uint32_t id = memcmp(at, "8BIM", 4) == 0 ? (uint32_t)at[4] << 8 | at[5] : 0;
+    *resource = (gf_resource){id, start, start + head, start + head + bytes, bytes};
+    resource->end += resource->end < size ? bytes % 2 : 0;
+    return true;
+}
+
+/* Remove the thumbnails. Return the new size. */
+static size_t resources_update(unsigned char *data, size_t size) {
+    enum { OLD_THUMBNAIL = 1033, THUMBNAIL = 1036 };
+    gf_resource r = {0};
+    size_t kept = 0;
+    while (gf_resource_next(data, size, &r)) {
+        if (r.id == OLD_THUMBNAIL || r.id == THUMBNAIL)
+            continue;
+        memmove(data + kept, data + r.start, r.end - r.start);
+        kept += r.end - r.start;
+    }
+    memmove(data + kept, data + r.end, size - r.end);
+    return kept + size - r.end;
+}
+
+/* ---- other pixels ---------------------------------------------------------------------------- */
+
+/* Find the end of a part whose name follows `at`: an element of XML that begins there, or behind
+ * white space an attribute, or a line of ImageJ, whose value has no white space. Return NULL if an
+ * element has no end. */
+static char *text_part_end(char *at, const char *name) {
+    if (*at != '<')
+        return at + 1 + strcspn(at + 1, " \t\r\n/>");
+    const size_t length = strcspn(name, " ");
+    while ((at = strstr(at + 1, "</")) && strncmp(at + 2, name, length) != 0)
+        continue;
+    if (at)
+        at += strcspn(at, ">");
+    return at && *at ? at + 1 : at;
+}
+
+/* Remove the parts whose names begin with one of the names, a list that ends with NULL, and clear
+ * as many bytes at the end. Return their number. */
+static size_t text_cut(char *text, const char *const *names) {
+    char *to = text, *from = text, *end = text;
+    while (*from && end) {
+        const char *const *name = names;
+        const bool begins = strchr("< \t\r\n", *from);
+        while (*name && !(begins && strncmp(from + 1, *name, strlen(*name)) == 0))
+            name++;
+        end = *name ? text_part_end(from, *name) : from;
+        if (end > from)
+            from = end;
+        else if (end)
+            *to++ = *from++;
+    }
+    /* A part without an end ends the loop: the time is linear. */
+    const size_t rest = strlen(from), removed = (size_t)(from - to);
+    memmove(to, from, rest + 1);
+    memset(to + rest, 0, removed);
+    return removed;
+}
+
+/* Remove from a text of EXIF data what is not true for an output. same: it has the sizes, type and
+ * pages of the input. Return the number of bytes removed. */
+static size_t exif_update_text(char *text, const gf_format *image, bool same, bool whole,
+                               uint32_t *dropped) {
+    static const char *const statistics[] = {"Item name=\"STATISTICS_", NULL};
+    static const char *const stack[] = {
+        "images=", "channels=", "slices=", "frames=", "hyperstack=", "mode=", "min=", "max=", NULL};
+    if (strncmp(text, "ImageJ=", 7) == 0)
+        return text_cut(text, whole ? stack + 6 : stack);
+    char shape[64]; /* the end of that of tifffile */
+    snprintf(shape, sizeof shape,
+             image->channels > 1 ? "%" PRIu64 ", %" PRIu64 ", %" PRIu32 "]"
+                                 : "%" PRIu64 ", %" PRIu64 "]",
+             image->height, image->width, image->channels);
+    if (strncmp(text, "{\"shape\"", 8) == 0 ? whole && strstr(text, shape)
+                                            : same || !strstr(text, "<OME "))
+        return text_cut(text, statistics); /* of GDAL */
+    *dropped |= GF_DROPPED_TEXT;
+    const size_t removed = strlen(text);
+    memset(text, 0, removed);
+    return removed;
+}
+
+/* Adapt EXIF data, or the tags of GDAL. Return the new size. */
+static size_t exif_update(const gf_chunk *exif, const gf_format *image, bool same, bool whole,
+                          uint32_t *dropped) {
+    static const uint32_t widths[] = {TIFFTAG_IMAGEWIDTH, EXIFTAG_PIXELXDIMENSION},
+                          heights[] = {TIFFTAG_IMAGELENGTH, EXIFTAG_PIXELYDIMENSION},
+                          texts[] = {TIFFTAG_IMAGEDESCRIPTION, TIFFTAG_GDAL_METADATA},
+                          offsets[] = {TIFFTAG_JPEGIFOFFSET, TIFFTAG_STRIPOFFSETS},
+                          sizes[] = {TIFFTAG_JPEGIFBYTECOUNT, TIFFTAG_STRIPBYTECOUNTS};
+    size_t size = exif->size;
+    const uint64_t camera = exif_integer(exif, exif_find(exif, 0, TIFFTAG_EXIFIFD, INTEGERS));
+    const uint64_t first = exif_number(exif, 4, 4);
+    const uint64_t link = first + 2 + (uint64_t)exif_number(exif, first, 2) * ENTRY_BYTES;
+    const uint64_t second = exif_number(exif, link, 4); /* describes a thumbnail */
+    if (!exif_is(exif->data, size))
+        return size;
+    for (size_t i = 0; i < 2; i++) {
+        exif_set_integer(exif, i ? camera : 0, widths[i], image->width);
+        exif_set_integer(exif, i ? camera : 0, heights[i], image->height);
+        const uint64_t at = exif_find(exif, 0, texts[i], 1 << TIFF_ASCII);
+        const uint64_t count = exif_number(exif, at - 4, 4), start = exif_number(exif, at, 4),
+                       end = start + count;
+        /* Shorter texts are within the entry. */
+        if (at && count > 4 && start >= HEADER_BYTES && end <= size && !exif->data[end - 1]) {
+            const size_t left =
+                count - exif_update_text((char *)exif->data + start, image, same, whole, dropped);
+            exif_put(exif, at - 4, (uint32_t)(left > 4 ? left : 5), 4);
+        }
+    }
+    for (size_t i = 0; second && i < 2; i++) {
+        const size_t start = exif_integer(exif, exif_find(exif, second, offsets[i], INTEGERS));
+        const size_t bytes = exif_integer(exif, exif_find(exif, second, sizes[i], INTEGERS));
+        if (start < HEADER_BYTES || start >= size || (start < link + 4 && start + bytes > first))
+            continue;
+        memset(exif->data + start, 0, start + bytes < size ? bytes : size - start);
+        size = start + bytes < size ? size : start;
+    }
+    if (second)
+        exif_put(exif, link, 0, 4);
+    return size;
+}
+
+/* Return whether an ICC profile, or that of an iCCP chunk, is one for images with these channels,
+ * or whether memory is short. */
+static bool item_profile_fits(gf_metadata *metadata, const gf_chunk *item, uint32_t channels) {
+    enum { SPACE = 16, SIGNATURE = 36, MIN = 132 };
+    const bool packed = !item_is(item, GF_ITEM_ICC);
+    size_t size = item->size;
+    unsigned char *unpacked = packed ? chunk_payload(metadata, item, &size) : NULL;
+    const unsigned char *profile = packed ? unpacked : item->data;
+    const bool fits = profile && size >= MIN && gf_big32(profile) >= MIN &&
+                      gf_big32(profile) <= size && memcmp(profile + SIGNATURE, "acsp", 4) == 0 &&
+                      memcmp(profile + SPACE, channels < 3 ? "GRAY" : "RGB ", 4) == 0;
+    free(unpacked);
+    return fits || metadata->missing;
+}
+
+gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool whole,
+                             uint32_t *dropped, const char *file, gf_error *error) {
+    static const char *const parts[] = {"GCamera:MicroVideo", "GCamera:MotionPhoto",
+                                        "Container:Directory", "hdrgm:Version", NULL};
+    static const char *const thumbnails[] = {"xmp:Thumbnails", NULL};
+    const bool same = whole && gf_format_equal(image, &metadata->image);
+    size_t kept = 0;
+    for (size_t i = 0; i < metadata->count; i++) {
+        gf_chunk item = metadata->chunks[i];
+        const uint32_t kind = item_find(&item)->kind;
+        if (kind == GF_DROPPED_EXIF || item_is(&item, GF_ITEM_GEO)) {
+            item.size = exif_update(&item, image, same, whole, dropped);
+        } else if (kind == GF_DROPPED_IPTC) {
+            item.size = resources_update(item.data, item.size);
+        } else if (kind == GF_DROPPED_XMP) {
+            const bool chunk = !item_is_shared(&item) && item.size > sizeof xmp_head;
+            char *xmp = (char *)item.data + (chunk ? sizeof xmp_head : 0);
+            const size_t removed = text_cut(xmp, parts);
+            if (removed)
+                gf_note(&metadata->remarks, "the video or gain map behind the image is not copied");
+            item.size -= removed + text_cut(xmp, thumbnails);
+        } else if (kind == GF_DROPPED_ICC && !item_profile_fits(metadata, &item, image->channels)) {
+            *dropped |= item.size ? kind : 0;
+            free(item.data);
+            continue;
+        }
+        metadata->chunks[kept++] = item;
+    }
+    metadata->count = kept;
+    return gf_metadata_check(metadata, file, error);
+}

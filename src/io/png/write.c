@@ -1,0 +1,238 @@
+/* PNG encoder: chunks. */
+#include <isa-l/crc.h>
+#include <isa-l/igzip_lib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/error.h"
+#include "io/bytes.h"
+#include "io/strip/encoder.h"
+
+/* ---- compression efforts --------------------------------------------------------------------- */
+
+const char *const *gf_compressions(void) {
+    static const char *const names[] = {[GF_PNG_FAST] = "fast",
+                                        [GF_PNG_BALANCED] = "balanced",
+                                        [GF_PNG_SMALL] = "small",
+                                        [GF_PNG_STORED] = "none",
+                                        NULL};
+    return names;
+}
+
+/* Return false for a name that gf_compressions() does not contain. NULL: fast. */
+static bool png_effort_of(const char *name, gf_png_effort *effort) {
+    const char *const *names = gf_compressions();
+    int i = 0; /* default: fast */
+    while (name && names[i] && strcmp(name, names[i]) != 0)
+        i++;
+    *effort = names[i] ? (gf_png_effort)i : GF_PNG_FAST;
+    return names[i] != NULL;
+}
+
+double gf_png_encode_cost(const char *compression) {
+    gf_png_effort effort;
+    png_effort_of(compression, &effort);
+    return effort == GF_PNG_STORED ? GF_PNG_ENCODE_COST_NONE
+           : effort == GF_PNG_FAST ? GF_PNG_ENCODE_COST_FAST
+                                   : GF_PNG_ENCODE_COST_SLOW;
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+static const unsigned char idat_name[4] = {'I', 'D', 'A', 'T'};
+
+static gf_status chunk_write(gf_output *output, const char *name, const void *data, size_t size,
+                             gf_error *error) {
+    unsigned char head[8], tail[4];
+    gf_put_big32(head, (uint32_t)size);
+    memcpy(head + 4, name, 4);
+    uint32_t crc = crc32_gzip_refl(0, head + 4, 4);
+    if (size)
+        crc = crc32_gzip_refl(crc, data, size);
+    gf_put_big32(tail, crc);
+    gf_status status = gf_output_write(output, head, sizeof head, error);
+    if (!status)
+        status = gf_output_write(output, data, size, error);
+    return status ? status : gf_output_write(output, tail, sizeof tail, error);
+}
+
+/* Write the metadata chunks before the pixels, or those after them (late). */
+static gf_status chunk_write_metadata(gf_output *output, const gf_metadata *metadata, bool late,
+                                      gf_error *error) {
+    gf_metadata chunks = {0};
+    gf_status status = gf_metadata_to_png(metadata, &chunks, gf_output_name(output), error);
+    for (size_t i = 0; i < chunks.count && !status; i++) {
+        const gf_chunk *chunk = &chunks.chunks[i];
+        if (chunk->late == late)
+            status = chunk_write(output, chunk->name, chunk->data, chunk->size, error);
+    }
+    gf_metadata_clear(&chunks);
+    return status;
+}
+
+void gf_png_head(const gf_format *format, unsigned char head[GF_PNG_HEAD]) {
+    static const unsigned char color_types[] = {[1] = 0, [2] = 4, [3] = 2, [4] = 6};
+    enum { DATA_BYTES = 13, DATA = 16 };
+    memset(head, 0, GF_PNG_HEAD); /* deflate, adaptive filtering, not interlaced */
+    memcpy(head, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", DATA);
+    gf_put_big32(head + DATA, (uint32_t)format->width);
+    gf_put_big32(head + DATA + 4, (uint32_t)format->height);
+    head[DATA + 8] = format->type == GF_U16 ? 16 : 8;
+    head[DATA + 9] = color_types[format->channels];
+    gf_put_big32(head + DATA + DATA_BYTES, crc32_gzip_refl(0, head + DATA - 4, 4 + DATA_BYTES));
+}
+
+/* Write an IDAT chunk around its data: 8 bytes before and 4 bytes after are overwritten. crc: of
+ * the chunk type and the data. */
+static gf_status idat_write(gf_output *output, unsigned char *data, size_t size, uint32_t crc,
+                            gf_error *error) {
+    gf_put_big32(data - 8, (uint32_t)size);
+    memcpy(data - 4, idat_name, 4);
+    gf_put_big32(data + size, crc);
+    return gf_output_write(output, data - 8, size + 12, error);
+}
+
+/* Save and restore the next bytes, which the CRC of a chunk overwrites. */
+gf_status gf_png_idat_write_parts(gf_output *output, unsigned char *data, size_t size, size_t max,
+                                  gf_error *error) {
+    gf_status status = GF_OK;
+    while (size && !status) {
+        const size_t part = size < max ? size : max;
+        unsigned char saved[4];
+        memcpy(data - 4, idat_name, 4);
+        memcpy(saved, data + part, 4);
+        status = idat_write(output, data, part, crc32_gzip_refl(0, data - 4, part + 4), error);
+        memcpy(data + part, saved, 4);
+        data += part;
+        size -= part;
+    }
+    return status;
+}
+
+/* ---- strips ---------------------------------------------------------------------------------- */
+
+enum {
+    HEAD_BYTES = 2 + GF_PNG_IDAT_HEAD, /* with the zlib header of the first strip */
+    TAIL_BYTES = 4 + GF_PNG_IDAT_TAIL  /* with the Adler-32 of the last strip */
+};
+
+typedef struct png_sink {
+    gf_encoder encoder;
+    uint32_t adler; /* of all strips written */
+} png_sink;
+
+/* Return the bytes of the zlib header in the chunk of a strip. */
+static size_t strip_head_bytes(const gf_encoder_slot *s) {
+    return s->first ? 2 : 0;
+}
+
+/* Return the data of the IDAT chunk of a strip. */
+static unsigned char *strip_chunk_data(const gf_encoder_slot *s) {
+    return s->out + HEAD_BYTES - strip_head_bytes(s);
+}
+
+static bool strip_encode(gf_encoder_slot *s, gf_png_scratch *scratch) {
+    static const unsigned char zlib_head[2] = {0x78, 0x01}; /* window of 32 KiB; fastest level */
+    const size_t head = strip_head_bytes(s);
+    s->strip.out = s->out + HEAD_BYTES;
+    const bool encoded = gf_png_strip_encode(scratch, &s->strip);
+    unsigned char *chunk = strip_chunk_data(s) - 4;
+    memcpy(chunk, idat_name, 4);
+    memcpy(chunk + 4, zlib_head, head);
+    if (encoded && s->strip.size + head <= GF_PNG_IDAT_MAX)
+        s->crc = crc32_gzip_refl(0, chunk, 4 + head + s->strip.size);
+    return encoded;
+}
+
+static gf_status strip_write(gf_encoder *encoder, gf_encoder_slot *s, gf_error *error) {
+    png_sink *sink = (png_sink *)encoder;
+    unsigned char *data = strip_chunk_data(s);
+    size_t size = s->strip.size + strip_head_bytes(s);
+    sink->adler =
+        (uint32_t)adler32_combine(sink->adler, s->strip.adler, (z_off_t)s->strip.filtered);
+    const bool single = size <= GF_PNG_IDAT_MAX;
+    if (s->strip.last) {
+        gf_put_big32(data + size, sink->adler);
+        s->crc = single ? crc32_gzip_refl(s->crc, data + size, 4) : 0;
+        size += 4;
+    }
+    return single
+               ? idat_write(encoder->base.output, data, size, s->crc, error)
+               : gf_png_idat_write_parts(encoder->base.output, data, size, GF_PNG_IDAT_MAX, error);
+}
+
+static gf_status png_write_encoded(gf_sink *base, const void *data, size_t size, gf_error *error) {
+    return gf_output_write(base->output, data, size, error);
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+size_t gf_png_bound(const gf_format *format) {
+    enum { END_BYTES = 4 + 12 }; /* Adler-32 and the IEND chunk */
+    gf_png_strips strips;
+    if (gf_format_check(format, "png", NULL) || format->type == GF_F32)
+        return 0;
+    gf_png_strips_init(format, GF_PNG_FAST, gf_isa_best(), &strips);
+    const uint64_t count = (format->height - 1) / strips.rows + 1;
+    return GF_PNG_HEAD + 2 + END_BYTES +
+           (size_t)count * (gf_png_strip_bound(&strips) + GF_PNG_IDAT_HEAD + GF_PNG_IDAT_TAIL);
+}
+
+static gf_status png_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    gf_status status = GF_OK;
+    gf_encoder_end((gf_encoder *)base);
+    if (metadata)
+        status = chunk_write_metadata(base->output, metadata, true, error);
+    if (!status)
+        status = chunk_write(base->output, "IEND", "", 0, error);
+    return status ? status : gf_output_prepare(base->output, error);
+}
+
+static void png_close(gf_sink *base) {
+    gf_encoder_close((gf_encoder *)base);
+    free(base);
+}
+
+gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink **opened,
+                               gf_error *error) {
+    static const gf_sink_ops ops = {gf_encoder_write, png_finish, png_close};
+    png_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
+    if (!sink)
+        return GF_FAILED;
+    gf_encoder *encoder = &sink->encoder;
+    encoder->base.cost = gf_png_encode_cost(setup->compression);
+    encoder->base.exact = true;
+    encoder->base.form = GF_FORM_PNG;
+    encoder->base.write_encoded = png_write_encoded;
+    sink->adler = 1;
+    gf_png_effort effort;
+    unsigned char head[GF_PNG_HEAD];
+    gf_status status = GF_OK;
+    gf_png_head(setup->format, head);
+    if (!png_effort_of(setup->compression, &effort))
+        status = gf_fail(error, GF_USAGE,
+                         "%s: unknown compression '%s'; use none, fast, balanced or small",
+                         gf_output_name(setup->output), setup->compression);
+    gf_png_strips_init(setup->format, effort, isa, &encoder->strips);
+    encoder->out_bytes = HEAD_BYTES + gf_png_strip_bound(&encoder->strips) + TAIL_BYTES;
+    encoder->scratch_bytes = gf_png_scratch_bytes(&encoder->strips);
+    encoder->swap = setup->format->type == GF_U16;
+    encoder->encode = strip_encode;
+    encoder->write = strip_write;
+    if (!status)
+        status = gf_encoder_open(encoder, setup, error);
+    if (!status)
+        status = gf_output_write(setup->output, head, sizeof head, error);
+    if (!status)
+        status = chunk_write_metadata(setup->output, setup->metadata, false, error);
+    if (status)
+        png_close(&encoder->base);
+    else
+        *opened = &encoder->base;
+    return status;
+}
+
+gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    return gf_png_sink_open_for(gf_isa_best(), setup, opened, error);
+}

@@ -1,0 +1,296 @@
+/* Writes extracted samples to a CSV, JSON or NumPy file. */
+#define _GNU_SOURCE /* mempcpy */
+
+#include "io/stream/sample_sink.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "io/file/output.h"
+#include "io/plain/npy.h"
+
+/* A sample to be written. */
+struct sample {
+    uint64_t index; /* index among all samples of the file */
+    uint32_t bin;
+    uint64_t x, y;
+    uint32_t channel;  /* index among the measured channels */
+    const void *value; /* value of layout->type, unaligned */
+};
+
+/* Max bytes that one call of a formatting function writes. */
+enum { SAMPLE_CAPACITY = 256 };
+
+/* sample_choose_kind has their names, which are also the extensions. */
+typedef enum sample_kind { SAMPLES_CSV, SAMPLES_NPY, SAMPLES_JSON, SAMPLE_KINDS } sample_kind;
+
+/* The formatting functions write to `to` and return the end of the text. */
+
+/* ---- NumPy: an array of packed records in native byte order ---------------------------------- */
+
+static char *npy_header(char *to, const gf_sample_layout *layout, uint64_t count) {
+    const char order = gf_host_is_little() ? '<' : '>';
+    char bin[20] = "", descr[100];
+    if (layout->with_bin)
+        snprintf(bin, sizeof bin, "('bin', '%cu4'), ", order);
+    snprintf(descr, sizeof descr,
+             "[%s('x', '%cu8'), ('y', '%cu8'), ('channel', '|u1'), ('value', %s)]", bin, order,
+             order, gf_npy_dtype(layout->type));
+    return to + gf_npy_put_header(to, descr, &count, 1);
+}
+
+static char *npy_sample(char *to, const gf_sample_layout *layout, const struct sample *sample) {
+    if (layout->with_bin)
+        to = mempcpy(to, &sample->bin, sizeof sample->bin);
+    to = mempcpy(to, &sample->x, sizeof sample->x);
+    to = mempcpy(to, &sample->y, sizeof sample->y);
+    *to++ = (char)layout->indices[sample->channel];
+    return mempcpy(to, sample->value, gf_type_bytes(layout->type));
+}
+
+/* ---- text: CSV and JSON, one line per sample ------------------------------------------------- */
+
+/* Larger integers may not be exact as a double, which most JSON readers use. */
+#define EXACT_IN_JSON (UINT64_C(1) << 53)
+
+static char *sample_put_uint(char *to, uint64_t x) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + x % 10);
+        x /= 10;
+    } while (x != 0);
+    memcpy(to, digits + at, sizeof digits - at);
+    return to + sizeof digits - at;
+}
+
+/* JSON has no infinities and NaNs; write them as strings. Write -0 as "-0.0", since many readers
+ * parse "-0" as an integer and drop the sign. */
+static char *sample_put_value(char *to, gf_type type, const void *value, bool json) {
+    uint16_t integer;
+    float x;
+    if (type == GF_U8)
+        return sample_put_uint(to, *(const uint8_t *)value);
+    if (type == GF_U16) {
+        memcpy(&integer, value, sizeof integer);
+        return sample_put_uint(to, integer);
+    }
+    memcpy(&x, value, sizeof x);
+    if (json && x == 0 && signbit(x))
+        return stpcpy(to, "-0.0");
+    const gf_value number = {.type = GF_VALUE_FLOAT, .real = (double)x};
+    const bool quote = json && !isfinite(x);
+    if (quote)
+        *to++ = '"';
+    gf_value_format(&number, to, 40);
+    to += strlen(to);
+    if (quote)
+        *to++ = '"';
+    return to;
+}
+
+static char *text_put_uint(char *to, uint64_t x, bool json) {
+    const bool quote = json && x > EXACT_IN_JSON;
+    if (quote)
+        *to++ = '"';
+    to = sample_put_uint(to, x);
+    if (quote)
+        *to++ = '"';
+    *to++ = ',';
+    return to;
+}
+
+static char *text_header(char *to, const gf_sample_layout *layout, bool json) {
+    if (!json)
+        return stpcpy(stpcpy(to, layout->with_bin ? "bin," : ""), "x,y,channel,value\n");
+    to = stpcpy(to, "{\"schema\":\"gpufilter-samples\",\"schema_version\":1,\"fields\":[");
+    to = stpcpy(to, layout->with_bin ? "\"bin\"," : "");
+    return stpcpy(to, "\"x\",\"y\",\"channel\",\"value\"],\"samples\":[");
+}
+
+static char *text_sample(char *to, const gf_sample_layout *layout, const struct sample *sample,
+                         bool json) {
+    if (json)
+        to = stpcpy(to, sample->index != 0 ? ",\n[" : "\n[");
+    if (layout->with_bin)
+        to = text_put_uint(to, sample->bin, json);
+    to = text_put_uint(to, sample->x, json);
+    to = text_put_uint(to, sample->y, json);
+    if (json)
+        *to++ = '"';
+    to = stpcpy(stpcpy(to, layout->names[sample->channel]), json ? "\"," : ",");
+    to = sample_put_value(to, layout->type, sample->value, json);
+    *to++ = json ? ']' : '\n';
+    return to;
+}
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+enum { CHUNK_BYTES = 1 << 16 };
+
+struct gf_sample_sink {
+    sample_kind kind;
+    gf_sample_layout layout;
+    gf_output *output;
+    uint64_t count;    /* samples written */
+    uint64_t expected; /* number of samples announced by gf_sample_sink_count */
+    bool has_expected;
+    bool rewrite_header; /* seekable .npy file: write the header again with the final count */
+    size_t used;
+    char chunk[CHUNK_BYTES +
+               SAMPLE_CAPACITY]; /* with capacity for one more sample or the end of JSON */
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static gf_status sample_choose_kind(const char *path, const char *format, sample_kind *kind,
+                                    gf_error *error) {
+    static const char *const names[SAMPLE_KINDS] = {
+        [SAMPLES_CSV] = "csv", [SAMPLES_NPY] = "npy", [SAMPLES_JSON] = "json"};
+    const bool standard = strcmp(path, "-") == 0;
+    const char *name = format ? format : standard ? "csv" : gf_path_extension(path);
+    struct stat info;
+    for (*kind = SAMPLES_CSV; *kind < SAMPLE_KINDS; ++*kind)
+        if (strcasecmp(name, names[*kind]) == 0)
+            return GF_OK;
+    if (format)
+        return gf_fail(error, GF_USAGE, "%s: unknown sample format '%s'; use csv, npy or json",
+                       standard ? "standard output" : path, format);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return gf_fail(error, GF_FAILED, "%s: is a directory; name a file in it", path);
+    return gf_fail(error, GF_USAGE,
+                   "%s: unknown sample format; use the extension .csv, .npy or .json", path);
+}
+
+/* Put the header at the start of the chunk; return its size. */
+static size_t sample_put_header(gf_sample_sink *sink, uint64_t count) {
+    char *end = sink->kind == SAMPLES_NPY
+                    ? npy_header(sink->chunk, &sink->layout, count)
+                    : text_header(sink->chunk, &sink->layout, sink->kind == SAMPLES_JSON);
+    return (size_t)(end - sink->chunk);
+}
+
+gf_status gf_sample_sink_open(const char *path, const gf_file_options *options,
+                              const gf_sample_layout *layout, gf_sample_sink **sink,
+                              gf_error *error) {
+    gf_file_options own = *options;
+    sample_kind kind;
+    gf_output *output;
+    gf_status status = sample_choose_kind(path, options->sample_format, &kind, error);
+    *sink = NULL;
+    if (status)
+        return status;
+    /* CSV and JSON may be printed to a terminal. */
+    own.force |= strcmp(path, "-") == 0 && kind != SAMPLES_NPY;
+    if ((status = gf_output_open(path, &own, false, &output, error)))
+        return status;
+    gf_sample_sink *new = calloc(1, sizeof *new);
+    if (!new) {
+        gf_fail_memory(error, gf_output_name(output), sizeof *new, "a sink");
+        gf_output_close(output);
+        return GF_FAILED;
+    }
+    new->kind = kind;
+    new->layout = *layout;
+    new->output = output;
+    new->rewrite_header = gf_output_seekable(output) && kind == SAMPLES_NPY;
+    if (!gf_sample_sink_wants_count(new))
+        new->used = sample_put_header(new, 0);
+    *sink = new;
+    return GF_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+bool gf_sample_sink_wants_count(const gf_sample_sink *sink) {
+    return sink->kind == SAMPLES_NPY && !sink->rewrite_header;
+}
+
+gf_status gf_sample_sink_count(gf_sample_sink *sink, uint64_t count, gf_error *error) {
+    if (sink->has_expected || sink->count != 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: the number of samples must be set once, before the first sample",
+                       gf_output_name(sink->output));
+    sink->expected = count;
+    sink->has_expected = true;
+    if (gf_sample_sink_wants_count(sink))
+        sink->used = sample_put_header(sink, count);
+    return GF_OK;
+}
+
+/* Check that the count is known if the header needs it. */
+static gf_status sample_check_expected(const gf_sample_sink *sink, gf_error *error) {
+    if (!gf_sample_sink_wants_count(sink) || sink->has_expected)
+        return GF_OK;
+    return gf_fail(error, GF_FAILED,
+                   "%s: an .npy file written to a pipe needs the number of samples first",
+                   gf_output_name(sink->output));
+}
+
+static gf_status sample_flush(gf_sample_sink *sink, gf_error *error) {
+    const size_t size = sink->used;
+    sink->used = 0;
+    return gf_output_write(sink->output, sink->chunk, size, error);
+}
+
+gf_status gf_sample_sink_write(gf_sample_sink *sink, uint32_t bin, const uint64_t *positions,
+                               const void *values, uint64_t count, gf_error *error) {
+    const gf_sample_layout *layout = &sink->layout;
+    const size_t size = gf_type_bytes(layout->type);
+    struct sample sample = {.bin = bin, .value = values};
+    gf_status status = sample_check_expected(sink, error);
+    for (uint64_t i = 0; i < count && !status; i++) {
+        const uint64_t pixel = positions[i] / layout->channels;
+        sample.index = sink->count++;
+        sample.x = pixel % layout->width;
+        sample.y = pixel / layout->width;
+        sample.channel = (uint32_t)(positions[i] % layout->channels);
+        sample.value = (const unsigned char *)values + i * size;
+        if (sink->used > CHUNK_BYTES - SAMPLE_CAPACITY)
+            status = sample_flush(sink, error);
+        char *to = sink->chunk + sink->used;
+        to = sink->kind == SAMPLES_NPY
+                 ? npy_sample(to, layout, &sample)
+                 : text_sample(to, layout, &sample, sink->kind == SAMPLES_JSON);
+        sink->used = (size_t)(to - sink->chunk);
+    }
+    return status;
+}
+
+gf_status gf_sample_sink_finish(gf_sample_sink *sink, gf_error *error) {
+    gf_status status = sample_check_expected(sink, error);
+    if (status)
+        return status;
+    if (sink->has_expected && sink->count != sink->expected)
+        return gf_fail(error, GF_FAILED, "%s: expected %" PRIu64 " samples, got %" PRIu64,
+                       gf_output_name(sink->output), sink->expected, sink->count);
+    if (sink->kind == SAMPLES_JSON) {
+        const char *end = stpcpy(sink->chunk + sink->used, sink->count != 0 ? "\n]}\n" : "]}\n");
+        sink->used = (size_t)(end - sink->chunk);
+    }
+    status = sample_flush(sink, error);
+    if (!status && sink->rewrite_header) {
+        sink->used = sample_put_header(sink, sink->count);
+        status = gf_output_seek(sink->output, 0, error);
+        if (!status)
+            status = sample_flush(sink, error);
+    }
+    return status ? status : gf_output_prepare(sink->output, error);
+}
+
+gf_output *gf_sample_sink_output(const gf_sample_sink *sink) {
+    return sink->output;
+}
+
+void gf_sample_sink_close(gf_sample_sink *sink) {
+    if (!sink)
+        return;
+    gf_output_close(sink->output);
+    free(sink);
+}

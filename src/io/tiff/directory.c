@@ -1,0 +1,772 @@
+/* Reading and writing of TIFF directories. */
+#include "io/tiff/directory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tiff.h>
+
+#include "core/c_locale.h"
+#include "core/error.h"
+#include "io/bytes.h"
+#include "io/file/input.h"
+
+/* ---- tags and types -------------------------------------------------------------------------- */
+
+/* Bytes of the parts of a directory: number of entries, entries, and the offset of the next one. */
+typedef struct directory_form {
+    size_t count, entry, offset;
+} directory_form;
+
+static const directory_form forms[2] = {{2, 12, 4}, {8, 20, 8}}; /* classic, BigTIFF */
+
+/* Return the bytes of a value; 0 for an unknown type, and for offsets of directories (IFD, IFD8),
+ * which are not values. */
+static size_t type_bytes(uint32_t type) {
+    enum { UTF8 = 129 };
+    static const unsigned char sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 0, 0, 0, 8, 8};
+    return type < sizeof sizes ? sizes[type] : type == UTF8;
+}
+
+/* Return the bytes of the numbers that a value consists of. */
+static size_t type_unit(uint32_t type) {
+    return type == TIFF_RATIONAL || type == TIFF_SRATIONAL ? 4 : type_bytes(type);
+}
+
+static uint64_t entry_bytes(const gf_tiff_entry *entry) {
+    return entry->count * type_bytes(entry->type);
+}
+
+/* Reverse the bytes of each number in a value. */
+static void value_swap(unsigned char *value, uint64_t size, size_t unit) {
+    for (unsigned char *v = value; unit > 1 && v < value + size; v += unit)
+        for (size_t i = 0; i < unit / 2; i++) {
+            const unsigned char other = v[unit - 1 - i];
+            v[unit - 1 - i] = v[i];
+            v[i] = other;
+        }
+}
+
+/* Return the group of a tag of the first directory. */
+static gf_tiff_group tag_group(uint32_t tag) {
+    static const struct {
+        uint16_t first, last, group;
+    } tags[] = {
+        {254, 259, GF_TIFF_LAYOUT},     /* subfile, size, bits, compression */
+        {262, 266, GF_TIFF_LAYOUT},     /* photometric, cells of a halftone, fill order */
+        {269, 272, GF_TIFF_IMAGE},      /* DocumentName, ImageDescription, Make, Model */
+        {273, 273, GF_TIFF_LAYOUT},     /* strips */
+        {274, 274, GF_TIFF_IMAGE},      /* Orientation */
+        {277, 281, GF_TIFF_LAYOUT},     /* samples, strips, min and max */
+        {282, 283, GF_TIFF_RESOLUTION}, /* XResolution, YResolution */
+        {284, 284, GF_TIFF_LAYOUT},     /* planes */
+        {285, 285, GF_TIFF_IMAGE},      /* PageName */
+        {288, 289, GF_TIFF_LAYOUT},     /* unused bytes */
+        {291, 291, GF_TIFF_COLOUR},     /* grey response curve */
+        {292, 293, GF_TIFF_LAYOUT},     /* fax options */
+        {296, 296, GF_TIFF_RESOLUTION}, /* ResolutionUnit */
+        {297, 297, GF_TIFF_LAYOUT},     /* PageNumber: an output has other pages */
+        {301, 301, GF_TIFF_COLOUR},     /* transfer function */
+        {305, 306, GF_TIFF_IMAGE},      /* Software, DateTime */
+        {315, 316, GF_TIFF_IMAGE},      /* Artist, HostComputer */
+        {317, 317, GF_TIFF_LAYOUT},     /* predictor */
+        {318, 319, GF_TIFF_COLOUR},     /* white point, chromaticities */
+        {320, 320, GF_TIFF_LAYOUT},     /* colour map */
+        {322, 328, GF_TIFF_LAYOUT},     /* tiles, quality of a fax */
+        {330, 330, GF_TIFF_LAYOUT},     /* other directories */
+        {338, 341, GF_TIFF_LAYOUT},     /* extra samples, sample format, min and max */
+        {347, 347, GF_TIFF_LAYOUT},     /* tables of JPEG */
+        {512, 532, GF_TIFF_LAYOUT},     /* JPEG, YCbCr */
+        {559, 559, GF_TIFF_LAYOUT},     /* rows of strips */
+        {700, 700, GF_TIFF_OTHER},      /* XMP */
+        {18246, 18246, GF_TIFF_IMAGE},  /* Rating */
+        {18249, 18249, GF_TIFF_IMAGE},  /* RatingPercent */
+        {32995, 32998, GF_TIFF_LAYOUT}, /* alpha, sample format, depth */
+        {33432, 33432, GF_TIFF_IMAGE},  /* Copyright */
+        {33550, 33550, GF_TIFF_GEO},    /* ModelPixelScale */
+        {33723, 33723, GF_TIFF_OTHER},  /* IPTC */
+        {33922, 33922, GF_TIFF_GEO},    /* ModelTiepoint */
+        {34264, 34264, GF_TIFF_GEO},    /* ModelTransformation */
+        {34377, 34377, GF_TIFF_OTHER},  /* Photoshop resources */
+        {34675, 34675, GF_TIFF_OTHER},  /* ICC profile */
+        {34735, 34737, GF_TIFF_GEO},    /* GeoKeyDirectory and its parameters */
+        {40091, 40095, GF_TIFF_IMAGE},  /* XPTitle to XPSubject */
+        {42112, 42113, GF_TIFF_GEO},    /* GDAL: metadata, nodata */
+        {50674, 50674, GF_TIFF_LAYOUT}, /* parameters of LERC */
+    };
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
+        if (tag >= tags[i].first && tag <= tags[i].last)
+            return (gf_tiff_group)tags[i].group;
+    return GF_TIFF_UNKNOWN;
+}
+
+/* Return whether a tag has offsets or sizes of strips or tiles. */
+static bool tag_locates_pixels(uint32_t tag) {
+    return tag == TIFFTAG_STRIPOFFSETS || tag == TIFFTAG_STRIPBYTECOUNTS ||
+           tag == TIFFTAG_TILEOFFSETS || tag == TIFFTAG_TILEBYTECOUNTS;
+}
+
+/* Directories in the order of their groups, in which they are read and written, and the tag in the
+ * first directory, or in its parent, that has the offset of each. */
+enum { FIRST, EXIF, INTEROP, GPS, DIRECTORIES };
+
+static const struct {
+    unsigned parent;
+    uint32_t tag;
+} directories[DIRECTORIES] = {
+    [EXIF] = {FIRST, TIFFTAG_EXIFIFD},
+    [INTEROP] = {EXIF, TIFFTAG_INTEROPERABILITYIFD},
+    [GPS] = {FIRST, TIFFTAG_GPSIFD},
+};
+
+/* Return the directory that an entry with this tag refers to; 0 for other entries. */
+static unsigned directory_target(unsigned parent, uint32_t tag) {
+    for (unsigned d = FIRST + 1; d < DIRECTORIES; d++)
+        if (directories[d].parent == parent && directories[d].tag == tag)
+            return d;
+    return 0;
+}
+
+static unsigned group_directory(gf_tiff_group group) {
+    return group < GF_TIFF_EXIF ? FIRST : EXIF + group - GF_TIFF_EXIF;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+void gf_tiff_list_clear(gf_tiff_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        free((void *)list->entries[i].value);
+    free(list->entries);
+    *list = (gf_tiff_list){.name = list->name};
+}
+
+uint64_t gf_tiff_list_bytes(const gf_tiff_list *list) {
+    uint64_t bytes = list->count * sizeof *list->entries;
+    for (size_t i = 0; i < list->count; i++)
+        bytes += entry_bytes(&list->entries[i]);
+    return bytes;
+}
+
+/* Append an entry. Return the memory of its value, all zero, or NULL. */
+static unsigned char *list_extend(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error) {
+    const uint64_t size = entry_bytes(entry);
+    /* The capacity is a power of two: the array is full when the count is 0 or a power of two. */
+    if ((list->count & (list->count - 1)) == 0) {
+        const size_t capacity = list->count ? 2 * list->count : 1;
+        gf_tiff_entry *grown = realloc(list->entries, capacity * sizeof *grown);
+        if (!grown) {
+            gf_set_memory_error(error, list->name, capacity * sizeof *grown, "metadata");
+            return NULL;
+        }
+        list->entries = grown;
+    }
+    unsigned char *value = calloc(1, size ? size : 1);
+    if (!value) {
+        gf_set_memory_error(error, list->name, size, "metadata");
+        return NULL;
+    }
+    list->groups |= 1u << entry->group;
+    list->entries[list->count] = *entry;
+    list->entries[list->count++].value = value;
+    return value;
+}
+
+gf_status gf_tiff_list_add(gf_tiff_list *list, const gf_tiff_entry *entry, gf_error *error) {
+    unsigned char *value = list_extend(list, entry, error);
+    if (!value)
+        return GF_FAILED;
+    memcpy(value, entry->value, entry_bytes(entry));
+    return GF_OK;
+}
+
+static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->entries[i].tag == tag && group_directory(list->entries[i].group) == FIRST)
+            return &list->entries[i];
+    return NULL;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Place in the directories of a file. */
+typedef struct directory_cursor {
+    const gf_exif_file *file;
+    bool swap;           /* the byte order is not that of the machine */
+    bool big;            /* BigTIFF */
+    bool failed;         /* the file is damaged, or cannot be read, ... */
+    gf_error cause;      /* ... for this reason */
+    uint64_t first;      /* offset of the first directory */
+    uint64_t next, left; /* offset of the next entry; entries from there on */
+    uint64_t value;      /* offset of the value of the last entry, or of its offset */
+    uint64_t block_offset, block_bytes;
+    unsigned char block[4096]; /* part of the file: a directory is seldom larger */
+} directory_cursor;
+
+/* Read bytes. Return false on failure, also of an earlier call. */
+static bool cursor_read(directory_cursor *cursor, void *data, uint64_t size, uint64_t offset) {
+    enum { MAX_NUMBER = 8 };
+    const gf_exif_file *file = cursor->file;
+    const uint64_t left = offset < file->size ? file->size - offset : 0;
+    cursor->failed |= size > left;
+    if (cursor->failed)
+        return false;
+    if (offset < cursor->block_offset ||
+        offset - cursor->block_offset + size > cursor->block_bytes) {
+        if (size > MAX_NUMBER) { /* the value of an entry: the next entries stay in the block */
+            cursor->failed = file->read(file->context, data, size, offset, &cursor->cause);
+            return !cursor->failed;
+        }
+        cursor->block_offset = offset;
+        cursor->block_bytes = left < sizeof cursor->block ? left : sizeof cursor->block;
+        cursor->failed =
+            file->read(file->context, cursor->block, cursor->block_bytes, offset, &cursor->cause);
+    }
+    memcpy(data, cursor->block + (offset - cursor->block_offset), size);
+    return !cursor->failed;
+}
+
+/* Return an unsigned number; 0 on failure. */
+static uint64_t cursor_number(directory_cursor *cursor, uint64_t offset, size_t bytes) {
+    const bool little = cursor->swap != gf_host_is_little();
+    unsigned char from[8];
+    uint64_t number = 0;
+    if (!cursor_read(cursor, from, bytes, offset))
+        return 0;
+    for (size_t i = 0; i < bytes; i++)
+        number = number << 8 | from[little ? bytes - 1 - i : i];
+    return number;
+}
+
+/* Read the header. */
+static void cursor_open(directory_cursor *cursor, const gf_exif_file *file) {
+    enum { CLASSIC = 42, BIG = 43, LITTLE_ENDIAN_MARK = 0x4949, BIG_ENDIAN_MARK = 0x4d4d };
+    *cursor = (directory_cursor){.file = file};
+    const uint64_t order = cursor_number(cursor, 0, 2);
+    cursor->swap = (order == LITTLE_ENDIAN_MARK) != gf_host_is_little();
+    const uint64_t version = cursor_number(cursor, 2, 2);
+    cursor->big = version == BIG;
+    cursor->first = cursor_number(cursor, cursor->big ? 8 : 4, cursor->big ? 8 : 4);
+    cursor->failed |= (order != LITTLE_ENDIAN_MARK && order != BIG_ENDIAN_MARK) ||
+                      (version != CLASSIC && version != BIG);
+}
+
+/* Move to the first entry of a directory. Fail unless the file contains all entries. */
+static void cursor_start(directory_cursor *cursor, uint64_t directory) {
+    const directory_form *form = &forms[cursor->big];
+    cursor->left = cursor_number(cursor, directory, form->count);
+    cursor->next = directory + form->count;
+    cursor->failed |=
+        cursor->left > UINT16_MAX || cursor->left * form->entry > cursor->file->size - cursor->next;
+}
+
+/* Return the next entry, without its group and value. Return false after the last one. */
+static bool cursor_next(directory_cursor *cursor, gf_tiff_entry *entry) {
+    const directory_form *form = &forms[cursor->big];
+    const uint64_t at = cursor->next;
+    if (cursor->failed || cursor->left == 0)
+        return false;
+    *entry = (gf_tiff_entry){.tag = (uint32_t)cursor_number(cursor, at, 2),
+                             .type = (uint32_t)cursor_number(cursor, at + 2, 2),
+                             .count = cursor_number(cursor, at + 4, form->offset)};
+    cursor->value = at + 4 + form->offset;
+    cursor->next += form->entry;
+    cursor->left--;
+    return !cursor->failed;
+}
+
+/* ---- reading of entries ---------------------------------------------------------------------- */
+
+typedef struct directory_reader {
+    directory_cursor cursor;
+    uint32_t groups; /* groups to read */
+    uint64_t max;    /* bytes of one value; 0: unlimited */
+    uint64_t left;   /* bytes of values that may still be counted */
+    gf_tiff_tags tags;
+    bool damaged; /* reason for a failure */
+} directory_reader;
+
+static gf_status reader_fail(directory_reader *reader, gf_error *error) {
+    const gf_status status = gf_return_error(&reader->cursor.cause, error);
+    reader->damaged = !status;
+    return status ? status
+                  : gf_fail(error, GF_FAILED,
+                            "%s: the EXIF data is damaged; get an intact copy, or omit metadata "
+                            "with --strip",
+                            reader->cursor.file->name);
+}
+
+static bool reader_takes(const directory_reader *reader, const gf_tiff_entry *entry) {
+    return reader->groups >> entry->group & 1 && type_bytes(entry->type);
+}
+
+/* Count the value of an entry against the limits. In a file, those that are not read count, too:
+ * each handle of libtiff holds all values but the offsets and sizes of strips and tiles. */
+static gf_status reader_count(directory_reader *reader, const gf_tiff_entry *entry,
+                              gf_error *error) {
+    size_t bytes = type_bytes(entry->type);
+    if (entry->type == TIFF_IFD || entry->type == TIFF_IFD8)
+        bytes = entry->type == TIFF_IFD ? 4 : 8;
+    if (bytes == 0 || (reader->max ? tag_locates_pixels(entry->tag) : !reader_takes(reader, entry)))
+        return GF_OK;
+    if (reader->max && entry->count > reader->cursor.file->size / bytes)
+        return GF_OK; /* damaged: it is not read */
+    if (reader->max && (entry->count > reader->max / bytes || entry->count > reader->left / bytes))
+        return gf_fail(error, GF_FAILED,
+                       "%s: the metadata is larger than the limit: tag %" PRIu32 " has %" PRIu64
+                       " values of %zu bytes; raise the limit with --max-chunk",
+                       reader->cursor.file->name, entry->tag, entry->count, bytes);
+    if (entry->count > reader->left / bytes)
+        return reader_fail(reader, error);
+    reader->left -= entry->count * bytes;
+    return GF_OK;
+}
+
+/* Append the entry at the cursor, which has been counted, with its value. */
+static gf_status reader_add(directory_reader *reader, gf_tiff_list *list,
+                            const gf_tiff_entry *entry, gf_error *error) {
+    directory_cursor *cursor = &reader->cursor;
+    const size_t inlined = forms[cursor->big].offset;
+    const uint64_t size = entry_bytes(entry);
+    if (entry->count > cursor->file->size / type_bytes(entry->type))
+        return reader_fail(reader, error);
+    unsigned char *value = list_extend(list, entry, error);
+    if (!value)
+        return GF_FAILED;
+    const uint64_t at =
+        size > inlined ? cursor_number(cursor, cursor->value, inlined) : cursor->value;
+    if (!cursor_read(cursor, value, size, at))
+        return reader_fail(reader, error);
+    /* Some writers give IPTC data, which consists of bytes, the type LONG. */
+    if (cursor->swap && entry->tag != TIFFTAG_RICHTIFFIPTC)
+        value_swap(value, size, type_unit(entry->type));
+    return GF_OK;
+}
+
+/* Return the next entry of a directory, without its value. */
+static bool reader_next(directory_reader *reader, unsigned directory, gf_tiff_entry *entry) {
+    const bool found = cursor_next(&reader->cursor, entry);
+    entry->group = directory == FIRST ? tag_group(entry->tag) : GF_TIFF_EXIF + directory - EXIF;
+    return found;
+}
+
+/* Read one directory. Set offsets[d] for each directory d that it refers to. */
+static gf_status reader_read_directory(directory_reader *reader, unsigned directory,
+                                       uint64_t offsets[DIRECTORIES], gf_tiff_list *list,
+                                       gf_error *error) {
+    directory_cursor *cursor = &reader->cursor;
+    gf_tiff_tags *tags = &reader->tags;
+    gf_tiff_entry entry = {.tag = 0};
+    gf_status status = GF_OK;
+    cursor_start(cursor, offsets[directory]);
+    while (!status && reader_next(reader, directory, &entry)) {
+        status = reader_count(reader, &entry, error);
+        if (directory == FIRST && tag_locates_pixels(entry.tag) && entry.count < tags->located)
+            tags->located = entry.count;
+        if (directory == FIRST && entry.tag == TIFFTAG_EXTRASAMPLES)
+            tags->extras = entry.count;
+    }
+    cursor_start(cursor, offsets[directory]);
+    while (!status && reader_next(reader, directory, &entry)) {
+        const unsigned target = directory_target(directory, entry.tag);
+        if (target) {
+            const bool wide = cursor->big && (entry.type == TIFF_LONG8 || entry.type == TIFF_IFD8);
+            if (wide || entry.type == TIFF_LONG || entry.type == TIFF_IFD)
+                offsets[target] = cursor_number(cursor, cursor->value, wide ? 8 : 4);
+        } else if (reader_takes(reader, &entry)) {
+            status = reader_add(reader, list, &entry, error);
+        } else {
+            tags->dropped |= entry.group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
+                             : entry.group != GF_TIFF_LAYOUT ? GF_DROPPED_OTHER
+                                                             : 0;
+        }
+    }
+    return cursor->failed && !status ? reader_fail(reader, error) : status;
+}
+
+/* Read a directory and those that it refers to. first: its offset; 0: the first one. */
+static gf_status reader_read(directory_reader *reader, const gf_exif_file *file, uint64_t first,
+                             gf_tiff_list *list, gf_error *error) {
+    cursor_open(&reader->cursor, file);
+    uint64_t offsets[DIRECTORIES] = {first ? first : reader->cursor.first};
+    gf_status status = reader->cursor.failed ? reader_fail(reader, error) : GF_OK;
+    for (unsigned d = FIRST; d < DIRECTORIES && !status; d++)
+        if (offsets[d] && (d == FIRST || reader->groups >> (GF_TIFF_EXIF + d - EXIF) & 1))
+            status = reader_read_directory(reader, d, offsets, list, error);
+    return status;
+}
+
+static gf_status memory_read_at(void *context, void *data, size_t bytes, uint64_t offset,
+                                gf_error *error) {
+    (void)error;
+    memcpy(data, *(const unsigned char *const *)context + offset, bytes);
+    return GF_OK;
+}
+
+gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
+                            uint32_t groups, gf_error *error) {
+    /* Some writers store equal values once. Without a limit, entries that share a value could take
+     * thousands of times the data. */
+    enum { MAX_RATIO = 4 };
+    const gf_exif_file file = {memory_read_at, &exif, size, list->name};
+    directory_reader reader = {.groups = groups, .left = MAX_RATIO * (uint64_t)size};
+    return reader_read(&reader, &file, 0, list, error);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* Directories are listed here: libtiff would parse all tags of each one. */
+
+/* Read the offset of the next directory, and whether this one is a thumbnail, a level of a pyramid
+ * or a mask. Return false if the directory cannot be read. *left: bytes of directories that may
+ * still be read. */
+static bool page_next(directory_cursor *cursor, uint64_t directory, uint64_t *left, uint64_t *next,
+                      bool *reduced) {
+    const directory_form *form = &forms[cursor->big];
+    gf_tiff_entry entry;
+    *reduced = false;
+    cursor_start(cursor, directory);
+    const uint64_t bytes = cursor->left * form->entry;
+    /* Directories do not overlap: together they are not larger than the file. */
+    if (cursor->failed || bytes > *left)
+        return false;
+    *left -= bytes;
+    while (cursor_next(cursor, &entry) && entry.tag <= TIFFTAG_OSUBFILETYPE) {
+        const uint64_t value =
+            cursor_number(cursor, cursor->value, entry.type == TIFF_SHORT ? 2 : 4);
+        *reduced |= entry.tag == TIFFTAG_SUBFILETYPE
+                        ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
+                        : entry.tag == TIFFTAG_OSUBFILETYPE && value == OFILETYPE_REDUCEDIMAGE;
+    }
+    *next = cursor_number(cursor, directory + form->count + bytes, form->offset);
+    return !cursor->failed;
+}
+
+/* Count up to `max` pages from a directory on, and return the directory of page `wanted`, or 0. A
+ * damaged list and a cycle end the list. */
+static uint64_t page_count(directory_cursor *cursor, uint64_t first, uint64_t wanted, uint64_t max,
+                           bool with_reduced, uint64_t *pages) {
+    uint64_t found = 0, marked = 0, steps = 0, next = 0, left = cursor->file->size;
+    bool reduced;
+    *pages = 0;
+    for (uint64_t at = first; at != 0 && *pages < max && steps < 2 * max; at = next) {
+        if (at == marked || !page_next(cursor, at, &left, &next, &reduced))
+            break;
+        *pages += !reduced || with_reduced;
+        if (*pages == wanted && !found && (!reduced || with_reduced))
+            found = at;
+        /* A cycle returns to a directory that is marked at a power of two. */
+        if ((steps & (steps + 1)) == 0)
+            marked = at;
+        steps++;
+    }
+    cursor->failed = false;
+    return found;
+}
+
+gf_status gf_tiff_find_page(const gf_exif_file *file, uint64_t wanted, gf_page_place *place,
+                            uint64_t *directory, uint64_t *pages, gf_error *error) {
+    const uint64_t counted = place ? GF_MAX_PAGE : GF_TIFF_PAGES_COUNTED;
+    const uint64_t max = wanted < counted ? counted : wanted;
+    gf_page_place found = {.page = wanted};
+    directory_cursor cursor;
+    cursor_open(&cursor, file);
+    if (cursor.failed && !cursor.cause.status)
+        return gf_fail_short(file->name, error);
+    if (place && place->page != 0 && place->page <= wanted) {
+        const uint64_t steps = wanted - place->page + 1;
+        found = *place;
+        *directory = page_count(&cursor, place->offset, steps, steps, place->all, pages);
+    } else {
+        *directory = page_count(&cursor, cursor.first, wanted, max, false, &found.pages);
+        found.all = found.pages == 0;
+        if (found.all)
+            *directory = page_count(&cursor, cursor.first, wanted, max, true, &found.pages);
+    }
+    if (gf_return_error(&cursor.cause, error))
+        return cursor.cause.status;
+    *pages = found.pages;
+    found.page = wanted;
+    found.offset = *directory;
+    if (*directory && place)
+        *place = found;
+    if (*directory)
+        return GF_OK;
+    if (*pages == 0)
+        return gf_fail(error, GF_FAILED,
+                       "%s: the TIFF has no readable directory; get an intact copy", file->name);
+    return gf_fail_page(file->name, wanted, *pages, error);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* An entry to write, in the order of the file. */
+typedef struct written_entry {
+    unsigned directory;
+    size_t index;        /* position in the list */
+    bool narrowed;       /* 64-bit integers are written as 32-bit ones */
+    gf_tiff_entry entry; /* with the type in the file */
+} written_entry;
+
+static int written_compare(const void *left, const void *right) {
+    const written_entry *a = left, *b = right;
+    if (a->directory != b->directory)
+        return a->directory < b->directory ? -1 : 1;
+    if (a->entry.tag != b->entry.tag)
+        return a->entry.tag < b->entry.tag ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* Return whether a directory can store the numbers of an entry: a classic one has no 64-bit
+ * integers. */
+static bool written_fits(const gf_tiff_entry *entry, bool big) {
+    const uint64_t *numbers = entry->value;
+    if (big || entry->type != TIFF_LONG8)
+        return big || entry->type != TIFF_SLONG8;
+    for (uint64_t i = 0; i < entry->count; i++)
+        if (numbers[i] > UINT32_MAX)
+            return false;
+    return true;
+}
+
+/* Select and sort the entries, and those that refer to directories. offsets: their values. Return
+ * the number of entries. */
+static size_t written_select(const gf_tiff_list *list, uint32_t groups, bool big,
+                             const uint64_t offsets[DIRECTORIES], written_entry *out) {
+    bool used[DIRECTORIES] = {true};
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const gf_tiff_entry *entry = &list->entries[i];
+        const unsigned directory = group_directory(entry->group);
+        if (!(groups >> entry->group & 1) || directory_target(directory, entry->tag) ||
+            !written_fits(entry, big))
+            continue;
+        used[directory] = true;
+        out[count++] = (written_entry){directory, i, false, *entry};
+    }
+    used[EXIF] |= used[INTEROP];
+    for (unsigned d = FIRST + 1; d < DIRECTORIES; d++) {
+        const gf_tiff_entry reference = {
+            .tag = directories[d].tag, .type = TIFF_LONG8, .count = 1, .value = &offsets[d]};
+        if (used[d])
+            out[count++] = (written_entry){directories[d].parent, list->count, false, reference};
+    }
+    qsort(out, count, sizeof *out, written_compare);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && out[i].directory == out[kept - 1].directory &&
+            out[i].entry.tag == out[kept - 1].entry.tag)
+            continue;
+        out[kept] = out[i];
+        out[kept].narrowed = !big && out[i].entry.type == TIFF_LONG8;
+        out[kept].entry.type = out[kept].narrowed ? TIFF_LONG : out[i].entry.type;
+        kept++;
+    }
+    return kept;
+}
+
+/* Store a little-endian number. */
+static void written_put(unsigned char *to, uint64_t number, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)(number >> (8 * i));
+}
+
+static void written_put_value(unsigned char *to, const written_entry *written) {
+    const gf_tiff_entry *entry = &written->entry;
+    const uint64_t *numbers = entry->value;
+    for (uint64_t i = 0; written->narrowed && i < entry->count; i++)
+        written_put(to + i * 4, numbers[i], 4);
+    if (written->narrowed)
+        return;
+    memcpy(to, entry->value, entry_bytes(entry));
+    if (!gf_host_is_little())
+        value_swap(to, entry_bytes(entry), type_unit(entry->type));
+}
+
+/* Values follow the directories at even offsets. */
+static uint64_t written_padded(uint64_t size) {
+    return size + (size & 1);
+}
+
+/* Places in the file. */
+typedef struct written_places {
+    uint64_t directories[DIRECTORIES];
+    uint64_t entries[DIRECTORIES]; /* their number */
+    uint64_t values, end;          /* of all directories */
+} written_places;
+
+static void written_place(const written_entry *entries, size_t count, uint64_t offset,
+                          const directory_form *form, written_places *places) {
+    for (size_t i = 0; i < count; i++)
+        places->entries[entries[i].directory]++;
+    for (unsigned d = FIRST; d < DIRECTORIES; d++) {
+        places->directories[d] = offset;
+        if (d == FIRST || places->entries[d])
+            offset += form->count + places->entries[d] * form->entry + form->offset;
+    }
+    places->values = offset;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t size = entry_bytes(&entries[i].entry);
+        offset += size > form->offset ? written_padded(size) : 0;
+    }
+    places->end = offset;
+}
+
+/* Write entries to memory, all zero, for the file from its first directory on. */
+static void written_put_all(const written_entry *entries, size_t count, const directory_form *form,
+                            const written_places *places, unsigned char *to) {
+    const uint64_t start = places->directories[FIRST];
+    uint64_t done[DIRECTORIES] = {0}, values = places->values;
+    for (const written_entry *written = entries; written < entries + count; written++) {
+        const gf_tiff_entry *entry = &written->entry;
+        const uint64_t size = entry_bytes(entry);
+        const unsigned d = written->directory;
+        unsigned char *head = to + (places->directories[d] - start);
+        unsigned char *at = head + form->count + done[d]++ * form->entry;
+        unsigned char *value = at + 4 + form->offset;
+        written_put(head, places->entries[d], form->count);
+        written_put(at, entry->tag, 2);
+        written_put(at + 2, entry->type, 2);
+        written_put(at + 4, entry->count, form->offset);
+        if (size > form->offset) {
+            written_put(value, values, form->offset);
+            value = to + (values - start);
+            values += written_padded(size);
+        }
+        written_put_value(value, written);
+    }
+}
+
+gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
+                             gf_tiff_bytes *bytes, gf_error *error) {
+    static const unsigned char header[] = "II*\0\x08\0\0";
+    const directory_form *form = &forms[big];
+    const uint64_t start = offset ? written_padded(bytes->size) : sizeof header;
+    const size_t max = list->count + DIRECTORIES;
+    written_places places = {0};
+    written_entry *entries = malloc(max * sizeof *entries);
+    if (!entries)
+        return gf_fail_memory(error, list->name, max * sizeof *entries, "metadata");
+    const size_t count = written_select(list, groups, big, places.directories, entries);
+    written_place(entries, count, offset + start, form, &places);
+    const uint64_t size = places.end - offset;
+    unsigned char *grown = realloc(bytes->data, size);
+    if (grown) {
+        memset(grown + bytes->size, 0, size - bytes->size);
+        written_put_all(entries, count, form, &places, grown + start);
+        if (bytes->size)
+            written_put(grown + bytes->next, offset + start, form->offset);
+        else if (offset == 0)
+            memcpy(grown, header, sizeof header);
+        *bytes =
+            (gf_tiff_bytes){grown, size, start + form->count + places.entries[FIRST] * form->entry};
+    }
+    free(entries);
+    return grown ? GF_OK : gf_fail_memory(error, list->name, size, "metadata");
+}
+
+/* ---- metadata of TIFF files ------------------------------------------------------------------ */
+
+/* Append an item that is a TIFF structure of the entries of some groups. */
+static void metadata_add_list(gf_metadata *metadata, const char *item, const gf_tiff_list *list,
+                              uint32_t groups) {
+    gf_tiff_bytes bytes = {0};
+    if (gf_tiff_list_write(list, groups, 0, false, &bytes, NULL))
+        metadata->missing = sizeof bytes + gf_tiff_list_bytes(list);
+    else
+        gf_metadata_add(metadata, item, false, bytes.data, bytes.size);
+    free(bytes.data);
+}
+
+/* Append Photoshop resources, preceded by one with the IPTC data unless they contain some, as JPEG
+ * files store it. Both are optional. */
+static void metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *list) {
+    static const unsigned char head[] = "8BIM\4\4\0"; /* with the NUL of the string: no name */
+    enum { RESOURCE_HEAD = sizeof head + 4 };
+    const gf_tiff_entry *resources = list_find(list, TIFFTAG_PHOTOSHOP);
+    const gf_tiff_entry *iptc = list_find(list, TIFFTAG_RICHTIFFIPTC);
+    const size_t size = resources ? entry_bytes(resources) : 0;
+    size_t iptc_size = iptc ? entry_bytes(iptc) : 0;
+    gf_resource r = {0};
+    while (size && gf_resource_next(resources->value, size, &r))
+        iptc_size = r.id == GF_RESOURCE_IPTC ? 0 : iptc_size;
+    const size_t before = iptc_size ? RESOURCE_HEAD + iptc_size + (iptc_size & 1) : 0;
+    if (before + size == 0)
+        return;
+    unsigned char *joined = calloc(1, before + size);
+    if (!joined) {
+        metadata->missing = before + size;
+        return;
+    }
+    if (iptc_size) {
+        memcpy(joined, head, sizeof head);
+        gf_put_big32(joined + sizeof head, (uint32_t)iptc_size);
+        memcpy(joined + RESOURCE_HEAD, iptc->value, iptc_size);
+    }
+    if (size)
+        memcpy(joined + before, resources->value, size);
+    gf_metadata_add(metadata, GF_ITEM_8BIM, false, joined, before + size);
+    free(joined);
+}
+
+static void metadata_add_resolution(gf_metadata *metadata, const gf_tiff_list *list) {
+    gf_metadata exif = {0};
+    gf_resolution r;
+    metadata_add_list(&exif, GF_ITEM_EXIF, list, 1 << GF_TIFF_RESOLUTION);
+    metadata->missing |= exif.missing;
+    if (gf_metadata_resolution(&exif, &r))
+        gf_metadata_add(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r);
+    gf_metadata_clear(&exif);
+}
+
+/* Append the items that are values of tags. */
+static void metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list) {
+    const gf_tiff_entry *icc = list_find(list, TIFFTAG_ICCPROFILE);
+    const gf_tiff_entry *xmp = list_find(list, TIFFTAG_XMLPACKET);
+    if (icc && icc->count)
+        gf_metadata_add(metadata, GF_ITEM_ICC, false, icc->value, entry_bytes(icc));
+    if (xmp && xmp->count)
+        gf_metadata_add(metadata, GF_ITEM_XMP, false, xmp->value, entry_bytes(xmp));
+    metadata_add_resources(metadata, list);
+}
+
+/* Return the value that GDAL marks missing samples with. */
+static gf_nodata metadata_nodata(const gf_tiff_list *list) {
+    const gf_tiff_entry *entry = list_find(list, TIFFTAG_GDAL_NODATA);
+    char text[32] = "", *end;
+    if (!entry || entry->type != TIFF_ASCII || entry->count >= sizeof text)
+        return (gf_nodata){.declared = false};
+    memcpy(text, entry->value, (size_t)entry->count);
+    gf_c_locale scope = gf_c_locale_enter();
+    const float value = (float)strtod(text, &end);
+    gf_c_locale_leave(&scope);
+    return (gf_nodata){end != text, value};
+}
+
+gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
+                            gf_tiff_tags *tags, const gf_limits *limits, gf_error *error) {
+    directory_reader reader = {.groups = GF_TIFF_ALL,
+                               .max = limits->max_chunk,
+                               .tags.located = UINT64_MAX,
+                               .left = 2 * limits->max_chunk};
+    gf_tiff_list list = {.name = file->name};
+    gf_status status = reader_read(&reader, file, directory, &list, error);
+    if (status && reader.damaged) {
+        memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
+        status = GF_OK;
+    } else if (!status) {
+        reader.tags.nodata = metadata_nodata(&list);
+        metadata_add_values(metadata, &list);
+        metadata_add_resolution(metadata, &list);
+        if (list.groups & GF_TIFF_DESCRIPTION)
+            metadata_add_list(metadata, GF_ITEM_EXIF, &list,
+                              GF_TIFF_DESCRIPTION | 1 << GF_TIFF_RESOLUTION);
+        if (list.groups & 1 << GF_TIFF_GEO)
+            metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO);
+        status = gf_metadata_check(metadata, file->name, error);
+    }
+    for (size_t i = 0; i < list.count; i++)
+        reader.tags.dropped |= written_fits(&list.entries[i], false) ? 0 : GF_DROPPED_OTHER;
+    reader.tags.bytes = 2 * limits->max_chunk - reader.left;
+    *tags = reader.tags;
+    gf_tiff_list_clear(&list);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* libtiff, its handles, and how TIFF files store samples. */
+#ifndef GF_TIFF_LAYOUT_H
+#define GF_TIFF_LAYOUT_H
+
+#include <setjmp.h>
+#include <tiffio.h>
+
+#include "io/formats.h"
+#include "io/tiff/directory.h"
+
+/* libtiff is loaded when the first TIFF file is opened: loading it with its codecs takes 1.2 ms, as
+ * long as a run for a small image. */
+#define GF_TIFF_FUNCTIONS(X)                                                                       \
+    X(TIFFClientOpenExt)                                                                           \
+    X(TIFFClose)                                                                                   \
+    X(TIFFFindCODEC)                                                                               \
+    X(TIFFGetField)                                                                                \
+    X(TIFFGetFieldDefaulted)                                                                       \
+    X(TIFFGetStrileByteCountWithErr)                                                               \
+    X(TIFFGetStrileOffsetWithErr)                                                                  \
+    X(TIFFIsBigEndian)                                                                             \
+    X(TIFFIsCODECConfigured)                                                                       \
+    X(TIFFIsTiled)                                                                                 \
+    X(TIFFNumberOfStrips)                                                                          \
+    X(TIFFNumberOfTiles)                                                                           \
+    X(TIFFOpenOptionsAlloc)                                                                        \
+    X(TIFFOpenOptionsFree)                                                                         \
+    X(TIFFOpenOptionsSetErrorHandlerExtR)                                                          \
+    X(TIFFOpenOptionsSetMaxSingleMemAlloc)                                                         \
+    X(TIFFOpenOptionsSetWarningHandlerExtR)                                                        \
+    X(TIFFReadFromUserBuffer)                                                                      \
+    X(TIFFReverseBits)                                                                             \
+    X(TIFFScanlineSize64)                                                                          \
+    X(TIFFSetField)                                                                                \
+    X(TIFFSetSubDirectory)                                                                         \
+    X(TIFFTileRowSize64)                                                                           \
+    X(TIFFWriteEncodedStrip)
+
+/* Functions of libtiff, declared as in its header. */
+typedef struct gf_tiff_library {
+#define GF_TIFF_MEMBER(name) __typeof__(name) *name;
+    GF_TIFF_FUNCTIONS(GF_TIFF_MEMBER)
+#undef GF_TIFF_MEMBER
+} gf_tiff_library;
+
+/* Load libtiff, once for the process. file is the name for the error message. */
+gf_status gf_tiff_load(const gf_tiff_library **library, const char *file, gf_error *error);
+
+/* The input, shared by all handles of libtiff. */
+typedef struct gf_tiff_file {
+    const gf_tiff_library *libtiff;
+    gf_input input;
+    unsigned char *data; /* bytes of an input that is not a regular file; else NULL */
+    uint64_t size;
+    uint64_t capacity;  /* of data that libtiff writes */
+    uint64_t directory; /* offset of the directory of the page */
+    gf_tiff_tags tags;  /* of the page */
+    uint64_t max_memory;
+} gf_tiff_file;
+
+/* A handle of libtiff. */
+typedef struct gf_tiff_handle {
+    gf_tiff_file *file;
+    TIFF *tiff; /* NULL: not open */
+    uint64_t offset;
+    char message[160]; /* the first error or warning since it was cleared; before, the last one */
+    /* Rows of a unit, from 0, that messages about CCITT data name: their number, the first and last
+     * one. Rows from end_row on are not those of the data; 0: it was not cleared yet. */
+    uint64_t rows, first_row, last_row, end_row;
+    gf_error cause;      /* failure of a read */
+    bool without_memory; /* an allocation has failed since it was cleared */
+    bool torn;           /* by a failed allocation: libtiff would crash when it closes it */
+    bool reading;        /* a directory: libtiff leaves it to ... */
+    jmp_buf left;        /* ... here when the handle is torn */
+} gf_tiff_handle;
+
+/* How samples are stored. A *unit* is a strip or a tile. */
+typedef struct gf_tiff_layout {
+    uint16_t bits, compression, predictor, photometric, extra;
+    uint16_t samples; /* per pixel */
+    uint16_t planes;  /* 1: samples of a pixel are consecutive; otherwise one plane per sample */
+    bool tiled;
+    char kind;      /* of samples, as in gf_samples */
+    uint32_t bytes; /* of a sample in memory */
+    bool scaled;    /* samples of 9 to 15 bits are scaled to u16 */
+    bool several;   /* there are more extra samples than one */
+    bool raw;       /* rows of the source are gf_samples */
+    bool inverted;  /* 0 is white */
+    bool palette;
+    bool little;     /* byte order */
+    bool reversed;   /* the first bit of a byte is its lowest */
+    bool associated; /* the alpha channel is associated (premultiplied) */
+    uint64_t unit_width, unit_rows;
+    uint64_t across, down;        /* units per row and column of units, in one plane */
+    uint64_t unit_row_bytes;      /* decoded */
+    unsigned char colors[256][6]; /* RGB of a palette, u8 or u16 */
+    /* Chosen by the reader: */
+    uint64_t piece_rows;   /* rows decoded at a time; fewer than unit_rows if not compressed */
+    uint64_t pieces;       /* per unit */
+    uint64_t group_pieces; /* pieces per group, vertically */
+} gf_tiff_layout;
+
+static inline bool gf_tiff_is_fax(uint16_t compression) {
+    return (compression >= COMPRESSION_CCITTRLE && compression <= COMPRESSION_CCITTFAX4) ||
+           compression == COMPRESSION_CCITTRLEW;
+}
+
+/* Return ceil(a / b). */
+static inline uint64_t gf_ceil_div(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+/* Read exactly `size` bytes at an offset. context: the gf_tiff_file. */
+gf_status gf_tiff_read_at(void *context, void *data, size_t size, uint64_t offset, gf_error *error);
+/* Read a whole pipe into file->data, at most max_memory bytes. */
+gf_status gf_tiff_load_pipe(gf_tiff_file *file, gf_error *error);
+/* Open a handle to read the file, or to write file->data. mode: as for TIFFOpen. On failure the
+ * reason is in the handle. */
+gf_status gf_tiff_handle_start(gf_tiff_file *file, const char *mode, gf_tiff_handle *handle);
+/* Open a handle for file->directory. The offsets of strips are read when they are needed. */
+gf_status gf_tiff_handle_open(gf_tiff_file *file, gf_tiff_handle *handle, gf_error *error);
+/* Close a handle; one that is not open is allowed. */
+void gf_tiff_handle_close(gf_tiff_handle *handle);
+/* Forget errors that libtiff has recovered from. */
+void gf_tiff_handle_clear(gf_tiff_handle *handle);
+/* Fail with the error of a read, or else with that of libtiff. */
+gf_status gf_tiff_handle_fail(const gf_tiff_handle *handle, gf_error *error);
+/* Read the tags and determine the format that filters receive. Refuse unsupported kinds by name,
+ * and images over the limit of pixels. */
+gf_status gf_tiff_layout_read(const gf_tiff_handle *handle, const gf_limits *limits,
+                              gf_tiff_layout *layout, gf_format *format, gf_error *error);
+/* Describe how the file stores the pixels. */
+void gf_tiff_layout_describe(const gf_tiff_file *file, const gf_tiff_layout *layout, uint64_t page,
+                             uint64_t pages, char *text, size_t size);
+
+#endif

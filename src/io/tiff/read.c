@@ -1,0 +1,684 @@
+/* TIFF decoder: divides the image among threads and returns its rows.
+ *
+ * The image is divided into *groups* of rows: a row of tiles, or some strips. Groups are decoded
+ * ahead of the row that is read, each by all threads: where the caller wants its rows, or in memory
+ * of its own. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/machine.h"
+#include "core/thread.h"
+#include "io/bytes.h"
+#include "io/tiff/directory.h"
+#include "io/tiff/unit.h"
+
+enum {
+    GROUP_BYTES = 1 << 20, /* min bytes of a group, if strips are shorter */
+    GROUP_TASKS = 16,      /* max tasks of such a group: each decodes at least 64 KiB */
+    TASKS_PER_THREAD = 2,  /* tasks in progress */
+    MEMORY_SHARE = 8,      /* the memory of more than one group, as part of --max-memory */
+    NO_TASK = -1
+};
+
+typedef struct tiff_group {
+    struct tiff_source *source;
+    gf_work work;
+    uint64_t number;
+    uint64_t first, rows;
+    unsigned char *own;  /* memory for rows of this or another group; NULL: not needed yet */
+    unsigned char *data; /* the rows */
+    size_t stride;
+    gf_tiff_unit *units; /* of each piece, from left to right; planes of a unit are consecutive */
+    int64_t failed;      /* first task that failed, or NO_TASK; `lock` protects it and `error` */
+    gf_error error;
+    _Atomic uint64_t damaged; /* rows of CCITT data */
+} tiff_group;
+
+typedef struct tiff_source {
+    gf_source base;
+    gf_tiff_file file;
+    gf_tiff_layout layout;
+    gf_tiff_handle handle; /* of the caller: locates units */
+    uint64_t y;            /* next row */
+    gf_announcements announced;
+    /* Groups. */
+    uint32_t threads;
+    uint32_t slots;     /* groups in progress, ... */
+    uint32_t own_slots; /* if some need memory of their own */
+    uint64_t per_task;  /* units of one plane */
+    uint64_t head, end; /* groups in the ring */
+    tiff_group *groups; /* `slots` of them; NULL before the first row */
+    gf_tiff_worker *workers;
+    gf_pool *pool; /* NULL: one thread */
+    pthread_mutex_t lock;
+    atomic_bool stop;
+    double seconds;             /* of the caller, without waiting */
+    uint64_t max_seconds;       /* CPU time of decoding, ... */
+    _Atomic uint64_t decode_ns; /* ... and what it has taken */
+    bool strict;
+    uint64_t damaged; /* rows of CCITT data that was read ... */
+    uint64_t counted; /* in groups before this one */
+} tiff_source;
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+/* A piece: rows of one unit row. */
+typedef struct tiff_piece {
+    uint64_t unit_row;
+    uint64_t skipped; /* rows of the unit before the piece */
+    uint64_t first, rows;
+} tiff_piece;
+
+static tiff_piece piece_at(const tiff_source *source, uint64_t number) {
+    const gf_tiff_layout *layout = &source->layout;
+    tiff_piece piece = {.unit_row = number / layout->pieces,
+                        .skipped = number % layout->pieces * layout->piece_rows};
+    piece.first = piece.unit_row * layout->unit_rows + piece.skipped;
+    piece.rows = layout->unit_rows - piece.skipped;
+    if (piece.rows > layout->piece_rows)
+        piece.rows = layout->piece_rows;
+    if (piece.rows > source->base.format.height - piece.first)
+        piece.rows = source->base.format.height - piece.first;
+    return piece;
+}
+
+/* Return the number of the piece with a row. */
+static uint64_t piece_of(const tiff_source *source, uint64_t y) {
+    const gf_tiff_layout *layout = &source->layout;
+    return y / layout->unit_rows * layout->pieces + y % layout->unit_rows / layout->piece_rows;
+}
+
+/* Return the rows of all groups but the last, and those at the end of a strip. */
+static uint64_t group_rows(const tiff_source *source) {
+    const uint64_t rows = source->layout.group_pieces * source->layout.piece_rows;
+    return rows < source->base.format.height ? rows : source->base.format.height;
+}
+
+static uint64_t group_bytes(const tiff_source *source) {
+    return group_rows(source) * gf_row_bytes(&source->base.format);
+}
+
+/* Return the units of one plane of a group. */
+static uint64_t group_units(const tiff_source *source) {
+    return source->layout.group_pieces * source->layout.across;
+}
+
+/* Return the units of one plane that the group has; the last group has fewer. */
+static uint64_t group_used(const tiff_group *group) {
+    const tiff_source *source = group->source;
+    const uint64_t last = piece_of(source, group->first + group->rows - 1);
+    return (last + 1 - group->number * source->layout.group_pieces) * source->layout.across;
+}
+
+/* Describe unit `index` of a group: planes of a unit are consecutive. */
+static gf_tiff_job group_job(const tiff_group *group, uint64_t index) {
+    const tiff_source *source = group->source;
+    const gf_tiff_layout *layout = &source->layout;
+    const gf_format *format = &source->base.format;
+    const size_t pixel = gf_row_bytes(format) / (size_t)format->width;
+    const uint64_t position = index / layout->planes, plane = index % layout->planes;
+    const tiff_piece piece =
+        piece_at(source, group->number * layout->group_pieces + position / layout->across);
+    const uint64_t column = position % layout->across, x = column * layout->unit_width;
+    return (gf_tiff_job){
+        .unit = group->units[index],
+        .number = (uint32_t)((plane * layout->down + piece.unit_row) * layout->across + column),
+        .plane = (uint32_t)plane,
+        .first = piece.first,
+        .rows = piece.rows,
+        .skipped = piece.skipped,
+        .width = format->width - x < layout->unit_width ? format->width - x : layout->unit_width,
+        .to = group->data + (piece.first - group->first) * group->stride + x * pixel,
+        .stride = group->stride};
+}
+
+/* Decode some units. */
+static void group_run(void *context, uint32_t task, uint32_t thread) {
+    tiff_group *group = context;
+    tiff_source *source = group->source;
+    const uint64_t planes = source->layout.planes, used = group_used(group) * planes;
+    const uint64_t first = task * source->per_task * planes;
+    const uint64_t end =
+        used - first < source->per_task * planes ? used : first + source->per_task * planes;
+    const uint32_t together = gf_tiff_units_together(&source->layout);
+    const uint64_t began = gf_thread_ns();
+    gf_error error = {0};
+    gf_status status = GF_OK;
+    source->workers[thread].damaged = 0;
+    if (source->decode_ns / 1000000000 > source->max_seconds)
+        status = gf_fail(&error, GF_FAILED,
+                         "%s: decoding exceeds the limit of %" PRIu64
+                         " seconds for its size; raise it with --max-seconds",
+                         source->file.input.name, source->max_seconds);
+    for (uint64_t i = first, n; i < end && !status; i += n) {
+        n = end - i < together ? end - i : together;
+        const gf_tiff_job jobs[2] = {group_job(group, i), group_job(group, i + n - 1)};
+        if (atomic_load_explicit(&source->stop, memory_order_relaxed))
+            return;
+        status = gf_tiff_units_decode(&source->workers[thread], jobs, (uint32_t)n, &error);
+    }
+    source->decode_ns += gf_thread_ns() - began;
+    group->damaged += source->workers[thread].damaged;
+    if (!status)
+        return;
+    pthread_mutex_lock(&source->lock);
+    if (group->failed == NO_TASK || task < group->failed) {
+        group->failed = task;
+        group->error = error;
+    }
+    pthread_mutex_unlock(&source->lock);
+}
+
+/* Find a unit in the file. Return false if its place cannot be read. */
+static bool source_find_unit(const tiff_source *source, uint32_t number, gf_tiff_unit *unit) {
+    const gf_tiff_library *library = source->file.libtiff;
+    int failed = 0, failed_bytes = 0;
+    unit->offset = library->TIFFGetStrileOffsetWithErr(source->handle.tiff, number, &failed);
+    unit->bytes =
+        library->TIFFGetStrileByteCountWithErr(source->handle.tiff, number, &failed_bytes);
+    return !failed && !failed_bytes;
+}
+
+/* Find the units of a group in the file. */
+static gf_status group_locate(tiff_group *group, gf_error *error) {
+    tiff_source *source = group->source;
+    const uint64_t units = group_used(group) * source->layout.planes;
+    gf_tiff_handle_clear(&source->handle);
+    for (uint64_t i = 0; i < units; i++)
+        if (!source_find_unit(source, group_job(group, i).number, &group->units[i]))
+            return gf_tiff_handle_fail(&source->handle, error);
+    return GF_OK;
+}
+
+/* ---- the ring of groups ---------------------------------------------------------------------- */
+
+static tiff_group *ring_group(tiff_source *source, uint64_t number) {
+    return &source->groups[number % source->slots];
+}
+
+static uint64_t ring_groups(const tiff_source *source) {
+    assert(source->layout.group_pieces != 0);
+    return piece_of(source, source->base.format.height - 1) / source->layout.group_pieces + 1;
+}
+
+/* Return the first row of a group, or the height of the image for the number after the last. */
+static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
+    return number == ring_groups(source)
+               ? source->base.format.height
+               : piece_at(source, number * source->layout.group_pieces).first;
+}
+
+/* Return the announced memory that contains rows, or NULL. */
+static const gf_announced *announced_of(const tiff_source *source, uint64_t first, uint64_t end) {
+    const gf_announcements *all = &source->announced;
+    const uint64_t i = gf_announced_find(all, all->released, first);
+    const gf_announced *at = gf_announced_at(all, i);
+    return i < all->count && at->first <= first && end <= at->end ? at : NULL;
+}
+
+/* Choose the memory for the rows of a group: the announced memory if it contains all of them. */
+static gf_status group_place(tiff_group *group, gf_error *error) {
+    tiff_source *source = group->source;
+    unsigned char **own = &source->groups[group->number % source->own_slots].own;
+    const gf_announced *at = announced_of(source, group->first, group->first + group->rows);
+    group->stride = gf_row_bytes(&source->base.format);
+    group->data = *own;
+    if (at && (at->stride == group->stride || !gf_tiff_units_are_direct(&source->layout))) {
+        group->stride = at->stride;
+        group->data = at->to + (group->first - at->first) * at->stride;
+    } else if (!*own) {
+        group->data = *own = gf_alloc_pages((size_t)group_bytes(source));
+    }
+    return group->data ? GF_OK
+                       : gf_fail_memory(error, source->file.input.name, group_bytes(source),
+                                        "strips or tiles");
+}
+
+/* Start to decode the next group. A failure is stored in the group. */
+static void ring_submit(tiff_source *source) {
+    tiff_group *group = ring_group(source, source->end);
+    group->number = source->end++;
+    group->first = ring_first_row(source, group->number);
+    group->rows = ring_first_row(source, group->number + 1) - group->first;
+    group->failed = NO_TASK;
+    group->damaged = 0;
+    group->work = (gf_work){.run = group_run, .context = group};
+    if (group_place(group, &group->error) || group_locate(group, &group->error))
+        group->failed = 0;
+    else
+        group->work.count = (uint32_t)gf_ceil_div(group_used(group), source->per_task);
+    if (source->pool)
+        gf_pool_submit(source->pool, &group->work);
+    for (uint32_t i = 0; !source->pool && i < group->work.count && group->failed == NO_TASK; i++)
+        group_run(group, i, 0);
+}
+
+static void ring_wait(tiff_source *source, const tiff_group *group) {
+    if (source->pool && group->work.count != 0)
+        gf_pool_wait(source->pool, &ring_group(source, group->number)->work);
+}
+
+/* Wait until no group is being decoded, and empty the ring. */
+static void ring_clear(tiff_source *source) {
+    for (; source->head < source->end; source->head++)
+        ring_wait(source, ring_group(source, source->head));
+}
+
+/* Return true if the memory of the next group will be announced: it is not decoded before, as its
+ * rows would be copied. */
+static bool ring_waits_for_memory(const tiff_source *source) {
+    if (source->announced.count == 0)
+        return false;
+    const gf_announced *last = gf_announced_at(&source->announced, source->announced.count - 1);
+    const uint64_t first = ring_first_row(source, source->end);
+    return (last->end - last->first) % group_rows(source) == 0 && first >= last->end;
+}
+
+/* Return the maximum number of groups in progress with the next one. */
+static uint32_t ring_limit(const tiff_source *source) {
+    const uint64_t first = ring_first_row(source, source->end);
+    return announced_of(source, first, ring_first_row(source, source->end + 1)) ? source->slots
+                                                                                : source->own_slots;
+}
+
+/* Return the group with the next row, and keep the ring full. Return NULL on failure. */
+static tiff_group *ring_await(tiff_source *source, gf_error *error) {
+    const uint64_t groups = ring_groups(source);
+    const uint64_t wanted = piece_of(source, source->y) / source->layout.group_pieces;
+    if (wanted < source->head || wanted >= source->end) {
+        ring_clear(source);
+        source->head = source->end = wanted;
+    }
+    for (; source->head < wanted; source->head++)
+        ring_wait(source, ring_group(source, source->head));
+    while (source->end < groups && source->end < source->head + ring_limit(source) &&
+           (source->end <= wanted || !ring_waits_for_memory(source)))
+        ring_submit(source);
+    tiff_group *group = ring_group(source, wanted);
+    const double began = gf_now();
+    ring_wait(source, group);
+    source->seconds -= source->pool ? gf_now() - began : 0;
+    if (wanted >= source->counted) {
+        source->damaged += group->damaged;
+        source->counted = wanted + 1;
+    }
+    return group->failed != NO_TASK && gf_return_error(&group->error, error) ? NULL : group;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static uint64_t memory_group(const tiff_source *source) {
+    return group_bytes(source) + group_units(source) * source->layout.planes * sizeof(gf_tiff_unit);
+}
+
+/* Allocate what the threads need. */
+static gf_status memory_allocate(tiff_source *source, gf_error *error) {
+    const char *name = source->file.input.name;
+    const size_t units = (size_t)(group_units(source) * source->layout.planes);
+    source->groups = calloc(source->slots, sizeof *source->groups);
+    source->workers = calloc(source->threads, sizeof *source->workers);
+    bool complete = source->groups && source->workers;
+    for (uint32_t i = 0; complete && i < source->slots; i++) {
+        source->groups[i].source = source;
+        source->groups[i].units = calloc(units, sizeof(gf_tiff_unit));
+        complete = source->groups[i].units;
+    }
+    for (uint32_t i = 0; complete && i < source->threads; i++)
+        complete = gf_tiff_worker_open(&source->workers[i], &source->file, &source->layout,
+                                       &source->base.format);
+    if (!complete)
+        return gf_fail_memory(error, name, memory_group(source), "strips or tiles");
+    return source->threads > 1 ? gf_pool_open(source->threads, &source->pool, error) : GF_OK;
+}
+
+/* Divide the image into groups, and choose the number of groups and threads. */
+static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_error *error) {
+    gf_tiff_layout *layout = &source->layout;
+    const size_t target = limits->segment ? limits->segment : GROUP_BYTES;
+    const size_t row = gf_row_bytes(&source->base.format);
+    layout->piece_rows = layout->unit_rows;
+    layout->pieces = layout->group_pieces = 1;
+    if (layout->compression == COMPRESSION_NONE && !layout->tiled) {
+        layout->piece_rows = target / row + 1;
+        if (layout->piece_rows > layout->unit_rows)
+            layout->piece_rows = layout->unit_rows;
+        layout->pieces = gf_ceil_div(layout->unit_rows, layout->piece_rows);
+    }
+    if (layout->pieces == 1)
+        layout->group_pieces = target / row / layout->piece_rows + 1;
+    if (layout->group_pieces > layout->down)
+        layout->group_pieces = layout->down;
+    const uint64_t group = memory_group(source),
+                   worker = source->file.tags.bytes + gf_tiff_worker_bytes(layout);
+    const uint64_t share = limits->max_memory / MEMORY_SHARE;
+    const gf_status status =
+        gf_check_memory(group + worker, limits->max_memory, source->file.input.name,
+                        layout->tiled ? "a row of tiles" : "a strip", error);
+    if (status)
+        return status;
+    const uint64_t unit = layout->piece_rows * layout->unit_row_bytes * layout->planes;
+    source->per_task = target / GROUP_TASKS / unit + 1;
+    /* Units that are decoded together are in one task, unless threads would have nothing to do. */
+    if (source->per_task == 1 && layout->planes == 1 &&
+        group_units(source) * ring_groups(source) >= 4 * (uint64_t)limits->threads)
+        source->per_task = gf_tiff_units_together(layout);
+    const uint64_t tasks = gf_ceil_div(group_units(source), source->per_task);
+    const uint64_t all = tasks * ring_groups(source);
+    source->threads = limits->threads < all ? limits->threads : (uint32_t)all;
+    source->slots = source->own_slots = 1;
+    if (layout->pieces == 1 && !gf_tiff_units_are_direct(layout))
+        source->base.rows_together = group_rows(source);
+    source->base.groups = 1;
+    while (source->threads > 1 && group + source->threads * worker > share)
+        source->threads--;
+    if (source->threads == 1)
+        return GF_OK;
+    /* One group is read while others are decoded. */
+    uint64_t slots = gf_ceil_div((uint64_t)TASKS_PER_THREAD * source->threads, tasks) + 1;
+    while (slots > 1 && (slots - 1) * group + source->threads * worker > share)
+        slots--;
+    source->slots = (uint32_t)slots;
+    source->own_slots = tasks >= source->threads && slots > 2 ? 2 : (uint32_t)slots;
+    source->base.groups = source->slots;
+    source->base.threads = source->threads;
+    source->base.memory = (source->own_slots - 1) * group + (source->threads - 1) * worker;
+    return GF_OK;
+}
+
+/* ---- the source ------------------------------------------------------------------------------ */
+
+static gf_status tiff_source_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                                  gf_error *error) {
+    tiff_source *source = (tiff_source *)base;
+    const size_t row = gf_row_bytes(&base->format);
+    const double began = gf_now();
+    unsigned char *out = dst;
+    gf_status status = source->workers ? GF_OK : memory_allocate(source, error);
+    while (rows != 0 && !status) {
+        tiff_group *group = ring_await(source, error);
+        if (!group)
+            return GF_FAILED;
+        for (; rows != 0 && source->y < group->first + group->rows; rows--, out += stride) {
+            const unsigned char *from = group->data + (source->y++ - group->first) * group->stride;
+            if (from != out)
+                memcpy(out, from, row);
+        }
+    }
+    source->announced.released =
+        gf_announced_find(&source->announced, source->announced.released, source->y);
+    source->seconds += gf_now() - began;
+    return status;
+}
+
+static gf_status tiff_source_announce(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                                      gf_error *error) {
+    tiff_source *source = (tiff_source *)base;
+    (void)error;
+    gf_announced_add(&source->announced, source->y, dst, stride, rows);
+    return GF_OK;
+}
+
+static gf_status tiff_source_finish(gf_source *base, gf_error *error) {
+    tiff_source *source = (tiff_source *)base;
+    const char *name = source->file.input.name;
+    const uint64_t damaged = source->damaged, rows = base->format.height;
+    ring_clear(source);
+    if (!source->file.data)
+        gf_input_skip_to(&source->file.input, source->file.size);
+    base->bytes = source->file.size;
+    if (source->pool)
+        base->busy_seconds = gf_pool_busy(source->pool) + source->seconds;
+    if (gf_tiff_is_lost(damaged, rows)) /* strips of one row were not refused on their own */
+        return gf_fail(error, GF_FAILED,
+                       "%s: %" PRIu64 " of %" PRIu64
+                       " rows of the fax are damaged; get an intact copy",
+                       name, damaged, rows);
+    return damaged ? gf_damage(&base->metadata.remarks, source->strict, name, error,
+                               "%" PRIu64 " of %" PRIu64
+                               " rows of the fax are damaged; missing ones are blank",
+                               damaged, rows)
+                   : GF_OK;
+}
+
+static void tiff_source_cancel(gf_source *base) {
+    tiff_source *source = (tiff_source *)base;
+    atomic_store_explicit(&source->stop, true, memory_order_relaxed);
+    ring_clear(source);
+    base->bytes = source->file.size;
+}
+
+static void tiff_source_close(gf_source *base) {
+    tiff_source *source = (tiff_source *)base;
+    atomic_store_explicit(&source->stop, true, memory_order_relaxed);
+    gf_pool_close(source->pool); /* before the buffers */
+    for (uint32_t i = 0; source->groups && i < source->slots; i++) {
+        free(source->groups[i].own);
+        free(source->groups[i].units);
+    }
+    for (uint32_t i = 0; source->workers && i < source->threads; i++)
+        gf_tiff_worker_close(&source->workers[i]);
+    gf_tiff_handle_close(&source->handle);
+    free(source->groups);
+    free(source->workers);
+    free(source->file.data);
+    gf_input_close(&source->file.input);
+    gf_metadata_clear(&base->metadata);
+    pthread_mutex_destroy(&source->lock);
+    free(source);
+}
+
+static void tiff_source_seek(gf_source *base, uint64_t y) {
+    tiff_source *source = (tiff_source *)base;
+    ring_clear(source); /* groups may be in memory of the caller */
+    source->announced = (gf_announcements){.count = 0};
+    source->y = y;
+}
+
+static void tiff_source_shrink(gf_source *base) {
+    tiff_source *source = (tiff_source *)base;
+    source->threads = source->slots = source->own_slots = 1;
+    base->groups = 1;
+    base->threads = 0;
+    base->memory = 0;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Return true if all rows are stored one after the other, as they are used. Set the offset of the
+ * first one. */
+static bool tiff_is_plain(const tiff_source *source, uint64_t *start) {
+    enum { MAX_STRIPS = 1 << 20 }; /* their offsets are read here */
+    const gf_tiff_layout *layout = &source->layout;
+    uint64_t first = 0, next = 0, left = source->base.format.height;
+    if (layout->compression != COMPRESSION_NONE || layout->reversed || layout->inverted ||
+        !gf_tiff_is_direct(layout) || source->file.data || layout->down > MAX_STRIPS)
+        return false;
+    for (uint64_t i = 0; i < layout->down; i++) {
+        const uint64_t rows = left < layout->unit_rows ? left : layout->unit_rows;
+        const uint64_t bytes = rows * layout->unit_row_bytes;
+        gf_tiff_unit unit;
+        if (!source_find_unit(source, (uint32_t)i, &unit) || unit.offset == 0 ||
+            unit.bytes < bytes || (i != 0 && unit.offset != next) ||
+            unit.offset > INT64_MAX - bytes)
+            return false;
+        if (i == 0)
+            first = unit.offset;
+        next = unit.offset + bytes;
+        left -= rows;
+    }
+    *start = first;
+    return true;
+}
+
+/* Return the number of images of one directory: ImageJ, and tifffile on request, store a stack as
+ * rows that follow those of the first image, and describe it in a text. */
+static uint64_t tiff_count_stack(const tiff_source *source) {
+    const gf_format *format = &source->base.format;
+    const uint64_t samples = format->width * format->height * source->layout.samples;
+    uint64_t count = 1, size = 0;
+    const char *text = NULL;
+    if (!source->file.libtiff->TIFFGetField(source->handle.tiff, TIFFTAG_IMAGEDESCRIPTION, &text))
+        return 1;
+    const char *at = strncmp(text, "ImageJ=", 7) == 0 ? strstr(text, "\nimages=") : NULL;
+    if (at)
+        at += strlen("\nimages=");
+    if (at && gf_parse_digits(&at, &count) && count)
+        return count;
+    at = text + strlen("{\"shape\": [");
+    if (strncmp(text, "{\"shape\": [", strlen("{\"shape\": [")) != 0 ||
+        !strstr(at, "\"truncated\": true"))
+        return 1;
+    for (; gf_parse_digits(&at, &size); at += strspn(at, ", "))
+        if (__builtin_mul_overflow(count, size, &count))
+            return 1;
+    return count % samples == 0 ? count / samples : 1;
+}
+
+/* Move to an image of a stack, from 1, if there is one; the rows are plain if *start is not 0. */
+static gf_status tiff_choose_slice(tiff_source *source, uint64_t slice, uint64_t *start,
+                                   gf_error *error) {
+    const gf_tiff_file *file = &source->file;
+    const uint64_t bytes = source->base.format.height * gf_row_bytes(&source->base.format);
+    const uint64_t described = tiff_count_stack(source);
+    const bool whole =
+        *start && described < UINT32_MAX && described <= (file->size - *start) / bytes;
+    const uint64_t count = whole && described ? described : 1;
+    if (slice > count)
+        return gf_fail_page(file->input.name, slice, count, error);
+    if (count != described)
+        gf_note(&source->base.metadata.remarks,
+                "a stack of %" PRIu64 " images; only the first can be read", described);
+    source->base.pages = (uint32_t)count;
+    *start += (slice - 1) * bytes;
+    return GF_OK;
+}
+
+/* Return the value of the samples that are read for a stored nodata value. */
+static gf_nodata tiff_nodata(gf_nodata nodata, const gf_tiff_layout *layout) {
+    const uint32_t bits = layout->bits, top = bits < 16 ? (1u << bits) - 1 : 65535;
+    if (layout->raw || layout->kind == 'f')
+        return nodata;
+    if (layout->palette || !(nodata.value >= 0 && nodata.value <= (float)top))
+        nodata.declared = false;
+    if (!nodata.declared)
+        return nodata;
+    uint32_t v = (uint32_t)nodata.value;
+    nodata.declared = (float)v == nodata.value;
+    v = layout->inverted ? top - v : v;
+    if (bits < 8)
+        v *= 255 / top;
+    else if (bits > 8 && bits < 16 && layout->scaled)
+        v = (v * 65535 + top / 2) / top;
+    nodata.value = (float)v;
+    return nodata;
+}
+
+/* Open the page. *start is set if the rows are plain, otherwise 0. */
+static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_t *start,
+                           gf_error *error) {
+    gf_tiff_file *file = &source->file;
+    gf_tiff_layout *layout = &source->layout;
+    const uint64_t page = limits->page ? limits->page : 1;
+    uint64_t pages = 0;
+    gf_status status = gf_tiff_load(&file->libtiff, file->input.name, error);
+    *start = 0;
+    if (!status && file->input.regular && file->input.size != 0)
+        file->size = file->input.size;
+    else if (!status)
+        status = gf_tiff_load_pipe(file, error);
+    if (status)
+        return status;
+    const gf_exif_file bytes = {gf_tiff_read_at, file, file->size, file->input.name};
+    /* A page that is not a directory may be an image of a stack. */
+    status = gf_tiff_find_page(&bytes, page, limits->place, &file->directory, &pages, error);
+    const bool stacked = status && pages == 1;
+    if (stacked)
+        status = gf_tiff_find_page(&bytes, 1, NULL, &file->directory, &pages, error);
+    if (status ||
+        (status = gf_exif_read_tiff(&bytes, file->directory, &source->base.metadata, &file->tags,
+                                    limits, error)) ||
+        (status = gf_tiff_handle_open(file, &source->handle, error)) ||
+        (status =
+             gf_tiff_layout_read(&source->handle, limits, layout, &source->base.format, error)))
+        return stacked ? gf_fail_page(file->input.name, page, 1, error) : status;
+    source->base.pages = (uint32_t)pages;
+    source->base.dropped = file->tags.dropped;
+    source->base.metadata.associated_alpha = layout->associated;
+    source->base.nodata = tiff_nodata(file->tags.nodata, layout);
+    if (layout->raw)
+        source->base.samples = (gf_samples){.kind = layout->kind,
+                                            .bytes = layout->bytes,
+                                            .little = gf_host_is_little(),
+                                            .several = layout->several,
+                                            .count = layout->samples,
+                                            .width = source->base.format.width,
+                                            .step = layout->samples,
+                                            .plane = 1};
+    const bool plain = tiff_is_plain(source, start);
+    if (pages == 1)
+        status = tiff_choose_slice(source, stacked ? page : 1, start, error);
+    gf_tiff_layout_describe(file, layout, page, source->base.pages, source->base.stored,
+                            sizeof source->base.stored);
+    source->max_seconds = gf_limit_seconds(limits, &source->base.format);
+    if (plain || status)
+        return status;
+    source->base.cost =
+        layout->compression == COMPRESSION_NONE ? GF_PLAIN_COST : GF_TIFF_DECODE_COST;
+    return memory_plan(source, limits, error);
+}
+
+/* Pass plain rows to the source of plain files. */
+static gf_status tiff_open_plain(tiff_source *source, uint64_t start, const gf_limits *limits,
+                                 gf_source **opened, gf_error *error) {
+    const gf_row_order order = {
+        .format = source->base.format, .start = start, .little = source->layout.little};
+    const gf_status status =
+        gf_rows_source_open(&source->file.input, &order, limits, opened, error);
+    if (status)
+        return status;
+    gf_source *plain = *opened;
+    plain->metadata = source->base.metadata;
+    plain->pages = source->base.pages;
+    plain->samples = source->base.samples;
+    plain->nodata = source->base.nodata;
+    plain->samples.little = source->layout.little;
+    plain->dropped = source->base.dropped;
+    memcpy(plain->stored, source->base.stored, sizeof plain->stored);
+    source->base.metadata = (gf_metadata){0};
+    return GF_OK;
+}
+
+gf_status gf_tiff_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                              gf_error *error) {
+    static const gf_source_ops ops = {.read = tiff_source_read,
+                                      .finish = tiff_source_finish,
+                                      .close = tiff_source_close,
+                                      .seek = tiff_source_seek,
+                                      .announce = tiff_source_announce,
+                                      .cancel = tiff_source_cancel,
+                                      .shrink = tiff_source_shrink};
+    tiff_source *source = gf_source_new(sizeof *source, &ops, input->name, error);
+    uint64_t start;
+    if (!source)
+        return GF_FAILED;
+    source->file.input = *input;
+    source->file.max_memory = limits->max_memory;
+    source->strict = limits->strict;
+    pthread_mutex_init(&source->lock, NULL);
+    gf_status status = tiff_open(source, limits, &start, error);
+    if (!status && start == 0) {
+        *opened = &source->base;
+        return GF_OK;
+    }
+    if (!status)
+        status = tiff_open_plain(source, start, limits, opened, error);
+    source->file.input = (gf_input){0}; /* owned by the caller or the plain source */
+    tiff_source_close(&source->base);
+    return status;
+}

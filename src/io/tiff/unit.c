@@ -1,0 +1,554 @@
+/* Decoder of strips and tiles. Deflate is decoded here, two units at a time: faster than libtiff,
+ * which also accepts damaged data that is too long without its checksum. libtiff decodes other
+ * compressions. */
+#include "io/tiff/unit.h"
+
+#include <inttypes.h>
+#include <isa-l.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/machine.h"
+#include "io/bytes.h"
+#include "io/strip/row_filter.h"
+
+enum {
+    RAW_RATIO = 10,    /* max compressed bytes of a unit, per decoded byte */
+    RAW_MARGIN = 4096, /* and in addition, as in libtiff */
+    /* Zeros after the data, as part of the input: in its last bytes the decoder is slow. */
+    RAW_PADDING = GF_INFLATE_LOOKAHEAD + sizeof(uint64_t),
+    MAX_EXCESS = 1 << 16, /* max bytes after the rows of the image in Deflate data */
+    ZLIB_HEAD = 2,
+    ZLIB_TAIL = 4
+};
+
+/* Return the samples of a pixel in a unit. */
+static uint32_t unit_step(const gf_tiff_layout *layout) {
+    return layout->planes == 1 ? layout->samples : 1;
+}
+
+/* Return true if units are decoded here: in their usual form. */
+static bool unit_inflates(const gf_tiff_layout *layout) {
+    const uint32_t bits = layout->bits;
+    const bool deflate = layout->compression == COMPRESSION_ADOBE_DEFLATE ||
+                         layout->compression == COMPRESSION_DEFLATE;
+    const bool predicted =
+        layout->predictor == PREDICTOR_NONE ||
+        (layout->predictor == PREDICTOR_HORIZONTAL && (bits == 8 || bits == 16 || bits == 32)) ||
+        (layout->predictor == PREDICTOR_FLOATINGPOINT && layout->kind == 'f' && bits == 32);
+    return deflate && predicted && !layout->reversed &&
+           (layout->predictor == PREDICTOR_NONE || unit_step(layout) <= GF_MAX_CHANNELS);
+}
+
+/* Return the bytes of a decoded unit, or of a piece if it is not compressed. */
+static uint64_t unit_bytes(const gf_tiff_layout *layout) {
+    return layout->piece_rows * layout->unit_row_bytes;
+}
+
+/* Return the rows of a unit to decode: those of the image, and also the other rows of a tile if
+ * they are part of a checksum or cannot be omitted. */
+static uint64_t unit_stored_rows(const gf_tiff_layout *layout, const gf_tiff_job *job) {
+    const bool whole = unit_inflates(layout) || layout->compression >= COMPRESSION_LERC;
+    return layout->tiled && whole ? layout->piece_rows : job->rows;
+}
+
+static gf_status unit_fail(const gf_tiff_worker *worker, const gf_tiff_job *job, const char *what,
+                           gf_error *error) {
+    return gf_fail(error, GF_FAILED,
+                   "%s: rows %" PRIu64 " to %" PRIu64 " are damaged (%s); get an intact copy",
+                   worker->file->input.name, job->first + 1, job->first + job->rows, what);
+}
+
+/* ---- placement ------------------------------------------------------------------------------- */
+
+/* Unpack samples of 1, 2 or 4 bits, the first one in the high bits, times `factor`. */
+static void unpack_bits(unsigned char *out, const unsigned char *in, uint64_t count, uint32_t bits,
+                        uint32_t factor) {
+    const uint32_t mask = (1u << bits) - 1;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t bit = i * bits;
+        out[i] = (unsigned char)((in[bit / 8] >> (8 - bits - bit % 8) & mask) * factor);
+    }
+}
+
+/* Unpack samples of 9 to 15 bits in the same way, as u16, and invert every `inverted`-th one; 0:
+ * none. Scale them to 0..65535 if the layout says so, rounded to nearest: there are no ties,
+ * because the divisor is odd. */
+static void unpack_words(unsigned char *out, const unsigned char *in, uint64_t count,
+                         const gf_tiff_layout *layout, uint32_t inverted) {
+    const uint32_t bits = layout->bits, top = (1u << bits) - 1;
+    uint32_t window = 0, used = 0;
+    for (uint64_t i = 0; i < count; i++, used -= bits) {
+        for (; used < bits; used += 8)
+            window = window << 8 | *in++;
+        const uint32_t stored = window >> (used - bits) & top;
+        const uint32_t v = inverted && i % inverted == 0 ? top - stored : stored;
+        const uint16_t sample = (uint16_t)(layout->scaled ? (v * 65535 + top / 2) / top : v);
+        memcpy(out + 2 * i, &sample, sizeof sample);
+    }
+}
+
+/* Replace the first of `step` samples of each pixel by its distance from white. */
+static void invert_samples(unsigned char *row, uint64_t pixels, uint32_t step, gf_type type) {
+    for (uint64_t i = 0; i < pixels; i++, row += step * gf_type_bytes(type)) {
+        row[0] = (unsigned char)~row[0];
+        if (type == GF_U16)
+            row[1] = (unsigned char)~row[1];
+    }
+}
+
+GF_INLINE void place_plane(unsigned char *row, const unsigned char *samples, uint64_t count,
+                           size_t pixel, size_t sample) {
+    for (uint64_t i = 0; i < count; i++)
+        memcpy(row + i * pixel, samples + i * sample, sample);
+}
+
+/* Place the pixels of a row of a unit in the row of the image. samples may be the place. */
+static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *row,
+                      const unsigned char *samples) {
+    const gf_tiff_layout *layout = worker->layout;
+    const gf_type type = worker->format->type;
+    const size_t sample = layout->bytes, pixel = worker->format->channels * gf_type_bytes(type);
+    const uint64_t pixels = job->width;
+    const bool packed = layout->bits > 8 && layout->bits < 16;
+    if (layout->bits < 8) {
+        const uint32_t factor = layout->palette ? 1 : 255 / ((1u << layout->bits) - 1);
+        unpack_bits(worker->row, samples, pixels, layout->bits, factor);
+        samples = worker->row;
+    } else if (packed) {
+        unpack_words(worker->row, samples, pixels * unit_step(layout), layout,
+                     layout->inverted && job->plane == 0 ? unit_step(layout) : 0);
+        samples = worker->row;
+    }
+    if (layout->palette) {
+        for (uint64_t i = 0; i < pixels; i++)
+            memcpy(row + i * pixel, layout->colors[samples[i]], pixel);
+        return;
+    }
+    if (layout->planes == 1) {
+        if (samples != row)
+            memcpy(row, samples, (size_t)(pixels * pixel));
+    } else if (sample == 1) {
+        place_plane(row + job->plane, samples, pixels, pixel, 1);
+    } else if (sample == 2) {
+        place_plane(row + job->plane * sample, samples, pixels, pixel, 2);
+    } else {
+        place_plane(row + job->plane * sample, samples, pixels, pixel, sample == 4 ? 4 : 8);
+    }
+    if (layout->inverted && job->plane == 0 && !packed)
+        invert_samples(row, pixels, layout->samples, type);
+}
+
+/* ---- predictors ------------------------------------------------------------------------------ */
+
+/* Add to each of n samples the one of the pixel before, and convert it to native byte order. */
+GF_INLINE void sum_samples16(unsigned char *to, const unsigned char *from, uint64_t n,
+                             uint32_t step, bool little) {
+    uint16_t sums[GF_MAX_CHANNELS] = {0};
+    for (uint64_t i = 0; i < n; i += step) {
+        for (uint32_t k = 0; k < step; k++) {
+            const uint32_t v = gf_little16(from + 2 * (i + k));
+            sums[k] = (uint16_t)(sums[k] + (little ? v : (v >> 8 | v << 8)));
+            memcpy(to + 2 * (i + k), &sums[k], 2);
+        }
+    }
+}
+
+GF_INLINE void sum_samples32(unsigned char *to, const unsigned char *from, uint64_t n,
+                             uint32_t step, bool little) {
+    uint32_t sums[GF_MAX_CHANNELS] = {0};
+    for (uint64_t i = 0; i < n; i += step) {
+        for (uint32_t k = 0; k < step; k++) {
+            sums[k] += little ? gf_little32(from + 4 * (i + k)) : gf_big32(from + 4 * (i + k));
+            memcpy(to + 4 * (i + k), &sums[k], 4);
+        }
+    }
+}
+
+static void sum16(unsigned char *to, const unsigned char *from, uint64_t n, uint32_t step,
+                  bool little) {
+    if (step == 3)
+        little ? sum_samples16(to, from, n, 3, true) : sum_samples16(to, from, n, 3, false);
+    else if (step == 1)
+        little ? sum_samples16(to, from, n, 1, true) : sum_samples16(to, from, n, 1, false);
+    else
+        sum_samples16(to, from, n, step, little);
+}
+
+/* Restore n samples from their bytes: the highest ones of all samples come first. */
+static void join_bytes(unsigned char *restrict to, const unsigned char *restrict bytes,
+                       uint64_t n) {
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t bits = (uint32_t)bytes[i] << 24 | (uint32_t)bytes[n + i] << 16 |
+                              (uint32_t)bytes[2 * n + i] << 8 | bytes[3 * n + i];
+        memcpy(to + 4 * i, &bits, 4);
+    }
+}
+
+/* Undo the predictor of an inflated row of a unit, and convert it to native byte order. Return the
+ * samples: at `row` if they can be written there, otherwise where they are or in worker->row. */
+static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_tiff_job *job,
+                                        unsigned char *row, const unsigned char *stored) {
+    const gf_tiff_layout *layout = worker->layout;
+    const bool whole = layout->bits % 8 == 0;
+    const bool swapped = whole && layout->bits > 8 && layout->little != gf_host_is_little();
+    const uint32_t step = unit_step(layout);
+    const bool placed = layout->planes == 1 && whole && !layout->palette;
+    /* The bytes of floats are those of a whole row of the unit. */
+    const bool floats = layout->predictor == PREDICTOR_FLOATINGPOINT;
+    const uint64_t pixels = floats ? layout->unit_width : job->width, n = pixels * step;
+    unsigned char *to = placed && pixels == job->width ? row : worker->row;
+    if (floats) {
+        unsigned char *bytes = worker->row + layout->unit_row_bytes;
+        worker->simd->unfilter(bytes, stored, stored, 0, 4 * n, step, GF_PNG_SUB);
+        join_bytes(to, bytes, n);
+    } else if (layout->predictor == PREDICTOR_NONE && !swapped)
+        return stored;
+    else if (layout->predictor == PREDICTOR_NONE)
+        gf_copy_order(to, stored, n, layout->bytes, layout->little);
+    else if (layout->bits == 8)
+        worker->simd->unfilter(to, stored, stored, 0, n, step, GF_PNG_SUB);
+    else if (layout->bits == 16)
+        sum16(to, stored, n, step, layout->little);
+    else
+        sum_samples32(to, stored, n, step, layout->little);
+    return to;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Read bytes of the file. */
+static gf_status unit_read(const gf_tiff_worker *worker, const gf_tiff_job *job, void *data,
+                           uint64_t size, uint64_t offset, gf_error *error) {
+    const uint64_t end = worker->file->size;
+    if (offset > end || size > end - offset)
+        return unit_fail(worker, job, "the file ends too early", error);
+    return gf_tiff_read_at(worker->file, data, (size_t)size, offset, error);
+}
+
+/* Return true for a unit that is not stored: its samples are 0. GDAL writes such sparse files. */
+static bool unit_is_sparse(const gf_tiff_job *job) {
+    return job->unit.offset == 0 && job->unit.bytes == 0;
+}
+
+/* Reject a unit that has only one of offset and size. */
+static gf_status unit_check(const gf_tiff_worker *worker, const gf_tiff_job *job, gf_error *error) {
+    return (job->unit.offset == 0) == (job->unit.bytes == 0)
+               ? GF_OK
+               : unit_fail(worker, job, "a strip or tile without data", error);
+}
+
+/* Read the compressed bytes of a unit. */
+static gf_status unit_read_raw(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
+                               const gf_tiff_job *job, gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const uint64_t max = RAW_RATIO * layout->unit_rows * layout->unit_row_bytes + RAW_MARGIN;
+    const uint64_t size = job->unit.bytes < max ? job->unit.bytes : max;
+    if (!buffers->raw || size > buffers->raw_bytes) {
+        free(buffers->raw);
+        buffers->raw_bytes = 0;
+        buffers->raw =
+            gf_alloc_limited(size + RAW_PADDING, worker->file->max_memory, worker->file->input.name,
+                             "a compressed strip or tile", error);
+        if (!buffers->raw)
+            return GF_FAILED;
+        buffers->raw_bytes = size;
+    }
+    buffers->raw_size = size;
+    memset(buffers->raw + size, 0, RAW_PADDING);
+    return unit_read(worker, job, buffers->raw, size, job->unit.offset, error);
+}
+
+/* Read the rows of an uncompressed unit and convert them to native byte order. */
+static gf_status unit_copy(const gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
+                           unsigned char *to, gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const uint64_t start = job->skipped * layout->unit_row_bytes;
+    const uint64_t bytes = rows * layout->unit_row_bytes;
+    if (job->unit.bytes < start || job->unit.bytes - start < bytes)
+        return unit_fail(worker, job, "too few bytes", error);
+    if (job->unit.offset > UINT64_MAX - start)
+        return unit_fail(worker, job, "invalid offset", error);
+    const gf_status status = unit_read(worker, job, to, bytes, job->unit.offset + start, error);
+    if (status)
+        return status;
+    if (layout->reversed)
+        worker->file->libtiff->TIFFReverseBits(to, (tmsize_t)bytes);
+    if (layout->bits % 8 == 0)
+        gf_copy_order(to, to, bytes / layout->bytes, layout->bytes, layout->little);
+    return GF_OK;
+}
+
+/* ---- libtiff --------------------------------------------------------------------------------- */
+
+static bool unit_run_codec(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
+                           uint64_t bytes) {
+    const gf_tiff_buffers *buffers = &worker->buffers[0];
+    memset(to, 0, (size_t)bytes); /* codecs accept data that ends early */
+    return worker->file->libtiff->TIFFReadFromUserBuffer(worker->handle.tiff, job->number,
+                                                         buffers->raw, (tmsize_t)buffers->raw_size,
+                                                         to, (tmsize_t)bytes);
+}
+
+/* Function of libtiff that writes a row of CCITT data, and the number of its calls. */
+typedef void fax_function(unsigned char *row, uint32_t *runs, uint32_t *end, uint32_t width);
+static _Thread_local fax_function *fax_fill;
+static _Thread_local uint64_t fax_rows;
+
+static void fax_count_row(unsigned char *row, uint32_t *runs, uint32_t *end, uint32_t width) {
+    fax_rows++;
+    fax_fill(row, runs, end, width);
+}
+
+/* Start a CCITT decoder again: it keeps the mode that it has found in the unit before, and the
+ * rows, which a damaged unit can refer to. */
+static void fax_restart(const gf_tiff_worker *worker, uint16_t compression) {
+    const gf_tiff_library *library = worker->file->libtiff;
+    TIFF *tiff = worker->handle.tiff;
+    uint32_t options = 0;
+    (void)library->TIFFGetField(tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+    (void)library->TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
+    if (options)
+        (void)library->TIFFSetField(tiff, TIFFTAG_GROUP3OPTIONS, options);
+    if (compression != worker->layout->compression)
+        (void)library->TIFFSetField(tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
+    (void)library->TIFFGetField(tiff, TIFFTAG_FAXFILLFUNC, &fax_fill);
+    (void)library->TIFFSetField(tiff, TIFFTAG_FAXFILLFUNC, fax_count_row);
+    fax_rows = 0;
+}
+
+/* Decode CCITT data. Return the number of damaged rows; missing ones are blank. */
+static uint64_t fax_decode(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
+                           unsigned char *to, uint16_t compression) {
+    gf_tiff_handle *handle = &worker->handle;
+    const uint64_t row_bytes = worker->layout->unit_row_bytes;
+    gf_tiff_handle_clear(handle);
+    fax_restart(worker, compression);
+    /* When its data ends, libtiff writes the current row, and no other one. One row more than there
+     * are is read, so that it is not one of the image. */
+    (void)unit_run_codec(worker, job, to, (rows + 1) * row_bytes);
+    const uint64_t written = fax_rows <= handle->end_row ? fax_rows : handle->end_row + 1;
+    const uint64_t found = written > rows ? rows : written ? written - 1 : 0;
+    uint64_t repaired = handle->rows - (handle->rows && handle->last_row >= found);
+    /* Group 4: each row refers to the one before, so that no row after a damaged one is certain. */
+    if (compression == COMPRESSION_CCITTFAX4 && repaired)
+        repaired = found - handle->first_row;
+    memset(to + found * row_bytes, 0, (size_t)((rows - found) * row_bytes));
+    return repaired + rows - found;
+}
+
+/* Decode CCITT data. That of Group 3 with one dimension may lack the codes of ends of lines, which
+ * libtiff before 4.7.1 requires: it is decoded as the same codes without them. */
+static gf_status fax_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
+                                unsigned char *to, gf_error *error) {
+    const uint16_t compression = worker->layout->compression;
+    const gf_tiff_handle *handle = &worker->handle;
+    uint64_t damaged = fax_decode(worker, job, rows, to, compression);
+    uint32_t options = 0;
+    char text[64];
+    (void)worker->file->libtiff->TIFFGetField(handle->tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    if (!handle->without_memory && gf_tiff_is_lost(damaged, rows) &&
+        compression == COMPRESSION_CCITTFAX3 && !(options & GROUP3OPT_2DENCODING))
+        damaged = fax_decode(worker, job, rows, to, COMPRESSION_CCITTRLE);
+    if (handle->without_memory)
+        return gf_tiff_handle_fail(handle, error);
+    worker->damaged += damaged;
+    snprintf(text, sizeof text, "%" PRIu64 " rows of the fax are not readable", damaged);
+    return gf_tiff_is_lost(damaged, rows) ? unit_fail(worker, job, text, error) : GF_OK;
+}
+
+/* Decompress the rows of a unit with libtiff. */
+static gf_status unit_decompress(gf_tiff_worker *worker, const gf_tiff_job *job, uint64_t rows,
+                                 unsigned char *to, gf_error *error) {
+    const uint64_t bytes = rows * worker->layout->unit_row_bytes;
+    gf_tiff_buffers *buffers = &worker->buffers[0];
+    gf_tiff_handle *handle = &worker->handle;
+    gf_status status = unit_read_raw(worker, buffers, job, error);
+    if (!status && !handle->tiff)
+        status = gf_tiff_handle_open(worker->file, handle, error);
+    if (status)
+        return status;
+    if (gf_tiff_is_fax(worker->layout->compression))
+        return fax_decompress(worker, job, rows, to, error);
+    gf_tiff_handle_clear(handle);
+    /* libtiff also returns success for a codec that has failed with -1 and a message. */
+    if (unit_run_codec(worker, job, to, bytes) && !handle->message[0])
+        return GF_OK;
+    if (handle->without_memory)
+        return gf_tiff_handle_fail(handle, error);
+    return unit_fail(worker, job, handle->message[0] ? handle->message : "libtiff cannot decode",
+                     error);
+}
+
+/* ---- Deflate --------------------------------------------------------------------------------- */
+
+/* Read a unit and start its decoder. */
+static gf_status deflate_start(const gf_tiff_worker *worker, gf_tiff_buffers *buffers,
+                               const gf_tiff_job *job, gf_error *error) {
+    if (!buffers->inflate && !(buffers->inflate = malloc(sizeof *buffers->inflate)))
+        return gf_fail_memory(error, worker->file->input.name, sizeof *buffers->inflate,
+                              "a decoder");
+    gf_status status = unit_check(worker, job, error);
+    if (!status)
+        status = unit_read_raw(worker, buffers, job, error);
+    if (status)
+        return status;
+    const unsigned char *raw = buffers->raw, *end = raw + buffers->raw_size;
+    /* Method 8, a window of at most 32 KiB, no dictionary, and a multiple of 31. */
+    if (buffers->raw_size < ZLIB_HEAD || (raw[0] & 15) != 8 || raw[0] >> 4 > 7 ||
+        (raw[1] & 32) != 0 || (raw[0] << 8 | raw[1]) % 31 != 0)
+        return unit_fail(worker, job, "invalid header of the Deflate data", error);
+    gf_inflate_start(buffers->inflate, gf_isa_best());
+    gf_inflate_set_input(buffers->inflate, raw + ZLIB_HEAD, 0, end + GF_INFLATE_LOOKAHEAD, true);
+    return GF_OK;
+}
+
+/* Check the end of the data. The last strip may contain rows after those of the image. */
+static gf_status deflate_check(const gf_tiff_worker *worker, const gf_tiff_buffers *buffers,
+                               const gf_tiff_job *job, gf_inflate_result result,
+                               const gf_inflate_out *out, gf_error *error) {
+    static const char *const damage[] = {
+        [GF_INFLATE_TRUNCATED] = "the Deflate data ends too early",
+        [GF_INFLATE_INVALID] = "invalid block of Deflate data",
+        [GF_INFLATE_INVALID_CODE] = "invalid code in Deflate data",
+        [GF_INFLATE_INVALID_DISTANCE] = "invalid distance in Deflate data",
+        [GF_INFLATE_NEEDS_INPUT] = "the Deflate data ends too early",
+        [GF_INFLATE_NEEDS_OUTPUT] = "the Deflate data is too long",
+    };
+    const uint64_t bytes = unit_stored_rows(worker->layout, job) * worker->layout->unit_row_bytes;
+    const size_t size = (size_t)(out->next - buffers->decoded);
+    unsigned bit;
+    if (result)
+        return unit_fail(worker, job, damage[result], error);
+    if (size < bytes)
+        return unit_fail(worker, job, "too few bytes", error);
+    const unsigned char *at = gf_inflate_position(buffers->inflate, &bit);
+    const unsigned char *const end = buffers->raw + buffers->raw_size;
+    at += bit != 0;
+    if (end - at < ZLIB_TAIL)
+        return unit_fail(worker, job, damage[GF_INFLATE_TRUNCATED], error);
+    return gf_big32(at) == isal_adler32(1, buffers->decoded, size)
+               ? GF_OK
+               : unit_fail(worker, job, "wrong checksum of the Deflate data", error);
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+/* Decode units to buffers[i].decoded. */
+static gf_status units_inflate(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
+                               gf_error *error) {
+    const uint64_t bytes = unit_bytes(worker->layout);
+    gf_inflate *inflate[2];
+    gf_inflate_out outs[2], *out[2] = {&outs[0], &outs[1]};
+    gf_inflate_result results[2];
+    uint32_t which[2], used = 0;
+    gf_error later = {0}; /* reported unless a unit before fails, too */
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < count && !later.status; i++) {
+        gf_tiff_buffers *buffers = &worker->buffers[i];
+        if (unit_is_sparse(&jobs[i])) {
+            memset(buffers->decoded, 0, (size_t)(jobs[i].rows * worker->layout->unit_row_bytes));
+        } else if (!deflate_start(worker, buffers, &jobs[i], &later)) {
+            inflate[used] = buffers->inflate;
+            outs[used] = (gf_inflate_out){buffers->decoded, buffers->decoded + bytes + MAX_EXCESS,
+                                          buffers->decoded, false};
+            which[used++] = i;
+        }
+    }
+    if (used)
+        gf_inflate_run_streams(used, inflate, out, results);
+    for (uint32_t k = 0; k < used && !status; k++)
+        status = deflate_check(worker, &worker->buffers[which[k]], &jobs[which[k]], results[k],
+                               &outs[k], error);
+    return status ? status : gf_return_error(&later, error);
+}
+
+/* Decode one unit that is not Deflate data to `to`. */
+static gf_status unit_decode(gf_tiff_worker *worker, const gf_tiff_job *job, unsigned char *to,
+                             gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const uint64_t rows = unit_stored_rows(layout, job);
+    const gf_status status = unit_check(worker, job, error);
+    if (status)
+        return status;
+    if (unit_is_sparse(job)) {
+        memset(to, 0, (size_t)(job->rows * layout->unit_row_bytes));
+        return GF_OK;
+    }
+    return layout->compression == COMPRESSION_NONE ? unit_copy(worker, job, rows, to, error)
+                                                   : unit_decompress(worker, job, rows, to, error);
+}
+
+gf_status gf_tiff_units_decode(gf_tiff_worker *worker, const gf_tiff_job *jobs, uint32_t count,
+                               gf_error *error) {
+    const gf_tiff_layout *layout = worker->layout;
+    const bool inflates = unit_inflates(layout), direct = gf_tiff_units_are_direct(layout);
+    gf_status status = GF_OK;
+    if (inflates)
+        status = units_inflate(worker, jobs, count, error);
+    for (uint32_t i = 0; i < count && !status; i++) {
+        const gf_tiff_job *job = &jobs[i];
+        unsigned char *decoded = direct ? job->to : worker->buffers[i].decoded;
+        if (!inflates)
+            status = unit_decode(worker, job, decoded, error);
+        for (uint64_t y = 0; y < job->rows && !status; y++) {
+            unsigned char *row = job->to + y * job->stride;
+            const unsigned char *stored = decoded + y * layout->unit_row_bytes;
+            place_row(worker, job, row,
+                      inflates && !unit_is_sparse(job) ? restore_row(worker, job, row, stored)
+                                                       : stored);
+        }
+    }
+    return status;
+}
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
+bool gf_tiff_units_are_direct(const gf_tiff_layout *layout) {
+    /* CCITT data is decoded with one more row than there are. */
+    return !unit_inflates(layout) && !gf_tiff_is_fax(layout->compression) &&
+           gf_tiff_is_direct(layout);
+}
+
+uint32_t gf_tiff_units_together(const gf_tiff_layout *layout) {
+    return unit_inflates(layout) ? 2 : 1;
+}
+
+/* Return the bytes of gf_tiff_worker.row. */
+static uint64_t unit_row_memory(const gf_tiff_layout *layout) {
+    return 2 * layout->unit_row_bytes + layout->unit_width;
+}
+
+uint64_t gf_tiff_worker_bytes(const gf_tiff_layout *layout) {
+    const uint64_t unit =
+        2 * unit_bytes(layout) + (unit_inflates(layout) ? MAX_EXCESS + sizeof(gf_inflate) : 0);
+    return gf_tiff_units_together(layout) * unit + unit_row_memory(layout) + sizeof(gf_tiff_worker);
+}
+
+bool gf_tiff_worker_open(gf_tiff_worker *worker, gf_tiff_file *file, const gf_tiff_layout *layout,
+                         const gf_format *format) {
+    const uint64_t more = MAX_EXCESS + gf_tiff_is_fax(layout->compression) * layout->unit_row_bytes;
+    const uint64_t decoded = gf_tiff_units_are_direct(layout) ? 1 : unit_bytes(layout) + more;
+    *worker = (gf_tiff_worker){
+        .file = file, .layout = layout, .format = format, .simd = gf_png_simd_of(gf_isa_best())};
+    worker->row = malloc((size_t)unit_row_memory(layout));
+    bool complete = worker->row;
+    for (uint32_t i = 0; i < gf_tiff_units_together(layout); i++) {
+        worker->buffers[i].decoded = malloc((size_t)decoded);
+        complete = complete && worker->buffers[i].decoded;
+    }
+    return complete;
+}
+
+void gf_tiff_worker_close(gf_tiff_worker *worker) {
+    gf_tiff_handle_close(&worker->handle);
+    for (uint32_t i = 0; i < 2; i++) {
+        free(worker->buffers[i].raw);
+        free(worker->buffers[i].decoded);
+        free(worker->buffers[i].inflate);
+    }
+    free(worker->row);
+}

@@ -1,0 +1,314 @@
+/* The sandbox: allowed work runs, other work is stopped; without a sandbox, no decoder runs. */
+#define _GNU_SOURCE /* syscall */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "io/stb/sandbox.h"
+
+#include "sandbox_util.h"
+
+static char victim[2048]; /* path of a file that a child tries to create */
+
+/* ---- work functions -------------------------------------------------------------------------- */
+
+static void leaves_early(void *context) {
+    succeeds(context);
+    gf_sandbox_exit(0);
+    shared->survived = 1;
+}
+
+static void opens_a_file(void *context) {
+    (void)context;
+    shared->reached = 1;
+    (void)open(victim, O_CREAT | O_WRONLY, 0600);
+    shared->survived = 1;
+}
+
+static void reads_a_file(void *context) {
+    char c;
+    (void)context;
+    shared->reached = 1;
+    shared->survived = read(open("/etc/passwd", O_RDONLY), &c, 1) == 1;
+    shared->survived = 1;
+}
+
+static void prints(void *context) {
+    (void)context;
+    shared->reached = 1;
+    shared->survived = write(1, "I was here\n", 11) == 11;
+    shared->survived = 1;
+}
+
+static void connects(void *context) {
+    (void)context;
+    shared->reached = 1;
+    (void)socket(AF_INET, SOCK_STREAM, 0);
+    shared->survived = 1;
+}
+
+static void forks(void *context) {
+    (void)context;
+    shared->reached = 1;
+    (void)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
+    shared->survived = 1;
+}
+
+static void runs_a_program(void *context) {
+    char *const arguments[] = {(char *)(uintptr_t) "true", NULL};
+    (void)context;
+    shared->reached = 1;
+    (void)execv("/bin/true", arguments);
+    shared->survived = 1;
+}
+
+static void kills_its_parent(void *context) {
+    shared->reached = 1;
+    (void)kill(*(pid_t *)context, SIGKILL);
+    shared->survived = 1;
+}
+
+static void traces_its_parent(void *context) {
+    shared->reached = 1;
+    (void)ptrace(PTRACE_ATTACH, *(pid_t *)context, NULL, NULL);
+    shared->survived = 1;
+}
+
+static void allocates_without_end(void *context) {
+    (void)context;
+    shared->reached = 1;
+    for (;;) {
+        unsigned char *block =
+            mmap(NULL, (size_t)1 << 24, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (block == MAP_FAILED)
+            break;
+        memset(block, 1, (size_t)1 << 24);
+    }
+    shared->survived = 1;
+}
+
+static void waits(void *context) {
+    (void)context;
+    shared->reached = 1;
+    (void)pause();
+    shared->survived = 1;
+}
+
+/* Write to an unmapped address, also under sanitizers. */
+__attribute__((no_sanitize("address", "undefined"))) static void writes_nowhere(void *context) {
+    volatile uintptr_t nowhere = 8;
+    (void)context;
+    shared->reached = 1;
+    *(volatile int *)nowhere = 1;
+    shared->survived = 1;
+}
+
+/* Write to the memory of another image or of an output. */
+__attribute__((no_sanitize("address", "undefined"))) static void writes_a_byte(void *context) {
+    shared->reached = 1;
+    *(volatile unsigned char *)context = 1;
+    shared->survived = 1;
+}
+
+__attribute__((no_sanitize("address", "undefined"))) static void reads_a_byte(void *context) {
+    shared->reached = 1;
+    shared->survived = *(volatile unsigned char *)context + 1;
+}
+
+/* Write past the shared memory: the next page is not mapped. */
+__attribute__((no_sanitize("address"))) static void writes_past_its_memory(void *context) {
+    volatile unsigned char *bytes = context;
+    shared->reached = 1;
+    for (size_t i = memory.bytes - 1; i <= memory.bytes; i++)
+        bytes[i] = 1;
+    shared->survived = 1;
+}
+
+__attribute__((no_sanitize("address"))) static int deep(volatile int *above) {
+    volatile int here[1024];
+    here[0] = above[0] + 1;
+    return here[0] < 0 ? 0 : deep(here) + here[0];
+}
+
+static void calls_itself_without_end(void *context) {
+    volatile int first = 0;
+    (void)context;
+    shared->reached = 1;
+    shared->survived = deep(&first) + 1;
+}
+
+static void reports_no_sandbox(void *context) {
+    (void)context;
+    shared->reached = 1;
+    gf_sandbox_exit(EINVAL);
+    shared->survived = 1;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+static void runs_allowed_work(void **state) {
+    int mine = 5;
+
+    (void)state;
+    assert_int_equal(run(succeeds, &mine, 60), GF_SANDBOX_DONE);
+    assert_int_equal(shared->counter, 42);
+    assert_int_equal(mine, 5);
+    assert_int_equal(run(leaves_early, &mine, 60), GF_SANDBOX_DONE);
+    assert_int_equal(shared->counter, 42);
+}
+
+static void stops_forbidden_work(void **state) {
+    static gf_sandbox_work *const works[] = {opens_a_file,
+                                             reads_a_file,
+                                             prints,
+                                             connects,
+                                             forks,
+                                             runs_a_program,
+                                             kills_its_parent,
+                                             traces_its_parent,
+                                             allocates_without_end,
+                                             waits,
+                                             aborts,
+                                             writes_nowhere,
+                                             calls_itself_without_end,
+                                             reports_no_sandbox};
+    pid_t self = getpid();
+
+    (void)state;
+    snprintf(victim, sizeof victim, "%s", in_directory("victim"));
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+        if (run(works[i], &self, 60) != GF_SANDBOX_STOPPED)
+            fail_msg("work %zu was not stopped", i);
+    }
+    assert_int_equal(count_files(false), 0);
+}
+
+static void stops_writes_past_the_memory(void **state) {
+    (void)state;
+    assert_int_equal(run(writes_past_its_memory, memory.base, 60), GF_SANDBOX_STOPPED);
+    assert_int_equal(memory.base[memory.bytes - 1], 1);
+}
+
+/* Check that the child cannot access other shared memory, of decoders or files. */
+static void has_no_other_shared_memory(void **state) {
+    const size_t bytes = 16 * (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *maps[12];
+    const int file = open(in_directory("mapped"), O_CREAT | O_RDWR, 0600);
+
+    (void)state;
+    assert_int_equal(ftruncate(file, (off_t)bytes), 0);
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        maps[i] = i % 2 == 0 ? gf_sandbox_map(bytes)
+                             : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        assert_true(maps[i] != NULL && maps[i] != MAP_FAILED);
+    }
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        unsigned char *at = maps[i] + (i % 3 == 0 ? bytes - 1 : 0);
+        assert_int_equal(run(writes_a_byte, at, 60), GF_SANDBOX_STOPPED);
+        assert_int_equal(run(reads_a_byte, at, 60), GF_SANDBOX_STOPPED);
+        assert_int_equal(*at, 0);
+    }
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        gf_sandbox_unmap(maps[i], bytes);
+    (void)close(file);
+}
+
+static void stops_endless_work(void **state) {
+    struct timespec begin, end;
+
+    (void)state;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    assert_int_equal(run(never_ends, NULL, 1), GF_SANDBOX_TIME);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    assert_in_range(end.tv_sec - begin.tv_sec, 0, 60);
+}
+
+/* ---- systems without a sandbox --------------------------------------------------------------- */
+
+/* Install a filter: a system call with this first argument fails from now on. */
+static int make_call_fail(uint32_t number, uint32_t argument, uint32_t cause) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, argument, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | cause),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof code / sizeof *code, code};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0;
+}
+
+/* In a child process, check that an image is rejected with `part` in the message, and is decoded
+ * with no_sandbox. Return 0, or the number of the failed step. */
+static int open_without(uint32_t number, uint32_t argument, uint32_t cause, const char *part) {
+    const gf_limits trusting = {.no_sandbox = true};
+    gf_error error = {0};
+    gf_source *source;
+    int status;
+
+    const pid_t child = fork();
+    if (child == 0) {
+        if (make_call_fail(number, argument, cause) != 0)
+            _exit(10);
+        if (gf_source_open(in_directory("x.bmp"), NULL, &source, &error) != GF_FAILED)
+            _exit(11);
+        if (strstr(error.message, part) == NULL || strstr(error.message, "x.bmp: ") == NULL)
+            _exit(12);
+        if (children_left())
+            _exit(13);
+        if (gf_source_open(in_directory("x.bmp"), &trusting, &source, &error) != GF_OK)
+            _exit(14);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+static void rejects_images_without_a_sandbox(void **state) {
+    const gf_format format = {5, 3, 3, GF_U8, false};
+    unsigned char *pixels = random_pixels(&format, 1);
+    gf_error error = {0};
+
+    (void)state;
+    assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &error),
+                     GF_OK);
+    free(pixels);
+    assert_int_equal(
+        open_without(SYS_prctl, PR_SET_SECCOMP, EINVAL,
+                     "no sandbox available (Invalid argument); convert it to PNG, or use "
+                     "--no-sandbox if you trust the file"),
+        0);
+    assert_int_equal(open_without(SYS_prctl, PR_SET_NO_NEW_PRIVS, EPERM, "--no-sandbox"), 0);
+    assert_int_equal(open_without(SYS_clone, 0, EAGAIN,
+                                  "cannot create a child process: Resource temporarily "
+                                  "unavailable"),
+                     0);
+    /* Older systems have no close_range: files are closed one by one. */
+    assert_int_equal(open_without(SYS_close_range, 0, ENOSYS, ""), 11);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_allowed_work),
+        cmocka_unit_test(stops_forbidden_work),
+        cmocka_unit_test(stops_writes_past_the_memory),
+        cmocka_unit_test_teardown(has_no_other_shared_memory, empty_directory),
+        cmocka_unit_test(stops_endless_work),
+        cmocka_unit_test_teardown(rejects_images_without_a_sandbox, empty_directory),
+    };
+
+    return cmocka_run_group_tests(tests, map_shared, unmap_shared);
+}

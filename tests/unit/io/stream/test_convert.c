@@ -1,0 +1,872 @@
+/* Conversion of rows: sample types, in sources and sinks; orientation; parts of images. */
+#include "io/stream/convert.h"
+
+#include <math.h>
+
+#include "io/meta/metadata.h"
+#include "io_util.h"
+
+/* Image of one row in memory, which the caller frees after the source. */
+static gf_source *row_source(const gf_format *format, const void *row) {
+    gf_source *source = NULL;
+
+    assert_int_equal(gf_memory_source(format, row, gf_row_bytes(format), &source, NULL), GF_OK);
+    return source;
+}
+
+/* Convert a row with a source. The caller frees the result. */
+static void *raise_row(gf_format format, const void *row, gf_type type) {
+    gf_source *source = row_source(&format, row);
+    unsigned char *raised;
+
+    assert_int_equal(gf_convert_source(&source, type, false, false, "x.png", NULL), GF_OK);
+    assert_int_equal(source->format.type, type);
+    assert_int_equal(load_source(source, 1, &raised, NULL, NULL), GF_OK);
+    return raised;
+}
+
+/* Convert rows with a sink, in pieces, from a buffer with margins. The caller frees the result. */
+static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint64_t *digest) {
+    const size_t row = gf_row_bytes(&format), stride = row + MARGIN;
+    gf_format stored = format;
+    gf_sink *sink;
+
+    stored.type = type;
+    const size_t out_row = gf_row_bytes(&stored);
+    unsigned char *rows = malloc(stride * format.height), *out = malloc(out_row * format.height);
+    assert_non_null(rows);
+    assert_non_null(out);
+    memset(rows, PAINT, stride * format.height);
+    for (uint64_t y = 0; y < format.height; y++)
+        memcpy(rows + y * stride, (const unsigned char *)pixels + y * row, row);
+    assert_int_equal(gf_memory_sink(&stored, 1, &(gf_out_pixels){out, out_row}, &sink, NULL),
+                     GF_OK);
+    assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, false, NULL), GF_OK);
+    sink->digests = digest != NULL;
+    for (uint64_t y = 0, n = 1; y < format.height; y += n, n++) {
+        n = format.height - y < n ? format.height - y : n;
+        assert_int_equal(sink->ops->write(sink, rows + y * stride, stride, n, NULL), GF_OK);
+    }
+    assert_int_equal(sink->ops->finish(sink, NULL, NULL), GF_OK);
+    if (digest)
+        *digest = sink->digest;
+    sink->ops->close(sink);
+    free(rows);
+    return out;
+}
+
+static void *lower_row(gf_format format, const void *row, gf_type type) {
+    return lower_rows(format, row, type, NULL);
+}
+
+/* ---- every integer value --------------------------------------------------------------------- */
+
+static void raises_every_integer(void **state) {
+    uint8_t bytes[256];
+    uint16_t *words = malloc(65536 * sizeof *words);
+
+    (void)state;
+    assert_non_null(words);
+    for (unsigned i = 0; i < 256; i++)
+        bytes[i] = (uint8_t)i;
+    for (unsigned i = 0; i < 65536; i++)
+        words[i] = (uint16_t)i;
+    uint16_t *from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_U16);
+    float *f32_from_u8 = raise_row((gf_format){256, 1, 1, GF_U8, false}, bytes, GF_F32);
+    float *f32_from_u16 = raise_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_F32);
+    for (unsigned i = 0; i < 256; i++) {
+        assert_int_equal(from_u8[i], i * 0x101);
+        /* Binary64 has over twice the bits of binary32: rounding the quotient twice is the same as
+         * rounding it once. */
+        assert_true(f32_from_u8[i] == (float)((double)i / 255));
+    }
+    for (unsigned i = 0; i < 65536; i++)
+        assert_true(f32_from_u16[i] == (float)((double)i / 65535));
+    /* 8 bits, stored in 16 or as f32, and back: the same value. */
+    uint8_t *back = lower_row((gf_format){256, 1, 1, GF_U16, false}, from_u8, GF_U8);
+    assert_memory_equal(back, bytes, sizeof bytes);
+    free(back);
+    back = lower_row((gf_format){256, 1, 1, GF_F32, false}, f32_from_u8, GF_U8);
+    assert_memory_equal(back, bytes, sizeof bytes);
+    free(back);
+    uint16_t *words_back = lower_row((gf_format){65536, 1, 1, GF_F32, false}, f32_from_u16, GF_U16);
+    assert_memory_equal(words_back, words, 65536 * sizeof *words);
+    uint8_t *lowered = lower_row((gf_format){65536, 1, 1, GF_U16, false}, words, GF_U8);
+    for (unsigned i = 0; i < 65536; i++) /* no value is farther than 128 from a multiple of 257 */
+        assert_true(abs((int)i - 257 * lowered[i]) <= 128);
+    free(lowered);
+    free(words_back);
+    free(f32_from_u16);
+    free(f32_from_u8);
+    free(from_u8);
+    free(words);
+}
+
+/* ---- binary32 -------------------------------------------------------------------------------- */
+
+static void rounds_and_clamps(void **state) {
+    /* The exact products are in the comments. Halves occur only for 0.5: 255 and 65535 are odd. */
+    static const struct {
+        float value;
+        unsigned u8, u16;
+    } cases[] = {
+        {0.0f, 0, 0},
+        {-0.0f, 0, 0},
+        {1.0f, 255, 65535},
+        {0.5f, 128, 32768},           /* 127.5 and 32767.5: to even, up */
+        {0x1.fffffep-2f, 127, 32767}, /* just below */
+        {0.1f, 26, 6554},             /* 25.5000004, 6553.5001 */
+        {0x1.999998p-4f, 25, 6553},   /* the value below 0.1f: 25.4999985, 6553.4996 */
+        {0.7f, 178, 45874},           /* 178.499997, 45874.4992 */
+        {0x1.66668p-1f, 179, 45875},  /* 178.50004, 45874.51 */
+        {1.0f / 512.0f, 0, 128},      /* 0.498, 127.998 */
+        {0x1p-16f, 0, 1},             /* 0.99998 */
+        {0x1p-17f, 0, 0},             /* 0.499992 */
+        {0x1.8p-16f, 0, 1},           /* 1.49998 */
+        {0x1.0001p-17f, 0, 0},        /* 0.4999998 */
+        {0x1.000102p-17f, 0, 1},      /* 0.5000000+: above one half */
+        {2.0f, 255, 65535},
+        {3.0e38f, 255, 65535},
+        {-1.0f, 0, 0},
+        {-1e-45f, 0, 0},
+        {1e-45f, 0, 0},
+        {0x1.fffffep-1f, 255, 65535}, /* 254.99998, 65534.996 */
+    };
+    enum { COUNT = sizeof cases / sizeof *cases, SPECIAL = 4 };
+    float values[COUNT + SPECIAL];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        values[i] = cases[i].value;
+    values[COUNT] = (float)INFINITY;
+    values[COUNT + 1] = -(float)INFINITY;
+    values[COUNT + 2] = (float)NAN;
+    values[COUNT + 3] = -(float)NAN;
+    const gf_format format = {COUNT + SPECIAL, 1, 1, GF_F32, false};
+    uint8_t *u8 = lower_row(format, values, GF_U8);
+    uint16_t *u16 = lower_row(format, values, GF_U16);
+    for (size_t i = 0; i < COUNT; i++)
+        if (u8[i] != cases[i].u8 || u16[i] != cases[i].u16)
+            fail_msg("%a: %u and %u, expected %u and %u", (double)values[i], u8[i], u16[i],
+                     cases[i].u8, cases[i].u16);
+    assert_int_equal(u8[COUNT], 255);
+    assert_int_equal(u16[COUNT], 65535);
+    for (size_t i = COUNT + 1; i < COUNT + SPECIAL; i++)
+        assert_int_equal(u8[i] | u16[i], 0);
+    free(u8);
+    free(u16);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The same conversions, one sample at a time. */
+static double sample_at(const gf_format *format, const void *pixels, uint64_t i) {
+    return format->type == GF_U8    ? ((const uint8_t *)pixels)[i] / 255.0
+           : format->type == GF_U16 ? ((const uint16_t *)pixels)[i] / 65535.0
+                                    : (double)((const float *)pixels)[i];
+}
+
+static void *convert_each(const gf_format *format, const void *pixels, gf_type type) {
+    const uint64_t n = gf_row_samples(format) * format->height;
+    unsigned char *out = malloc(n * gf_type_bytes(type));
+
+    assert_non_null(out);
+    for (uint64_t i = 0; i < n; i++) {
+        const double v = sample_at(format, pixels, i), unit = v > 0 ? v < 1 ? v : 1 : 0;
+        if (type == GF_U8)
+            out[i] = (uint8_t)lrint(unit * 255);
+        else if (type == GF_U16)
+            ((uint16_t *)(void *)out)[i] = (uint16_t)lrint(unit * 65535);
+        else
+            ((float *)(void *)out)[i] = (float)v;
+    }
+    return out;
+}
+
+/* Sizes around the block of the conversion, all channels, strips of several heights. */
+static void converts_rows(void **state) {
+    static const uint64_t widths[] = {1, 2, 7, 64, 255, 256, 257, 341, 342, 1023, 1024, 1025, 3000};
+    uint32_t seed = 1;
+
+    (void)state;
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+        for (gf_type from = GF_U8; from <= GF_F32; from++)
+            for (gf_type to = GF_U8; to <= GF_F32; to++) {
+                gf_format format = {widths[w], 1 + next_random(&seed) % 9,
+                                    1 + next_random(&seed) % 4, from, false};
+                format.alpha = format.channels % 2 == 0;
+                const uint64_t n = gf_row_samples(&format) * format.height;
+                gf_format stored = format;
+                unsigned char *pixels = random_pixels(&format, (unsigned)w), *got;
+                if (from == GF_F32)
+                    for (uint64_t i = 0; i < n; i++)
+                        ((float *)(void *)pixels)[i] =
+                            (float)((double)next_random(&seed) / 8000000.0 - 0.5);
+                stored.type = to;
+                unsigned char *expected = convert_each(&format, pixels, to);
+                if (from < to) {
+                    gf_source *source = row_source(&format, pixels);
+                    assert_int_equal(gf_convert_source(&source, to, false, false, "x", NULL),
+                                     GF_OK);
+                    const uint64_t strip = 1 + next_random(&seed) % format.height;
+                    assert_int_equal(load_source(source, strip, &got, NULL, NULL), GF_OK);
+                    assert_memory_equal(got, expected, n * gf_type_bytes(to));
+                    free(got);
+                }
+                if (from != to) {
+                    uint64_t digest;
+                    const gf_rows rows = {expected, gf_row_bytes(&stored), 0, format.height};
+                    got = lower_rows(format, pixels, to, &digest);
+                    assert_memory_equal(got, expected, n * gf_type_bytes(to));
+                    assert_true(digest == gf_digest_rows(0, &rows, gf_row_bytes(&stored)));
+                    free(got);
+                }
+                free(expected);
+                free(pixels);
+            }
+}
+
+/* A type that is already there adds nothing. */
+static void keeps_equal_types(void **state) {
+    const gf_format format = {2, 1, 1, GF_U16, false};
+    uint16_t row[2] = {1, 2};
+    gf_source *source = row_source(&format, row), *before = source;
+    gf_sink *sink, *sink_before;
+
+    (void)state;
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x", NULL), GF_OK);
+    assert_ptr_equal(source, before);
+    source->ops->close(source);
+    assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){row, sizeof row}, &sink, NULL),
+                     GF_OK);
+    sink_before = sink;
+    assert_int_equal(gf_convert_sink(&sink, &format, &format, false, false, NULL), GF_OK);
+    assert_ptr_equal(sink, sink_before);
+    sink->ops->close(sink);
+}
+
+/* The buffer of a converted row counts as memory of the sink, if it is large. */
+static void counts_long_rows(void **state) {
+    (void)state;
+    for (uint64_t width = 1000; width <= 1000000; width *= 1000) {
+        const gf_format format = {width, 3, 1, GF_U16, false}, stored = {width, 3, 1, GF_U8, false};
+        const gf_file_options options = {.force = true};
+        const uint64_t row = width == 1000 ? 0 : width;
+        gf_sink *sink;
+        assert_int_equal(
+            gf_sink_open(in_directory("o.png"), &stored, NULL, &options, 3, &sink, NULL), GF_OK);
+        const uint64_t before = sink->memory;
+        assert_int_equal(gf_convert_sink(&sink, &format, &stored, false, false, NULL), GF_OK);
+        assert_int_equal(sink->memory, before + row);
+        assert_int_equal(sink->shrink(sink, NULL), GF_OK);
+        assert_int_equal(sink->memory, sink->inner->memory + row);
+        sink->ops->close(sink);
+    }
+}
+
+/* The wrapper seeks, and has the metadata, the threads and the bytes of what it wraps. */
+static void forwards_to_files(void **state) {
+    const gf_format format = {301, 200, 3, GF_U8, false};
+    unsigned char *pixels = random_pixels(&format, 5), *got;
+    const size_t row = gf_row_bytes(&format);
+    uint16_t *rows = malloc(2 * row * 2);
+    gf_metadata metadata = {.count = 0}, read;
+    gf_source *source;
+
+    (void)state;
+    assert_non_null(rows);
+    assert_int_equal(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL),
+                     GF_OK);
+    assert_int_equal(gf_source_open(in_directory("x.ppm"), NULL, &source, NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x.ppm", NULL), GF_OK);
+    assert_string_equal(source->kind, "");
+    assert_null(source->ops->announce);
+    source->ops->seek(source, 150);
+    assert_int_equal(source->ops->read(source, rows, 2 * row, 2, NULL), GF_OK);
+    for (size_t i = 0; i < 2 * row; i++)
+        assert_int_equal(rows[i], 257 * pixels[150 * row + i]);
+    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+    assert_int_equal(source->bytes, format.height * row + strlen("P6\n301 200\n255\n"));
+    source->ops->close(source);
+
+    metadata = (gf_metadata){0};
+    gf_metadata_add(&metadata, "pHYs", false, "\0\0\1\0\0\0\1\0\1", 9);
+    gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
+    assert_int_equal(save_image(in_directory("x.png"), &format, pixels, &metadata, NULL, 200, NULL),
+                     GF_OK);
+    assert_int_equal(gf_source_open(in_directory("x.png"), NULL, &source, NULL), GF_OK);
+    assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x.png", NULL), GF_OK);
+    assert_int_equal(source->metadata.count, 1);
+    assert_non_null(source->ops->announce);
+    assert_int_equal(load_source(source, 50, &got, &read, NULL), GF_OK);
+    for (size_t i = 0; i < format.height * row; i++)
+        assert_int_equal(((uint16_t *)(void *)got)[i], 257 * pixels[i]);
+    assert_int_equal(read.count, 2);
+    assert_string_equal(read.chunks[0].name, "pHYs");
+    assert_string_equal(read.chunks[1].name, "tEXt");
+    gf_metadata_clear(&read);
+    gf_metadata_clear(&metadata);
+    free(got);
+    free(rows);
+    free(pixels);
+}
+
+/* ---- parts of images ------------------------------------------------------------------------- */
+
+/* Read a part of a file in strips, and compare it with the same part of its pixels. */
+static void assert_part(const char *path, const gf_limits *limits, const gf_format *whole,
+                        const unsigned char *pixels, uint32_t *seed) {
+    const size_t row = gf_row_bytes(whole), pixel = row / whole->width;
+    gf_crop crop = {next_random(seed) % whole->width, next_random(seed) % whole->height, 0, 0};
+    const bool wide = next_random(seed) % 4 == 0; /* all columns */
+    gf_limits part = *limits;
+    gf_format format;
+    unsigned char *got;
+
+    crop.x = wide ? 0 : crop.x;
+    crop.width = wide ? whole->width : 1 + next_random(seed) % (whole->width - crop.x);
+    crop.height = 1 + next_random(seed) % (whole->height - crop.y);
+    part.crop = &crop;
+    const uint64_t strip = 1 + next_random(seed) % crop.height;
+    assert_int_equal(load_image(path, &part, strip, &format, &got, NULL, NULL), GF_OK);
+    assert_int_equal(format.width, crop.width);
+    assert_int_equal(format.height, crop.height);
+    for (uint64_t y = 0; y < crop.height; y++)
+        assert_memory_equal(got + y * crop.width * pixel,
+                            pixels + (crop.y + y) * row + crop.x * pixel, crop.width * pixel);
+    free(got);
+}
+
+/* Files with and without random access, wide and narrow rows, with one and several threads. */
+static void reads_parts_of_files(void **state) {
+    static const struct {
+        const char *name;
+        gf_format format;
+    } files[] = {
+        {"a.ppm", {67, 41, 3, GF_U8, false}},       {"a.pam", {300, 5, 4, GF_U16, true}},
+        {"a.pfm", {33, 29, 1, GF_F32, false}},      {"a.png", {71, 60, 2, GF_U8, true}},
+        {"big.png", {1200, 900, 3, GF_U16, false}}, {"a.bmp", {50, 20, 3, GF_U8, false}},
+        {"wide.pgm", {40000, 9, 1, GF_U16, false}}, {"wide.pfm", {30000, 7, 3, GF_F32, false}},
+        {"a.raw", {30011, 11, 2, GF_U8, true}},
+    };
+    uint32_t seed = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const gf_format *format = &files[i].format;
+        const char *path = in_directory(files[i].name);
+        const gf_raw raw = {.format = *format};
+        unsigned char *pixels = random_pixels(format, (unsigned)i);
+        assert_int_equal(save_image(path, format, pixels, NULL, NULL, format->height, NULL), GF_OK);
+        for (int round = 0; round < 12; round++) {
+            const gf_limits limits = {.threads = round % 2 ? 4 : 1,
+                                      .raw = strcmp(files[i].name, "a.raw") == 0 ? &raw : NULL};
+            assert_part(path, &limits, format, pixels, &seed);
+        }
+        free(pixels);
+    }
+}
+
+/* Only some columns of wide rows are read: the others may be missing at the end of the file. */
+static void leaves_out_columns(void **state) {
+    const gf_raw raw = {.format = {50000, 3, 1, GF_U16, false}, .offset = 10};
+    const gf_crop crop = {.x = 7, .y = 1, .width = 1000, .height = 2};
+    const gf_limits limits = {.raw = &raw, .crop = &crop, .threads = 2};
+    const size_t size = 10 + 300000;
+    unsigned char *bytes = malloc(size);
+    uint16_t rows[1000];
+    gf_source *source;
+
+    (void)state;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)(i * 7 / 3);
+    put_bytes(in_directory("x.raw"), bytes, size);
+    assert_int_equal(gf_source_open(in_directory("x.raw"), &limits, &source, NULL), GF_OK);
+    /* Without its end the file has the wrong size, which is reported when it is opened. */
+    assert_int_equal(truncate(in_directory("x.raw"), 10 + 200014 + 2000), 0);
+    for (size_t y = 1; y < 3; y++) {
+        assert_int_equal(source->ops->read(source, rows, sizeof rows, 1, NULL), GF_OK);
+        assert_memory_equal(rows, bytes + 10 + y * 100000 + 14, sizeof rows);
+    }
+    source->ops->seek(source, 1);
+    memset(rows, 0, sizeof rows);
+    assert_int_equal(source->ops->read(source, rows, sizeof rows, 1, NULL), GF_OK);
+    assert_memory_equal(rows, bytes + 10 + 200014, sizeof rows);
+    assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+    source->ops->close(source);
+    free(bytes);
+}
+
+/* A damaged row below the part is not read; one above it is, if the rows have to be decoded. */
+static void ignores_rows_below(void **state) {
+    const gf_format format = {400, 300, 3, GF_U8, false};
+    gf_crop crop = {.width = 400, .height = 10};
+    gf_limits limits = {.crop = &crop, .threads = 1};
+    unsigned char *pixels = random_pixels(&format, 3), *got;
+    gf_format read;
+    gf_error error = {0};
+    size_t size;
+
+    (void)state;
+    assert_int_equal(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL),
+                     GF_OK);
+    unsigned char *bytes = get_bytes(in_directory("x.png"), &size);
+    put_bytes(in_directory("x.png"), bytes, size - 40000);
+    for (limits.threads = 1; limits.threads <= 4; limits.threads += 3) {
+        crop.height = 10;
+        assert_int_equal(load_image(in_directory("x.png"), &limits, 3, &read, &got, NULL, &error),
+                         GF_OK);
+        assert_memory_equal(got, pixels, 10 * gf_row_bytes(&format));
+        free(got);
+        crop.height = 300;
+        assert_int_equal(load_image(in_directory("x.png"), &limits, 3, &read, &got, NULL, &error),
+                         GF_FAILED);
+        assert_message(&error, "x.png: the PNG ends too early");
+    }
+    free(bytes);
+    free(pixels);
+}
+
+static void rejects_parts_outside(void **state) {
+    static const struct {
+        gf_crop crop;
+        const char *message; /* NULL: inside */
+    } cases[] = {
+        {{0, 0, 10, 8}, NULL},
+        {{9, 7, 1, 1}, NULL},
+        {{10, 0, 1, 1},
+         "x.pgm: --crop 10,0,1,1 is not inside the image of 10x8 pixels; correct it"},
+        {{0, 8, 1, 1}, "x.pgm: --crop 0,8,1,1 is not inside the image of 10x8 pixels; correct it"},
+        {{1, 0, 10, 8},
+         "x.pgm: --crop 1,0,10,8 is not inside the image of 10x8 pixels; correct it"},
+        {{0, 1, 10, 8},
+         "x.pgm: --crop 0,1,10,8 is not inside the image of 10x8 pixels; correct it"},
+        {{UINT64_MAX, 0, 2, 1},
+         "x.pgm: --crop 18446744073709551615,0,2,1 is not inside the image of 10x8 pixels; correct it"},
+        {{0, 2, 1, UINT64_MAX},
+         "x.pgm: --crop 0,2,1,18446744073709551615 is not inside the image of 10x8 pixels; correct it"},
+        {{0, 0, 0, 1}, "--crop: the rectangle is empty"},
+        {{0, 0, 1, 0}, "--crop: the rectangle is empty"},
+    };
+    const gf_format format = {10, 8, 1, GF_U8, false};
+    unsigned char *pixels = random_pixels(&format, 1);
+
+    (void)state;
+    assert_int_equal(save_image(in_directory("x.pgm"), &format, pixels, NULL, NULL, 8, NULL),
+                     GF_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gf_file_options options = {.crop = &cases[i].crop};
+        gf_format read;
+        void *got;
+        gf_error error = {0};
+        const gf_status status =
+            gf_load_file(in_directory("x.pgm"), &options, &read, &got, NULL, &error);
+        assert_int_equal(status == GF_OK, cases[i].message == NULL);
+        if (status)
+            assert_message(&error, cases[i].message);
+        else
+            assert_int_equal(read.width * read.height, cases[i].crop.width * cases[i].crop.height);
+        free(got);
+        /* The description of a file is that of the whole file. */
+        gf_file_info info;
+        assert_int_equal(gf_inspect_file(in_directory("x.pgm"), &options, &info, NULL), GF_OK);
+        assert_true(gf_format_equal(&info.format, &format));
+    }
+    free(pixels);
+}
+
+static void parses_parts(void **state) {
+    static const char *const invalid[] = {
+        "",         "1",       "1,2,3",   "1,2,3,4,5", "1,2,3,",   "1,2,3,4 ", "-1,2,3,4",
+        "1, 2,3,4", "1,2,0,4", "1,2,3,0", "1x2x3x4",   "+1,2,3,4", ",2,3,4"};
+    gf_crop crop = {5, 6, 7, 8};
+    gf_error error;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
+        assert_int_equal(gf_crop_parse(invalid[i], &crop, &error), GF_USAGE);
+        assert_message(&error, "--crop '");
+        assert_int_equal(crop.x + crop.y + crop.width + crop.height, 5 + 6 + 7 + 8);
+    }
+    assert_int_equal(gf_crop_parse("0,20,300,4000", &crop, &error), GF_OK);
+    assert_int_equal(crop.x, 0);
+    assert_int_equal(crop.y, 20);
+    assert_int_equal(crop.width, 300);
+    assert_int_equal(crop.height, 4000);
+}
+
+/* ---- orientation ----------------------------------------------------------------------------- */
+
+/* Write an image with an orientation, in either byte order, and a resolution of 2 by 3. */
+static void save_turned(const gf_format *format, const void *pixels, unsigned orientation,
+                        bool big) {
+    unsigned char little[26] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
+    unsigned char exif[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1";
+    const gf_file_options force = {.force = true};
+    gf_metadata metadata;
+
+    little[18] = (unsigned char)orientation;
+    exif[19] = (unsigned char)orientation;
+    if (!big)
+        memcpy(exif, little, sizeof exif);
+    metadata = (gf_metadata){0};
+    gf_metadata_add(&metadata, "pHYs", false, "\0\0\0\2\0\0\0\3\0", 9);
+    gf_metadata_add(&metadata, "eXIf", false, exif, sizeof exif);
+    gf_metadata_add(&metadata, "tEXt", true, "a\0b", 3);
+    assert_int_equal(
+        save_image(in_directory("t.png"), format, pixels, &metadata, &force, format->height, NULL),
+        GF_OK);
+    gf_metadata_clear(&metadata);
+}
+
+/* Sides of the upright image where row 0 and column 0 of the file are, as EXIF defines them. */
+static const struct {
+    char row, column;
+} sides[9] = {{0, 0},     {'t', 'l'}, {'t', 'r'}, {'b', 'r'}, {'b', 'l'},
+              {'l', 't'}, {'r', 't'}, {'r', 'b'}, {'l', 'b'}};
+
+/* Set a coordinate of the upright image: `at` of `size` from a side. */
+static void place(char side, uint64_t at, uint64_t size, uint64_t *x, uint64_t *y) {
+    const uint64_t value = side == 'l' || side == 't' ? at : size - 1 - at;
+
+    *(side == 'l' || side == 'r' ? x : y) = value;
+}
+
+static void turns_images(void **state) {
+    static const uint64_t sizes[][2] = {{1, 1}, {5, 3}, {1, 9}, {200, 130}, {64, 129}};
+    uint32_t seed = 3;
+
+    (void)state;
+    for (unsigned orientation = 1; orientation <= 8; orientation++)
+        for (unsigned k = 0; k < 8 * sizeof sizes / sizeof *sizes; k++) {
+            const gf_format format = {sizes[k / 8][0], sizes[k / 8][1], 1 + k % 4,
+                                      k % 8 < 4 ? GF_U8 : GF_U16, (1 + k % 4) % 2 == 0};
+            const size_t row = gf_row_bytes(&format), pixel = row / format.width;
+            const gf_limits limits = {.autorotate = true, .threads = 1 + k % 2 * 3};
+            unsigned char *pixels = random_pixels(&format, k), *got;
+            gf_source *source;
+            gf_metadata metadata;
+            save_turned(&format, pixels, orientation, k % 3 == 0);
+            assert_int_equal(gf_source_open(in_directory("t.png"), &limits, &source, NULL), GF_OK);
+            assert_int_equal(gf_metadata_orientation(&source->metadata), 1);
+            const gf_format turned = source->format;
+            assert_int_equal(turned.width, orientation < 5 ? format.width : format.height);
+            assert_int_equal(turned.height, orientation < 5 ? format.height : format.width);
+            const uint64_t strip = 1 + next_random(&seed) % turned.height;
+            assert_int_equal(load_source(source, strip, &got, &metadata, NULL), GF_OK);
+            for (uint64_t r = 0; r < format.height; r++)
+                for (uint64_t c = 0; c < format.width; c++) {
+                    uint64_t x = 0, y = 0;
+                    place(sides[orientation].row, r, format.height, &x, &y);
+                    place(sides[orientation].column, c, format.width, &x, &y);
+                    assert_memory_equal(got + (y * turned.width + x) * pixel,
+                                        pixels + r * row + c * pixel, pixel);
+                }
+            /* The metadata is complete, and that before the pixels is adapted. */
+            assert_int_equal(metadata.count, 3);
+            assert_true(metadata.chunks[2].late);
+            assert_int_equal(gf_metadata_find(&metadata, "pHYs")->data[3], orientation < 5 ? 2 : 3);
+            assert_int_equal(gf_metadata_find(&metadata, "pHYs")->data[7], orientation < 5 ? 3 : 2);
+            gf_metadata_clear(&metadata);
+            free(got);
+            free(pixels);
+        }
+}
+
+/* Threads write rows of a large PNG to memory that was announced, also after the rows above have
+ * been converted there. */
+static void converts_rows_written_ahead(void **state) {
+    enum { STRIP = 100, STRIPS = 15, SLOTS = 3 };
+    static const gf_format format = {2100, STRIP * STRIPS, 3, GF_U8, false};
+    static const gf_type types[] = {GF_U16, GF_F32, GF_U8 /* mirrored */};
+    const size_t row = gf_row_bytes(&format);
+    unsigned char *pixels = random_pixels(&format, 9);
+
+    (void)state;
+    for (size_t i = 0; i < row * format.height; i++) /* compressible, in all row filters */
+        pixels[i] = (unsigned char)(i / 3 % 211 + pixels[i] % 4);
+    save_turned(&format, pixels, 2, false);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        const gf_limits limits = {.threads = 4, .autorotate = types[t] == GF_U8};
+        gf_source *source;
+        assert_int_equal(gf_source_open(in_directory("t.png"), &limits, &source, NULL), GF_OK);
+        assert_int_equal(gf_convert_source(&source, types[t], false, false, "t.png", NULL), GF_OK);
+        assert_true(source->threads > 1);
+        const size_t out_row = gf_row_bytes(&source->format), stride = out_row + MARGIN;
+        unsigned char *ring = malloc(SLOTS * STRIP * stride), *line = malloc(row);
+        assert_non_null(ring);
+        assert_non_null(line);
+        memset(ring, PAINT, SLOTS * STRIP * stride);
+        for (size_t strip = 0, announced = 0; strip < STRIPS; strip++) {
+            unsigned char *slot = ring + strip % SLOTS * STRIP * stride;
+            for (; announced < strip + SLOTS && announced < STRIPS; announced++)
+                assert_int_equal(source->ops->announce(source,
+                                                       ring + announced % SLOTS * STRIP * stride,
+                                                       stride, STRIP, NULL),
+                                 GF_OK);
+            assert_int_equal(source->ops->read(source, slot, stride, STRIP, NULL), GF_OK);
+            for (size_t y = 0; y < STRIP; y++, slot += stride) {
+                const gf_format one = {format.width, 1, 3, GF_U8, false};
+                const unsigned char *from = pixels + (strip * STRIP + y) * row;
+                for (size_t i = 0; i < row && limits.autorotate; i++)
+                    line[i] = from[row - 3 - i / 3 * 3 + i % 3];
+                unsigned char *expected =
+                    convert_each(&one, limits.autorotate ? line : from, types[t]);
+                assert_memory_equal(slot, expected, out_row);
+                for (size_t i = out_row; i < stride; i++)
+                    assert_int_equal(slot[i], PAINT);
+                free(expected);
+            }
+        }
+        assert_int_equal(source->ops->finish(source, NULL), GF_OK);
+        source->ops->close(source);
+        free(line);
+        free(ring);
+    }
+    free(pixels);
+}
+
+/* The image is turned first: the part is that of the upright image. */
+static void crops_turned_images(void **state) {
+    const gf_format format = {90, 70, 3, GF_U8, false};
+    unsigned char *pixels = random_pixels(&format, 4);
+    uint32_t seed = 11;
+
+    (void)state;
+    for (unsigned orientation = 1; orientation <= 8; orientation++) {
+        gf_limits limits = {.autorotate = true, .threads = 1};
+        gf_format turned;
+        unsigned char *upright;
+        save_turned(&format, pixels, orientation, false);
+        assert_int_equal(
+            load_image(in_directory("t.png"), &limits, 70, &turned, &upright, NULL, NULL), GF_OK);
+        for (int round = 0; round < 8; round++)
+            assert_part(in_directory("t.png"), &limits, &turned, upright, &seed);
+        /* Limits of memory apply to the image, which is read with the first row. */
+        limits.max_memory = 90 * 70 * 3 - 1;
+        unsigned char *ignored;
+        gf_error error;
+        const gf_status status =
+            load_image(in_directory("t.png"), &limits, 70, &turned, &ignored, NULL, &error);
+        assert_int_equal(status, orientation < 3 ? GF_OK : GF_FAILED);
+        if (status)
+            assert_message(&error, "18900 bytes for an image to turn are over the limit of 18899");
+        free(ignored);
+        free(upright);
+    }
+    free(pixels);
+}
+
+/* The resolutions of EXIF data are those of columns and rows. */
+static void turns_resolutions(void **state) {
+    static const unsigned char exif[] =
+        "II*\0\x08\0\0\0\2\0"
+        "\x1a\1\5\0\1\0\0\0\x26\0\0\0"
+        "\x1b\1\5\0\1\0\0\0\x2e\0\0\0"
+        "\0\0\0\0\x64\0\0\0\1\0\0\0\x32\0\0\0\1\0\0";
+    (void)state;
+    for (int transposed = 0; transposed < 2; transposed++) {
+        gf_metadata metadata;
+        gf_resolution r;
+        metadata = (gf_metadata){0};
+        gf_metadata_add(&metadata, GF_ITEM_EXIF, false, exif, sizeof exif);
+        gf_metadata_set_upright(&metadata, transposed);
+        assert_true(gf_metadata_resolution(&metadata, &r));
+        assert_true(r.x == (transposed ? 50 : 100) && r.y == (transposed ? 100 : 50));
+        gf_metadata_clear(&metadata);
+    }
+}
+
+/* Damaged EXIF data of PNG and TIFF may contain an orientation. */
+static void rejects_damaged_orientations(void **state) {
+    static const char *const names[] = {"eXIf", GF_ITEM_EXIF};
+    const gf_format format = {2, 2, 1, GF_U8, false};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        gf_error error = {0};
+        gf_source *source;
+        assert_int_equal(gf_memory_source(&format, "abcd", 2, &source, NULL), GF_OK);
+        strcpy(source->metadata.damaged, names[i]);
+        assert_int_equal(gf_rotate_source(&source, UINT64_MAX, "x.tif", &error), GF_FAILED);
+        assert_message(&error, "x.tif: the EXIF data is damaged");
+        source->ops->close(source);
+    }
+}
+
+/* An orientation after the pixels is found too late to turn them. */
+static void rejects_late_orientations(void **state) {
+    static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
+    const gf_format format = {30, 20, 1, GF_U8, false};
+    unsigned char *pixels = random_pixels(&format, 1), *got;
+    (void)state;
+    for (int early = 0; early <= 1; early++)
+        for (unsigned char orientation = 0; orientation <= 8; orientation++)
+            for (int turn = 0; turn <= 1; turn++) {
+                const gf_limits limits = {.autorotate = turn};
+                const bool fails = turn && !early && orientation > 1;
+                unsigned char data[26] = {0};
+                gf_metadata metadata;
+                gf_format read;
+                gf_error error = {0};
+                metadata = (gf_metadata){0};
+                memcpy(data, exif, sizeof exif);
+                for (int late = !early; late <= 1; late++) {
+                    data[18] = late ? orientation : 1;
+                    gf_metadata_add(&metadata, "eXIf", late, data, sizeof data);
+                }
+                assert_int_equal(save_image(in_directory("l.png"), &format, pixels, &metadata,
+                                            &(gf_file_options){.force = true}, 20, NULL),
+                                 GF_OK);
+                assert_int_equal(
+                    load_image(in_directory("l.png"), &limits, 20, &read, &got, NULL, &error),
+                    fails ? GF_FAILED : GF_OK);
+                if (fails)
+                    assert_message(&error,
+                                   "l.png: the EXIF orientation follows the pixels; "
+                                   "convert the file to TIFF first, or remove "
+                                   "--autorotate");
+                free(got);
+                gf_metadata_clear(&metadata);
+            }
+    free(pixels);
+}
+
+/* Readers use the first of two orientations, which turning changes. The second is not copied. */
+static void omits_second_orientations(void **state) {
+    static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0";
+    static const gf_crop crop = {0, 0, 5, 5};
+    const gf_limits limits[] = {{.autorotate = true}, {.crop = &crop}, {.autorotate = false}};
+    const gf_format format = {30, 20, 1, GF_U8, false};
+    unsigned char *pixels = random_pixels(&format, 1), *got;
+    gf_metadata metadata;
+    (void)state;
+    metadata = (gf_metadata){0};
+    for (int late = 0; late <= 1; late++)
+        gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
+    assert_int_equal(save_image(in_directory("l.png"), &format, pixels, &metadata,
+                                &(gf_file_options){.force = true}, 20, NULL),
+                     GF_OK);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        gf_metadata read;
+        gf_format turned;
+        assert_int_equal(
+            load_image(in_directory("l.png"), &limits[i], 1, &turned, &got, &read, NULL), GF_OK);
+        assert_int_equal(read.count, 1);
+        assert_int_equal(gf_metadata_orientation(&read), i == 0 ? 1 : 6);
+        gf_metadata_clear(&read);
+        free(got);
+    }
+    gf_metadata_clear(&metadata);
+    free(pixels);
+}
+
+/* The note about further pages does not depend on the part that is read. */
+static void keeps_the_number_of_pages(void **state) {
+    const gf_format format = {2, 2, 1, GF_U8, false};
+    const gf_crop crop = {0, 0, 1, 1};
+    gf_source *source;
+    (void)state;
+    assert_int_equal(gf_memory_source(&format, "abcd", 2, &source, NULL), GF_OK);
+    source->pages = 3;
+    assert_int_equal(gf_crop_source(&source, &crop, UINT64_MAX, "x.tif", NULL), GF_OK);
+    assert_int_equal(source->format.width, 1);
+    assert_int_equal(source->pages, 3);
+    source->ops->close(source);
+}
+
+/* Only an orientation that exists is set; others and damaged data stay as they are. */
+static void sets_orientations(void **state) {
+    static const unsigned char with[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6";
+    unsigned char exif[26];
+    const gf_chunk item = {.data = exif, .size = sizeof exif};
+
+    (void)state;
+    for (size_t size = 0; size <= sizeof with; size++) {
+        const gf_chunk part = {.data = malloc(size ? size : 1), .size = size};
+        assert_non_null(part.data);
+        memcpy(part.data, with, size);
+        /* The entry ends 4 bytes before the end: the offset of the next directory follows. */
+        assert_int_equal(gf_exif_set_orientation(&part, 1), size >= sizeof with - 4);
+        assert_int_equal(gf_exif_orientation(&part), size >= sizeof with - 4 ? 1 : 0);
+        free(part.data);
+    }
+    memcpy(exif, with, sizeof exif);
+    exif[11] = 0x13; /* another tag */
+    assert_false(gf_exif_set_orientation(&item, 1));
+    assert_int_equal(exif[19], 6);
+    memcpy(exif, with, sizeof exif);
+    assert_true(gf_exif_set_orientation(&item, 0x102));
+    assert_int_equal(exif[18], 1);
+    assert_int_equal(exif[19], 2);
+}
+
+/* ---- whole files ----------------------------------------------------------------------------- */
+
+static void loads_with_a_depth(void **state) {
+    (void)state;
+    for (gf_type from = GF_U8; from <= GF_F32; from++)
+        for (gf_depth depth = GF_DEPTH_INPUT; depth <= GF_DEPTH_F32; depth++) {
+            const gf_format format = {700, 9, 3, from, false};
+            const gf_crop crop = {11, 2, 650, 7};
+            const gf_file_options options = {.depth = depth, .crop = &crop},
+                                  force = {.force = true};
+            const char *path = in_directory(from == GF_F32 ? "x.pfm" : "x.png");
+            const size_t pixel = 3 * gf_type_bytes(from);
+            unsigned char *pixels = random_pixels(&format, depth), *part = malloc(650 * 7 * pixel);
+            gf_format read, part_format = format;
+            gf_report report;
+            uint64_t outside = 0;
+            void *got;
+            assert_non_null(part);
+            assert_int_equal(save_image(path, &format, pixels, NULL, &force, 9, NULL), GF_OK);
+            for (size_t y = 0; y < 7; y++)
+                memcpy(part + y * 650 * pixel, pixels + ((y + 2) * 700 + 11) * pixel, 650 * pixel);
+            part_format.width = 650;
+            part_format.height = 7;
+            assert_int_equal(gf_load_file(path, &options, &read, &got, &report, NULL), GF_OK);
+            const gf_type type = gf_depth_type(depth, from);
+            for (size_t i = 0; from == GF_F32 && type < from && i < 650 * 7 * 3; i++)
+                outside += !(((float *)(void *)part)[i] >= 0 && ((float *)(void *)part)[i] <= 1);
+            assert_int_equal(report.remarks.outside, outside);
+            unsigned char *expected = convert_each(&part_format, part, type);
+            part_format.type = type;
+            assert_true(gf_format_equal(&read, &part_format));
+            if (type == from) /* bits, of a NaN too */
+                assert_memory_equal(got, part, 650 * 7 * pixel);
+            else
+                assert_memory_equal(got, expected, 7 * gf_row_bytes(&read));
+            free(expected);
+            free(got);
+            free(part);
+            free(pixels);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(raises_every_integer),
+        cmocka_unit_test(rounds_and_clamps),
+        cmocka_unit_test(converts_rows),
+        cmocka_unit_test(keeps_equal_types),
+        cmocka_unit_test_setup(counts_long_rows, empty_directory),
+        cmocka_unit_test_setup(forwards_to_files, empty_directory),
+        cmocka_unit_test_setup(reads_parts_of_files, empty_directory),
+        cmocka_unit_test_setup(leaves_out_columns, empty_directory),
+        cmocka_unit_test_setup(ignores_rows_below, empty_directory),
+        cmocka_unit_test_setup(rejects_parts_outside, empty_directory),
+        cmocka_unit_test(parses_parts),
+        cmocka_unit_test_setup(turns_images, empty_directory),
+        cmocka_unit_test_setup(crops_turned_images, empty_directory),
+        cmocka_unit_test_setup(converts_rows_written_ahead, empty_directory),
+        cmocka_unit_test(turns_resolutions),
+        cmocka_unit_test(rejects_damaged_orientations),
+        cmocka_unit_test_setup(rejects_late_orientations, empty_directory),
+        cmocka_unit_test_setup(omits_second_orientations, empty_directory),
+        cmocka_unit_test(keeps_the_number_of_pages),
+        cmocka_unit_test(sets_orientations),
+        cmocka_unit_test_setup(loads_with_a_depth, empty_directory),
+    };
+
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
