@@ -33,7 +33,6 @@ static png_bytes small_file(size_t kind, bool interlaced, size_t idat_bytes) {
 }
 
 static void cut_and_flipped(void **state) {
-    (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
         for (int variant = 0; variant < 3; variant++) {
             if (!hostile_all() && variant != (int)kind % 3)
@@ -57,8 +56,6 @@ static void invalid_sizes(void **state) {
     static const uint32_t sizes[] = {0,          1,          2,          1000000,   0x7ffffffe,
                                      0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
     enum { SIZES = sizeof sizes / sizeof *sizes };
-
-    (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
         for (size_t i = 0; i < (size_t)SIZES * SIZES; i++) {
             png_bytes file = small_file(kind, i % 2 != 0, 0);
@@ -73,7 +70,6 @@ static void invalid_sizes(void **state) {
 
 /* Every combination of depth, colour type and the three methods, valid or not. */
 static void header_combinations(void **state) {
-    (void)state;
     png_bytes file = small_file(2, false, 0);
     for (unsigned depth = 0; depth <= 17; depth++)
         for (unsigned color = 0; color < 9; color++)
@@ -136,7 +132,6 @@ static png_bytes change_chunk(const png_bytes *file, size_t at, int variant) {
 }
 
 static void malformed_chunks(void **state) {
-    (void)state;
     for (size_t kind = 0; kind < KINDS; kind++)
         for (size_t idat = 0; idat < 20; idat += 7) {
             png_bytes file = small_file(kind, false, idat);
@@ -162,8 +157,6 @@ static void malformed_chunks(void **state) {
 static void chunks_in_any_order(void **state) {
     png_bytes file = small_file(8, false, 0);
     size_t at[16] = {8}, count = 0;
-
-    (void)state;
     while (at[count] + 12 <= file.size) {
         at[count + 1] = chunk_end(&file, at[count]);
         count++;
@@ -248,8 +241,6 @@ static void bombs(void **state) {
         const char *name, *prefix;
         size_t size;
     } names[] = {{"zTXt", "a\0", 3}, {"iTXt", "a\0\1\0\0", 6}, {"iCCP", "a\0", 3}, {"IDAT", "", 0}};
-
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         for (size_t zeros = 1 << 12; zeros <= (hostile_all() ? (size_t)1 << 31 : 1 << 26);
              zeros <<= 3) {
@@ -272,8 +263,6 @@ static void many_chunks(void **state) {
                  {"abcd", "", 0},
                  {"IDAT", "", 0},
                  {"zTXt", "a\0\0", 3}};
-
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         png_bytes one = {0}, middle;
         png_put_chunk(&one, names[i].name, names[i].data, names[i].size, false);

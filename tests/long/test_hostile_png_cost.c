@@ -55,8 +55,6 @@ static void dynamic_blocks(bits *to, const uint8_t *lengths, unsigned literals,
 /* The shortest code: only the end of block. */
 static size_t short_codes(bits *to, size_t n) {
     const uint8_t lengths[257 + 1] = {[256] = 1};
-
-    (void)n;
     dynamic_blocks(to, lengths, 257, 1);
     return 0;
 }
@@ -64,8 +62,6 @@ static size_t short_codes(bits *to, size_t n) {
 /* As many codes as possible that exceed ISA-L's first table. */
 static size_t long_codes(bits *to, size_t n) {
     uint8_t lengths[286 + 30] = {2, 3, 4, 5};
-
-    (void)n;
     for (size_t i = 29; i < 286; i++)
         lengths[i] = 13;
     lengths[256] = 1;
@@ -141,8 +137,6 @@ static void expensive_streams_take_at_most_twice_the_time_of_libpng(void **state
         {"IDAT chunks of 1 byte", stored_blocks, 100, 1},
         {"IDAT chunks of 3 bytes", fixed_blocks, 0, 3},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tally count = {0};
         outcome ours = {0}, oracle = {0};
@@ -311,8 +305,6 @@ static void several_threads_take_at_most_half_as_long_again(void **state) {
     const uint64_t one_thread = 16 << 20; /* bytes: too few for the buffers of two threads */
     const size_t rows = hostile_all() ? 128 : 32;
     const uint32_t cores = gf_cores(), most = cores < 8 ? cores : 8;
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         png_bytes file = wasteful_file(&cases[i], rows);
         put_bytes(in_directory("in.png"), file.data, file.size);

@@ -263,8 +263,6 @@ static void generated_files_are_read_as_by_libpng(void **state) {
     const uint32_t files = hostile_all() ? 400000 : 20000;
     const uint32_t from = (uint32_t)test_environment("GF_TEST_SEED", 0);
     tally count = {0};
-
-    (void)state;
     for (uint32_t seed = from; seed < from + files; seed++) {
         png_bytes file = generate(seed * 2654435761u + 1);
         check_same(&file, "seed", seed, &count);

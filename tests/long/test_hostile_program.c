@@ -153,8 +153,6 @@ static void pngs_with_huge_sizes(void **state) {
         {"halfheld.png", 25000, 25000, 8, 6, true, "ends too early"},
     };
     size_t size;
-
-    (void)state;
     unsigned char *data = bomb(1300000, &size);
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         png_bytes file = png_of(claims[i].width, claims[i].height, claims[i].depth, claims[i].color,
@@ -189,8 +187,6 @@ static void try_chunks(const char *name, const char *chunk, const void *data, si
 /* cut: bytes removed at the end, to make the file invalid. */
 static void pngs_of_many_chunks(void **state) {
     size_t size;
-
-    (void)state;
     unsigned char *packed = bomb(1300000, &size);
     /* Overwrite the header of the stream, which is never decompressed. */
     memcpy(packed, "a\0\0", 3);
@@ -228,7 +224,6 @@ static void check_bytes_rejected(const char *name, const void *data, size_t size
     check_bytes_rejected(name, literal, sizeof(literal) - 1, words)
 
 static void rows_with_huge_sizes(void **state) {
-    (void)state;
     CHECK_REJECTED("a.pgm", "P5\n200000 200000\n255\n12345", "--max-pixels");
     CHECK_REJECTED("b.pgm", "P5\n65535 65535\n65535\n12345", "ends too early");
     CHECK_REJECTED("c.pgm", "P2\n65535 65535\n255\n1 2 3 4", "ends too early");
@@ -255,8 +250,6 @@ static void other_formats_with_huge_sizes(void **state) {
     /* The codes are in blocks of 255 bytes. */
     static const char codes[] = "GIF89a\x10\x27\x10\x27\xf0\0\0abcdef,\0\0\0\0\x10\x27\x10\x27\0\7";
     unsigned char head[18] = {0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 32, 0};
-
-    (void)state;
     CHECK_REJECTED("a.jpg", JPEG_OF("\xff\xdc\xff\xdc"), "the JPEG is damaged");
     CHECK_REJECTED("b.jpg", JPEG_OF("\x75\x30\x75\x30"), "the JPEG is damaged");
     CHECK_REJECTED("a.gif", gif, "ends too early");
@@ -296,7 +289,6 @@ static void other_formats_with_huge_sizes(void **state) {
 }
 
 static void summary_is_printed(void **state) {
-    (void)state;
     print_message(
         "%d files rejected by the program: at most %ld MiB; those with huge sizes: at most "
         "%ld ms of CPU time, %ld ms of wall time\n",

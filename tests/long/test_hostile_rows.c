@@ -49,8 +49,6 @@ static void rows(void **state) {
             "\x93NUMPY\2\0\x36\0\0\0{\"shape\":(2,2),\"descr\":\">f4\",\"fortran_order\":False}  \n"
             "0123456789abcdef"),
     };
-
-    (void)state;
     open_as = gf_plain_source_open;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         try_variants(&files[i], "rows");
@@ -89,8 +87,6 @@ static void numbers(void **state) {
         "Pf\n%s 1\n1\n1234",
         "PF\n1 %s\n-1\n123456789012",
         "Pf\n1 1\n%s\n1234"};
-
-    (void)state;
     open_as = gf_plain_source_open;
     for (size_t h = 0; h < sizeof headers / sizeof *headers; h++)
         for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
@@ -113,8 +109,6 @@ static void headers_without_end(void **state) {
                                          "Pf 1 ", "P3 ",           "P1 9 9 "};
     static const char fillers[] = {'x', '1', ' ', '\n', '#', '\0', '\r'};
     const size_t size = hostile_all() ? 16 << 20 : 1 << 20;
-
-    (void)state;
     open_as = gf_plain_source_open;
     png_bytes file = {malloc(size), size};
     assert_non_null(file.data);
@@ -142,8 +136,6 @@ static void on_write(void *context, void *data, int size) {
 static void written_by_stb(void **state) {
     unsigned char pixels[5 * 4 * 3];
     float floats[5 * 4 * 3];
-
-    (void)state;
     open_as = gf_stb_source_open;
     for (size_t i = 0; i < sizeof pixels; i++) {
         pixels[i] = (unsigned char)(i * i);
@@ -180,8 +172,6 @@ static void written_by_hand(void **state) {
                 "\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
                 "abc\0def\0\1\0\0\0"),
     };
-
-    (void)state;
     open_as = gf_stb_source_open;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         try_variants(&files[i], "by hand");
@@ -212,8 +202,6 @@ static void generated_rasters(void **state) {
                              .packed = true,
                              .transparent = true},
                  (const unsigned char *)"aaaaaabbccdd")};
-
-    (void)state;
     open_as = gf_stb_source_open;
     small_put(&files[0], "\5\x12\0\0\0\3\x12\x34\0\2\1\0\1\1\0\1", 16);
     small_put(&files[1], "abcd", 4);

@@ -71,8 +71,6 @@ static void damage(png_bytes *file, test_random *random) {
 static void damaged_files(void **state) {
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     const uint64_t files = hostile_all() ? 2500 : test_rounds(100);
-
-    (void)state;
     for (uint64_t i = 0; i < files; i++) {
         enum { VARIANTS = 40 };
         test_random random = test_seeded(seed + i);

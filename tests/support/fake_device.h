@@ -16,7 +16,6 @@ static atomic_int open_jobs, opened_jobs, launches;
 
 static inline gf_status fake_open_job(void *state, const gf_filter *filter, const gf_plan *plan,
                                       const gf_plan *before, void **out, gf_error *error) {
-    (void)state, (void)before, (void)error;
     fake_job *job = malloc(sizeof *job);
     assert_non_null(job);
     *job = (fake_job){filter, plan};
@@ -32,7 +31,6 @@ static inline gf_status fake_run(void *state, uint64_t images, uint64_t rows, co
     const fake_job *job = state;
     const gf_plan *plan = job->plan;
     const uint64_t height = plan->in.height;
-    (void)stream;
     launches++;
     if (job->filter->measure) {
         const uint64_t all = images * rows;
@@ -72,17 +70,14 @@ static inline gf_status fake_run(void *state, uint64_t images, uint64_t rows, co
 }
 
 static inline gf_status fake_fetch(void *job, gf_device_part *part, gf_error *error) {
-    (void)job, (void)part, (void)error;
     return GF_OK;
 }
 
 static inline gf_status fake_wait(void *job, gf_device_part *part, gf_error *error) {
-    (void)job, (void)part, (void)error;
     return GF_OK;
 }
 
 static inline void fake_release(void *job, gf_device_part *part) {
-    (void)job;
     free(part->records.data);
     free(part->state);
     free(part->payload);
@@ -100,13 +95,11 @@ static inline void fake_close_job(void *job) {
     .release = fake_release, .close = fake_close_job, .wait_stream = fake_wait_stream
 
 static inline gf_status fake_wait_stream(void *state, gf_cuda_stream stream, gf_error *error) {
-    (void)state, (void)error;
     (*(int *)stream)++;
     return GF_OK;
 }
 
 static inline uint64_t fake_free_memory(void *state) {
-    (void)state;
     return UINT64_C(1) << 34;
 }
 
@@ -114,7 +107,6 @@ static atomic_int taken_host;
 
 static inline gf_status fake_take_host(void *state, gf_buffer *host, gf_error *error) {
     enum { PIECE = 1000 }; /* small: most files need several */
-    (void)state, (void)error;
     *host = (gf_buffer){malloc(PIECE), PIECE};
     assert_non_null(host->data);
     taken_host++;
@@ -122,14 +114,12 @@ static inline gf_status fake_take_host(void *state, gf_buffer *host, gf_error *e
 }
 
 static inline void fake_return_host(void *state, const gf_buffer *host) {
-    (void)state;
     free(host->data);
     taken_host--;
 }
 
 static inline gf_status fake_upload(void *state, void *to, const void *from, size_t bytes,
                                     const gf_buffer *host, gf_error *error) {
-    (void)state, (void)host, (void)error;
     memcpy(to, from, bytes);
     return GF_OK;
 }
@@ -138,7 +128,6 @@ static inline gf_status fake_download(void *state, const void *from, size_t byte
                                       const gf_buffer *host, gf_take_bytes *take, void *context,
                                       gf_error *error) {
     gf_status status = GF_OK;
-    (void)state;
     for (size_t at = 0; at < bytes && !status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
         memcpy(host->data, (const unsigned char *)from + at, size);
@@ -148,13 +137,10 @@ static inline gf_status fake_download(void *state, const void *from, size_t byte
 }
 
 static inline gf_status fake_open(const gf_engine_options *options, void **state, gf_error *error) {
-    (void)options, (void)error;
     *state = NULL;
     return GF_OK;
 }
 
-static inline void fake_close(void *state) {
-    (void)state;
-}
+static inline void fake_close(void *state) {}
 
 #endif

@@ -16,8 +16,6 @@ static char test_directory[1024];
 
 static inline int make_directory(void **state) {
     const char *base = getenv("TMPDIR");
-
-    (void)state;
     snprintf(test_directory, sizeof test_directory, "%s/gpufilter-test-XXXXXX",
              base != NULL && *base != '\0' ? base : "/tmp");
     return mkdtemp(test_directory) == NULL;
@@ -52,13 +50,11 @@ static inline int count_files(bool remove) {
 }
 
 static inline int empty_directory(void **state) {
-    (void)state;
     count_files(true);
     return 0;
 }
 
 static inline int remove_directory(void **state) {
-    (void)state;
     count_files(true);
     return rmdir(test_directory);
 }

@@ -13,7 +13,6 @@
 static bool named; /* no unnamed files */
 
 static inline int begin(void **state) {
-    (void)state;
     calls_reset();
     calls_setup.named = named;
     return 0;

@@ -22,10 +22,7 @@ static void PNGCBAPI oracle_error(png_structp png, png_const_charp message) {
     png_longjmp(png, 1);
 }
 
-static void PNGCBAPI oracle_warning(png_structp png, png_const_charp message) {
-    (void)png;
-    (void)message;
-}
+static void PNGCBAPI oracle_warning(png_structp png, png_const_charp message) {}
 
 static void PNGCBAPI oracle_read(png_structp png, png_bytep data, size_t size) {
     oracle *o = png_get_io_ptr(png);

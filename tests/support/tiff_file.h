@@ -44,9 +44,7 @@ static inline tiff_spec tiff_small_grey(uint32_t width, uint32_t subfile) {
 }
 
 /* Discard messages. */
-static inline void tiff_silent(const char *module, const char *format, va_list arguments) {
-    (void)module, (void)format, (void)arguments;
-}
+static inline void tiff_silent(const char *module, const char *format, va_list arguments) {}
 
 static inline void tiff_set_tags(TIFF *tiff, const tiff_spec *spec, test_random *random) {
     TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, spec->width);

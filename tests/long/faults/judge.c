@@ -336,7 +336,6 @@ gf_verdict judge_kill(const gf_case *what, const gf_reference *reference,
                       const gf_outcome *outcome) {
     gf_verdict verdict = {0};
     size_t fresh, stale;
-    (void)what;
     if (outcome->signal == SIGALRM)
         find(&verdict, FINDING_HANG, "time limit exceeded");
     else if (outcome->signal != SIGKILL)
@@ -353,7 +352,6 @@ gf_verdict judge_rerun(const gf_case *what, const gf_reference *reference, const
                        const gf_outcome *outcome) {
     gf_verdict verdict = {0};
     size_t fresh, stale;
-    (void)what;
     judge_files(&verdict, reference, outcome, &fresh, &stale);
     verdict.leftover = 0;
     const bool succeeded = outcome->code == reference->clean.code;

@@ -116,7 +116,6 @@ int __wrap_printf(const char *format, ...) {
 __attribute__((format(printf, 2, 3))) int __wrap___printf_chk(int flag, const char *format, ...);
 int __wrap___printf_chk(int flag, const char *format, ...) {
     va_list args;
-    (void)flag;
     va_start(args, format);
     const int result = print(CALL___printf_chk, SITE, stdout, format, args);
     va_end(args);
@@ -136,7 +135,6 @@ __attribute__((format(printf, 3, 4))) int __wrap___fprintf_chk(FILE *file, int f
                                                                const char *format, ...);
 int __wrap___fprintf_chk(FILE *file, int flag, const char *format, ...) {
     va_list args;
-    (void)flag;
     va_start(args, format);
     const int result = print(CALL___fprintf_chk, SITE, file, format, args);
     va_end(args);

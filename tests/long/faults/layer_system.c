@@ -58,7 +58,6 @@ int __wrap_asprintf(char **text, const char *format, ...) {
 int __wrap___asprintf_chk(char **text, int flag, const char *format, ...) {
     const gf_fault_decision decision = gf_fault_decide(CALL___asprintf_chk, 0, SITE);
     va_list args;
-    (void)flag;
     va_start(args, format);
     const int length = fault_asprintf(&decision, text, format, args);
     va_end(args);

@@ -6,9 +6,6 @@
 int gf_program_main(int argc, char **argv);
 
 static int no_action(int number, const struct sigaction *action, struct sigaction *before) {
-    (void)number;
-    (void)action;
-    (void)before;
     return -1;
 }
 

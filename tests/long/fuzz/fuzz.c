@@ -45,9 +45,6 @@ static char directory[64];
 static pid_t directory_owner;
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
-    (void)info;
-    (void)kind;
-    (void)walk;
     return remove(path);
 }
 

@@ -34,7 +34,6 @@ static void replay_on_signal(int number) {
 }
 
 static int replay_file(const char *path, const struct stat *info, int kind, struct FTW *walk) {
-    (void)info, (void)walk;
     if (kind != FTW_F)
         return kind == FTW_D ? 0 : -1;
     size_t size;

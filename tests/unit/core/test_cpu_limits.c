@@ -74,7 +74,6 @@ static void check(const limit *l, const test_image *in) {
 
 /* Use images of the largest value, then random images. */
 static void counters_do_not_overflow(void **state) {
-    (void)state;
     test_random random = {test_environment("GF_TEST_SEED", 1)};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         test_image in = test_image_new(limits[i].format, 0);

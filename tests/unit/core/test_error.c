@@ -44,7 +44,6 @@ static size_t expected(uint32_t code) {
 }
 
 static void every_character(void **state) {
-    (void)state;
     for (uint32_t code = 0; code <= 0x1fffff; code++) {
         char text[6] = "";
         const size_t size = encode(code, (unsigned char *)text);
@@ -56,7 +55,6 @@ static void every_character(void **state) {
 
 /* Only encodings of code points have a size. Overlong forms, lone and missing bytes have none. */
 static void every_three_bytes(void **state) {
-    (void)state;
     for (uint32_t n = 0; n < 1u << 24; n++) {
         const unsigned char text[4] = {(unsigned char)(n >> 16), (unsigned char)(n >> 8),
                                        (unsigned char)n, 0};
@@ -76,7 +74,6 @@ static void every_three_bytes(void **state) {
 }
 
 static void no_fifth_byte_is_read(void **state) {
-    (void)state;
     for (unsigned lead = 0x80; lead < 0x100; lead++)
         for (size_t size = 1; size <= 4; size++) {
             char *text =
@@ -111,8 +108,6 @@ static void replaces_unprintable_bytes(void **state) {
         {"\xed\xa0\x80\xf4\x90\x80\x80", "???????"},
         {"\xe7\x94", "??"},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         gf_error error = {0};
         assert_int_equal(gf_set_error(&error, GF_USAGE, "%s: no", names[i].name), GF_USAGE);
@@ -126,8 +121,6 @@ static void replaces_unprintable_bytes(void **state) {
 /* Long names are cut in the middle; no partial character remains. */
 static void long_names_are_cut_between_characters(void **state) {
     char name[4096];
-
-    (void)state;
     for (size_t shift = 0; shift < 4; shift++)
         for (size_t length = 900; length < 1300; length += 7) {
             gf_error error = {0};

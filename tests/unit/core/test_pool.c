@@ -60,7 +60,6 @@ static int count_threads(void) {
 }
 
 static void runs_every_task_once(void **state) {
-    (void)state;
     const uint32_t counts[] = {0, 1, 2, THREADS, THREADS + 1, TASKS};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         gf_pool *pool = open_pool(THREADS), *own = open_pool(THREADS), *alone = open_pool(1);
@@ -84,7 +83,6 @@ static void runs_every_task_once(void **state) {
 }
 
 static void starts_threads_on_demand(void **state) {
-    (void)state;
     counting all = {.pause = {.tv_nsec = 20000000}};
     gf_work one = work_of(&all, 1), two = work_of(&all, 2), many = work_of(&all, TASKS / 50);
     const int before = count_threads();
@@ -111,7 +109,6 @@ static void starts_threads_on_demand(void **state) {
 
 /* Ten tasks that pause 20 ms each, on any threads. */
 static void adds_up_busy_times(void **state) {
-    (void)state;
     counting all = {.pause = {.tv_nsec = 20000000}};
     gf_work work = work_of(&all, 10);
     gf_pool *pool = open_pool(THREADS);

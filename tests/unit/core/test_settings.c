@@ -17,7 +17,6 @@ static const gf_param params[] = {
 #define COUNT (sizeof params / sizeof params[0])
 
 static void defaults_are_parsed_but_not_given(void **state) {
-    (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
     assert_non_null(s);
     assert_false(gf_settings_flag(s, "flag"));
@@ -33,7 +32,6 @@ static void defaults_are_parsed_but_not_given(void **state) {
 }
 
 static void valid_text_is_parsed(void **state) {
-    (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const given[][2] = {{"flag", ""},      {"count", "10"},   {"signed", "-5"},
                                            {"ratio", "1e-1"}, {"colour", "red"}, {"some", "blue"},
@@ -56,7 +54,6 @@ static void valid_text_is_parsed(void **state) {
 /* 1 + 2^-24 + 2^-54 is just above a tie of binary32. Rounding to double first yields the tie and
  * then 1. A single rounding yields 1 + 2^-23. */
 static void floats_are_rounded_once(void **state) {
-    (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
     const char *above_tie = "1.00000005960464483090229800154202";
     assert_int_equal(gf_settings_set(s, "ratio", above_tie, NULL), GF_OK);
@@ -65,7 +62,6 @@ static void floats_are_rounded_once(void **state) {
 }
 
 static void invalid_text_is_rejected_and_changes_nothing(void **state) {
-    (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const invalid[][2] = {
         {"flag", "yes"},    {"count", ""},        {"count", "-1"},
@@ -94,7 +90,6 @@ static void invalid_text_is_rejected_and_changes_nothing(void **state) {
 }
 
 static void messages_name_the_range(void **state) {
-    (void)state;
     gf_settings *s = gf_settings_new(params, COUNT);
     gf_error error = {0};
     gf_settings_set(s, "count", "11", &error);
@@ -108,7 +103,6 @@ static void messages_name_the_range(void **state) {
 
 /* Check properties of the descriptors on which the parser, the help and the tests rely. */
 static void descriptors_are_consistent(void **state) {
-    (void)state;
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
         assert_ptr_equal(gf_filter_find(filter->info.name), filter);
@@ -149,8 +143,6 @@ static void derived_values_are_set(void **state) {
                  {"hist", "channel=all", GF_U8, "channel", "all"},
                  {"hist", "", GF_U8, "extract", NULL},
                  {"axis-sum", "axis=y", GF_U8, "axis", "y"}};
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_filter *filter = gf_filter_find(cases[i].filter);
         const gf_format format = {5, 4, 3, cases[i].type, false};
@@ -173,8 +165,6 @@ static void effective_values_need_a_valid_format(void **state) {
     const gf_format format = {5, 4, 1, GF_U8, false}, none = {0};
     gf_settings *settings = test_settings(hist, "channel=r"), *effective;
     gf_error error;
-
-    (void)state;
     assert_int_equal(gf_settings_effective(hist, settings, &format, &effective, &error), GF_USAGE);
     assert_null(effective);
     assert_int_equal(gf_settings_effective(hist, settings, &none, &effective, &error), GF_FAILED);

@@ -22,8 +22,6 @@ static void truncates_values(void **state) {
         {{.type = GF_VALUE_TEXT, .text = NULL}, ""},
     };
     char buffer[64];
-
-    (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         const size_t length = strlen(examples[i].text);
         for (size_t size = 0; size <= 48; size++) {
@@ -76,8 +74,6 @@ static float from_bits(uint32_t bits) {
 static void floats_are_as_defined(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 1)};
     const uint64_t rounds = 40000;
-
-    (void)state;
     for (uint64_t i = 0; i < rounds; i++) {
         const uint32_t any = (uint32_t)test_next(&random);
         float x = i % 3 == 0   ? from_bits(any)
@@ -91,7 +87,6 @@ static void floats_are_as_defined(void **state) {
 }
 
 static void powers_are_as_defined(void **state) {
-    (void)state;
     for (int e = -149; e <= 127; e++)
         for (int sign = -1; sign <= 1; sign += 2) {
             const float x = ldexpf((float)sign, e);

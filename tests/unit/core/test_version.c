@@ -20,8 +20,6 @@ _Static_assert(GF_VERSION_MINOR < 100 && GF_VERSION_PATCH < 100, "GF_VERSION has
 
 static void versions_agree(void **state) {
     char text[32];
-
-    (void)state;
     snprintf(text, sizeof text, "%d.%d.%d", GF_VERSION_MAJOR, GF_VERSION_MINOR, GF_VERSION_PATCH);
     assert_string_equal(GF_VERSION_STRING, text);
     assert_string_equal(gf_version(), text);
@@ -50,8 +48,6 @@ static void accepts_programs_of_its_series(void **state) {
         {GF_VERSION_NUMBER(1, 3, 9), GF_VERSION_NUMBER(1, 4, 0), false},
         {GF_VERSION_NUMBER(2, 0, 0), GF_VERSION_NUMBER(1, 4, 0), false},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         assert_int_equal(gf_version_compatible(examples[i].running, examples[i].header),
                          examples[i].compatible);

@@ -151,7 +151,6 @@ static bool has_device(void) {
 static void (*body)(void);
 
 static void run_body(void **state) {
-    (void)state;
     body();
 }
 
@@ -186,7 +185,6 @@ static void try_apart(void (*what)(void)) {
 }
 #else
 static void try_apart(void (*what)(void)) {
-    (void)what;
     test_needs_gpu();
 }
 
@@ -196,17 +194,14 @@ static void named_device_fails(void) {}
 #endif
 
 static void recovers_the_image(void **state) {
-    (void)state;
     try_apart(image_continues);
 }
 
 static void repeats_the_measurement(void **state) {
-    (void)state;
     try_apart(measured_is_measured_again);
 }
 
 static void named_device_fails_the_run(void **state) {
-    (void)state;
     try_apart(named_device_fails);
 }
 

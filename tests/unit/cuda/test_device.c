@@ -141,7 +141,6 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
 }
 
 static void batches_equal_single_images(void **state) {
-    (void)state;
     test_needs_gpu();
     static const char *const cases[][2] = {{"smooth", ""},
                                            {"smooth", "radius=8 weight=0.3333"},
@@ -168,7 +167,6 @@ static void batches_equal_single_images(void **state) {
 
 /* Images that are apart share launches, at most GF_STRIP_IMAGES each, if rows are independent. */
 static void lists_take_few_launches(void **state) {
-    (void)state;
     test_needs_gpu();
     enum { COUNT = GF_STRIP_IMAGES + 1 };
     static const char *const cases[] = {"", "radius=8 weight=0.3333", "radius=20", "axis=y"};
@@ -207,7 +205,6 @@ static void lists_take_few_launches(void **state) {
 
 /* The mean of f32 depends on the order of rows: 1e20 + 1 - 1e20 + 3 is 3, or 0 from the end. */
 static void means_are_summed_in_order(void **state) {
-    (void)state;
     test_needs_gpu();
     static const float rows[] = {1e20f, 1, -1e20f, 3};
     enum { HEIGHT = 900 };
@@ -284,7 +281,6 @@ static void check_graph(const char *filter, const char *text, gf_format format) 
 }
 
 static void graphs_replay_the_same_bits(void **state) {
-    (void)state;
     test_needs_gpu();
     check_graph("smooth", "", (gf_format){640, 200, 3, GF_U8, false});
     check_graph("smooth", "", (gf_format){641, 200, 1, GF_U8, false});
@@ -365,7 +361,6 @@ static void check_places(const char *filter, const char *text, gf_format format)
 }
 
 static void runs_of_a_job_may_differ(void **state) {
-    (void)state;
     test_needs_gpu();
     static const char *const cases[][2] = {{"smooth", ""},
                                            {"smooth", "axis=xy"},
@@ -386,7 +381,6 @@ static void runs_of_a_job_may_differ(void **state) {
 
 /* Runs of one job on several streams do not disturb each other. */
 static void streams_do_not_share_memory(void **state) {
-    (void)state;
     test_needs_gpu();
     const gf_format format = {1999, 700, 1, GF_U8, false}; /* staged */
     enum { STREAMS = 4 };
@@ -470,7 +464,6 @@ static void *run_thread(void *argument) {
 }
 
 static void threads_have_their_own_engines(void **state) {
-    (void)state;
     test_needs_gpu();
     /* The two histograms launch one kernel with different sizes of shared memory. */
     image_list lists[] = {new_list("smooth", "axis=xy", (gf_format){800, 300, 3, GF_U8, false}, 3),
@@ -570,7 +563,6 @@ static int run_new_jobs(const image_list *list, const void *from, void *to, cuda
 }
 
 static void jobs_do_not_disturb_other_threads(void **state) {
-    (void)state;
     test_needs_gpu();
     static const struct {
         void *(*run)(void *);
@@ -625,7 +617,6 @@ static void *run_handed_job(void *argument) {
 
 /* A new thread has no context. */
 static void jobs_run_in_new_threads(void **state) {
-    (void)state;
     test_needs_gpu();
     image_list list = new_list("smooth", "", (gf_format){320, 64, 1, GF_U8, false}, 1);
     gf_engine *engine = cuda_engine();
@@ -653,7 +644,6 @@ static void jobs_run_in_new_threads(void **state) {
 
 /* An error that the caller has not read is neither reported nor cleared. */
 static void errors_of_the_caller_remain(void **state) {
-    (void)state;
     test_needs_gpu();
     static const char *const filters[] = {"smooth", "normalize", "axis-sum", "hist"};
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
@@ -677,7 +667,6 @@ static void errors_of_the_caller_remain(void **state) {
 
 /* Measurements are queued before any is awaited, awaited in another order, or not at all. */
 static void measurements_can_be_queued(void **state) {
-    (void)state;
     test_needs_gpu();
     static const char *const cases[][2] = {{"hist", "bins=8 extract=3"}, {"axis-sum", "axis=y"}};
     const gf_format format = {1000, 400, 3, GF_U8, false};
@@ -730,7 +719,6 @@ static void run_in(gf_engine *engine, image_list *list, void *from, void *to, co
 }
 
 static void kinds_of_memory(void **state) {
-    (void)state;
     test_needs_gpu();
     image_list list = new_list("smooth", "", (gf_format){4096, 64, 3, GF_U8, false}, 1);
     gf_engine *engine = cuda_engine();
@@ -790,7 +778,6 @@ static void refuses(const misuse *with, gf_pixels in, gf_out_pixels out, void *s
 }
 
 static void wrong_arguments_are_errors(void **state) {
-    (void)state;
     test_needs_gpu();
     misuse with = {.engine = cuda_engine(),
                    .filter = gf_filter_find("smooth"),
@@ -868,7 +855,6 @@ static void wrong_arguments_are_errors(void **state) {
 
 /* An engine keeps 16 jobs; more combinations still work. */
 static void engines_keep_jobs(void **state) {
-    (void)state;
     test_needs_gpu();
     image_list list = new_list("smooth", "axis=xy", (gf_format){320, 64, 1, GF_F32, false}, 1);
     gf_engine *engine = cuda_engine();
@@ -902,7 +888,6 @@ static void engines_keep_jobs(void **state) {
 
 /* Without CUDA or a device, the calls fail with a reason. */
 static void absent_devices_are_errors(void **state) {
-    (void)state;
     if (test_has_cuda())
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};

@@ -228,19 +228,16 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
 
 /* Let the device decode files that the CPU would decode faster. */
 static int use_device(void **state) {
-    (void)state;
     gf_device_decode_always(true);
     return 0;
 }
 
 static int use_fastest(void **state) {
-    (void)state;
     gf_device_decode_always(false);
     return 0;
 }
 
 static void decodes_all_kinds(void **state) {
-    (void)state;
     test_needs_gpu();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     const uint64_t seed = test_environment("GF_TEST_SEED", 4711), rounds = test_rounds(80);
@@ -265,7 +262,6 @@ static void decodes_all_kinds(void **state) {
 
 /* Each file is damaged in several ways. */
 static void judges_damaged_files_as_the_cpu(void **state) {
-    (void)state;
     test_needs_gpu();
     enum { FILES = 512, WAYS = 8 };
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
@@ -300,7 +296,6 @@ static void judges_damaged_files_as_the_cpu(void **state) {
 
 /* Few files are decoded by the CPU, with the same result. */
 static void few_files_are_left_to_the_cpu(void **state) {
-    (void)state;
     test_needs_gpu();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     counts total = {0, 0};
@@ -319,7 +314,6 @@ static void few_files_are_left_to_the_cpu(void **state) {
 
 /* Images and streams larger than the segments, rings and groups of the kernels. */
 static void decodes_large_files(void **state) {
-    (void)state;
     test_needs_gpu();
     static const gf_format formats[] = {{1500, 1000, 3, GF_U8, false},
                                         {30001, 7, 4, GF_U16, true},
@@ -349,7 +343,6 @@ static void decodes_large_files(void **state) {
 }
 
 static void rejects_wrong_arguments(void **state) {
-    (void)state;
     test_needs_gpu();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     test_random random = test_seeded(1);
@@ -401,7 +394,6 @@ static void rejects_wrong_arguments(void **state) {
 
 /* Without CUDA or a device, the call fails with a reason. */
 static void absent_devices_are_errors(void **state) {
-    (void)state;
     if (test_has_cuda())
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};

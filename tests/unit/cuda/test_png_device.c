@@ -158,7 +158,6 @@ static void check_one(gf_engine *engine, gf_format format, content kind, output 
 /* ---- equality -------------------------------------------------------------------------------- */
 
 static void writes_the_bytes_of_the_cpu(void **state) {
-    (void)state;
     test_needs_gpu();
     gf_engine *engine = cuda_engine();
     const uint64_t seed = test_environment("GF_TEST_SEED", 2025), rounds = test_rounds(300);
@@ -185,7 +184,6 @@ static void writes_the_bytes_of_the_cpu(void **state) {
 /* Sizes at the edges of chunks (16 KiB), blocks and strips (256 KiB of filtered bytes), pieces of
  * the probe (1 KiB) and windows (1024 strips). */
 static void covers_all_edges(void **state) {
-    (void)state;
     test_needs_gpu();
     static const gf_format formats[] = {
         {1, 1, 1, GF_U8, false},      {1, 1, 4, GF_U16, true},       {1, 131072, 1, GF_U8, false},
@@ -214,7 +212,6 @@ static void covers_all_edges(void **state) {
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static void rejects_wrong_arguments(void **state) {
-    (void)state;
     test_needs_gpu();
     gf_engine *engine = cuda_engine();
     const gf_format format = {300, 200, 3, GF_U8, false}, real = {300, 200, 3, GF_F32, false};
@@ -268,7 +265,6 @@ static void rejects_wrong_arguments(void **state) {
 
 /* Without CUDA or a device, the call fails with a reason. */
 static void absent_devices_are_errors(void **state) {
-    (void)state;
     if (test_has_cuda())
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};

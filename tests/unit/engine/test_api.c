@@ -65,8 +65,6 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
 
 static void rejects_other_settings(void **state) {
     gf_engine *engine = open_engine();
-
-    (void)state;
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
@@ -87,8 +85,6 @@ static void returns_zero_for_unknown_names(void **state) {
     gf_settings *settings = test_settings(filter, "bins=7 range=1,2 per-row");
     double lo = 9, hi = 9;
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(gf_settings_int(settings, "bins"), 7);
     assert_int_equal(gf_settings_int(settings, "range"), 0);
     assert_int_equal(gf_settings_int(settings, "none"), 0);
@@ -122,8 +118,6 @@ static void rejects_invalid_paths(void **state) {
     const char *const stdin_twice[2] = {"-", "-"};
     gf_engine *engine = open_engine();
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     assert_int_equal(run_file(engine, "smooth", file, NULL, &error), GF_USAGE);
     assert_message(&error, "smooth: produces an image; give an output path");
@@ -159,8 +153,6 @@ static void rejects_invalid_memory(void **state) {
     unsigned char out[64];
     gf_engine *engine = open_engine();
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(run_memory(engine, "smooth", "", &grey, in, NULL, &error), GF_USAGE);
     assert_message(&error, "smooth: produces an image; give an output buffer");
     assert_int_equal(run_memory(engine, "normalize", "", &grey, in, NULL, &error), GF_USAGE);
@@ -190,7 +182,6 @@ static void rejects_large_strides(void **state) {
     gf_engine *engine = open_engine();
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_error error = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
         const gf_pixels wide = {pixels, strides[i]};
         const gf_out_pixels wide_out[] = {{out, strides[i]}, {out + 32, 8}};
@@ -225,7 +216,6 @@ static void rejects_overlapping_memory(void **state) {
     gf_engine *engine = open_engine();
     unsigned char memory[256] = {0};
     gf_error error = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_pixels from[2] = {{pixels, 8}, {memory + cases[i].from, cases[i].in_stride}};
         const gf_out_pixels to[2] = {{memory + 192, 8},
@@ -262,7 +252,6 @@ static void rejects_numbers_out_of_range(void **state) {
     gf_file_info info;
     void *loaded;
     gf_error error = {0};
-    (void)state;
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     const char *paths[1] = {in_directory("in.pgm")}, *out = in_directory("out.jpg");
     const gf_batch_item item = {.in = paths[0], .out = out};
@@ -297,7 +286,6 @@ static void stores_the_errno(void **state) {
     gf_format format;
     void *loaded;
     gf_error error = {0};
-    (void)state;
     assert_int_equal(gf_load_file(none, NULL, &format, &loaded, NULL, &error), GF_FAILED);
     assert_int_equal(error.cause, ENOENT);
     assert_int_equal(gf_save_file(saved, &grey, in, NULL, &error), GF_OK);
@@ -317,8 +305,6 @@ static void returns_null_on_failure(void **state) {
     gf_format format;
     gf_error error = {0};
     void *rows = test_directory;
-
-    (void)state;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "abacus"}, &engine, NULL),
                      GF_USAGE);
     assert_null(engine);
@@ -343,7 +329,6 @@ static void returns_null_on_failure(void **state) {
 
 /* Rows at odd addresses with odd strides. The last row ends at the end of its allocation. */
 static void accepts_rows_at_any_address(void **state) {
-    (void)state;
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter *filter = gf_filter_at(i);
         const gf_filter_info *info = gf_filter_describe(filter);
@@ -415,7 +400,6 @@ static char *print_result(const gf_result *result) {
 
 /* Results of every case remain valid after settings, engine and image are freed. */
 static void results_outlive_settings_and_engine(void **state) {
-    (void)state;
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter *filter = gf_filter_at(i);
         const gf_filter_info *info = gf_filter_describe(filter);
@@ -453,8 +437,6 @@ static void returns_empty_cells_outside_tables(void **state) {
     gf_engine *engine = open_engine();
     gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
     gf_result *result;
-
-    (void)state;
     assert_int_equal(gf_run_memory(engine, gf_filter_find("hist"), settings, &grey, in, NULL, 0,
                                    &result, NULL, NULL),
                      GF_OK);
@@ -477,7 +459,6 @@ static void returns_empty_cells_outside_tables(void **state) {
 
 /* A saved image has the bytes of a run, and loads again; errors leave no file. */
 static void saves_images(void **state) {
-    (void)state;
     const gf_format rgb = {2, 4, 3, GF_U8, false}; /* rows of 6 bytes, 8 bytes apart */
     const gf_pixels image = {pixels, 8};
     const char *out = in_directory("saved.png");
@@ -514,7 +495,6 @@ static void saves_images(void **state) {
 
 /* Columns equal their cells. */
 static void returns_columns(void **state) {
-    (void)state;
     static const char *const filters[] = {"axis-sum", "hist", "dot", "compare"};
     gf_engine *engine = open_engine();
     for (size_t f = 0; f < 4; f++) {

@@ -12,7 +12,6 @@ static const gf_format format = {.width = WIDTH, .height = HEIGHT, .channels = 1
 static unsigned char image[HEIGHT][WIDTH];
 
 static int fill(void **state) {
-    (void)state;
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++)
             image[y][x] = (unsigned char)(x * y % 251);
@@ -61,8 +60,6 @@ static void engines_share_settings_and_results(void **state) {
     static job jobs[THREADS];
     gf_result *result;
     pthread_t threads[THREADS];
-
-    (void)state;
     assert_int_equal(run(engine, "smooth", smooth, want, NULL), GF_OK);
     assert_int_equal(run(engine, "hist", hist, NULL, &result), GF_OK);
     gf_engine_close(engine);
@@ -94,8 +91,6 @@ static void an_engine_moves_between_threads(void **state) {
     static job mine;
     gf_result *result;
     pthread_t thread;
-
-    (void)state;
     mine = (job){.engine = open_engine(), .settings = smooth};
     assert_int_equal(run(mine.engine, "hist", hist, NULL, &result), GF_OK);
     mine.result = result;

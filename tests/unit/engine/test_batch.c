@@ -85,17 +85,14 @@ static void run_all(const char *backend) {
 }
 
 static void golden_takes_batches(void **state) {
-    (void)state;
     run_all("golden");
 }
 
 static void cpu_takes_batches(void **state) {
-    (void)state;
     run_all("cpu");
 }
 
 static void cuda_takes_batches(void **state) {
-    (void)state;
     test_needs_gpu();
     run_all("cuda");
 }
@@ -115,7 +112,6 @@ static bool stands_alone(const char *name, const char *text) {
 }
 
 static void rows_stand_alone_where_nothing_crosses_them(void **state) {
-    (void)state;
     assert_true(stands_alone("smooth", ""));
     assert_true(stands_alone("smooth", "radius=9 tile=4"));
     assert_false(stands_alone("smooth", "axis=y"));
@@ -143,8 +139,6 @@ static void rejects_unsuitable_images(void **state) {
     const gf_out_pixels none[3] = {{drawn[0], 8}, {drawn[1], 8}, {NULL, 8}};
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 2});
     gf_error error = {0};
-
-    (void)state;
     for (int scenario = 0; scenario < 2; scenario++) { /* in shared strips, then one by one */
         const gf_filter *filter = gf_filter_find("smooth");
         gf_settings *settings = test_settings(filter, scenario ? "axis=y" : "");

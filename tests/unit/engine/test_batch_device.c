@@ -18,9 +18,6 @@ typedef struct meeting {
 static gf_status meet(void *context, const gf_ready *ready, gf_error *error) {
     meeting *all = context;
     struct timespec end;
-
-    (void)ready;
-    (void)error;
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 10;
     pthread_mutex_lock(&all->lock);
@@ -42,8 +39,6 @@ static void runs_large_ones_at_once(void **state) {
     } cases[] = {{1, 1, 6, 1},  {1, 2, 6, 2},   {1, 3, 12, 3}, {1, 4, 12, 4},
                  {1, 16, 3, 3}, {1, 9, 20, 4},  {2, 9, 20, 8}, {2, 5, 9, 4},
                  {3, 2, 12, 3}, {2, 16, 24, 8}, {1, 4, 1, 1}};
-
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         meeting all = {.wanted = cases[c].at_once};
         listener reported = {.in_order = c % 2};
@@ -79,7 +74,6 @@ static void reports_of_no_capacity(void **state) {
 
     snprintf(path, sizeof path, "%s", wide);
     put_png(path, 1200, 2, 8, false, NULL, 0, 0);
-    (void)state;
     for (uint32_t devices = 1; devices < 3; devices++)
         for (int in_order = 0; in_order < 2; in_order++) {
             listener reported = {.in_order = in_order};
@@ -109,8 +103,6 @@ static void falls_back(void **state) {
     gf_batch_item items[ITEMS];
     const gf_batch_options options = {.engine = {.threads = 2}, .done = on_done, .context = &all};
     gf_batch_devices devices = {.count = 1, .names = {"63"}};
-
-    (void)state;
     if (gf_has_cuda() && test_has_cuda())
         snprintf(devices.names[0], sizeof devices.names[0], "9999");
     make_items(items, true);

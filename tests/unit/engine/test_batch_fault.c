@@ -204,7 +204,6 @@ static void auto_continues(void **state) {
         {"hist", "bins=7", "auto", 1, 3, 0, false},
         {"hist", "bins=9 extract=2", "auto", 1, 3, 20000, false},
     };
-    (void)state;
     runs = noted = stopped = pipes_lost = 0;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         try_calls(&scenarios[i], GF_NO_BACKEND, NULL, 5);
@@ -224,7 +223,6 @@ static void named_device_stops(void **state) {
         {"normalize", "", "cuda", 1, 3, 0, false},
         {"hist", "bins=7", "cuda", 1, 5, 0, false},
     };
-    (void)state;
     runs = noted = stopped = pipes_lost = 0;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         try_calls(&scenarios[i], GF_NO_BACKEND, NULL, 3);
@@ -241,7 +239,6 @@ static void last_pipe_is_reported(void **state) {
         .engine = {.backend = "cuda", .threads = 2}, .done = on_done, .context = &all};
     gf_batch_item items[ITEMS];
     feeder pipe;
-    (void)state;
     faulty_expect(&(faulty_plan){.rows = 6, .fail_at = 3, .status = GF_NO_BACKEND});
     make_items(items, true);
     start_pipe(&pipe, &items[0]);
@@ -263,7 +260,6 @@ static void others_do_the_rest(void **state) {
         {"smooth", "", "cuda", 2, 4, 20000, true},
         {"hist", "bins=7", "cuda", 2, 3, 0, false},
     };
-    (void)state;
     runs = noted = stopped = pipes_lost = 0;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         try_calls(&scenarios[i], GF_NO_BACKEND, "1", 2);
@@ -281,7 +277,6 @@ static void corruption_fails_files(void **state) {
         {"normalize", "", "cuda", 1, 3, 0, false},
         {"hist", "bins=7", "auto", 1, 3, 0, false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         const bool image = gf_filter_find(scenarios[i].filter)->info.makes_image;
         gf_settings *settings =
@@ -308,7 +303,6 @@ static void one_corruption_is_reported(void **state) {
         {"smooth", "", "cuda", 1, 6, 20000, false},
         {"hist", "bins=7", "cuda", 1, 9, 20000, false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
         const bool image = gf_filter_find(scenarios[i].filter)->info.makes_image;
         gf_settings *settings =

@@ -74,7 +74,6 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
 }
 
 static void equals_one_by_one(void **state) {
-    (void)state;
     run_scenarios("smooth", "", &(gf_file_options){0});
     run_scenarios("smooth", "axis=xy radius=5 keep-brightness", &(gf_file_options){.strip = true});
     run_scenarios("normalize", "", &(gf_file_options){0});
@@ -87,8 +86,6 @@ static void equals_one_by_one(void **state) {
 
 static void stops_when_reported(void **state) {
     gf_batch_item items[ITEMS];
-
-    (void)state;
     for (uint32_t devices = 0; devices < 3; devices++) {
         listener all = {.max = 3};
         const gf_batch_options options = {
@@ -105,7 +102,6 @@ static void stops_when_reported(void **state) {
 }
 
 static void keeps_existing_files(void **state) {
-    (void)state;
     for (uint32_t devices = 0; devices < 3; devices += 2) {
         listener all = {0};
         gf_batch_item items[ITEMS];
@@ -149,7 +145,6 @@ static void *feed_late(void *argument) {
 
 /* Pipes are read once. */
 static void reads_pipes(void **state) {
-    (void)state;
     for (uint32_t round = 0; round < 3; round++) {
         const uint32_t devices = round > 0;
         listener all = {0};
@@ -178,14 +173,11 @@ static void reads_pipes(void **state) {
 }
 
 static gf_status never(void *context, const gf_ready *ready, gf_error *error) {
-    (void)context;
-    (void)ready;
     snprintf(error->message, sizeof error->message, "not ready");
     return error->status = GF_FAILED;
 }
 
 static void calls_ready_before_the_commit(void **state) {
-    (void)state;
     for (uint32_t devices = 0; devices < 2; devices++) {
         listener all = {0};
         gf_batch_item items[ITEMS];
@@ -207,8 +199,6 @@ static void calls_ready_before_the_commit(void **state) {
 static struct stat looked[ITEMS];
 
 static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
-    (void)context;
-    (void)error;
     assert_true(ready->item < ITEMS);
     assert_non_null(ready->file);
     assert_int_equal(looked[ready->item].st_ino, 0);
@@ -219,7 +209,6 @@ static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
 
 /* The `ready` callback receives a complete file: afterwards only its name changes. */
 static void passes_ready_outputs(void **state) {
-    (void)state;
     for (uint32_t devices = 0; devices < 3; devices++) {
         listener all = {0};
         gf_batch_item items[ITEMS];
@@ -241,7 +230,6 @@ static void passes_ready_outputs(void **state) {
 }
 
 static bool count_calls(void *context, const gf_batch_done *done) {
-    (void)done;
     ++*(int *)context;
     return true;
 }
@@ -251,8 +239,6 @@ static void stops_before_it_is_reported(void **state) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=4");
     char path[2048];
-
-    (void)state;
     snprintf(path, sizeof path, "%s", in_directory("slow.png"));
     for (int fast = 0; fast < 2; fast++) {
         int calls = 0;

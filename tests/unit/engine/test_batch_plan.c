@@ -12,8 +12,6 @@ static void refuses_all(void **state) {
     gf_batch_options options = {.done = on_done, .context = &all};
     gf_batch_item items[ITEMS];
     gf_error error = {0};
-
-    (void)state;
     make_items(items, true);
     gf_settings *settings = test_settings(smooth, "keep-brightness weight=0");
     assert_int_equal(gf_run_batch(smooth, settings, items, ITEMS, &options, &error), GF_USAGE);
@@ -76,7 +74,6 @@ static void shares_the_threads(void **state) {
                  {10, 4, 40, 4, 1},
                  {10, 4, 38, 3, 2},
                  {10, 4, 3, 1, 4}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gf_file_batch batch = {.count = cases[i].count};
         gf_batch_share_threads(&batch, cases[i].threads, cases[i].open_files);
@@ -90,8 +87,6 @@ static void counts_engines(void **state) {
         uint32_t threads, devices, engines;
     } cases[] = {{1, 1, 1}, {2, 1, 2}, {3, 1, 3}, {4, 1, 4},  {64, 1, 4},
                  {2, 4, 1}, {7, 2, 3}, {8, 2, 4}, {15, 8, 1}, {16, 8, 2}};
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const gf_file_batch batch = {.threads = cases[i].threads};
         assert_int_equal(gf_batch_engines(&batch, cases[i].devices), cases[i].engines);
@@ -114,7 +109,6 @@ static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, doubl
 }
 
 static void judges_batches(void **state) {
-    (void)state;
     /* The start-up pays off for many images, not for one. */
     assert_false(expect(1000, 1, 16, 100).cuda);
     assert_true(expect(1000, 1000, 16, 100).cuda);

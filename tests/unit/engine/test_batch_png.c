@@ -32,7 +32,6 @@ static gf_status png_workspace(void *state, size_t size, void **memory, void **s
                                gf_error *error) {
     static int unused;
     int i = 0;
-    (void)error;
     pthread_mutex_lock(&lock);
     while (workspaces[i].state && workspaces[i].state != state)
         i++;
@@ -106,7 +105,6 @@ static void wait_for_groups(void) {
 static gf_status png_decode(void *state, uint64_t count, const gf_device_file *files,
                             const gf_out_pixels *out, gf_cuda_stream stream, bool *valid,
                             gf_error *error) {
-    (void)state, (void)stream;
     if (files[0].scan.bytes == 0) { /* warm-up */
         valid[0] = false;
         return GF_OK;
@@ -130,7 +128,6 @@ static gf_status png_decode(void *state, uint64_t count, const gf_device_file *f
 static gf_status png_encode(void *state, const gf_format *format, uint64_t count,
                             const gf_pixels *in, gf_buffer *out, uint64_t *largest,
                             uint32_t threads, gf_cuda_stream stream, gf_error *error) {
-    (void)threads, (void)stream;
     for (uint64_t i = 0; i < count; i++) {
         char path[1300];
         size_t size;
@@ -241,7 +238,6 @@ static void devices_match_single_runs(void **state) {
         {"hist", "bins=5", "cuda", 4, true, -1, false},
         {"axis-sum", "", "cuda", 2, true, -1, false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const bool image =
             strcmp(cases[i].filter, "hist") != 0 && strcmp(cases[i].filter, "axis-sum") != 0;
@@ -257,7 +253,6 @@ static void devices_match_single_runs(void **state) {
 /* Each format is a group. */
 static void decodes_few_groups_at_once(void **state) {
     static const batch_case formats = {"smooth", "", "cuda", 4, false, -1, false};
-    (void)state;
     decoding.most_groups = 0;
     decoding.wait_for = 4;
     check_case(&formats);
@@ -273,7 +268,6 @@ static void decodes_few_streams_at_once(void **state) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "");
     gf_error error = {0};
-    (void)state;
     for (int i = 0; i < FILES; i++)
         items[i].in = in_paths[0];
     works = -1;
@@ -294,7 +288,6 @@ static void cpu_threads_share_the_list(void **state) {
     static const batch_case cases[] = {{"smooth", "", "auto", 1, false, -1, false},
                                        {"smooth", "", "auto", 4, false, -1, false},
                                        {"hist", "bins=3", "auto", 3, true, -1, false}};
-    (void)state;
     for (int round = 0; round < 10; round++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             int on_device = 0;
@@ -321,7 +314,6 @@ static void converts_images(void **state) {
         {{"smooth", "", "auto", 3, false, -1, false}, {.crop = &part, .depth = GF_DEPTH_8}},
         {{"smooth", "", "cuda", 3, false, -1, false}, {.autorotate = true}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int intact = 0;
         files = cases[i].files;
@@ -347,7 +339,6 @@ static void uploads_several_streams(void **state) {
                                        {"smooth", "", "auto", 4, false, -1, false}};
     unsigned char *pixels = malloc(WIDTH * HEIGHT * 3);
     test_random random = {7};
-    (void)state;
     assert_non_null(pixels);
     for (int i = 0; i < FILES; i++) {
         for (size_t k = 0; k < (size_t)WIDTH * HEIGHT * 3; k++)
@@ -369,7 +360,6 @@ static void uploads_several_streams(void **state) {
 static void runs_rejected_files(void **state) {
     static const batch_case cases[] = {{"smooth", "", "cuda", 3, false, -1, true},
                                        {"smooth", "", "auto", 3, false, -1, true}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check_case(&cases[i]);
         assert_int_equal(decoded, 0);
@@ -378,7 +368,6 @@ static void runs_rejected_files(void **state) {
 
 /* Under auto, CPU threads run the batch after the device has failed. */
 static void survives_the_device(void **state) {
-    (void)state;
     for (int works_for = 0; works_for < 2; works_for++) {
         const batch_case lost = {"smooth", "", "auto", 3, false, works_for, false};
         const batch_case alone = {"smooth", "", "cuda", 3, false, works_for, false};
@@ -401,7 +390,6 @@ static void gpus_match_single_runs(void **state) {
         {"hist", "bins=5", "cuda", 4, true, -1, false},
         {"axis-sum", "", "cuda", 2, true, -1, false},
     };
-    (void)state;
     gf_engine_stand_in(NULL);
     const bool present = gf_has_cuda() && test_has_cuda();
     if (present)

@@ -168,7 +168,6 @@ static void each_once(const char *name, const char *text) {
 }
 
 static void runs_each_once(void **state) {
-    (void)state;
     each_once("smooth", "radius=3");
     each_once("hist", "bins=7");
 }
@@ -178,8 +177,6 @@ static void holds_no_more_than_it_can_run(void **state) {
     static const struct {
         uint32_t devices, threads, max;
     } cases[] = {{0, 1, 1}, {0, 3, 3}, {1, 1, 1}, {1, 3, 3}, {1, 9, 4}, {2, 16, 8}, {3, 1, 3}};
-
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         gf_batch_item items[ITEMS];
         queue all;
@@ -203,7 +200,6 @@ static void holds_no_more_than_it_can_run(void **state) {
 
 /* The source never returns another item. The batch stops without one. */
 static void stops_while_it_waits(void **state) {
-    (void)state;
     for (uint32_t devices = 0; devices < 3; devices++)
         for (int fast = 0; fast < 2; fast++) {
             gf_batch_item items[ITEMS];
@@ -226,8 +222,6 @@ static void stops_while_it_waits(void **state) {
 }
 
 static bool has_failed(void *context, const gf_batch_done *done) {
-    (void)context;
-    (void)done;
     fail_msg("%s", "nothing may be reported");
     return true;
 }
@@ -241,8 +235,6 @@ static void ends_without_a_device(void **state) {
     queue all;
     worker one = {.all = &all};
     gf_batch_options options = options_of(&one, 2, 0);
-
-    (void)state;
     make_items(items, true);
     init_queue(&all, ITEMS);
     all.stop_at = 2;
@@ -259,7 +251,6 @@ static void ends_without_a_device(void **state) {
 /* ---- rejected arguments ---------------------------------------------------------------------- */
 
 static void refuses(void **state) {
-    (void)state;
     for (uint32_t devices = 0; devices < 2; devices++) {
         gf_batch_item items[ITEMS];
         gf_error error = {0};

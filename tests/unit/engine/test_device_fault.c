@@ -202,7 +202,6 @@ static void try_little_memory(fault_job *job, void *context) {
 }
 
 static void falls_back_with_little_memory(void **state) {
-    (void)state;
     gf_engine_stand_in(&faulty_backend);
     for (int input = FROM_MEMORY; input < FAULT_INPUTS; input++) {
         tally all = {.input = (fault_input)input};
@@ -213,17 +212,14 @@ static void falls_back_with_little_memory(void **state) {
 }
 
 static void falls_back_in_memory(void **state) {
-    (void)state;
     run_all(FROM_MEMORY);
 }
 
 static void falls_back_with_files(void **state) {
-    (void)state;
     run_all(FROM_FILES);
 }
 
 static void falls_back_with_pipes(void **state) {
-    (void)state;
     run_all(FROM_PIPE);
 }
 
@@ -237,7 +233,6 @@ static gf_status fail_once(const gf_plan *plan, const gf_strip *strip, gf_error 
 /* The device fails in `begin`, and the replacing backend fails later. The image is not started
  * again with less memory for the sink, because part of it has been read. */
 static void does_not_restart_after_reading(void **state) {
-    (void)state;
     const gf_engine_options options = {.threads = 4, .rows_per_strip = 16, .verify = true};
     const gf_format format = {900, 700, 3, GF_U8, false};
     gf_filter broken = *gf_filter_find("smooth");

@@ -8,8 +8,6 @@
 static gf_strip_request requested;
 
 static gf_strip_request request(const void *state, const gf_plan *plan) {
-    (void)state;
-    (void)plan;
     return requested;
 }
 
@@ -55,7 +53,6 @@ static uint64_t memory_of(const gf_cut *job) {
 }
 
 static void strips_have_the_requested_height(void **state) {
-    (void)state;
     gf_stream_job job = job_new("", 1000, 0);
     static const struct {
         uint64_t bytes, rows;
@@ -80,7 +77,6 @@ static void strips_have_the_requested_height(void **state) {
 
 /* The halo is 3 rows: 2 of the blur radius and 1 of the smooth stage. */
 static void halos_increase_the_height(void **state) {
-    (void)state;
     gf_stream_job job = job_new("axis=y", 1000, 0);
     assert_int_equal(job.plan->halo, 3);
     requested = (gf_strip_request){.bytes = 640, .slots = 2, .halos = 8, .max = UINT64_MAX};
@@ -117,7 +113,6 @@ static void strips_fit_the_source(void **state) {
         {64, UINT64_MAX, 0, 10, 0, 4},   {1000, UINT64_MAX, 0, 1000, 2, 1},
     };
     gf_stream_job job = job_of(gf_filter_find("hist"), "", 1000, 0);
-    (void)state;
     assert_int_equal(job.plan->out.width, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         requested = (gf_strip_request){
@@ -147,7 +142,6 @@ static void rings_are_short_if_the_source_holds_rows(void **state) {
         {"", 5000, 2000, 4, 4},      {"axis=y", 5000, 2000, 7, 5}, {"axis=y", 0, 2000, 7, 7},
         {"axis=y", 100, 2000, 7, 7},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gf_stream_job job = job_new(cases[i].text, 50000, 0);
         requested = (gf_strip_request){
@@ -163,7 +157,6 @@ static void rings_are_short_if_the_source_holds_rows(void **state) {
 /* Strips stay the same with exactly the memory that they use. With one byte less, first their
  * number, then their height is reduced, until none fits. */
 static void strips_fit_in_memory(void **state) {
-    (void)state;
     static const char *const cases[] = {"", "axis=y", "axis=y radius=40"};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (uint64_t rows_per_strip = 0; rows_per_strip <= 5; rows_per_strip += 5) {
@@ -192,7 +185,6 @@ static void strips_fit_in_memory(void **state) {
 
 /* Sizes that overflow count as too large. */
 static void sizes_do_not_overflow(void **state) {
-    (void)state;
     gf_stream_job job = job_new("", 1000, 0);
     gf_plan *plan = (gf_plan *)(uintptr_t)job.plan;
     plan->in.height = plan->out.height = UINT64_C(1) << 58;

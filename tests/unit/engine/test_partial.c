@@ -49,7 +49,6 @@ static gf_partial *serialize(const work *job, const gf_filter *filter, const gf_
     unsigned char *bytes = malloc(size);
     gf_partial *read;
     gf_error error;
-    (void)job;
     assert_non_null(bytes);
     gf_partial_write(partial, bytes);
     gf_partial_free(partial);
@@ -238,12 +237,10 @@ static void compare_all(bool devices) {
 }
 
 static void ranges_equal_one_run(void **state) {
-    (void)state;
     compare_all(false);
 }
 
 static void ranges_on_devices_equal_one_run(void **state) {
-    (void)state;
     test_needs_gpu();
     compare_all(true);
 }
@@ -273,7 +270,6 @@ static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end, gf_err
 
 static void rejects_other_work(void **state) {
     gf_error error;
-    (void)state;
     work job, other;
     open_grey(&job, "hist", "per-row extract=3");
     open_grey(&other, "hist", "bins=7");
@@ -316,7 +312,6 @@ static void rejects_other_work(void **state) {
 static void rejects_changed_files(void **state) {
     const struct timespec times[2] = {{1, 5}, {1, 5}};
     gf_error error;
-    (void)state;
     work job;
     open_grey(&job, "hist", "");
     gf_partial *a = rows_of(&job, 0, 10, &error);
@@ -332,7 +327,6 @@ static void rejects_changed_files(void **state) {
 /* Truncated bytes, or one changed byte. */
 static void rejects_damaged_bytes(void **state) {
     gf_error error;
-    (void)state;
     work job;
     open_grey(&job, "hist", "per-row extract=3 bins=4");
     gf_partial *a = rows_of(&job, 0, 40, &error), *read;
@@ -364,7 +358,6 @@ static void reports_images_without_ranges(void **state) {
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     test_image image = test_image_new(format, 0);
     const int before = dup(STDIN_FILENO);
-    (void)state;
     test_put(in_directory("in.pgm"), &image);
     test_put(in_directory("in.png"), &image);
     for (size_t i = 0; i < sizeof setups / sizeof setups[0]; i++) {
@@ -400,7 +393,6 @@ static void turned_images_have_no_ranges(void **state) {
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), ""),
                 *dot = test_settings(gf_filter_find("dot"), "");
     gf_engine *engine;
-    (void)state;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
     for (unsigned char orientation = 1; orientation <= 8; orientation++) {
         const gf_file_options options = {
@@ -435,7 +427,6 @@ static void turned_images_have_no_ranges(void **state) {
 static void device_failures_fall_back(void **state) {
     static const char *const cases[][2] = {
         {"smooth", "axis=y"}, {"hist", "extract=3 bins=5"}, {"hist", "per-row"}, {"dot", ""}};
-    (void)state;
     gf_engine_stand_in(&faulty_backend);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         work job;

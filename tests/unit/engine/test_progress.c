@@ -83,7 +83,6 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
 /* Every strip is reported in order, in the caller's thread. A filter that reads its image twice
  * reports both passes. */
 static void reports_every_strip(void **state) {
-    (void)state;
     put_picture("in.ppm");
     put_picture("in.png");
     for (size_t i = 0; i < gf_filter_count(); i++) {
@@ -100,7 +99,6 @@ static void reports_every_strip(void **state) {
 
 /* Golden processes the image as one strip. */
 static void reports_a_whole_image(void **state) {
-    (void)state;
     put_picture("in.ppm");
     const received all = run("golden", false, "smooth", "in.ppm");
     assert_true(all.calls >= 1);
@@ -135,8 +133,6 @@ static void reports_the_item(void **state) {
         .engine = {.backend = "cpu", .threads = 3, .rows_per_strip = STRIP},
         .files = {.progress = receive_item, .progress_context = &all, .force = true}};
     gf_error error = {0};
-
-    (void)state;
     put_picture("in.ppm");
     (void)snprintf(in, sizeof in, "%s", in_directory("in.ppm"));
     for (size_t i = 0; i < ITEMS; i++) {
@@ -186,8 +182,6 @@ static gf_report run_bytes(const char *filter_name, const char *in, const char *
 static void counts_the_bytes_of_files(void **state) {
     static const char *const inputs[] = {"in.ppm", "in.png", "in.jpg", "in.bmp", "in.tga"};
     static const char *const outputs[] = {"o.png", "o.ppm", "o.pam", "o.raw", "o.jpg", "o.bmp"};
-
-    (void)state;
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         put_picture(inputs[i]);
         for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) {
@@ -199,7 +193,6 @@ static void counts_the_bytes_of_files(void **state) {
 }
 
 static void counts_all_inputs_and_samples(void **state) {
-    (void)state;
     put_picture("in.ppm");
     put_picture("in.png");
     gf_report report = run_bytes("dot", "in.ppm", "in.png", NULL, NULL);
@@ -215,8 +208,6 @@ static void counts_all_inputs_and_samples(void **state) {
 static void counts_the_bytes_of_a_pipe(void **state) {
     static const char *const names[] = {"smooth", "normalize"};
     static const char *const kinds[] = {"in.ppm", "in.png", "in.jpg"};
-
-    (void)state;
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < 3; k++) {
             put_picture(kinds[k]);
@@ -243,8 +234,6 @@ static void counts_no_bytes_in_memory(void **state) {
     gf_settings *settings = test_settings(filter, "");
     gf_engine *engine = open_engine("cpu", false);
     gf_report report;
-
-    (void)state;
     assert_int_equal(gf_run_memory(engine, filter, settings, &format, &(gf_pixels){in, WIDTH}, out,
                                    WIDTH, NULL, &report, NULL),
                      GF_OK);

@@ -82,8 +82,6 @@ static void commits_outputs_after_ready(void **state) {
     const gf_file_options options = {.force = true, .ready = on_ready, .ready_context = &record};
     gf_result *result;
     gf_error error = {0};
-
-    (void)state;
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");
@@ -113,8 +111,6 @@ static void ready_has_no_result_for_images(void **state) {
     const char *const paths[1] = {in_directory("in.pgm")};
     gf_settings *settings = test_settings(smooth, "");
     gf_engine *engine = open_engine(0);
-
-    (void)state;
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     assert_int_equal(gf_run_file(engine, smooth, settings, paths, in_directory("out.png"), &options,
@@ -153,7 +149,6 @@ static void run_limited(const char *text) {
 }
 
 static void keeps_all_files_if_one_output_fails(void **state) {
-    (void)state;
     put_picture("in.pgm", 60, 60); /* the mask has 7200 bytes, one bin of 256 has few samples */
     run_limited("bins=256 extract=1");
     put_picture("in.pgm", 30, 30); /* the mask has 1800 bytes, all samples as text over 4096 */
@@ -163,8 +158,6 @@ static void keeps_all_files_if_one_output_fails(void **state) {
 static void rejects_one_file_for_two_outputs(void **state) {
     const gf_file_options options = {.force = true, .format = "png"};
     gf_error error = {0};
-
-    (void)state;
     put_picture("in.pgm", 20, 10);
     gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
     assert_int_equal(run_hist(settings, 0, &options, NULL, &error), GF_USAGE);
@@ -211,8 +204,6 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
 /* A pipe of 1000 x 1000 bytes is held in memory. The ring gets the rest of the budget. */
 static void held_images_count_against_memory(void **state) {
     gf_error error = {0};
-
-    (void)state;
     put_picture("in.pgm", 1000, 1000);
     assert_int_equal(normalize(false, 200000, &error), GF_OK);
     assert_int_equal(normalize(true, 999999, &error), GF_FAILED);
@@ -233,8 +224,6 @@ static void decoding_threads_need_no_memory(void **state) {
     test_random random = {1};
     gf_error error = {0};
     gf_source *source;
-
-    (void)state;
     assert_non_null(pixels);
     for (size_t i = 0; i < 3000 * 2000; i++)
         pixels[i] = (unsigned char)test_below(&random, 256);
@@ -257,8 +246,6 @@ static void held_samples_get_half_of_the_rest(void **state) {
     static const char held[] = "are kept in memory until the end";
     const gf_file_options options = {.force = true};
     gf_error error = {0};
-
-    (void)state;
     put_picture("in.pgm", 100, 100);
     gf_settings *several = hist_settings("bins=2 extract=all", "s.csv", NULL);
     assert_int_equal(run_hist(several, 150000, &options, NULL, &error), GF_FAILED);
@@ -279,8 +266,6 @@ static void holds_samples_of_images_in_memory(void **state) {
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_pixels in = {pixels, 100};
     gf_error error = {0};
-
-    (void)state;
     gf_engine *engine = open_engine(150000);
     assert_int_equal(
         gf_run_memory(engine, hist, settings, &format, &in, NULL, 0, NULL, NULL, &error),
@@ -359,8 +344,6 @@ static void append_byte(void) {
 static void detects_changed_files(void **state) {
     static void (*const changes[])(void) = {replace, touch, touch_within_a_second, append_byte};
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(measure_changed(keep, &error), GF_OK);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         assert_int_equal(measure_changed(changes[i], &error), GF_FAILED);
@@ -373,8 +356,6 @@ static void checks_the_output_before_measuring(void **state) {
     const gf_format format = {20, 10, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
-
-    (void)state;
     /* A truncated PNG: opening it does not detect the damage. */
     const gf_file_options png = {.format = "png"};
     assert_int_equal(save_image(in_directory("in.pgm"), &format, pixels, NULL, &png, 1, &error),
@@ -453,7 +434,6 @@ static void weighs_colours_by_alpha(void **state) {
     test_random random = test_seeded(7);
     gf_error error = {0};
     gf_format got;
-    (void)state;
     for (size_t i = 0; i < sizeof pixels; i++) { /* transparent, opaque and other pixels */
         const size_t x = i / 4 % 61;
         const uint64_t alpha = x < 20 ? 0u : x < 40 ? 255u : test_below(&random, 256);
@@ -489,7 +469,6 @@ static void transparent_colours_do_not_spread(void **state) {
     const gf_format format = {40, 1, 4, GF_U8, true};
     uint8_t pixels[40 * 4];
     gf_format got;
-    (void)state;
     for (size_t x = 0; x < 40; x++)
         memcpy(pixels + 4 * x, x < 20 ? (uint8_t[]){255, 0, 0, 0} : (uint8_t[]){0, 200, 0, 255}, 4);
     assert_int_equal(gf_save_file(in_directory("in.png"), &format,
@@ -514,7 +493,6 @@ static void refuses_to_premultiply(void **state) {
     gf_engine *engine = open_engine(0);
     gf_settings *settings = test_settings(filter, "");
     gf_error error;
-    (void)state;
     assert_int_equal(gf_run_file(engine, filter, settings, paths, in_directory("n.png"), &on, NULL,
                                  NULL, &error),
                      GF_USAGE);
@@ -529,8 +507,6 @@ static void dry_run_writes_nothing(void **state) {
     gf_file_options options = {.dry_run = true, .ready = on_ready, .ready_context = &record};
     gf_result *result;
     gf_error error = {0};
-
-    (void)state;
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
     gf_settings *settings = hist_settings("bins=4 extract=1", "new.csv", "old.png");

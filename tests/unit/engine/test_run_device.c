@@ -7,7 +7,6 @@
 static gf_status fake_encode_png(void *state, const gf_format *format, uint64_t count,
                                  const gf_pixels *in, gf_buffer *out, uint64_t *largest,
                                  uint32_t threads, gf_cuda_stream stream, gf_error *error) {
-    (void)state, (void)largest, (void)stream, (void)error;
     for (uint64_t i = 0; i < count; i++) {
         assert_true(in[i].stride >= gf_row_bytes(format));
         out[i].size = threads;
@@ -20,7 +19,6 @@ static gf_status fake_decode_png(void *state, uint64_t count, const gf_buffer *f
                                  const gf_format *formats, const gf_out_pixels *out,
                                  uint32_t threads, bool always, gf_cuda_stream stream,
                                  gf_error *errors, gf_error *error) {
-    (void)state, (void)threads, (void)always, (void)stream, (void)error;
     for (uint64_t i = 0; i < count; i++) {
         assert_true(out[i].stride >= gf_row_bytes(&formats[i]));
         assert_int_equal(errors[i].status, GF_OK);
@@ -40,14 +38,12 @@ static gf_engine *fake_engine(void) {
 }
 
 static int start(void **state) {
-    (void)state;
     gf_engine_stand_in(&fake_backend);
     open_jobs = opened_jobs = launches = 0;
     return 0;
 }
 
 static int stop(void **state) {
-    (void)state;
     gf_engine_stand_in(NULL);
     return open_jobs;
 }
@@ -105,7 +101,6 @@ static void check_batch(const char *name, const char *text, size_t gap, int expe
 }
 
 static void batches_take_few_launches(void **state) {
-    (void)state;
     check_batch("smooth", "", 0, 1);
     check_batch("smooth", "", 3, 1);
     check_batch("smooth", "axis=xy", 0, 1);
@@ -119,7 +114,6 @@ static void batches_take_few_launches(void **state) {
 }
 
 static void waits_for_a_stream(void **state) {
-    (void)state;
     gf_engine *engine = fake_engine(), *cpu = test_engine(&(gf_engine_options){.backend = "cpu"});
     int waits = 0;
     assert_int_equal(gf_device_wait(engine, &waits, NULL), GF_OK);
@@ -131,7 +125,6 @@ static void waits_for_a_stream(void **state) {
 }
 
 static void engines_keep_sixteen_jobs(void **state) {
-    (void)state;
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, ""), *other = test_settings(filter, "radius=1");
     gf_engine *engine = fake_engine();
@@ -189,7 +182,6 @@ static void rejects_first_passes(void **state) {
     gf_engine *engine = fake_engine();
     gf_error error = {0};
     gf_result *result = NULL;
-    (void)state;
     assert_int_equal(gf_run_device(engine, filter, data, &format, &in, NULL, 0, NULL, NULL, &error),
                      GF_USAGE);
     assert_non_null(strstr(error.message, "--statistics, and give them as --range LO,HI"));
@@ -222,7 +214,6 @@ static void checks_rows_of_both_lengths(gf_engine *engine) {
 }
 
 static void rejects_wrong_images(void **state) {
-    (void)state;
     static unsigned char memory[4 * BYTES], to[BYTES];
     gf_engine *engine = fake_engine();
     const gf_out_pixels out = {to, WIDTH};
@@ -248,7 +239,6 @@ static void rejects_wrong_images(void **state) {
 }
 
 static void encodes_png(void **state) {
-    (void)state;
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda", .threads = 3});
     const gf_format stored = {300, 200, 3, GF_U16, false}, real = {300, 200, 3, GF_F32, false};
     unsigned char memory[16];
@@ -274,7 +264,6 @@ static void encodes_png(void **state) {
 }
 
 static void decodes_png(void **state) {
-    (void)state;
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     const gf_format list[] = {
         {30, 20, 3, GF_U16, false}, {7, 5, 1, GF_U8, false}, {7, 5, 1, GF_U8, false}};

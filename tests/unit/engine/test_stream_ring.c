@@ -38,7 +38,6 @@ static gf_status check_rows(const gf_slot *slot, const gf_cut *job, const char *
 }
 
 static gf_strip_request checker_request(const void *state, const gf_plan *plan) {
-    (void)plan;
     return ((const checker *)state)->request;
 }
 
@@ -64,10 +63,7 @@ static gf_status checker_wait(void *run, gf_slot *slot, gf_error *error) {
     return status;
 }
 
-static void checker_busy(void *run, gf_busy busy[GF_STAGE_COUNT]) {
-    (void)run;
-    (void)busy;
-}
+static void checker_busy(void *run, gf_busy busy[GF_STAGE_COUNT]) {}
 
 static void checker_end(void *run, gf_slot *slots) {
     gf_slots_free(slots, ((const checker *)run)->job.slots);
@@ -76,7 +72,6 @@ static void checker_end(void *run, gf_slot *slots) {
 /* Rows stay valid and unchanged for strips of any height and rings of any length, including rings
  * shorter than two strips with their halos. */
 static void strips_stay_intact(void **state) {
-    (void)state;
     static const gf_backend backend = {.name = "checker",
                                        .request = checker_request,
                                        .begin = checker_begin,
@@ -122,7 +117,6 @@ static void strips_stay_intact(void **state) {
 }
 
 static gf_status fail_wait(void *run, gf_slot *slot, gf_error *error) {
-    (void)slot;
     nanosleep(&(struct timespec){.tv_nsec = ((const checker *)run)->pause}, NULL);
     return gf_fail(error, GF_NO_BACKEND, "device: lost");
 }
@@ -130,7 +124,6 @@ static gf_status fail_wait(void *run, gf_slot *slot, gf_error *error) {
 /* The reader detects a damaged file before or after the device fails. The damaged file is reported,
  * no backend continues, and the failure of the device is recorded. */
 static void damaged_files_are_reported_before_devices(void **state) {
-    (void)state;
     static const gf_backend backend = {.name = "checker",
                                        .request = checker_request,
                                        .begin = checker_begin,

@@ -173,7 +173,6 @@ static void check_dot(const char *backend, const marked *a, const marked *b) {
 
 static void leaves_out_samples(void **state) {
     static const float values[3][3] = {{77, 200, 255}, {10, 300, 65535}, {-9999, NAN, INFINITY}};
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         test_random random = test_seeded(seed);
         static marked a, b;
@@ -230,7 +229,6 @@ static void converts_the_value(void **state) {
          2},
     };
     static const char *const name[] = {"a.tif"};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tiff_spec spec = tiff_small_grey(4, 0);
         gf_report report;
@@ -258,7 +256,6 @@ static void notes_the_count(void **state) {
     gf_report report;
     gf_format format;
     bool possible;
-    (void)state;
     for (int i = 0; i < 27; i++)
         image.values[i] = i % 3 == 0 ? -1 : 1 + i % 9;
     put_marked("a.tif", &image, 0);

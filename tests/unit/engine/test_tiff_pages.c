@@ -56,7 +56,6 @@ static void check_page(uint32_t page) {
 static void writes_every_page(void **state) {
     static const char *const filters[] = {"smooth", "normalize"};
     static const char *const codecs[] = {"deflate", "none", "lzw"};
-    (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         test_random random = test_seeded(seed);
         tiff_spec pages[MAX_PAGES];
@@ -141,7 +140,6 @@ static void refuses_what_loses_pages(void **state) {
     gf_file_info info;
     gf_format format;
     void *pixels;
-    (void)state;
     write_pages(3);
     assert_int_equal(try_filter("smooth", "x.png", &error), GF_USAGE);
     assert_message(&error, "the input has 3 pages, and this format holds one image");
@@ -190,7 +188,6 @@ static void measures_all_pages(void **state) {
     static const char *const backends[] = {"golden", "cpu"};
     const tiff_spec pages[] = {tiff_small_grey(9, 0), tiff_small_grey(9, 0), tiff_small_grey(9, 0)};
     test_random random = test_seeded(3);
-    (void)state;
     assert_true(tiff_write(input_path(), pages, 3, &random));
     for (size_t b = 0; b < 2; b++) {
         uint64_t rows, part, sum[256] = {0};
@@ -216,7 +213,6 @@ static void measures_all_pages(void **state) {
 static void reports_a_damaged_page(void **state) {
     gf_error error = {0};
     size_t size;
-    (void)state;
     write_pages(2);
     unsigned char *data = get_bytes(input_path(), &size);
     const uint32_t first = data[4] | (uint32_t)data[5] << 8;

@@ -22,9 +22,6 @@ typedef struct thread_counts {
 static gf_status count_when_ready(void *context, const gf_ready *ready, gf_error *error) {
     thread_counts *counted = context;
     const int now = count_threads() - counted->before;
-
-    (void)ready;
-    (void)error;
     counted->max = now > counted->max ? now : counted->max;
     return GF_OK;
 }
@@ -36,8 +33,6 @@ static void unthreaded_engines_start_none(void **state) {
     png_bytes file = {0};
     const char *in = in_directory("large.png");
     char out[2048], other[2048];
-
-    (void)state;
     png_make(&spec, &file, NULL, NULL);
     put_bytes(in, file.data, file.size);
     free(file.data);

@@ -51,12 +51,10 @@ static void passes(fault_input input) {
 }
 
 static void passes_in_memory(void **state) {
-    (void)state;
     passes(FROM_MEMORY);
 }
 
 static void passes_with_files(void **state) {
-    (void)state;
     passes(FROM_FILES);
 }
 
@@ -119,18 +117,15 @@ static void detects(fault_input input) {
 }
 
 static void detects_in_memory(void **state) {
-    (void)state;
     detects(FROM_MEMORY);
 }
 
 static void detects_with_files(void **state) {
-    (void)state;
     detects(FROM_FILES);
 }
 
 /* Without --verify, the corruption is not detected. */
 static void is_off_by_default(void **state) {
-    (void)state;
     gf_engine *golden, *engine;
     fault_job job;
     test_outcome got;
@@ -164,7 +159,6 @@ static void reads_back(void **state) {
         {"a.png", GF_U8, 4, true},  {"b.png", GF_U16, 1, true}, {"c.pgm", GF_U16, 1, true},
         {"d.ppm", GF_U8, 3, true},  {"e.pam", GF_U16, 2, true}, {"f.pfm", GF_F32, 3, true},
         {"g.raw", GF_U16, 3, true}, {"h.jpg", GF_U8, 3, false}, {"i.tga", GF_U8, 1, false}};
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         const gf_format format = {33, 21, kinds[k].channels, kinds[k].type,
                                   kinds[k].channels % 2 == 0};
@@ -197,7 +191,6 @@ static void reads_back(void **state) {
 
 /* The digest does not depend on the cut into strips or on padding. */
 static void digests_rows(void **state) {
-    (void)state;
     unsigned char bytes[60];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * 37);
@@ -214,7 +207,6 @@ static void digests_rows(void **state) {
 
 /* Golden's strips count against the memory limit: --verify reduces the height of strips. */
 static void golden_counts_against_memory(void **state) {
-    (void)state;
     const gf_format format = {500, 400, 1, GF_U8, false};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=y");
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);

@@ -13,7 +13,6 @@ static void check_grey(const char *backend, const char *text, gf_format format, 
 
 /* The matrix 0..23 with 4 rows of 6 samples. */
 static void published_check(void **state) {
-    (void)state;
     uint8_t u8[24];
     uint16_t u16[24];
     float f32[24];
@@ -42,7 +41,6 @@ static void published_check(void **state) {
 }
 
 static void channels_and_alpha(void **state) {
-    (void)state;
     const uint8_t rgba[] = {1, 2, 3, 200, 10, 20, 30, 201, /* */ 4, 5, 6, 202, 40, 50, 60, 203};
     const gf_format format = {2, 2, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -71,7 +69,6 @@ static void channels_and_alpha(void **state) {
 
 /* The sum of 70000 samples of 65535 exceeds 2^32. */
 static void sums_past_32_bits(void **state) {
-    (void)state;
     enum { WIDTH = 70000 };
     uint16_t *white = malloc(WIDTH * sizeof *white);
     assert_non_null(white);
@@ -87,7 +84,6 @@ static void sums_past_32_bits(void **state) {
 
 /* One rounding for integers: (2^53 + 1) / 3 is an integer, but 2^53 + 1 is no binary64. */
 static void means(void **state) {
-    (void)state;
     const uint8_t v[] = {1, 2, 4, 10, 20, 0};
     const float real[] = {0.5f, 1, -3};
     assert_true(gf_quotient(UINT64_C(9007199254740993), 3) == 3002399751580331.0);
@@ -110,7 +106,6 @@ static void means(void **state) {
 
 /* Merged sums of columns exceed 2^32. */
 static void states_merge(void **state) {
-    (void)state;
     const gf_filter *filter = gf_filter_find("axis-sum");
     gf_settings *settings = test_settings(filter, "axis=y");
     gf_plan *plan = calloc(1, filter->plan_bytes);
@@ -132,7 +127,6 @@ static void states_merge(void **state) {
 /* 2^53 + 1 rounds to 2^53, but 2^53 + 2 is exact. Lane 0 holds 2^53 + 1 = 2^53, lane 1 holds 1 + 1
  * = 2, and the tree adds them last. Any other order returns 2^53. */
 static void rows_are_summed_in_lanes(void **state) {
-    (void)state;
     float row[258] = {0};
     row[0] = 9007199254740992.0f;
     row[1] = row[256] = row[257] = 1;
@@ -148,7 +142,6 @@ static void rows_are_summed_in_lanes(void **state) {
 /* The tree starts with stride 128: lanes 0 and 128 yield 2^53 + 1 = 2^53, lanes 1 and 129 yield 1 +
  * 1 = 2. */
 static void the_tree_halves(void **state) {
-    (void)state;
     float row[256] = {0};
     row[0] = 9007199254740992.0f;
     row[128] = row[1] = row[129] = 1;
@@ -158,7 +151,6 @@ static void the_tree_halves(void **state) {
 }
 
 static void special_numbers(void **state) {
-    (void)state;
     const float inf = 1.0f / 0.0f;
     const uint32_t odd_nan = 0xffc12345;
     float nan;
@@ -183,7 +175,6 @@ static void special_numbers(void **state) {
 }
 
 static void large_results_are_rejected(void **state) {
-    (void)state;
     static uint8_t rows[1000];
     gf_error error;
     assert_int_equal(test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8, false}, rows,

@@ -36,8 +36,6 @@ static void counts_rows_of_any_width(void **state) {
     enum { MAX = 600 * 8 };
     unsigned char row[MAX + 64];
     uint32_t seed = 5;
-
-    (void)state;
     for (uint64_t width = 1; width < 600; width += width < 80 ? 1 : 37)
         for (uint32_t channels = 1; channels <= 4; channels++)
             for (int type = GF_U8; type <= GF_U16; type++)
@@ -56,8 +54,6 @@ static void counts_rows_of_any_width(void **state) {
 static void counts_long_rows(void **state) {
     const uint64_t bytes = UINT64_C(3) << 20;
     unsigned char *row = malloc(bytes);
-
-    (void)state;
     assert_non_null(row);
     memset(row, 255, bytes);
     for (uint32_t channels = 1; channels <= 4; channels++) {
@@ -124,8 +120,6 @@ static void every_encoder_and_backend(void **state) {
                             test_has_cuda() ? open_engine("cuda", 0, 0) : NULL};
     const int count = engines[3] ? 4 : 3;
     char in[1200], out[1200];
-
-    (void)state;
     snprintf(in, sizeof in, "%s", in_directory("in.png"));
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (int type = GF_U8; type <= GF_U16; type++) {
@@ -159,8 +153,6 @@ static void copied_rows_are_not_counted(void **state) {
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "keep-brightness");
     gf_engine *engine = open_engine("cpu", 2, 0);
     char in[1200], out[1200];
-
-    (void)state;
     for (size_t i = 0; i < sizeof outs / sizeof *outs; i++) {
         const gf_type type = i < 3 ? GF_U8 : GF_F32;
         test_image image = test_image_new((gf_format){20, 10, 3, type, false}, 0);
@@ -195,8 +187,6 @@ static void counts_in_batches(void **state) {
     gf_batch_item items[ITEMS];
     uint64_t want[ITEMS];
     test_random random = {4};
-
-    (void)state;
     for (int i = 0; i < ITEMS; i++) {
         char name[32];
         test_image image =
@@ -258,8 +248,6 @@ static void brightness_of_flat_areas(void **state) {
     const gf_format format = {41, 31, 1, GF_F32, false};
     gf_engine *engine = open_engine("cpu", 1, 0);
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
-
-    (void)state;
     for (uint64_t y = 0; y < format.height; y++)
         for (uint64_t x = 0; x < format.width; x++)
             ((float *)(void *)gf_row(&in.rows, y))[x] = 1;

@@ -78,7 +78,6 @@ static float float_of(uint32_t bits) {
 /* ---- by hand --------------------------------------------------------------------------------- */
 
 static void equal_images(void **state) {
-    (void)state;
     unsigned char image[5 * 3 * 4 * 4];
     for (size_t i = 0; i < sizeof image; i++)
         image[i] = (unsigned char)(i * 37); /* includes NaN as f32 */
@@ -106,7 +105,6 @@ static void equal_images(void **state) {
 }
 
 static void table_contents(void **state) {
-    (void)state;
     const uint16_t a[6] = {1, 2, 3, 400, 500, 600}, b[6] = {1, 2, 3, 400, 65535, 0};
     const float fa[4] = {0.25f, 1, 2, 3}, fb[4] = {0.25f, 0.5f, 2, 4.25f};
     for (int i = 0; i < backend_count(); i++) {
@@ -134,7 +132,6 @@ static void table_contents(void **state) {
 
 /* One differing sample, at every position, for every type. */
 static void one_sample_anywhere(void **state) {
-    (void)state;
     enum { WIDTH = 3, HEIGHT = 3 };
     static const char *const names[] = {"r", "g", "b", "a"};
     for (int type = GF_U8; type <= GF_F32; type++)
@@ -160,7 +157,6 @@ static void one_sample_anywhere(void **state) {
 
 /* The first difference in row-major order, and the largest one, at any position of long rows. */
 static void first_and_largest_of_many(void **state) {
-    (void)state;
     enum { WIDTH = 9001 };
     uint8_t *a = calloc(2, WIDTH), *b = calloc(2, WIDTH);
     assert_non_null(a);
@@ -194,7 +190,6 @@ static void first_and_largest_of_many(void **state) {
 
 /* f32 samples are equal if their bits are equal. The difference is numeric. */
 static void special_numbers(void **state) {
-    (void)state;
     const float nan = float_of(0x7fc00000), other = float_of(0x7fc00001);
     assert_floats(nan, nan, "same: 1 samples\n");
     assert_floats(INFINITY, INFINITY, "same: 1 samples\n");
@@ -245,7 +240,6 @@ static void special_numbers(void **state) {
 /* With a tolerance, samples count if their difference is larger. The largest difference is that of
  * all samples. */
 static void tolerance_of_integers(void **state) {
-    (void)state;
     const gf_format format = {2, 2, 1, GF_U8, false};
     const uint8_t a[4] = {10, 12, 13, 200}, b[4] = {12, 12, 10, 201};
     const char want[] =
@@ -268,7 +262,6 @@ static void tolerance_of_integers(void **state) {
 }
 
 static void tolerance_of_reals(void **state) {
-    (void)state;
     const float nan = float_of(0x7fc00000), other = float_of(0x7fc00001);
     const float a[6] = {0, nan, 1, 1, 0.5f, INFINITY}, b[6] = {-0.0f, other, 1.25f, 1.5f, nan, 0};
     const gf_format format = {6, 1, 1, GF_F32, false}, four = {4, 1, 1, GF_F32, false};
@@ -285,7 +278,6 @@ static void tolerance_of_reals(void **state) {
 
 /* All samples differ, but only one by more than the tolerance, at any position of a long row. */
 static void tolerance_anywhere(void **state) {
-    (void)state;
     enum { WIDTH = 9001 };
     const unsigned places[] = {0, 1, 63, 64, 2047, 2048, 4095, 4096, 8191, 8192, 9000};
     float *image = calloc(2, WIDTH * sizeof *image);
@@ -310,7 +302,6 @@ static void tolerance_anywhere(void **state) {
 
 /* Each difference occurs once, in ascending order. */
 static void tolerance_of_every_integer(void **state) {
-    (void)state;
     for (int type = GF_U8; type <= GF_U16; type++) {
         const uint32_t max = gf_type_max((gf_type)type), half = (max + 1) / 2;
         const uint32_t tolerances[] = {0, 1, half - 2, half - 1, half, half + 1, max - 1, max};
@@ -350,7 +341,6 @@ static void assert_drawing(gf_format format, const void *a, const void *b, const
 }
 
 static void draws_grey(void **state) {
-    (void)state;
     const uint8_t a8[4] = {200, 10, 3, 255}, b8[4] = {200, 11, 255, 255};
     assert_drawing((gf_format){2, 2, 1, GF_U8, false}, a8, b8,
                    (uint8_t[]){50, 50, 50, 98, 0, 0, 255, 255, 247, 63, 63, 63});
@@ -374,7 +364,6 @@ static void draws_grey(void **state) {
 
 /* Alpha affects the difference, but not the grey. */
 static void draws_alpha(void **state) {
-    (void)state;
     const uint8_t a[8] = {80, 0, 80, 255, 80, 255, 80, 100},
                   b[8] = {80, 0, 80, 0, 81, 250, 80, 100};
     assert_drawing((gf_format){2, 2, 2, GF_U8, true}, a, b,
@@ -383,7 +372,6 @@ static void draws_alpha(void **state) {
 
 /* (13933 * 255 + 32768) >> 16 = 54, green 182, blue 18; the image shows a quarter of that. */
 static void draws_colour(void **state) {
-    (void)state;
     const uint8_t a[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9};
     const uint8_t b[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 8, 6, 11};
     assert_drawing((gf_format){2, 2, 3, GF_U8, false}, a, b,
@@ -403,7 +391,6 @@ static void draws_colour(void **state) {
 /* Pixels exactly at a step of the displayed grey. A weight that differs in its last digit, or a
  * missing rounding, changes one of them. 13933 * 38530 + 32768 = 8 * 2^26 + 346, and so on. */
 static void weighs_colours_exactly(void **state) {
-    (void)state;
     const uint16_t wide[18] = {38530, 0, 0, 0, 60134, 0, 0, 0, 42539,
                                48163, 0, 0, 0, 40089, 0, 0, 0, 56720};
     assert_drawing((gf_format){3, 2, 3, GF_U16, false}, wide, wide,
@@ -419,7 +406,6 @@ static void weighs_colours_exactly(void **state) {
 }
 
 static void draws_special_numbers(void **state) {
-    (void)state;
     const float nan = float_of(0x7fc00000), other = float_of(0xffc00001);
     /* Equal samples: NaN and negative values are black, values above 1 and inf are white. */
     const float same[6] = {nan, -3, -INFINITY, 7, INFINITY, 0.5f};
@@ -434,7 +420,6 @@ static void draws_special_numbers(void **state) {
 }
 
 static void draws_only_with_diff(void **state) {
-    (void)state;
     const gf_filter *filter = gf_filter_find("compare");
     const gf_format format = {7, 5, 2, GF_F32, true};
     gf_format out;

@@ -18,7 +18,6 @@ static void assert_row(const gf_result *result, uint64_t row, const char *const 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
 static void published_check(void **state) {
-    (void)state;
     const uint8_t u8[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const uint16_t u16[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const float f32[8] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -46,7 +45,6 @@ static void published_check(void **state) {
 /* (3 4).(4 3) = 24; 24/25; (1 + 1)/2. Differences of max / 5 in a quarter of the pixels: mse is
  * max^2 / 100, and psnr is 20 dB. */
 static void cosine_mse_and_psnr(void **state) {
-    (void)state;
     const uint8_t p8[4] = {51, 7, 9, 0}, q8[4] = {0, 7, 9, 0};
     const uint16_t p16[4] = {0, 100, 0, 60000}, q16[4] = {0, 100, 13107, 60000};
     const float p32[2] = {3, 4}, q32[2] = {4, 3}, far32[2] = {13, -6};
@@ -74,7 +72,6 @@ static void cosine_mse_and_psnr(void **state) {
 }
 
 static void black_has_no_cosine(void **state) {
-    (void)state;
     const uint8_t black[2] = {0, 0}, white[2] = {255, 255};
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run(backends[i], "", (gf_format){2, 1, 1, GF_U8, false}, black, white);
@@ -85,7 +82,6 @@ static void black_has_no_cosine(void **state) {
 }
 
 static void channels_and_total(void **state) {
-    (void)state;
     const uint8_t a[] = {1, 2, 3, 4, 10, 20, 30, 40}, b[] = {1, 1, 1, 9, 2, 2, 2, 9};
     const float fa[] = {1, 2, 3, 4, 10, 20, 30, 40}, fb[] = {1, 1, 1, 9, 2, 2, 2, 9};
     const struct {
@@ -135,7 +131,6 @@ static void channels_and_total(void **state) {
 
 /* Rows of white pixels: sums that exceed 32 bits. */
 static void white_rows(void **state) {
-    (void)state;
     const size_t width8 = 4000001, width16 = 70000;
     uint8_t *u8 = malloc(width8);
     uint16_t *u16 = malloc(width16 * sizeof *u16);
@@ -187,7 +182,6 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
 
 /* 16 rows of 2^31 white pixels: 2^35 * 65535^2 = 2^67 - 131071 * 2^35. */
 static void totals_past_64_bits(void **state) {
-    (void)state;
     const uint64_t row = (UINT64_C(1) << 31) * 4294836225;
     gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16, false},
                                 (const uint64_t[]){row, row, row});
@@ -213,7 +207,6 @@ static void totals_past_64_bits(void **state) {
 /* a and b differ by 1 in one of 2^31 bright pixels per row. The sums of squares exceed the 53 bits
  * of a binary64, but their difference is exact. */
 static void small_differences_of_large_sums(void **state) {
-    (void)state;
     const uint64_t aa = UINT64_C(65534) * 65534 << 31, ab = aa + 65534;
     gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16, false},
                                 (const uint64_t[]){ab, aa, ab + 65535});
@@ -222,7 +215,6 @@ static void small_differences_of_large_sums(void **state) {
 }
 
 static void rejects_rows_too_wide_for_64_bits(void **state) {
-    (void)state;
     const gf_filter *filter = gf_filter_find("dot");
     gf_settings *settings = test_settings(filter, "");
     gf_format format = {4295098371, 1, 1, GF_U16, false}; /* the largest: 2^64 / 65535^2 */

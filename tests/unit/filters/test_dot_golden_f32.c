@@ -20,7 +20,6 @@ static gf_result *run_f32(const char *backend, uint64_t width, uint64_t height, 
 }
 
 static void special_numbers(void **state) {
-    (void)state;
     const float zero = -0.0f, one = 1, nan = -NAN, inf = INFINITY, huge = FLT_MAX, tiny = 0x1p-149f;
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run_f32(backends[i], 1, 1, &nan, &one);
@@ -58,7 +57,6 @@ static void special_numbers(void **state) {
 
 /* Differences and their squares are each rounded to binary64. */
 static void squared_differences_round(void **state) {
-    (void)state;
     const float one = 1, tiny = 0x1p-60f, small = 0x1p-30f;
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run_f32(backends[i], 1, 1, &one, &tiny);
@@ -72,7 +70,6 @@ static void squared_differences_round(void **state) {
 
 /* 2^53 + 1 is not a binary64 number: a product of 1 counts only if it was added to another 1. */
 static void sums_along_a_row_in_lanes(void **state) {
-    (void)state;
     const struct {
         size_t large, ones[2];
         double want;
@@ -99,7 +96,6 @@ static void sums_along_a_row_in_lanes(void **state) {
 }
 
 static void rows_add_downwards(void **state) {
-    (void)state;
     const float down[] = {1, 1, 0x1p53f}, up[] = {0x1p53f, 1, 1}, ones[] = {1, 1, 1};
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run_f32(backends[i], 1, 3, down, ones);

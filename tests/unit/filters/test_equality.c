@@ -73,25 +73,21 @@ static void compare_all(comparison all, uint64_t rounds) {
 }
 
 static void cpu_equals_golden(void **state) {
-    (void)state;
     compare_all((comparison){.backend = "cpu"}, test_rounds(12));
 }
 
 /* Filters without a CPU function: golden computes strips. */
 static void golden_strips_equal_golden(void **state) {
-    (void)state;
     compare_all((comparison){.backend = "cpu", .without_cpu = true}, test_rounds(12) / 4 + 1);
 }
 
 static void cuda_equals_golden(void **state) {
-    (void)state;
     test_needs_gpu();
     compare_all((comparison){.backend = "cuda"}, test_rounds(12));
 }
 
 /* Images in device memory, with random strides and alignments. */
 static void device_memory_equals_golden(void **state) {
-    (void)state;
     test_needs_gpu();
     gf_engine *device = test_engine(&(gf_engine_options){.backend = "cuda"});
     compare_all((comparison){.backend = "device memory", .device = device}, test_rounds(12));
@@ -101,7 +97,6 @@ static void device_memory_equals_golden(void **state) {
 /* Compute one strip at every SIMD level, each in a random number of parts. */
 static bool strip_on_cpu(void *context, const gf_filter *filter, const char *text, uint64_t seed) {
     test_random random = test_seeded(seed);
-    (void)context;
     gf_format format = test_format(&random);
     test_strip strip;
     if (!test_strip_new(&strip, filter, text, seed, format, false, 0))
@@ -149,7 +144,6 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
 /* The CPU functions alone, on rows in painted memory. They write only to the output rows, and a
  * strip from the middle of an image equals the same rows of the whole image. */
 static void cpu_strips_stay_inside(void **state) {
-    (void)state;
     test_each_case(strip_on_cpu, NULL, test_rounds(12), true);
 }
 

@@ -37,9 +37,7 @@ static void set_control(unsigned bits) {
 static unsigned control(void) {
     return 0;
 }
-static void set_control(unsigned bits) {
-    (void)bits;
-}
+static void set_control(unsigned bits) {}
 #endif
 
 static unsigned entered;
@@ -199,7 +197,6 @@ static void check_memory_batch(job *j, gf_engine *engine, const host *h) {
 /* Every case of every filter and type; the first cases under each host. Half of the f32 images
  * contain subnormals, infinities and NaN. Pool threads start on first use, under any host. */
 static void images_in_memory(void **state) {
-    (void)state;
     enter(&hosts[5]);
     gf_engine *const engines[] = {open_engine("golden", 1), open_engine("cpu", 1),
                                   open_engine("cpu", 3)};
@@ -275,8 +272,6 @@ static void images_in_files(void **state) {
     test_image floats = test_image_new((gf_format){200, 90, 1, GF_F32, false}, 0),
                bytes = test_image_new((gf_format){300, 200, 3, GF_U8, false}, 0);
     size_t size, other;
-
-    (void)state;
     test_fill(&floats, TEST_EXTREMES, &random);
     test_fill(&bytes, TEST_SMOOTH, &random);
     test_put(in_directory("in.pfm"), &floats);
@@ -300,8 +295,6 @@ static void loaded_images(void **state) {
     unsigned char file[sizeof head - 1 + 28];
     void *want = NULL, *got;
     gf_format format;
-
-    (void)state;
     memcpy(file, head, sizeof head - 1);
     for (size_t i = 0; i < 28; i++)
         file[sizeof head - 1 + i] = (unsigned char)(i % 4 < 3 ? 37 * i + 1 : 1 + 40 * (i / 4));
@@ -334,8 +327,6 @@ static void numbers_as_text(void **state) {
                    {{.type = GF_VALUE_FLOAT, .real = (double)0x1.111112p-4f}, "0.06666667"},
                    {{.type = GF_VALUE_FLOAT, .real = 0x1p-149}, "1e-45"}};
     const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
-
-    (void)state;
     for (size_t i = 0; i < HOSTS; i++) {
         char text[sizeof numbers / sizeof *numbers][40];
         double lo, hi;
@@ -374,8 +365,6 @@ static void callbacks_of_a_batch(void **state) {
     test_random random = {5};
     char in[1200], outs[6][1200];
     gf_batch_item items[6];
-
-    (void)state;
     test_fill(&image, TEST_UNIFORM, &random);
     snprintf(in, sizeof in, "%s", in_directory("small.pgm"));
     test_put(in, &image);
@@ -410,8 +399,6 @@ static void other_calls(void **state) {
     const gf_filter *smooth = gf_filter_find("smooth");
     const gf_format format = {64, 40, 3, GF_U8, false};
     unsigned char file[sizeof head + 3] = {0};
-
-    (void)state;
     memcpy(file, head, sizeof head - 1);
     put_bytes(in_directory("one.pfm"), file, sizeof file);
     for (size_t i = 0; i < HOSTS; i++) {

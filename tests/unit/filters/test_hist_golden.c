@@ -4,7 +4,6 @@
 #include "measuring.h"
 
 static void published_check(void **state) {
-    (void)state;
     float v[128];
     for (int i = 0; i < 128; i++)
         v[i] = (float)(i % 80) / 100.0f;
@@ -32,7 +31,6 @@ static void published_check(void **state) {
 
 /* v * 8 div 255: bins 1, 2, 4 and 7 start at 32, 64, 128 (1024 / 255 = 4.01) and 224. */
 static void integer_edges(void **state) {
-    (void)state;
     const uint8_t v[] = {0, 31, 32, 63, 64, 127, 128, 223, 224, 255};
     const uint16_t w[] = {0, 1, 65534, 65535};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -83,7 +81,6 @@ static void integer_edges(void **state) {
 /* fl(0.1) is above 0.1, and the preceding binary32 is below. fl(0.3) * 10 is above 3. The product
  * is exact and is not rounded up to the next bin. */
 static void float_edges(void **state) {
-    (void)state;
     const float inf = 1.0f / 0.0f;
     const uint32_t bits[] = {0x3dcccccd, 0x3dcccccc, 0x3e99999a, 0x3e999999, 0x3f800000,
                              0x3f7fffff, 0x80000000, 0x00000001, 0xbf800000, 0x7fc00000,
@@ -114,7 +111,6 @@ static void float_edges(void **state) {
 /* The samples outside of 0..1 count in the end bins and apart, with every number of bins (and
  * method of counting), per row, and for each channel. Without any, there is no line in the text. */
 static void clamped_samples_are_counted(void **state) {
-    (void)state;
     static float v[2][3000];
     static const char *const cases[] = {"bins=2 channel=all per-row extract=all out=-",
                                         "bins=600 channel=all per-row extract=0,599 out=-",
@@ -147,7 +143,6 @@ static void clamped_samples_are_counted(void **state) {
 }
 
 static void ranges(void **state) {
-    (void)state;
     const float v[] = {-1, -0.75f, -0.5f, 0, 0.5f, 1, 2, -5};
     const uint8_t u[] = {0, 99, 100, 149, 150, 199, 200, 255};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -195,7 +190,6 @@ static void ranges(void **state) {
 /* The range of the finite samples of all measured channels; infinities are outside of it. Equal
  * ends put all samples into the last bin. */
 static void range_of_the_data(void **state) {
-    (void)state;
     const float inf = 1.0f / 0.0f, nan = inf - inf;
     const float v[] = {3, -inf, 5, nan, -1, inf, 4, 1}, same[] = {inf, 2.5f, nan, 2.5f};
     const float zeros[] = {-0.0f, 0}, none[] = {nan, inf, -inf, nan};
@@ -242,7 +236,6 @@ static void range_of_the_data(void **state) {
 
 /* Extremes include infinities, with and without finite samples. */
 static void infinite_extremes(void **state) {
-    (void)state;
     const float inf = 1.0f / 0.0f;
     const float rows[][3] = {{1, 2, inf}, {-inf, 2, 1}, {inf, inf, inf}, {-inf, -inf, -inf}};
     static const char *const extremes[][2] = {
@@ -261,7 +254,6 @@ static void infinite_extremes(void **state) {
 
 /* --statistics without options of bins leaves them out of the text. */
 static void statistics_alone(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         bool bins;
@@ -291,7 +283,6 @@ static void statistics_alone(void **state) {
 /* Edges in text have the fewest decimals that move them by less than 1/10000 of a bin. Tables are
  * exact. */
 static void edges_for_people(void **state) {
-    (void)state;
     const float v[] = {0.02f};
     gf_result *result = test_measure("golden", "hist", "bins=80 range=0,1.5 extract=1,79 out=-",
                                      (gf_format){1, 1, 1, GF_F32, false}, v, NULL, NULL);
@@ -310,7 +301,6 @@ static void edges_for_people(void **state) {
 /* Samples at edges: 28 / 100 * 100 and 29 / 100 * 100 round to numbers below 29; 28 * 100 / 100 is
  * exact. */
 static void range_edges(void **state) {
-    (void)state;
     uint8_t v[101];
     uint16_t w[101];
     float x[101];
@@ -336,7 +326,6 @@ static void range_edges(void **state) {
 /* Samples outside of the range by the smallest possible difference, infinities and NaN; -0 equals
  * 0. Rounding never moves a sample back into the range. */
 static void range_ends(void **state) {
-    (void)state;
     const uint32_t bits[] = {0x3dcccccc, 0x3dcccccd, 0x3dccccce, /* around fl(0.1) */
                              0x3f7fffff, 0x3f800000, 0x3f800001, /* around 1 */
                              0x7f800000, 0xff800000, 0x7fc00000,
@@ -369,7 +358,6 @@ static void range_ends(void **state) {
 
 /* (13933 * 255 + 32768) / 65536 is 54.7; 46871 yields 182.9, and 4732 yields 18.9. */
 static void luma_and_channels(void **state) {
-    (void)state;
     const uint8_t rgba[] = {255, 0, 0, 9, 0, 255, 0, 9, 0, 0, 255, 9, 255, 255, 255, 9};
     const gf_format format = {4, 1, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -411,7 +399,6 @@ static void luma_and_channels(void **state) {
 
 /* Extracted samples are ordered by bin, then by position: a stable partition. */
 static void partition(void **state) {
-    (void)state;
     const uint8_t v[] = {200, 3, 100, 255, /* */ 7, 90, 250, 5, /* */ 101, 201, 1, 102};
     const gf_format format = {4, 3, 1, GF_U8, false};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -440,7 +427,6 @@ static void partition(void **state) {
 }
 
 static void counts_per_row(void **state) {
-    (void)state;
     const uint8_t v[] = {0, 0, 255, /* */ 255, 255, 255, /* */ 0, 255, 0};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "bins=2 per-row",
@@ -455,7 +441,6 @@ static void counts_per_row(void **state) {
 }
 
 static void masks(void **state) {
-    (void)state;
     const uint8_t grey[] = {0, 200, 255, 1}, rgba[] = {255, 1, 2, 0, 3, 255, 5, 77};
     const uint16_t rgb16[] = {65535, 1, 2, 3, 4, 5};
     const float real[] = {0.25f, 0.75f, -0.0f};
@@ -480,7 +465,6 @@ static void masks(void **state) {
 
 /* The sum is 10, the sum of squares 30, the variance 30 / 4 - 2.5^2 = 1.25. */
 static void integer_statistics(void **state) {
-    (void)state;
     static const char *const cases[] = {"statistics", "bins=3 statistics",
                                         "bins=3 statistics per-row",
                                         "bins=2 range=2,3.5 statistics extract=0 out=-"};
@@ -514,7 +498,6 @@ static void integer_statistics(void **state) {
 
 /* Without --statistics, they are reported if each bin holds one integer value. */
 static void statistics_without_the_option(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         gf_type type;
@@ -546,7 +529,6 @@ static void statistics_without_the_option(void **state) {
 /* A percentile is the smallest sample such that the samples up to it are at least that share. Of 0
  * to 99, one sample is 1 %; of 0 to 100, two are needed. */
 static void percentiles(void **state) {
-    (void)state;
     uint8_t v[101];
     for (int i = 0; i < 101; i++)
         v[i] = (uint8_t)(100 - i);
@@ -570,7 +552,6 @@ static void percentiles(void **state) {
 /* Luma, and channels with alpha. The variance of 0, 0, 255 is 255^2 * 2 / 9, that of 1, 2, 3 is 6
  * / 9. */
 static void statistics_of_channels(void **state) {
-    (void)state;
     const uint8_t rgba[] = {255, 0, 0, 1, 255, 0, 0, 2, 0, 255, 0, 3};
     const gf_format format = {1, 3, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -597,7 +578,6 @@ static void statistics_of_many_samples(void **state) {
     const gf_format format = {1 << 24, 1 << 24, 1, GF_U16, false};
     const gf_measure_options keep = {.name = "x"};
     gf_settings *settings = test_settings(hist, "bins=65536 statistics");
-    (void)state;
     for (uint64_t more = 0; more < 2; more++) {
         gf_plan *plan;
         gf_result *result;
@@ -621,7 +601,6 @@ static void statistics_of_many_samples(void **state) {
 /* NaN is excluded, -0 precedes 0. Percentiles keep 8 significant bits: 10.02 becomes 10 and -7.77
  * becomes -7.75, rounded to zero. */
 static void float_statistics(void **state) {
-    (void)state;
     const float nan = 0.0f / 0.0f, inf = 1.0f / 0.0f;
     const float few[] = {1, nan, -2.5f, 3}, none[] = {nan, -nan, nan, nan};
     const float zeros[] = {0, -0.0f, -0.0f, nan}, ends[] = {inf, 1, -nan, -inf};
@@ -678,7 +657,6 @@ static void float_statistics(void **state) {
  * cpu backend divides wide rows of three channels after 1365 pixels. Pixels 84 and 1620 have the
  * same lane. */
 static void float_sums_are_ordered(void **state) {
-    (void)state;
     float row[258] = {0};
     row[0] = 9007199254740992.0f;
     row[1] = row[256] = row[257] = 1;
@@ -704,7 +682,6 @@ static void float_sums_are_ordered(void **state) {
 
 /* Counts exceed 2^32: states merge exactly. */
 static void states_merge(void **state) {
-    (void)state;
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=2");
     gf_plan *plan = calloc(1, filter->plan_bytes);
@@ -725,7 +702,6 @@ static void states_merge(void **state) {
 }
 
 static void rejects_invalid_settings(void **state) {
-    (void)state;
     static const struct {
         const char *text;
         uint32_t channels;
@@ -766,7 +742,6 @@ static void rejects_invalid_settings(void **state) {
 
 /* Samples held until the end count against --max-memory. */
 static void kept_samples_are_bounded(void **state) {
-    (void)state;
     static uint8_t pixels[1000000];
     const gf_format format = {1000, 1000, 1, GF_U8, false};
     gf_error error;
@@ -782,7 +757,6 @@ static void kept_samples_are_bounded(void **state) {
 
 /* Two payloads of two rows each. A count of more samples than fit in a payload is a difference. */
 static void payloads_that_exceed_their_memory_are_rejected(void **state) {
-    (void)state;
     const gf_filter *hist = gf_filter_find("hist");
     const gf_format format = {4, 4, 1, GF_U8, false};
     gf_settings *settings = test_settings(hist, "bins=8 extract=3 out=-");

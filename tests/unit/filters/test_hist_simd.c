@@ -79,7 +79,6 @@ static void put_random(gf_type type, void *values, size_t n, test_random *random
 /* ---- bins ------------------------------------------------------------------------------------ */
 
 static void every_integer_has_its_bin(void **state) {
-    (void)state;
     static const uint32_t counts[] = {1,    2,    3,     7,     254,   255,   256,   257,  1000,
                                       4095, 4096, 20000, 32767, 32768, 65534, 65535, 65536};
     static uint16_t u16[65536];
@@ -155,7 +154,6 @@ static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t
  * u8 and many of u16: with one bin per value, and with as many bins as make edges between values.
  */
 static void integer_ranges_are_exact(void **state) {
-    (void)state;
     static uint16_t u16[65536];
     static uint8_t u8[256];
     for (uint32_t v = 0; v < 65536; v++)
@@ -176,7 +174,6 @@ static void integer_ranges_are_exact(void **state) {
 
 /* Compute the bins of any number of samples. The loops access nothing before or after them. */
 static void bins_end_with_the_samples(void **state) {
-    (void)state;
     test_random random = {77};
     guarded in = guarded_new(MAX * sizeof(float)), out = guarded_new(MAX * sizeof(uint32_t));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -225,7 +222,6 @@ static void gather(int isa, uint32_t channels, size_t n, const guarded *in, cons
 }
 
 static void gathering_ends_with_the_pixels(void **state) {
-    (void)state;
     test_random random = {78};
     guarded in = guarded_new(MAX * 4), out = guarded_new(MAX * 4);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -262,7 +258,6 @@ static void above(int isa, gf_type type, size_t n, uint32_t count, const void *v
 }
 
 static void counts_above_edges(void **state) {
-    (void)state;
     test_random random = {79};
     guarded in = guarded_new(1000 * sizeof(float));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -302,7 +297,6 @@ static void counts_above_edges(void **state) {
 /* ---- select ---------------------------------------------------------------------------------- */
 
 static void selects_samples_in_range(void **state) {
-    (void)state;
     test_random random = {80};
     guarded in = guarded_new(MAX * sizeof(float)), out = guarded_new(MAX * sizeof(float)),
             position_pages = guarded_new(MAX * sizeof(uint64_t));

@@ -4,7 +4,6 @@
 
 /* The mean is 100: the values become 0, 127.5 (to even: 128), 255 and 127.5. */
 static void maps_the_mean_to_half_of_max(void **state) {
-    (void)state;
     const uint8_t in[] = {0, 100, 200, 100};
     const uint16_t in16[] = {0, 100, 200, 100};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -23,7 +22,6 @@ static void maps_the_mean_to_half_of_max(void **state) {
 /* The sum of 3 samples is 7. The mean is 7/3 in binary64 and 0x40155555 in binary32, slightly
  * below. 1 divided by it rounds to 0x3edb6db7, and 6 to 0x4024924a. */
 static void every_step_rounds(void **state) {
-    (void)state;
     const float in[] = {1, 6, 0};
     const uint32_t want[] = {0x3edb6db7, 0x4024924a, 0};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -34,7 +32,6 @@ static void every_step_rounds(void **state) {
 }
 
 static void clipped_at_white(void **state) {
-    (void)state;
     const uint8_t in[] = {0, 0, 0, 200}; /* mean 50: 4 * 127.5 = 510 */
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t out[4];
@@ -45,7 +42,6 @@ static void clipped_at_white(void **state) {
 
 /* A mean of 0 or less counts as 1. */
 static void nonpositive_means_count_as_1(void **state) {
-    (void)state;
     const uint8_t black[4] = {0};
     const float below[] = {-3, 1, -2, 0}, balanced[] = {-0.5f, 0.5f, 2, -2};
     const uint8_t zeros[4] = {0};
@@ -65,7 +61,6 @@ static void nonpositive_means_count_as_1(void **state) {
 }
 
 static void each_channel_its_own_mean(void **state) {
-    (void)state;
     /* r: mean 20; g: mean 40; b: mean 0; alpha is copied */
     const uint8_t in[] = {10, 40, 0, 3, 30, 40, 0, 250};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -77,7 +72,6 @@ static void each_channel_its_own_mean(void **state) {
 }
 
 static void special_numbers(void **state) {
-    (void)state;
     const float inf = 1.0f / 0.0f;
     const uint32_t odd[] = {0xffc12345, 0x3f800000}, nan = 0x7fc00000;
     const float infinite[] = {inf, 4};

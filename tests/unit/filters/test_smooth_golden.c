@@ -16,7 +16,6 @@ static void assert_floats(const float *got, const float *want, size_t n) {
 
 /* Powers of two and small integers: every intermediate value is exact. */
 static void enhance_multiplies(void **state) {
-    (void)state;
     const float in[] = {0, 1, 2, -3, 100};
     const float want[] = {0, 1.5f, 3, -4.5f, 150};
     float out[5];
@@ -25,7 +24,6 @@ static void enhance_multiplies(void **state) {
 }
 
 static void blur_averages_samples_inside_the_row(void **state) {
-    (void)state;
     const float in[] = {8, 16, 24, 0, 12, 4};
     /* radius 1: (8+16)/2, (8+16+24)/3, (16+24+0)/3 = 13.333.., (24+0+12)/3, (0+12+4)/3, (12+4)/2 */
     const float want1[] = {12, 16, 40.0f / 3, 12, 16.0f / 3, 8};
@@ -46,7 +44,6 @@ static void blur_averages_samples_inside_the_row(void **state) {
 
 /* 2^24 + 1 is not a binary32 number: adding left to right loses each 1, right to left does not. */
 static void blur_adds_left_to_right(void **state) {
-    (void)state;
     const float in[] = {16777216, 1, 1};
     const float want[] = {8388608, 16777216.0f / 3, 1};
     float out[3];
@@ -55,7 +52,6 @@ static void blur_adds_left_to_right(void **state) {
 }
 
 static void smooth_adds_previous_then_next(void **state) {
-    (void)state;
     const float in[] = {4, 8, 16, 2};
     /* w = 1/2: (4+8)/2; ((8+4)/2 + 16)/2; ((16+8)/2 + 2)/2; (2+16)/2 */
     const float want[] = {6, 11, 7, 9};
@@ -71,7 +67,6 @@ static void smooth_adds_previous_then_next(void **state) {
 }
 
 static void keep_scales_ends_separately(void **state) {
-    (void)state;
     const float in[] = {2, 4, 6, 8};
     const float want[] = {1, 16, 24, 4};
     float out[4];
@@ -102,7 +97,6 @@ static void run_golden(const char *parameters, const test_image *in, const test_
 }
 
 static void published_check(void **state) {
-    (void)state;
     gf_format format = {.width = 1024, .height = 1, .channels = 1, .type = GF_F32};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     for (unsigned i = 0; i < 1024; i++) {
@@ -124,7 +118,6 @@ static void published_check(void **state) {
 
 /* T = 3a+6b+11c+11d+11e+8f+5g, F = 33 T / 1250: the default chain in integers, inside the row. */
 static void default_chain_by_hand(void **state) {
-    (void)state;
     gf_format format = {.width = 9, .height = 1, .channels = 1, .type = GF_U8};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     const unsigned char row[] = {10, 20, 30, 40, 50, 60, 70, 80, 90};
@@ -142,7 +135,6 @@ static void default_chain_by_hand(void **state) {
 }
 
 static void store_clamps_and_rounds_to_even(void **state) {
-    (void)state;
     gf_format format = {.width = 1, .height = 6, .channels = 1, .type = GF_U8};
     test_image in = test_image_new(format, 3), out = test_image_new(format, 5);
     const unsigned char values[] = {1, 3, 5, 0, 255, 200};
@@ -163,7 +155,6 @@ static void store_clamps_and_rounds_to_even(void **state) {
 
 /* A NaN affects only the outputs whose window contains it: 2 (blur) + 1 (smooth) on each side. */
 static void nan_stays_in_its_window(void **state) {
-    (void)state;
     gf_format format = {.width = 16, .height = 1, .channels = 1, .type = GF_F32};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     memset(in.rows.data, 0, 64);
@@ -180,7 +171,6 @@ static void nan_stays_in_its_window(void **state) {
 }
 
 static void flat_images_keep_their_brightness(void **state) {
-    (void)state;
     static const char *const cases[] = {
         "keep-brightness", "keep-brightness radius=127", "keep-brightness axis=xy weight=0.9",
         "keep-brightness weight=100 tile=3", "keep-brightness axis=y weight=0.01 radius=1"};
@@ -201,7 +191,6 @@ static void flat_images_keep_their_brightness(void **state) {
 }
 
 static void alpha_is_untouched(void **state) {
-    (void)state;
     test_random random = {7};
     for (uint32_t channels = 2; channels <= 4; channels += 2)
         for (int type = GF_U8; type <= GF_F32; type++) {
@@ -221,7 +210,6 @@ static void alpha_is_untouched(void **state) {
 }
 
 static void xy_is_x_then_y_unrounded(void **state) {
-    (void)state;
     test_random random = {11};
     gf_format format = {40, 30, 1, GF_F32, false};
     test_image in = test_image_new(format, 0), x = test_image_new(format, 0);
@@ -238,7 +226,6 @@ static void xy_is_x_then_y_unrounded(void **state) {
 }
 
 static void tiles_are_rows_of_their_own(void **state) {
-    (void)state;
     test_random random = {13};
     gf_format format = {25, 3, 3, GF_U16, false};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);

@@ -354,7 +354,6 @@ static void damage_check(const damage_case *kind) {
 }
 
 static void notices_damage_in_every_format(void **state) {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         damage_check(&cases[i]);
 }

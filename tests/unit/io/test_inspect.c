@@ -55,8 +55,6 @@ static void reports_how_a_png_stores_pixels(void **state) {
         {{.width = 5, .height = 3, .color = 4, .depth = 8}, "8-bit grey and alpha", 2, GF_U8},
         {{.width = 5, .height = 3, .color = 6, .depth = 16}, "16-bit RGB and alpha", 4, GF_U16},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_png("x.png", &cases[i].spec);
         const gf_file_info info = inspect("x.png");
@@ -73,8 +71,6 @@ static void lists_metadata_before_the_pixels_once(void **state) {
                                 {"tEXt", 1, "Title\0two", 9, false},
                                 {"eXIf", 1, "MM\0*\0\0\0\x08\0\0", 10, false},
                                 {"tIME", 2, "\x07\xe8\1\2\3\4\5", 7, false}};
-
-    (void)state;
     put_png("x.png", &(png_spec){.width = 5,
                                  .height = 3,
                                  .color = 2,
@@ -90,8 +86,6 @@ static void keeps_metadata_names_whole(void **state) {
     png_extra extras[COUNT];
     char names[COUNT][5];
     char expected[256] = "";
-
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         const char name[5] = {'a', (char)('A' + i / 10), 'S', (char)('a' + i % 10), 0};
         memcpy(names[i], name, sizeof name);
@@ -110,8 +104,6 @@ static void keeps_metadata_names_whole(void **state) {
 
 static void reports_a_damaged_chunk(void **state) {
     const png_extra extra = {"iCCP", 0, "bad checksum", 12, true};
-
-    (void)state;
     put_png(
         "x.png",
         &(png_spec){
@@ -125,8 +117,6 @@ static void reads_only_the_beginning(void **state) {
     gf_format format;
     void *pixels;
     gf_error error = {0};
-
-    (void)state;
     png_make(&(png_spec){.width = 300, .height = 200, .color = 2, .depth = 8}, &file, NULL, NULL);
     put_bytes(in_directory("x.png"), file.data, file.size / 2);
     free(file.data);
@@ -159,8 +149,6 @@ static void identifies_netpbm_files(void **state) {
         {"PF 2 1 2.5\nabcdefghabcdefghabcdefgh", "pfm", "32-bit float, big-endian, scale 2.5", 3,
          GF_F32},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_bytes(in_directory("x"), cases[i].bytes, strlen(cases[i].bytes));
         const gf_file_info info = inspect("x");
@@ -182,8 +170,6 @@ static void identifies_formats_of_stb(void **state) {
         {"x.tga", "tga", "24 bits per pixel, run-length coded", 3, GF_U8},
         {"x.hdr", "hdr", "8-bit RGB with shared exponent", 3, GF_F32},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_format format = {9, 4, cases[i].channels, cases[i].type,
                                   cases[i].channels % 2 == 0};
@@ -208,8 +194,6 @@ static void loads_images(void **state) {
     const gf_format formats[] = {
         {7, 5, 3, GF_U8, false}, {3, 9, 4, GF_U16, true}, {6, 2, 1, GF_F32, false}};
     static const char *const names[] = {"x.png", "x.pam", "x.pfm"};
-
-    (void)state;
     for (uint32_t i = 0; i < 3; i++) {
         const gf_format *format = &formats[i];
         unsigned char *expected = random_pixels(format, i);
@@ -231,8 +215,6 @@ static void loads_images(void **state) {
 static void rejects_unreadable_files(void **state) {
     gf_file_info info;
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(gf_inspect_file(in_directory("absent.png"), NULL, &info, &error), GF_FAILED);
     assert_message(&error, "absent.png");
     put_bytes(in_directory("text.png"), "this is text, and more than 16 bytes", 36);
@@ -247,8 +229,6 @@ static void enforces_the_limits(void **state) {
     gf_format format;
     void *pixels;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x.ppm"), "P6 5 3 255\n", 11);
     FILE *file = fopen(in_directory("x.ppm"), "ab");
     assert_non_null(file);
@@ -275,8 +255,6 @@ static void reports_the_processor(void **state) {
     unsigned cores = 0;
     char level[16] = "";
     bool listed = false;
-
-    (void)state;
     gf_processor(text, sizeof text);
     if (sscanf(text, "%u core, %15s", &cores, level) != 2)
         assert_int_equal(sscanf(text, "%u cores, %15s", &cores, level), 2);
@@ -297,8 +275,6 @@ static void reports_devices(void **state) {
     gf_engine *engine = NULL;
     gf_error error = {0}, refused = {0};
     const gf_engine_options options = {.backend = "cuda", .devices = "all"};
-
-    (void)state;
     const gf_status status = gf_devices(devices, 16, &count, &error);
     assert_int_equal(gf_devices(NULL, 0, &again, &refused), status);
     assert_int_equal(again, count);

@@ -15,8 +15,6 @@ static void peeks_without_consuming(void **state) {
     gf_error error = {0};
     char got[64] = "";
     size_t count;
-
-    (void)state;
     put_bytes(in_directory("a"), text, 36);
     assert_int_equal(gf_input_open(&input, in_directory("a"), &error), GF_OK);
     assert_true(input.regular);
@@ -45,8 +43,6 @@ static void rejects_unreadable_inputs(void **state) {
     gf_input input;
     gf_source *source;
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(gf_input_open(&input, test_directory, &error), GF_FAILED);
     assert_message(&error, "is a directory");
     assert_int_equal(gf_source_open(in_directory("none.png"), NULL, &source, &error), GF_FAILED);
@@ -64,8 +60,6 @@ static void chooses_the_format(void **state) {
     gf_sink *sink;
     gf_error error = {0};
     size_t size;
-
-    (void)state;
     for (size_t i = 0; gf_output_formats()[i] != NULL; i++)
         assert_string_not_equal(gf_output_formats()[i], "");
     assert_int_equal(gf_sink_open(in_directory("out.xyz"), &format, NULL, NULL, 1, &sink, &error),
@@ -92,8 +86,6 @@ static void writes_standard_output(void **state) {
     const gf_format format = {1, 1, 1, GF_U8, false};
     int status;
     size_t size;
-
-    (void)state;
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);

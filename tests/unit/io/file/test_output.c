@@ -13,7 +13,6 @@ static int unfinished(int count) {
 }
 
 static void appears_only_when_committed(void **state) {
-    (void)state;
     gf_output *output = open_output(in_directory("a"), false);
     assert_string_equal(gf_output_name(output), in_directory("a"));
     put_output(output, "hello");
@@ -25,7 +24,6 @@ static void appears_only_when_committed(void **state) {
 }
 
 static void aborting_leaves_no_temporaries(void **state) {
-    (void)state;
     put_bytes(in_directory("a"), "old", 3);
     gf_output *output = open_output(in_directory("a"), true);
     put_output(output, "new");
@@ -37,7 +35,6 @@ static void aborting_leaves_no_temporaries(void **state) {
 }
 
 static void keeps_existing_files_without_force(void **state) {
-    (void)state;
     put_bytes(in_directory("a"), "old", 3);
     assert_no_output(in_directory("a"), false, GF_FAILED,
                      "/a: already exists; use --force to replace it");
@@ -67,7 +64,6 @@ static void keep_created(bool late) {
 }
 
 static void keeps_files_created_during_the_run(void **state) {
-    (void)state;
     keep_created(false);
     empty_directory(NULL);
     keep_created(true);
@@ -76,8 +72,6 @@ static void keeps_files_created_during_the_run(void **state) {
 /* Check that a prepared output is complete and has no name yet. */
 static void prepares_before_it_names(void **state) {
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("a"), "old", 3);
     gf_output *output = open_output(in_directory("a"), true);
     put_output(output, "new");
@@ -94,8 +88,6 @@ static void prepares_before_it_names(void **state) {
 /* Different paths of one file are detected, whether it exists or not. */
 static void rejects_a_second_output_to_a_file(void **state) {
     char dotted[4096];
-
-    (void)state;
     assert_int_equal(mkdir(in_directory("sub"), 0700), 0);
     assert_int_equal(symlink("sub", in_directory("other")), 0);
     gf_output *output = open_output(in_directory("sub/a"), false);
@@ -122,8 +114,6 @@ static void rejects_a_second_output_to_a_file(void **state) {
 /* Two outputs to one pipe would be mixed. /dev/null accepts any number of outputs. */
 static void rejects_a_second_output_to_a_pipe(void **state) {
     gf_output *outputs[2];
-
-    (void)state;
     assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
     int reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);
@@ -145,8 +135,6 @@ static void rejects_a_second_output_to_a_pipe(void **state) {
 static void commits_a_separate_file(void **state) {
     gf_output_file *file;
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(gf_output_file_open(in_directory("a"), NULL, &file, &error), GF_OK);
     assert_int_equal(access(in_directory("a"), F_OK), -1);
     assert_int_equal(gf_output_file_write(file, "text", 4, &error), GF_OK);
@@ -161,8 +149,6 @@ static void commits_a_separate_file(void **state) {
 
 static void writes_devices_directly(void **state) {
     struct stat info;
-
-    (void)state;
     gf_output *output = open_output("/dev/null", false);
     assert_false(gf_output_seekable(output));
     put_output(output, "gone");
@@ -174,8 +160,6 @@ static void writes_devices_directly(void **state) {
 static void reports_a_full_disk(void **state) {
     static const char text[200000];
     gf_error error = {0};
-
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         test_skip("/dev/full does not exist");
     gf_output *output = open_output("/dev/full", false);
@@ -196,8 +180,6 @@ static void writes_every_byte(void **state) {
     size_t used = 0;
     uint32_t seed = 1;
     gf_error error = {0};
-
-    (void)state;
     for (size_t i = 0; i < sizeof all; i++)
         all[i] = (unsigned char)next_random(&seed);
     gf_output *output = open_output(in_directory("a"), false);
@@ -219,7 +201,6 @@ static void writes_every_byte(void **state) {
 }
 
 static void removes_temporaries_on_a_signal(void **state) {
-    (void)state;
     put_bytes(in_directory("old"), "old", 3);
     gf_output *one = open_output(in_directory("a"), false);
     gf_output *two = open_output(in_directory("old"), true);
@@ -240,7 +221,6 @@ static void removes_temporaries_on_a_signal(void **state) {
 }
 
 static void releases_slots(void **state) {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         gf_output *output = open_output(in_directory("a"), true);
         if (i % 2 == 0)

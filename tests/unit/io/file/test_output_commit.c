@@ -9,8 +9,6 @@ static void appear_together(void **state) {
     static const char *const names[] = {"a", "b", "c", "d"};
     gf_output *outputs[4];
     gf_error error = {0};
-
-    (void)state;
     put_old("b");
     put_old("d");
     for (int i = 0; i < 4; i++)
@@ -27,8 +25,6 @@ static void are_rolled_back(void **state) {
     static const char *const names[] = {"new", "old", "other", "older", "taken"};
     gf_output *outputs[5];
     gf_error error = {0};
-
-    (void)state;
     put_old("old");
     put_old("older");
     const ino_t before = inode_of("old");
@@ -51,8 +47,6 @@ static void leave_nothing_after_any_failed_call(void **state) {
     static const char *const names[] = {"a", "b", "c"};
     char all[sizeof calls];
     unsigned failures = 0;
-
-    (void)state;
     for (unsigned call = 0; call == 0 || call <= strlen(all); call++) {
         gf_output *outputs[3];
         gf_error error = {0};
@@ -90,8 +84,6 @@ static void leave_nothing_after_any_failed_call(void **state) {
 static void report_failed_rollbacks(void **state) {
     gf_output *outputs[3];
     gf_error error = {0};
-
-    (void)state;
     calls_setup.no_exchange = true;
     put_old("a");
     outputs[0] = complete("a", true);
@@ -112,8 +104,6 @@ static void keep_files_that_cannot_be_restored(void **state) {
     gf_output *outputs[2];
     gf_error error = {0};
     char bytes[4] = "";
-
-    (void)state;
     put_old("a");
     outputs[0] = complete("a", true);
     outputs[1] = complete("b", false);
@@ -136,7 +126,6 @@ static void keep_files_that_cannot_be_restored(void **state) {
 /* The target of a replacement is deleted before the commit. Its output is then new, and a rollback
  * removes it. */
 static void create_deleted_targets(void **state) {
-    (void)state;
     for (int fails = 0; fails < 2; fails++) {
         gf_output *outputs[2];
         gf_error error = {0};
@@ -158,7 +147,6 @@ static void create_deleted_targets(void **state) {
 /* A directory that now has the name of the target is kept, whether the output is the last or not.
  */
 static void do_not_move_directories(void **state) {
-    (void)state;
     for (int slot = 0; slot < 2; slot++) {
         gf_output *outputs[2];
         gf_error error = {0};
@@ -181,8 +169,6 @@ static void do_not_move_directories(void **state) {
 static void create_no_temporary_that_cannot_be_removed(void **state) {
     gf_output *output;
     gf_error error = {0};
-
-    (void)state;
     put_old("a");
     calls_setup.append_only = true;
     assert_no_output(
@@ -211,8 +197,6 @@ static void create_no_temporary_that_cannot_be_removed(void **state) {
 /* The directory does not report that it is append-only. */
 static void report_a_temporary_that_cannot_be_removed(void **state) {
     gf_error error = {0};
-
-    (void)state;
     put_old("a");
     gf_output *output = complete("a", true);
     calls_setup.keep_names = true;
@@ -240,8 +224,6 @@ static void replace_both(void) {
 static void keep_files_created_during_the_commit(void **state) {
     gf_output *outputs[3];
     gf_error error = {0};
-
-    (void)state;
     put_old("b");
     outputs[0] = complete("a", false);
     outputs[1] = complete("b", true);
@@ -269,8 +251,6 @@ static void count_blocked_signals(void) {
 
 static void are_committed_with_signals_blocked(void **state) {
     gf_output *outputs[2];
-
-    (void)state;
     outputs[0] = complete("a", false);
     outputs[1] = complete("b", false);
     calls_setup.fails = named ? 'N' : 'L';

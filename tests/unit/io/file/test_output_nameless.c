@@ -8,8 +8,6 @@
 
 static void are_reachable_before_the_commit(void **state) {
     struct stat before;
-
-    (void)state;
     gf_output *output = complete("a", false);
     assert_int_equal(stat(gf_output_pending_path(output), &before), 0);
     assert_int_equal(before.st_size, 1);
@@ -26,8 +24,6 @@ static void are_reachable_before_the_commit(void **state) {
 /* An unnamed file disappears when the process is killed. */
 static void leave_nothing_when_killed(void **state) {
     int status = 0;
-
-    (void)state;
     put_old("a");
     const pid_t child = fork();
     if (child == 0) {
@@ -44,7 +40,6 @@ static void leave_nothing_when_killed(void **state) {
 }
 
 static void use_temporary_names_without_proc(void **state) {
-    (void)state;
     calls_setup.no_proc = true;
     gf_output *output = complete("a", false);
     assert_int_equal(count_files(false), 1);
@@ -58,8 +53,6 @@ static void are_copied_if_they_cannot_be_linked(void **state) {
     static const int causes[] = {EPERM, EACCES, EXDEV, EOPNOTSUPP, ENOSYS, EINVAL, ENOENT};
     static const char *const names[] = {"a", "b", "c"};
     struct stat made, info;
-
-    (void)state;
     for (size_t k = 0; k < 2 * sizeof causes / sizeof *causes; k++) {
         const bool fails = k % 2 != 0;
         gf_output *outputs[3];
@@ -96,8 +89,6 @@ static void are_copied_if_they_cannot_be_linked(void **state) {
 /* The fallback copies more than one buffer and syncs the copy. If that fails, no file is left. */
 static void are_copied_completely(void **state) {
     static const unsigned char bytes[200000] = {[70000] = 7, [199999] = 9};
-
-    (void)state;
     for (int fails = 0; fails < 2; fails++) {
         gf_error error = {0};
         put_old("a");

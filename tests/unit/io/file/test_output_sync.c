@@ -16,7 +16,6 @@ static void assert_calls(const char *name, bool force, gf_sync sync, const char 
 }
 
 static void sync_before_they_appear(void **state) {
-    (void)state;
     assert_calls("a", false, GF_SYNC_REPLACING, "L", "N");
     assert_calls("a", true, GF_SYNC_REPLACING, "DLR", "DR");
     assert_calls("a", true, GF_SYNC_NEVER, "LR", "R");
@@ -29,8 +28,6 @@ static void sync_before_they_appear(void **state) {
 /* The target appears while the output is written or, with late, between prepare and commit. */
 static void sync_before_they_replace_new_targets(void **state) {
     gf_error error = {0};
-
-    (void)state;
     for (int late = 0; late < 2; late++) {
         gf_output *output = open_as("a", true, GF_SYNC_REPLACING);
         if (late)
@@ -56,8 +53,6 @@ static void report_disk_errors(void **state) {
                                            "/a: cannot write: Input/output error",
                                            "/a: is complete, but may be lost in a power failure: "
                                            "cannot fsync its directory: Input/output error"};
-
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         gf_error error = {0};
         put_old("a");
@@ -81,8 +76,6 @@ static void report_disk_errors(void **state) {
 /* Pipes are not synced. */
 static void do_not_sync_pipes(void **state) {
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
     const int reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);

@@ -8,8 +8,6 @@
 
 static void keeps_permissions(void **state) {
     struct stat info;
-
-    (void)state;
     mode_t mask = umask(022);
     commit(open_output(in_directory("a"), false));
     assert_int_equal(stat(in_directory("a"), &info), 0);
@@ -45,8 +43,6 @@ static void put_acl(const char *path, const char *name, unsigned user) {
 static void keeps_access_control_lists(void **state) {
     unsigned char before[256], after[256];
     struct stat info;
-
-    (void)state;
     put_bytes(in_directory("a"), "old", 3);
     assert_int_equal(chmod(in_directory("a"), 0640), 0);
     put_bytes(in_directory("b"), "old", 3);
@@ -67,8 +63,6 @@ static void keeps_access_control_lists(void **state) {
 
 static void follows_links(void **state) {
     struct stat info;
-
-    (void)state;
     put_bytes(in_directory("real"), "old", 3);
     assert_int_equal(symlink("real", in_directory("link")), 0);
     assert_no_output(in_directory("link"), false, GF_FAILED, "already exists");
@@ -84,7 +78,6 @@ static void follows_links(void **state) {
 }
 
 static void rejects_directories_and_invalid_paths(void **state) {
-    (void)state;
     put_bytes(in_directory("file"), "x", 1);
     assert_no_output(test_directory, true, GF_FAILED, "is a directory");
     assert_no_output(in_directory("none/a.png"), false, GF_FAILED, "directory does not exist");
@@ -101,8 +94,6 @@ static void rejects_directories_and_invalid_paths(void **state) {
 
 static void accepts_the_longest_names(void **state) {
     char name[256];
-
-    (void)state;
     memset(name, 'n', 255);
     name[255] = '\0';
     gf_output *output = open_output(in_directory(name), false);
@@ -115,8 +106,6 @@ static void accepts_the_longest_names(void **state) {
 static void temporary_names_have_whole_characters(void **state) {
     const bool before = calls_setup.named;
     char name[161];
-
-    (void)state;
     for (int shift = 0; shift < 3; shift++) {
         memset(name, 'n', sizeof name);
         for (int i = shift; i + 3 < (int)sizeof name; i += 3)

@@ -24,7 +24,6 @@ static _Thread_local int polls;
 
 /* Replace the function of the C library. */
 int poll(struct pollfd *fds, nfds_t count, int milliseconds) {
-    (void)fds, (void)count;
     polls++;
     if (instead != NULL)
         instead();
@@ -69,7 +68,6 @@ static int add_elsewhere(const char *name) {
 static void no_time(void) {}
 
 static int remove_during_slow_creation(uint64_t unused) {
-    (void)unused;
     for (int i = 0; i < 3; i++)
         (void)add_elsewhere("never");
     instead = no_time;
@@ -78,7 +76,6 @@ static int remove_during_slow_creation(uint64_t unused) {
 }
 
 static void shares_one_timeout(void **state) {
-    (void)state;
     assert_int_equal(in_process(remove_during_slow_creation, 0), 0);
 }
 
@@ -90,7 +87,6 @@ static void rename_while_waiting(void) {
 }
 
 static int remove_during_rename(uint64_t unused) {
-    (void)unused;
     gf_temporary_made(gf_temporary_add(in_directory("first")));
     slow = add_elsewhere("slow");
     gf_temporary_made(gf_temporary_add(in_directory("last")));
@@ -101,7 +97,6 @@ static int remove_during_rename(uint64_t unused) {
 }
 
 static void removes_renamed_files(void **state) {
-    (void)state;
     assert_int_equal(in_process(remove_during_rename, 0), 0);
     assert_int_equal(count_files(true), 0);
 }
@@ -112,7 +107,6 @@ static atomic_int ready, returned;
 static pthread_t second;
 
 static void on_second(int number) {
-    (void)number;
     gf_remove_temporaries();
     atomic_store(&returned, 1);
 }
@@ -136,8 +130,6 @@ static void signal_second(void) {
 
 static int remove_during_interrupt(uint64_t unused) {
     struct sigaction action = {.sa_handler = on_second};
-
-    (void)unused;
     (void)sigaction(SIGUSR1, &action, NULL);
     if (pthread_create(&second, NULL, is_interrupted, NULL) != 0)
         return FULL;
@@ -152,14 +144,12 @@ static int remove_during_interrupt(uint64_t unused) {
 }
 
 static void blocks_a_second_thread(void **state) {
-    (void)state;
     assert_int_equal(in_process(remove_during_interrupt, 0), 0);
 }
 
 /* ---- signals at random times ----------------------------------------------------------------- */
 
 static void on_first(int number) {
-    (void)number;
     gf_remove_temporaries();
     const int waited = polls < MAX_POLLS ? 0 : WAITED;
     after(500); /* time for other threads, if they still run */
@@ -234,8 +224,6 @@ static int create_until_signalled(uint64_t microseconds) {
 
 static void leaves_no_files_at_any_time(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 1)};
-
-    (void)state;
     for (int i = 0; i < 150; i++) {
         assert_int_equal(in_process(create_until_signalled, 100 + test_below(&random, 2000)), 0);
         assert_int_equal(count_files(true), 0);

@@ -46,14 +46,12 @@ static gf_deflate_plan *plan;
 static gf_deflate_hash *seen;
 
 static int open_plan(void **state) {
-    (void)state;
     plan = malloc(sizeof *plan);
     seen = malloc(sizeof *seen);
     return !plan || !seen;
 }
 
 static int close_plan(void **state) {
-    (void)state;
     free(plan);
     free(seen);
     return 0;
@@ -105,7 +103,6 @@ static void check_inflates(const unsigned char *coded, size_t size, const unsign
 }
 
 static void zlib_decodes_every_block(void **state) {
-    (void)state;
     test_random random = {test_environment("GF_TEST_SEED", 72)};
     const size_t max = GF_DEFLATE_BLOCK;
     unsigned char *back = malloc(max + 1);
@@ -144,7 +141,6 @@ static void the_longest_codes_fit(void **state) {
     enum { RARE = 8, LEVELS = 14, N = RARE << LEVELS };
     unsigned char *src = malloc(N), *out = malloc(gf_deflate_bound(N) + TEST_MARGIN);
     unsigned char *back = malloc(N + 1);
-    (void)state;
     assert_true(src && out && back);
     for (size_t shift = 0; shift < 40; shift++) {
         size_t n = 0;
@@ -172,7 +168,6 @@ static void repeated_rows_are_found(void **state) {
     enum { ROW = 12000, ROWS = 8 };
     unsigned char src[ROW * ROWS];
     test_random random = {74};
-    (void)state;
     fill(src, ROW, 0, &random);
     for (size_t i = ROW; i < sizeof src; i++)
         src[i] = src[i - ROW];
@@ -185,7 +180,6 @@ static void repeated_rows_are_found(void **state) {
 static void cut_matches_continue(void **state) {
     enum { ROW = 2001, ROWS = 130 };
     unsigned char *src = malloc(ROW * ROWS);
-    (void)state;
     assert_non_null(src);
     for (size_t i = 0; i < ROW * ROWS; i++)
         src[i] = (unsigned char)(i % ROW ? 192 + ((i % ROW - 1) / 8 + i / ROW / 8) % 2 * 63 : 0);
@@ -197,7 +191,6 @@ static void cut_matches_continue(void **state) {
 /* Search for patterns within the range, at both ends and just outside; some differ by one bit. */
 static void patterns_are_found(void **state) {
     enum { ALL = 700, N = ALL - GF_DEFLATE_PATTERN };
-    (void)state;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
             continue;
@@ -228,7 +221,6 @@ static void patterns_are_found(void **state) {
 static void tiles_recur(void **state) {
     enum { N = 1 << 17, TILE = 5000 };
     unsigned char *src = malloc(N);
-    (void)state;
     assert_non_null(src);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
@@ -256,7 +248,6 @@ static void tiles_recur(void **state) {
 
 /* Check the runs planner on runs and the matches planner on matches. */
 static void repetitions_are_found(void **state) {
-    (void)state;
     test_random random = {73};
     unsigned char src[20000];
     memset(src, 7, sizeof src);

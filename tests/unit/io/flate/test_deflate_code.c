@@ -19,7 +19,6 @@ static void check_code(const uint32_t *frequency, unsigned count, unsigned max_b
 }
 
 static void makes_codes_from_frequencies(void **state) {
-    (void)state;
     check_code((const uint32_t[]){4, 1, 0, 2, 1}, 5, 15,
                (const char *const[]){"0", "110", "", "10", "111"});
     /* RFC 1951, 3.2.2: ABCDEFGH with lengths 3 3 3 3 3 2 4 4. */
@@ -37,7 +36,6 @@ static void makes_codes_from_frequencies(void **state) {
 }
 
 static void limits_the_code_length(void **state) {
-    (void)state;
     test_random random = {test_environment("GF_TEST_SEED", 71)};
     for (int round = 0; round < 3000; round++) {
         uint32_t frequency[GF_DEFLATE_LITERALS] = {0};
@@ -113,7 +111,6 @@ static void check_description(const gf_deflate_codes *codes) {
 static void descriptions_are_short(void **state) {
     static gf_deflate_codes codes;
     test_random random = {72};
-    (void)state;
     for (unsigned run = 1; run < 256; run++) {
         gf_deflate_counts gap = {.literal = {[0] = 1, [GF_DEFLATE_END] = 1}};
         gap.literal[run] = 2;
@@ -148,7 +145,6 @@ static void splits_lengths_and_distances(void **state) {
     static const uint16_t distance_base[] = {
         1,   2,   3,   4,   5,   7,    9,    13,   17,   25,   33,   49,   65,    97,    129,
         193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
-    (void)state;
     for (unsigned length = 3; length <= 258; length++) {
         const gf_deflate_split split = gf_split_length(length);
         const unsigned s = split.symbol - 257;

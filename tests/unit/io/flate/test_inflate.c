@@ -88,8 +88,6 @@ static void streams_by_hand(void **state) {
     };
     static decoded got;
     test_random random = {1};
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (int wide = 0; wide < 2; wide++) {
             run((const unsigned char *)cases[i].stream, cases[i].size, GF_ISA_PORTABLE, wide, 0,
@@ -166,8 +164,6 @@ static void results_equal_those_of_zlib(void **state) {
     static decoded got;
     const uint64_t seed = test_environment("GF_TEST_SEED", 20261124), rounds = test_rounds(150);
     uint64_t accepted = 0, rejected = 0;
-
-    (void)state;
     for (uint64_t round = 0; round < rounds; round++) {
         /* The streams do not depend on the SIMD levels of the machine. */
         test_random random = test_seeded(seed + round);
@@ -207,8 +203,6 @@ static void pairs_equal_single_streams(void **state) {
     static gf_inflate inflates[3];
     const uint64_t rounds = test_rounds(600);
     uint64_t seen[GF_INFLATE_NEEDS_OUTPUT + 1] = {0};
-
-    (void)state;
     for (uint64_t round = 0; round < rounds; round++) {
         test_random random = test_seeded(test_environment("GF_TEST_SEED", 20261126) + round);
         unsigned char *copies[2];
@@ -276,8 +270,6 @@ static void pairs_check_distances(void **state) {
     static unsigned char memory[2][2 * SIZE];
     static gf_inflate inflates[2];
     test_random random = {3};
-
-    (void)state;
     for (size_t k = 0; k < sizeof positions / sizeof *positions; k++) {
         gf_inflate *const pair[2] = {&inflates[0], &inflates[1]};
         gf_inflate_out outs[2];
@@ -320,8 +312,6 @@ static void placeholders_are_copied(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 20261124)};
     z_stream zlib = {0};
     size_t placeholders = 0;
-
-    (void)state;
     make_content(&random, content, sizeof content);
     assert_int_equal(deflateInit2(&zlib, 6, Z_DEFLATED, -15, 8, 0), Z_OK);
     assert_int_equal(deflateSetDictionary(&zlib, content, GF_INFLATE_WINDOW), Z_OK);
@@ -354,8 +344,6 @@ static void output_is_bounded_at_the_end_of_the_input(void **state) {
     static unsigned char content[150000], stream[STREAM_BYTES], memory[150000 + 2000];
     static gf_inflate inflate;
     test_random random = {1};
-
-    (void)state;
     make_content(&random, content, 5000);
     for (size_t i = 5000; i < sizeof content; i++)
         content[i] = i % 1000 == 0 ? (unsigned char)test_below(&random, 256) : content[i - 1000];
@@ -390,8 +378,6 @@ static void placeholders_are_resolved(void **state) {
         memory[2 * MAX_COUNT + 1], wanted[MAX_COUNT];
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
     static gf_inflate inflate;
-
-    (void)state;
     for (size_t i = 0; i < sizeof table; i++)
         table[i] = (unsigned char)(i < 256 ? i : test_below(&random, 256));
     for (uint64_t round = 0; round < test_rounds(300); round++) {
@@ -451,8 +437,6 @@ static void put_dynamic(unsigned char *to, size_t *bit, bool complete) {
 static void starts_by_hand(void **state) {
     static gf_inflate_finder finder;
     gf_inflate_start_point found;
-
-    (void)state;
     gf_inflate_finder_init(&finder);
     for (size_t start = 0; start < 100; start++) {
         unsigned char data[1000] = {0};
@@ -547,8 +531,6 @@ static void starts_of_streams_are_found(void **state) {
     static gf_inflate_finder finder;
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
     uint64_t dynamic = 0, stored = 0, wrong = 0;
-
-    (void)state;
     gf_inflate_finder_init(&finder);
     for (uint64_t round = 0; round < test_rounds(60); round++) {
         const size_t n = 1 + (size_t)test_below(&random, MAX_OUTPUT);

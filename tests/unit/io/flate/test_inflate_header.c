@@ -179,8 +179,6 @@ static void results_equal_those_of_zlib(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 20261122)};
     const uint64_t rounds = test_rounds(100) * 1000;
     uint64_t count[3] = {0};
-
-    (void)state;
     for (uint64_t round = 0; round < rounds; round++) {
         const uint32_t bit = (uint32_t)test_below(&random, 8);
         header_bits made = make_header(&random, bit);

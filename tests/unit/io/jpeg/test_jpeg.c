@@ -67,7 +67,6 @@ static const jpeg_shape shapes[] = {
 
 static void decodes_as_libjpeg(void **state) {
     static const uint64_t strips[] = {1, 3, 16, 1000};
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
         unsigned char *expected = decode_jpeg(&file);
@@ -119,7 +118,6 @@ static jpeg_file encode_with_libjpeg(const gf_format *format, const unsigned cha
 static void encodes_as_libjpeg(void **state) {
     static const uint32_t qualities[] = {0, 1, 50, 100};
     static const uint64_t sizes[][2] = {{1, 1}, {17, 3}, {300, 101}};
-    (void)state;
     for (size_t i = 0; i < 3; i++)
         for (uint32_t channels = 1; channels <= 3; channels += 2)
             for (size_t q = 0; q < 4; q++) {
@@ -226,7 +224,6 @@ static void carries_metadata(void **state) {
     const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     gf_metadata items, chunks;
-    (void)state;
     put_bytes(in_directory("a.jpg"), file.data, file.size);
     gf_metadata first = load_metadata("a.jpg");
     assert_all_items(&first, true);
@@ -288,7 +285,6 @@ static void joins_the_pieces_of_a_profile(void **state) {
     const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_profile_pieces);
     gf_source *source;
-    (void)state;
     put_bytes(in_directory("a.jpg"), file.data, file.size);
     free(file.data);
     assert_int_equal(gf_source_open(in_directory("a.jpg"), NULL, &source, NULL), GF_OK);
@@ -319,7 +315,6 @@ static void joins_and_divides_resources(void **state) {
     static unsigned char large[SIZE];
     const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_resource_pieces);
-    (void)state;
     put_bytes(in_directory("a.jpg"), file.data, file.size);
     free(file.data);
     gf_metadata metadata = load_metadata("a.jpg");
@@ -351,7 +346,6 @@ static void reports_metadata_that_is_too_large(void **state) {
                  {GF_ITEM_COMMENT, 65533, GF_DROPPED_TEXT, ""}};
     static unsigned char large[255 * 65519 + 1];
     const gf_format format = {8, 8, 3, GF_U8, false};
-    (void)state;
     for (size_t i = 0; i < sizeof items / sizeof *items; i++)
         for (size_t extra = 0; extra < 2; extra++) {
             gf_metadata metadata;
@@ -384,7 +378,6 @@ static void converts_resolutions(void **state) {
         {{2, 1, GF_PER_NONE}, {0, 0, 2, 0, 1}, {2, 1, GF_PER_NONE}},
         {{1e6, 0.25, GF_PER_INCH}, {1, 255, 255, 0, 1}, {39370079 / 100.0, 0.1, GF_PER_CM}},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_metadata metadata;
         gf_resolution r;
@@ -413,7 +406,6 @@ static void limits_metadata(void **state) {
     const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     const gf_limits limits = {.max_chunk = PROFILE_BYTES};
-    (void)state;
     assert_jpeg_rejected(
         file.data, file.size, &limits,
         "the metadata is over the limit of 150000 bytes; raise it with --max-chunk");
@@ -432,7 +424,6 @@ static void reports_truncation(void **state) {
                                      {25, 9, 1, 1, false, false, false, 2, false, false},
                                      {9, 9, 3, 2, true, false, false, 0, false, false},
                                      {9, 9, 3, 2, false, false, false, 0, true, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         jpeg_file file = make_jpeg(&cut[i], 3, NULL);
         unsigned char *expected = decode_jpeg(&file);
@@ -459,7 +450,6 @@ static void reports_truncation(void **state) {
 static void rejects_by_name(void **state) {
     const jpeg_shape shape = {9, 9, 4, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
-    (void)state;
     assert_jpeg_rejected(file.data, file.size, NULL, "CMYK JPEG is not supported");
     free(file.data);
     const jpeg_shape grey = {16, 16, 1, 1, false, false, false, 0, false, false};
@@ -484,7 +474,6 @@ static void rejects_damage(void **state) {
     const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char *table = memmem(file.data, file.size, "\xff\xc4", 2);
-    (void)state;
     assert_non_null(table);
     memset(table + 5, 17, 16);
     assert_jpeg_rejected(file.data, file.size, NULL, "x.jpg: the JPEG is damaged (");
@@ -501,7 +490,6 @@ static void rejects_bytes_before_restarts(void **state) {
     const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 4, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char *longer = malloc(file.size + 2), *marker;
-    (void)state;
     assert_non_null(longer);
     marker = memmem(file.data, file.size, "\xff\xd0", 2);
     assert_non_null(marker);
@@ -516,7 +504,6 @@ static void rejects_bytes_before_restarts(void **state) {
 
 /* A file may end, with an end marker, before the scans of all components. */
 static void rejects_missing_scans(void **state) {
-    (void)state;
     for (int progressive = 0; progressive < 2; progressive++) {
         const jpeg_shape shape = {33, 17, 3, 2, progressive, false, false, 0, true, false};
         jpeg_file file = make_jpeg(&shape, 1, NULL);
@@ -547,7 +534,6 @@ static void limits_progressive_files(void **state) {
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     gf_format format;
     unsigned char *pixels;
-    (void)state;
     assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128 - 1},
                          "the coefficients of a progressive JPEG");
     assert_int_equal(load_jpeg(file.data, file.size, &(gf_limits){.max_memory = 25 * 13 * 3 * 128},
@@ -578,7 +564,6 @@ static void limits_the_time_of_scans(void **state) {
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     gf_source *source;
     unsigned char row[600];
-    (void)state;
     clock_step = 1;
     assert_jpeg_rejected(file.data, file.size, &limits,
                          "decoding exceeds the limit of 2 seconds; raise it with --max-seconds");
@@ -625,7 +610,6 @@ static void mpo_put_marker(j_compress_ptr jpeg) {
 /* The images that follow in an MPO are pages, and previews are not. */
 static void reads_the_images_of_an_mpo(void **state) {
     gf_error error = {0};
-    (void)state;
     for (int little = 0; little < 2; little++) {
         uint32_t offsets[4] = {0};
         jpeg_file whole = {0}, files[4];

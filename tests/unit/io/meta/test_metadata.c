@@ -106,7 +106,6 @@ static uint32_t update(gf_metadata *metadata, const gf_format *image, bool whole
 /* The sizes follow the image, and the thumbnail goes, with its bytes. */
 static void adapts_exif(void **state) {
     static const char *const names[] = {GF_ITEM_EXIF, "eXIf", GF_ITEM_GEO};
-    (void)state;
     for (int i = 0; i < 6; i++) {
         const exif_file file = make_exif(i % 2, "A scene", "<GDALMetadata></GDALMetadata>");
         gf_metadata metadata = make_item(names[i / 2], file.data, EXIF_BYTES);
@@ -136,7 +135,6 @@ static void adapts_exif(void **state) {
 /* A thumbnail before other values is cleared; one of strips, too. */
 static void clears_thumbnails_inside(void **state) {
     exif_file file = make_exif(true, "A scene", "<GDALMetadata></GDALMetadata>");
-    (void)state;
     for (int strips = 0; strips < 2; strips++) {
         put(&file, entry_at(SECOND, 0), strips ? TIFFTAG_STRIPOFFSETS : TIFFTAG_JPEGIFOFFSET, 2);
         put(&file, entry_at(SECOND, 1), strips ? TIFFTAG_STRIPBYTECOUNTS : TIFFTAG_JPEGIFBYTECOUNT,
@@ -158,7 +156,6 @@ static void clears_thumbnails_before_directories(void **state) {
         "\0\1\1\22\0\3\0\0\0\1\0\1\0\0\0\0\0\52" /* orientation; the next directory is at 42 */
         "\0\2\2\1\0\4\0\0\0\1\0\0\0\10\2\2\0\4\0\0\0\1\0\0\0\20\0\0\0";
     gf_metadata metadata = make_item(GF_ITEM_EXIF, exif, sizeof exif);
-    (void)state;
     assert_int_equal(update(&metadata, &page, true), 0);
     assert_int_equal(metadata.chunks[0].size, sizeof exif);
     for (size_t at = 8; at < 24; at++)
@@ -171,7 +168,6 @@ static void survives_any_exif(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 5)};
     const exif_file file = make_exif(false, "ImageJ=1\nimages=2\nmin=1\n",
                                      "<GDALMetadata><Item name=\"STATISTICS_MEAN\">1</Item>");
-    (void)state;
     for (size_t size = 1; size <= EXIF_BYTES; size++)
         for (int round = 0; round < 4; round++) {
             exif_file copy = file;
@@ -202,7 +198,6 @@ static void adapts_descriptions(void **state) {
     static const char ome[] =
         "<?xml version=\"1.0\"?><OME xmlns=\"u\"><Pixels SizeX=\"60\"/></OME>";
     static const char shape[] = "{\"shape\": [40, 60]}", scene[] = "min=1 <b>{\"shape\"</b>";
-    (void)state;
     expect_text("ImageJ=1.5\nimages=3\nslices=3\nunit=um\nmin=0.0\nmax=9.0\n", &page, false,
                 "ImageJ=1.5\nunit=um\n", 0);
     expect_text("ImageJ=1.5\nimages=3\nslices=3\nunit=um\nmin=0.0\nmax=9.0\n", &turned, true,
@@ -225,7 +220,6 @@ static void drops_statistics(void **state) {
         "</Item>\n  <Item name=\"A\">b</Item>\n</GDALMetadata>";
     const exif_file file = make_exif(true, "A scene", text);
     gf_metadata metadata = make_item(GF_ITEM_GEO, file.data, EXIF_BYTES);
-    (void)state;
     assert_int_equal(update(&metadata, &page, true), 0);
     assert_string_equal((char *)metadata.chunks[0].data + STATISTICS,
                         "<GDALMetadata>\n  \n  <Item name=\"A\">b</Item>\n</GDALMetadata>");
@@ -250,7 +244,6 @@ static void expect_xmp(const char *text, const char *expected, bool note) {
 
 /* XMP does not refer to a video or a gain map that the output does not contain. */
 static void drops_other_parts(void **state) {
-    (void)state;
     expect_xmp(
         "<d xmlns:GCamera=\"u\" GCamera:MicroVideo=\"1\"\n  GCamera:MicroVideoOffset='40' "
         "a=\"b\"/>",
@@ -272,7 +265,6 @@ static void cuts_in_linear_time(void **state) {
     enum { SIZE = 8 << 20 };
     static const char *const parts[] = {"<GCamera:MotionPhoto>", " GCamera:MicroVideo=1"};
     char *text = malloc(SIZE);
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < 2; i++) {
         for (size_t at = 0; at < SIZE; at++)
@@ -299,7 +291,6 @@ static void drops_thumbnails_of_photoshop(void **state) {
         "PHUT\4\x0c\0\0\0\0\0\2cd"
         "8BIM\4\5\0\0\0\0\0\1f"
         "tail";
-    (void)state;
     gf_metadata metadata = make_item(GF_ITEM_8BIM, before, sizeof before - 1);
     assert_int_equal(update(&metadata, &page, true), 0);
     assert_int_equal(metadata.chunks[0].size, sizeof after - 1);
@@ -322,7 +313,6 @@ static void drops_profiles_of_other_colours(void **state) {
     } cases[] = {{"GRAY", BYTES, BYTES, true, false},      {"RGB ", BYTES, BYTES, false, true},
                  {"CMYK", BYTES, BYTES, false, false},     {"RGB ", BYTES - 1, BYTES, false, false},
                  {"GRAY", BYTES, BYTES - 1, false, false}, {"GRAY", 0, 0, false, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int k = 0; k < 4; k++) {
             unsigned char profile[BYTES] = {0, 0, 0, (unsigned char)cases[i].stored};
@@ -404,7 +394,6 @@ static void copies_valid_chunks_once(void **state) {
         {"sBIT", "\5", 1, false, false, false, GF_DROPPED_OTHER},
         {"hIST", "\0\1", 2, false, false, false, GF_DROPPED_OTHER},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_metadata metadata;
         metadata = (gf_metadata){0};
@@ -427,7 +416,6 @@ static void reads_texts_of_imagemagick(void **state) {
         "45786966000049492a00080000000100120103000100000006000000\n"
         "00000000";
     static const char *const types[] = {"exif", "APP1", "iptc"};
-    (void)state;
     for (int i = 0; i < 6; i++) {
         char text[256];
         unsigned char chunk[512];

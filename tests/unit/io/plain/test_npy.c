@@ -66,8 +66,6 @@ static void assert_fails(const char *text, size_t length, const char *part) {
 static void reads_every_dtype(void **state) {
     const uint16_t deep[] = {0x0102, 0xfffe};
     const uint32_t floats[] = {0x7fc12345, 0x80000000}; /* a NaN keeps its payload */
-
-    (void)state;
     assert_reads(1, HEAD("|u1", "(2, 3)"), TEXT("abcdef"), &(gf_format){3, 2, 1, GF_U8, false},
                  "abcdef");
     assert_reads(1, HEAD("<u1", "(2, 3)"), TEXT("abcdef"), &(gf_format){3, 2, 1, GF_U8, false},
@@ -83,7 +81,6 @@ static void reads_every_dtype(void **state) {
 }
 
 static void reads_every_shape_and_version(void **state) {
-    (void)state;
     for (unsigned major = 1; major <= 3; major++) {
         assert_reads(major, HEAD("|u1", "(3, 2)"), TEXT("abcdef"),
                      &(gf_format){2, 3, 1, GF_U8, false}, "abcdef");
@@ -101,8 +98,6 @@ static void reads_every_shape_and_version(void **state) {
 /* Whitespace, quotes, order of keys and commas at the end as Python allows them. */
 static void reads_other_spellings(void **state) {
     const gf_format format = {3, 2, 1, GF_U8, false};
-
-    (void)state;
     assert_reads(1, "{'descr':'|u1','fortran_order':False,'shape':(2,3)}", TEXT("abcdef"), &format,
                  "abcdef");
     assert_reads(1, "{\"shape\": (2, 3,), \"fortran_order\": False, \"descr\": \"|u1\"}",
@@ -116,8 +111,6 @@ static void reads_other_dtypes(void **state) {
     static const char *const deep[] = {"=u2", "|u2", "u2", "H", "<H", "uint16", "ushort"};
     const uint16_t native[] = {0x0102, 0xfffe};
     char text[128];
-
-    (void)state;
     for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
         snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (1L, 2), }",
                  deep[i]);
@@ -165,8 +158,6 @@ static void rejects_other_arrays(void **state) {
         {HEAD("|u1", "(2, 4)"), "the file ends too early, in row 2 of 2"},
         {HEAD("<f4", "(1, 2)"), "the file ends too early, in row 1 of 1"},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         assert_fails(dtypes[i][0], strlen(dtypes[i][0]), dtypes[i][1]);
 }
@@ -225,8 +216,6 @@ static void rejects_invalid_texts(void **state) {
         "{__import__('os').system('true'): 0}",
     };
     char deep[9000];
-
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_fails(texts[i], strlen(texts[i]),
                      "its NumPy header is invalid; save the array again");
@@ -256,8 +245,6 @@ static void rejects_invalid_starts(void **state) {
     gf_format format;
     unsigned char *pixels;
     char long_text[10001];
-
-    (void)state;
     const char *path = in_directory("x.npy");
     for (unsigned major = 1; major <= 3; major += 2) {
         const size_t size = put_npy(path, major, TEXT(text), "abcdef", 6);
@@ -300,8 +287,6 @@ static void reports_the_format(void **state) {
     static const char *const cases[][2] = {{HEAD("|u1", "(1, 2)"), "8-bit"},
                                            {HEAD("<u2", "(1, 2)"), "16-bit, little-endian"},
                                            {HEAD(">f4", "(1, 2)"), "32-bit float, big-endian"}};
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_file_info info;
         gf_error error = {0};
@@ -323,8 +308,6 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
                  {HEAD("<u2", "(90000, 11)"), {11, 90000, 1, GF_U16, false}, false},
                  {HEAD(">u2", "(900, 1001, 2)"), {1001, 900, 2, GF_U16, false}, true},
                  {HEAD(">f4", "(900, 501, 4)"), {501, 900, 4, GF_F32, false}, true}};
-
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const gf_format *format = &cases[c].format;
         const size_t row = gf_row_bytes(format), bytes = row * format->height;
@@ -370,8 +353,6 @@ static void writes_exact_bytes(void **state) {
     const gf_file_options npy = {.format = "npy"};
     gf_error error = {0};
     char file[200];
-
-    (void)state;
     const char *path = in_directory("x.npy");
     assert_int_equal(
         save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &error), GF_OK);
@@ -402,8 +383,6 @@ static void writes_headers_of_fixed_sizes(void **state) {
     static const uint64_t shapes[][3] = {
         {0, 1, 1}, {UINT64_MAX, 1, 1}, {7, UINT64_MAX, 4}, {UINT64_MAX, UINT64_MAX, 4}};
     char descr[101], header[GF_NPY_HEADER_BYTES];
-
-    (void)state;
     memset(descr, 'x', 100);
     descr[100] = '\0';
     for (size_t i = 0; i < 4; i++) {
@@ -425,8 +404,6 @@ static void writes_headers_of_fixed_sizes(void **state) {
 
 static void reads_all_formats_that_it_writes(void **state) {
     static const uint64_t sizes[][2] = {{1, 1}, {13, 1}, {31, 22}, {1500, 500}};
-
-    (void)state;
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
             for (int type = GF_U8; type <= GF_F32; type++) {

@@ -44,8 +44,6 @@ static void assert_fails(const void *file, size_t size, const char *part) {
 
 static void reads_headers(void **state) {
     const uint16_t deep[] = {0x0102, 0xfffe};
-
-    (void)state;
     assert_reads(TEXT("P5\n2 1\n255\n\x07#"), 2, 1, 1, GF_U8, "\x07#");
     assert_reads(TEXT("P5 # a comment\n# another\n 0002\t\v\f\r1#x\n#\n255\nab"), 2, 1, 1, GF_U8,
                  "ab");
@@ -68,8 +66,6 @@ static void reads_headers(void **state) {
 
 static void reads_plain_formats(void **state) {
     const uint16_t deep[] = {0, 65535, 300, 7};
-
-    (void)state;
     assert_reads(TEXT("P2\n3 2\n255\n0 1 2\n# between\n003 254 255"), 3, 2, 1, GF_U8,
                  "\x00\x01\x02\x03\xfe\xff");
     assert_reads(TEXT("P2 1 #\r1 255 7"), 1, 1, 1, GF_U8, "\x07"); /* a comment that ends with CR */
@@ -83,7 +79,6 @@ static void reads_plain_formats(void **state) {
 
 /* 0 is white, 1 is black. Each binary row starts at a byte. */
 static void reads_bitmaps(void **state) {
-    (void)state;
     assert_reads(TEXT("P1\n3 2\n0 1 0\n#c\n101"), 3, 2, 1, GF_U8, "\xff\0\xff\0\xff\0");
     assert_reads(TEXT("P1 2 2#\n0#1\n1\r10 and more"), 2, 2, 1, GF_U8, "\xff\0\0\xff");
     assert_reads(TEXT("P4 1 3 \x80\x7f\xff"), 1, 3, 1, GF_U8, "\0\xff\0");
@@ -114,8 +109,6 @@ static void reads_bitmaps(void **state) {
 /* Samples of any other maxval are scaled to 255 or 65535. */
 static void scales_samples(void **state) {
     const uint16_t ten[] = {0, 64, 32800, 65535}, twelve[] = {16, 65535, 32759, 32776};
-
-    (void)state;
     assert_reads(TEXT("P2 4 1 15 0 1 7 15"), 4, 1, 1, GF_U8, "\0\x11\x77\xff");
     assert_reads(TEXT("P5 3 1 2 \0\1\2"), 3, 1, 1, GF_U8, "\0\x80\xff"); /* 127.5: up */
     assert_reads(TEXT("P6 1 1 254 \x7e\x7f\xfe"), 1, 1, 3, GF_U8, "\x7e\x80\xff");
@@ -139,8 +132,6 @@ static void scales_every_sample(void **state) {
     static const uint32_t maxvals[] = {1,    2,    3,     100,   127,   128,  253,
                                        254,  256,  257,   511,   999,   1000, 1023,
                                        4095, 9999, 16383, 32768, 65533, 65534};
-
-    (void)state;
     for (size_t m = 0; m < sizeof maxvals / sizeof *maxvals; m++) {
         const uint32_t maxval = maxvals[m], size = maxval < 256 ? 1 : 2;
         const uint32_t top = size == 1 ? 255 : 65535;
@@ -197,8 +188,6 @@ static void read_with_threads(const char *file, size_t size, uint32_t threads,
 static void converts_with_any_threads(void **state) {
     static const uint32_t widths[] = {3, 4093};
     uint32_t seed = 3;
-
-    (void)state;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         const uint32_t width = widths[w], height = 3000000 / width * 2, packed = (width + 7) / 8;
         const size_t samples = (size_t)width * height;
@@ -237,7 +226,6 @@ static void converts_with_any_threads(void **state) {
 }
 
 static void rejects_formats_that_lose_values(void **state) {
-    (void)state;
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 5\nMAXVAL 255\nENDHDR\nabcde"), "DEPTH 5");
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\nabcd"),
                  "CMYK");
@@ -252,8 +240,6 @@ static void reports_damage(void **state) {
     static const char pam[] =
         "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\na";
     char line[1000] = "";
-
-    (void)state;
     assert_fails(TEXT("P5 0 1 255 "), "empty");
     assert_fails(TEXT("P5 -1 1 255 a"), "width is not a number");
     assert_fails(TEXT("P5 1x 1 255 a"), "width is not a number");
@@ -307,8 +293,6 @@ static void writes_exact_bytes(void **state) {
     const gf_file_options force = {.force = true};
     const gf_metadata scaled = {.pfm_scale = 0.1};
     gf_error error = {0};
-
-    (void)state;
     const char *path = in_directory("x.pgm");
     assert_int_equal(
         save_image(path, &(gf_format){2, 1, 1, GF_U8, false}, "ab", NULL, NULL, 1, &error), GF_OK);
@@ -338,8 +322,6 @@ static void reads_all_formats_that_it_writes(void **state) {
                                         "x.pam", "x.pam", "x.pam", "x.pfm", "x.pfm"};
     static const uint32_t channels[] = {1, 3, 1, 3, 1, 2, 3, 4, 1, 3};
     static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {13, 1}, {31, 22}, {20000, 8}};
-
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             for (int type = GF_U8; type <= GF_F32; type++) {
@@ -356,7 +338,6 @@ static void reads_all_formats_that_it_writes(void **state) {
 }
 
 static void rejects_formats_by_extension(void **state) {
-    (void)state;
     assert_rejected("y.pgm", &(gf_format){1, 1, 3, GF_U8, false}, "write .ppm");
     assert_rejected("y.ppm", &(gf_format){1, 1, 1, GF_U8, false}, "write .pgm");
     assert_rejected("y.pgm", &(gf_format){1, 1, 2, GF_U8, true},
@@ -397,7 +378,6 @@ static void assert_is_pfm(const char *path) {
 }
 
 static void reads_pfm_of_both_orders(void **state) {
-    (void)state;
     put_bytes(in_directory("l.pfm"), pfm_little, sizeof pfm_little - 1);
     assert_is_pfm(in_directory("l.pfm"));
     put_bytes(in_directory("b.pfm"), pfm_big, sizeof pfm_big - 1);
@@ -428,8 +408,6 @@ static void reads_pipes(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
-    (void)state;
     pid_t child = feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 1);
     assert_is_pfm(in_directory("fifo"));
     wait_for(child);
@@ -478,8 +456,6 @@ static void reads_standard_input(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x.pgm"), TEXT("P5 3 2 255\nabcdef"));
     assert_non_null(freopen(in_directory("x.pgm"), "rb", stdin));
     assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_OK);
@@ -492,8 +468,6 @@ static void reads_standard_input(void **state) {
 static void writes_pfm_to_a_pipe(void **state) {
     gf_error error = {0};
     unsigned char got[64];
-
-    (void)state;
     assert_int_equal(mkfifo(in_directory("out.pfm"), 0600), 0);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -522,8 +496,6 @@ static void limits_the_length_of_text(void **state) {
                  {"PF 1 1 ", ' '}, {"PF 1 1 #", 'x'}, {"P1 1 1 ", ' '},     {"P1 1 1 #", 'x'}};
     const size_t size = (size_t)1 << 22, max = (size_t)1 << 20;
     char *text = malloc(size);
-
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         gf_error error = {0};
         gf_format format;

@@ -84,8 +84,6 @@ static void assert_reads(const void *file, size_t size, const char *text, const 
 static void reads_every_type_and_order(void **state) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3, 0xa55a};
     const uint32_t bits[] = {0x3f800000, 0x7fc12345, 0x80000000, 1}; /* f32, including a NaN */
-
-    (void)state;
     assert_reads(TEXT("abcdef"), "3x2:u8", "abcdef");
     assert_reads(TEXT("abcdef"), "2x3:u8", "abcdef");
     assert_reads(TEXT("\x02\x01\xfe\xff\x03\x00\x5a\xa5"), "2x2:u16", deep);
@@ -102,8 +100,6 @@ static void reads_every_type_and_order(void **state) {
 static void reads_channels_after_an_offset(void **state) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3, 0xa55a};
     static unsigned char far[10003];
-
-    (void)state;
     assert_reads(TEXT("abcdefghijkl"), "2x2x3:u8", "abcdefghijkl");
     assert_reads(TEXT("abcdefghijkl"), "1x3x4:u8", "abcdefghijkl");
     assert_reads(TEXT("#abcdef"), "3x1x2:u8+1", "abcdef");
@@ -116,7 +112,6 @@ static void reads_channels_after_an_offset(void **state) {
 
 /* Bytes that identify other formats are pixels here. */
 static void ignores_the_contents(void **state) {
-    (void)state;
     assert_reads(TEXT("\x89PNG\r\n\x1a\n"), "4x2:u8", "\x89PNG\r\n\x1a\n");
     assert_reads(TEXT("P5 1 1 255\r\nz"), "13x1:u8", "P5 1 1 255\r\nz");
     assert_reads(TEXT("P5 1 1 255\r\nz"), "2x1:u8+11", "\nz");
@@ -139,7 +134,6 @@ static void assert_fails(const void *file, size_t size, const char *text, const 
 }
 
 static void rejects_a_wrong_shape(void **state) {
-    (void)state;
     assert_fails(TEXT("abcde"), "3x2:u8", "has 5 bytes, but --raw specifies 6; correct its shape",
                  "the file ends too early, in row 2 of 2");
     assert_fails(TEXT("abcdefg"), "3x2:u8", "has 7 bytes, but --raw specifies 6; correct its shape",
@@ -162,8 +156,6 @@ static void enforces_the_limits(void **state) {
                  far = {{1, 1, 1, GF_U8, false}, UINT64_MAX, false};
     gf_source *source;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x.raw"), "abcdefghijkl", 12);
     const char *path = in_directory("x.raw");
     gf_limits limits = {.raw = &raw, .max_pixels = 5};
@@ -190,8 +182,6 @@ static void reports_the_format(void **state) {
                  {"2x2:u16", "16-bit raw, little-endian"},
                  {"2x2:u16be", "16-bit raw, big-endian"},
                  {"1x1:f32be+4", "32-bit float raw, big-endian, offset 4"}};
-
-    (void)state;
     put_bytes(in_directory("x.raw"), "abcdefgh", 8);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_raw raw = shape(cases[i].text);
@@ -215,8 +205,6 @@ static void reports_the_format(void **state) {
 static void reads_standard_input(void **state) {
     unsigned char *pixels;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x"), "..abcdef", 8);
     assert_non_null(freopen(in_directory("x"), "rb", stdin));
     assert_int_equal(load_raw("-", "3x2:u8+2", 1, &pixels, &error), GF_OK);
@@ -234,8 +222,6 @@ static void reads_standard_input(void **state) {
 
 static void reads_the_same_pixels_with_any_threads(void **state) {
     static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
-
-    (void)state;
     for (size_t t = 0; t < 3; t++) {
         for (int big = 0; big <= 1; big++) {
             const gf_raw raw = {{1001, 900, 3, types[t], false}, 777, big == 1};
@@ -277,8 +263,6 @@ static void writes_exact_bytes(void **state) {
     const float floats[] = {1.0f, -2.0f};
     const gf_file_options raw = {.format = "raw"};
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "abcd",
                                 NULL, NULL, 1, &error),
                      GF_OK);
@@ -301,8 +285,6 @@ static void writes_exact_bytes(void **state) {
 /* Every type and number of channels; small images, and one large enough for several threads. */
 static void reads_all_formats_that_it_writes(void **state) {
     static const uint64_t sizes[][2] = {{1, 1}, {13, 1}, {31, 22}, {1500, 500}};
-
-    (void)state;
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             for (int type = GF_U8; type <= GF_F32; type++) {

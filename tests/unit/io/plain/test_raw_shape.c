@@ -22,8 +22,6 @@ static void parses_shapes(void **state) {
         {"1x1:u8+9223372036854775807", {{1, 1, 1, GF_U8, false}, INT64_MAX, false}},
         {"1152921504606846976x1:u8", {{UINT64_C(1) << 60, 1, 1, GF_U8, false}, 0, false}},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
         gf_raw raw = {{9, 9, 9, GF_F32, 9 % 2 == 0}, 9, true};
         gf_error error = {0};
@@ -96,8 +94,6 @@ static void rejects_other_text(void **state) {
         "1152921504606846977x1:u8",
         "1x1x4294967297:u8",
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         gf_raw raw = {{9, 8, 7, GF_F32, 7 % 2 == 0}, 6, true};
         gf_error error = {0};

@@ -20,8 +20,6 @@
 static void swaps_any_number_of_bytes(void **state) {
     unsigned char in[700], out[700], expected[700];
     uint32_t seed = 1;
-
-    (void)state;
     for (size_t i = 0; i < sizeof in; i++)
         in[i] = (unsigned char)next_random(&seed);
     for (size_t count = 0; count < 130; count++) {
@@ -100,8 +98,6 @@ static unsigned char *make_file(const gf_format *format, const unsigned char *pi
 
 static void reads_the_same_pixels_with_any_threads(void **state) {
     const uint32_t threads[] = {1, 2, 7, 16};
-
-    (void)state;
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         const gf_format *format = &formats[f];
         unsigned char *pixels = random_pixels(format, (uint32_t)f);
@@ -136,8 +132,6 @@ static void reads_contiguous_rows(void **state) {
     size_t size;
     unsigned char *file = make_file(&format, pixels, &size);
     gf_source *source;
-
-    (void)state;
     assert_non_null(got);
     put_bytes(in_directory("x.pam"), file, size);
     for (uint32_t threads = 1; threads < 5; threads++) {
@@ -166,8 +160,6 @@ static void reports_the_first_missing_row(void **state) {
     unsigned char *pixels = random_pixels(&format, 6), *got = malloc(1100 * 3000);
     size_t size;
     unsigned char *file = make_file(&format, pixels, &size);
-
-    (void)state;
     assert_non_null(got);
     for (uint32_t threads = 1; threads < 9; threads += 7) {
         for (size_t stride = 1000; stride <= 1100; stride += 100) {
@@ -193,8 +185,6 @@ static void leaves_the_rest_of_standard_input(void **state) {
     unsigned char *pixels;
     gf_error error = {0};
     char rest[8] = "";
-
-    (void)state;
     put_bytes(in_directory("two.pgm"), "P5 3 2 255\nabcdefP5 1", 21);
     assert_non_null(freopen(in_directory("two.pgm"), "rb", stdin));
     assert_int_equal(load_image("-", NULL, 2, &format, &pixels, NULL, &error), GF_OK);
@@ -253,7 +243,6 @@ static void write_all_formats(void) {
 }
 
 static void writes_the_same_bytes_with_any_threads(void **state) {
-    (void)state;
     write_all_formats();
 }
 
@@ -265,8 +254,6 @@ static void writes_to_a_nonblocking_pipe(void **state) {
     unsigned char *file = make_file(&format, pixels, &size);
     unsigned char *back = malloc(size + 1);
     int ends[2], code;
-
-    (void)state;
     assert_non_null(back);
     assert_int_equal(pipe(ends), 0);
     const pid_t child = fork();
@@ -357,12 +344,10 @@ static void fill_the_disk(void) {
 }
 
 static void writes_in_memory(void **state) {
-    (void)state;
     run_in_memory("size=64m", write_all_formats);
 }
 
 static void survives_a_full_disk(void **state) {
-    (void)state;
     run_in_memory("size=2m", fill_the_disk);
 }
 

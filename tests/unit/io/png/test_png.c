@@ -32,8 +32,6 @@ static void reads_all_types_and_depths(void **state) {
                                    {3, 2}, {3, 4}, {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
     static const uint32_t sizes[][2] = {{1, 1}, {1, 7}, {7, 1}, {5, 3}, {33, 17}};
     uint32_t seed = 0;
-
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             for (int flags = 0; flags < 4; flags++) {
@@ -54,7 +52,6 @@ static void reads_all_types_and_depths(void **state) {
 }
 
 static void reads_indices_past_the_palette_as_black(void **state) {
-    (void)state;
     for (int flags = 0; flags < 4; flags++) {
         for (int depth = 1; depth <= 8; depth *= 2)
             check_read(&(png_spec){.width = 40,
@@ -83,8 +80,6 @@ static void drops_misplaced_transparent_colours(void **state) {
         {2, {{"tRNS", 2, "\0\1\0\2\0\3", 6, false}, colors}, 3},
         {3, {{"tRNS", 0, "\0", 1, false}, {"tEXt", 0, "a\0b", 3, false}}, 3},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const png_spec spec = {.width = 3,
                                .height = 2,
@@ -110,8 +105,6 @@ static void drops_misplaced_transparent_colours(void **state) {
 
 static void writes_all_formats(void **state) {
     static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {37, 11}, {700, 120}};
-
-    (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (uint32_t channels = 1; channels <= 4; channels++) {
             for (int type = GF_U8; type <= GF_U16; type++) {
@@ -128,7 +121,6 @@ static void writes_all_formats(void **state) {
 static void writes_every_level(void **state) {
     const gf_format format = {50, 40, 3, GF_U8, false};
     unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
-    (void)state;
     for (const char *const *name = gf_compressions(); *name; name++) {
         const gf_file_options options = {.force = true, .compression = *name};
         gf_error error = {0};
@@ -146,7 +138,6 @@ static void writes_every_level(void **state) {
 }
 
 static void rejects_floats_and_oversized_images(void **state) {
-    (void)state;
     assert_rejected("y.png", &(gf_format){3, 3, 1, GF_F32, false}, ".tif");
     assert_rejected("y.png", &(gf_format){UINT64_C(1) << 31, 1, 1, GF_U8, false}, "2147483647");
 }
@@ -194,8 +185,6 @@ static void chunk_names(const char *name, char *names, size_t capacity) {
 
 static void carries_metadata(void **state) {
     static const int colors[] = {2, 3, 6};
-
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         png_bytes file;
         gf_format format;
@@ -247,7 +236,6 @@ static void scans_late_metadata(void **state) {
     gf_png_scan scan;
     gf_source *read, *scanned;
     void *pixels;
-    (void)state;
     png_make(&spec, &file, NULL, NULL);
     put_bytes(path(), file.data, file.size);
     assert_int_equal(gf_source_open(path(), NULL, &read, NULL), GF_OK);

@@ -5,8 +5,6 @@
 static void truncated_files_are_rejected(void **state) {
     static const png_extra late = {"tEXt", 2, "Title\0after", 11, false};
     uint32_t seed = 4;
-
-    (void)state;
     for (int i = 0; i < 12; i++) {
         png_spec spec = random_spec(&seed, 20);
         png_bytes file;
@@ -45,8 +43,6 @@ static void flipped_bits_have_equal_results(void **state) {
     const char *more = getenv("GF_PNG_FLIPS");
     tally count = {0};
     uint32_t seed = 21;
-
-    (void)state;
     check_flips(&(png_spec){.width = 9, .height = 9, .color = 2, .depth = 8}, 1, &count);
     check_flips(&(png_spec){.width = 8, .height = 7, .depth = 16, .idat_bytes = 1}, 3, &count);
     check_flips(&(png_spec){.width = 30, .height = 9, .color = 3, .depth = 4, .idat_bytes = 50}, 1,
@@ -88,8 +84,6 @@ static void misplaced_chunks(void **state) {
     setting s;
     size_t size;
     char long_data[300] = "";
-
-    (void)state;
     set_up(&s);
     unsigned char *stream = stream_of(s.raw, RAW, &size);
     for (size_t i = 0; i <= sizeof others / sizeof *others; i++)
@@ -123,8 +117,6 @@ static void misplaced_chunks(void **state) {
 
 static void invalid_chunk_lengths(void **state) {
     setting s;
-
-    (void)state;
     set_up(&s);
     for (size_t at = 8; at + 12 <= s.file.size; at += 12 + get32(s.file.data + at))
         for (unsigned bit = 0; bit < 32; bit++) {

@@ -14,8 +14,6 @@ static bool try_stream(setting *s, const unsigned char *stream, size_t size, con
 static void streams_of_the_wrong_length(void **state) {
     setting s;
     size_t size;
-
-    (void)state;
     set_up(&s);
     for (size_t rows = 0; rows <= HEIGHT + 4; rows++)
         for (size_t odd = 0; odd < 3; odd++) {
@@ -35,8 +33,6 @@ static void streams_of_the_wrong_length(void **state) {
 static void wrong_filters(void **state) {
     setting s;
     size_t size;
-
-    (void)state;
     set_up(&s);
     for (size_t row = 0; row < HEIGHT; row++)
         for (int filter = 0; filter < 256; filter++) {
@@ -54,8 +50,6 @@ static void every_zlib_header(void **state) {
     setting s;
     size_t size;
     int accepted = 0;
-
-    (void)state;
     set_up(&s);
     unsigned char *stream = stream_of(s.raw, RAW, &size);
     for (unsigned head = 0; head < 65536; head++) {
@@ -75,8 +69,6 @@ static void damage_after_the_rows_is_rejected(void **state) {
     setting s;
     size_t size;
     png_bytes middle = {0};
-
-    (void)state;
     set_up(&s);
     unsigned char *stream = stream_of(s.raw, RAW, &size);
     stream[size - 1] ^= 1;
@@ -96,8 +88,6 @@ static void damage_after_the_rows_is_rejected(void **state) {
 static void distances_before_the_start(void **state) {
     setting s;
     int accepted = 0;
-
-    (void)state;
     set_up(&s);
     for (size_t offset = 0; offset < RAW; offset += 7) {
         unsigned char stream[4 * RAW] = {0x78, 0x01}, before[RAW];
@@ -134,8 +124,6 @@ static void distances_of_the_whole_window(void **state) {
     png_bytes file, middle = {0};
     tally count = {0};
     size_t left = 0;
-
-    (void)state;
     for (size_t i = 0; i < WINDOW; i++)
         stream[7 + i] = (unsigned char)(i % ROW == 0 ? i / ROW % 5 : next_random(&seed));
     for (size_t at = WINDOW; at < (size_t)ROW * ROWS; at += MATCH, left--) {
@@ -180,8 +168,6 @@ static void unused_words_of_codes(void **state) {
     bits stream = {{0x78, 0x01}, 16};
     png_bytes file, middle = {0};
     tally count = {0};
-
-    (void)state;
     png_make(&pixel, &file, NULL, NULL);
     put_bits(&stream, 5, 3);  /* last block, dynamic codes: */
     put_bits(&stream, 0, 10); /* 257 literals, 1 distance */
@@ -233,8 +219,6 @@ static void damage_after_many_blocks(void **state) {
     const png_spec pixel = {.width = 1, .height = 1, .depth = 8};
     png_bytes file;
     bits blocks = {{0}, 0};
-
-    (void)state;
     for (int i = 0; i < 8 * 100; i++)
         put_bits(&blocks, 2, 10); /* an empty block with fixed codes */
     png_make(&pixel, &file, NULL, NULL);
@@ -264,8 +248,6 @@ static void much_data_after_the_rows(void **state) {
     enum { MUCH = 1 << 20, TAIL = 200000 };
     static unsigned char raw[RAW + MUCH + 1];
     setting s;
-
-    (void)state;
     set_up(&s);
     memcpy(raw, s.raw, RAW);
     for (size_t more = 0; more < 2; more++)
@@ -306,8 +288,6 @@ static void random_bytes_in_streams(void **state) {
     uint32_t seed = 77;
     setting s;
     size_t size;
-
-    (void)state;
     set_up(&s);
     for (int i = 0; i < (more != NULL ? 100 * atoi(more) : 3000); i++) {
         unsigned char *stream = stream_of(s.raw, RAW, &size);

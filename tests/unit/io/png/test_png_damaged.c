@@ -16,8 +16,6 @@ static gf_status load_bytes(const void *data, size_t size, const gf_limits *limi
 
 static void reports_truncation_everywhere(void **state) {
     png_bytes file;
-
-    (void)state;
     for (int interlaced = 0; interlaced < 2; interlaced++) {
         const png_spec spec = {.width = 19,
                                .height = 23,
@@ -45,8 +43,6 @@ static void reports_flipped_bytes(void **state) {
         .width = 9, .height = 9, .color = 0, .depth = 2, .transparent = true, .idat_bytes = 30};
     png_bytes file;
     int failures = 0;
-
-    (void)state;
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 8; i < file.size; i++) {
         gf_error error = {0};
@@ -76,8 +72,6 @@ static void reports_the_damaged_chunk(void **state) {
     const png_spec spec = {.width = 9, .height = 9, .color = 0, .depth = 8, .transparent = true};
     png_bytes file;
     gf_error error = {0};
-
-    (void)state;
     png_make(&spec, &file, NULL, NULL);
     size_t idat = find(&file, "IDAT");
     size_t trns = find(&file, "tRNS");
@@ -108,8 +102,6 @@ static void damaged_metadata_is_reported(void **state) {
     const gf_filter_info *info = gf_filter_describe(filter);
     gf_settings *settings = gf_settings_new(info->params, info->param_count);
     gf_engine *engine = NULL;
-
-    (void)state;
     assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const png_spec spec = {
@@ -146,8 +138,6 @@ static void rejects_unknown_critical_chunks(void **state) {
     const png_spec spec = {.width = 2, .height = 2, .depth = 8, .extras = &extra, .extra_count = 1};
     png_bytes file;
     gf_error error = {0};
-
-    (void)state;
     png_make(&spec, &file, NULL, NULL);
     assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_FAILED);
     assert_message(&error, "ABCD");
@@ -159,8 +149,6 @@ static void rejects_chunks_before_the_header(void **state) {
     static const char *const names[] = {"gAMA", "tEXt", "tRNS", "bKGD", "cICP", "abCd", "abcd"};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8};
     png_bytes file;
-
-    (void)state;
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (int damaged = 0; damaged < 2; damaged++) {
@@ -195,8 +183,6 @@ static void limit_errors_name_the_option(void **state) {
                      .extra_count = 1};
     png_bytes file;
     gf_error error = {0};
-
-    (void)state;
     memset(text, 'a', sizeof text);
     png_make(&spec, &file, NULL, NULL);
     assert_int_equal(load_bytes(file.data, file.size, NULL, &error), GF_OK);

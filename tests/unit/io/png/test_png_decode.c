@@ -24,8 +24,6 @@ static void check_intact(const png_spec *spec, uint64_t strip) {
 
 static void equals_libpng(void **state) {
     uint32_t seed = 11;
-
-    (void)state;
     for (size_t k = 0; k < KINDS; k++)
         for (int filter = PNG_ROWS_CYCLE; filter <= PNG_ROWS_RANDOM; filter++)
             check_intact(&(png_spec){.width = 61 + next_random(&seed) % 20,
@@ -45,8 +43,6 @@ static void equals_libpng(void **state) {
 static void reads_rows_of_every_length(void **state) {
     static const uint32_t widths[] = {32766,  32767,  32768,  65535, 65536,
                                       131070, 131071, 131072, 200000};
-
-    (void)state;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
         for (int depth = 8; depth <= 16; depth += 8) {
             check_intact(&(png_spec){.width = widths[i], .height = 5, .depth = depth, .level = 1},
@@ -72,8 +68,6 @@ static void reads_blocks_of_every_size(void **state) {
     static const int levels[] = {-1, 1, 6};
     static const size_t chunks[] = {0, 3, 1000, 70000};
     uint32_t seed = 3;
-
-    (void)state;
     for (uint32_t step = 1; step <= 60; step++)
         check_intact(&(png_spec){.width = 90,
                                  .height = 60,

@@ -22,7 +22,6 @@ static void scans_plain_files_only(void **state) {
     static const png_extra text = {"tEXt", 0, "Title\0x", 7, false},
                            wrong = {"tEXt", 0, "Title\0x", 7, true},
                            key = {"tRNS", 1, "\0\1\0\1\0\1", 6, false};
-    (void)state;
     gf_png_scan scan;
     png_spec spec = plain;
     assert_true(is_scanned(spec, &scan));
@@ -59,7 +58,6 @@ static void scans_plain_files_only(void **state) {
 
 /* A file that is cut or changed in its structure is left to the other decoder. */
 static void rejects_damaged_structure(void **state) {
-    (void)state;
     gf_png_scan scan;
     png_bytes file;
     png_make(&plain, &file, NULL, NULL);
@@ -76,7 +74,6 @@ static void rejects_damaged_structure(void **state) {
 }
 
 static void copies_the_stream(void **state) {
-    (void)state;
     png_bytes file;
     gf_png_scan scan;
     size_t offset, size;
@@ -100,7 +97,6 @@ static void copies_the_stream(void **state) {
 
 /* The strips of our encoder are found, each at a multiple of four bytes. */
 static void finds_parts(void **state) {
-    (void)state;
     const gf_format format = {1000, 700, 3, GF_U8, false};
     test_image image = test_image_new(format, 0);
     test_random random = {5};
@@ -131,7 +127,6 @@ static void finds_parts(void **state) {
 }
 
 static void reads_from_memory(void **state) {
-    (void)state;
     gf_format format, wanted;
     gf_error error = {0};
     gf_source *source;

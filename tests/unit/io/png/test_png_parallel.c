@@ -260,8 +260,6 @@ static void intact_files(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
     const uint64_t rounds = test_rounds(600);
     uint64_t parallel = 0;
-
-    (void)state;
     for (uint64_t round = 0; round < rounds; round++) {
         png_bytes file = make_file(&random);
         bool accepted;
@@ -325,8 +323,6 @@ static void damaged_files(void **state) {
     const uint64_t files = all ? 20000 : test_rounds(300), damages = 10;
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
     uint64_t parallel = 0, accepted = 0;
-
-    (void)state;
     for (uint64_t i = 0; i < files; i++) {
         png_bytes file = make_file(&random);
         for (uint64_t k = 0; k < damages; k++) {
@@ -354,8 +350,6 @@ static void errors_behind_the_end(void **state) {
     uLongf size = sizeof packed;
     test_random random = {3};
     png_bytes file = {0};
-
-    (void)state;
     for (size_t i = 0; i < sizeof raw; i++)
         raw[i] = i % (WIDTH + 1) == 0 ? 0 : (unsigned char)test_below(&random, 256);
     assert_int_equal(compress2(packed, &size, raw, sizeof raw, 1), Z_OK);
@@ -383,8 +377,6 @@ static void errors_behind_the_end(void **state) {
 static void own_files(void **state) {
     static const char *const efforts[] = {"fast", "balanced", "small", "none"};
     test_random random = {7};
-
-    (void)state;
     for (size_t e = 0; e < 4; e++) {
         const gf_file_options options = {.force = true, .compression = efforts[e]};
         const gf_format format = {1500 + 999 * e, 900, 1 + (uint32_t)e, GF_U8,
@@ -424,8 +416,6 @@ static void segments_of_our_files_are_accepted(void **state) {
     gf_error error;
     uint64_t y = 0;
     size_t got;
-
-    (void)state;
     assert_non_null(pixels);
     for (size_t i = 0; i < (size_t)WIDTH * HEIGHT; i++)
         pixels[i] = (unsigned char)(i % WIDTH / 20 + test_below(&random, 30));
@@ -458,8 +448,6 @@ static void segments_of_our_files_are_accepted(void **state) {
 static void threads_depend_on_size_and_memory(void **state) {
     gf_png_image image = {.row_bytes = 30000, .height = 10000, .unit = 3, .threads = 16};
     uint64_t memory, slot;
-
-    (void)state;
     image.max_memory = UINT64_MAX;
     assert_int_equal(gf_png_parallel_threads(&image, &memory), 16);
     slot = memory / 20; /* four segments more than threads */

@@ -34,7 +34,6 @@ static void close_picture(picture *p) {
 
 /* Check that a margin counts with its share of the row, for any width. */
 static void probes_cover_all_columns(void **state) {
-    (void)state;
     test_random random = {83};
     for (size_t pieces = 2; pieces <= 36; pieces++) {
         picture p = draw(1024 * pieces, 1024, 1, &random);
@@ -51,7 +50,6 @@ static void probes_cover_all_columns(void **state) {
 }
 
 static void probes_cover_all_rows(void **state) {
-    (void)state;
     test_random random = {84};
     for (size_t pieces = 1; pieces <= 8; pieces++)
         for (uint64_t every = 2; every <= 16; every *= 2) {
@@ -68,7 +66,6 @@ static void probes_cover_all_rows(void **state) {
 static void equal_costs_choose_the_first_filter(void **state) {
     const gf_format format = {700, 40, 3, GF_U8, false};
     gf_png_strips strips;
-    (void)state;
     gf_png_strips_init(&format, GF_PNG_SMALL, GF_ISA_PORTABLE, &strips);
     unsigned char *memory = calloc(format.height + 2, strips.row_stride);
     unsigned char *filtered = malloc((strips.row_bytes + 1) * (size_t)format.height);

@@ -131,8 +131,6 @@ static void end_codes(writer *w) {
  * fill the frame. */
 static void agrees_with_stb_on_codes(void **state) {
     test_random random = {1};
-
-    (void)state;
     for (uint64_t n = 0; n < 40000; n++) {
         writer w;
         const unsigned literal = (unsigned)test_below(&random, n % 8 == 0 ? 12 : 5),
@@ -168,8 +166,6 @@ static void agrees_with_stb_on_codes(void **state) {
 
 static void agrees_with_stb_on_random_bytes(void **state) {
     test_random random = {2};
-
-    (void)state;
     for (uint64_t n = 0; n < 100000; n++) {
         put_head(1 + (unsigned)test_below(&random, 3));
         put(&(unsigned char){(unsigned char)test_below(&random, n % 20 == 0 ? 10 : 4)}, 1);
@@ -201,7 +197,6 @@ static void reads_codes_without_clear_codes(void **state) {
     enum { WIDTH = 160, HEIGHT = 170 };
     static unsigned char indices[WIDTH * HEIGHT];
     test_random random = {5};
-    (void)state;
     for (size_t i = 0; i < sizeof indices; i++)
         indices[i] = (unsigned char)(1 + test_below(&random, 255));
     for (int how = 0; how < 8; how++) {
@@ -235,7 +230,6 @@ static void places_the_first_frame(void **state) {
         unsigned x, y, width, height, canvas_width, canvas_height;
     } cases[] = {{0, 0, 3, 2, 3, 2}, {1, 0, 3, 2, 4, 2}, {0, 1, 3, 2, 3, 3}, {2, 1, 3, 2, 6, 7},
                  {0, 0, 3, 2, 2, 1}, {4, 5, 3, 2, 6, 7}, {9, 9, 3, 2, 1, 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (unsigned background = 0; background < 3; background++) {
             const unsigned x0 = cases[i].x, y0 = cases[i].y;
@@ -269,7 +263,6 @@ static void places_the_first_frame(void **state) {
 static void composes_frames(void **state) {
     enum { FRAMES = 6 };
     test_random random = {7};
-    (void)state;
     for (int n = 0; n < 500; n++) {
         unsigned char canvas[SIDE * SIDE] = {0}, before[SIDE * SIDE], shown[FRAMES][SIDE * SIDE];
         small_file file = gif_begin(SIDE, SIDE, 3, 1);
@@ -323,7 +316,6 @@ static void composes_frames(void **state) {
 /* A frame with fewer pixels than its size fails; codes for more pixels are damage. */
 static void counts_the_pixels_of_a_frame(void **state) {
     unsigned char indices[SIDE * SIDE];
-    (void)state;
     for (size_t i = 0; i < sizeof indices; i++)
         indices[i] = (unsigned char)(i / 5 % 4);
     for (size_t missing = 0; missing < 20; missing++) {

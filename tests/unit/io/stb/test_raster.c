@@ -104,7 +104,6 @@ static void reads_bmps(void **state) {
     static const unsigned headers[] = {12, 40, 52, 56, 64, 108, 124};
     static const unsigned depths[] = {1, 2, 4, 8, 16, 24, 32};
     test_random random = {3};
-    (void)state;
     for (int n = 0; n < 4000; n++) {
         bmp_spec spec = {.header = headers[n % 7],
                          .bits = depths[n / 7 % 7],
@@ -137,7 +136,6 @@ static void reads_masks_of_bmps(void **state) {
     };
     static const unsigned headers[] = {40, 52, 56, 108, 124};
     test_random random = {4};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t h = 0; h < 5; h++)
             for (unsigned compression = 3; compression <= 6; compression += 3) {
@@ -166,7 +164,6 @@ static void reads_masks_of_bmps(void **state) {
 static void finds_the_alpha_of_bmps(void **state) {
     const bmp_spec spec = {.width = 9, .height = 9, .bits = 32};
     test_random random = {5};
-    (void)state;
     check_bmp(&spec, masks_8888, 3, &random, 0xffffff, 0);
     check_bmp(&spec, masks_8888, 3, &random, 0xffffff, 0xff000000);
     check_bmp(&spec, masks_8888, 4, &random, 0x80ffffff, 0);
@@ -231,7 +228,6 @@ static void check_runs(unsigned bits, uint32_t width, uint32_t height, test_rand
 
 static void reads_runs_of_bmps(void **state) {
     test_random random = {6};
-    (void)state;
     for (unsigned n = 0; n < 3000; n++)
         check_runs(n % 2 ? 4 : 8, 1 + (uint32_t)test_below(&random, SIDE),
                    1 + (uint32_t)test_below(&random, 12), &random);
@@ -248,7 +244,6 @@ static void notices_damaged_runs(void **state) {
                  {"\5\1\0\0\5\1", 6, 0},         {"\5\1\0\0\5\1\0\0\0\0", 10, 1},
                  {"\5\1\0\0\5\1\0\0\5\1", 10, 1}};
     const bmp_spec spec = {.width = 5, .height = 2, .bits = 8, .compression = 1, .colors = 2};
-    (void)state;
     for (uint32_t i = 0; i < 10; i++)
         want_index(i, 1, 2);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -262,7 +257,6 @@ static void notices_damaged_runs(void **state) {
 }
 
 static void refuses_bmps_by_name(void **state) {
-    (void)state;
     check_fails("JPEG",
                 bmp_begin(&(bmp_spec){.width = 1, .height = 1, .compression = 4, .bits = 24}),
                 GF_RASTER_UNSUPPORTED, "compression");
@@ -336,7 +330,6 @@ static void reads_tgas(void **state) {
                  {2, 16, 0, 1, 4}, {2, 24, 0, 0, 3}, {2, 32, 0, 8, 4}, {2, 32, 0, 0, 4},
                  {3, 8, 0, 0, 1},  {3, 16, 0, 8, 2}};
     test_random random = {8};
-    (void)state;
     for (unsigned n = 0; n < 4000; n++) {
         const unsigned k = n % 10;
         tga_spec spec = {.type = kinds[k].type | (n / 10 % 2 ? 8 : 0),
@@ -379,7 +372,6 @@ static void finds_the_alpha_of_tgas(void **state) {
     } cases[] = {{0xffffff, 0, 0, 3},          {0xffffff, 0xff000000, 0, 3}, {0xffffff, 0, 8, 4},
                  {0xffffff, 0xff000000, 8, 4}, {0x1ffffff, 0, 0, 4},         {UINT32_MAX, 0, 8, 4}};
     test_random random = {9};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const tga_spec spec = {
             .type = 2, .width = 9, .height = 9, .bits = 32, .descriptor = cases[i].attributes};
@@ -401,7 +393,6 @@ static void refuses_tgas_by_name(void **state) {
                    none = {.type = 1, .width = 2, .height = 2, .bits = 8},
                    depth = {.type = 2, .width = 2, .height = 2, .bits = 20},
                    run = {.type = 11, .width = 2, .height = 2, .bits = 8};
-    (void)state;
     check_fails("interleaved", tga_begin(&rows), GF_RASTER_UNSUPPORTED, "interleaved");
     check_fails("indices", tga_begin(&deep), GF_RASTER_UNSUPPORTED, "16-bit indices");
     check_fails("no palette", tga_begin(&none), GF_RASTER_DAMAGED, "header");
@@ -417,7 +408,6 @@ static void refuses_tgas_by_name(void **state) {
 
 static void reads_psds(void **state) {
     test_random random = {10};
-    (void)state;
     for (unsigned n = 0; n < 1000; n++) {
         const unsigned colors = n % 2 ? 3 : 1, extra = n / 2 % 3;
         const psd_spec spec = {.width = 1 + (unsigned)test_below(&random, SIDE),
@@ -466,7 +456,6 @@ static void reads_damaged_rows_of_psds(void **state) {
                  {"\2\x11\x11", 3, UINT64_MAX},
                  {"\xfe", 1, UINT64_MAX},
                  {"\xfe\x11\0\x22", 4, 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const psd_spec spec = {.width = 3, .height = 1, .channels = 1, .depth = 8, .mode = 1};
         small_file file = psd_make(&spec, (const unsigned char *)"abc");
@@ -487,7 +476,6 @@ static void reads_damaged_rows_of_psds(void **state) {
 static void finds_the_alpha_of_deep_psds(void **state) {
     const psd_spec spec = {.width = 1, .height = 1, .channels = 4, .depth = 16, .mode = 3};
     static const char *const keys[] = {"Mt16", "Lr16"};
-    (void)state;
     for (int k = 0; k < 2; k++) {
         small_file file = psd_make(&spec, (const unsigned char *)"\1\2\3\4\5\6\7\x08");
         small_file with = {0};
@@ -511,7 +499,6 @@ static void refuses_psds_by_name(void **state) {
                    few = {.width = 1, .height = 1, .channels = 2, .depth = 8, .mode = 3},
                    rgb = {.width = 1, .height = 1, .channels = 3, .depth = 8, .mode = 3};
     const unsigned char planes[16] = {0};
-    (void)state;
     check_fails("CMYK", psd_make(&cmyk, planes), GF_RASTER_UNSUPPORTED, "RGB or grey");
     check_fails("32 bits", psd_make(&deep, planes), GF_RASTER_UNSUPPORTED, "8 or 16 bits");
     check_fails("channels", psd_make(&few, planes), GF_RASTER_DAMAGED, "channels");
@@ -532,7 +519,6 @@ static void put_written(void *context, void *data, int size) {
 /* Rows of 3 pixels are stored as they are, those of 20 as runs. */
 static void reads_hdr_to_the_last_byte(void **state) {
     float samples[20 * 3 * 3];
-    (void)state;
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
         samples[i] = (float)(i / 9 % 7 + 8);
     for (uint32_t width = 3; width <= 20; width += 17) {

@@ -29,7 +29,6 @@ static void leaves_early(void *context) {
 }
 
 static void opens_a_file(void *context) {
-    (void)context;
     shared->reached = 1;
     (void)open(victim, O_CREAT | O_WRONLY, 0600);
     shared->survived = 1;
@@ -37,28 +36,24 @@ static void opens_a_file(void *context) {
 
 static void reads_a_file(void *context) {
     char c;
-    (void)context;
     shared->reached = 1;
     shared->survived = read(open("/etc/passwd", O_RDONLY), &c, 1) == 1;
     shared->survived = 1;
 }
 
 static void prints(void *context) {
-    (void)context;
     shared->reached = 1;
     shared->survived = write(1, "I was here\n", 11) == 11;
     shared->survived = 1;
 }
 
 static void connects(void *context) {
-    (void)context;
     shared->reached = 1;
     (void)socket(AF_INET, SOCK_STREAM, 0);
     shared->survived = 1;
 }
 
 static void forks(void *context) {
-    (void)context;
     shared->reached = 1;
     (void)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
     shared->survived = 1;
@@ -66,7 +61,6 @@ static void forks(void *context) {
 
 static void runs_a_program(void *context) {
     char *const arguments[] = {(char *)(uintptr_t) "true", NULL};
-    (void)context;
     shared->reached = 1;
     (void)execv("/bin/true", arguments);
     shared->survived = 1;
@@ -85,7 +79,6 @@ static void traces_its_parent(void *context) {
 }
 
 static void allocates_without_end(void *context) {
-    (void)context;
     shared->reached = 1;
     for (;;) {
         unsigned char *block =
@@ -98,7 +91,6 @@ static void allocates_without_end(void *context) {
 }
 
 static void waits(void *context) {
-    (void)context;
     shared->reached = 1;
     (void)pause();
     shared->survived = 1;
@@ -107,7 +99,6 @@ static void waits(void *context) {
 /* Write to an unmapped address, also under sanitizers. */
 __attribute__((no_sanitize("address", "undefined"))) static void writes_nowhere(void *context) {
     volatile uintptr_t nowhere = 8;
-    (void)context;
     shared->reached = 1;
     *(volatile int *)nowhere = 1;
     shared->survived = 1;
@@ -142,13 +133,11 @@ __attribute__((no_sanitize("address"))) static int deep(volatile int *above) {
 
 static void calls_itself_without_end(void *context) {
     volatile int first = 0;
-    (void)context;
     shared->reached = 1;
     shared->survived = deep(&first) + 1;
 }
 
 static void reports_no_sandbox(void *context) {
-    (void)context;
     shared->reached = 1;
     gf_sandbox_exit(EINVAL);
     shared->survived = 1;
@@ -158,8 +147,6 @@ static void reports_no_sandbox(void *context) {
 
 static void runs_allowed_work(void **state) {
     int mine = 5;
-
-    (void)state;
     assert_int_equal(run(succeeds, &mine, 60), GF_SANDBOX_DONE);
     assert_int_equal(shared->counter, 42);
     assert_int_equal(mine, 5);
@@ -183,8 +170,6 @@ static void stops_forbidden_work(void **state) {
                                              calls_itself_without_end,
                                              reports_no_sandbox};
     pid_t self = getpid();
-
-    (void)state;
     snprintf(victim, sizeof victim, "%s", in_directory("victim"));
     for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
         if (run(works[i], &self, 60) != GF_SANDBOX_STOPPED)
@@ -194,7 +179,6 @@ static void stops_forbidden_work(void **state) {
 }
 
 static void stops_writes_past_the_memory(void **state) {
-    (void)state;
     assert_int_equal(run(writes_past_its_memory, memory.base, 60), GF_SANDBOX_STOPPED);
     assert_int_equal(memory.base[memory.bytes - 1], 1);
 }
@@ -204,8 +188,6 @@ static void has_no_other_shared_memory(void **state) {
     const size_t bytes = 16 * (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *maps[12];
     const int file = open(in_directory("mapped"), O_CREAT | O_RDWR, 0600);
-
-    (void)state;
     assert_int_equal(ftruncate(file, (off_t)bytes), 0);
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
         maps[i] = i % 2 == 0 ? gf_sandbox_map(bytes)
@@ -225,8 +207,6 @@ static void has_no_other_shared_memory(void **state) {
 
 static void stops_endless_work(void **state) {
     struct timespec begin, end;
-
-    (void)state;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     assert_int_equal(run(never_ends, NULL, 1), GF_SANDBOX_TIME);
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -281,8 +261,6 @@ static void rejects_images_without_a_sandbox(void **state) {
     const gf_format format = {5, 3, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &error),
                      GF_OK);
     free(pixels);

@@ -76,8 +76,6 @@ static void decodes_as_in_process(void **state) {
     };
     uint32_t seed = 1;
     int decoded = 0, rejected = 0;
-
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *name = files[i].name;
         gf_error error = {0};
@@ -159,7 +157,6 @@ static void reject_claim(const char *part) {
 }
 
 static void rejects_large_claims_in_little_memory(void **state) {
-    (void)state;
     put_large_claim("x.tga", 65500, 2000);
     reject_claim("ends too early");
     /* Only the beginning of a large file is read. */
@@ -190,8 +187,6 @@ static void rejects_large_claims_in_little_memory(void **state) {
 /* A file that cannot be an image is not read completely. */
 static void reads_the_beginning_of_invalid_files(void **state) {
     const size_t large = (size_t)100 << 20;
-
-    (void)state;
     put_head("x.tga", "\xff\xff\xff", 3, large);
     open_in("x.tga", NULL, 64, "not that of a TGA");
     put_head("x.psd", "8BPS\0\1\0\0\0\0\0\0\0\4\0\0\0\4\0\0\0\4\0\x08\0\4", 26, large);
@@ -207,8 +202,6 @@ static void loads_a_large_file_once(void **state) {
     const char head[] =
         "BM\0\0\0\0\0\0\0\0\x36\4\0\0\x28\0\0\0\4\0\0\0\4\0\0\0\1\0\x08\0"
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-
-    (void)state;
     put_head("x.bmp", head, sizeof head, (size_t)100 << 20);
     open_in("x.bmp", NULL, 130, NULL);
 }
@@ -217,8 +210,6 @@ static void loads_a_large_file_once(void **state) {
 static void stops_at_the_limit_of_a_pipe(void **state) {
     const gf_limits limits = {.max_memory = ((uint64_t)32 << 20) + 1000};
     static unsigned char zeros[1 << 16];
-
-    (void)state;
     put_large_claim("head.tga", 2000, sizeof zeros);
     assert_int_equal(mkfifo(in_directory("x.tga"), 0600), 0);
     const pid_t writer = fork();

@@ -23,7 +23,6 @@
 
 /* Skip a test: a sanitizer has private memory that the child may write. */
 static void skip_sanitized(void **state) {
-    (void)state;
     test_skip("a sanitizer has its own memory");
 }
 
@@ -54,8 +53,6 @@ static int descend(const volatile char *above, uintptr_t start) {
 
 static void recurses_deeply(void *context) {
     volatile char first = 0;
-
-    (void)context;
     shared->reached = 1;
     shared->counter = (uint64_t)descend(&first, (uintptr_t)&first);
 }
@@ -64,8 +61,6 @@ static void recurses_deeply(void *context) {
 
 static void limits_a_growing_stack(void **state) {
     struct rlimit before, large;
-
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_STACK, &before), 0);
     large = before;
     large.rlim_cur = 2 * LARGE;
@@ -87,8 +82,6 @@ static void limits_the_stack_of_a_thread(void **state) {
     gf_sandbox_end end = GF_SANDBOX_DONE;
     pthread_attr_t large;
     pthread_t thread;
-
-    (void)state;
     assert_int_equal(pthread_attr_init(&large), 0);
     assert_int_equal(pthread_attr_setstacksize(&large, LARGE), 0);
     assert_int_equal(pthread_create(&thread, &large, run_deep, &end), 0);
@@ -143,8 +136,6 @@ static void has_the_stack_that_stb_needs(void **state) {
     char path[4096];
     pthread_t thread;
     void *opened;
-
-    (void)state;
     (void)snprintf(path, sizeof path, "%s", in_directory("deep.gif"));
     put_deep_gif(path);
     assert_non_null(open_image(path));
@@ -161,8 +152,6 @@ static void does_not_write_to_blocks(void **state) {
     enum { PIECES = 512 };
     static unsigned char *pieces[PIECES];
     unsigned char *block = malloc(LARGE), *untouched = malloc(LARGE);
-
-    (void)state;
     assert_true(block != NULL && untouched != NULL);
     memset(block, 7, LARGE);
     for (size_t i = 0; i < PIECES; i++) {
@@ -225,8 +214,6 @@ static void uses_little_private_memory(void **state) {
     uint64_t all = 0, used = 0;
     pthread_attr_t large;
     pthread_t thread;
-
-    (void)state;
     unsigned char *block = malloc(LARGE);
     assert_non_null(block);
     memset(block, 7, LARGE / 4);

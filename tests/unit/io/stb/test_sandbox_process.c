@@ -17,7 +17,6 @@
 /* ---- work functions -------------------------------------------------------------------------- */
 
 static void computes_for_a_while(void *context) {
-    (void)context;
     shared->reached = 1;
     for (volatile uint64_t i = 0; i < UINT64_C(300000000); i++)
         shared->counter = i;
@@ -28,12 +27,10 @@ static void computes_for_a_while(void *context) {
 static volatile sig_atomic_t handled;
 
 static void on_signal(int number) {
-    (void)number;
     handled++;
 }
 
 static void reap_all(int number) {
-    (void)number;
     handled++;
     while (waitpid(-1, NULL, WNOHANG) > 0) {
     }
@@ -43,8 +40,6 @@ static void reap_all(int number) {
 static void ignores_sigchld_handlers(void **state) {
     void (*const handlers[])(int) = {SIG_IGN, SIG_DFL, on_signal, reap_all};
     int context = 0;
-
-    (void)state;
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
         const struct sigaction action = {.sa_handler = handlers[i]};
         struct sigaction before;
@@ -62,8 +57,6 @@ static void waits_during_signals(void **state) {
     const struct sigaction action = {.sa_handler = on_signal};
     const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
     struct sigaction before;
-
-    (void)state;
     handled = 0;
     assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
     assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
@@ -74,15 +67,12 @@ static void waits_during_signals(void **state) {
 }
 
 static void signal_the_group(int number) {
-    (void)number;
     (void)kill(0, SIGUSR1);
 }
 
 /* Signal the process group, as a terminal does. */
 static void ignores_signals_to_the_group(void **state) {
     int status;
-
-    (void)state;
     const pid_t group = fork();
     if (group == 0) {
         const struct sigaction often = {.sa_handler = signal_the_group};
@@ -105,8 +95,6 @@ static void ignores_signals_to_the_group(void **state) {
 static void dies_with_its_parent(void **state) {
     gf_sandbox_end end;
     int status;
-
-    (void)state;
     memset((void *)shared, 0, sizeof *shared);
     /* Orphans become children of this process. */
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
@@ -134,7 +122,6 @@ enum { THREADS = 4, ROUNDS = 20 };
 static atomic_bool over;
 
 static void *keep_allocating(void *context) {
-    (void)context;
     while (!over) {
         for (size_t size = 16; size < 1 << 13; size *= 2)
             free(memset(malloc(size), 1, size));
@@ -161,8 +148,6 @@ static void *run_many(void *context) {
 static void runs_in_many_threads(void **state) {
     pthread_t threads[2 * THREADS];
     int done[THREADS] = {0};
-
-    (void)state;
     over = false;
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, run_many, &done[i]), 0);

@@ -9,7 +9,6 @@
 enum { LAST = 30000000 };
 
 static void computes_for_a_while(void *context) {
-    (void)context;
     shared->reached = 1;
     for (volatile uint64_t i = 0; i <= LAST; i++)
         shared->counter = i;
@@ -34,8 +33,6 @@ pid_t wait4(pid_t child, int *status, int options, struct rusage *usage) {
 static void kills_a_child_if_waiting_fails(void **state) {
     static const int causes[] = {EIO, EINVAL, EPERM, ENOSYS};
     static const int times[] = {1, 1000};
-
-    (void)state;
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
             gf_sandbox_end end = GF_SANDBOX_DONE;
@@ -59,8 +56,6 @@ static void kills_a_child_if_waiting_fails(void **state) {
 /* Check the result after many interrupted waits, and after other code has reaped the child. */
 static void returns_the_result_after_failed_waits(void **state) {
     int context = 0;
-
-    (void)state;
     wait_fails.times = 1000;
     wait_fails.cause = EINTR;
     assert_int_equal(run(computes_for_a_while, &context, 60), GF_SANDBOX_DONE);

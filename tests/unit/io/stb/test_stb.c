@@ -21,7 +21,6 @@ static gf_status load_bytes(const char *name, const void *data, size_t size,
 static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {33, 17}, {300, 40}};
 
 static void round_trips_tga(void **state) {
-    (void)state;
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
@@ -39,8 +38,6 @@ static void round_trips_tga(void **state) {
 static void reads_tga_with_any_text(void **state) {
     static const unsigned char head[18] = {0, 0, 2, [12] = 4, [14] = 4, [16] = 24, [17] = 0x20};
     unsigned char file[18 + 255 + 48];
-
-    (void)state;
     for (size_t length = 0; length < 256; length++) {
         gf_error error = {0};
         gf_format format;
@@ -65,7 +62,6 @@ static void reads_tga_with_any_text(void **state) {
 }
 
 static void round_trips_bmp(void **state) {
-    (void)state;
     for (uint32_t channels = 3; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
@@ -82,8 +78,6 @@ static void writes_grey_bmp_as_equal_channels(void **state) {
     unsigned char *back;
     gf_format got;
     gf_error error = {0};
-
-    (void)state;
     assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &error),
                      GF_OK);
     assert_int_equal(load_image(in_directory("x.bmp"), NULL, 1, &got, &back, NULL, &error), GF_OK);
@@ -97,8 +91,6 @@ static void writes_grey_bmp_as_equal_channels(void **state) {
 /* HDR stores multiples of the shared exponent's step exactly. */
 static void writes_hdr_of_floats(void **state) {
     static const uint32_t widths[] = {3, 40};
-
-    (void)state;
     for (size_t w = 0; w < 2; w++) {
         const gf_format format = {widths[w], 7, 3, GF_F32, false};
         float pixels[40 * 7 * 3];
@@ -114,7 +106,6 @@ static void writes_hdr_of_floats(void **state) {
 /* ---- rejections ------------------------------------------------------------------------------ */
 
 static void rejects_unsupported_formats(void **state) {
-    (void)state;
     assert_rejected("y.jpg", &(gf_format){1, 1, 4, GF_U8, true},
                     "y.jpg: JPEG does not support an alpha channel; write .png or .pam");
     assert_rejected("y.jpg", &(gf_format){1, 1, 2, GF_U8, true}, "alpha");
@@ -133,8 +124,6 @@ static void rejects_unsupported_formats(void **state) {
 static void rejects_samples_outside_the_range_of_hdr(void **state) {
     static const float invalid[] = {-1.0f, INFINITY, NAN, 0x1p127f};
     gf_error error = {0};
-
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(save_image(in_directory("y.hdr"), &(gf_format){1, 1, 1, GF_F32, false},
                                     &invalid[i], NULL, NULL, 1, &error),
@@ -150,8 +139,6 @@ static void limit_errors_name_the_option(void **state) {
     const gf_file_options options = {.max_memory = 1799};
     gf_error error = {0};
     size_t size;
-
-    (void)state;
     assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, &options, 1, &error),
                      GF_FAILED);
     assert_message(&error, "over the limit of 1799; raise it with --max-memory");
@@ -179,8 +166,6 @@ static void limit_errors_name_the_option(void **state) {
 
 static void reports_truncation(void **state) {
     static const char *const names[] = {"x.bmp", "x.tga", "x.hdr"};
-
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         const gf_format format = {21, 13, 3, i == 2 ? GF_F32 : GF_U8, false};
         unsigned char *pixels = random_pixels(&format, 5);
@@ -222,8 +207,6 @@ static void fills_the_palettes_of_bmps(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x.bmp"), few, sizeof few - 1);
     assert_int_equal(load_image(in_directory("x.bmp"), NULL, 1, &format, &pixels, NULL, &error),
                      GF_OK);
@@ -254,8 +237,6 @@ static void reads_psd(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x.psd"), deep, sizeof deep - 1);
     if (load_image(in_directory("x.psd"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
         fail_msg("%s", error.message);
@@ -282,8 +263,6 @@ static void reads_gif(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x.gif"), gif, sizeof gif - 1);
     if (load_image(in_directory("x.gif"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
         fail_msg("%s", error.message);
@@ -298,8 +277,6 @@ static void reads_the_frames_of_a_gif(void **state) {
     static const unsigned char indices[] = {1, 2, 3};
     small_file file = gif_begin(1, 1, 2, 0);
     gf_error error = {0};
-
-    (void)state;
     for (int i = 0; i < 3; i++)
         gif_add(&file, 2, &(gif_frame){.width = 1, .height = 1, .indices = indices + i});
     gif_end(&file);
@@ -335,8 +312,6 @@ static void remarks_on_damage_and_channels(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x.psd"), file.data, file.size);
     free(file.data);
     assert_int_equal(
@@ -368,8 +343,6 @@ static void reads_bmp_top_down(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("x.bmp"), bmp, sizeof bmp - 1);
     if (load_image(in_directory("x.bmp"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
         fail_msg("%s", error.message);
@@ -385,8 +358,6 @@ static void detects_formats_by_content(void **state) {
     gf_error error = {0};
     gf_format got;
     unsigned char *back;
-
-    (void)state;
     assert_int_equal(save_image(in_directory("x.tga"), &format, pixels, NULL, &bmp, 1, &error),
                      GF_OK);
     assert_int_equal(load_image(in_directory("x.tga"), NULL, 1, &got, &back, NULL, &error), GF_OK);

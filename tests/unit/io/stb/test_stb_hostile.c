@@ -71,8 +71,6 @@ static void rejects_forged_results(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         forged = cases[i].forged;
         const gf_status status = open_forged(&limits, &format, &pixels, &error);
@@ -90,8 +88,6 @@ static void truncates_a_long_reason(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error;
-
-    (void)state;
     forged = valid;
     forged.outcome = GF_RASTER_DAMAGED;
     memset(forged.reason, 'x', sizeof forged.reason); /* not terminated */
@@ -107,8 +103,6 @@ static void rejects_pixels_behind_the_memory(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error;
-
-    (void)state;
     forged = valid;
     forged.width = (uint64_t)1 << 46;
     assert_int_equal(open_forged(&limits, &format, &pixels, &error), GF_FAILED);
@@ -120,8 +114,6 @@ static void uses_the_pixels_in_shared_memory(void **state) {
     gf_format format;
     unsigned char *pixels;
     gf_error error;
-
-    (void)state;
     forged = valid;
     assert_int_equal(open_forged(NULL, &format, &pixels, &error), GF_OK);
     for (size_t i = 0; i < 600; i++)
@@ -151,8 +143,6 @@ static void survives_random_numbers(void **state) {
     enum { ODD = sizeof odd / sizeof *odd };
     uint32_t seed = 7;
     int accepted = 0;
-
-    (void)state;
     for (int round = 0; round < 5000; round++) {
         gf_format format;
         unsigned char *pixels;
@@ -178,8 +168,6 @@ static void survives_random_numbers(void **state) {
 static void describes_bytes_of_the_file(void **state) {
     gf_error error = {0};
     gf_source *source;
-
-    (void)state;
     forged = valid;
     for (size_t size = GF_RASTER_MIN_BYTES; size < 40; size++) {
         put_bytes(in_directory("short.bmp"),

@@ -46,7 +46,6 @@ static void assert_resolution(double x, double y, gf_resolution_unit unit) {
 
 static void reads_bmp(void **state) {
     unsigned char file[14 + 124 + 20] = "BM";
-    (void)state;
     file[14] = 40;
     memcpy(file + 38, "\x13\x0b\0\0\x23\x2e\0\0", 8); /* 2835 and 11811 per metre */
     read_file(file, 14 + 40);
@@ -93,7 +92,6 @@ static void reads_psd(void **state) {
                                 RESOURCE("\4\x09", "\0\0", "\2", "??");
     enum { RESOURCES = sizeof resources - 1, HEAD = sizeof PSD - 1 };
     unsigned char file[HEAD + 4 + 3 + 4 + RESOURCES] = PSD "\0\0\0\3abc";
-    (void)state;
     file[HEAD + 10] = RESOURCES;
     memcpy(file + HEAD + 11, resources, RESOURCES);
     read_file(file, sizeof file);
@@ -117,7 +115,6 @@ static void reads_gif(void **state) {
         "!\xff\x0bICCRGBG1012\2ic\1c\0"
         "!\xff\x0bXMP DataXMP\1?\0"
         ",\0\0\0\0\1\0\1\0\0\2\2D\1\0;";
-    (void)state;
     read_file(file, sizeof file - 1);
     assert_int_equal(metadata.count, 2);
     assert_item(GF_ITEM_COMMENT, "one,2", 5);
@@ -128,7 +125,6 @@ static void reads_gif(void **state) {
 
 static void reads_tga(void **state) {
     unsigned char file[18 + 9 + 3] = {9, 0, 2, [12] = 1, [14] = 1, [16] = 24};
-    (void)state;
     memcpy(file + 18, "some text", 9);
     read_file(file, sizeof file);
     assert_int_equal(metadata.count, 1);
@@ -144,7 +140,6 @@ static void reports_comments_of_hdr(void **state) {
     } cases[] = {{"#?RADIANCE\nEXPOSURE=1\n\n# pixels\n", 0},
                  {"#?RADIANCE\n# Written by stb_image_write.c\n\n", 0},
                  {"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n# a scene\n\n", GF_DROPPED_TEXT}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         read_file(cases[i].file, strlen(cases[i].file));
         assert_int_equal(metadata.count, 0);
@@ -157,7 +152,6 @@ static void reports_comments_of_hdr(void **state) {
 static void opens_with_metadata(void **state) {
     unsigned char file[18 + 4 + 3] = {4, 0, 2, [12] = 1, [14] = 1, [16] = 24};
     gf_file_info info;
-    (void)state;
     memcpy(file + 18, "text", 4);
     put_bytes(in_directory("x.tga"), file, sizeof file);
     assert_int_equal(gf_inspect_file(in_directory("x.tga"), NULL, &info, NULL), GF_OK);
@@ -168,7 +162,6 @@ static void opens_with_metadata(void **state) {
 static void accepts_random_bytes(void **state) {
     static const char *const heads[] = {"BM", PSD, "GIF89a\1\0\1\0\0\0\0!\xfe", "\xff"};
     uint32_t seed = 1;
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         unsigned char file[300];
         const size_t size =

@@ -64,8 +64,6 @@ static void *lower_row(gf_format format, const void *row, gf_type type) {
 static void raises_every_integer(void **state) {
     uint8_t bytes[256];
     uint16_t *words = malloc(65536 * sizeof *words);
-
-    (void)state;
     assert_non_null(words);
     for (unsigned i = 0; i < 256; i++)
         bytes[i] = (uint8_t)i;
@@ -134,8 +132,6 @@ static void rounds_and_clamps(void **state) {
     };
     enum { COUNT = sizeof cases / sizeof *cases, SPECIAL = 4 };
     float values[COUNT + SPECIAL];
-
-    (void)state;
     for (size_t i = 0; i < COUNT; i++)
         values[i] = cases[i].value;
     values[COUNT] = (float)INFINITY;
@@ -187,8 +183,6 @@ static void *convert_each(const gf_format *format, const void *pixels, gf_type t
 static void converts_rows(void **state) {
     static const uint64_t widths[] = {1, 2, 7, 64, 255, 256, 257, 341, 342, 1023, 1024, 1025, 3000};
     uint32_t seed = 1;
-
-    (void)state;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (gf_type from = GF_U8; from <= GF_F32; from++)
             for (gf_type to = GF_U8; to <= GF_F32; to++) {
@@ -232,8 +226,6 @@ static void keeps_equal_types(void **state) {
     uint16_t row[2] = {1, 2};
     gf_source *source = row_source(&format, row), *before = source;
     gf_sink *sink, *sink_before;
-
-    (void)state;
     assert_int_equal(gf_convert_source(&source, GF_U16, false, false, "x", NULL), GF_OK);
     assert_ptr_equal(source, before);
     source->ops->close(source);
@@ -247,7 +239,6 @@ static void keeps_equal_types(void **state) {
 
 /* The buffer of a converted row counts as memory of the sink, if it is large. */
 static void counts_long_rows(void **state) {
-    (void)state;
     for (uint64_t width = 1000; width <= 1000000; width *= 1000) {
         const gf_format format = {width, 3, 1, GF_U16, false}, stored = {width, 3, 1, GF_U8, false};
         const gf_file_options options = {.force = true};
@@ -272,8 +263,6 @@ static void forwards_to_files(void **state) {
     uint16_t *rows = malloc(2 * row * 2);
     gf_metadata metadata = {.count = 0}, read;
     gf_source *source;
-
-    (void)state;
     assert_non_null(rows);
     assert_int_equal(save_image(in_directory("x.ppm"), &format, pixels, NULL, NULL, 9, NULL),
                      GF_OK);
@@ -350,8 +339,6 @@ static void reads_parts_of_files(void **state) {
         {"a.raw", {30011, 11, 2, GF_U8, true}},
     };
     uint32_t seed = 7;
-
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const gf_format *format = &files[i].format;
         const char *path = in_directory(files[i].name);
@@ -376,8 +363,6 @@ static void leaves_out_columns(void **state) {
     unsigned char *bytes = malloc(size);
     uint16_t rows[1000];
     gf_source *source;
-
-    (void)state;
     assert_non_null(bytes);
     for (size_t i = 0; i < size; i++)
         bytes[i] = (unsigned char)(i * 7 / 3);
@@ -407,8 +392,6 @@ static void ignores_rows_below(void **state) {
     gf_format read;
     gf_error error = {0};
     size_t size;
-
-    (void)state;
     assert_int_equal(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL),
                      GF_OK);
     unsigned char *bytes = get_bytes(in_directory("x.png"), &size);
@@ -451,8 +434,6 @@ static void rejects_parts_outside(void **state) {
     };
     const gf_format format = {10, 8, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
-
-    (void)state;
     assert_int_equal(save_image(in_directory("x.pgm"), &format, pixels, NULL, NULL, 8, NULL),
                      GF_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -482,8 +463,6 @@ static void parses_parts(void **state) {
         "1, 2,3,4", "1,2,0,4", "1,2,3,0", "1x2x3x4",   "+1,2,3,4", ",2,3,4"};
     gf_crop crop = {5, 6, 7, 8};
     gf_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
         assert_int_equal(gf_crop_parse(invalid[i], &crop, &error), GF_USAGE);
         assert_message(&error, "--crop '");
@@ -536,8 +515,6 @@ static void place(char side, uint64_t at, uint64_t size, uint64_t *x, uint64_t *
 static void turns_images(void **state) {
     static const uint64_t sizes[][2] = {{1, 1}, {5, 3}, {1, 9}, {200, 130}, {64, 129}};
     uint32_t seed = 3;
-
-    (void)state;
     for (unsigned orientation = 1; orientation <= 8; orientation++)
         for (unsigned k = 0; k < 8 * sizeof sizes / sizeof *sizes; k++) {
             const gf_format format = {sizes[k / 8][0], sizes[k / 8][1], 1 + k % 4,
@@ -582,8 +559,6 @@ static void converts_rows_written_ahead(void **state) {
     static const gf_type types[] = {GF_U16, GF_F32, GF_U8 /* mirrored */};
     const size_t row = gf_row_bytes(&format);
     unsigned char *pixels = random_pixels(&format, 9);
-
-    (void)state;
     for (size_t i = 0; i < row * format.height; i++) /* compressible, in all row filters */
         pixels[i] = (unsigned char)(i / 3 % 211 + pixels[i] % 4);
     save_turned(&format, pixels, 2, false);
@@ -632,8 +607,6 @@ static void crops_turned_images(void **state) {
     const gf_format format = {90, 70, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 4);
     uint32_t seed = 11;
-
-    (void)state;
     for (unsigned orientation = 1; orientation <= 8; orientation++) {
         gf_limits limits = {.autorotate = true, .threads = 1};
         gf_format turned;
@@ -665,7 +638,6 @@ static void turns_resolutions(void **state) {
         "\x1a\1\5\0\1\0\0\0\x26\0\0\0"
         "\x1b\1\5\0\1\0\0\0\x2e\0\0\0"
         "\0\0\0\0\x64\0\0\0\1\0\0\0\x32\0\0\0\1\0\0";
-    (void)state;
     for (int transposed = 0; transposed < 2; transposed++) {
         gf_metadata metadata;
         gf_resolution r;
@@ -682,7 +654,6 @@ static void turns_resolutions(void **state) {
 static void rejects_damaged_orientations(void **state) {
     static const char *const names[] = {"eXIf", GF_ITEM_EXIF};
     const gf_format format = {2, 2, 1, GF_U8, false};
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         gf_error error = {0};
         gf_source *source;
@@ -699,7 +670,6 @@ static void rejects_late_orientations(void **state) {
     static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
     const gf_format format = {30, 20, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1), *got;
-    (void)state;
     for (int early = 0; early <= 1; early++)
         for (unsigned char orientation = 0; orientation <= 8; orientation++)
             for (int turn = 0; turn <= 1; turn++) {
@@ -740,7 +710,6 @@ static void omits_second_orientations(void **state) {
     const gf_format format = {30, 20, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1), *got;
     gf_metadata metadata;
-    (void)state;
     metadata = (gf_metadata){0};
     for (int late = 0; late <= 1; late++)
         gf_metadata_add(&metadata, "eXIf", late, exif, sizeof exif);
@@ -766,7 +735,6 @@ static void keeps_the_number_of_pages(void **state) {
     const gf_format format = {2, 2, 1, GF_U8, false};
     const gf_crop crop = {0, 0, 1, 1};
     gf_source *source;
-    (void)state;
     assert_int_equal(gf_memory_source(&format, "abcd", 2, &source, NULL), GF_OK);
     source->pages = 3;
     assert_int_equal(gf_crop_source(&source, &crop, UINT64_MAX, "x.tif", NULL), GF_OK);
@@ -780,8 +748,6 @@ static void sets_orientations(void **state) {
     static const unsigned char with[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6";
     unsigned char exif[26];
     const gf_chunk item = {.data = exif, .size = sizeof exif};
-
-    (void)state;
     for (size_t size = 0; size <= sizeof with; size++) {
         const gf_chunk part = {.data = malloc(size ? size : 1), .size = size};
         assert_non_null(part.data);
@@ -804,7 +770,6 @@ static void sets_orientations(void **state) {
 /* ---- whole files ----------------------------------------------------------------------------- */
 
 static void loads_with_a_depth(void **state) {
-    (void)state;
     for (gf_type from = GF_U8; from <= GF_F32; from++)
         for (gf_depth depth = GF_DEPTH_INPUT; depth <= GF_DEPTH_F32; depth++) {
             const gf_format format = {700, 9, 3, from, false};

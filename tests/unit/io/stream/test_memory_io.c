@@ -9,8 +9,6 @@ static void copies_rows_in_memory(void **state) {
     gf_source *source;
     gf_sink *sink;
     gf_error error = {0};
-
-    (void)state;
     memset(out, '.', sizeof out);
     assert_int_equal(gf_memory_source(&format, in, 4, &source, &error), GF_OK);
     assert_int_equal(gf_memory_sink(&format, 1, &(gf_out_pixels){out, 5}, &sink, &error), GF_OK);

@@ -63,8 +63,6 @@ static gf_source *new_pair(gf_source *a, gf_source *b) {
 
 static void interleaves_the_rows(void **state) {
     static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
-
-    (void)state;
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t t = 0; t < 3; t++) {
             const gf_format format = {WIDTH, HEIGHT, channels, types[t], channels % 2 == 0};
@@ -113,8 +111,6 @@ static void assert_differ(gf_format a_format, gf_format b_format, const char *me
 
 static void rejects_different_formats(void **state) {
     const gf_format format = {768, 512, 3, GF_U8, false};
-
-    (void)state;
     assert_differ(format, (gf_format){767, 512, 3, GF_U8, false},
                   "b.png: is 767x512 RGB u8, but a.png is 768x512 RGB u8; "
                   "both must have the same size, channels and type");
@@ -135,8 +131,6 @@ static void calls_both_sources(void **state) {
     gf_source *pair = new_pair(&a.base, &b.base);
     unsigned char rows[2 * WIDTH * HEIGHT];
     gf_error error = {0};
-
-    (void)state;
     assert_true(pair->cost == 3.0);
     assert_int_equal(pair->ops->read(pair, rows, 2 * WIDTH, HEIGHT, &error), GF_OK);
     assert_int_equal(pair->ops->finish(pair, &error), GF_OK);
@@ -152,8 +146,6 @@ static void calls_both_sources(void **state) {
 /* An error of either source is an error of the pair. After it, the other source is not called. */
 static void returns_the_errors_of_both(void **state) {
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
-
-    (void)state;
     for (int half = 0; half < 2; half++) {
         fake_source fakes[2] = {new_fake(format), new_fake(format)};
         gf_source *pair = new_pair(&fakes[0].base, &fakes[1].base);

@@ -174,7 +174,6 @@ static char *expect(const struct example *example, const char *kind, size_t *siz
 }
 
 static void writes_the_expected_bytes(void **state) {
-    (void)state;
     for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {
         for (size_t k = 0; k < 3; k++) {
             char name[64];
@@ -196,7 +195,6 @@ static void writes_the_expected_bytes(void **state) {
 }
 
 static void writes_no_samples(void **state) {
-    (void)state;
     for (size_t k = 0; k < 3; k++)
         finish(open_sink(in_directory(kinds[k]), kinds[k], &rgb16));
     assert_bytes(in_directory("csv"), "bin,x,y,channel,value\n", 22);
@@ -230,8 +228,6 @@ static void writes_large_positions(void **state) {
         "[\"9007199254740993\",0,\"a\",2],\n"
         "[\"1152921504606846975\",7,\"a\",3]\n"
         "]}\n";
-
-    (void)state;
     gf_sample_sink *sink = open_sink(in_directory("a.csv"), NULL, &layout);
     put(sink, 0, positions, "\1\2\3", 3);
     finish(sink);
@@ -291,7 +287,6 @@ static char *expect_many(const char *kind, size_t *size) {
 }
 
 static void writes_many_in_several_calls(void **state) {
-    (void)state;
     for (size_t k = 0; k < 3; k++) {
         size_t size;
         gf_sample_sink *sink = open_sink(in_directory("many"), kinds[k], &rgb16);
@@ -309,8 +304,6 @@ static void numpy_loads_the_files(void **state) {
     static const char *const pythons[] = {"python3", "/usr/bin/python3"};
     const char *python = NULL;
     char command[6000];
-
-    (void)state;
     for (size_t i = 0; i < 2 && !python; i++) {
         snprintf(command, sizeof command, "%s -c 'import numpy' 2>/dev/null", pythons[i]);
         if (system(command) == 0)

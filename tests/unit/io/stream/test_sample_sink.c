@@ -69,7 +69,6 @@ static gf_sample_sink *open_pipe(const char *format, int *reader) {
 
 /* A pipe receives the same bytes as a file. */
 static void writes_into_a_pipe(void **state) {
-    (void)state;
     for (size_t k = 0; k < 3; k++) {
         char got[1024];
         size_t size;
@@ -113,8 +112,6 @@ static bool few_to_standard_output(void) {
 
 static void writes_standard_output(void **state) {
     size_t size;
-
-    (void)state;
     in_child(many_to_standard_output);
     gf_sample_sink *sink = open_sink(in_directory("file"), "npy", &rgb16);
     put_many(sink);
@@ -141,15 +138,12 @@ static bool to_a_terminal(void) {
 }
 
 static void writes_only_text_to_a_terminal(void **state) {
-    (void)state;
     in_child(to_a_terminal);
 }
 
 static void requires_the_count_first(void **state) {
     int reader;
     gf_error error = {0};
-
-    (void)state;
     gf_sample_sink *sink = open_pipe("npy", &reader);
     assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
     assert_message(&error,
@@ -169,7 +163,6 @@ static void requires_the_count_first(void **state) {
 }
 
 static void rejects_a_wrong_count(void **state) {
-    (void)state;
     for (size_t k = 0; k < 3; k++) {
         for (uint64_t announced = 3; announced <= 5; announced += 2) {
             char part[64];
@@ -196,8 +189,6 @@ static void rejects_a_wrong_count(void **state) {
 
 static void leaves_nothing_without_a_commit(void **state) {
     gf_error error = {0};
-
-    (void)state;
     gf_sample_sink_close(NULL);
     for (size_t k = 0; k < 6; k++) {
         gf_sample_sink *sink = open_sink(in_directory("a"), kinds[k / 2], &rgb16);
@@ -213,8 +204,6 @@ static void leaves_nothing_without_a_commit(void **state) {
 static void keeps_existing_files_without_force(void **state) {
     gf_sample_sink *sink;
     gf_error error = {0};
-
-    (void)state;
     put_bytes(in_directory("a.csv"), "old", 3);
     assert_no_sink(in_directory("a.csv"), NULL, GF_FAILED, "/a.csv: already exists");
     assert_bytes(in_directory("a.csv"), "old", 3);
@@ -230,7 +219,6 @@ static void keeps_existing_files_without_force(void **state) {
 
 /* A few samples fail in finish, many in write. */
 static void reports_a_full_device(void **state) {
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         test_skip("/dev/full does not exist");
     for (size_t k = 0; k < 3; k++) {
@@ -268,7 +256,6 @@ static bool past_a_limit(void) {
 }
 
 static void leaves_nothing_after_a_failure(void **state) {
-    (void)state;
     in_child(past_a_limit);
     assert_int_equal(count_files(false), 0);
 }
@@ -276,7 +263,6 @@ static void leaves_nothing_after_a_failure(void **state) {
 /* ---- formats by name ------------------------------------------------------------------------- */
 
 static void chooses_the_format(void **state) {
-    (void)state;
     assert_no_sink(in_directory("a.png"), NULL, GF_USAGE,
                    "/a.png: unknown sample format; use the extension .csv, .npy or .json");
     assert_no_sink(in_directory("csv"), NULL, GF_USAGE, "/csv: unknown sample format");

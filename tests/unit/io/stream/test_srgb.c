@@ -32,14 +32,11 @@ static void has_known_values(void **state) {
         {GF_U16, 40000, 0x3ea95b3a}, /* 0.33077411892532 */
         {GF_U16, 65535, 0x3f800000}, /* 1 */
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(bits_of(gf_srgb_of(cases[i].type)->linear[cases[i].code]), cases[i].bits);
 }
 
 static void is_monotonic(void **state) {
-    (void)state;
     for (gf_type type = GF_U8; type <= GF_U16; type++) {
         const unsigned max = type == GF_U8 ? 255 : 65535;
         const float *linear = gf_srgb_of(type)->linear;
@@ -56,7 +53,6 @@ static void is_monotonic(void **state) {
 
 /* Every code value, in every channel, becomes linear light and then itself; alpha is scaled. */
 static void returns_to_the_same_codes(void **state) {
-    (void)state;
     for (gf_type type = GF_U8; type <= GF_U16; type++)
         for (uint32_t channels = 1; channels <= 4; channels++) {
             const unsigned max = type == GF_U8 ? 255 : 65535;
@@ -177,8 +173,6 @@ static void reads_descriptions_of_profiles(void **state) {
     static const char *const types[] = {"desc", "mluc"};
     unsigned char profile[PROFILE_BYTES];
     gf_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t t = 0; t < 2; t++) {
             const size_t size = make_profile(profile, types[t], cases[i].text);
@@ -259,8 +253,6 @@ static void reads_curves_of_profiles(void **state) {
     static const char *const tags[] = {"rTRC", "kTRC"};
     enum { CURVE = PROFILE_BYTES - 40 };
     unsigned char profile[PROFILE_BYTES];
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (size_t t = 0; t < 2; t++) {
             (void)make_profile(profile, "desc", "sRGB-elle-V2-g10.icc");
@@ -278,8 +270,6 @@ static void reads_curves_of_profiles(void **state) {
 /* Damaged profiles are not sRGB; sanitizers check that no byte outside is read. */
 static void survives_damaged_profiles(void **state) {
     unsigned char profile[PROFILE_BYTES];
-
-    (void)state;
     for (size_t t = 0; t < 2; t++) {
         const size_t size = make_profile(profile, t ? "mluc" : "desc", "sRGB");
         for (size_t cut = 0; cut < size; cut++) {
@@ -325,8 +315,6 @@ static void reads_chunks_about_colour(void **state) {
         {"cICP", "\1\15\0", 3, NULL, "cICP chunk"},
     };
     gf_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const gf_status status =
             check_items(cases[i].name, cases[i].data, cases[i].size, cases[i].second, &error);

@@ -121,7 +121,6 @@ static void check_image(gf_format format, const char *compression, int content, 
 
 static void any_threads_write_the_same_bytes(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 91)};
-    (void)state;
     for (int round = 0; round < 36; round++) {
         gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
                             1 + test_below(&random, round % 5 ? 700 : 9),
@@ -139,7 +138,6 @@ static void every_shape(void **state) {
                                        {262143, 4, 1, GF_U8, false}, {262144, 4, 1, GF_U8, false},
                                        {1, 300000, 1, GF_U8, false}, {2, 70000, 4, GF_U16, true},
                                        {1, 1, 1, GF_U8, false},      {40000, 30, 2, GF_U8, true}};
-    (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int content = 0; content < CONTENTS; content += 5)
             for (int k = 0; k < 3; k++)
@@ -152,7 +150,6 @@ static void every_shape(void **state) {
 static void simd_levels_write_the_same_bytes(void **state) {
     const gf_format format = {701, 400, 3, GF_U8, false};
     gf_error error = {0};
-    (void)state;
     for (int content = 0; content < CONTENTS; content++) {
         unsigned char *pixels = draw(&format, content, 5), *first = NULL;
         size_t first_size = 0;
@@ -199,7 +196,6 @@ static size_t size_of(const gf_format *format, const unsigned char *pixels,
 }
 
 static void count_bytes(png_structp png, png_bytep data, size_t size) {
-    (void)data;
     *(size_t *)png_get_io_ptr(png) += size;
 }
 
@@ -227,7 +223,6 @@ static size_t size_by_libpng(const gf_format *format, const unsigned char *pixel
 
 static void more_effort_makes_smaller_files(void **state) {
     const gf_format format = {1200, 800, 3, GF_U8, false};
-    (void)state;
     for (int content = 0; content < CONTENTS; content++) {
         unsigned char *pixels = draw(&format, content, 9);
         const size_t raw = gf_row_bytes(&format) * (size_t)format.height;
@@ -258,7 +253,6 @@ static void none_stores_rows(void **state) {
         {131069, 3, 1, GF_U8, false}, {262143, 2, 1, GF_U8, false}, {262144, 3, 1, GF_U8, false},
         {1000, 700, 3, GF_U8, false}, {70000, 3, 4, GF_U16, true}};
     enum { FRAME = 8 + 25 + 12 + 2 + 4, CHUNK = 12, BLOCK = 65535, STRIP = 1 << 18 };
-    (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         const gf_format *format = &shapes[s];
         const size_t row = gf_row_bytes(format) + 1, max = STRIP / row ? STRIP / row : 1;
@@ -294,7 +288,6 @@ static size_t tiles(size_t x, size_t y, size_t c, size_t width, size_t height) {
 
 /* Repeating patterns without runs: they need few bits without matches, and far fewer with them. */
 static void patterns_are_found_by_fast(void **state) {
-    (void)state;
     for (int kind = 0; kind < 10; kind++) {
         gf_format format = {2000, 700, 1, GF_U8, false};
         if (kind == 4 || kind == 6 || kind == 9)
@@ -333,7 +326,6 @@ static void patterns_are_found_by_fast(void **state) {
 /* Write more bytes than fit into one chunk, of every size. */
 static void chunks_contain_all_bytes(void **state) {
     enum { MAX = 50 };
-    (void)state;
     for (size_t size = 1; size < 4 * MAX; size++) {
         unsigned char buffer[GF_PNG_IDAT_HEAD + 4 * MAX + GF_PNG_IDAT_TAIL];
         unsigned char *data = buffer + GF_PNG_IDAT_HEAD, *file;
@@ -369,7 +361,6 @@ static void chunks_contain_all_bytes(void **state) {
 static void strips_match_those_above(void **state) {
     const gf_format format = {10000, 100, 1, GF_U8, false};
     unsigned char *pixels = draw(&format, 0, 6);
-    (void)state;
     for (size_t i = 20000; i < 1000000; i++)
         pixels[i] = pixels[i - 20000];
     assert_in_range(size_of(&format, pixels, "small"), 20000, 40000);
@@ -379,7 +370,6 @@ static void strips_match_those_above(void **state) {
 static void rejects_unknown_compressions(void **state) {
     const gf_format format = {3, 3, 1, GF_U8, false};
     static const char *const wrong[] = {"0", "9", "-1", "", "Fast", "small ", "None"};
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const gf_file_options options = {.compression = wrong[i]};
         gf_sink *sink;

@@ -21,7 +21,6 @@ static void disk_errors_are_reported(void **state) {
     const gf_format format = {3000, 700, 3, GF_U8, false};
     const gf_file_options options = {.force = true, .format = "png"};
     unsigned char *pixels = draw(&format, 0, 3);
-    (void)state;
     for (uint32_t threads = 1; threads < 4; threads++) {
         gf_sink *sink;
         gf_error error = {0};
@@ -42,7 +41,6 @@ static void disk_errors_are_reported(void **state) {
 static void may_be_closed_at_any_row(void **state) {
     const gf_format format = {2000, 900, 3, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 4);
-    (void)state;
     for (uint64_t rows = 0; rows < format.height; rows += 83) {
         gf_sink *sink;
         gf_error error = {0};
@@ -62,7 +60,6 @@ static void limits_the_threads_by_memory(void **state) {
     const gf_format format = {3000, 9000, 3, GF_U8, false};
     uint32_t before = 0;
     gf_error error = {0};
-    (void)state;
     for (uint64_t max = 0; max < 80000000; max += 2000000) {
         gf_output *output;
         gf_sink *sink = NULL;
@@ -87,7 +84,6 @@ static void wide_rows_are_counted(void **state) {
     const gf_format format = {10000000, 4, 3, GF_U8, false};
     uint64_t used[2];
     gf_error error = {0};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *const effort = i ? "small" : "fast";
         gf_output *output;
@@ -125,7 +121,6 @@ static void wide_rows_are_counted(void **state) {
 /* Rows too long for any memory. */
 static void failed_allocations_are_reported(void **state) {
     const gf_format format = {UINT64_C(1) << 45, 3, 4, GF_U8, true};
-    (void)state;
     for (uint32_t threads = 1; threads < 3; threads++) {
         gf_output *output;
         gf_sink *sink = NULL;

@@ -27,7 +27,6 @@ static void golden_equals_values_by_hand(void **state) {
          * 250 200): 150, |50 100 50|: a; (35 90 30): 95, b; (255 0 250): 5, b. */
         {11 - 10, 256 + 100 - 200, 35 - 30, 255 - 100, 256 + 80 - 90, 7},
     };
-    (void)state;
     for (unsigned f = 0; f < GF_PNG_FILTERS; f++) {
         unsigned char got[6];
         golden(f, got, row + 2, above + 2, 6, 2);
@@ -41,7 +40,6 @@ static void simd_levels_equal_golden(void **state) {
     enum { MAX = 700, FRONT = 64 };
     test_random random = {test_environment("GF_TEST_SEED", 81)};
     unsigned char row[FRONT + MAX], above[FRONT + MAX], plain[MAX], fast[MAX + 2 * TEST_MARGIN];
-    (void)state;
     for (int round = 0; round < 2500; round++) {
         const size_t n = round < 210 ? (size_t)round / 3 + 1 : 1 + test_below(&random, MAX);
         const size_t pixel = (const size_t[]){1, 2, 3, 4, 6, 8}[test_below(&random, 6)];
@@ -75,7 +73,6 @@ static void simd_levels_equal_golden(void **state) {
 static void magnitudes_add_up_over_long_rows(void **state) {
     enum { LONG = 34000001 }; /* the sum exceeds 32 bits */
     unsigned char *residuals = malloc(LONG);
-    (void)state;
     assert_non_null(residuals);
     memset(residuals, 128, LONG);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -88,7 +85,6 @@ static void magnitudes_add_up_over_long_rows(void **state) {
 static void swaps_samples(void **state) {
     test_random random = {82};
     unsigned char src[300], dst[300 + 2 * TEST_MARGIN];
-    (void)state;
     for (size_t i = 0; i < sizeof src; i++)
         src[i] = (unsigned char)test_next(&random);
     for (size_t n = 0; n < 149; n++)

@@ -45,8 +45,6 @@ static void golden_equals_values_by_hand(void **state) {
          {254, 0, 252, 1, 1, 1},
          {8, 10, 12, 11, 11, 17}},
     };
-
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned char out[6];
         gf_png_unfilter_golden(out, rows[i].in, rows[i].above, 0, 6, rows[i].unit, rows[i].filter);
@@ -107,8 +105,6 @@ static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, tes
 static void levels_equal_golden(void **state) {
     static const size_t wide[] = {127, 128, 129, 255, 256, 257, 1000, 4099};
     test_random random = {test_environment("GF_SEED", 5)};
-
-    (void)state;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (size_t u = 0; gf_isa_available((gf_isa)isa) && u < UNITS; u++)
             for (uint32_t filter = 0; filter < GF_PNG_FILTERS; filter++) {
@@ -172,8 +168,6 @@ static void check_rows(gf_isa isa, size_t pixels, uint32_t unit, uint64_t rows,
 
 static void rows_equal_golden(void **state) {
     test_random random = {test_environment("GF_SEED", 6)};
-
-    (void)state;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (size_t u = 0; gf_isa_available((gf_isa)isa) && u < UNITS; u++)
             for (uint64_t round = 0; round < test_rounds(600); round++) {
@@ -194,7 +188,6 @@ static uint32_t pair_of(int low, int high) {
 
 /* One byte of each pair has the neighbours, the other one has them in another order. */
 static void both_forms_of_paeth_are_equal(void **state) {
-    (void)state;
     for (int corner = 0; corner < 256; corner++)
         for (int up = 0; up < 256; up++)
             for (int left = 0; left < 256; left++)
@@ -207,7 +200,6 @@ static void both_forms_of_paeth_are_equal(void **state) {
 
 /* Decode two pixels of eight bytes. The first decodes to `left`, the second to the prediction. */
 static void paeth_of_every_neighbourhood(void **state) {
-    (void)state;
     for (int isa = -1; isa < GF_ISA_COUNT; isa++) {
         gf_png_unfilter_row *row = gf_png_unfilter_golden;
         if (isa >= 0 && !gf_isa_available((gf_isa)isa))
@@ -234,8 +226,6 @@ static void paeth_of_every_neighbourhood(void **state) {
 
 static void big_endian_becomes_native(void **state) {
     test_random random = {3};
-
-    (void)state;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (size_t count = 0; gf_isa_available((gf_isa)isa) && count <= 150; count++) {
             test_row row = new_row(2 * count, count % 7, &random);

@@ -278,7 +278,6 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
 
 static void notices_damage_in_every_compression(void **state) {
     static const char *const names[] = {"cut", "zero", "flip"};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_error error = {0};
         size_t size;
@@ -360,7 +359,6 @@ static const struct {
 
 /* The data ends some rows before the strip. */
 static void counts_missing_rows_of_a_fax(void **state) {
-    (void)state;
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++)
         for (uint32_t missing = 1; missing <= 2 * FAX_ROWS; missing += missing < 3 ? 1 : 29) {
             const uint32_t rows = FAX_ROWS + missing;
@@ -397,7 +395,6 @@ static void zero_strips(uint32_t first, uint32_t count) {
 
 /* A strip of one row may be damaged: half of the image must not be. */
 static void counts_strips_of_one_row(void **state) {
-    (void)state;
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++) {
         write_fax(faxes[i].compression, faxes[i].options, 1);
         zero_strips(7, 2);
@@ -414,7 +411,6 @@ static void counts_strips_of_one_row(void **state) {
 static void counts_rows_once(void **state) {
     unsigned char rows[FAX_ROWS * FAX_WIDTH];
     gf_source *source;
-    (void)state;
     write_fax(COMPRESSION_CCITTFAX3, 0, 10);
     patch_entry(TIFFTAG_IMAGELENGTH, TIFFTAG_IMAGELENGTH, 1, FAX_ROWS - 5);
     zero_strips(5, 1);
@@ -454,7 +450,6 @@ static size_t remove_ends_of_lines(unsigned char *data, size_t size) {
 static void reads_a_fax_without_ends_of_lines(void **state) {
     gf_error error = {0};
     size_t size;
-    (void)state;
     for (uint32_t strip = 20; strip <= FAX_ROWS; strip += 40) {
         write_fax(COMPRESSION_CCITTFAX3, 0, strip);
         damage_image intact = read_file((gf_limits){0}, &error), image;
@@ -484,7 +479,6 @@ static void reads_a_fax_without_ends_of_lines(void **state) {
 /* Tables of offsets and sizes with fewer entries than strips are not sparse files. */
 static void refuses_incomplete_tables(void **state) {
     static const unsigned tags[] = {TIFFTAG_STRIPOFFSETS, TIFFTAG_STRIPBYTECOUNTS};
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         const tiff_spec spec = tiff_small_grey(300, 0); /* 3 strips */
         test_random random = test_seeded(1);
@@ -508,7 +502,6 @@ static void guesses_colours(void **state) {
     enum { UNKNOWN = 263 };
     gf_error error = {0};
     gf_file_info info;
-    (void)state;
     for (uint16_t samples = 1; samples <= 4; samples++)
         for (int extra = 0; extra < 2 && extra < samples; extra++) {
             tiff_spec spec = tiff_small_grey(9, 0);
@@ -540,7 +533,6 @@ static void guesses_colours(void **state) {
 
 /* A fax has one bit per sample, whatever its tag says. */
 static void refuses_a_fax_with_more_bits(void **state) {
-    (void)state;
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++)
         for (uint32_t bits = 2; bits <= 16; bits *= 2) {
             write_fax(faxes[i].compression, faxes[i].options, FAX_ROWS);
@@ -552,7 +544,6 @@ static void refuses_a_fax_with_more_bits(void **state) {
 /* Codecs that are rarely used are for trusted files. */
 static void decodes_rare_codecs_by_option(void **state) {
     static const uint16_t rare[] = {COMPRESSION_WEBP, COMPRESSION_LZMA, COMPRESSION_PIXARLOG};
-    (void)state;
     for (size_t i = 0; i < sizeof rare / sizeof *rare; i++) {
         const damage_case kind = {"", rare[i], 0, 3, 8, PHOTOMETRIC_RGB, 0, false};
         gf_error error = {0};
@@ -572,7 +563,6 @@ static void refuses_tiles_far_larger_than_the_image(void **state) {
     enum { TILES = 5, HEIGHT = 1 << 22 };
     static const unsigned char tables[8 * TILES] = {0};
     gf_error error = {0};
-    (void)state;
     for (int far = 0; far < 2; far++) {
         const uint32_t height = far ? HEIGHT : 256;
         const raw_entry entries[] = {{TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, 16 * TILES},
@@ -622,7 +612,6 @@ static void limits_the_time_of_decoding(void **state) {
     const tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
     gf_error error = {0};
-    (void)state;
     const gf_limits limits = gf_limits_resolve(NULL);
     assert_int_equal(gf_limit_seconds(&limits, &large), 60 + 6000);
     assert_true(tiff_write(file_path(), &spec, 1, &random));
@@ -646,7 +635,6 @@ static void lists_pages_in_blocks(void **state) {
     gf_file_info info;
     gf_error error = {0};
     size_t size;
-    (void)state;
     spec.big_endian = false;
     assert_true(tiff_write(file_path(), &spec, 1, &random));
     unsigned char *data = get_bytes(file_path(), &size);
@@ -671,7 +659,6 @@ static void lists_pages_in_blocks(void **state) {
 static void limits_the_number_of_a_page(void **state) {
     const tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
-    (void)state;
     assert_true(tiff_write(file_path(), &spec, 1, &random));
     assert_refused(&(gf_limits){.page = GF_MAX_PAGE}, "has no page 1048576");
     assert_refused(&(gf_limits){.page = GF_MAX_PAGE + 1},

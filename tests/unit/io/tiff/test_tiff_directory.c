@@ -151,7 +151,6 @@ static gf_status read_copy(gf_tiff_list *list, const unsigned char *data, size_t
 }
 
 static void reads_every_form(void **state) {
-    (void)state;
     for (size_t f = 0; f < FORMS; f++) {
         const block b = make_full(forms[f]);
         gf_tiff_list list = {.name = "x"};
@@ -190,7 +189,6 @@ static size_t write_list(const gf_tiff_list *list, uint64_t offset, bool big, un
 }
 
 static void writes_what_it_reads(void **state) {
-    (void)state;
     for (size_t f = 0; f < FORMS; f++)
         for (int big = 0; big < 2; big++)
             for (uint64_t offset = 16; offset < 100; offset += 42) {
@@ -212,7 +210,6 @@ static void writes_directories_in_order(void **state) {
     static const uint64_t offsets[] = {1, UINT32_MAX, 3};
     unsigned char file[MAX];
     gf_tiff_list list = {.name = "x"};
-    (void)state;
     for (uint32_t tag = 500; tag-- > 490;)
         add(&list, (gf_tiff_entry){GF_TIFF_OTHER, tag, 7, tag - 485, "0123456789abcd"});
     add(&list, (gf_tiff_entry){GF_TIFF_GEO, 494, 3, 1, "no"});
@@ -248,7 +245,6 @@ static void omits_large_integers(void **state) {
     static const uint64_t numbers[] = {1, UINT64_C(1) << 32};
     unsigned char file[MAX];
     gf_tiff_list list = {.name = "x"};
-    (void)state;
     for (uint32_t count = 1; count <= 2; count++)
         add(&list, (gf_tiff_entry){GF_TIFF_EXIF, count, TIFF_LONG8, count, numbers});
     add(&list, (gf_tiff_entry){GF_TIFF_EXIF, 3, 17, 1, numbers});
@@ -266,7 +262,6 @@ static void omits_large_integers(void **state) {
 static void writes_an_empty_directory(void **state) {
     unsigned char file[MAX];
     const gf_tiff_list list = {.name = "x"};
-    (void)state;
     assert_int_equal(write_list(&list, 16, false, file), 16 + 2 + 4);
     assert_memory_equal(file + 16, "\0\0\0\0\0\0", 6);
 }
@@ -282,7 +277,6 @@ static void expect_damaged(const block *b, uint32_t groups) {
 }
 
 static void damage_is_reported(void **state) {
-    (void)state;
     for (size_t f = 0; f < FORMS; f++) {
         const size_t wide = forms[f].big ? 8 : 4, first = forms[f].big ? 24 : 18;
         const size_t entry = 4 + 2 * wide;
@@ -315,7 +309,6 @@ static void damage_is_reported(void **state) {
 
 /* Directories that refer to themselves and to each other end. */
 static void loops_end(void **state) {
-    (void)state;
     for (size_t f = 0; f < FORMS; f++) {
         block b = begin(forms[f], 16);
         gf_tiff_list list = {.name = "x"};
@@ -332,7 +325,6 @@ static void loops_end(void **state) {
 
 /* Values may share bytes. */
 static void reads_shared_values(void **state) {
-    (void)state;
     for (size_t f = 0; f < FORMS; f++) {
         block b = begin(forms[f], 16);
         gf_tiff_list list = {.name = "x"};
@@ -351,7 +343,6 @@ static void reads_shared_values(void **state) {
 /* Values that overlap cannot take much more memory than the file. */
 static void amplification_is_damage(void **state) {
     block b = begin((layout){true, false}, 16);
-    (void)state;
     put_count(&b, 16, 100);
     for (size_t k = 0; k < 100; k++)
         put_entry(&b, 16, k, 270, 7, 1000, 0, 4);
@@ -363,7 +354,6 @@ static void survives_any_bytes(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 77)};
     const int rounds = (int)test_environment("GF_TEST_ROUNDS", 20000);
     int read = 0;
-    (void)state;
     for (int round = 0; round < rounds; round++) {
         block b = make_full(forms[round % FORMS]);
         unsigned char file[4 * MAX];
@@ -424,7 +414,6 @@ static gf_status read_items(const block *b, bool broken, uint64_t max_chunk, gf_
 }
 
 static void reads_the_items_of_files(void **state) {
-    (void)state;
     for (size_t f = 0; f < FORMS; f++) {
         block b = make_full(forms[f]);
         gf_metadata items;
@@ -482,7 +471,6 @@ static void reads_the_items_of_files(void **state) {
 
 /* Tags that are not copied count, too: libtiff holds their values. */
 static void limits_all_tags(void **state) {
-    (void)state;
     for (size_t f = 0; f < FORMS; f++) {
         const uint64_t wide = forms[f].big ? 8 : 4;
         block b = begin(forms[f], 16);
@@ -525,7 +513,6 @@ static void joins_iptc_and_resources(void **state) {
                  {angle, 16, true},
                  {"8BIM", 4, true},
                  {"x", 1, true}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         block b = begin(forms[0], 16);
         gf_metadata items;
@@ -549,7 +536,6 @@ static void joins_iptc_and_resources(void **state) {
 /* Readers accept the unit as SHORT, as the specification says, and as LONG. */
 static void reads_resolutions(void **state) {
     static const uint32_t types[] = {TIFF_SHORT, TIFF_LONG};
-    (void)state;
     for (size_t f = 0; f < FORMS; f++)
         for (size_t t = 0; t < 2; t++) {
             block b = begin(forms[f], 16);
@@ -575,7 +561,6 @@ static void reads_resolutions(void **state) {
 }
 
 static void sets_the_orientation(void **state) {
-    (void)state;
     for (size_t f = 0; f < 2; f++) {
         block b = make_full(forms[f]);
         put(&b, 4, 16, 4);

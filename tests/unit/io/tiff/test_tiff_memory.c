@@ -64,7 +64,6 @@ static bool stop_failing(void) {
 }
 
 static void skip_sanitized(void **state) {
-    (void)state;
     skip();
 }
 
@@ -143,7 +142,6 @@ static void reads_or_fails(void **state) {
         {"fax of group 4", 1, PHOTOMETRIC_MINISWHITE, COMPRESSION_CCITTFAX4, 1, TIFF_NO_EXTRA},
         {"fax of group 3", 1, PHOTOMETRIC_MINISWHITE, COMPRESSION_CCITTFAX3, 1, TIFF_NO_EXTRA},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         tiff_spec spec = tiff_small_grey(20, 0);
         spec.samples = kinds[i].samples;
@@ -165,7 +163,6 @@ static void counts_the_images_of_a_stack_or_fails(void **state) {
     const char *path = in_directory("x.tif");
     contents found;
     gf_error error;
-    (void)state;
     spec.compression = COMPRESSION_NONE;
     write_file(path, &spec, "ImageJ=1\nimages=3\n");
     assert_int_equal(truncate(path, 4096), 0);
@@ -195,7 +192,6 @@ static gf_status write_image(const char *path, const gf_format *format, const un
 static void writes_or_fails(void **state) {
     const gf_format format = {20, 30, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
-    (void)state;
     for (size_t i = 0; gf_tiff_compressions()[i]; i++) {
         const gf_file_options options = {.force = true,
                                          .tiff_compression = gf_tiff_compressions()[i]};

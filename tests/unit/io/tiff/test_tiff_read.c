@@ -180,7 +180,6 @@ static void check_file(const char *path, uint32_t page, test_random *random, con
 
 static void reads_every_kind(void **state) {
     const uint64_t seed = test_environment("GF_TEST_SEED", 1), rounds = test_rounds(600);
-    (void)state;
     for (uint64_t i = 0; i < rounds; i++) {
         test_random random = test_seeded(seed + i);
         const tiff_spec spec = tiff_random(&random, i % 10 == 0 ? 300 : 70);
@@ -210,7 +209,6 @@ static void reads_pages(void **state) {
     const char *path = file_path();
     gf_error error = {0};
     gf_file_info info;
-    (void)state;
     for (int big = 0; big < 4; big++) {
         test_random random = test_seeded(1);
         tiff_spec pages[] = {tiff_small_grey(10, FILETYPE_REDUCEDIMAGE), tiff_small_grey(11, 0),
@@ -236,7 +234,6 @@ static void other_formats_have_no_pages(void **state) {
     const gf_raw raw = {.format = {12, 1, 1, GF_U8, false}};
     gf_file_info info;
     gf_error error = {0};
-    (void)state;
     put_bytes(in_directory("x.pgm"), "P5 1 1 255 a", 12);
     assert_int_equal(
         gf_inspect_file(in_directory("x.pgm"), &(gf_file_options){.page = 1}, &info, &error),
@@ -257,7 +254,6 @@ static void ends_overlapping_pages(void **state) {
     unsigned char *data = calloc(1, SIZE);
     gf_file_info info;
     gf_error error = {0};
-    (void)state;
     assert_non_null(data);
     memcpy(data, "MM\0*\0\0\0\x10", 8);
     for (uint32_t i = 0; i < PAGES; i++) {
@@ -280,7 +276,6 @@ static void ends_cyclic_pages(void **state) {
     const tiff_spec pages[] = {tiff_small_grey(10, 0), tiff_small_grey(11, 0),
                                tiff_small_grey(12, 0)};
     size_t size;
-    (void)state;
     assert_true(tiff_write(path, pages, 3, &random));
     unsigned char *data = get_bytes(path, &size);
     /* The last directory is the end of the file: its link to the next one is its last 4 bytes,
@@ -323,7 +318,6 @@ static void describes_files(void **state) {
     test_random random = test_seeded(3);
     gf_source *source;
     gf_error error = {0};
-    (void)state;
     assert_true(tiff_write(path, &spec, 1, &random));
     check_page(path, 0, 40,
                "16-bit RGB and associated alpha, tiles 16x32, Deflate, predictor 2, planar");
@@ -359,7 +353,6 @@ static void keeps_associated_alpha(void **state) {
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, "");
-    (void)state;
     spec.samples = 4;
     spec.photometric = PHOTOMETRIC_RGB;
     spec.extra = EXTRASAMPLE_ASSOCALPHA;
@@ -385,7 +378,6 @@ static void keeps_associated_alpha(void **state) {
 static void reads_ranges(void **state) {
     const char *in = file_path();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
-    (void)state;
     for (uint16_t extra = EXTRASAMPLE_ASSOCALPHA; extra <= EXTRASAMPLE_UNASSALPHA; extra++) {
         static const char *const filters[] = {"hist", "smooth"};
         tiff_spec spec = tiff_small_grey(9, 0);
@@ -427,7 +419,6 @@ static void refuse(const tiff_spec *spec, const char *message) {
 static void refuses_other_kinds(void **state) {
     const tiff_spec grey = tiff_small_grey(9, 0);
     tiff_spec spec;
-    (void)state;
 #define REFUSE(message, ...)                                                                       \
     spec = grey;                                                                                   \
     __VA_ARGS__;                                                                                   \
@@ -467,7 +458,6 @@ static void refuses_unknown_compression(void **state) {
     gf_source *source;
     gf_error error = {0};
     size_t size;
-    (void)state;
     assert_true(tiff_write(path, &spec, 1, &random));
     unsigned char *data = get_bytes(path, &size);
     for (size_t i = 0; i + 12 <= size; i++)
@@ -485,7 +475,6 @@ static void applies_limits(void **state) {
     test_random random = test_seeded(1);
     gf_source *source;
     gf_error error = {0};
-    (void)state;
     assert_true(tiff_write(path, &spec, 1, &random));
     assert_int_equal(gf_source_open(path, &(gf_limits){.max_pixels = 44}, &source, &error),
                      GF_FAILED);
@@ -543,7 +532,6 @@ static void assert_dropped(const tiff_spec *spec, uint32_t tag, const void *valu
 static void reports_dropped_tags(void **state) {
     static const float white[] = {0.3127f, 0.329f}, primaries[6] = {0.64f, 0.33f, 0.3f};
     tiff_spec specs[5]; /* strips, plain rows, a palette, tiles, JPEG */
-    (void)state;
     for (size_t i = 0; i < 5; i++)
         specs[i] = tiff_small_grey(30, 0);
     specs[1].compression = COMPRESSION_NONE;
@@ -572,7 +560,6 @@ static void limits_memory_for_tags(void **state) {
     gf_limits limits = {.max_memory = 8 * 4 * TAG_BYTES, .threads = 8, .segment = 1};
     gf_source *source;
     gf_error error = {0};
-    (void)state;
     spec.height = 1000;
     spec.tile_width = spec.tile_height = 64;
     write_private(&spec, 1);
@@ -593,7 +580,6 @@ static void limits_memory_for_tags(void **state) {
 
 /* Tiles of 2^31 - 16 rows or columns: sizes would overflow. */
 static void refuses_huge_tiles(void **state) {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         tiff_spec spec = tiff_small_grey(1000, 0);
         test_random random = test_seeded(1);
@@ -630,7 +616,6 @@ static gf_status read_all(const char *path, uint32_t threads, gf_error *error) {
 static void reports_damaged_rows(void **state) {
     static const uint16_t codecs[] = {COMPRESSION_ADOBE_DEFLATE, COMPRESSION_NONE};
     const char *path = file_path();
-    (void)state;
     for (size_t i = 0; i < 2; i++)
         for (int tiled = 0; tiled < 2; tiled++) {
             tiff_spec spec = tiff_small_grey(300, 0);
@@ -680,7 +665,6 @@ static void reports_damaged_rows(void **state) {
 static void reads_strips_in_any_order(void **state) {
     enum { WIDTH = 20, ROWS = 2, STRIPS = 4 };
     const char *path = file_path();
-    (void)state;
     for (uint32_t first = 0; first < STRIPS; first++) {
         tiff_spec spec = tiff_small_grey(WIDTH, 0);
         test_random random = test_seeded(1);
@@ -709,7 +693,6 @@ static void reads_strips_in_any_order(void **state) {
 /* The first one of two damaged strips is reported, also if they are decoded together. */
 static void reports_the_first_of_two_strips(void **state) {
     const char *path = file_path();
-    (void)state;
     for (uint32_t first = 4; first < 6; first++) {
         tiff_spec spec = tiff_small_grey(300, 0);
         test_random random = test_seeded(1);
@@ -742,7 +725,6 @@ static void reports_the_first_of_two_strips(void **state) {
 static void finds_every_wrong_bit_of_deflate_data(void **state) {
     const uint64_t rounds = test_rounds(150);
     uint64_t refused = 0, unharmed = 0;
-    (void)state;
     for (uint64_t i = 0; i < rounds; i++) {
         test_random random = test_seeded(i);
         tiff_spec spec = tiff_random(&random, 70);
@@ -809,7 +791,6 @@ static void write_long_strip(const char *path, uint32_t rows, bool damaged) {
 static void reads_strips_with_more_rows(void **state) {
     const char *path = file_path();
     gf_error error = {0};
-    (void)state;
     for (uint32_t rows = 5; rows <= 8; rows++) {
         write_long_strip(path, rows, false);
         if (read_all(path, 1, &error) != GF_OK)
@@ -829,7 +810,6 @@ static void reads_strips_with_more_rows(void **state) {
 /* A file that ends anywhere is refused, or its missing data is found when it is read. */
 static void refuses_truncated_files(void **state) {
     const char *path = file_path();
-    (void)state;
     for (int compressed = 0; compressed < 2; compressed++) {
         tiff_spec spec = tiff_small_grey(20, 0);
         test_random random = test_seeded(1);

@@ -124,7 +124,6 @@ static void converts_every_type(void **state) {
     enum { BYTES = 4096 };
     unsigned char data[BYTES], other[BYTES], file[BYTES + 256];
     float expected[BYTES];
-    (void)state;
     for (size_t t = 0; t < TYPES; t++)
         for (int big = 0; big < 2; big++) {
             test_random random = test_seeded(t);
@@ -157,7 +156,6 @@ static void keeps_only_values_of_u16(void **state) {
     const gf_limits limits = {.as = GF_DEPTH_16, .threads = 2};
     unsigned char file[256];
     const char *path = in_directory("y.npy");
-    (void)state;
     put_bytes(path, file, put_array(file, 0, "<f8", "(5, 1)", false, good, sizeof good));
     assert_image(&limits, &(gf_format){1, 5, 1, GF_U16, false}, kept, path, "u16");
     put_bytes(path, file, put_array(file, 0, "<f8", "(5, 1)", false, bad, sizeof bad));
@@ -182,7 +180,6 @@ static void reads_every_page(void **state) {
     static unsigned char file[ARRAYS * 2048], data[2048], image[512];
     gf_error error;
     gf_file_info info;
-    (void)state;
     for (int fortran = 0; fortran < 2; fortran++) {
         const char *path = in_directory("pages.npy");
         size_t size = 0;
@@ -231,7 +228,6 @@ static void reads_images_of_pnm(void **state) {
     const char *path = in_directory("x.pgm");
     const uint16_t rgb[] = {0x4142, 0x4344, 0x4546};
     const float one = 1;
-    (void)state;
     put_bytes(path, file, sizeof file - 1);
     assert_image(NULL, &(gf_format){2, 1, 1, GF_U8, false}, "ab", path, "first");
     assert_image(&(gf_limits){.page = 2}, &(gf_format){1, 1, 3, GF_U16, false}, rgb, path,
@@ -248,7 +244,6 @@ static void chooses_channels(void **state) {
     const unsigned char data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     unsigned char file[256];
     const char *path = in_directory("c.npy");
-    (void)state;
     put_bytes(path, file, put_array(file, 0, "|u1", "(1, 2, 6)", false, data, 12));
     assert_image(&(gf_limits){.channels = "6,1,1,3"}, &(gf_format){2, 1, 4, GF_U8, false},
                  "\6\1\1\3\14\7\7\11", path, "6,1,1,3");
@@ -357,7 +352,6 @@ static void check_values(const tiff_spec *spec, const uint64_t *samples, const c
 
 static void reads_every_type_of_tiff(void **state) {
     static const uint16_t counts[] = {1, 3, 6};
-    (void)state;
     for (size_t t = 0; t < TIFF_TYPES; t++)
         for (int k = 0; k < 3; k++)
             each_storage(&(tiff_spec){.width = WIDTH,
@@ -388,7 +382,6 @@ static void check_packed(const tiff_spec *spec, const uint64_t *samples, const c
 static void scales_packed_samples(void **state) {
     static const uint16_t photometrics[] = {PHOTOMETRIC_MINISBLACK, PHOTOMETRIC_MINISWHITE,
                                             PHOTOMETRIC_RGB};
-    (void)state;
     for (uint16_t bits = 9; bits < 16; bits++)
         for (int k = 0; k < 3; k++)
             each_storage(&(tiff_spec){.width = WIDTH,
@@ -445,7 +438,6 @@ static void reads_stacks(void **state) {
     gf_report report;
     gf_format found;
     void *loaded;
-    (void)state;
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (unsigned char)i;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -481,7 +473,6 @@ static void notes_frames_of_png(void **state) {
     gf_format found;
     void *loaded;
     size_t size;
-    (void)state;
     assert_int_equal(gf_save_file(path, &format, &(gf_pixels){"a", 1}, NULL, NULL), GF_OK);
     unsigned char *data = get_bytes(path, &size), *with = malloc(size + sizeof control);
     gf_put_big32(control + 16, (uint32_t)crc32(0, control + 4, 12));

@@ -118,7 +118,6 @@ static void encode(const gf_format *format, const unsigned char *pixels, const h
 static int warnings; /* and errors of libtiff */
 
 static void count_warning(const char *module, const char *format, va_list arguments) {
-    (void)module;
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     warnings++;
@@ -214,7 +213,6 @@ static void check_image(gf_format format, const char *compression, int content, 
 
 static void any_threads_write_the_same_bytes(void **state) {
     test_random random = {test_environment("GF_TEST_SEED", 92)};
-    (void)state;
     for (int round = 0; round < 60; round++) {
         gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
                             1 + test_below(&random, round % 5 ? 700 : 9),
@@ -234,7 +232,6 @@ static void every_shape(void **state) {
         {1, 1, 1, GF_U8, false},      {1, 1, 4, GF_F32, true},       {3, 1, 2, GF_U16, true},
         {1000, 86, 3, GF_U8, false},  {1000, 87, 3, GF_U8, false},   {1000, 88, 3, GF_U8, false},
         {1000, 174, 3, GF_U8, false}, {1000, 175, 3, GF_U8, false}};
-    (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int c = 0; c < 4; c++)
             check_image(shapes[s], gf_tiff_compressions()[c], (int)(s + (size_t)c) % CONTENTS, s);
@@ -245,7 +242,6 @@ static void every_shape(void **state) {
 static void simd_levels_predict_the_same_bytes(void **state) {
     enum { MAX = 200, BYTES = 4 };
     test_random random = {test_environment("GF_TEST_SEED", 5)};
-    (void)state;
     for (int round = 0; round < 3000; round++) {
         const size_t channels = 1 + (size_t)test_below(&random, 4);
         const size_t n = channels * (1 + (size_t)test_below(&random, MAX / 4));
@@ -289,7 +285,6 @@ static void large_files_are_bigtiff(void **state) {
     const gf_format format = {501, 300, 3, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 3);
     size_t size, big_size;
-    (void)state;
     for (int c = 0; c < 4; c++) {
         how h = {.compression = gf_tiff_compressions()[c], .threads = 3};
         encode(&format, pixels, &h);
@@ -317,7 +312,6 @@ static void large_files_are_bigtiff(void **state) {
 
 static void compresses_as_png(void **state) {
     const gf_format format = {1200, 800, 3, GF_U8, false};
-    (void)state;
     for (int content = 0; content < CONTENTS; content++) {
         unsigned char *pixels = draw(&format, content, 9);
         const size_t raw = gf_row_bytes(&format) * (size_t)format.height;
@@ -403,7 +397,6 @@ static void metadata_is_written_and_read(void **state) {
     unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata items, back, again;
     gf_resolution resolution;
-    (void)state;
     make_items(&items);
     for (int big = 0; big < 2; big++) {
         const how h = {.compression = "deflate", .metadata = &items, .classic_max = big ? 1 : 0};
@@ -462,7 +455,6 @@ static void metadata_is_written_and_read(void **state) {
 static void pages_are_linked(void **state) {
     const gf_format formats[] = {
         {31, 41, 3, GF_U8, false}, {7, 9, 1, GF_U16, false}, {1, 1, 4, GF_F32, true}};
-    (void)state;
     for (int big = 0; big < 2; big++) {
         gf_sink *sink;
         gf_error error = {0};
@@ -502,7 +494,6 @@ static void many_pages_exceed_the_memory(void **state) {
     gf_metadata items;
     gf_sink *sink;
     gf_error error = {0};
-    (void)state;
     items = (gf_metadata){0};
     add(&items, GF_ITEM_ICC, (const char *)profile, sizeof profile);
     const gf_file_options options = {.max_memory = 900000};
@@ -530,7 +521,6 @@ static void late_metadata_is_written(void **state) {
     unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata early, late, back;
     gf_resolution resolution;
-    (void)state;
     early = (gf_metadata){0};
     late = (gf_metadata){0};
     add(&early, GF_ITEM_ICC, "early", 5);
@@ -557,7 +547,6 @@ static void resolutions_are_fractions(void **state) {
     unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata items, back;
     gf_resolution got;
-    (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const gf_resolution resolution = {values[i], 72, GF_PER_NONE};
         items = (gf_metadata){0};
@@ -605,7 +594,6 @@ static uint64_t allocated(void) {
 /* A file that is held is not larger than the memory that was checked. */
 static void held_files_fit_the_memory(void **state) {
     enum { OTHER_BYTES = 1 << 20 }; /* one strip, and the output buffer */
-    (void)state;
     for (uint64_t height = 2000; height < 3000; height += 150) {
         const gf_format format = {4096, height, 1, GF_U8, false};
         unsigned char *pixels = draw(&format, 0, 1);
@@ -622,7 +610,6 @@ static void held_files_fit_the_memory(void **state) {
 }
 
 static int never_configured(uint16_t compression) {
-    (void)compression;
     return 0;
 }
 
@@ -630,13 +617,10 @@ static TIFF *never_opened(const char *name, const char *mode, thandle_t handle,
                           TIFFReadWriteProc read, TIFFReadWriteProc write, TIFFSeekProc seek,
                           TIFFCloseProc close, TIFFSizeProc size, TIFFMapFileProc map,
                           TIFFUnmapFileProc unmap, TIFFOpenOptions *options) {
-    (void)name, (void)mode, (void)handle, (void)read, (void)write, (void)seek;
-    (void)close, (void)size, (void)map, (void)unmap, (void)options;
     return NULL;
 }
 
 static tmsize_t never_written(TIFF *tiff, uint32_t strip, void *data, tmsize_t size) {
-    (void)strip, (void)data, (void)size;
     TIFFErrorExtR(tiff, "test", "no %s", "luck");
     TIFFErrorExtR(tiff, "test", "a consequence");
     return -1;
@@ -650,7 +634,6 @@ static void failures_are_reported(void **state) {
     gf_metadata items;
     gf_error error = {0};
     gf_sink *sink;
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect_failure(&(how){.compression = wrong[i]}, &format, GF_USAGE,
                        "use none, lzw, deflate or zstd");
