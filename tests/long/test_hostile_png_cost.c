@@ -270,8 +270,8 @@ static void time_hist(gf_engine *engine, uint64_t max_memory, hist_time *min,
     gf_result *result;
     gf_error error = {0};
     const double wall = wall_seconds(), cpu = cpu_seconds();
-    const gf_status status =
-        gf_run_file(engine, hist, settings, paths, NULL, &options, &result, NULL, &error);
+    const gf_status status = test_run_files(
+        &(test_files){engine, hist, settings, paths, NULL, &options, .result = &result}, &error);
     const hist_time took = {wall_seconds() - wall, cpu_seconds() - cpu};
 
     if (status)

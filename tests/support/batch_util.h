@@ -149,8 +149,9 @@ static inline gf_status run_smooth_from(const gf_batch_item *items, uint64_t cou
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_batch_devices on = {.count = devices};
     gf_settings *settings = test_settings(filter, "");
-    gf_status status = gf_run_batch_on(devices ? &on : NULL, filter, settings, items, count,
-                                       options, source, error);
+    gf_status status = test_run_batch_on(
+        &(test_batch){devices ? &on : NULL, filter, settings, items, count, options, source},
+        error);
 
     gf_settings_free(settings);
     return status;
@@ -177,8 +178,10 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
         const char *in = in_paths[i];
         gf_result *result = NULL;
         unlink(want_paths[i]);
-        want[i].status = gf_run_file(engine, filter, settings, &in, image ? want_paths[i] : NULL,
-                                     options, &result, &want[i].report, &want[i].error);
+        want[i].status = test_run_files(&(test_files){engine, filter, settings, &in,
+                                                      image ? want_paths[i] : NULL, options,
+                                                      .result = &result, .report = &want[i].report},
+                                        &want[i].error);
         if (result)
             write_result(result, want[i].text);
         gf_result_free(result);

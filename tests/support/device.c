@@ -92,8 +92,8 @@ static size_t random_shift(const gf_format *format, test_random *random) {
     return test_below(random, 2) ? 0 : gf_type_bytes(format->type) * (size_t)test_below(random, 9);
 }
 
-test_outcome test_run_device(const test_job *job, gf_engine *engine, test_random *random,
-                             void *stream) {
+test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_random *random,
+                                void *stream) {
     const uint32_t inputs = job->filter->info.inputs;
     test_outcome outcome = {.result = NULL};
     test_image from[2];
@@ -116,9 +116,11 @@ test_outcome test_run_device(const test_job *job, gf_engine *engine, test_random
         out = to_device_image(&outcome.image, out_shift);
     }
     must(cudaDeviceSynchronize()); /* the stream may not wait for the copies */
-    if (gf_run_device(engine, job->filter, job->settings, &job->format, pixels, out.rows,
-                      outcome.image.stride, stream, job->filter->measure ? &outcome.result : NULL,
-                      &error))
+    if (test_run_device(&(test_memory){engine, job->filter, job->settings, &job->format, pixels,
+                                       out.rows, outcome.image.stride,
+                                       .result = job->filter->measure ? &outcome.result : NULL,
+                                       .stream = stream},
+                        &error))
         fail_msg("%s '%s': %s", job->filter->info.name, job->text, error.message);
     must(cudaStreamSynchronize(stream));
     if (out.memory)
@@ -132,8 +134,8 @@ test_outcome test_run_device(const test_job *job, gf_engine *engine, test_random
 
 #else
 
-test_outcome test_run_device(const test_job *job, gf_engine *engine, test_random *random,
-                             void *stream) {
+test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_random *random,
+                                void *stream) {
     fail_msg("%s", "built without CUDA");
     return (test_outcome){0};
 }

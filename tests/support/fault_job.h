@@ -99,9 +99,10 @@ static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
     for (int i = 0; i < 2; i++)
         test_put(job->in_paths[i], &job->one.in[i]);
     fault_name_files(job);
-    if (gf_run_file(golden, job->one.filter, job->one.settings, in,
-                    job->one.filter->info.makes_image ? job->out_path : NULL, &options, NULL, NULL,
-                    &error))
+    if (test_run_files(&(test_files){golden, job->one.filter, job->one.settings, in,
+                                     job->one.filter->info.makes_image ? job->out_path : NULL,
+                                     &options},
+                       &error))
         fail_msg("golden: %s", error.message);
     if (job->samples_path[0])
         job->samples = get_bytes(job->samples_path, &job->sample_bytes);
@@ -162,9 +163,11 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
         test_outcome got = {.result = NULL};
         if (job->one.drawn.width)
             got.image = test_image_new(job->one.drawn, 7);
-        done.status = gf_run_memory(engine, job->one.filter, job->one.settings, &job->one.format,
-                                    job->one.pixels, got.image.rows.data, got.image.stride, &result,
-                                    &done.report, &done.error);
+        done.status = test_run_memory(&(test_memory){engine, job->one.filter, job->one.settings,
+                                                     &job->one.format, job->one.pixels,
+                                                     got.image.rows.data, got.image.stride,
+                                                     .result = &result, .report = &done.report},
+                                      &done.error);
         got.result = result;
         if (!done.status)
             test_check_outcome(&job->want, &got, what);
@@ -180,9 +183,11 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
             assert_int_equal(mkfifo(feeder.to, 0600), 0);
             assert_int_equal(pthread_create(&thread, NULL, fault_feed, &feeder), 0);
         }
-        done.status = gf_run_file(engine, job->one.filter, job->one.settings, in,
-                                  job->one.filter->info.makes_image ? job->out_path : NULL,
-                                  &options, &result, &done.report, &done.error);
+        done.status =
+            test_run_files(&(test_files){engine, job->one.filter, job->one.settings, in,
+                                         job->one.filter->info.makes_image ? job->out_path : NULL,
+                                         &options, .result = &result, .report = &done.report},
+                           &done.error);
         if (input == FROM_PIPE) {
             /* If the run did not open the pipe, the feeder would wait forever. */
             FILE *end = fopen(feeder.to, "r+b");

@@ -42,9 +42,10 @@ test_outcome test_run(const test_job *job, gf_engine *engine, size_t padding) {
     gf_error error = {0};
     if (job->drawn.width)
         outcome.image = test_image_new(job->drawn, padding);
-    if (gf_run_memory(engine, job->filter, job->settings, &job->format, job->pixels,
-                      outcome.image.rows.data, outcome.image.stride, &outcome.result,
-                      &outcome.report, &error))
+    if (test_run_memory(&(test_memory){engine, job->filter, job->settings, &job->format,
+                                       job->pixels, outcome.image.rows.data, outcome.image.stride,
+                                       .result = &outcome.result, .report = &outcome.report},
+                        &error))
         fail_msg("%s '%s': %s", job->filter->info.name, job->text, error.message);
     return outcome;
 }

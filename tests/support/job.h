@@ -37,8 +37,8 @@ typedef struct test_outcome {
 test_outcome test_run(const test_job *job, gf_engine *engine, size_t padding);
 /* The same with all images in painted device memory, with random strides and alignments, by
  * gf_run_device on `stream`. Requires a device. */
-test_outcome test_run_device(const test_job *job, gf_engine *engine, test_random *random,
-                             void *stream);
+test_outcome test_job_on_device(const test_job *job, gf_engine *engine, test_random *random,
+                                void *stream);
 /* Fail the test if image or results differ from golden's, or if the run wrote outside its rows. */
 void test_check_outcome(const test_outcome *golden, const test_outcome *other, const char *what);
 void test_outcome_free(test_outcome *outcome);

@@ -15,8 +15,10 @@ static gf_status run(const gf_engine_options *options, const char *name, const c
     if (!status)
         status = gf_filter_output(filter, settings, &format, &out, error);
     if (!status)
-        status = gf_run_memory(engine, filter, settings, &format, in, drawn,
-                               out.width ? gf_row_bytes(&out) : 0, result, &report, error);
+        status = test_run_memory(&(test_memory){engine, filter, settings, &format, in, drawn,
+                                                out.width ? gf_row_bytes(&out) : 0,
+                                                .result = result, .report = &report},
+                                 error);
     if (!status)
         assert_string_equal(report.backend, options->backend);
     gf_engine_close(engine);

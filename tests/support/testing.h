@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "core/filter.h"
+#include "run.h"
 
 /* Random numbers by xorshift64*, equal on all machines. */
 typedef struct test_random {

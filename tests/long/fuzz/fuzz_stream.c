@@ -39,9 +39,10 @@ static fuzz_output run(gf_engine *engine, const fuzz_job *job) {
 
     if (output.drawn == NULL)
         abort();
-    output.status = gf_run_memory(engine, job->filter, job->settings, &job->format, in,
-                                  out_row != 0 ? output.drawn : NULL, out_row, &output.result, NULL,
-                                  &output.error);
+    output.status = test_run_memory(&(test_memory){engine, job->filter, job->settings, &job->format,
+                                                   in, out_row != 0 ? output.drawn : NULL, out_row,
+                                                   .result = &output.result},
+                                    &output.error);
     if (output.status != GF_OK)
         fuzz_check_error(output.status, &output.error);
     return output;

@@ -44,7 +44,9 @@ static gf_result *run(const limit *l, const test_image *in, const gf_engine_opti
     gf_result *result = NULL;
     gf_error error = {0};
     if (gf_engine_open(options, &engine, &error) ||
-        gf_run_memory(engine, filter, settings, &l->format, pixels, NULL, 0, &result, NULL, &error))
+        test_run_memory(
+            &(test_memory){engine, filter, settings, &l->format, pixels, .result = &result},
+            &error))
         fail_msg("%s", error.message);
     gf_engine_close(engine);
     gf_settings_free(settings);

@@ -68,12 +68,14 @@ static gf_status run_poisoned(const char *name, const char *text, bool replaceab
     gf_engine *engine;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
     engine->may_fall_back = replaceable; /* as under auto, which might select the cpu backend */
-    const gf_status status =
-        gf_run_file(engine, filter, settings, &in, out, &files, NULL, report, error);
+    const gf_status status = test_run_files(
+        &(test_files){engine, filter, settings, &in, out, &files, .report = report}, error);
     assert_true(poisoned);
     gf_report unread;
-    *again = gf_run_file(engine, filter, settings, &in, out ? in_directory("again.ppm") : NULL,
-                         &files, NULL, &unread, NULL);
+    *again = test_run_files(&(test_files){engine, filter, settings, &in,
+                                          out ? in_directory("again.ppm") : NULL, &files,
+                                          .report = &unread},
+                            NULL);
     gf_engine_close(engine);
     gf_settings_free(settings);
     return status;
@@ -94,8 +96,9 @@ static void image_continues(void) {
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "golden"}, &golden, NULL), 0);
     const char *in =
         in_directory("in.ppm"); /* valid for few calls: in_directory reuses 4 buffers */
-    assert_int_equal(gf_run_file(golden, gf_filter_find("smooth"), settings, &in,
-                                 in_directory("want.ppm"), NULL, NULL, NULL, NULL),
+    assert_int_equal(test_run_files(&(test_files){golden, gf_filter_find("smooth"), settings, &in,
+                                                  in_directory("want.ppm")},
+                                    NULL),
                      GF_OK);
     size_t sizes[3];
     unsigned char *want = get_bytes(in_directory("want.ppm"), &sizes[0]);

@@ -116,9 +116,10 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
         must(cudaMemcpy(from + i * in_step, list.in + i * list.in_bytes, list.in_bytes,
                         cudaMemcpyHostToDevice));
     }
-    if (gf_run_device_batch(engine, list.job.filter, list.job.settings, &format, COUNT, in,
-                            list.out_bytes ? out : NULL, NULL,
-                            list.job.filter->measure ? results : NULL, &error))
+    if (test_run_device_list(&(test_list){engine, list.job.filter, list.job.settings, &format,
+                                          COUNT, in, list.out_bytes ? out : NULL,
+                                          .result = list.job.filter->measure ? results : NULL},
+                             &error))
         fail_msg("%s '%s': %s", filter, text, error.message);
     must(cudaDeviceSynchronize());
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -217,11 +218,13 @@ static void means_are_summed_in_order(void **state) {
     float *from = device_alloc(sizeof in), *to = device_alloc(sizeof got);
     const gf_pixels host = {in, sizeof in[0]}, device = {from, sizeof in[0]};
     must(cudaMemcpy(from, in, sizeof in, cudaMemcpyHostToDevice));
-    assert_int_equal(gf_run_memory(golden, list.job.filter, list.job.settings, &list.job.format,
-                                   &host, want, sizeof want[0], NULL, NULL, NULL),
+    assert_int_equal(test_run_memory(&(test_memory){golden, list.job.filter, list.job.settings,
+                                                    &list.job.format, &host, want, sizeof want[0]},
+                                     NULL),
                      GF_OK);
-    assert_int_equal(gf_run_device(engine, list.job.filter, list.job.settings, &list.job.format,
-                                   &device, to, sizeof got[0], NULL, NULL, NULL),
+    assert_int_equal(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
+                                                    &list.job.format, &device, to, sizeof got[0]},
+                                     NULL),
                      GF_OK);
     must(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
     assert_memory_equal(got, want, sizeof got);
@@ -506,9 +509,11 @@ static void *run_memory_beside(void *argument) {
         gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) != GF_OK;
     while (engine && !with->done) {
         gf_result *result = NULL;
-        with->failures += gf_run_memory(engine, list->job.filter, list->job.settings,
-                                        &list->job.format, &in, NULL, 0, &result, NULL, NULL) ||
-                          !test_same_result(list->results[0], result, "beside");
+        with->failures +=
+            test_run_memory(&(test_memory){engine, list->job.filter, list->job.settings,
+                                           &list->job.format, &in, .result = &result},
+                            NULL) ||
+            !test_same_result(list->results[0], result, "beside");
         gf_result_free(result);
     }
     gf_engine_close(engine);
@@ -709,8 +714,9 @@ static void run_in(gf_engine *engine, image_list *list, void *from, void *to, co
     gf_error error = {0};
     must(cudaMemcpy(from, list->in, list->in_bytes, cudaMemcpyDefault));
     must(cudaDeviceSynchronize());
-    if (gf_run_device(engine, list->job.filter, list->job.settings, format, &in, to,
-                      gf_row_bytes(format), NULL, NULL, &error))
+    if (test_run_device(&(test_memory){engine, list->job.filter, list->job.settings, format, &in,
+                                       to, gf_row_bytes(format)},
+                        &error))
         fail_msg("%s: %s", kind, error.message);
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(list->got, to, list->out_bytes, cudaMemcpyDefault));
@@ -738,8 +744,9 @@ static void kinds_of_memory(void **state) {
     unsigned char *both = device_alloc(64 * stride);
     const gf_pixels in = {both, stride};
     must(cudaMemcpy2D(both, stride, list.in, row, row, 64, cudaMemcpyHostToDevice));
-    assert_int_equal(gf_run_device(engine, list.job.filter, list.job.settings, &list.job.format,
-                                   &in, both + row, stride, NULL, NULL, NULL),
+    assert_int_equal(test_run_device(&(test_memory){engine, list.job.filter, list.job.settings,
+                                                    &list.job.format, &in, both + row, stride},
+                                     NULL),
                      GF_OK);
     must(cudaMemcpy2D(list.got, row, both + row, stride, row, 64, cudaMemcpyDeviceToHost));
     assert_memory_equal(list.got, list.want, list.out_bytes);
@@ -768,9 +775,10 @@ static void refuses(const misuse *with, gf_pixels in, gf_out_pixels out, void *s
     const gf_out_pixels to[] = {with->out, out};
     for (uint64_t first = 0; first < 2; first++) {
         gf_error error = {0};
-        assert_int_equal(gf_run_device_batch(with->engine, with->filter, with->settings,
-                                             &with->format, 2 - first, from + first, to + first,
-                                             stream, NULL, &error),
+        assert_int_equal(test_run_device_list(
+                             &(test_list){with->engine, with->filter, with->settings, &with->format,
+                                          2 - first, from + first, to + first, .stream = stream},
+                             &error),
                          GF_USAGE);
         if (!strstr(error.message, message))
             fail_msg("expected \"%s\", got \"%s\"", message, error.message);
@@ -805,9 +813,11 @@ static void wrong_arguments_are_errors(void **state) {
     refuses(&with, in, (gf_out_pixels){from + 19999, 500}, NULL, "overlaps");
     refuses(&with, (gf_pixels){from, 1000}, (gf_out_pixels){from + 499, 1000}, NULL, "overlaps");
     refuses(&with, (gf_pixels){from + 499, 1000}, (gf_out_pixels){from, 1000}, NULL, "overlaps");
-    assert_int_equal(gf_run_device(with.engine, with.filter, with.settings, &with.format,
-                                   &(gf_pixels){from, 1000}, from + 500, 1000, NULL, NULL, NULL),
-                     GF_OK);
+    assert_int_equal(
+        test_run_device(&(test_memory){with.engine, with.filter, with.settings, &with.format,
+                                       &(gf_pixels){from, 1000}, from + 500, 1000},
+                        NULL),
+        GF_OK);
     int devices = 0;
     must(cudaGetDeviceCount(&devices));
     if (devices > 1) {
@@ -832,8 +842,9 @@ static void wrong_arguments_are_errors(void **state) {
     cudaStream_t stream;
     cudaGraph_t graph;
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    gf_run_device(with.engine, with.filter, with.settings, &with.format, &in, NULL, 0, stream, NULL,
-                  NULL);
+    test_run_device(&(test_memory){with.engine, with.filter, with.settings, &with.format, &in,
+                                   .stream = stream},
+                    NULL);
     must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     refuses(&with, in, (gf_out_pixels){NULL, 0}, stream, "cannot measure while");
     must(cudaStreamEndCapture(stream, &graph));
@@ -861,9 +872,11 @@ static void engines_keep_jobs(void **state) {
     void *from = device_alloc(list.in_bytes), *to = device_alloc(list.out_bytes);
     for (uint64_t height = 1; height <= 40; height++) {
         const gf_format format = {320, height, 1, GF_F32, false};
-        assert_int_equal(gf_run_device(engine, list.job.filter, list.job.settings, &format,
-                                       &(gf_pixels){from, 1280}, to, 1280, NULL, NULL, NULL),
-                         GF_OK);
+        assert_int_equal(
+            test_run_device(&(test_memory){engine, list.job.filter, list.job.settings, &format,
+                                           &(gf_pixels){from, 1280}, to, 1280},
+                            NULL),
+            GF_OK);
         run_in(engine, &list, from, to, "a kept job");
     }
     must(cudaFree(from));
@@ -900,8 +913,9 @@ static void absent_devices_are_errors(void **state) {
                      GF_NO_BACKEND);
     assert_null(job);
     assert_non_null(strstr(error.message, "cuda:"));
-    assert_int_equal(gf_run_device(engine, filter, settings, &format, &(gf_pixels){settings, 8},
-                                   settings, 8, NULL, NULL, &error),
+    assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format,
+                                                    &(gf_pixels){settings, 8}, settings, 8},
+                                     &error),
                      GF_NO_BACKEND);
     gf_engine_close(engine);
     gf_settings_free(settings);

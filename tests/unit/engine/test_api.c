@@ -32,32 +32,37 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
     assert_message(&error, part);
     assert_int_equal(gf_filter_result_bytes(filter, settings, &grey, &bytes, &error), GF_USAGE);
     assert_message(&error, part);
-    assert_int_equal(
-        gf_run_memory(engine, filter, settings, &grey, in, out, 8, &result, &report, &error),
-        GF_USAGE);
-    assert_message(&error, part);
-    assert_null(result);
-    assert_int_equal(report.strips, 0);
-    result = (gf_result *)out;
-    report.strips = 1;
-    assert_int_equal(
-        gf_run_memory_batch(engine, filter, settings, &grey, 1, in, NULL, &result, &report, &error),
-        GF_USAGE);
-    assert_message(&error, part);
-    assert_null(result);
-    assert_int_equal(report.strips, 0);
-    result = (gf_result *)out;
-    report.strips = 1;
-    assert_int_equal(gf_run_file(engine, filter, settings, paths, in_directory("out.pgm"), NULL,
-                                 &result, &report, &error),
+    assert_int_equal(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, out, 8,
+                                                    .result = &result, .report = &report},
+                                     &error),
                      GF_USAGE);
+    assert_message(&error, part);
+    assert_null(result);
+    assert_int_equal(report.strips, 0);
+    result = (gf_result *)out;
+    report.strips = 1;
+    assert_int_equal(test_run_list(&(test_list){engine, filter, settings, &grey, 1, in,
+                                                .result = &result, .report = &report},
+                                   &error),
+                     GF_USAGE);
+    assert_message(&error, part);
+    assert_null(result);
+    assert_int_equal(report.strips, 0);
+    result = (gf_result *)out;
+    report.strips = 1;
+    assert_int_equal(
+        test_run_files(&(test_files){engine, filter, settings, paths, in_directory("out.pgm"),
+                                     .result = &result, .report = &report},
+                       &error),
+        GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
     assert_int_equal(report.strips, 0);
     assert_int_equal(count_files(false), 1);
     result = (gf_result *)out;
     assert_int_equal(
-        gf_run_device(engine, filter, settings, &grey, in, out, 8, NULL, &result, &error),
+        test_run_device(
+            &(test_memory){engine, filter, settings, &grey, in, out, 8, .result = &result}, &error),
         GF_USAGE);
     assert_message(&error, part);
     assert_null(result);
@@ -107,7 +112,7 @@ static gf_status run_file(gf_engine *engine, const char *name, const char *const
                           const char *out, gf_error *error) {
     const gf_filter *filter = gf_filter_find(name);
     gf_settings *settings = test_settings(filter, "");
-    gf_status status = gf_run_file(engine, filter, settings, paths, out, NULL, NULL, NULL, error);
+    gf_status status = test_run_files(&(test_files){engine, filter, settings, paths, out}, error);
 
     gf_settings_free(settings);
     return status;
@@ -139,7 +144,7 @@ static gf_status run_memory(gf_engine *engine, const char *name, const char *tex
     const gf_filter *filter = gf_filter_find(name);
     gf_settings *settings = test_settings(filter, text);
     gf_status status =
-        gf_run_memory(engine, filter, settings, format, rows, out, 8, NULL, NULL, error);
+        test_run_memory(&(test_memory){engine, filter, settings, format, rows, out, 8}, error);
 
     gf_settings_free(settings);
     return status;
@@ -187,11 +192,13 @@ static void rejects_large_strides(void **state) {
         const gf_out_pixels wide_out[] = {{out, strides[i]}, {out + 32, 8}};
         assert_int_equal(run_memory(engine, "smooth", "", &grey, &wide, out, &error), GF_USAGE);
         assert_message(&error, "bytes, is too large");
-        assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &grey, in, out,
-                                       strides[i], NULL, NULL, &error),
+        assert_int_equal(test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings,
+                                                        &grey, in, out, strides[i]},
+                                         &error),
                          GF_USAGE);
-        assert_int_equal(gf_run_memory_batch(engine, gf_filter_find("smooth"), settings, &grey, 2,
-                                             in, wide_out, NULL, NULL, &error),
+        assert_int_equal(test_run_list(&(test_list){engine, gf_filter_find("smooth"), settings,
+                                                    &grey, 2, in, wide_out},
+                                       &error),
                          GF_USAGE);
         assert_int_equal(gf_save_file(in_directory("a.pgm"), &grey, &wide, NULL, &error), GF_USAGE);
         /* One row: the stride has no effect. */
@@ -221,17 +228,18 @@ static void rejects_overlapping_memory(void **state) {
         const gf_out_pixels to[2] = {{memory + 192, 8},
                                      {memory + cases[i].to, cases[i].out_stride}};
         const gf_status want = cases[i].overlaps ? GF_USAGE : GF_OK;
-        assert_int_equal(gf_run_memory(engine, smooth, settings, &grey, &from[1], to[1].data,
-                                       to[1].stride, NULL, NULL, &error),
+        assert_int_equal(test_run_memory(&(test_memory){engine, smooth, settings, &grey, &from[1],
+                                                        to[1].data, to[1].stride},
+                                         &error),
                          want);
         if (want)
             assert_message(&error, "smooth: the output overlaps an input; use other memory for it");
         /* As one tall image, and one after the other. */
         assert_int_equal(
-            gf_run_memory_batch(engine, smooth, settings, &grey, 2, from, to, NULL, NULL, &error),
+            test_run_list(&(test_list){engine, smooth, settings, &grey, 2, from, to}, &error),
             want);
         assert_int_equal(
-            gf_run_memory_batch(engine, smooth, xy, &grey, 2, from, to, NULL, NULL, &error), want);
+            test_run_list(&(test_list){engine, smooth, xy, &grey, 2, from, to}, &error), want);
     }
     gf_settings_free(settings);
     gf_settings_free(xy);
@@ -258,10 +266,11 @@ static void rejects_numbers_out_of_range(void **state) {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const gf_batch_options batch = {.files = options[i]};
         assert_int_equal(
-            gf_run_file(engine, smooth, settings, paths, out, &options[i], NULL, NULL, &error),
+            test_run_files(&(test_files){engine, smooth, settings, paths, out, &options[i]},
+                           &error),
             GF_USAGE);
         assert_message(&error, names[i]);
-        assert_int_equal(gf_run_batch(smooth, settings, &item, 1, &batch, &error), GF_USAGE);
+        assert_int_equal(test_run_batch(smooth, settings, &item, 1, &batch, &error), GF_USAGE);
         assert_message(&error, names[i]);
         assert_int_equal(gf_inspect_file(paths[0], &options[i], &info, &error), GF_USAGE);
         assert_int_equal(gf_load_file(paths[0], &options[i], &format, &loaded, NULL, &error),
@@ -270,7 +279,7 @@ static void rejects_numbers_out_of_range(void **state) {
         assert_message(&error, names[i]);
     }
     const gf_batch_options threads = {.engine = {.threads = 1025}};
-    assert_int_equal(gf_run_batch(smooth, settings, &item, 1, &threads, &error), GF_USAGE);
+    assert_int_equal(test_run_batch(smooth, settings, &item, 1, &threads, &error), GF_USAGE);
     assert_message(&error, "threads: 1025 is above the maximum of 1024");
     assert_int_equal(gf_engine_open(&threads.engine, &many, &error), GF_USAGE);
     assert_message(&error, "threads: 1025 is above the maximum of 1024");
@@ -313,9 +322,10 @@ static void returns_null_on_failure(void **state) {
     assert_message(&error, "mmx: no such SIMD level");
     assert_null(engine);
     engine = open_engine();
-    assert_int_equal(gf_run_file(engine, gf_filter_find("hist"), settings, none, NULL, NULL,
-                                 &result, NULL, NULL),
-                     GF_FAILED);
+    assert_int_equal(
+        test_run_files(
+            &(test_files){engine, gf_filter_find("hist"), settings, none, .result = &result}, NULL),
+        GF_FAILED);
     assert_null(result);
     assert_int_equal(gf_load_file(none[0], NULL, &format, &rows, NULL, NULL), GF_FAILED);
     assert_null(rows);
@@ -346,12 +356,16 @@ static void accepts_rows_at_any_address(void **state) {
                 memcpy(uneven + 1 + y * odd, even + y * row, row);
             const gf_pixels packed[2] = {{even, row}, {even, row}};
             const gf_pixels padded[2] = {{uneven + 1, odd}, {uneven + 1, odd}};
-            assert_int_equal(gf_run_memory(engine, filter, settings, &format, packed, drawn, row,
-                                           &results[0], NULL, NULL),
-                             GF_OK);
-            assert_int_equal(gf_run_memory(engine, filter, settings, &format, padded, other + 1,
-                                           odd, &results[1], NULL, NULL),
-                             GF_OK);
+            assert_int_equal(
+                test_run_memory(&(test_memory){engine, filter, settings, &format, packed, drawn,
+                                               row, .result = &results[0]},
+                                NULL),
+                GF_OK);
+            assert_int_equal(
+                test_run_memory(&(test_memory){engine, filter, settings, &format, padded, other + 1,
+                                               odd, .result = &results[1]},
+                                NULL),
+                GF_OK);
             for (size_t y = 0; info->makes_image && y < 5; y++)
                 assert_memory_equal(drawn + y * row, other + 1 + y * odd, row);
             if (!info->makes_image)
@@ -410,8 +424,9 @@ static void results_outlive_settings_and_engine(void **state) {
             const gf_pixels own[2] = {{rows, 8}, {rows, 8}};
             gf_result *result;
             memcpy(rows, pixels, 32);
-            if (gf_run_memory(engine, filter, settings, &grey, own, out, 32, &result, NULL, NULL) ==
-                GF_OK) {
+            if (test_run_memory(&(test_memory){engine, filter, settings, &grey, own, out, 32,
+                                               .result = &result},
+                                NULL) == GF_OK) {
                 char *before = print_result(result);
                 gf_settings_free(settings);
                 gf_engine_close(engine);
@@ -437,8 +452,9 @@ static void returns_empty_cells_outside_tables(void **state) {
     gf_engine *engine = open_engine();
     gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
     gf_result *result;
-    assert_int_equal(gf_run_memory(engine, gf_filter_find("hist"), settings, &grey, in, NULL, 0,
-                                   &result, NULL, NULL),
+    assert_int_equal(test_run_memory(&(test_memory){engine, gf_filter_find("hist"), settings, &grey,
+                                                    in, .result = &result},
+                                     NULL),
                      GF_OK);
     const uint64_t far[] = {0, 99, UINT64_C(1) << 40, UINT64_MAX};
     for (size_t t = 0; t < 4; t++)
@@ -502,7 +518,8 @@ static void returns_columns(void **state) {
         gf_settings *settings = test_settings(filter, "");
         gf_result *result;
         assert_int_equal(
-            gf_run_memory(engine, filter, settings, &grey, in, NULL, 0, &result, NULL, NULL),
+            test_run_memory(&(test_memory){engine, filter, settings, &grey, in, .result = &result},
+                            NULL),
             GF_OK);
         for (size_t t = 0; t < gf_result_table_count(result); t++) {
             const gf_table *table = gf_result_table(result, t);

@@ -51,8 +51,10 @@ static bool compare_once(void *context, const gf_filter *filter, const char *tex
     gf_error error = {0};
     char what[512], which[600];
     test_describe(what, &jobs[0], seed, &options);
-    if (gf_run_memory_batch(engine, filter, jobs[0].settings, &format, count, in,
-                            jobs[0].drawn.width ? out : NULL, results, &report, &error))
+    if (test_run_list(&(test_list){engine, filter, jobs[0].settings, &format, count, in,
+                                   jobs[0].drawn.width ? out : NULL, .result = results,
+                                   .report = &report},
+                      &error))
         fail_msg("%s: %s", what, error.message);
     assert_string_equal(report.backend, all->backend);
     assert_true(gf_format_equal(&report.in, &format));
@@ -143,7 +145,7 @@ static void rejects_unsuitable_images(void **state) {
         const gf_filter *filter = gf_filter_find("smooth");
         gf_settings *settings = test_settings(filter, scenario ? "axis=y" : "");
 #define RUN(format, in, out)                                                                       \
-    gf_run_memory_batch(engine, filter, settings, format, 3, in, out, NULL, NULL, &error)
+    test_run_list(&(test_list){engine, filter, settings, format, 3, in, out}, &error)
         assert_int_equal(RUN(&format, good, out), GF_OK);
         assert_int_equal(RUN(&format, hole, out), GF_USAGE);
         assert_int_equal(RUN(&format, NULL, out), GF_USAGE);
@@ -156,16 +158,17 @@ static void rejects_unsuitable_images(void **state) {
     const gf_filter *filter = gf_filter_find("axis-sum");
     gf_settings *settings = test_settings(filter, "");
     gf_result *results[3] = {(gf_result *)drawn, (gf_result *)drawn, (gf_result *)drawn};
-    assert_int_equal(gf_run_memory_batch(engine, filter, settings, &format, 3, hole, NULL, results,
-                                         NULL, &error),
-                     GF_USAGE);
+    assert_int_equal(
+        test_run_list(&(test_list){engine, filter, settings, &format, 3, hole, .result = results},
+                      &error),
+        GF_USAGE);
     for (int i = 0; i < 3; i++)
         assert_null(results[i]);
+    assert_int_equal(test_run_list(&(test_list){engine, filter, settings, &format, 0}, &error),
+                     GF_OK);
     assert_int_equal(
-        gf_run_memory_batch(engine, filter, settings, &format, 0, NULL, NULL, NULL, NULL, &error),
-        GF_OK);
-    assert_int_equal(
-        gf_run_memory_batch(engine, NULL, settings, &format, 3, good, NULL, results, NULL, &error),
+        test_run_list(&(test_list){engine, NULL, settings, &format, 3, good, .result = results},
+                      &error),
         GF_USAGE);
     gf_settings_free(settings);
     gf_engine_close(engine);

@@ -107,9 +107,10 @@ static void falls_back(void **state) {
         snprintf(devices.names[0], sizeof devices.names[0], "9999");
     make_items(items, true);
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
-    assert_int_equal(gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, 3,
-                                     &options, NULL, NULL),
-                     GF_OK);
+    assert_int_equal(
+        test_run_batch_on(
+            &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 3, &options}, NULL),
+        GF_OK);
     gf_settings_free(settings);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(got[i].status, GF_OK);

@@ -113,7 +113,7 @@ static gf_status run(const scenario *w, const gf_settings *settings, gf_error *e
     for (int i = 0; w->pipe && i < PIPES; i++)
         start_pipe(&feeders[i], &items[PIPE + i]);
     const gf_status status =
-        gf_run_batch_on(&devices, filter, settings, items, COUNT, &options, NULL, error);
+        test_run_batch_on(&(test_batch){&devices, filter, settings, items, COUNT, &options}, error);
     for (int i = 0; w->pipe && i < PIPES; i++)
         end_pipe(&feeders[i]);
     return status;
@@ -242,9 +242,10 @@ static void last_pipe_is_reported(void **state) {
     faulty_expect(&(faulty_plan){.rows = 6, .fail_at = 3, .status = GF_NO_BACKEND});
     make_items(items, true);
     start_pipe(&pipe, &items[0]);
-    assert_int_equal(gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, 1,
-                                     &options, NULL, NULL),
-                     GF_OK);
+    assert_int_equal(
+        test_run_batch_on(
+            &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 1, &options}, NULL),
+        GF_OK);
     end_pipe(&pipe);
     assert_int_equal(got[0].times, 1);
     assert_int_equal(got[0].status, GF_NO_BACKEND);

@@ -65,8 +65,9 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
                  scenario->backend, scenario->devices, scenario->threads,
                  scenario->in_order ? "in order" : "as it comes");
         make_items(items, image);
-        if (gf_run_batch_on(scenario->devices ? &devices : NULL, filter, settings, items, ITEMS,
-                            &batch, NULL, &error))
+        if (test_run_batch_on(&(test_batch){scenario->devices ? &devices : NULL, filter, settings,
+                                            items, ITEMS, &batch},
+                              &error))
             fail_msg("%s: %s", what, error.message);
         check_batch(what, image);
     }
@@ -257,7 +258,7 @@ static void stops_before_it_is_reported(void **state) {
             items[i].in = "absent.png";
         /* The feeder writes to the pipe only after the other items had time to finish. */
         assert_int_equal(pthread_create(&feeder, NULL, feed_late, path), 0);
-        assert_int_equal(gf_run_batch(filter, settings, items, ITEMS, &options, NULL), GF_OK);
+        assert_int_equal(test_run_batch(filter, settings, items, ITEMS, &options, NULL), GF_OK);
         pthread_join(feeder, NULL);
         if (fast)
             assert_int_equal(calls, 2);

@@ -208,7 +208,7 @@ static gf_status run_case(const batch_case *c, gf_error *error) {
     decoded = encoded = groups = 0;
     works = c->works;
     rejects = c->rejects;
-    const gf_status status = gf_run_batch(filter, settings, items, ITEMS, &options, error);
+    const gf_status status = test_run_batch(filter, settings, items, ITEMS, &options, error);
     assert_int_equal(taken_host, 0);
     free_workspaces();
     gf_settings_free(settings);
@@ -274,7 +274,7 @@ static void decodes_few_streams_at_once(void **state) {
     rejects = false;
     decoding.most_groups = decoding.most_images = decoded = 0;
     decoding.wait_for = GROUPS;
-    if (gf_run_batch(filter, settings, items, FILES, &options, &error))
+    if (test_run_batch(filter, settings, items, FILES, &options, &error))
         fail_msg("%s", error.message);
     decoding.wait_for = 0;
     assert_int_equal(decoded, FILES);

@@ -96,8 +96,9 @@ static void *run_share(void *argument) {
     gf_error error = {0};
 
     const gf_work_source source = {give, &own->one, own->expected};
-    if (gf_run_batch_on(own->on.count ? &own->on : NULL, own->filter, own->settings, own->items,
-                        ITEMS, &options, &source, &error))
+    if (test_run_batch_on(&(test_batch){own->on.count ? &own->on : NULL, own->filter, own->settings,
+                                        own->items, ITEMS, &options, &source},
+                          &error))
         fail_msg("%s", error.message);
     return NULL;
 }
@@ -132,7 +133,7 @@ static void each_once(const char *name, const char *text) {
         .engine = {.backend = "golden"}, .done = on_done, .context = &plain};
 
     make_items(items, image);
-    assert_int_equal(gf_run_batch(filter, settings, items, ITEMS, &in_turn, NULL), GF_OK);
+    assert_int_equal(test_run_batch(filter, settings, items, ITEMS, &in_turn, NULL), GF_OK);
     memcpy(want, got, sizeof want);
     for (size_t w = 0; w < sizeof scenarios / sizeof scenarios[0]; w++) {
         const struct scenario *scenario = &scenarios[w];
@@ -240,9 +241,11 @@ static void ends_without_a_device(void **state) {
     all.stop_at = 2;
     options.engine.backend = "cuda";
     options.done = has_failed;
-    assert_int_not_equal(gf_run_batch_on(&devices, gf_filter_find("smooth"), settings, items, ITEMS,
-                                         &options, &(gf_work_source){give, &one, 0}, &error),
-                         GF_OK);
+    assert_int_not_equal(
+        test_run_batch_on(&(test_batch){&devices, gf_filter_find("smooth"), settings, items, ITEMS,
+                                        &options, &(gf_work_source){give, &one, 0}},
+                          &error),
+        GF_OK);
     assert_message(&error, "cuda");
     gf_settings_free(settings);
     pthread_mutex_destroy(&all.lock);

@@ -249,7 +249,7 @@ static void does_not_restart_after_reading(void **state) {
     gf_engine_stand_in(&faulty_backend);
     faulty_expect(&(faulty_plan){.fail_at = 2, .permanent = true, .status = GF_FAILED, .rows = 16});
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-    assert_int_equal(gf_run_file(engine, &broken, settings, &in, out, NULL, NULL, NULL, &error),
+    assert_int_equal(test_run_files(&(test_files){engine, &broken, settings, &in, out}, &error),
                      GF_FAILED);
     assert_string_equal(error.message, "golden: injected failure");
     gf_engine_close(engine);

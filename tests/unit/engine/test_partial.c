@@ -198,8 +198,9 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
     assert_true(
         possible || test_reads_twice(text) ||
         (strcmp(gf_filter_describe(filter)->name, "axis-sum") == 0 && format.type == GF_F32));
-    if (possible && gf_run_file(engine, filter, job.settings, job.in_paths, out_path(&job), NULL,
-                                &one, &report, &error))
+    if (possible && test_run_files(&(test_files){engine, filter, job.settings, job.in_paths,
+                                                 out_path(&job), .result = &one, .report = &report},
+                                   &error))
         fail_msg("%s", error.message);
     gf_engine_close(engine);
     if (!possible) {

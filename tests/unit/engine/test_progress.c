@@ -71,8 +71,10 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
 
     (void)snprintf(path, sizeof path, "%s", in_directory(in));
     (void)snprintf(second, sizeof second, "%s", in_directory(in));
-    if (gf_run_file(engine, filter, settings, paths, image ? in_directory("out.ppm") : NULL,
-                    &options, &result, NULL, &error))
+    if (test_run_files(&(test_files){engine, filter, settings, paths,
+                                     image ? in_directory("out.ppm") : NULL, &options,
+                                     .result = &result},
+                       &error))
         fail_msg("%s", error.message);
     gf_result_free(result);
     gf_engine_close(engine);
@@ -141,7 +143,7 @@ static void reports_the_item(void **state) {
         (void)snprintf(out[i], sizeof out[i], "%s", in_directory(name));
         items[i] = (gf_batch_item){.in = in, .out = out[i]};
     }
-    if (gf_run_batch(filter, settings, items, ITEMS, &options, &error))
+    if (test_run_batch(filter, settings, items, ITEMS, &options, &error))
         fail_msg("%s", error.message);
     for (size_t i = 0; i < ITEMS; i++) {
         assert_int_equal(all.done[i], HEIGHT);
@@ -170,8 +172,9 @@ static gf_report run_bytes(const char *filter_name, const char *in, const char *
     (void)snprintf(to, sizeof to, "%s", in_directory(out ? out : ""));
     if (samples)
         assert_int_equal(gf_settings_set(settings, "out", in_directory(samples), NULL), GF_OK);
-    if (gf_run_file(engine, filter, settings, names, out ? to : NULL, &options, &result, &report,
-                    &error))
+    if (test_run_files(&(test_files){engine, filter, settings, names, out ? to : NULL, &options,
+                                     .result = &result, .report = &report},
+                       &error))
         fail_msg("%s", error.message);
     gf_result_free(result);
     gf_engine_close(engine);
@@ -234,9 +237,11 @@ static void counts_no_bytes_in_memory(void **state) {
     gf_settings *settings = test_settings(filter, "");
     gf_engine *engine = open_engine("cpu", false);
     gf_report report;
-    assert_int_equal(gf_run_memory(engine, filter, settings, &format, &(gf_pixels){in, WIDTH}, out,
-                                   WIDTH, NULL, &report, NULL),
-                     GF_OK);
+    assert_int_equal(
+        test_run_memory(&(test_memory){engine, filter, settings, &format, &(gf_pixels){in, WIDTH},
+                                       out, WIDTH, .report = &report},
+                        NULL),
+        GF_OK);
     assert_int_equal(report.in_bytes, 0);
     assert_int_equal(report.out_bytes, 0);
     gf_engine_close(engine);

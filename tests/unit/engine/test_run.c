@@ -44,8 +44,9 @@ static gf_status run_hist(const gf_settings *settings, uint64_t max_memory,
                           const gf_file_options *options, gf_result **result, gf_error *error) {
     const char *const paths[1] = {in_directory("in.pgm")};
     gf_engine *engine = open_engine(max_memory);
-    gf_status status = gf_run_file(engine, gf_filter_find("hist"), settings, paths, NULL, options,
-                                   result, NULL, error);
+    gf_status status = test_run_files(&(test_files){engine, gf_filter_find("hist"), settings, paths,
+                                                    NULL, options, .result = result},
+                                      error);
 
     gf_engine_close(engine);
     return status;
@@ -113,8 +114,9 @@ static void ready_has_no_result_for_images(void **state) {
     gf_engine *engine = open_engine(0);
     put_picture("in.pgm", 20, 10);
     put_bytes(in_directory("old.png"), "old", 3);
-    assert_int_equal(gf_run_file(engine, smooth, settings, paths, in_directory("out.png"), &options,
-                                 NULL, NULL, NULL),
+    assert_int_equal(test_run_files(&(test_files){engine, smooth, settings, paths,
+                                                  in_directory("out.png"), &options},
+                                    NULL),
                      GF_OK);
     assert_true(record.calls == 1 && !record.has_result);
     assert_int_equal(access(in_directory("out.png"), F_OK), 0);
@@ -189,8 +191,8 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
             _exit(1);
         }
     }
-    gf_status status = gf_run_file(engine, filter, settings, paths, in_directory("out.pgm"),
-                                   &options, NULL, NULL, error);
+    gf_status status = test_run_files(
+        &(test_files){engine, filter, settings, paths, in_directory("out.pgm"), &options}, error);
     if (piped) {
         (void)kill(child, SIGKILL);
         (void)waitpid(child, NULL, 0);
@@ -267,14 +269,13 @@ static void holds_samples_of_images_in_memory(void **state) {
     const gf_pixels in = {pixels, 100};
     gf_error error = {0};
     gf_engine *engine = open_engine(150000);
-    assert_int_equal(
-        gf_run_memory(engine, hist, settings, &format, &in, NULL, 0, NULL, NULL, &error),
-        GF_FAILED);
+    assert_int_equal(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &error),
+                     GF_FAILED);
     assert_message(&error, "are kept in memory until the end");
     gf_engine_close(engine);
     engine = open_engine(600000);
-    assert_int_equal(
-        gf_run_memory(engine, hist, settings, &format, &in, NULL, 0, NULL, NULL, &error), GF_OK);
+    assert_int_equal(test_run_memory(&(test_memory){engine, hist, settings, &format, &in}, &error),
+                     GF_OK);
     gf_engine_close(engine);
     gf_settings_free(settings);
     free(pixels);
@@ -386,8 +387,8 @@ static void *filter_file(const char *backend, const char *text, const char *out,
     void *pixels;
     gf_error error = {0};
     options.force = true;
-    if (gf_run_file(engine, filter, settings, paths, in_directory(out), &options, NULL, NULL,
-                    &error) ||
+    if (test_run_files(&(test_files){engine, filter, settings, paths, in_directory(out), &options},
+                       &error) ||
         gf_load_file(in_directory(out), NULL, format, &pixels, NULL, &error))
         fail_msg("%s", error.message);
     free((void *)(uintptr_t)in);
@@ -410,9 +411,10 @@ static void *premultiplied(const char *text, const gf_format *format, const uint
         if (i % 4 != 3)
             in[i] *= (float)pixels[i | 3] / 255.0f;
     }
-    assert_int_equal(gf_run_memory(engine, filter, settings, &data,
-                                   &(gf_pixels){in, gf_row_bytes(&data)}, out, gf_row_bytes(&data),
-                                   NULL, NULL, NULL),
+    assert_int_equal(test_run_memory(&(test_memory){engine, filter, settings, &data,
+                                                    &(gf_pixels){in, gf_row_bytes(&data)}, out,
+                                                    gf_row_bytes(&data)},
+                                     NULL),
                      GF_OK);
     for (uint64_t i = 0; i < n * 4; i += 4) {
         const float a = out[i + 3] < 1 ? out[i + 3] : 1;
@@ -493,9 +495,10 @@ static void refuses_to_premultiply(void **state) {
     gf_engine *engine = open_engine(0);
     gf_settings *settings = test_settings(filter, "");
     gf_error error;
-    assert_int_equal(gf_run_file(engine, filter, settings, paths, in_directory("n.png"), &on, NULL,
-                                 NULL, &error),
-                     GF_USAGE);
+    assert_int_equal(
+        test_run_files(&(test_files){engine, filter, settings, paths, in_directory("n.png"), &on},
+                       &error),
+        GF_USAGE);
     assert_string_equal(error.message,
                         "--premultiply: normalize does not mix the colours of pixels");
     gf_settings_free(settings);
@@ -528,7 +531,7 @@ static void dry_run_writes_nothing(void **state) {
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
     assert_message(&error, "in.pgm");
     const gf_batch_options batch = {.files = options};
-    assert_int_equal(gf_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch, &error),
+    assert_int_equal(test_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch, &error),
                      GF_USAGE);
     assert_message(&error, "hist: a batch does not support dry runs");
     gf_settings_free(settings);

@@ -75,16 +75,19 @@ static void check_batch(const char *name, const char *text, size_t gap, int expe
         out[i] = (gf_out_pixels){to + i * (BYTES + gap), WIDTH};
     }
     launches = 0;
-    if (gf_run_device_batch(engine, filter, settings, &format, COUNT, in, out, NULL,
-                            filter->measure ? results : NULL, &error))
+    if (test_run_device_list(&(test_list){engine, filter, settings, &format, COUNT, in, out,
+                                          .result = filter->measure ? results : NULL},
+                             &error))
         fail_msg("%s '%s': %s", name, text, error.message);
     assert_int_equal(launches, expected);
     for (size_t i = 0; i < COUNT; i++) {
         unsigned char want[BYTES];
         gf_result *result;
-        assert_int_equal(gf_run_memory(golden, filter, settings, &format, in + i * inputs,
-                                       filter->measure ? NULL : want, WIDTH, &result, NULL, NULL),
-                         GF_OK);
+        assert_int_equal(
+            test_run_memory(&(test_memory){golden, filter, settings, &format, in + i * inputs,
+                                           filter->measure ? NULL : want, WIDTH, .result = &result},
+                            NULL),
+            GF_OK);
         if (!filter->measure) {
             assert_memory_equal(out[i].data, want, BYTES);
             assert_true(test_painted((unsigned char *)out[i].data + BYTES,
@@ -135,23 +138,27 @@ static void engines_keep_sixteen_jobs(void **state) {
             const gf_format row = {width, 1, 1, GF_U8, false};
             const gf_pixels image = {in, width};
             for (int s = 0; s < 2; s++)
-                assert_int_equal(gf_run_device(engine, filter, s ? other : settings, &row, &image,
-                                               out, width, NULL, NULL, NULL),
-                                 GF_OK);
+                assert_int_equal(
+                    test_run_device(&(test_memory){engine, filter, s ? other : settings, &row,
+                                                   &image, out, width},
+                                    NULL),
+                    GF_OK);
         }
     assert_int_equal(opened_jobs, 16); /* each later call finds its job */
     for (uint64_t width = 9; width <= 12; width++)
-        assert_int_equal(gf_run_device(engine, filter, settings,
-                                       &(gf_format){width, 1, 1, GF_U8, false},
-                                       &(gf_pixels){in, width}, out, width, NULL, NULL, NULL),
+        assert_int_equal(test_run_device(&(test_memory){engine, filter, settings,
+                                                        &(gf_format){width, 1, 1, GF_U8, false},
+                                                        &(gf_pixels){in, width}, out, width},
+                                         NULL),
                          GF_OK);
     assert_int_equal(open_jobs, 16);
     assert_int_equal(opened_jobs, 20);
     /* The jobs of widths 1 and 2 were the oldest ones; width 3 is kept. */
     for (uint64_t width = 3; width >= 2; width--)
-        assert_int_equal(gf_run_device(engine, filter, settings,
-                                       &(gf_format){width, 1, 1, GF_U8, false},
-                                       &(gf_pixels){in, width}, out, width, NULL, NULL, NULL),
+        assert_int_equal(test_run_device(&(test_memory){engine, filter, settings,
+                                                        &(gf_format){width, 1, 1, GF_U8, false},
+                                                        &(gf_pixels){in, width}, out, width},
+                                         NULL),
                          GF_OK);
     assert_int_equal(opened_jobs, 21);
     gf_engine_close(engine);
@@ -164,9 +171,10 @@ static void rejects(gf_engine *engine, gf_pixels in, gf_out_pixels out, const ch
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, "");
     gf_error error = {0};
-    assert_int_equal(gf_run_device(engine, filter, settings, &format, &in, out.data, out.stride,
-                                   NULL, NULL, &error),
-                     message ? GF_USAGE : GF_OK);
+    assert_int_equal(
+        test_run_device(
+            &(test_memory){engine, filter, settings, &format, &in, out.data, out.stride}, &error),
+        message ? GF_USAGE : GF_OK);
     if (message && !strstr(error.message, message))
         fail_msg("expected \"%s\", got \"%s\"", message, error.message);
     gf_settings_free(settings);
@@ -182,11 +190,13 @@ static void rejects_first_passes(void **state) {
     gf_engine *engine = fake_engine();
     gf_error error = {0};
     gf_result *result = NULL;
-    assert_int_equal(gf_run_device(engine, filter, data, &format, &in, NULL, 0, NULL, NULL, &error),
+    assert_int_equal(test_run_device(&(test_memory){engine, filter, data, &format, &in}, &error),
                      GF_USAGE);
     assert_non_null(strstr(error.message, "--statistics, and give them as --range LO,HI"));
     assert_int_equal(
-        gf_run_device(engine, filter, settings, &format, &in, NULL, 0, NULL, &result, NULL), GF_OK);
+        test_run_device(&(test_memory){engine, filter, settings, &format, &in, .result = &result},
+                        NULL),
+        GF_OK);
     assert_non_null(strstr(gf_result_text(result), "min 0"));
     assert_non_null(strstr(gf_result_text(result), "max 200"));
     gf_result_free(result);
@@ -203,11 +213,13 @@ static void checks_rows_of_both_lengths(gf_engine *engine) {
     gf_settings *settings = test_settings(filter, "bins=8 extract=1 mask=-");
     for (size_t x = 0; x <= stride; x++) {
         unsigned char *at = memory + x;
-        assert_int_equal(gf_run_device(engine, filter, settings, &format,
-                                       &(gf_pixels){memory, stride}, at, stride, NULL, NULL, NULL),
+        assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format,
+                                                        &(gf_pixels){memory, stride}, at, stride},
+                                         NULL),
                          x == WIDTH ? GF_OK : GF_USAGE);
-        assert_int_equal(gf_run_device(engine, filter, settings, &format, &(gf_pixels){at, stride},
-                                       memory, stride, NULL, NULL, NULL),
+        assert_int_equal(test_run_device(&(test_memory){engine, filter, settings, &format,
+                                                        &(gf_pixels){at, stride}, memory, stride},
+                                         NULL),
                          x == 2 * WIDTH ? GF_OK : GF_USAGE);
     }
     gf_settings_free(settings);

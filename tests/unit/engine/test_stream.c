@@ -219,9 +219,11 @@ static void golden_runs_one_strip(void **state) {
     gf_report report;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
     const gf_pixels pixels = {in.rows.data, in.stride};
-    assert_int_equal(gf_run_memory(engine, gf_filter_find("smooth"), settings, &format, &pixels,
-                                   out.rows.data, out.stride, NULL, &report, NULL),
-                     GF_OK);
+    assert_int_equal(
+        test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format, &pixels,
+                                       out.rows.data, out.stride, .report = &report},
+                        NULL),
+        GF_OK);
     assert_int_equal(report.strips, 1);
     gf_engine_close(engine);
     gf_settings_free(settings);

@@ -62,7 +62,9 @@ static gf_result *measure(const char *backend, const char *filter, const char *t
     gf_error error = {0};
     for (uint32_t i = 0; i < found->info.inputs; i++)
         snprintf(paths[i], sizeof paths[i], "%s/%s", test_directory, names[i]);
-    if (gf_run_file(engine, found, settings, in, NULL, options, &result, report, &error))
+    if (test_run_files(&(test_files){engine, found, settings, in, NULL, options, .result = &result,
+                                     .report = report},
+                       &error))
         fail_msg("%s %s on %s: %s", filter, text, backend, error.message);
     gf_settings_free(settings);
     gf_engine_close(engine);
@@ -269,8 +271,10 @@ static void notes_the_count(void **state) {
     test_column(result, "bins", "grey", "12 6 9");
     assert_string_equal(report.remarks.notes, "");
     gf_result_free(result);
-    assert_int_equal(gf_run_file(engine, smooth, settings, &path, out, &force, NULL, &report, NULL),
-                     GF_OK);
+    assert_int_equal(
+        test_run_files(
+            &(test_files){engine, smooth, settings, &path, out, &force, .report = &report}, NULL),
+        GF_OK);
     assert_string_equal(report.remarks.notes,
                         "9 samples have the nodata value of the file, and are treated as others");
     /* The counts of means are not those of ranges of rows. */

@@ -26,8 +26,9 @@ static gf_report run(const run_case *c, uint32_t page, const char *out) {
     gf_error error = {0};
     options.page = page;
     options.no_sandbox = true; /* all codecs */
-    if (gf_run_file(c->engine, c->filter, c->settings, &in, in_directory(out), &options, NULL,
-                    &report, &error))
+    if (test_run_files(&(test_files){c->engine, c->filter, c->settings, &in, in_directory(out),
+                                     &options, .report = &report},
+                       &error))
         fail_msg("page %u: %s", (unsigned)page, error.message);
     return report;
 }
@@ -127,8 +128,9 @@ static gf_status try_filter(const char *name, const char *out, gf_error *error) 
     const gf_file_options options = {.page = GF_ALL_PAGES};
     gf_result *result = NULL;
     const gf_status status =
-        gf_run_file(engine, filter, settings, in, out ? in_directory(out) : NULL, &options, &result,
-                    NULL, error);
+        test_run_files(&(test_files){engine, filter, settings, in, out ? in_directory(out) : NULL,
+                                     &options, .result = &result},
+                       error);
     gf_result_free(result);
     gf_settings_free(settings);
     gf_engine_close(engine);
@@ -170,7 +172,9 @@ static uint64_t *measure(const char *backend, const char *name, uint32_t page, s
     gf_result *result = NULL;
     gf_report report;
     gf_error error;
-    if (gf_run_file(engine, filter, settings, in, NULL, &options, &result, &report, &error))
+    if (test_run_files(&(test_files){engine, filter, settings, in, NULL, &options,
+                                     .result = &result, .report = &report},
+                       &error))
         fail_msg("%s", error.message);
     assert_int_equal(report.pages, 3);
     *rows = gf_result_table(result, 0)->row_count;

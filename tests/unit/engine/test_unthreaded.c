@@ -48,9 +48,11 @@ static void unthreaded_engines_start_none(void **state) {
         gf_engine *engine = NULL;
         gf_report report;
         assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-        assert_int_equal(gf_run_file(engine, filter, settings, &in, unthreaded ? other : out,
-                                     &files, NULL, &report, NULL),
-                         GF_OK);
+        assert_int_equal(
+            test_run_files(&(test_files){engine, filter, settings, &in, unthreaded ? other : out,
+                                         &files, .report = &report},
+                           NULL),
+            GF_OK);
         gf_engine_close(engine);
         assert_true(report.strips > 1);
         assert_true(unthreaded ? counted.max == 0 : counted.max > 1);

@@ -219,8 +219,9 @@ static void golden_counts_against_memory(void **state) {
         gf_report report;
         gf_error error = {0};
         assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-        if (gf_run_memory(engine, gf_filter_find("smooth"), settings, &format, &pixels,
-                          out.rows.data, out.stride, NULL, &report, &error))
+        if (test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
+                                           &pixels, out.rows.data, out.stride, .report = &report},
+                            &error))
             fail_msg("%s", error.message);
         rows[verify] = report.rows_per_strip;
         gf_engine_close(engine);

@@ -26,8 +26,10 @@ static gf_result *run_case(const char *backend, const char *text, gf_format form
     gf_report report;
     gf_error error = {0};
     if (gf_engine_open(&options, &engine, &error) ||
-        gf_run_memory(engine, filter, settings, &format, (gf_pixels[]){{a, row}, {b, row}}, rgb,
-                      3 * (size_t)format.width, &result, &report, &error))
+        test_run_memory(
+            &(test_memory){engine, filter, settings, &format, (gf_pixels[]){{a, row}, {b, row}},
+                           rgb, 3 * (size_t)format.width, .result = &result, .report = &report},
+            &error))
         fail_msg("%s: %s", backend, error.message);
     assert_string_equal(report.backend, backend);
     gf_engine_close(engine);

@@ -46,7 +46,7 @@ static bool compare_once(void *context, const gf_filter *filter, const char *tex
     }
     test_outcome want = test_run(&job, all->golden, 0), got;
     if (all->device) {
-        got = test_run_device(&job, all->device, &random, NULL);
+        got = test_job_on_device(&job, all->device, &random, NULL);
     } else { /* with random strip heights and threads */
         gf_engine *engine = open_backend(all->backend, &format, &random, &options);
         got = test_run(&job, engine, (size_t)test_below(&random, 40));

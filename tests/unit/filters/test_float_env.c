@@ -115,8 +115,10 @@ static void run_memory(job *j, gf_engine *engine, const host *h, test_image *out
     gf_error error = {0};
     pixels_of(j, pixels);
     enter(h);
-    const gf_status status = gf_run_memory(engine, j->filter, j->settings, &j->in[0].format, pixels,
-                                           out->rows.data, out->stride, result, NULL, &error);
+    const gf_status status =
+        test_run_memory(&(test_memory){engine, j->filter, j->settings, &j->in[0].format, pixels,
+                                       out->rows.data, out->stride, .result = result},
+                        &error);
     leave(h, j->what);
     if (status)
         fail_msg("%s: %s", j->what, error.message);
@@ -181,8 +183,9 @@ static void check_memory_batch(job *j, gf_engine *engine, const host *h) {
     gf_error error = {0};
     enter(h);
     const gf_status status =
-        gf_run_memory_batch(engine, j->filter, j->settings, &j->in[0].format, 2, pixels,
-                            j->want.memory ? out : NULL, results, NULL, &error);
+        test_run_list(&(test_list){engine, j->filter, j->settings, &j->in[0].format, 2, pixels,
+                                   j->want.memory ? out : NULL, .result = results},
+                      &error);
     leave(h, j->what);
     if (status)
         fail_msg("%s: %s", j->what, error.message);
@@ -241,12 +244,12 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
                 *counting = test_settings(hist, "bins=7 extract=2 range=-0.3,1.7");
     assert_int_equal(gf_settings_set(counting, "out", out_paths[1], NULL), GF_OK);
     enter(h);
-    gf_status status =
-        gf_run_file(engine, smooth, settings, &in, out_paths[0], &options, NULL, NULL, &error);
+    gf_status status = test_run_files(
+        &(test_files){engine, smooth, settings, &in, out_paths[0], &options}, &error);
     if (!status)
-        status = gf_run_file(engine, hist, counting, &in, NULL, &options, NULL, NULL, &error);
+        status = test_run_files(&(test_files){engine, hist, counting, &in, NULL, &options}, &error);
     if (!status)
-        status = gf_run_batch(smooth, settings, items, 2, &batch, &error);
+        status = test_run_batch(smooth, settings, items, 2, &batch, &error);
     leave(h, "files");
     if (status)
         fail_msg("%s", error.message);
@@ -382,7 +385,7 @@ static void callbacks_of_a_batch(void **state) {
                                           .context = &count};
         gf_settings *settings = test_settings(smooth, "");
         enter(&hosts[i]);
-        const gf_status status = gf_run_batch(smooth, settings, items, 6, &options, NULL);
+        const gf_status status = test_run_batch(smooth, settings, items, 6, &options, NULL);
         leave(&hosts[i], "gf_run_batch");
         assert_int_equal(status, GF_OK);
         assert_int_equal(count, 6);

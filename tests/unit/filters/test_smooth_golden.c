@@ -85,8 +85,9 @@ static void run_on(const char *backend, const char *parameters, const test_image
     gf_engine *engine = NULL;
     gf_error error = {0};
     if (gf_engine_open(&options, &engine, &error) ||
-        gf_run_memory(engine, filter, settings, &in->format, &pixels, out->rows.data, out->stride,
-                      NULL, NULL, &error))
+        test_run_memory(&(test_memory){engine, filter, settings, &in->format, &pixels,
+                                       out->rows.data, out->stride},
+                        &error))
         fail_msg("%s", error.message);
     gf_engine_close(engine);
     gf_settings_free(settings);

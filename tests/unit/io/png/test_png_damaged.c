@@ -115,8 +115,8 @@ static void damaged_metadata_is_reported(void **state) {
         put_bytes(in_directory("x.png"), file.data, file.size);
         free(file.data);
         const char *const in = in_directory("x.png");
-        gf_status status = gf_run_file(engine, filter, settings, &in, in_directory("y.png"),
-                                       &options, NULL, NULL, &error);
+        gf_status status = test_run_files(
+            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &error);
         assert_int_equal(status, fails ? GF_FAILED : GF_OK);
         if (fails) {
             assert_message(&error, cases[i].extra.name);
@@ -124,8 +124,8 @@ static void damaged_metadata_is_reported(void **state) {
             assert_int_equal(count_files(false), 1); /* no output, no temporary file */
         }
         options.strip = true;
-        status = gf_run_file(engine, filter, settings, &in, in_directory("y.png"), &options, NULL,
-                             NULL, &error);
+        status = test_run_files(
+            &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &error);
         assert_int_equal(status, GF_OK);
         unlink(in_directory("y.png"));
     }

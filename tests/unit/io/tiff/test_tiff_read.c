@@ -361,12 +361,15 @@ static void keeps_associated_alpha(void **state) {
         const gf_file_options options = {.force = true, .strip = strip != 0};
         gf_report report;
         gf_error error = {0};
-        assert_int_equal(gf_run_file(engine, filter, settings, &in, in_directory("y.png"), &options,
-                                     NULL, &report, &error),
-                         GF_FAILED);
+        assert_int_equal(
+            test_run_files(&(test_files){engine, filter, settings, &in, in_directory("y.png"),
+                                         &options, .report = &report},
+                           &error),
+            GF_FAILED);
         assert_message(&error, "PNG does not support the associated (premultiplied) alpha");
-        if (gf_run_file(engine, filter, settings, &in, in_directory("y.raw"), &options, NULL,
-                        &report, &error) != GF_OK)
+        if (test_run_files(&(test_files){engine, filter, settings, &in, in_directory("y.raw"),
+                                         &options, .report = &report},
+                           &error) != GF_OK)
             fail_msg("%s", error.message);
         assert_int_equal(report.pages, 1);
     }
