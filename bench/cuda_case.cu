@@ -171,8 +171,9 @@ static bool launch(const BenchCase *bench, const gf_plan *plan, uint64_t rows,
     strip.payload = bench->payload.get();
     if (plan->state_bytes && cudaMemsetAsync(strip.state, 0, plan->state_bytes, stream))
         return false;
-    return gf_filter_kernels(bench->filter)
-               ->launch(plan, &strip, bench->scratch.get(), stream, nullptr) == GF_OK;
+    gf_queue queue = {stream, nullptr, bench->filter->info.name, GF_OK, nullptr};
+    gf_filter_kernels(bench->filter)->launch(plan, &strip, bench->scratch.get(), &queue);
+    return queue.status == GF_OK;
 }
 
 bool bench_case_launch(const BenchCase *bench, cudaStream_t stream) {

@@ -1,19 +1,15 @@
-// Helpers that the kernels of all filters share: error checks, device properties, launches, grid
-// sizes, sample conversion, 16-byte vectors, warp reductions.
+// Helpers that the kernels of all filters share: device properties, grid sizes, sample conversion,
+// 16-byte vectors, warp reductions.
 #ifndef GF_DEVICE_CUH
 #define GF_DEVICE_CUH
 
-#include <cuda_runtime.h>
+#include "cuda/queue.cuh"
+
 #include <stdint.h>
 #include <string.h>
 
 #include <atomic>
 #include <type_traits>
-
-extern "C" {
-#include "core/error.h"
-#include "core/filter.h"
-}
 
 // A device function. Always inlined, therefore its arguments stay in registers.
 #define GF_DEVICE static __device__ __forceinline__
@@ -23,18 +19,6 @@ extern "C" {
 #define ADLER_BASE 65521u // modulus of Adler-32
 
 // ---- host ---------------------------------------------------------------------------------------
-
-// Convert a CUDA result to a status. The message contains CUDA's own text.
-// Clears the error, because the next, unrelated call would return it again. Out of memory is
-// GF_FAILED: the device still works for a smaller job or at a later time. Every other error is
-// GF_NO_BACKEND: most CUDA errors are sticky, and every later call in the process returns them.
-static inline gf_status gf_cuda_check(cudaError_t result, const char *what, gf_error *error) {
-    if (result == cudaSuccess)
-        return GF_OK;
-    cudaGetLastError();
-    return gf_fail(error, result == cudaErrorMemoryAllocation ? GF_FAILED : GF_NO_BACKEND,
-                   "cuda: %s: %s; use --backend cpu", what, cudaGetErrorString(result));
-}
 
 static inline gf_status gf_set_device(int device, gf_error *error) {
     return gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
@@ -86,66 +70,6 @@ template <auto KERNEL> static uint64_t gf_resident_blocks(int threads) {
     return static_cast<uint64_t>(gf_sm_count()) * (per_sm > 0 ? per_sm : 1);
 }
 
-// Return the __CUDA_ARCH__ / 10 of a kernel's code on the current device; 0: unknown. All kernels
-// are compiled for the same architectures, therefore any kernel represents the others.
-uint32_t gf_code_version(const void *kernel);
-
-// A launch of any kernel.
-struct gf_launch {
-    const void *kernel;
-    dim3 grid;
-    unsigned block;
-    size_t shared; // bytes
-    void *const *arguments;
-    const size_t *sizes; // of the arguments, in bytes
-    size_t count;        // number of arguments
-};
-
-// Launch a kernel, or record it (launch.cu). The caller calls gf_launch_check later.
-void gf_launch_any(const gf_launch &launch, cudaStream_t stream);
-
-// Return the status of the thread's launches since the last call. cudaGetLastError would also
-// return an error of an earlier, unrelated call.
-gf_status gf_launch_check(const char *what, gf_error *error);
-
-// Launch a kernel whose blocks may start before the previous kernel of the stream has completed:
-// when its last blocks have finished, but their writes may not be visible yet. The blocks are then
-// ready when the memory is, which saves most of the gap between two short kernels. In the kernel,
-// each thread must call gf_wait_for_stream before its first access to global memory.
-template <typename... Parameters, typename... Arguments>
-static void gf_launch_kernel(void (*kernel)(Parameters...), dim3 grid, unsigned block,
-                             size_t shared, cudaStream_t stream, const Arguments &...arguments) {
-    const auto launch = [&](Parameters... values) {
-        void *const pointers[] = {&values...};
-        const size_t sizes[] = {sizeof values...};
-        gf_launch_any({reinterpret_cast<const void *>(kernel), grid, block, shared, pointers, sizes,
-                       sizeof...(values)},
-                      stream);
-    };
-    launch(arguments...);
-}
-
-// Sequence of kernel launches that is repeated as a CUDA graph: the launch of a graph takes less
-// host time than that of two kernels. Between gf_sequence_begin and gf_sequence_end, the kernels
-// that the thread passes to gf_launch_kernel are recorded and not launched. The first recording
-// creates the graph. Each later one updates the kernels whose arguments have changed.
-struct gf_sequence;
-
-// Return a new sequence; NULL if out of memory.
-gf_sequence *gf_sequence_new();
-void gf_sequence_free(gf_sequence *sequence);
-
-// Start to record. Returns false if an earlier recording has failed.
-bool gf_sequence_begin(gf_sequence *sequence);
-// Return whether the thread is recording, and if so, let the recording fail. To be called before
-// any launch by other means than gf_launch_kernel, for example by a library; if true, the caller
-// launches nothing and returns GF_OK.
-bool gf_sequence_refuse();
-// Stop recording. Returns whether the graph is complete: it has at least two kernels, the same ones
-// in every recording, and no other launches. If not, nothing was launched.
-bool gf_sequence_end(gf_sequence *sequence);
-cudaError_t gf_sequence_launch(const gf_sequence *sequence, cudaStream_t stream);
-
 // Return a / b, rounded up.
 static inline uint64_t gf_divide_up(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;
@@ -163,9 +87,6 @@ static inline unsigned gf_blocks(uint64_t items, uint64_t items_per_block,
 static inline unsigned gf_grid(uint64_t items, uint64_t items_per_block) {
     return gf_blocks(items, items_per_block, 8 * gf_sm_count());
 }
-
-// Queue a kernel that clears the first `words` 8-byte words of each row.
-void gf_clear_rows(const gf_rows &rows, uint32_t words, cudaStream_t stream);
 
 // Call run with a sample of the image's type, to instantiate templates.
 template <typename F> static inline void gf_for_type(gf_type type, F run) {

@@ -461,7 +461,7 @@ __global__ void __launch_bounds__(HIST_THREADS, By == HIST_VALUES ? HIST_RESIDEN
 
 template <typename T, uint32_t Team, HistRowsBy By>
 static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
-                         const HistRecords &records, cudaStream_t stream) {
+                         const HistRecords &records, gf_queue *queue) {
     const uint64_t teams = HIST_THREADS / Team;
     hist_for_layout(a, [&](auto dense, auto many) {
         constexpr auto kernel =
@@ -473,24 +473,24 @@ static void hist_rows_by(const HistArgs &a, const HistCounters &counters,
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, HIST_THREADS, shared);
         const uint64_t max = static_cast<uint64_t>(resident > 0 ? resident : 1) * gf_sm_count();
         gf_launch_kernel(kernel, gf_blocks(a.rows * records.pieces, teams, max), HIST_THREADS,
-                         shared, stream, a, counters, records);
+                         shared, queue, a, counters, records);
     });
 }
 
 template <typename T, uint32_t Team>
 static void hist_rows_in(const HistArgs &a, bool values, const HistCounters &counters,
-                         const HistRecords &records, cudaStream_t stream) {
+                         const HistRecords &records, gf_queue *queue) {
     if constexpr (sizeof(T) == 1)
         if (values) {
-            hist_rows_by<T, Team, HIST_VALUES>(a, counters, records, stream);
+            hist_rows_by<T, Team, HIST_VALUES>(a, counters, records, queue);
             return;
         }
-    hist_rows_by<T, Team, HIST_BINS>(a, counters, records, stream);
+    hist_rows_by<T, Team, HIST_BINS>(a, counters, records, queue);
 }
 
 template <typename T>
 static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, HistArgs a,
-                      cudaStream_t stream) {
+                      gf_queue *queue) {
     const uint64_t min_block_vectors = 2048; // minimum per block
     const uint64_t max = HIST_BLOCKS * gf_sm_count();
     const gf_rows out = gf_strip_records(&plan->head, strip);
@@ -509,9 +509,9 @@ static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, HistArgs 
                 (a.vectors <= 64 || a.rows >= max * HIST_WARPS / 2))) {
         hist_set_copies(&counters, 1);
         if (few)
-            hist_rows_by<T, 8, HIST_BINS>(a, counters, records, stream);
+            hist_rows_by<T, 8, HIST_BINS>(a, counters, records, queue);
         else
-            hist_rows_in<T, 32>(a, values, counters, records, stream);
+            hist_rows_in<T, 32>(a, values, counters, records, queue);
         return;
     }
     if (a.rows < max && a.vectors > min_block_vectors)
@@ -527,11 +527,11 @@ static void hist_rows(const gf_hist_plan *plan, const gf_strip *strip, HistArgs 
         hist_set_copies(&counters, counters.copies / 2);
     const bool global = counters.parts > 1;
     if (records.pieces > 1 || global)
-        gf_clear_rows({records.data, records.stride, 0, a.rows}, plan->head.record / 8, stream);
+        gf_clear_rows({records.data, records.stride, 0, a.rows}, plan->head.record / 8, queue);
     if (global)
-        hist_rows_by<T, HIST_THREADS, HIST_GLOBAL>(a, counters, records, stream);
+        hist_rows_by<T, HIST_THREADS, HIST_GLOBAL>(a, counters, records, queue);
     else
-        hist_rows_in<T, HIST_THREADS>(a, values, counters, records, stream);
+        hist_rows_in<T, HIST_THREADS>(a, values, counters, records, queue);
 }
 
 #endif

@@ -464,7 +464,6 @@ HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts);
 
 // Sort indices by key, stably. Keys are at most extracts. A separate file, cuda/hist/sort.cu,
 // compiles CUB's templates.
-gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t stream,
-                    gf_error *error);
+void hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue);
 
 #endif

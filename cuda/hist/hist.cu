@@ -23,36 +23,35 @@ static bool hist_tables_fit(uint32_t channels) {
 
 template <uint32_t TABLES, bool DENSE>
 static void hist_launch_values(HistArgs a, uint32_t channels, hist_u64 *state, uint32_t *counts,
-                               cudaStream_t stream) {
+                               gf_queue *queue) {
     constexpr auto kernel = hist_count_values<TABLES, DENSE>;
     const size_t shared = HistTable<TABLES>::all;
     hist_join_rows(&a, 16);
     const dim3 grid(hist_cut_common(&a), 1, channels);
     hist_set_max_shared<kernel>();
-    gf_launch_kernel(kernel, grid, HIST_THREADS, shared, stream, a, state, counts);
+    gf_launch_kernel(kernel, grid, HIST_THREADS, shared, queue, a, state, counts);
 }
 
 // Queue a counting kernel. Returns whether it writes counts; with a channel per block it does not.
 static bool hist_launch_count(HistArgs a, uint8_t, hist_u64 *state, uint32_t *counts,
-                              cudaStream_t stream) {
+                              gf_queue *queue) {
     const uint32_t measured = a.measured;
     if (measured >= 3 && !hist_tables_fit(measured)) {
         a.measured = 1;
-        hist_launch_values<1, false>(a, measured, state, nullptr, stream);
+        hist_launch_values<1, false>(a, measured, state, nullptr, queue);
         return false;
     }
     if (!hist_dense(a))
-        hist_launch_values<1, false>(a, 1, state, counts, stream);
+        hist_launch_values<1, false>(a, 1, state, counts, queue);
     else
         gf_for_channels(measured, [&](auto n) {
-            hist_launch_values<decltype(n)::value, true>(a, 1, state, counts, stream);
+            hist_launch_values<decltype(n)::value, true>(a, 1, state, counts, queue);
         });
     return true;
 }
 
 template <typename T>
-static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
-                              cudaStream_t stream) {
+static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts, gf_queue *queue) {
     uint32_t channels = 1;
     HistCounters counters = hist_counters(a.measured * a.counters);
     if (counters.large && a.measured > 1) {
@@ -71,7 +70,7 @@ static bool hist_launch_count(HistArgs a, T, hist_u64 *state, uint32_t *counts,
                               counters.bytes / 64);
         else
             grid.x = hist_cut_common(&a);
-        gf_launch_kernel(kernel, grid, threads, counters.bytes, stream, a, counters, state,
+        gf_launch_kernel(kernel, grid, threads, counters.bytes, queue, a, counters, state,
                          common ? counts : nullptr);
     };
     if constexpr (sizeof(T) == sizeof(float))
@@ -178,12 +177,12 @@ __global__ void __launch_bounds__(GF_LANES) hist_sum_rows(HistArgs a, HistSums r
 }
 
 static void hist_launch_sums(const gf_hist_plan *plan, const gf_strip *strip, const HistArgs &a,
-                             cudaStream_t stream) {
+                             gf_queue *queue) {
     const gf_rows records = gf_strip_records(&plan->head, strip);
     unsigned char *data = reinterpret_cast<unsigned char *>(gf_hist_sums_of(plan, records.data));
     gf_for_channels(a.measured, [&](auto n) {
         gf_launch_kernel(hist_sum_rows<decltype(n)::value>, gf_blocks(a.rows, 1), GF_LANES, 0,
-                         stream, a, HistSums{data, records.stride});
+                         queue, a, HistSums{data, records.stride});
     });
 }
 
@@ -226,60 +225,54 @@ __global__ void __launch_bounds__(HIST_THREADS) hist_draw_mask(HistArgs a, HistM
 
 template <typename T, bool DENSE>
 static void hist_extract_few(const gf_hist_plan *plan, const HistArgs &a, unsigned grid,
-                             bool counted, uint32_t *counts, hist_u64 *payload,
-                             cudaStream_t stream) {
+                             bool counted, uint32_t *counts, hist_u64 *payload, gf_queue *queue) {
     if (!counted)
-        gf_launch_kernel(hist_count_selected<T, DENSE>, grid, HIST_THREADS, 0, stream, a, counts);
+        gf_launch_kernel(hist_count_selected<T, DENSE>, grid, HIST_THREADS, 0, queue, a, counts);
     if (a.extracts == 1 && a.nodata == UINT32_MAX) { // the samples of the bin form an interval
         constexpr auto kernel = hist_select<T, DENSE>;
         hist_set_max_shared<kernel>();
-        gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistPass<T>), stream, a,
+        gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistPass<T>), queue, a,
                          hist_window<T>(plan), counts, payload);
     } else {
         constexpr auto kernel = hist_split<T, DENSE>;
         hist_set_max_shared<kernel>();
-        gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistSplitShared<T>), stream, a, counts,
+        gf_launch_kernel(kernel, grid, HIST_THREADS, sizeof(HistSplitShared<T>), queue, a, counts,
                          payload);
     }
 }
 
 template <typename T, bool DENSE>
-static gf_status hist_extract_sorted(const HistArgs &a, unsigned grid, void *memory,
-                                     hist_u64 *payload, cudaStream_t stream, gf_error *error) {
+static void hist_extract_sorted(const HistArgs &a, unsigned grid, void *memory, hist_u64 *payload,
+                                gf_queue *queue) {
     const uint64_t n = a.rows * a.samples;
     const HistSortScratch scratch = hist_sort_scratch(n, a.extracts);
     unsigned char *base = static_cast<unsigned char *>(memory);
-    gf_launch_kernel(hist_keys<T, DENSE>, grid, HIST_THREADS, 0, stream, a,
+    gf_launch_kernel(hist_keys<T, DENSE>, grid, HIST_THREADS, 0, queue, a,
                      reinterpret_cast<uint32_t *>(base),
                      reinterpret_cast<hist_u64 *>(base + scratch.indices));
-    const gf_status status = hist_sort(memory, n, a.extracts, stream, error);
-    if (status)
-        return status;
+    hist_sort(memory, n, a.extracts, queue);
     const unsigned bins = static_cast<unsigned>(gf_divide_up(a.extracts + 1, HIST_THREADS));
-    gf_launch_kernel(hist_offsets, bins, HIST_THREADS, 0, stream,
+    gf_launch_kernel(hist_offsets, bins, HIST_THREADS, 0, queue,
                      reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n, a.extracts,
                      payload);
-    gf_launch_kernel(hist_collect<T>, gf_grid(n, HIST_THREADS), HIST_THREADS, 0, stream, a,
+    gf_launch_kernel(hist_collect<T>, gf_grid(n, HIST_THREADS), HIST_THREADS, 0, queue, a,
                      reinterpret_cast<const hist_u64 *>(base + scratch.sorted_indices), payload);
-    return GF_OK;
 }
 
 template <typename T>
-static gf_status hist_extract(const gf_hist_plan *plan, HistArgs a, bool counted, void *scratch,
-                              hist_u64 *payload, cudaStream_t stream, gf_error *error) {
-    gf_status status = GF_OK;
+static void hist_extract(const gf_hist_plan *plan, HistArgs a, bool counted, void *scratch,
+                         hist_u64 *payload, gf_queue *queue) {
     const bool dense = hist_dense(a);
     hist_join_rows(&a, 16 / sizeof(T));
     const unsigned grid = hist_cut_common(&a);
     gf_for_flag(dense, [&](auto flag) {
         const bool DENSE = decltype(flag)::value;
         if (a.extracts > GF_HIST_MAX_LISTED)
-            status = hist_extract_sorted<T, DENSE>(a, grid, scratch, payload, stream, error);
+            hist_extract_sorted<T, DENSE>(a, grid, scratch, payload, queue);
         else
             hist_extract_few<T, DENSE>(plan, a, grid, counted, static_cast<uint32_t *>(scratch),
-                                       payload, stream);
+                                       payload, queue);
     });
-    return status;
 }
 
 // ---- launch -------------------------------------------------------------------------------------
@@ -325,32 +318,29 @@ static HistArgs hist_args_of(const gf_hist_plan *plan, const gf_strip *strip) {
 }
 
 template <typename T>
-static gf_status hist_run(const gf_hist_plan *plan, const gf_strip *strip, const HistArgs &a,
-                          void *scratch, cudaStream_t stream, gf_error *error) {
+static void hist_run(const gf_hist_plan *plan, const gf_strip *strip, const HistArgs &a,
+                     void *scratch, gf_queue *queue) {
     hist_u64 *state = static_cast<hist_u64 *>(strip->state);
     const bool few = a.extracts > 0 && a.extracts <= GF_HIST_MAX_LISTED;
     uint32_t *counts = few ? static_cast<uint32_t *>(scratch) : nullptr;
     bool counted = false;
-    gf_status status = GF_OK;
     if (plan->per_row)
-        hist_rows<T>(plan, strip, a, stream);
+        hist_rows<T>(plan, strip, a, queue);
     else if (!plan->folded)
-        counted = hist_launch_count(a, T{}, state, counts, stream);
+        counted = hist_launch_count(a, T{}, state, counts, queue);
     if (plan->values) {
         const gf_hist_plan values = gf_hist_value_plan(plan);
         hist_launch_count(hist_args_of(&values, strip), T{}, state + gf_hist_state_counters(plan),
-                          nullptr, stream);
+                          nullptr, queue);
     }
     if (plan->row_sums)
-        hist_launch_sums(plan, strip, a, stream);
+        hist_launch_sums(plan, strip, a, queue);
     if (plan->mask)
         gf_launch_kernel(hist_draw_mask<T>, gf_grid(a.rows * a.width, HIST_THREADS), HIST_THREADS,
-                         0, stream, a,
+                         0, queue, a,
                          HistMask{strip->out.data, strip->out.stride, plan->head.out.channels});
     if (a.extracts)
-        status = hist_extract<T>(plan, a, counted, scratch, static_cast<hist_u64 *>(strip->payload),
-                                 stream, error);
-    return status;
+        hist_extract<T>(plan, a, counted, scratch, static_cast<hist_u64 *>(strip->payload), queue);
 }
 
 static size_t hist_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
@@ -363,16 +353,12 @@ static size_t hist_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     return hist_max_blocks(n) * plan->extracts * sizeof(uint32_t);
 }
 
-static gf_status hist_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
-                             cudaStream_t stream, gf_error *error) {
+static void hist_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
+                        gf_queue *queue) {
     const gf_hist_plan *plan = reinterpret_cast<const gf_hist_plan *>(head);
     const HistArgs a = hist_args_of(plan, strip);
-    gf_status status = GF_OK;
-    gf_for_type(head->in.type, [&](auto sample) {
-        status = hist_run<decltype(sample)>(plan, strip, a, scratch, stream, error);
-    });
-    const gf_status launched = gf_launch_check("hist", status ? nullptr : error);
-    return status ? status : launched;
+    gf_for_type(head->in.type,
+                [&](auto sample) { hist_run<decltype(sample)>(plan, strip, a, scratch, queue); });
 }
 
 extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch, nullptr, 0, true};

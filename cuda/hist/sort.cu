@@ -47,21 +47,20 @@ HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
     return scratch;
 }
 
-gf_status hist_sort(void *memory, uint64_t n, uint32_t extracts, cudaStream_t stream,
-                    gf_error *error) {
-    if (n > MAX_SORTED)
-        return gf_fail(error, GF_FAILED,
-                       "cuda: sorting 2^31 or more samples of a strip requires CUDA 12 or later; "
-                       "use --backend cpu");
-    if (gf_sequence_refuse())
-        return GF_OK;
+void hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue) {
+    if (!queue->status && n > MAX_SORTED)
+        queue->status =
+            gf_fail(queue->error, GF_FAILED,
+                    "cuda: sorting 2^31 or more samples of a strip requires CUDA 12 or later; "
+                    "use --backend cpu");
+    if (queue->status || gf_sequence_refuse(queue))
+        return;
     unsigned char *base = static_cast<unsigned char *>(memory);
     HistSortScratch scratch = hist_sort_scratch(n, extracts);
-    return gf_cuda_check(
-        hist_sort_pairs(
-            base + scratch.sort, &scratch.sort_bytes, reinterpret_cast<uint32_t *>(base),
-            reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
-            reinterpret_cast<hist_u64 *>(base + scratch.indices),
-            reinterpret_cast<hist_u64 *>(base + scratch.sorted_indices), n, extracts, stream),
-        "radix sort", error);
+    const cudaError_t result = hist_sort_pairs(
+        base + scratch.sort, &scratch.sort_bytes, reinterpret_cast<uint32_t *>(base),
+        reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
+        reinterpret_cast<hist_u64 *>(base + scratch.indices),
+        reinterpret_cast<hist_u64 *>(base + scratch.sorted_indices), n, extracts, queue->stream);
+    gf_queue_check(queue, result, "radix sort");
 }

@@ -123,8 +123,8 @@ static gf_status timeline_start(gf_cuda_timeline *timeline, cudaStream_t stream,
     *timeline = gf_cuda_timeline{};
     timeline->origin = origin;
     const gf_status status = gf_event_create(&timeline->origin, cudaEventDefault, error);
-    gf_stream_queue queue = {stream, error, status};
-    queue.record(timeline->origin);
+    gf_queue queue = {stream, error, "cuda", status, nullptr};
+    gf_queue_record(&queue, timeline->origin);
     return queue.status;
 }
 
@@ -257,11 +257,11 @@ static gf_status cuda_start_state(gf_cuda *cuda, int index, size_t bytes, gf_err
     gf_status status = gf_set_device(cuda->devices.own.list[index], error);
     if (!status)
         status = gf_memory_grow(state, bytes, false, error);
-    gf_stream_queue queue = {cudaStreamPerThread, error, status};
-    queue.clear(state->data, bytes);
+    gf_queue queue = {cudaStreamPerThread, error, "cuda", status, nullptr};
+    gf_queue_clear(&queue, state->data, bytes);
     // The slots' streams do not wait for this one. Do not wait for the device: that fails while
     // another thread captures a stream.
-    queue.synchronize("cudaMemset");
+    gf_queue_synchronize(&queue, "cudaMemset");
     return queue.status;
 }
 
@@ -375,17 +375,18 @@ static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void
 // Make a strip wait for the previous strip. If that strip was computed on another device, copy the
 // state.
 static void cuda_wait_for_previous(const gf_cuda_run *run, const gf_cuda_slot *context,
-                                   gf_stream_queue *queue) {
+                                   gf_queue *queue) {
     const gf_cuda_slot *previous = run->previous;
     if (!run->job.plan->ordered || !previous)
         return;
-    queue->wait_for(previous->events[GF_CUDA_COMPUTED]);
+    gf_queue_follow(queue, previous->events[GF_CUDA_COMPUTED]);
     if (!queue->status && previous->device != context->device)
-        queue->status = gf_cuda_check(
+        gf_queue_check(
+            queue,
             cudaMemcpyPeerAsync(run->cuda->states[context->index].data, context->device,
                                 run->cuda->states[previous->index].data, previous->device,
                                 static_cast<size_t>(run->job.plan->state_bytes), context->stream),
-            "cudaMemcpyPeerAsync", queue->error);
+            "cudaMemcpyPeerAsync");
 }
 
 static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
@@ -399,23 +400,22 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     strip.state = run->cuda->states[context->index].data;
     strip.payload = context->memory[GF_CUDA_PAYLOAD].data;
     // The current device is a property of the thread, and the calling thread may be new.
-    gf_stream_queue queue = {context->stream, error, gf_set_device(context->device, error)};
-    queue.record(context->events[GF_CUDA_STARTED]);
-    queue.upload(strip.in.data, slot->in.data,
-                 static_cast<size_t>(strip.in.rows) * strip.in.stride);
-    queue.record(context->events[GF_CUDA_UPLOADED]);
+    gf_queue queue = {context->stream, error, run->job.filter->info.name,
+                      gf_set_device(context->device, error), nullptr};
+    gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
+    gf_queue_upload(&queue, strip.in.data, slot->in.data,
+                    static_cast<size_t>(strip.in.rows) * strip.in.stride);
+    gf_queue_record(&queue, context->events[GF_CUDA_UPLOADED]);
     cuda_wait_for_previous(run, context, &queue);
-    queue.record(context->events[GF_CUDA_READY]);
-    if (!queue.status)
-        queue.status = gf_filter_kernels(run->job.filter)
-                           ->launch(run->job.plan, &strip, context->memory[GF_CUDA_SCRATCH].data,
-                                    context->stream, error);
-    queue.record(context->events[GF_CUDA_COMPUTED]);
+    gf_queue_record(&queue, context->events[GF_CUDA_READY]);
+    gf_filter_kernels(run->job.filter)
+        ->launch(run->job.plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
+    gf_queue_record(&queue, context->events[GF_CUDA_COMPUTED]);
     run->previous = context;
-    queue.download(slot->out.data, strip.out.data,
-                   static_cast<size_t>(strip.out.rows) * strip.out.stride);
-    queue.download(slot->payload_buffer, strip.payload, run->head_bytes);
-    queue.record(context->events[GF_CUDA_DOWNLOADED]);
+    gf_queue_download(&queue, slot->out.data, strip.out.data,
+                      static_cast<size_t>(strip.out.rows) * strip.out.stride);
+    gf_queue_download(&queue, slot->payload_buffer, strip.payload, run->head_bytes);
+    gf_queue_record(&queue, context->events[GF_CUDA_DOWNLOADED]);
     return queue.status;
 }
 
@@ -428,12 +428,12 @@ static gf_status cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_slot *c
     if (used < head || used > run->sizes[GF_CUDA_PAYLOAD])
         return gf_fail(error, GF_NO_BACKEND,
                        "cuda: the device returned an invalid sample count; use --backend cpu");
-    gf_stream_queue queue = {context->stream, error, GF_OK};
-    queue.record(context->events[GF_CUDA_STARTED]);
-    queue.download(slot->payload_buffer + head, context->memory[GF_CUDA_PAYLOAD].data + head,
-                   used - head);
-    queue.record(context->events[GF_CUDA_DOWNLOADED]);
-    queue.synchronize("download");
+    gf_queue queue = {context->stream, error, "cuda", GF_OK, nullptr};
+    gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
+    gf_queue_download(&queue, slot->payload_buffer + head,
+                      context->memory[GF_CUDA_PAYLOAD].data + head, used - head);
+    gf_queue_record(&queue, context->events[GF_CUDA_DOWNLOADED]);
+    gf_queue_synchronize(&queue, "download");
     return queue.status ? queue.status
                         : timeline_add(&run->cuda->timelines[context->index], GF_DOWNLOADING,
                                        context->events[GF_CUDA_STARTED],
@@ -449,8 +449,9 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
                      {GF_DOWNLOADING, GF_CUDA_COMPUTED, GF_CUDA_DOWNLOADED}};
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
-    gf_stream_queue queue = {context->stream, error, gf_set_device(context->device, error)};
-    queue.synchronize("kernel execution");
+    gf_queue queue = {context->stream, error, run->job.filter->info.name,
+                      gf_set_device(context->device, error), nullptr};
+    gf_queue_synchronize(&queue, "kernel execution");
     gf_status status = queue.status;
     for (const auto &interval : intervals)
         if (!status)
@@ -473,9 +474,9 @@ static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
 static gf_status cuda_collect_one(const gf_cuda *cuda, int index, void *total, size_t bytes,
                                   gf_error *error) {
     const gf_status status = gf_set_device(cuda->devices.own.list[index], error);
-    gf_stream_queue queue = {cudaStreamPerThread, error, status};
-    queue.download(total, cuda->states[index].data, bytes);
-    queue.synchronize("download");
+    gf_queue queue = {cudaStreamPerThread, error, "cuda", status, nullptr};
+    gf_queue_download(&queue, total, cuda->states[index].data, bytes);
+    gf_queue_synchronize(&queue, "download");
     return queue.status;
 }
 

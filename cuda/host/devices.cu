@@ -4,11 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MIN_COMPUTE_CAPABILITY 75
-#define SPIN_SECONDS 1e-3 // of a wait, before the thread sleeps
-#define SLEEP_NS 50000
 
 static gf_status devices_fail(gf_error *error, const char *what, cudaError_t result) {
     cudaGetLastError();
@@ -224,16 +221,6 @@ gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
         return gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
                        name, devices->own.list[0]);
     return captured ? gf_cuda_check_capture(name, stream, captured, error) : GF_OK;
-}
-
-gf_status gf_cuda_wait(cudaStream_t stream, const char *what, gf_error *error) {
-    const double began = gf_now();
-    const struct timespec pause = {0, SLEEP_NS};
-    cudaError_t result;
-    while ((result = cudaStreamQuery(stream)) == cudaErrorNotReady)
-        if (gf_now() - began > SPIN_SECONDS)
-            nanosleep(&pause, nullptr);
-    return gf_cuda_check(result, what, error);
 }
 
 gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t stream,

@@ -87,57 +87,6 @@ gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
 gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
                                 gf_error *error);
 
-// Wait for the work of a stream. what: for the message. A long wait leaves the core to other
-// threads.
-gf_status gf_cuda_wait(cudaStream_t stream, const char *what, gf_error *error);
-
-// Operations on a stream. After one that fails, the others do nothing.
-struct gf_stream_queue {
-    cudaStream_t stream;
-    gf_error *error;
-    gf_status status; // of the first operation that failed
-
-    void copy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, const char *what) {
-        if (!status && bytes)
-            status = gf_cuda_check(cudaMemcpyAsync(to, from, bytes, kind, stream), what, error);
-    }
-    void upload(void *to, const void *from, size_t bytes) {
-        copy(to, from, bytes, cudaMemcpyHostToDevice, "upload");
-    }
-    void download(void *to, const void *from, size_t bytes) {
-        copy(to, from, bytes, cudaMemcpyDeviceToHost, "download");
-    }
-    void clear(void *memory, size_t bytes) {
-        if (!status && bytes)
-            status = gf_cuda_check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemset", error);
-    }
-    void record(cudaEvent_t event) {
-        if (!status)
-            status = gf_cuda_check(cudaEventRecord(event, stream), "cudaEventRecord", error);
-    }
-    // Let the operations after this one wait for an event.
-    void wait_for(cudaEvent_t event) {
-        if (!status)
-            status =
-                gf_cuda_check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent", error);
-    }
-    // Wait for all operations. what: for the message.
-    void synchronize(const char *what) {
-        if (!status)
-            status = gf_cuda_check(cudaStreamSynchronize(stream), what, error);
-    }
-    // The same by gf_cuda_wait.
-    void wait(const char *what) {
-        if (!status)
-            status = gf_cuda_wait(stream, what, error);
-    }
-    // The same, also after an operation that failed.
-    void finish(const char *what) {
-        const gf_status done = gf_cuda_wait(stream, what, status ? nullptr : error);
-        status = status ? status : done;
-    }
-};
-
 // Create an event, unless it exists. flags: of cudaEventCreateWithFlags.
 gf_status gf_event_create(cudaEvent_t *event, unsigned flags, gf_error *error);
 

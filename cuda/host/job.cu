@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(COPY_THREADS) copy_rows(const gf_copy_args a) 
 }
 
 static void job_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride,
-                          size_t bytes, uint64_t rows, cudaStream_t stream) {
+                          size_t bytes, uint64_t rows, gf_queue *queue) {
     const uint64_t units = gf_divide_up(bytes, UNIT), max_rows = 65535;
     const gf_copy_args args = {static_cast<unsigned char *>(to),
                                static_cast<const unsigned char *>(from),
@@ -76,7 +76,7 @@ static void job_copy_rows(void *to, size_t to_stride, const void *from, size_t f
                                rows};
     const dim3 grid(static_cast<unsigned>(gf_divide_up(units, COPY_THREADS)),
                     static_cast<unsigned>(rows < max_rows ? rows : max_rows));
-    gf_launch_kernel(copy_rows, grid, COPY_THREADS, 0, stream, args);
+    gf_launch_kernel(copy_rows, grid, COPY_THREADS, 0, queue, args);
 }
 
 // ---- jobs ---------------------------------------------------------------------------------------
@@ -213,8 +213,8 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
         gf_job_block *block;
         status = job_add_block(job, UNUSED_STREAM, job->own, &block, error);
     }
-    gf_stream_queue queue = {job->own, error, status};
-    queue.synchronize("device memory"); // streams of the caller do not wait for this one
+    gf_queue queue = {job->own, error, job->filter->info.name, status, nullptr};
+    gf_queue_synchronize(&queue, "device memory"); // streams of the caller do not wait for this one
     if (queue.status)
         job_close(job);
     else
@@ -269,13 +269,14 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
     const gf_job_sizes sizes = job_sizes(job, part->rows);
     const size_t records = static_cast<size_t>(part->used) * job->plan->record;
     gf_caller_scope scope(job->devices->driver);
-    gf_stream_queue queue = {job->own, error, scope.enter(job->devices, error)};
-    queue.wait_for(part->ready);
-    queue.download(part->host.data, part->device.data, records);
-    queue.download(part->host.data + sizes.records, part->device.data + sizes.records,
-                   sizes.state + sizes.head);
-    queue.clear(part->device.data + sizes.records, sizes.state);
-    queue.record(part->ready);
+    gf_queue queue = {job->own, error, job->filter->info.name, scope.enter(job->devices, error),
+                      nullptr};
+    gf_queue_follow(&queue, part->ready);
+    gf_queue_download(&queue, part->host.data, part->device.data, records);
+    gf_queue_download(&queue, part->host.data + sizes.records, part->device.data + sizes.records,
+                      sizes.state + sizes.head);
+    gf_queue_clear(&queue, part->device.data + sizes.records, sizes.state);
+    gf_queue_record(&queue, part->ready);
     part->fetched = !queue.status;
     return queue.status;
 }
@@ -360,9 +361,9 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
             return gf_fail_memory(error, job->filter->info.name, used, "extracted samples");
     }
     base->payload = part->payload;
-    gf_stream_queue queue = {job->own, error, GF_OK};
-    queue.download(part->payload, part->device.data + at, used);
-    queue.synchronize("download");
+    gf_queue queue = {job->own, error, job->filter->info.name, GF_OK, nullptr};
+    gf_queue_download(&queue, part->payload, part->device.data + at, used);
+    gf_queue_synchronize(&queue, "download");
     return queue.status;
 }
 
@@ -402,26 +403,25 @@ static gf_status job_find_block(gf_cuda_job *job, cudaStream_t stream, gf_job_me
 }
 
 // Queue the filter that measures first, and the completion of the plan from its records.
-static gf_status job_refine(const gf_cuda_job *job, const gf_job_memory *memory, gf_strip *strip,
-                            cudaStream_t stream, gf_error *error) {
+static void job_refine(const gf_cuda_job *job, const gf_job_memory *memory, gf_strip *strip,
+                       gf_queue *queue) {
     if (!job->before)
-        return GF_OK;
+        return;
     unsigned char *block = memory->block->memory.data;
     gf_strip before = {};
     before.in = strip->in;
     before.out = {block + job->records_at, job->before->record, 0, job->before->in.height};
     strip->refined = block + job->refined_at;
-    const gf_status status =
-        gf_filter_kernels(job->plan->before)->launch(job->before, &before, block, stream, error);
-    return status ? status
-                  : gf_filter_kernels(job->filter)
-                        ->refine(job->plan, &before.out, block + job->refined_at, stream, error);
+    queue->name = job->plan->before->info.name;
+    gf_filter_kernels(job->plan->before)->launch(job->before, &before, block, queue);
+    queue->name = job->filter->info.name;
+    gf_filter_kernels(job->filter)->refine(job->plan, &before.out, block + job->refined_at, queue);
 }
 
 // Queue `images` images of `rows` rows. records: of the first row.
-static gf_status job_launch(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
-                            uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
-                            unsigned char *records, cudaStream_t stream, gf_error *error) {
+static void job_launch(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
+                       uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
+                       unsigned char *records, gf_queue *queue) {
     const gf_plan *plan = job->plan;
     gf_strip strip = {};
     gf_pixels copies[2];
@@ -433,7 +433,7 @@ static gf_status job_launch(const gf_cuda_job *job, const gf_job_memory *memory,
         for (uint32_t i = 0; i < plan->inputs; i++) {
             copies[i] = {staged, job->in_stride};
             job_copy_rows(staged, job->in_stride, in[i].data, in[i].stride, job->in_row, rows,
-                          stream);
+                          queue);
             staged += plan->in.height * job->in_stride;
         }
         strip.in_list = copies;
@@ -452,14 +452,10 @@ static gf_status job_launch(const gf_cuda_job *job, const gf_job_memory *memory,
         strip.state = memory->part->device.data + sizes.records;
         strip.payload = memory->part->device.data + sizes.records + sizes.state;
     }
-    gf_status status = job_refine(job, memory, &strip, stream, error);
-    if (!status)
-        status = gf_filter_kernels(job->filter)
-                     ->launch(plan, &strip, memory->block->memory.data, stream, error);
-    if (!status && memory->out_staged)
-        job_copy_rows(out->data, out->stride, staged, job->out_stride, job->out_row, rows, stream);
-    const gf_status launched = gf_launch_check("copy", status ? nullptr : error);
-    return status ? status : launched;
+    job_refine(job, memory, &strip, queue);
+    gf_filter_kernels(job->filter)->launch(plan, &strip, memory->block->memory.data, queue);
+    if (memory->out_staged)
+        job_copy_rows(out->data, out->stride, staged, job->out_stride, job->out_row, rows, queue);
 }
 
 // Return how many of the first images one launch computes: those with the strides of the first.
@@ -488,29 +484,27 @@ static void job_rows_from(const gf_cuda_job *job, uint64_t first, const gf_pixel
 }
 
 // Queue all images. Staged ones are queued one at a time.
-static gf_status job_queue(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
-                           uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
-                           cudaStream_t stream, gf_error *error) {
+static void job_queue(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
+                      uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
+                      gf_queue *queue) {
     const uint32_t inputs = job->plan->inputs;
     const bool staged = memory->in_staged || memory->out_staged;
     const uint64_t step = staged ? job->plan->in.height : rows;
     unsigned char *records = memory->part ? memory->part->device.data : nullptr;
-    gf_status status = GF_OK;
-    for (uint64_t i = 0, n; i < images && !status; i += n) {
+    for (uint64_t i = 0, n; i < images && !queue->status; i += n) {
         const gf_pixels *from = in + i * inputs;
         const gf_out_pixels *to = job->out_row ? out + i : nullptr;
         n = job_list_length(job, memory, images - i, rows, from, to);
-        for (uint64_t first = 0; first < rows && !status; first += step) {
+        for (uint64_t first = 0; first < rows && !queue->status; first += step) {
             gf_pixels at[2];
             gf_out_pixels out_at = {};
             job_rows_from(job, first, from, to, at, &out_at);
-            status = job_launch(job, memory, n, step, n > 1 ? from : at, n > 1 ? to : &out_at,
-                                records, stream, error);
+            job_launch(job, memory, n, step, n > 1 ? from : at, n > 1 ? to : &out_at, records,
+                       queue);
             if (records)
                 records += n * step * job->plan->record;
         }
     }
-    return status;
 }
 
 // Queue a run on one image as a graph. Returns false if its kernels must be launched one by one.
@@ -527,10 +521,11 @@ static bool job_queue_graph(const gf_cuda_job *job, const gf_job_memory *memory,
         return false;
     if (!*sequence)
         *sequence = gf_sequence_new();
-    if (!*sequence || !gf_sequence_begin(*sequence))
+    gf_queue queue = gf_queue_on(job->own, job->filter->info.name, nullptr);
+    if (!*sequence || !gf_sequence_begin(*sequence, &queue))
         return false;
-    const gf_status status = job_queue(job, memory, 1, rows, in, out, job->own, nullptr);
-    if (!gf_sequence_end(*sequence) || status)
+    job_queue(job, memory, 1, rows, in, out, &queue);
+    if (!gf_sequence_end(&queue))
         return false;
     if (gf_sequence_launch(*sequence, stream) == cudaSuccess)
         return true;
@@ -595,8 +590,10 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
     if (!status && job->filter->measure)
         status = job_take_part(job, images * rows, stream, &memory.part, error);
     const bool one = images == 1 && rows == job->plan->in.height;
+    gf_queue queue = {stream, error, job->filter->info.name, status, nullptr};
     if (!status && !(one && job_queue_graph(job, &memory, rows, in, out, stream)))
-        status = job_queue(job, &memory, images, rows, in, out, stream, error);
+        job_queue(job, &memory, images, rows, in, out, &queue);
+    status = queue.status;
     if (!memory.part)
         return status;
     const gf_status finished =
@@ -612,8 +609,8 @@ static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_p
 static gf_status job_wait_stream(void *state, cudaStream_t stream, gf_error *error) {
     const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
-    gf_stream_queue queue = {stream, error, scope.enter(devices, error)};
-    queue.synchronize("kernel execution");
+    gf_queue queue = {stream, error, "cuda", scope.enter(devices, error), nullptr};
+    gf_queue_synchronize(&queue, "kernel execution");
     return queue.status;
 }
 

@@ -108,14 +108,13 @@ gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes,
                          const gf_buffer *host, gf_error *error) {
     const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
-    gf_stream_queue queue = {cudaStreamPerThread, error, scope.enter(devices, error)};
+    gf_queue queue = {cudaStreamPerThread, error, "cuda", scope.enter(devices, error), nullptr};
     for (size_t at = 0; at < bytes && !queue.status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
         if (from != host->data)
             memcpy(host->data, static_cast<const unsigned char *>(from) + at, size);
-        queue.copy(static_cast<unsigned char *>(to) + at, host->data, size, cudaMemcpyDefault,
-                   "copy");
-        queue.synchronize("copy");
+        gf_queue_copy(&queue, static_cast<unsigned char *>(to) + at, host->data, size, "copy");
+        gf_queue_synchronize(&queue, "copy");
     }
     return queue.status;
 }
@@ -124,12 +123,12 @@ gf_status gf_cuda_download(void *state, const void *from, size_t bytes, const gf
                            gf_take_bytes *take, void *context, gf_error *error) {
     const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
     gf_caller_scope scope(devices->driver);
-    gf_stream_queue queue = {cudaStreamPerThread, error, scope.enter(devices, error)};
+    gf_queue queue = {cudaStreamPerThread, error, "cuda", scope.enter(devices, error), nullptr};
     for (size_t at = 0; at < bytes && !queue.status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
-        queue.copy(host->data, static_cast<const unsigned char *>(from) + at, size,
-                   cudaMemcpyDefault, "copy");
-        queue.synchronize("copy");
+        gf_queue_copy(&queue, host->data, static_cast<const unsigned char *>(from) + at, size,
+                      "copy");
+        gf_queue_synchronize(&queue, "copy");
         if (!queue.status)
             queue.status = take(context, host->data, size, error);
     }

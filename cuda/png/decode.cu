@@ -320,16 +320,16 @@ static gf_status decoder_upload_piece(gf_decoder_call *call, int buffer, gf_erro
     const uint32_t files = static_cast<uint32_t>(call->piece_end - call->piece_first);
     gf_work work = {decoder_copy, call, files, 0, 0, nullptr};
     gf_pool_run(decoder->pool, &work);
-    gf_stream_queue queue = {call->stream, error, GF_OK};
-    queue.upload(call->data + call->piece_at, call->piece, bytes);
-    queue.record(decoder->uploaded[buffer]);
+    gf_queue queue = {call->stream, error, NAME, GF_OK, nullptr};
+    gf_queue_upload(&queue, call->data + call->piece_at, call->piece, bytes);
+    gf_queue_record(&queue, decoder->uploaded[buffer]);
     return queue.status;
 }
 
 // Queue the kernels of a window and the download of their results.
 static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
     const gf_png_decoder *decoder = call->decoder;
-    gf_stream_queue queue = {call->stream, error, GF_OK};
+    gf_queue queue = {call->stream, error, NAME, GF_OK, nullptr};
     const auto on_device = [&](auto *host) { // the copy of an array
         return reinterpret_cast<decltype(host)>(
             decoder->memory.data + (reinterpret_cast<unsigned char *>(host) - decoder->host.data));
@@ -337,18 +337,18 @@ static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
     decoder_list_images(call);
     memset(call->failed, 0, call->images * sizeof *call->failed);
     memset(call->progress, 0, (call->groups + size_t{1}) * sizeof *call->progress);
-    queue.upload(decoder->memory.data, decoder->host.data, call->uploaded);
+    gf_queue_upload(&queue, decoder->memory.data, decoder->host.data, call->uploaded);
     if (queue.status)
         return queue.status;
-    png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams,
-                      call->stream);
+    png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams, &queue);
     png_queue_unfilter(on_device(call->rows), call->images, call->groups, on_device(call->progress),
-                       on_device(call->failed), call->stream);
-    queue.status = gf_launch_check(NAME, error);
+                       on_device(call->failed), &queue);
     // A download that waits in the queue for kernels would delay those of other streams.
-    queue.wait("kernel execution");
-    queue.download(call->ends, on_device(call->ends), call->streams * sizeof *call->ends);
-    queue.download(call->failed, on_device(call->failed), call->images * sizeof *call->failed);
+    gf_queue_wait(&queue, "kernel execution");
+    gf_queue_download(&queue, call->ends, on_device(call->ends),
+                      call->streams * sizeof *call->ends);
+    gf_queue_download(&queue, call->failed, on_device(call->failed),
+                      call->images * sizeof *call->failed);
     return queue.status;
 }
 
@@ -368,8 +368,8 @@ static gf_status decoder_run_window(gf_decoder_call *call, gf_error *error) {
         status = decoder_upload_piece(call, buffer, error);
     if (!status && call->images)
         status = decoder_queue_window(call, error);
-    gf_stream_queue queue = {call->stream, error, status};
-    queue.finish("kernel execution");
+    gf_queue queue = {call->stream, error, NAME, status, nullptr};
+    gf_queue_finish(&queue, "kernel execution");
     if (!queue.status)
         decoder_judge(call);
     return queue.status;

@@ -46,10 +46,10 @@ struct png_rows {
 #define PNG_GROUP 32u
 
 void png_queue_inflate(const png_stream *streams, png_stream_end *ends, uint32_t count,
-                       cudaStream_t stream);
+                       gf_queue *queue);
 // Unfilter images of any format. groups: of all images. progress: one word per group and one more,
 // zero. failed: one word per image, set to 1 for an invalid filter type.
 void png_queue_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
-                        uint32_t *failed, cudaStream_t stream);
+                        uint32_t *failed, gf_queue *queue);
 
 #endif

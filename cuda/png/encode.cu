@@ -262,14 +262,14 @@ static gf_status encoder_run_external(gf_png_encoder *encoder, png_window *windo
     window->external = encoder->external.data;
     window->complete = true;
     uint64_t at = 0;
-    gf_stream_queue queue = {stream, error, status};
+    gf_queue queue = {stream, error, NAME, status, nullptr};
     for (uint32_t i = 0, n; i < strips && !queue.status; i += n) {
         n = strips - i < encoder->slots ? strips - i : encoder->slots;
         for (uint32_t k = 0; k < n && !queue.status; k++)
             queue.status = encoder_download_strip(encoder, &host->input.strip[list[i + k]],
                                                   &encoder->slot[k], stream, error);
         // Also waits for the upload of the strips before, whose memory is used again.
-        queue.wait("download");
+        gf_queue_wait(&queue, "download");
         if (queue.status)
             return queue.status;
         gf_work work = {encoder_run_slot, encoder, n, 0, 0, nullptr};
@@ -278,11 +278,11 @@ static gf_status encoder_run_external(gf_png_encoder *encoder, png_window *windo
             const gf_png_strip *strip = &encoder->slot[k].strip;
             queue.status =
                 encoder_set_state(encoder, &encoder->slot[k], at, &host->state[list[i + k]], error);
-            queue.upload(encoder->external.data + at, strip->out, strip->size);
+            gf_queue_upload(&queue, encoder->external.data + at, strip->out, strip->size);
             at += strip->size;
         }
     }
-    queue.upload(window->state, host->state, window->strips * sizeof *host->state);
+    gf_queue_upload(&queue, window->state, host->state, window->strips * sizeof *host->state);
     return queue.status;
 }
 
@@ -318,11 +318,12 @@ static uint32_t encoder_list(const gf_png_encoder *encoder, const gf_encoder_cal
 static gf_status encoder_finish_window(const gf_png_encoder *encoder, const png_window *window,
                                        cudaStream_t stream, gf_error *error) {
     gf_encoder_host *host = encoder->host;
-    png_queue_write(*window, stream);
-    gf_stream_queue queue = {stream, error, gf_launch_check(NAME, error)};
-    queue.wait("kernel execution"); // a download in the queue would delay those of other streams
-    queue.download(host->state, window->state, window->strips * sizeof *host->state);
-    queue.wait("kernel execution");
+    gf_queue queue = gf_queue_on(stream, NAME, error);
+    png_queue_write(*window, &queue);
+    gf_queue_wait(&queue,
+                  "kernel execution"); // a download in the queue would delay those of other streams
+    gf_queue_download(&queue, host->state, window->state, window->strips * sizeof *host->state);
+    gf_queue_wait(&queue, "kernel execution");
     return queue.status;
 }
 
@@ -415,15 +416,15 @@ static gf_status encoder_run_window(gf_png_encoder *encoder, gf_encoder_call *ca
         gf_device_grow(&encoder->device, encoder_divide(encoder, strips, &window), stream, error);
     encoder_divide(encoder, strips, &window);
     window.adler += call->image;
-    gf_stream_queue queue = {stream, error, status};
-    queue.upload(window.any_matches, &host->input,
-                 offsetof(gf_encoder_input, strip) + strips * sizeof(png_strip));
+    gf_queue queue = {stream, error, NAME, status, nullptr};
+    gf_queue_upload(&queue, window.any_matches, &host->input,
+                    offsetof(gf_encoder_input, strip) + strips * sizeof(png_strip));
     if (queue.status)
         return queue.status;
-    png_queue_plan(window, stream);
+    png_queue_plan(window, &queue);
     if (call->largest)
-        png_queue_count_largest(window, encoder->format.channels, stream);
-    status = encoder_finish_window(encoder, &window, stream, error);
+        png_queue_count_largest(window, encoder->format.channels, &queue);
+    status = queue.status ? queue.status : encoder_finish_window(encoder, &window, stream, error);
     uint32_t list[PNG_MAX_STRIPS], external = 0;
     for (uint32_t i = 0; i < strips && !status; i++)
         if (host->state[i].matches == PNG_MATCHES)
@@ -490,14 +491,14 @@ gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t coun
     call.largest = largest;
     call.stream = stream;
     call.threads = threads;
-    gf_stream_queue queue = {stream, error, GF_OK};
-    queue.clear(encoder->adler.data, adler_bytes);
+    gf_queue queue = {stream, error, NAME, GF_OK, nullptr};
+    gf_queue_clear(&queue, encoder->adler.data, adler_bytes);
     const uint64_t strip = encoder->strips.rows * (encoder->strips.row_bytes + 1);
     const uint64_t most = strip < WINDOW_BYTES ? WINDOW_BYTES / strip : 1;
     const uint32_t max = static_cast<uint32_t>(most < PNG_MAX_STRIPS ? most : PNG_MAX_STRIPS);
     while (call.image < count && !queue.status)
         queue.status = encoder_run_window(encoder, &call, max, error);
-    queue.finish("kernel execution");
+    gf_queue_finish(&queue, "kernel execution");
     size_t at = 0; // in the encoder's memory, which holds the files one after another
     for (uint64_t i = 0; i < count && !queue.status; i++)
         if (!out[i].data) {

@@ -80,10 +80,10 @@ struct png_window {
 };
 
 // Choose the filter of each strip, filter, and make the codes of all blocks.
-void png_queue_plan(const png_window &window, cudaStream_t stream);
+void png_queue_plan(const png_window &window, gf_queue *queue);
 // Set `largest` of all strips, after png_queue_plan.
-void png_queue_count_largest(const png_window &window, uint32_t channels, cudaStream_t stream);
+void png_queue_count_largest(const png_window &window, uint32_t channels, gf_queue *queue);
 // Write the files, after window.state was completed for strips encoded by the CPU.
-void png_queue_write(const png_window &window, cudaStream_t stream);
+void png_queue_write(const png_window &window, gf_queue *queue);
 
 #endif

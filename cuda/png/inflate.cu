@@ -584,6 +584,6 @@ __global__ void __launch_bounds__(32) png_inflate(const png_stream *streams, png
 }
 
 void png_queue_inflate(const png_stream *streams, png_stream_end *ends, uint32_t count,
-                       cudaStream_t stream) {
-    gf_launch_kernel(png_inflate, count, 32, 0, stream, streams, ends);
+                       gf_queue *queue) {
+    gf_launch_kernel(png_inflate, count, 32, 0, queue, streams, ends);
 }

@@ -407,8 +407,8 @@ __global__ void __launch_bounds__(CRC_THREADS) png_frame_strips(const png_window
 
 // ---- launches -----------------------------------------------------------------------------------
 
-void png_queue_write(const png_window &w, cudaStream_t stream) {
-    gf_launch_kernel(png_lay_out, 1, PNG_MAX_STRIPS, 0, stream, w);
-    gf_launch_kernel(png_pack_chunks, w.strips * w.chunks, THREADS, 0, stream, w);
-    gf_launch_kernel(png_frame_strips, w.strips, CRC_THREADS, 0, stream, w);
+void png_queue_write(const png_window &w, gf_queue *queue) {
+    gf_launch_kernel(png_lay_out, 1, PNG_MAX_STRIPS, 0, queue, w);
+    gf_launch_kernel(png_pack_chunks, w.strips * w.chunks, THREADS, 0, queue, w);
+    gf_launch_kernel(png_frame_strips, w.strips, CRC_THREADS, 0, queue, w);
 }

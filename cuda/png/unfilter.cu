@@ -387,8 +387,8 @@ __global__ void __launch_bounds__(32 * WARPS)
 }
 
 void png_queue_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
-                        uint32_t *failed, cudaStream_t stream) {
+                        uint32_t *failed, gf_queue *queue) {
     const unsigned blocks = static_cast<unsigned>(gf_divide_up(groups, WARPS));
-    gf_launch_kernel(png_unfilter, blocks, 32 * WARPS, 0, stream, images, count, groups, progress,
+    gf_launch_kernel(png_unfilter, blocks, 32 * WARPS, 0, queue, images, count, groups, progress,
                      failed);
 }

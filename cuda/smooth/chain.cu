@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(GF_TILE_THREADS, GF_TILE_BLOCKS)
 // than a quarter of the lanes idle.
 template <typename Work>
 static bool gf_tiles_launch(gf_walk walk, uint64_t rows, const typename Work::Args &args,
-                            cudaStream_t stream) {
+                            gf_queue *queue) {
     const uint64_t pixels = 32 * Work::PIXELS, tiles = gf_divide_up(walk.width, pixels);
     if (walk.width * 4 < tiles * pixels * 3 || !gf_walk_fits<Work>(&walk))
         return false;
@@ -162,7 +162,7 @@ static bool gf_tiles_launch(gf_walk walk, uint64_t rows, const typename Work::Ar
         const uint64_t warps = gf_divide_up(part.rows, part.rows_per_tile) * tiles;
         const unsigned blocks = static_cast<unsigned>(gf_divide_up(warps, GF_TILE_WARPS));
         gf_launch_kernel(smooth_tiles<Work>, dim3(blocks, part.images.count), GF_TILE_THREADS, 0,
-                         stream, part, args);
+                         queue, part, args);
     });
     return true;
 }
@@ -221,15 +221,15 @@ template <typename In, typename Out, int CHANNELS, int MEAN> struct gf_chain_wor
 
 template <typename Tin, typename Tout, int C, int RADIUS>
 static bool gf_chain_launch(const gf_walk &walk, uint64_t rows, const gf_chain_args &args,
-                            cudaStream_t stream) {
+                            gf_queue *queue) {
     if constexpr (sizeof(Tin) == sizeof(Tout))
-        if (gf_tiles_launch<gf_tile_chain<Tin, C, RADIUS>>(walk, rows, args, stream))
+        if (gf_tiles_launch<gf_tile_chain<Tin, C, RADIUS>>(walk, rows, args, queue))
             return true;
-    return gf_staged_launch<gf_chain_work<Tin, Tout, C, RADIUS>>(walk, rows, args, stream);
+    return gf_staged_launch<gf_chain_work<Tin, Tout, C, RADIUS>>(walk, rows, args, queue);
 }
 
 bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_strip *strip,
-                          cudaStream_t stream) {
+                          gf_queue *queue) {
     const gf_type type = plan->head.in.type;
     if (plan->tile != 0 || plan->radius > 3 ||
         (type != GF_F32 && plan->gain != 0 && plan->gain < GF_MIN_GAIN))
@@ -245,7 +245,7 @@ bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_st
                     typedef typename std::conditional<decltype(wide)::value, float, Tin>::type Tout;
                     done = gf_chain_launch<Tin, Tout, decltype(channels)::value,
                                            decltype(radius)::value>(walk, strip->out.rows, args,
-                                                                    stream);
+                                                                    queue);
                 });
             });
         });

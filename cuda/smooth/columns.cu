@@ -346,7 +346,7 @@ __global__ void __launch_bounds__(GF_COLUMN_THREADS, Work::BLOCKS)
 // Queue the kernel for all rows of out. Returns false if the image is too large for its counters.
 template <typename Work>
 static bool gf_column_launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                             cudaStream_t stream) {
+                             gf_queue *queue) {
     const uint64_t y0 = out->y0, reach = Work::RADIUS + (plan->smooth ? 1 : 0);
     const uint64_t end = y0 + out->rows;
     const uint64_t height = plan->head.in.height > end ? plan->head.in.height : end;
@@ -382,7 +382,7 @@ static bool gf_column_launch(const gf_smooth_plan *plan, const gf_rows *in, cons
     a.length = static_cast<uint32_t>(length);
     chunks = length == 0 ? 0 : gf_divide_up(inner, length);
     const dim3 grid(static_cast<unsigned>(across), static_cast<unsigned>(GF_COLUMN_EDGES + chunks));
-    gf_launch_kernel(smooth_columns<Work>, grid, GF_COLUMN_THREADS, 0, stream, a);
+    gf_launch_kernel(smooth_columns<Work>, grid, GF_COLUMN_THREADS, 0, queue, a);
     return true;
 }
 
@@ -392,7 +392,7 @@ static bool gf_column_aligned(const gf_rows *rows) {
 }
 
 bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_rows *in,
-                       const gf_rows *out, cudaStream_t stream) {
+                       const gf_rows *out, gf_queue *queue) {
     const gf_type type = plan->head.in.type;
     const uint32_t pairs = gf_has_alpha(&plan->head.in) ? plan->head.in.channels / 2 : 0;
     if (plan->tile != 0 || plan->radius > 3 || !gf_column_aligned(in) || !gf_column_aligned(out) ||
@@ -407,7 +407,7 @@ bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_row
                     typedef typename std::conditional<decltype(wide)::value, float, Tout>::type Tin;
                     done = gf_column_launch<gf_column_work<Tin, Tout, 2 * decltype(half)::value,
                                                            decltype(radius)::value>>(plan, in, out,
-                                                                                     stream);
+                                                                                     queue);
                 });
             });
         });

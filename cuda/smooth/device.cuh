@@ -13,16 +13,16 @@
 // plan or the image. to_float: the output is unrounded f32, the input of the y pass.
 
 // u8 on tensor cores: radius up to 8, weights that are small integers.
-bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream);
+bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue);
 // u8 by integers: radius up to 8.
-bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream);
+bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue);
 // The stages in registers: radius 0 to 3.
 bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_strip *strip,
-                          cudaStream_t stream);
+                          gf_queue *queue);
 // Columns, by the stages in registers: radius 0 to 3. from_float: the input is the unrounded f32 of
 // the x pass.
 bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_rows *in,
-                       const gf_rows *out, cudaStream_t stream);
+                       const gf_rows *out, gf_queue *queue);
 
 // ---- stages -------------------------------------------------------------------------------------
 

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(GF_DIRECT_THREADS, Work::WARPS / GF_DIRECT_WAR
     const int group = 4 * Work::C * sizeof(typename Work::Tin); // bytes, of input and output
     static_assert(GROUPS * group == 16 && sizeof(typename Work::Tin) == sizeof(typename Work::Tout),
                   "a run must be 16 bytes");
-    __shared__ gf_queue<32 * GF_DIRECT_RUNS * BITS> queues[GF_DIRECT_WARPS];
+    __shared__ gf_smooth_pending<32 * GF_DIRECT_RUNS * BITS> queues[GF_DIRECT_WARPS];
     const uint32_t lane = threadIdx.x % 32;
     uint32_t *queued = &queues[threadIdx.x / 32].queued;
     uint32_t *queue = queues[threadIdx.x / 32].group;
@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(GF_DIRECT_THREADS, Work::WARPS / GF_DIRECT_WAR
 // strides of the two images differ.
 template <typename Work>
 static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::Args &args,
-                             cudaStream_t stream) {
+                             gf_queue *queue) {
     if (!gf_walk_fits<Work>(&walk) || walk.in_stride != walk.out_stride)
         return false;
     walk.runs = walk.runs < 2 ? 2 : walk.runs; // the magic number of 1 does not fit
@@ -254,7 +254,7 @@ static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::A
         const unsigned blocks = gf_walk_blocks<Work>(gf_divide_up(part.tiles, 32 * GF_DIRECT_RUNS),
                                                      wave, GF_DIRECT_WARPS);
         gf_launch_kernel(smooth_direct<Work>, dim3(blocks, part.images.count), GF_DIRECT_THREADS, 0,
-                         stream, part, args);
+                         queue, part, args);
     });
     return true;
 }
@@ -262,19 +262,17 @@ static bool gf_direct_launch(gf_walk walk, uint64_t rows, const typename Work::A
 // ---- launch -------------------------------------------------------------------------------------
 
 template <int C, int WORDS, gf_integer_method METHOD>
-static bool gf_integer_launch(const gf_smooth_plan *plan, const gf_strip *strip,
-                              cudaStream_t stream) {
+static bool gf_integer_launch(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
     typedef gf_integer_work<C, WORDS, METHOD> Work;
     const gf_walk walk = gf_walk_of(plan, strip);
     const gf_integer_args args = gf_integer_args_of(&plan->integer, WORDS);
     if constexpr (C != 3)
-        if (gf_direct_launch<Work>(walk, strip->out.rows, args, stream))
+        if (gf_direct_launch<Work>(walk, strip->out.rows, args, queue))
             return true;
-    return gf_staged_launch<Work>(walk, strip->out.rows, args, stream);
+    return gf_staged_launch<Work>(walk, strip->out.rows, args, queue);
 }
 
-bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_strip *strip,
-                            cudaStream_t stream) {
+bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
     const gf_smooth_integer_form form = plan->integer.form;
     const uint32_t reach = plan->integer.reach, channels = plan->head.in.channels;
     // Small weights cause many near-ties, which are computed twice: the stages alone are faster.
@@ -294,8 +292,8 @@ bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_strip *strip,
             [&](auto words) {
                 const int C = decltype(n)::value, WORDS = decltype(words)::value;
                 done = form == GF_SMOOTH_SUMS
-                           ? gf_integer_launch<C, WORDS, GF_BY_SUMS>(plan, strip, stream)
-                           : gf_integer_launch<C, WORDS, GF_BY_TAPS>(plan, strip, stream);
+                           ? gf_integer_launch<C, WORDS, GF_BY_SUMS>(plan, strip, queue)
+                           : gf_integer_launch<C, WORDS, GF_BY_TAPS>(plan, strip, queue);
             });
     });
     return done;

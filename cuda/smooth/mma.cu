@@ -480,7 +480,7 @@ __global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
 // or too short for their stride, if the plan has no such form, or if the device code lacks these
 // instructions.
 template <typename Work>
-static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
     gf_walk walk = gf_walk_of(plan, strip);
     gf_mma_args args = {};
     if (walk.in_stride > UINT32_C(1) << 30 ||
@@ -516,7 +516,7 @@ static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_strip *strip, cud
         const uint64_t tiles = part.rows_per_tile > 0 ? gf_divide_up(part.rows, part.rows_per_tile)
                                                       : part.rows * tiles_per_row;
         gf_launch_kernel(smooth_mma<Work>, dim3(static_cast<unsigned>(tiles), part.images.count),
-                         GF_MMA_THREADS, 0, stream, part, args);
+                         GF_MMA_THREADS, 0, queue, part, args);
     });
     return true;
 }
@@ -529,12 +529,11 @@ template <int C, int SIDE, int RADIUS> static constexpr bool gf_mma_has() {
 }
 
 template <int C, int SIDE>
-static bool gf_mma_by_radius(const gf_smooth_plan *plan, const gf_strip *strip,
-                             cudaStream_t stream) {
+static bool gf_mma_by_radius(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
     bool done = false;
     gf_for_number<0, 3>(plan->radius <= 3 ? plan->radius : 0, [&](auto n) {
         const int RADIUS = gf_mma_has<C, SIDE, decltype(n)::value>() ? decltype(n)::value : 0;
-        done = gf_mma_launch<gf_mma_work<C, SIDE, RADIUS>>(plan, strip, stream);
+        done = gf_mma_launch<gf_mma_work<C, SIDE, RADIUS>>(plan, strip, queue);
     });
     return done;
 }
@@ -542,29 +541,28 @@ static bool gf_mma_by_radius(const gf_smooth_plan *plan, const gf_strip *strip,
 // Select SIDE. With 8 bytes, the bytes of the chunk itself are not loaded aligned, therefore images
 // with alpha need at least 16.
 template <int C>
-static bool gf_mma_by_side(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+static bool gf_mma_by_side(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
     const uint32_t side = plan->integer.reach * C;
     if constexpr (C % 2 == 1)
         if (side <= 8)
-            return gf_mma_by_radius<C, 8>(plan, strip, stream);
+            return gf_mma_by_radius<C, 8>(plan, strip, queue);
     if (side <= 16)
-        return gf_mma_by_radius<C, 16>(plan, strip, stream);
+        return gf_mma_by_radius<C, 16>(plan, strip, queue);
     if constexpr (C > 1)
         if (side <= 32)
-            return gf_mma_by_radius<C, 32>(plan, strip, stream);
+            return gf_mma_by_radius<C, 32>(plan, strip, queue);
     if constexpr (C == 4)
         if (side <= 48)
-            return gf_mma_by_radius<C, 48>(plan, strip, stream);
+            return gf_mma_by_radius<C, 48>(plan, strip, queue);
     return false;
 }
 
-bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
     // A gain without a mean may make every second sample a tie.
     if (plan->integer.form != GF_SMOOTH_TAPS || plan->tile != 0 || plan->integer.reach == 0)
         return false;
     bool done = false;
-    gf_for_channels(plan->head.in.channels, [&](auto n) {
-        done = gf_mma_by_side<decltype(n)::value>(plan, strip, stream);
-    });
+    gf_for_channels(plan->head.in.channels,
+                    [&](auto n) { done = gf_mma_by_side<decltype(n)::value>(plan, strip, queue); });
     return done;
 }

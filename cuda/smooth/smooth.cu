@@ -212,11 +212,11 @@ static constexpr size_t general_shared(int length, int radius, int lanes) {
 }
 
 template <typename Tin, typename Tout>
-static void general_launch(const gf_general_args &a, cudaStream_t stream) {
+static void general_launch(const gf_general_args &a, gf_queue *queue) {
     const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
     // One wave: each block processes several pieces and overlaps loading with blurring.
     gf_launch_kernel(smooth_general<Tin, Tout>, gf_grid(pieces, 1), GF_GENERAL_THREADS,
-                     general_shared(a.length, a.radius, a.lanes), stream, a);
+                     general_shared(a.length, a.radius, a.lanes), queue, a);
 }
 
 static_assert(general_shared(COLUMN_PIECE_ROWS, GF_SMOOTH_MAX_RADIUS, 16) <= SHARED_BYTES_LIMIT,
@@ -227,7 +227,7 @@ static_assert(general_shared(ROW_PIECE_SAMPLES / GF_MAX_CHANNELS, GF_SMOOTH_MAX_
 
 // Queue the kernel for all rows of a strip, along x.
 template <typename Tin, typename Tout>
-static void general_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+static void general_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
     const gf_rows *in = &strip->in, *out = &strip->out;
     const int channels = static_cast<int>(plan->head.in.channels);
     gf_general_args a = {};
@@ -247,13 +247,13 @@ static void general_rows(const gf_smooth_plan *plan, const gf_strip *strip, cuda
     a.radius = static_cast<int>(plan->radius);
     a.channels = gf_has_alpha(&plan->head.in) ? static_cast<int>(channels) : 1;
     a.constants = gf_smooth_constants_of(plan);
-    general_launch<Tin, Tout>(a, stream);
+    general_launch<Tin, Tout>(a, queue);
 }
 
 // Queue the kernel for all rows of out, along y.
 template <typename Tin, typename Tout>
 static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                            cudaStream_t stream) {
+                            gf_queue *queue) {
     const uint64_t samples = gf_row_samples(&plan->head.in);
     gf_general_args a = {};
     a.radius = static_cast<int>(plan->radius);
@@ -275,31 +275,31 @@ static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const
     a.tile = plan->tile;
     a.channels = gf_has_alpha(&plan->head.in) ? static_cast<int>(plan->head.in.channels) : 1;
     a.constants = gf_smooth_constants_of(plan);
-    general_launch<Tin, Tout>(a, stream);
+    general_launch<Tin, Tout>(a, queue);
 }
 
 // ---- dispatch -----------------------------------------------------------------------------------
 
 // Queue the kernel for all rows of the image, or of the images, of a strip.
 template <typename Tin, typename Tout>
-static void smooth_rows(const gf_smooth_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+static void smooth_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
     const bool to_float = sizeof(Tout) > sizeof(Tin);
     // The fast kernels copy the last of 2 or 4 channels.
     const bool fast = plan->head.in.channels % 2 != 0 || gf_has_alpha(&plan->head.in);
     if (fast && sizeof(Tout) == 1 &&
-        (gf_smooth_mma_rows(plan, strip, stream) || gf_smooth_integer_rows(plan, strip, stream)))
+        (gf_smooth_mma_rows(plan, strip, queue) || gf_smooth_integer_rows(plan, strip, queue)))
         return;
-    if (fast && gf_smooth_chain_rows(plan, to_float, strip, stream))
+    if (fast && gf_smooth_chain_rows(plan, to_float, strip, queue))
         return;
-    general_rows<Tin, Tout>(plan, strip, stream);
+    general_rows<Tin, Tout>(plan, strip, queue);
 }
 
 template <typename Tin, typename Tout>
 static void smooth_down_columns(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                                cudaStream_t stream) {
+                                gf_queue *queue) {
     const bool from_float = sizeof(Tin) > sizeof(Tout);
-    if (!gf_smooth_columns(plan, from_float, in, out, stream))
-        general_columns<Tin, Tout>(plan, in, out, stream);
+    if (!gf_smooth_columns(plan, from_float, in, out, queue))
+        general_columns<Tin, Tout>(plan, in, out, queue);
 }
 
 // Return the row stride of the unrounded result of the x pass, the input of the y pass of axis xy.
@@ -309,19 +309,19 @@ static size_t smooth_between_stride(const gf_plan *plan) {
 
 template <typename T>
 static void smooth_run(const gf_smooth_plan *plan, const gf_strip *strip, void *scratch,
-                       cudaStream_t stream) {
+                       gf_queue *queue) {
     const gf_rows *in = &strip->in, *out = &strip->out;
     if (plan->axis == GF_SMOOTH_X) {
-        smooth_rows<T, T>(plan, strip, stream);
+        smooth_rows<T, T>(plan, strip, queue);
     } else if (plan->axis == GF_SMOOTH_Y) {
-        smooth_down_columns<T, T>(plan, in, out, stream);
+        smooth_down_columns<T, T>(plan, in, out, queue);
     } else {
         const gf_rows between = {static_cast<unsigned char *>(scratch),
                                  smooth_between_stride(&plan->head), in->y0, in->rows};
         gf_strip first = *strip;
         first.out = between;
-        smooth_rows<T, float>(plan, &first, stream);
-        smooth_down_columns<float, T>(plan, &between, out, stream);
+        smooth_rows<T, float>(plan, &first, queue);
+        smooth_down_columns<float, T>(plan, &between, out, queue);
     }
 }
 
@@ -331,12 +331,11 @@ static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
                                       : 0;
 }
 
-static gf_status smooth_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
-                               cudaStream_t stream, gf_error *error) {
+static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
+                          gf_queue *queue) {
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
     gf_for_type(head->in.type,
-                [&](auto sample) { smooth_run<decltype(sample)>(plan, strip, scratch, stream); });
-    return gf_launch_check("smooth", error);
+                [&](auto sample) { smooth_run<decltype(sample)>(plan, strip, scratch, queue); });
 }
 
 extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch, nullptr, 0,

@@ -75,7 +75,7 @@ GF_DEVICE unsigned gf_pending_groups(const gf_walk &a, uint32_t run, unsigned pe
 }
 
 // Queue of channels of groups, by number: rows in order, and the channels of a group consecutively.
-template <int MAX> struct gf_queue {
+template <int MAX> struct gf_smooth_pending {
     uint32_t queued;
     uint32_t group[32 + MAX]; // MAX: what one iteration adds
 };
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
     typedef gf_stage_shape<Work> Shape;
     const int GROUPS = Work::GROUPS, HALO = Work::HALO, halo = Shape::halo_units;
     __shared__ gf_stage_shared<Work> shared[GF_STAGED_WARPS];
-    __shared__ gf_queue<32 * GROUPS * Work::filtered> queues[GF_STAGED_WARPS];
+    __shared__ gf_smooth_pending<32 * GROUPS * Work::filtered> queues[GF_STAGED_WARPS];
     const unsigned lane = threadIdx.x % 32;
     gf_stage_shared<Work> &my = shared[threadIdx.x / 32];
     auto &queue = queues[threadIdx.x / 32];
@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(GF_STAGED_THREADS, Work::WARPS / GF_STAGED_WAR
 // Queue the kernel for all rows. Returns false if rows are too long for its counters.
 template <typename Work>
 static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::Args &args,
-                             cudaStream_t stream) {
+                             gf_queue *queue) {
     if (!gf_walk_fits<Work>(&walk))
         return false;
     walk.tiles_per_row = static_cast<uint32_t>(gf_divide_up(walk.runs, 32));
@@ -315,7 +315,7 @@ static bool gf_staged_launch(gf_walk walk, uint64_t rows, const typename Work::A
             static_cast<uint32_t>(gf_divide_up(part.rows, part.rows_per_tile) * part.tiles_per_row);
         const unsigned blocks = gf_walk_blocks<Work>(part.tiles, wave, GF_STAGED_WARPS);
         gf_launch_kernel(smooth_staged<Work>, dim3(blocks, part.images.count), GF_STAGED_THREADS, 0,
-                         stream, part, args);
+                         queue, part, args);
     });
     return true;
 }

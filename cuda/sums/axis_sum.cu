@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sum
 }
 
 template <typename T, int ACROSS>
-static void gf_run_integer_columns(gf_column_sums a, cudaStream_t stream) {
+static void gf_run_integer_columns(gf_column_sums a, gf_queue *queue) {
     const uint64_t tiles = gf_divide_up(gf_divide_up(a.row_bytes, 16), ACROSS);
     const uint64_t row_threads = GF_BLOCK / ACROSS;
     // Two waves of blocks, but at least eight rows per thread to load at once.
@@ -106,7 +106,7 @@ static void gf_run_integer_columns(gf_column_sums a, cudaStream_t stream) {
     const uint64_t chunks = gf_divide_up(a.rows, a.chunk);
     const dim3 grid(static_cast<unsigned>(tiles),
                     static_cast<unsigned>(chunks < 65535 ? chunks : 65535));
-    gf_launch_kernel(gf_sum_integer_columns<T, ACROSS>, grid, GF_BLOCK, 0, stream, a);
+    gf_launch_kernel(gf_sum_integer_columns<T, ACROSS>, grid, GF_BLOCK, 0, queue, a);
 }
 
 // ---- f32 ----------------------------------------------------------------------------------------
@@ -179,15 +179,15 @@ static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_colum
         *state = sum == sum ? sum : __longlong_as_double(0x7ff8000000000000ll);
 }
 
-template <int WARPS> static void gf_run_f32_columns(const gf_column_sums &a, cudaStream_t stream) {
+template <int WARPS> static void gf_run_f32_columns(const gf_column_sums &a, gf_queue *queue) {
     const unsigned tiles = static_cast<unsigned>(gf_divide_up(a.samples, 32 * WARPS));
-    gf_launch_kernel(gf_sum_f32_columns<WARPS>, tiles, 32 * WARPS, 0, stream, a);
+    gf_launch_kernel(gf_sum_f32_columns<WARPS>, tiles, 32 * WARPS, 0, queue, a);
 }
 
 // ---- launch -------------------------------------------------------------------------------------
 
 template <typename T>
-static void axis_sum_columns(const gf_plan *head, const gf_strip *strip, cudaStream_t stream) {
+static void axis_sum_columns(const gf_plan *head, const gf_strip *strip, gf_queue *queue) {
     gf_column_sums a = {};
     a.in = gf_row(&strip->in, strip->out.y0);
     a.in_stride = strip->in.stride;
@@ -199,25 +199,23 @@ static void axis_sum_columns(const gf_plan *head, const gf_strip *strip, cudaStr
         // Adjacent warps of one block read adjacent memory. With few columns, use one warp per
         // block to occupy all SMs.
         if (a.samples < 128 * gf_sm_count())
-            gf_run_f32_columns<1>(a, stream);
+            gf_run_f32_columns<1>(a, queue);
         else
-            gf_run_f32_columns<4>(a, stream);
+            gf_run_f32_columns<4>(a, queue);
     } else if (a.row_bytes <= 4 * 16) {
-        gf_run_integer_columns<T, 4>(a, stream);
+        gf_run_integer_columns<T, 4>(a, queue);
     } else {
-        gf_run_integer_columns<T, 32>(a, stream);
+        gf_run_integer_columns<T, 32>(a, queue);
     }
 }
 
-static gf_status axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *,
-                                 cudaStream_t stream, gf_error *error) {
+static void axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     const gf_axis_sum_plan *plan = reinterpret_cast<const gf_axis_sum_plan *>(head);
     if (plan->columns)
         gf_for_type(head->in.type,
-                    [&](auto sample) { axis_sum_columns<decltype(sample)>(head, strip, stream); });
+                    [&](auto sample) { axis_sum_columns<decltype(sample)>(head, strip, queue); });
     else
-        gf_launch_rows<1>(head, strip, stream);
-    return gf_launch_check("axis-sum", error);
+        gf_launch_rows<1>(head, strip, queue);
 }
 
 extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, 0, true};

@@ -364,30 +364,28 @@ __global__ void __launch_bounds__(GF_BLOCK)
 
 // ---- launch -------------------------------------------------------------------------------------
 
-template <typename T>
-static void compare_records(const gf_compare_args &args, cudaStream_t stream) {
+template <typename T> static void compare_records(const gf_compare_args &args, gf_queue *queue) {
     const bool split = args.partition.pieces > 1;
     const unsigned blocks = static_cast<unsigned>(gf_divide_up(args.rows, GF_BLOCK));
     if (split)
-        gf_launch_kernel(compare_start_records, blocks, GF_BLOCK, 0, stream, args);
+        gf_launch_kernel(compare_start_records, blocks, GF_BLOCK, 0, queue, args);
     gf_for_group(args.partition.group, [&](auto group) {
         gf_launch_kernel(compare_rows<T, decltype(group)::value>, gf_partition_grid(args.partition),
-                         GF_BLOCK, 0, stream, args);
+                         GF_BLOCK, 0, queue, args);
     });
     if (split)
-        gf_launch_kernel(compare_end_records<T>, blocks, GF_BLOCK, 0, stream, args);
+        gf_launch_kernel(compare_end_records<T>, blocks, GF_BLOCK, 0, queue, args);
 }
 
 template <typename T, int CHANNELS>
-static void compare_draw(const gf_compare_args &args, cudaStream_t stream) {
+static void compare_draw(const gf_compare_args &args, gf_queue *queue) {
     const int bytes = CHANNELS * sizeof(T), unroll = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
     const uint64_t segments = gf_divide_up(args.width, unroll * SEGMENT);
     gf_launch_kernel(compare_draw_rows<T, CHANNELS, unroll>,
-                     gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, stream, args);
+                     gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, queue, args);
 }
 
-static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void *,
-                                cudaStream_t stream, gf_error *error) {
+static void compare_launch(const gf_plan *plan, const gf_strip *strip, void *, gf_queue *queue) {
     gf_compare_args args = {};
     gf_set_row_args<3>(&args, plan, strip);
     args.out = strip->out.data;
@@ -401,13 +399,11 @@ static gf_status compare_launch(const gf_plan *plan, const gf_strip *strip, void
         const uint32_t tolerance = static_cast<uint32_t>(args.limit - 1);
         args.above_add = (half - 1 - tolerance % half) * (compare_top_bits<Sample> / half);
         args.above_low = tolerance < half ? UINT32_MAX : 0;
-        compare_records<Sample>(args, stream);
+        compare_records<Sample>(args, queue);
         if (plan->out.width != 0)
-            gf_for_channels(plan->in.channels, [&](auto n) {
-                compare_draw<Sample, decltype(n)::value>(args, stream);
-            });
+            gf_for_channels(plan->in.channels,
+                            [&](auto n) { compare_draw<Sample, decltype(n)::value>(args, queue); });
     });
-    return gf_launch_check("compare", error);
 }
 
 extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch, nullptr, 0, true};

@@ -3,10 +3,8 @@
 
 #include "dot/dot.h"
 
-static gf_status dot_launch(const gf_plan *plan, const gf_strip *strip, void *, cudaStream_t stream,
-                            gf_error *error) {
-    gf_launch_rows<2>(plan, strip, stream);
-    return gf_launch_check("dot", error);
+static void dot_launch(const gf_plan *plan, const gf_strip *strip, void *, gf_queue *queue) {
+    gf_launch_rows<2>(plan, strip, queue);
 }
 
 extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch, nullptr, 0, true};

@@ -189,8 +189,7 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
     }
 }
 
-static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
-                                  cudaStream_t stream, gf_error *error) {
+static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     const gf_normalize_plan *plan = reinterpret_cast<const gf_normalize_plan *>(head);
     gf_normalize_args a = {};
     a.in = gf_row(&strip->in, strip->out.y0);
@@ -214,11 +213,10 @@ static gf_status normalize_launch(const gf_plan *head, const gf_strip *strip, vo
                 const int COLOURS = decltype(alpha)::value ? GF_COLOURS(C) : C;
                 const auto kernel = a.partition.group == 4 ? normalize<Sample, COLOURS, C, 4>
                                                            : normalize<Sample, COLOURS, C, 32>;
-                gf_launch_kernel(kernel, grid, GF_BLOCK, 0, stream, a);
+                gf_launch_kernel(kernel, grid, GF_BLOCK, 0, queue, a);
             });
         });
     });
-    return gf_launch_check("normalize", error);
 }
 
 // ---- means --------------------------------------------------------------------------------------
@@ -275,16 +273,15 @@ __global__ void __launch_bounds__(MEANS_THREADS)
     }
 }
 
-static gf_status normalize_refine(const gf_plan *plan, const gf_rows *records, void *refined,
-                                  cudaStream_t stream, gf_error *error) {
+static void normalize_refine(const gf_plan *plan, const gf_rows *records, void *refined,
+                             gf_queue *queue) {
     const unsigned channels = gf_measured_channels(&plan->in);
     const double count = static_cast<double>(plan->in.width) * static_cast<double>(records->rows);
     gf_for_flag(plan->in.type == GF_F32, [&](auto real) {
-        gf_launch_kernel(normalize_means<decltype(real)::value>, channels, MEANS_THREADS, 0, stream,
+        gf_launch_kernel(normalize_means<decltype(real)::value>, channels, MEANS_THREADS, 0, queue,
                          records->data, records->stride, records->rows, count,
                          static_cast<float *>(refined));
     });
-    return gf_launch_check("normalize", error);
 }
 
 extern "C" const gf_filter_cuda gf_normalize_cuda = {nullptr, normalize_launch, normalize_refine,

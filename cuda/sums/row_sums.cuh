@@ -190,13 +190,13 @@ __global__ void __launch_bounds__(GF_BLOCK)
 }
 
 template <typename T, int CHANNELS, int IMAGES>
-static inline void gf_launch_integer_rows(const gf_row_sums<IMAGES> &a, cudaStream_t stream) {
+static inline void gf_launch_integer_rows(const gf_row_sums<IMAGES> &a, gf_queue *queue) {
     if (a.partition.pieces > 1)
         gf_clear_rows({a.records, a.record_stride, 0, a.rows},
-                      a.measured * gf_integer_sums<T, CHANNELS, IMAGES>::sums, stream);
+                      a.measured * gf_integer_sums<T, CHANNELS, IMAGES>::sums, queue);
     gf_for_group(a.partition.group, [&](auto group) {
         gf_launch_kernel(gf_sum_integer_rows<T, CHANNELS, IMAGES, decltype(group)::value>,
-                         gf_partition_grid(a.partition), GF_BLOCK, 0, stream, a);
+                         gf_partition_grid(a.partition), GF_BLOCK, 0, queue, a);
     });
 }
 
@@ -392,19 +392,19 @@ __global__ void __launch_bounds__(GF_BLOCK)
 
 template <int IMAGES>
 static inline void gf_launch_lanes(const gf_row_sums<IMAGES> &a, uint32_t channels,
-                                   cudaStream_t stream) {
+                                   gf_queue *queue) {
     if (a.width <= GF_LANES) {
         uint32_t log_group = 0;
         while ((static_cast<uint64_t>(GF_LANES_PER_THREAD) << log_group) < a.width)
             log_group++;
         const unsigned blocks = gf_blocks(a.rows, GF_BLOCK >> log_group);
-        gf_launch_kernel(gf_sum_few_lanes<IMAGES>, blocks, GF_BLOCK, 0, stream, a, channels,
+        gf_launch_kernel(gf_sum_few_lanes<IMAGES>, blocks, GF_BLOCK, 0, queue, a, channels,
                          log_group);
         return;
     }
     if (channels == 1 && a.width <= GF_SHORT_ROW) {
         const unsigned blocks = gf_blocks(a.rows, GF_BLOCK / 32);
-        gf_launch_kernel(gf_sum_short_lanes<IMAGES>, blocks, GF_BLOCK, 0, stream, a);
+        gf_launch_kernel(gf_sum_short_lanes<IMAGES>, blocks, GF_BLOCK, 0, queue, a);
         return;
     }
     // With few rows, each block needs more loads in flight.
@@ -413,7 +413,7 @@ static inline void gf_launch_lanes(const gf_row_sums<IMAGES> &a, uint32_t channe
         const int count = decltype(n)::value, unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
         const auto kernel = few_rows      ? gf_sum_lanes < count, IMAGES,
                    count == 1 ? 32 : 16 > : gf_sum_lanes<count, IMAGES, unroll>;
-        gf_launch_kernel(kernel, gf_blocks(a.rows, 1), 64 * count, 0, stream, a);
+        gf_launch_kernel(kernel, gf_blocks(a.rows, 1), 64 * count, 0, queue, a);
     });
 }
 
@@ -421,7 +421,7 @@ static inline void gf_launch_lanes(const gf_row_sums<IMAGES> &a, uint32_t channe
 
 // Queue the kernels that sum the rows of a strip into their records.
 template <int IMAGES>
-static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, cudaStream_t stream) {
+static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, gf_queue *queue) {
     gf_row_sums<IMAGES> a = {};
     gf_set_row_args<IMAGES>(&a, plan, strip);
     a.measured = gf_measured_channels(&plan->in);
@@ -429,10 +429,10 @@ static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, cu
     gf_for_type(plan->in.type, [&](auto sample) {
         typedef decltype(sample) Sample;
         if constexpr (std::is_same<Sample, float>::value)
-            gf_launch_lanes<IMAGES>(a, channels, stream);
+            gf_launch_lanes<IMAGES>(a, channels, queue);
         else
             gf_for_channels(channels, [&](auto n) {
-                gf_launch_integer_rows<Sample, decltype(n)::value, IMAGES>(a, stream);
+                gf_launch_integer_rows<Sample, decltype(n)::value, IMAGES>(a, queue);
             });
     });
 }

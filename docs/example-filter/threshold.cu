@@ -11,6 +11,7 @@
 template <typename T>
 static __global__ void threshold(gf_rows in, gf_rows out, gf_threshold_plan plan) {
     const uint32_t channels = plan.head.in.channels;
+    gf_wait_for_stream();
     for (uint64_t y = blockIdx.x; y < out.rows; y += gridDim.x)
         for (uint64_t i = threadIdx.x; i < plan.head.in.width * channels; i += blockDim.x) {
             const T x = reinterpret_cast<const T *>(in.data + y * in.stride)[i];
@@ -21,13 +22,11 @@ static __global__ void threshold(gf_rows in, gf_rows out, gf_threshold_plan plan
         }
 }
 
-static gf_status threshold_launch(const gf_plan *head, const gf_strip *strip, void *,
-                                  cudaStream_t stream, gf_error *error) {
+static void threshold_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     gf_for_type(head->in.type, [&](auto sample) {
-        threshold<decltype(sample)><<<gf_blocks(strip->out.rows, 1), 256, 0, stream>>>(
-            strip->in, strip->out, *reinterpret_cast<const gf_threshold_plan *>(head));
+        gf_launch_kernel(threshold<decltype(sample)>, gf_blocks(strip->out.rows, 1), 256, 0, queue,
+                         strip->in, strip->out, *reinterpret_cast<const gf_threshold_plan *>(head));
     });
-    return gf_cuda_check(cudaGetLastError(), "threshold", error);
 }
 
 extern "C" const gf_filter_cuda gf_threshold_cuda = {nullptr, threshold_launch, nullptr, 0, false};

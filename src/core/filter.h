@@ -132,20 +132,28 @@ typedef struct gf_filter_cpu {
 /* A cudaStream_t. */
 typedef struct CUstream_st *gf_cuda_stream;
 
+/* Operations on a CUDA stream. The first one that fails sets status and error, and those after it
+ * do nothing. cuda/queue.cuh declares the operations. */
+typedef struct gf_queue {
+    gf_cuda_stream stream;
+    gf_error *error;  /* NULL: without a message */
+    const char *name; /* for messages: what the kernels belong to, for example a filter */
+    gf_status status;
+    struct gf_sequence *sequence; /* records the launches; NULL: they are executed */
+} gf_queue;
+
 /* CUDA implementation: the same computation on device memory, queued on a stream. */
 typedef struct gf_filter_cuda {
     /* Return the bytes of device scratch memory for a strip of up to in_rows input rows, on the
      * current device. NULL: none. */
     size_t (*scratch_bytes)(const gf_plan *plan, uint64_t in_rows);
-    /* Queue the kernels on stream, of the current device. Unless the plan is
-     * ordered, other strips may update the same state concurrently. */
-    gf_status (*launch)(const gf_plan *plan, const gf_strip *strip, void *scratch,
-                        gf_cuda_stream stream, gf_error *error);
+    /* Queue the kernels, on a stream of the current device. Unless the plan is ordered, other
+     * strips may update the same state concurrently. */
+    void (*launch)(const gf_plan *plan, const gf_strip *strip, void *scratch, gf_queue *queue);
     /* Queue the kernel that completes the plan on the device, as gf_filter.refine does on the host:
      * from the records of the filter `before`, one per row of the image, to refined_bytes bytes for
      * gf_strip.refined. NULL without such a filter. */
-    gf_status (*refine)(const gf_plan *plan, const gf_rows *records, void *refined,
-                        gf_cuda_stream stream, gf_error *error);
+    void (*refine)(const gf_plan *plan, const gf_rows *records, void *refined, gf_queue *queue);
     size_t refined_bytes;
     bool lists; /* launch computes a list of images if their rows are independent */
 } gf_filter_cuda;

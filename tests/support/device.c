@@ -43,7 +43,9 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     must(cudaMalloc(&scratch, scratch_bytes + 1));
     must(cudaMemset(scratch, 0, scratch_bytes + 1)); /* as the backend does */
     gf_error error = {0};
-    if (gf_filter_kernels(filter)->launch(strip.plan, &piece, scratch, NULL, &error))
+    gf_queue queue = {.error = &error, .name = filter->info.name};
+    gf_filter_kernels(filter)->launch(strip.plan, &piece, scratch, &queue);
+    if (queue.status)
         fail_msg("%s", error.message);
     must(cudaDeviceSynchronize());
     must(cudaMemcpy(strip.got, out, strip.out_size, cudaMemcpyDeviceToHost));

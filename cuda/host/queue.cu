@@ -1,7 +1,70 @@
-// Launches of kernels, and sequences of them.
+// Operations on a stream, and sequences of launches.
 #include "cuda/device.cuh"
 
 #include <stdlib.h>
+#include <time.h>
+
+extern "C" {
+#include "core/clock.h"
+}
+
+#define SPIN_SECONDS 1e-3 // of a wait, before the thread sleeps
+#define SLEEP_NS 50000
+
+// ---- copies and events --------------------------------------------------------------------------
+
+static void queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes,
+                       cudaMemcpyKind kind, const char *what) {
+    if (!queue->status && bytes)
+        gf_queue_check(queue, cudaMemcpyAsync(to, from, bytes, kind, queue->stream), what);
+}
+
+void gf_queue_upload(gf_queue *queue, void *to, const void *from, size_t bytes) {
+    queue_copy(queue, to, from, bytes, cudaMemcpyHostToDevice, "upload");
+}
+
+void gf_queue_download(gf_queue *queue, void *to, const void *from, size_t bytes) {
+    queue_copy(queue, to, from, bytes, cudaMemcpyDeviceToHost, "download");
+}
+
+void gf_queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes, const char *what) {
+    queue_copy(queue, to, from, bytes, cudaMemcpyDefault, what);
+}
+
+void gf_queue_clear(gf_queue *queue, void *memory, size_t bytes) {
+    if (!queue->status && bytes)
+        gf_queue_check(queue, cudaMemsetAsync(memory, 0, bytes, queue->stream), "cudaMemset");
+}
+
+void gf_queue_record(gf_queue *queue, cudaEvent_t event) {
+    if (!queue->status)
+        gf_queue_check(queue, cudaEventRecord(event, queue->stream), "cudaEventRecord");
+}
+
+void gf_queue_follow(gf_queue *queue, cudaEvent_t event) {
+    if (!queue->status)
+        gf_queue_check(queue, cudaStreamWaitEvent(queue->stream, event, 0), "cudaStreamWaitEvent");
+}
+
+void gf_queue_synchronize(gf_queue *queue, const char *what) {
+    if (!queue->status)
+        gf_queue_check(queue, cudaStreamSynchronize(queue->stream), what);
+}
+
+void gf_queue_finish(gf_queue *queue, const char *what) {
+    const double began = gf_now();
+    const struct timespec pause = {0, SLEEP_NS};
+    cudaError_t result;
+    while ((result = cudaStreamQuery(queue->stream)) == cudaErrorNotReady)
+        if (gf_now() - began > SPIN_SECONDS)
+            nanosleep(&pause, nullptr);
+    gf_queue_check(queue, result, what);
+}
+
+void gf_queue_wait(gf_queue *queue, const char *what) {
+    if (!queue->status)
+        gf_queue_finish(queue, what);
+}
 
 // ---- sequences ----------------------------------------------------------------------------------
 
@@ -24,8 +87,6 @@ struct gf_sequence {
     bool differs;      // the current recording cannot become the graph, or is not equal to it
     bool failed;       // there is no graph
 };
-
-static thread_local gf_sequence *recording;
 
 gf_sequence *gf_sequence_new() {
     return static_cast<gf_sequence *>(calloc(1, sizeof(gf_sequence)));
@@ -107,7 +168,7 @@ static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
                                                     index > 0 ? 1 : 0, &step->kernel));
 }
 
-bool gf_sequence_begin(gf_sequence *sequence) {
+bool gf_sequence_begin(gf_sequence *sequence, gf_queue *queue) {
     if (sequence->failed)
         return false;
     sequence->recorded = 0;
@@ -116,18 +177,20 @@ bool gf_sequence_begin(gf_sequence *sequence) {
         sequence_fail(sequence);
         return false;
     }
-    recording = sequence;
+    queue->sequence = sequence;
     return true;
 }
 
-bool gf_sequence_refuse() {
-    if (recording)
-        recording->differs = true;
-    return recording != nullptr;
+bool gf_sequence_refuse(gf_queue *queue) {
+    if (queue->sequence)
+        queue->sequence->differs = true;
+    return queue->sequence != nullptr;
 }
 
-bool gf_sequence_end(gf_sequence *sequence) {
-    recording = nullptr;
+bool gf_sequence_end(gf_queue *queue) {
+    gf_sequence *sequence = queue->sequence;
+    queue->sequence = nullptr;
+    sequence->differs |= queue->status != GF_OK;
     if (sequence->failed)
         return false;
     if (!sequence->exec &&
@@ -155,11 +218,11 @@ uint32_t gf_code_version(const void *kernel) {
     });
 }
 
-static thread_local cudaError_t launch_error; // the first one since gf_launch_check
-
-void gf_launch_any(const gf_launch &launch, cudaStream_t stream) {
-    if (recording) {
-        recording->differs |= !sequence_record(recording, launch);
+void gf_launch_any(const gf_launch &launch, gf_queue *queue) {
+    if (queue->status)
+        return;
+    if (queue->sequence) {
+        queue->sequence->differs |= !sequence_record(queue->sequence, launch);
         return;
     }
     cudaLaunchAttribute early = {};
@@ -169,19 +232,13 @@ void gf_launch_any(const gf_launch &launch, cudaStream_t stream) {
     config.gridDim = launch.grid;
     config.blockDim = dim3(launch.block);
     config.dynamicSmemBytes = launch.shared;
-    config.stream = stream;
+    config.stream = queue->stream;
     config.attrs = &early;
     // Code for devices before sm_90 cannot wait for the stream: it is launched as usual.
     config.numAttrs = gf_code_version(launch.kernel) >= 90 ? 1 : 0;
-    const cudaError_t result =
-        cudaLaunchKernelExC(&config, launch.kernel, const_cast<void **>(launch.arguments));
-    launch_error = launch_error == cudaSuccess ? result : launch_error;
-}
-
-gf_status gf_launch_check(const char *what, gf_error *error) {
-    const cudaError_t result = launch_error;
-    launch_error = cudaSuccess;
-    return gf_cuda_check(result, what, error);
+    gf_queue_check(
+        queue, cudaLaunchKernelExC(&config, launch.kernel, const_cast<void **>(launch.arguments)),
+        queue->name);
 }
 
 // Clear records.
@@ -194,6 +251,6 @@ static __global__ void __launch_bounds__(256) clear_rows(gf_rows rows, uint32_t 
         reinterpret_cast<uint64_t *>(rows.data + i / words * rows.stride)[i % words] = 0;
 }
 
-void gf_clear_rows(const gf_rows &rows, uint32_t words, cudaStream_t stream) {
-    gf_launch_kernel(clear_rows, gf_grid(rows.rows * words, 256), 256, 0, stream, rows, words);
+void gf_clear_rows(const gf_rows &rows, uint32_t words, gf_queue *queue) {
+    gf_launch_kernel(clear_rows, gf_grid(rows.rows * words, 256), 256, 0, queue, rows, words);
 }

@@ -1,0 +1,116 @@
+// Operations on a stream: launches, copies, events, and sequences of launches that are repeated as
+// a graph. All take a gf_queue (core/filter.h), which keeps the first error.
+#ifndef GF_QUEUE_CUH
+#define GF_QUEUE_CUH
+
+#include <cuda_runtime.h>
+
+extern "C" {
+#include "core/error.h"
+#include "core/filter.h"
+}
+
+// Convert a CUDA result to a status. The message contains CUDA's own text.
+// Clears the error, because the next, unrelated call would return it again. Out of memory is
+// GF_FAILED: the device still works for a smaller job or at a later time. Every other error is
+// GF_NO_BACKEND: most CUDA errors are sticky, and every later call in the process returns them.
+static inline gf_status gf_cuda_check(cudaError_t result, const char *what, gf_error *error) {
+    if (result == cudaSuccess)
+        return GF_OK;
+    cudaGetLastError();
+    return gf_fail(error, result == cudaErrorMemoryAllocation ? GF_FAILED : GF_NO_BACKEND,
+                   "cuda: %s: %s; use --backend cpu", what, cudaGetErrorString(result));
+}
+
+// Return a queue for a stream. name: for messages, what its kernels belong to.
+static inline gf_queue gf_queue_on(cudaStream_t stream, const char *name, gf_error *error) {
+    return {stream, error, name, GF_OK, nullptr};
+}
+
+// Note the result of an operation. what: for the message.
+static inline void gf_queue_check(gf_queue *queue, cudaError_t result, const char *what) {
+    const gf_status status = gf_cuda_check(result, what, queue->status ? nullptr : queue->error);
+    queue->status = queue->status ? queue->status : status;
+}
+
+// ---- copies and events --------------------------------------------------------------------------
+
+void gf_queue_upload(gf_queue *queue, void *to, const void *from, size_t bytes);
+void gf_queue_download(gf_queue *queue, void *to, const void *from, size_t bytes);
+// Copy bytes between any memory. what: for the message.
+void gf_queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes, const char *what);
+void gf_queue_clear(gf_queue *queue, void *memory, size_t bytes);
+void gf_queue_record(gf_queue *queue, cudaEvent_t event);
+// Let the operations after this one wait for an event.
+void gf_queue_follow(gf_queue *queue, cudaEvent_t event);
+// Wait for all operations. what: for the message. A device of our own context lets the thread
+// sleep.
+void gf_queue_synchronize(gf_queue *queue, const char *what);
+// The same for a stream of any context. A long wait leaves the core to other threads.
+void gf_queue_wait(gf_queue *queue, const char *what);
+// The same, also after an operation that failed.
+void gf_queue_finish(gf_queue *queue, const char *what);
+// Clear the first `words` 8-byte words of each row by a kernel.
+void gf_clear_rows(const gf_rows &rows, uint32_t words, gf_queue *queue);
+
+// ---- launches -----------------------------------------------------------------------------------
+
+// Return the __CUDA_ARCH__ / 10 of a kernel's code on the current device; 0: unknown. All kernels
+// are compiled for the same architectures, therefore any kernel represents the others.
+uint32_t gf_code_version(const void *kernel);
+
+// A launch of any kernel.
+struct gf_launch {
+    const void *kernel;
+    dim3 grid;
+    unsigned block;
+    size_t shared; // bytes
+    void *const *arguments;
+    const size_t *sizes; // of the arguments, in bytes
+    size_t count;        // number of arguments
+};
+
+// Launch a kernel, or record it (host/queue.cu).
+void gf_launch_any(const gf_launch &launch, gf_queue *queue);
+
+// Launch a kernel whose blocks may start before the previous kernel of the stream has completed:
+// when its last blocks have finished, but their writes may not be visible yet. The blocks are then
+// ready when the memory is, which saves most of the gap between two short kernels. In the kernel,
+// each thread must call gf_wait_for_stream before its first access to global memory.
+template <typename... Parameters, typename... Arguments>
+static void gf_launch_kernel(void (*kernel)(Parameters...), dim3 grid, unsigned block,
+                             size_t shared, gf_queue *queue, const Arguments &...arguments) {
+    const auto launch = [&](Parameters... values) {
+        void *const pointers[] = {&values...};
+        const size_t sizes[] = {sizeof values...};
+        gf_launch_any({reinterpret_cast<const void *>(kernel), grid, block, shared, pointers, sizes,
+                       sizeof...(values)},
+                      queue);
+    };
+    launch(arguments...);
+}
+
+// ---- sequences ----------------------------------------------------------------------------------
+
+// Sequence of kernel launches that is repeated as a CUDA graph: the launch of a graph takes less
+// host time than that of two kernels. Between gf_sequence_begin and gf_sequence_end, the kernels
+// of a queue are recorded and not launched. The first recording creates the graph. Each later one
+// updates the kernels whose arguments have changed.
+struct gf_sequence;
+
+// Return a new sequence; NULL if out of memory.
+gf_sequence *gf_sequence_new();
+void gf_sequence_free(gf_sequence *sequence);
+
+// Start to record. Returns false if an earlier recording has failed.
+bool gf_sequence_begin(gf_sequence *sequence, gf_queue *queue);
+// Return whether the queue is recorded, and if so, let the recording fail. To be called before
+// any launch by other means than gf_launch_kernel, for example by a library; if true, the caller
+// launches nothing.
+bool gf_sequence_refuse(gf_queue *queue);
+// Stop recording. Returns whether the graph is complete: it has at least two kernels, the same ones
+// in every recording, and no other launches. If not, nothing was launched.
+bool gf_sequence_end(gf_queue *queue);
+cudaError_t gf_sequence_launch(const gf_sequence *sequence, cudaStream_t stream);
+
+#endif
