@@ -6,8 +6,6 @@
 #ifndef GF_IO_H
 #define GF_IO_H
 
-#include <assert.h>
-
 #include "core/image.h"
 #include "io/meta/metadata.h"
 
@@ -95,40 +93,6 @@ typedef struct gf_source_ops {
 } gf_source_ops;
 
 enum { GF_SOURCE_AHEAD = 8 };
-
-/* Memory of the next rows. */
-typedef struct gf_announced {
-    uint64_t first, end; /* rows */
-    unsigned char *to;
-    size_t stride;
-} gf_announced;
-
-/* Announcements to a source, numbered from 0. */
-typedef struct gf_announcements {
-    gf_announced ring[GF_SOURCE_AHEAD];
-    uint64_t count, released; /* also of those whose rows have been returned */
-} gf_announcements;
-
-static inline const gf_announced *gf_announced_at(const gf_announcements *all, uint64_t i) {
-    return &all->ring[i % GF_SOURCE_AHEAD];
-}
-
-/* Return the first announcement from i on that ends after row y, or the number of all. */
-static inline uint64_t gf_announced_find(const gf_announcements *all, uint64_t i, uint64_t y) {
-    while (i < all->count && gf_announced_at(all, i)->end <= y)
-        i++;
-    return i;
-}
-
-/* Add memory. y: the row to return next. */
-static inline void gf_announced_add(gf_announcements *all, uint64_t y, unsigned char *to,
-                                    size_t stride, uint64_t rows) {
-    all->released = gf_announced_find(all, all->released, y);
-    assert(all->count - all->released < GF_SOURCE_AHEAD);
-    const uint64_t first =
-        all->count == all->released ? y : gf_announced_at(all, all->count - 1)->end;
-    all->ring[all->count++ % GF_SOURCE_AHEAD] = (gf_announced){first, first + rows, to, stride};
-}
 
 /* Samples that a source returns as they are stored, because no gf_format describes them. format is
  * then that of their bytes: u8, with the bytes of a pixel as channels. gf_samples_source makes an

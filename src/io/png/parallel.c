@@ -30,7 +30,7 @@
 #include "core/machine.h"
 #include "core/thread.h"
 #include "io/bytes.h"
-#include "io/io.h"
+#include "io/stream/announced.h"
 #include "io/strip/row_filter.h"
 
 enum {
@@ -567,13 +567,11 @@ static unsigned char *unfilter_find_rows(const gf_png_parallel *parallel, const 
         *row = s->rows;
         return to;
     }
-    while (gf_announced_at(&parallel->announced, i)->end <= y)
-        i++;
-    const gf_announced *at = gf_announced_at(&parallel->announced, i);
-    const uint64_t left = at->end - y;
+    const gf_announced place = gf_announced_rows(&parallel->announced, i, y);
+    const uint64_t left = place.end - y;
     *row += left < s->placed - *row ? left : s->placed - *row;
-    *stride = at->stride;
-    return at->to + (size_t)(y - at->first) * at->stride;
+    *stride = place.stride;
+    return place.to;
 }
 
 static void unfilter_block(gf_png_parallel *parallel, const segment *s, uint32_t block) {
@@ -618,9 +616,9 @@ static bool schedule_can_decode(const gf_png_parallel *parallel, uint64_t k) {
 
 /* Return true unless the destination of rows will be announced: they would be copied. */
 static bool schedule_has_place(const gf_png_parallel *parallel, const segment *s) {
-    return parallel->announced.count == 0 || s->blocks != 0 ||
-           (s->offset + s->count) / (parallel->image->row_bytes + 1) <=
-               gf_announced_at(&parallel->announced, parallel->announced.count - 1)->end;
+    const gf_announced *last = gf_announced_last(&parallel->announced);
+    return !last || s->blocks != 0 ||
+           (s->offset + s->count) / (parallel->image->row_bytes + 1) <= last->end;
 }
 
 /* Return a segment whose next block of columns can be unfiltered, or NULL: if possible, with the
@@ -681,8 +679,7 @@ static void schedule_place_rows(const gf_png_parallel *parallel, segment *s) {
     const gf_announcements *all = &parallel->announced;
     s->first_row = s->offset / (parallel->image->row_bytes + 1);
     s->destination = gf_announced_find(all, all->released, s->first_row);
-    s->placed =
-        s->destination == all->count ? 0 : gf_announced_at(all, all->count - 1)->end - s->first_row;
+    s->placed = s->destination == all->count ? 0 : gf_announced_last(all)->end - s->first_row;
 }
 
 /* Wake a thread if there is a step for it. Threads that are woken in vain delay the others. */
@@ -865,8 +862,7 @@ static bool rows_await(gf_png_parallel *parallel) {
     gf_png_stream *stream = parallel->stream;
     uint32_t block = 0;
     pthread_mutex_lock(&parallel->lock);
-    parallel->announced.released =
-        gf_announced_find(&parallel->announced, parallel->announced.released, parallel->returned);
+    gf_announced_release(&parallel->announced, parallel->returned);
     const uint64_t k = parallel->current;
     segment *s = segment_at(parallel, k);
     while (!(k < parallel->loaded && s->state == SEGMENT_READY) &&

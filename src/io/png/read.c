@@ -15,6 +15,7 @@
 #include "io/bytes.h"
 #include "io/formats.h"
 #include "io/png/inflate.h"
+#include "io/stream/announced.h"
 #include "io/strip/row_filter.h"
 
 /* The buffers of several threads take at most this share of the memory of an image. */
@@ -361,8 +362,7 @@ static gf_status png_unfilter(png_source *source, unsigned char *out, size_t str
                               gf_error *error) {
     const size_t row_bytes = layout_bytes(&source->layout);
     if (!decoded->filtered) {
-        for (uint64_t k = 0; k < decoded->count && decoded->first != out; k++)
-            memcpy(out + k * stride, decoded->first + k * decoded->stride, row_bytes);
+        gf_announced_copy(out, stride, decoded->first, decoded->stride, row_bytes, decoded->count);
         return GF_OK;
     }
     bool invalid = false;

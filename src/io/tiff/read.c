@@ -15,6 +15,7 @@
 #include "core/machine.h"
 #include "core/thread.h"
 #include "io/bytes.h"
+#include "io/stream/announced.h"
 #include "io/tiff/directory.h"
 #include "io/tiff/unit.h"
 
@@ -214,24 +215,18 @@ static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
                : piece_at(source, number * source->layout.group_pieces).first;
 }
 
-/* Return the announced memory that contains rows, or NULL. */
-static const gf_announced *announced_of(const tiff_source *source, uint64_t first, uint64_t end) {
-    const gf_announcements *all = &source->announced;
-    const uint64_t i = gf_announced_find(all, all->released, first);
-    const gf_announced *at = gf_announced_at(all, i);
-    return i < all->count && at->first <= first && end <= at->end ? at : NULL;
-}
-
 /* Choose the memory for the rows of a group: the announced memory if it contains all of them. */
 static gf_status group_place(tiff_group *group, gf_error *error) {
     tiff_source *source = group->source;
     unsigned char **own = &source->groups[group->number % source->own_slots].own;
-    const gf_announced *at = announced_of(source, group->first, group->first + group->rows);
+    const gf_announced place =
+        gf_announced_rows(&source->announced, source->announced.released, group->first);
     group->stride = gf_row_bytes(&source->base.format);
     group->data = *own;
-    if (at && (at->stride == group->stride || !gf_tiff_units_are_direct(&source->layout))) {
-        group->stride = at->stride;
-        group->data = at->to + (group->first - at->first) * at->stride;
+    if (place.end >= group->first + group->rows &&
+        (place.stride == group->stride || !gf_tiff_units_are_direct(&source->layout))) {
+        group->stride = place.stride;
+        group->data = place.to;
     } else if (!*own) {
         group->data = *own = gf_alloc_pages((size_t)group_bytes(source));
     }
@@ -273,18 +268,16 @@ static void ring_clear(tiff_source *source) {
 /* Return true if the memory of the next group will be announced: it is not decoded before, as its
  * rows would be copied. */
 static bool ring_waits_for_memory(const tiff_source *source) {
-    if (source->announced.count == 0)
-        return false;
-    const gf_announced *last = gf_announced_at(&source->announced, source->announced.count - 1);
-    const uint64_t first = ring_first_row(source, source->end);
-    return (last->end - last->first) % group_rows(source) == 0 && first >= last->end;
+    const gf_announced *last = gf_announced_last(&source->announced);
+    return last && (last->end - last->first) % group_rows(source) == 0 &&
+           ring_first_row(source, source->end) >= last->end;
 }
 
 /* Return the maximum number of groups in progress with the next one. */
 static uint32_t ring_limit(const tiff_source *source) {
-    const uint64_t first = ring_first_row(source, source->end);
-    return announced_of(source, first, ring_first_row(source, source->end + 1)) ? source->slots
-                                                                                : source->own_slots;
+    const gf_announced place = gf_announced_rows(&source->announced, source->announced.released,
+                                                 ring_first_row(source, source->end));
+    return place.end >= ring_first_row(source, source->end + 1) ? source->slots : source->own_slots;
 }
 
 /* Return the group with the next row, and keep the ring full. Return NULL on failure. */
@@ -404,14 +397,15 @@ static gf_status tiff_source_read(gf_source *base, void *dst, size_t stride, uin
         tiff_group *group = ring_await(source, error);
         if (!group)
             return GF_FAILED;
-        for (; rows != 0 && source->y < group->first + group->rows; rows--, out += stride) {
-            const unsigned char *from = group->data + (source->y++ - group->first) * group->stride;
-            if (from != out)
-                memcpy(out, from, row);
-        }
+        const uint64_t skipped = source->y - group->first, left = group->rows - skipped;
+        const uint64_t count = rows < left ? rows : left;
+        gf_announced_copy(out, stride, group->data + skipped * group->stride, group->stride, row,
+                          count);
+        source->y += count;
+        rows -= count;
+        out += count * stride;
     }
-    source->announced.released =
-        gf_announced_find(&source->announced, source->announced.released, source->y);
+    gf_announced_release(&source->announced, source->y);
     source->seconds += gf_now() - began;
     return status;
 }
