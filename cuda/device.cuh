@@ -20,10 +20,6 @@
 
 // ---- host ---------------------------------------------------------------------------------------
 
-static inline gf_status gf_set_device(int device, gf_error *error) {
-    return gf_cuda_check(cudaSetDevice(device), "cudaSetDevice", error);
-}
-
 #define GF_CACHED_DEVICES 64 // devices whose properties are kept
 
 // Return compute(device) for the current device. A result other than 0 is kept: a small image takes

@@ -33,7 +33,16 @@ static inline void gf_queue_check(gf_queue *queue, cudaError_t result, const cha
     queue->status = queue->status ? queue->status : status;
 }
 
+// Make a device current, and continue on a stream of it. The current device is a property of the
+// thread, and the calling thread may be new.
+void gf_queue_move(gf_queue *queue, int device, cudaStream_t stream);
+
 // ---- copies and events --------------------------------------------------------------------------
+
+// Create a stream or an event on the current device, unless it exists. flags: of
+// cudaEventCreateWithFlags.
+void gf_stream_create(cudaStream_t *stream, gf_queue *queue);
+void gf_event_create(cudaEvent_t *event, unsigned flags, gf_queue *queue);
 
 void gf_queue_upload(gf_queue *queue, void *to, const void *from, size_t bytes);
 void gf_queue_download(gf_queue *queue, void *to, const void *from, size_t bytes);

@@ -2,101 +2,15 @@
 // buffers and device buffers, therefore uploads, kernels and downloads of different strips overlap.
 // Slots are assigned to the devices round-robin.
 #include "cuda/host/devices.cuh"
+#include "cuda/host/memory.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define STRIP_BYTES (UINT64_C(4) << 20)
 #define MAX_STRIP_BYTES (UINT64_C(16) << 20)    // limit for large images
 #define PAYLOAD_STRIP_BYTES (UINT64_C(1) << 20) // payloads may be much larger
 #define HALO_BYTES (UINT64_C(1) << 30)          // maximum per device, for large halos
-
-// ---- pinned memory ------------------------------------------------------------------------------
-
-#define LARGE_PAGE (size_t{2} << 20)
-
-// Page-locked host memory that devices access directly, or pageable memory if no more memory can be
-// locked; the driver then copies through its own buffer.
-struct gf_pinned {
-    void *data; // NULL: not allocated
-    size_t size;
-    size_t mapped; // bytes mapped with mmap; 0: allocated by the driver or by malloc
-    bool pageable;
-};
-
-// Map memory, in huge pages if the system provides them. Returns NULL on failure.
-static void *pinned_map(size_t bytes) {
-    // Map LARGE_PAGE bytes more, to align the start to a huge page.
-    void *pages = mmap(nullptr, bytes + LARGE_PAGE, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED)
-        return nullptr;
-    unsigned char *begin = static_cast<unsigned char *>(pages);
-    const size_t unaligned =
-        (LARGE_PAGE - reinterpret_cast<uintptr_t>(pages) % LARGE_PAGE) % LARGE_PAGE;
-    if (unaligned)
-        munmap(begin, unaligned);
-    if (unaligned < LARGE_PAGE)
-        munmap(begin + unaligned + bytes, LARGE_PAGE - unaligned);
-    begin += unaligned;
-    (void)madvise(begin, bytes, MADV_HUGEPAGE); // a hint: small pages also work
-    // After a fork, the first process that writes to a page gets a copy. This process must keep the
-    // original pages, which are registered with the device.
-    (void)madvise(begin, bytes, MADV_DONTFORK);
-    return begin;
-}
-
-// Map huge pages and register them with the driver. This takes less than half the time of
-// cudaHostAlloc. Returns false if the driver rejects the memory.
-static bool pinned_register(gf_pinned *pinned, size_t size) {
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t bytes = gf_divide_up(size, page) * page;
-    void *pages = pinned_map(bytes);
-    if (!pages)
-        return false;
-    if (cudaHostRegister(pages, bytes, cudaHostRegisterPortable) != cudaSuccess) {
-        cudaGetLastError();
-        munmap(pages, bytes);
-        return false;
-    }
-    *pinned = gf_pinned{pages, size, bytes, false};
-    return true;
-}
-
-static void pinned_free(gf_pinned *pinned) {
-    if (pinned->mapped) {
-        cudaHostUnregister(pinned->data);
-        munmap(pinned->data, pinned->mapped);
-    } else if (pinned->pageable) {
-        free(pinned->data);
-    } else {
-        cudaFreeHost(pinned->data);
-    }
-    *pinned = gf_pinned{};
-}
-
-// Grow the buffer to at least size bytes, for use by all devices. The contents are lost.
-static gf_status pinned_grow(gf_pinned *pinned, size_t size, gf_error *error) {
-    if (size <= pinned->size)
-        return GF_OK;
-    pinned_free(pinned);
-    if (size >= LARGE_PAGE && pinned_register(pinned, size))
-        return GF_OK;
-    if (cudaHostAlloc(&pinned->data, size, cudaHostAllocPortable) != cudaSuccess) {
-        // The limit on locked memory, or a failed device: the next CUDA call returns that error.
-        cudaGetLastError();
-        pinned->pageable = true;
-        pinned->data = aligned_alloc(GF_ROW_ALIGN, gf_align(size));
-    }
-    if (!pinned->data) {
-        *pinned = gf_pinned{};
-        return gf_fail_memory(error, "cuda", size, "strips");
-    }
-    pinned->size = size;
-    return GF_OK;
-}
 
 // ---- stage times --------------------------------------------------------------------------------
 
@@ -117,32 +31,29 @@ struct gf_cuda_timeline {
     double busy[GF_STAGE_COUNT];
 };
 
-// Start a timeline at zero. stream: the stream of the current device that computes its first strip.
-static gf_status timeline_start(gf_cuda_timeline *timeline, cudaStream_t stream, gf_error *error) {
-    const cudaEvent_t origin = timeline->origin;
-    *timeline = gf_cuda_timeline{};
-    timeline->origin = origin;
-    const gf_status status = gf_event_create(&timeline->origin, cudaEventDefault, error);
-    gf_queue queue = {stream, error, "cuda", status, nullptr};
-    gf_queue_record(&queue, timeline->origin);
-    return queue.status;
+// Start a timeline at zero. queue: of the stream that computes the first strip of its device.
+static void timeline_start(gf_cuda_timeline *timeline, gf_queue *queue) {
+    *timeline = gf_cuda_timeline{timeline->origin, {}, {}};
+    gf_event_create(&timeline->origin, cudaEventDefault, queue);
+    gf_queue_record(queue, timeline->origin);
 }
 
 // Add the time between two completed events, except the part already counted: strips overlap, and a
 // strip may have waited for the copy of the previous one. Call it in strip order.
-static gf_status timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t from,
-                              cudaEvent_t to, gf_error *error) {
+static void timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t from,
+                         cudaEvent_t to, gf_queue *queue) {
     float start = 0, end = 0; // ms
+    double *until = &timeline->until[stage];
+    if (queue->status)
+        return;
     cudaError_t result = cudaEventElapsedTime(&start, timeline->origin, from);
     if (result == cudaSuccess)
         result = cudaEventElapsedTime(&end, timeline->origin, to);
-    const gf_status status = gf_cuda_check(result, "cudaEventElapsedTime", error);
-    double *until = &timeline->until[stage];
-    if (status || end * 1e-3 <= *until)
-        return status;
+    gf_queue_check(queue, result, "cudaEventElapsedTime");
+    if (queue->status || end * 1e-3 <= *until)
+        return;
     timeline->busy[stage] += end * 1e-3 - (start * 1e-3 > *until ? start * 1e-3 : *until);
     *until = end * 1e-3;
-    return GF_OK;
 }
 
 // ---- devices and stream contexts ----------------------------------------------------------------
@@ -159,22 +70,22 @@ enum {
     GF_CUDA_DEVICE_BUFFERS
 };
 
-// Stream context of a slot on one device, reused across images because pinning memory is slow.
+// Stream context of a slot on one device.
 struct gf_cuda_slot {
     int index;  // index of the device in the device list
     int device; // CUDA device ordinal
     cudaStream_t stream;
     cudaEvent_t events[GF_CUDA_EVENTS]; // of the last strip
-    gf_pinned host[GF_CUDA_HOST_BUFFERS];
-    gf_device_memory memory[GF_CUDA_DEVICE_BUFFERS];
+    gf_memory host[GF_CUDA_HOST_BUFFERS];
+    gf_memory memory[GF_CUDA_DEVICE_BUFFERS];
 };
 
 struct gf_cuda {
     gf_cuda_devices devices; // first member
     gf_cuda_slot contexts[GF_CUDA_MAX_SLOTS];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of the current image
-    gf_device_memory states[GF_MAX_DEVICES];    // the filter's state on each device
-    gf_pinned ring;
+    gf_memory states[GF_MAX_DEVICES];           // the filter's state on each device
+    gf_memory ring;
 };
 
 // Free device memory, for a smaller image or another process. Host memory is kept, because pinning
@@ -184,15 +95,12 @@ static void cuda_free_device(gf_cuda *cuda) {
         if (!context.stream)
             continue;
         cudaSetDevice(context.device);
-        for (gf_device_memory &memory : context.memory) {
-            cudaFree(memory.data);
-            memory = gf_device_memory{};
-        }
+        for (gf_memory &memory : context.memory)
+            gf_memory_free(&memory);
     }
     for (int i = 0; i < cuda->devices.own.count; i++) {
         cudaSetDevice(cuda->devices.own.list[i]);
-        cudaFree(cuda->states[i].data);
-        cuda->states[i] = gf_device_memory{};
+        gf_memory_free(&cuda->states[i]);
     }
     cudaGetLastError(); // clear the error that was reported before
 }
@@ -205,8 +113,8 @@ static void cuda_close(void *state) {
         if (!context.stream)
             continue;
         cudaSetDevice(context.device);
-        for (gf_pinned &host : context.host)
-            pinned_free(&host);
+        for (gf_memory &host : context.host)
+            gf_memory_free(&host);
         for (cudaEvent_t event : context.events)
             if (event)
                 cudaEventDestroy(event);
@@ -217,52 +125,12 @@ static void cuda_close(void *state) {
         if (cuda->timelines[i].origin)
             cudaEventDestroy(cuda->timelines[i].origin);
     }
-    pinned_free(&cuda->ring);
+    gf_memory_free(&cuda->ring);
     gf_png_encoder_free(cuda->devices.encoder);
     gf_png_decoder_free(cuda->devices.decoder);
     gf_cuda_workspace_free(cuda->devices.workspace);
     cudaGetLastError(); // clear the error of a failed device
     free(cuda);
-}
-
-// Allocate the stream context of a slot. The scratch size is computed here, because the size that a
-// library requires may depend on the device.
-static gf_status cuda_prepare_context(gf_cuda *cuda, uint32_t slot, const gf_cut *job,
-                                      size_t sizes[GF_CUDA_DEVICE_BUFFERS], gf_error *error) {
-    gf_cuda_slot *context = &cuda->contexts[slot];
-    const int index = static_cast<int>(slot) % cuda->devices.own.count;
-    gf_status status = gf_set_device(cuda->devices.own.list[index], error);
-    if (!status && gf_filter_kernels(job->filter)->scratch_bytes)
-        sizes[GF_CUDA_SCRATCH] =
-            gf_filter_kernels(job->filter)->scratch_bytes(job->plan, job->in_rows);
-    if (!status && !context->stream) {
-        context->index = index;
-        context->device = cuda->devices.own.list[index];
-        status = gf_cuda_check(cudaStreamCreateWithFlags(&context->stream, cudaStreamNonBlocking),
-                               "cudaStreamCreate", error);
-    }
-    for (cudaEvent_t &event : context->events)
-        if (!status)
-            status = gf_event_create(&event, cudaEventDefault, error);
-    for (int i = 0; i < GF_CUDA_HOST_BUFFERS && !status; i++)
-        status = pinned_grow(&context->host[i], sizes[i], error);
-    for (int i = 0; i < GF_CUDA_DEVICE_BUFFERS && !status; i++)
-        status = gf_memory_grow_cleared(&context->memory[i], sizes[i], context->stream, error);
-    return status;
-}
-
-// Allocate and clear the state on one device.
-static gf_status cuda_start_state(gf_cuda *cuda, int index, size_t bytes, gf_error *error) {
-    gf_device_memory *state = &cuda->states[index];
-    gf_status status = gf_set_device(cuda->devices.own.list[index], error);
-    if (!status)
-        status = gf_memory_grow(state, bytes, false, error);
-    gf_queue queue = {cudaStreamPerThread, error, "cuda", status, nullptr};
-    gf_queue_clear(&queue, state->data, bytes);
-    // The slots' streams do not wait for this one. Do not wait for the device: that fails while
-    // another thread captures a stream.
-    gf_queue_synchronize(&queue, "cudaMemset");
-    return queue.status;
 }
 
 // ---- the backend --------------------------------------------------------------------------------
@@ -320,33 +188,43 @@ static uint32_t cuda_used_devices(const gf_cuda_run *run) {
     return count < run->job.slots ? count : run->job.slots;
 }
 
-static gf_status cuda_prepare(gf_cuda_run *run, gf_slot *slots, gf_error *error) {
+// Allocate and clear the state of the filter on all devices.
+static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
     gf_cuda *cuda = run->cuda;
-    const gf_cut *job = &run->job;
-    const size_t state_bytes = static_cast<size_t>(job->plan->state_bytes);
-    gf_status status = GF_OK;
-    for (int i = 0; i < cuda->devices.own.count && state_bytes && !status; i++)
-        status = cuda_start_state(cuda, i, state_bytes, error);
-    if (!status)
-        status = gf_set_device(cuda->devices.own.list[0], error);
-    if (!status)
-        status = pinned_grow(&cuda->ring, static_cast<size_t>(gf_ring_rows(job)) * job->in_stride,
-                             error);
-    for (uint32_t i = 0; i < job->slots && !status; i++) {
-        const gf_cuda_slot *context = &cuda->contexts[i];
-        status = cuda_prepare_context(cuda, i, job, run->sizes, error);
-        slots[i].ring = static_cast<unsigned char *>(cuda->ring.data);
-        slots[i].out_buffer = static_cast<unsigned char *>(context->host[GF_CUDA_OUT].data);
-        slots[i].payload_buffer = static_cast<unsigned char *>(context->host[GF_CUDA_PAYLOAD].data);
-        slots[i].payload_pieces = job->plan->has_payload ? 1 : 0;
+    const size_t bytes = static_cast<size_t>(run->job.plan->state_bytes);
+    for (int i = 0; i < cuda->devices.own.count && bytes; i++) {
+        gf_queue_move(queue, cuda->devices.own.list[i], cudaStreamPerThread);
+        gf_memory_grow(&cuda->states[i], bytes, GF_MEMORY_DEVICE, queue);
+        gf_queue_clear(queue, cuda->states[i].data, bytes);
+        // The slots' streams do not wait for this one. Do not wait for the device: that fails while
+        // another thread captures a stream.
+        gf_queue_synchronize(queue, "cudaMemset");
     }
-    // Slot i < devices is the first slot of device i and computes its first strip.
-    for (uint32_t i = 0; i < cuda_used_devices(run) && !status; i++) {
-        status = gf_set_device(cuda->devices.own.list[i], error);
-        if (!status)
-            status = timeline_start(&cuda->timelines[i], cuda->contexts[i].stream, error);
-    }
-    return status;
+}
+
+// Allocate the stream context of a slot. The scratch size is computed here, because the size that a
+// library requires may depend on the device.
+static void cuda_prepare_slot(gf_cuda_run *run, gf_slot *slot, uint32_t number, gf_queue *queue) {
+    gf_cuda *cuda = run->cuda;
+    gf_cuda_slot *context = &cuda->contexts[number];
+    const gf_filter_cuda *kernels = gf_filter_kernels(run->job.filter);
+    context->index = static_cast<int>(number) % cuda->devices.own.count;
+    context->device = cuda->devices.own.list[context->index];
+    gf_queue_move(queue, context->device, context->stream);
+    gf_stream_create(&context->stream, queue);
+    queue->stream = context->stream;
+    if (!queue->status && kernels->scratch_bytes)
+        run->sizes[GF_CUDA_SCRATCH] = kernels->scratch_bytes(run->job.plan, run->job.in_rows);
+    for (cudaEvent_t &event : context->events)
+        gf_event_create(&event, cudaEventDefault, queue);
+    for (int i = 0; i < GF_CUDA_HOST_BUFFERS; i++)
+        gf_memory_grow(&context->host[i], run->sizes[i], GF_MEMORY_HOST, queue);
+    for (int i = 0; i < GF_CUDA_DEVICE_BUFFERS; i++)
+        gf_memory_grow(&context->memory[i], run->sizes[i], GF_MEMORY_CLEARED, queue);
+    slot->ring = cuda->ring.data;
+    slot->out_buffer = context->host[GF_CUDA_OUT].data;
+    slot->payload_buffer = context->host[GF_CUDA_PAYLOAD].data;
+    slot->payload_pieces = run->job.plan->has_payload ? 1 : 0;
 }
 
 static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void **out,
@@ -362,14 +240,34 @@ static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void
         run->sizes[GF_CUDA_PAYLOAD] = job->filter->payload->bytes(job->plan, job->out_rows);
         run->head_bytes = job->filter->payload->bytes(job->plan, 0);
     }
-    const gf_status status = cuda_prepare(run, slots, error);
-    if (status) {
-        cuda_free_device(run->cuda);
+    gf_cuda *cuda = run->cuda;
+    gf_queue queue = gf_queue_on(nullptr, "cuda", error);
+    cuda_prepare_states(run, &queue);
+    gf_queue_move(&queue, cuda->devices.own.list[0], nullptr);
+    gf_memory_grow(&cuda->ring, static_cast<size_t>(gf_ring_rows(job)) * job->in_stride,
+                   GF_MEMORY_HOST, &queue);
+    for (uint32_t i = 0; i < job->slots; i++)
+        cuda_prepare_slot(run, &slots[i], i, &queue);
+    // Slot i < devices is the first slot of device i and computes its first strip.
+    for (uint32_t i = 0; i < cuda_used_devices(run); i++) {
+        gf_queue_move(&queue, cuda->contexts[i].device, cuda->contexts[i].stream);
+        timeline_start(&cuda->timelines[i], &queue);
+    }
+    if (queue.status) {
+        cuda_free_device(cuda);
         free(run);
-        return status;
+        return queue.status;
     }
     *out = run;
     return GF_OK;
+}
+
+// Return the queue of a slot, with its device current.
+static gf_queue cuda_queue_of(const gf_cuda_run *run, const gf_cuda_slot *context,
+                              gf_error *error) {
+    gf_queue queue = gf_queue_on(nullptr, run->job.filter->info.name, error);
+    gf_queue_move(&queue, context->device, context->stream);
+    return queue;
 }
 
 // Make a strip wait for the previous strip. If that strip was computed on another device, copy the
@@ -399,9 +297,7 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     strip.out.data = context->memory[GF_CUDA_OUT].data;
     strip.state = run->cuda->states[context->index].data;
     strip.payload = context->memory[GF_CUDA_PAYLOAD].data;
-    // The current device is a property of the thread, and the calling thread may be new.
-    gf_queue queue = {context->stream, error, run->job.filter->info.name,
-                      gf_set_device(context->device, error), nullptr};
+    gf_queue queue = cuda_queue_of(run, context, error);
     gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
     gf_queue_upload(&queue, strip.in.data, slot->in.data,
                     static_cast<size_t>(strip.in.rows) * strip.in.stride);
@@ -420,24 +316,26 @@ static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
 }
 
 // Download the rest of a payload. Its head contains the size.
-static gf_status cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_slot *context,
-                                   const gf_slot *slot, gf_error *error) {
+static void cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_slot *context,
+                              const gf_slot *slot, gf_queue *queue) {
     const size_t head = run->head_bytes;
+    if (queue->status)
+        return;
     const size_t used = run->job.filter->payload->used(run->job.plan, slot->payload_buffer);
     // Check the size: a wrong one would overwrite other memory.
-    if (used < head || used > run->sizes[GF_CUDA_PAYLOAD])
-        return gf_fail(error, GF_NO_BACKEND,
-                       "cuda: the device returned an invalid sample count; use --backend cpu");
-    gf_queue queue = {context->stream, error, "cuda", GF_OK, nullptr};
-    gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
-    gf_queue_download(&queue, slot->payload_buffer + head,
+    if (used < head || used > run->sizes[GF_CUDA_PAYLOAD]) {
+        queue->status =
+            gf_fail(queue->error, GF_NO_BACKEND,
+                    "cuda: the device returned an invalid sample count; use --backend cpu");
+        return;
+    }
+    gf_queue_record(queue, context->events[GF_CUDA_STARTED]);
+    gf_queue_download(queue, slot->payload_buffer + head,
                       context->memory[GF_CUDA_PAYLOAD].data + head, used - head);
-    gf_queue_record(&queue, context->events[GF_CUDA_DOWNLOADED]);
-    gf_queue_synchronize(&queue, "download");
-    return queue.status ? queue.status
-                        : timeline_add(&run->cuda->timelines[context->index], GF_DOWNLOADING,
-                                       context->events[GF_CUDA_STARTED],
-                                       context->events[GF_CUDA_DOWNLOADED], error);
+    gf_queue_record(queue, context->events[GF_CUDA_DOWNLOADED]);
+    gf_queue_synchronize(queue, "download");
+    timeline_add(&run->cuda->timelines[context->index], GF_DOWNLOADING,
+                 context->events[GF_CUDA_STARTED], context->events[GF_CUDA_DOWNLOADED], queue);
 }
 
 static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
@@ -449,16 +347,14 @@ static gf_status cuda_wait(void *state, gf_slot *slot, gf_error *error) {
                      {GF_DOWNLOADING, GF_CUDA_COMPUTED, GF_CUDA_DOWNLOADED}};
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
-    gf_queue queue = {context->stream, error, run->job.filter->info.name,
-                      gf_set_device(context->device, error), nullptr};
+    gf_queue queue = cuda_queue_of(run, context, error);
     gf_queue_synchronize(&queue, "kernel execution");
-    gf_status status = queue.status;
     for (const auto &interval : intervals)
-        if (!status)
-            status =
-                timeline_add(&run->cuda->timelines[context->index], interval.stage,
-                             context->events[interval.from], context->events[interval.to], error);
-    return status || !run->head_bytes ? status : cuda_wait_payload(run, context, slot, error);
+        timeline_add(&run->cuda->timelines[context->index], interval.stage,
+                     context->events[interval.from], context->events[interval.to], &queue);
+    if (run->head_bytes)
+        cuda_wait_payload(run, context, slot, &queue);
+    return queue.status;
 }
 
 static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
@@ -471,32 +367,33 @@ static void cuda_busy(void *state, gf_busy busy[GF_STAGE_COUNT]) {
     }
 }
 
-static gf_status cuda_collect_one(const gf_cuda *cuda, int index, void *total, size_t bytes,
-                                  gf_error *error) {
-    const gf_status status = gf_set_device(cuda->devices.own.list[index], error);
-    gf_queue queue = {cudaStreamPerThread, error, "cuda", status, nullptr};
-    gf_queue_download(&queue, total, cuda->states[index].data, bytes);
-    gf_queue_synchronize(&queue, "download");
-    return queue.status;
+static void cuda_collect_one(const gf_cuda_run *run, int index, void *total, gf_queue *queue) {
+    const gf_cuda *cuda = run->cuda;
+    gf_queue_move(queue, cuda->devices.own.list[index], cudaStreamPerThread);
+    gf_queue_download(queue, total, cuda->states[index].data,
+                      static_cast<size_t>(run->job.plan->state_bytes));
+    gf_queue_synchronize(queue, "download");
 }
 
 static gf_status cuda_collect(void *state, void *total, gf_error *error) {
     const gf_cuda_run *run = static_cast<const gf_cuda_run *>(state);
     const gf_plan *plan = run->job.plan;
     const size_t bytes = static_cast<size_t>(plan->state_bytes);
-    if (plan->ordered)
-        return cuda_collect_one(run->cuda, run->previous->index, total, bytes, error);
+    gf_queue queue = gf_queue_on(nullptr, "cuda", error);
+    if (plan->ordered) {
+        cuda_collect_one(run, run->previous->index, total, &queue);
+        return queue.status;
+    }
     void *part = malloc(bytes);
     if (!part)
         return gf_fail_memory(error, "cuda", bytes, "the state");
-    gf_status status = GF_OK;
-    for (int i = 0; i < run->cuda->devices.own.count && !status; i++) {
-        status = cuda_collect_one(run->cuda, i, part, bytes, error);
-        if (!status)
+    for (int i = 0; i < run->cuda->devices.own.count && !queue.status; i++) {
+        cuda_collect_one(run, i, part, &queue);
+        if (!queue.status)
             run->job.filter->measure->merge(plan, total, part);
     }
     free(part);
-    return status;
+    return queue.status;
 }
 
 static void cuda_end(void *state, gf_slot *slots) {
@@ -511,6 +408,7 @@ static void cuda_end(void *state, gf_slot *slots) {
 }
 
 extern "C" const gf_backend gf_backend_cuda = {
-    "cuda",    cuda_open, cuda_close,   cuda_describe, cuda_request,  cuda_begin,   cuda_submit,
-    cuda_wait, cuda_busy, cuda_collect, cuda_end,      &gf_cuda_jobs, gf_cuda_list,
+    "cuda",     cuda_open,     cuda_close,      cuda_describe, cuda_request,
+    cuda_begin, cuda_submit,   cuda_wait,       cuda_busy,     cuda_collect,
+    cuda_end,   &gf_cuda_jobs, &gf_cuda_memory, &gf_cuda_png,  gf_cuda_list,
 };

@@ -155,9 +155,8 @@ gf_status gf_cuda_list(gf_device *devices, size_t capacity, size_t *count, gf_er
 // ---- memory and streams of the caller -----------------------------------------------------------
 
 // Find the range of an address.
-static gf_status memory_find_range(const gf_cuda_devices *devices, const char *name,
-                                   const char *what, CUdeviceptr at, gf_memory_range *range,
-                                   gf_error *error) {
+static void memory_find_range(const gf_cuda_devices *devices, const char *what, CUdeviceptr at,
+                              gf_memory_range *range, gf_queue *queue) {
     unsigned type = 0, managed = 0;
     const int own = devices->own.list[0];
     int device = own;
@@ -170,112 +169,55 @@ static gf_status memory_find_range(const gf_cuda_devices *devices, const char *n
     void *values[] = {&type, &managed, &device, &range->begin, &bytes, &range->bounded};
     const CUresult result = devices->driver.pointer_attributes(
         sizeof attributes / sizeof attributes[0], attributes, values, at);
-    if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
-        return gf_fail(error, GF_USAGE,
-                       "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
-                       name, what);
-    if (!managed && device != own)
-        return gf_fail(error, GF_USAGE,
-                       "%s: the %s is in memory of device %d; this engine uses device %d", name,
-                       what, device, own);
     range->end = range->begin + bytes;
-    return GF_OK;
+    if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
+        queue->status =
+            gf_fail(queue->error, GF_USAGE,
+                    "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
+                    queue->name, what);
+    else if (!managed && device != own)
+        queue->status = gf_fail(queue->error, GF_USAGE,
+                                "%s: the %s is in memory of device %d; this engine uses device %d",
+                                queue->name, what, device, own);
 }
 
-gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name, const char *what,
-                               const void *data, size_t bytes, gf_memory_range *known,
-                               gf_error *error) {
+void gf_cuda_check_memory(const gf_cuda_devices *devices, const char *what, const void *data,
+                          size_t bytes, gf_memory_range *known, gf_queue *queue) {
     const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data), end = at + bytes;
-    if (!known->bounded || at < known->begin || at >= known->end) {
-        const gf_status status = memory_find_range(devices, name, what, at, known, error);
-        if (status)
-            return status;
-    }
-    if (!known->bounded || end <= known->end)
-        return GF_OK;
-    return gf_fail(error, GF_USAGE,
-                   "%s: the %s has %llu bytes, but its memory ends after %llu bytes", name, what,
-                   static_cast<unsigned long long>(bytes),
-                   static_cast<unsigned long long>(known->end - at));
+    if (queue->status)
+        return;
+    if (!known->bounded || at < known->begin || at >= known->end)
+        memory_find_range(devices, what, at, known, queue);
+    if (!queue->status && known->bounded && end > known->end)
+        queue->status = gf_fail(queue->error, GF_USAGE,
+                                "%s: the %s has %llu bytes, but its memory ends after %llu bytes",
+                                queue->name, what, static_cast<unsigned long long>(bytes),
+                                static_cast<unsigned long long>(known->end - at));
 }
 
-gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
-                                gf_error *error) {
+void gf_cuda_check_capture(const char *what, gf_queue *queue) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    const cudaError_t result = cudaStreamIsCapturing(stream, &capture);
-    if (result == cudaSuccess && capture == cudaStreamCaptureStatusNone)
-        return GF_OK;
-    if (result != cudaSuccess && result != cudaErrorStreamCaptureImplicit)
-        return gf_cuda_check(result, "cudaStreamIsCapturing", error);
-    cudaGetLastError();
-    return gf_fail(error, GF_USAGE, "%s: %s", name, what);
+    if (queue->status)
+        return;
+    const cudaError_t result = cudaStreamIsCapturing(queue->stream, &capture);
+    if (result != cudaSuccess && result != cudaErrorStreamCaptureImplicit) {
+        gf_queue_check(queue, result, "cudaStreamIsCapturing");
+    } else if (result != cudaSuccess || capture != cudaStreamCaptureStatusNone) {
+        cudaGetLastError();
+        queue->status = gf_fail(queue->error, GF_USAGE, "%s: %s", queue->name, what);
+    }
 }
 
-gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
-                               cudaStream_t stream, const char *captured, gf_error *error) {
+void gf_cuda_check_stream(const gf_cuda_devices *devices, gf_queue *queue) {
+    const cudaStream_t stream = queue->stream;
     CUcontext context = devices->context;
+    if (queue->status)
+        return;
     if (stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread &&
         devices->driver.stream_context(stream, &context) != CUDA_SUCCESS)
-        return gf_fail(error, GF_USAGE, "%s: the stream is invalid", name);
-    if (context != devices->context)
-        return gf_fail(error, GF_USAGE, "%s: the stream belongs to another device than device %d",
-                       name, devices->own.list[0]);
-    return captured ? gf_cuda_check_capture(name, stream, captured, error) : GF_OK;
-}
-
-gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t stream,
-                         gf_error *error) {
-    void *data = nullptr;
-    if (size <= memory->size)
-        return GF_OK;
-    if (memory->data)
-        cudaFreeAsync(memory->data, stream);
-    *memory = gf_device_memory{};
-    cudaError_t result = cudaMallocAsync(&data, size, stream);
-    if (result == cudaErrorNotSupported) {
-        cudaGetLastError();
-        result = cudaMalloc(&data, size);
-    }
-    const gf_status status = gf_cuda_check(result, "device memory", error);
-    if (!status)
-        *memory = gf_device_memory{static_cast<unsigned char *>(data), size};
-    return status;
-}
-
-gf_status gf_event_create(cudaEvent_t *event, unsigned flags, gf_error *error) {
-    return *event ? GF_OK
-                  : gf_cuda_check(cudaEventCreateWithFlags(event, flags), "cudaEventCreate", error);
-}
-
-gf_status gf_memory_grow(gf_device_memory *memory, size_t size, bool pinned, gf_error *error) {
-    if (size <= memory->size)
-        return GF_OK;
-    if (memory->data)
-        pinned ? cudaFreeHost(memory->data) : cudaFree(memory->data);
-    *memory = gf_device_memory{};
-    const cudaError_t result =
-        pinned ? cudaMallocHost(&memory->data, size) : cudaMalloc(&memory->data, size);
-    memory->size = result == cudaSuccess ? size : 0;
-    return gf_cuda_check(result, pinned ? "pinned memory" : "device memory", error);
-}
-
-gf_status gf_memory_grow_cleared(gf_device_memory *memory, size_t size, cudaStream_t stream,
-                                 gf_error *error) {
-    if (size <= memory->size)
-        return GF_OK;
-    gf_status status = gf_memory_grow(memory, size, false, error);
-    if (!status)
-        status =
-            gf_cuda_check(cudaMemsetAsync(memory->data, 0, size, stream), "device memory", error);
-    memory->size = status ? 0 : size;
-    return status;
-}
-
-uint64_t gf_cuda_free_memory(void *state) {
-    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    size_t free_bytes = 0, total = 0;
-    if (scope.enter(devices, nullptr) || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
-        cudaGetLastError();
-    return free_bytes;
+        queue->status = gf_fail(queue->error, GF_USAGE, "%s: the stream is invalid", queue->name);
+    else if (context != devices->context)
+        queue->status = gf_fail(queue->error, GF_USAGE,
+                                "%s: the stream belongs to another device than device %d",
+                                queue->name, devices->own.list[0]);
 }

@@ -1,4 +1,4 @@
-// Selection and initialization of CUDA devices.
+// Selection and initialization of CUDA devices, and checks of the caller's memory and streams.
 #ifndef GF_DEVICES_CUH
 #define GF_DEVICES_CUH
 
@@ -41,12 +41,13 @@ class gf_caller_scope {
         driver.get_context(&caller);
         cudaThreadExchangeStreamCaptureMode(&mode);
     }
-    // Make the first device current.
-    gf_status enter(const gf_cuda_devices *devices, gf_error *error) {
-        if (caller == devices->context || driver.set_context(devices->context) == CUDA_SUCCESS)
-            return GF_OK;
-        return gf_fail(error, GF_NO_BACKEND, "cuda: cannot use device %d; use --backend cpu",
-                       devices->own.list[0]);
+    // Make the first device current, too. After a failure the queue does nothing.
+    gf_caller_scope(const gf_cuda_devices *devices, gf_queue *queue)
+        : gf_caller_scope(devices->driver) {
+        if (caller != devices->context && driver.set_context(devices->context) != CUDA_SUCCESS)
+            queue->status =
+                gf_fail(queue->error, GF_NO_BACKEND,
+                        "cuda: cannot use device %d; use --backend cpu", devices->own.list[0]);
     }
     ~gf_caller_scope() {
         CUcontext current = caller;
@@ -74,75 +75,31 @@ struct gf_memory_range {
     unsigned bounded; // 1: ends with its block of memory; 0: a virtual mapping may have several
 };
 
-// Check that `bytes` bytes are in memory of the first device. known: the range of the last block
-// that was checked, or zero; receives that of this one. name and what start the message.
-gf_status gf_cuda_check_memory(const gf_cuda_devices *devices, const char *name, const char *what,
-                               const void *data, size_t bytes, gf_memory_range *known,
-                               gf_error *error);
-// Check that a stream belongs to the first device. captured: as in gf_cuda_check_capture; NULL: the
-// stream may be captured.
-gf_status gf_cuda_check_stream(const gf_cuda_devices *devices, const char *name,
-                               cudaStream_t stream, const char *captured, gf_error *error);
-// Return GF_USAGE, with the message `what`, if a stream is being captured into a graph.
-gf_status gf_cuda_check_capture(const char *name, cudaStream_t stream, const char *what,
-                                gf_error *error);
+// These checks fail with GF_USAGE. The name of the queue starts the message.
+//
+// Check that `bytes` bytes are in memory of the first device. what: for the message. known: the
+// range of the last block that was checked, or zero; receives that of this one.
+void gf_cuda_check_memory(const gf_cuda_devices *devices, const char *what, const void *data,
+                          size_t bytes, gf_memory_range *known, gf_queue *queue);
+// Check that the stream of the queue belongs to the first device.
+void gf_cuda_check_stream(const gf_cuda_devices *devices, gf_queue *queue);
+// Check that the stream of the queue is not captured into a graph. what: the message.
+void gf_cuda_check_capture(const char *what, gf_queue *queue);
 
-// Create an event, unless it exists. flags: of cudaEventCreateWithFlags.
-gf_status gf_event_create(cudaEvent_t *event, unsigned flags, gf_error *error);
+// ---- images in device memory: see backend/device.h ----------------------------------------------
 
-// Memory that grows. The contents are lost.
-struct gf_device_memory {
-    unsigned char *data;
-    size_t size;
-};
+extern const gf_job_functions gf_cuda_jobs;      // job.cu
+extern const gf_memory_functions gf_cuda_memory; // workspace.cu
+extern const gf_png_functions gf_cuda_png;       // png/decode.cu
 
-// stream: uses the memory. Does not wait for the work of other streams.
-gf_status gf_device_grow(gf_device_memory *memory, size_t size, cudaStream_t stream,
-                         gf_error *error);
-// For memory that seldom grows: cudaMalloc takes a tenth of the time of cudaMallocAsync, but
-// cudaFree waits for all kernels. pinned: host memory.
-gf_status gf_memory_grow(gf_device_memory *memory, size_t size, bool pinned, gf_error *error);
-// The same for device memory, cleared: kernels read the padding of rows, and rows are copied back
-// with it. It must not expose memory of another process.
-gf_status gf_memory_grow_cleared(gf_device_memory *memory, size_t size, cudaStream_t stream,
-                                 gf_error *error);
-uint64_t gf_cuda_free_memory(void *state); // see gf_device_functions
-
-// Memory, a stream and copies (workspace.cu): see gf_device_functions.
-gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **stream,
-                                gf_error *error);
-gf_status gf_cuda_take_host(void *state, gf_buffer *host, gf_error *error);
-void gf_cuda_return_host(void *state, const gf_buffer *host);
-gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes,
-                         const gf_buffer *host, gf_error *error);
-gf_status gf_cuda_download(void *state, const void *from, size_t bytes, const gf_buffer *host,
-                           gf_take_bytes *take, void *context, gf_error *error);
-// NULL is allowed.
-struct gf_cuda_workspace;
-void gf_cuda_workspace_free(gf_cuda_workspace *workspace);
-
-// ---- PNG ----------------------------------------------------------------------------------------
-
-// Encode and decode: see gf_device_functions.
-gf_status gf_cuda_encode_png(void *state, const gf_format *format, uint64_t count,
-                             const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                             uint32_t threads, cudaStream_t stream, gf_error *error);
-gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
-                             const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
-                             bool always, cudaStream_t stream, gf_error *errors, gf_error *error);
-gf_status gf_cuda_decode_uploaded(void *state, uint64_t count, const gf_device_file *files,
-                                  const gf_out_pixels *out, cudaStream_t stream, bool *decoded,
-                                  gf_error *error);
+gf_status gf_cuda_encode_png(void *state, const gf_device_encoding *call, gf_error *error);
+uint64_t gf_cuda_free_bytes(void *state);
 // Open an encoder or a decoder, if there is none. threads: of the CPU.
-gf_status gf_png_encoder_open(gf_cuda_devices *devices, gf_error *error);
-gf_status gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_error *error);
-// Free an encoder or a decoder. NULL is allowed.
-struct gf_png_encoder;
-struct gf_png_decoder;
+void gf_png_encoder_open(gf_cuda_devices *devices, gf_queue *queue);
+void gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_queue *queue);
+// NULL is allowed.
 void gf_png_encoder_free(gf_png_encoder *encoder);
 void gf_png_decoder_free(gf_png_decoder *decoder);
-
-// Jobs on images in device memory (job.cu).
-extern const gf_device_functions gf_cuda_jobs;
+void gf_cuda_workspace_free(gf_cuda_workspace *workspace);
 
 #endif

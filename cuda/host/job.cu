@@ -1,9 +1,9 @@
 // Images in device memory: checks of pointers and streams, memory of a job, and the queue of its
-// kernels and copies (gf_device_functions).
+// kernels and copies (gf_job_functions).
 #include "cuda/host/devices.cuh"
+#include "cuda/host/memory.cuh"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 // The kernels access 16 bytes at a time. Rows with another alignment are copied.
@@ -65,14 +65,15 @@ __global__ void __launch_bounds__(COPY_THREADS) copy_rows(const gf_copy_args a) 
     }
 }
 
-static void job_copy_rows(void *to, size_t to_stride, const void *from, size_t from_stride,
-                          size_t bytes, uint64_t rows, gf_queue *queue) {
-    const uint64_t units = gf_divide_up(bytes, UNIT), max_rows = 65535;
-    const gf_copy_args args = {static_cast<unsigned char *>(to),
-                               static_cast<const unsigned char *>(from),
-                               to_stride,
-                               from_stride,
-                               bytes,
+// row: bytes.
+static void job_copy_rows(gf_out_pixels to, gf_pixels from, size_t row, uint64_t rows,
+                          gf_queue *queue) {
+    const uint64_t units = gf_divide_up(row, UNIT), max_rows = 65535;
+    const gf_copy_args args = {static_cast<unsigned char *>(to.data),
+                               static_cast<const unsigned char *>(from.data),
+                               to.stride,
+                               from.stride,
+                               row,
                                rows};
     const dim3 grid(static_cast<unsigned>(gf_divide_up(units, COPY_THREADS)),
                     static_cast<unsigned>(rows < max_rows ? rows : max_rows));
@@ -86,22 +87,22 @@ static void job_copy_rows(void *to, size_t to_stride, const void *from, size_t f
 struct gf_job_block {
     gf_job_block *next;
     uintptr_t stream; // see job_stream_key; UNUSED_STREAM: none yet
-    gf_device_memory memory;
-    gf_device_memory staged; // aligned copies of inputs and output; empty until needed
+    gf_memory memory;
+    gf_memory staged; // aligned copies of inputs and output; empty until needed
     // Kernels of a run on one image. By whether the inputs and the output are staged.
     gf_sequence *sequences[2][2];
 };
 
 // Measurements of one run, on the device and on the host.
 struct gf_job_part {
-    gf_device_part base;           // first member
-    gf_job_part *next;             // in the job's list of unused parts
-    uint64_t rows;                 // capacity
-    gf_device_memory device, host; // host: pinned
-    void *payload;                 // host memory for a whole payload
-    size_t payload_bytes;          // size of that memory
-    cudaEvent_t ready; // computed; once fetched: everything but the payload is in host memory
-    uint64_t used;     // rows of the run
+    gf_device_part base; // first member
+    gf_job_part *next;   // in the job's list of unused parts
+    uint64_t rows;       // capacity
+    gf_memory device, host;
+    void *payload;        // host memory for a whole payload
+    size_t payload_bytes; // size of that memory
+    cudaEvent_t ready;    // computed; once fetched: everything but the payload is in host memory
+    uint64_t used;        // rows of the run
     bool fetched;
 };
 
@@ -116,6 +117,17 @@ struct gf_cuda_job {
     cudaStream_t own; // for copies of measurements
     gf_job_block *blocks;
     gf_job_part *unused;
+};
+
+// A run, and its memory.
+struct gf_job_run {
+    gf_cuda_job *job;
+    const gf_device_images *images;
+    gf_queue queue; // on the caller's stream
+    gf_job_block *block;
+    gf_job_part *part; // NULL: no measurements
+    bool in_staged, out_staged;
+    gf_memory_range in_range, out_range; // of the last image that was checked
 };
 
 #define UNUSED_STREAM UINTPTR_MAX
@@ -137,8 +149,8 @@ static void job_free_blocks(gf_cuda_job *job) {
     while (job->blocks) {
         gf_job_block *block = job->blocks;
         job->blocks = block->next;
-        cudaFree(block->memory.data);
-        cudaFree(block->staged.data);
+        gf_memory_free(&block->memory);
+        gf_memory_free(&block->staged);
         for (auto &sequences : block->sequences)
             for (gf_sequence *sequence : sequences)
                 gf_sequence_free(sequence);
@@ -146,34 +158,36 @@ static void job_free_blocks(gf_cuda_job *job) {
     }
 }
 
-static gf_status job_add_block(gf_cuda_job *job, uintptr_t key, cudaStream_t stream,
-                               gf_job_block **out, gf_error *error) {
+// Return a new block; NULL after a failure.
+static gf_job_block *job_add_block(gf_cuda_job *job, uintptr_t key, gf_queue *queue) {
+    if (queue->status)
+        return nullptr;
     gf_job_block *block = static_cast<gf_job_block *>(calloc(1, sizeof *block));
-    if (!block)
-        return gf_fail_memory(error, job->filter->info.name, sizeof *block, "a job");
+    if (!block) {
+        queue->status = gf_fail_memory(queue->error, queue->name, sizeof *block, "a job");
+        return nullptr;
+    }
     block->stream = key;
-    const gf_status status =
-        gf_memory_grow_cleared(&block->memory, job->block_bytes, stream, error);
-    if (status) {
-        cudaFree(block->memory.data);
+    gf_memory_grow(&block->memory, job->block_bytes, GF_MEMORY_CLEARED, queue);
+    if (queue->status) {
+        gf_memory_free(&block->memory);
         free(block);
-        return status;
+        return nullptr;
     }
     block->next = job->blocks;
-    *out = job->blocks = block;
-    return GF_OK;
+    return job->blocks = block;
 }
 
 static void job_close(void *state) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
-    gf_caller_scope scope(job->devices->driver);
-    scope.enter(job->devices, nullptr);
+    gf_queue queue = gf_queue_on(nullptr, job->filter->info.name, nullptr);
+    const gf_caller_scope scope(job->devices, &queue);
     job_free_blocks(job);
     while (job->unused) {
         gf_job_part *part = job->unused;
         job->unused = part->next;
-        cudaFree(part->device.data);
-        cudaFreeHost(part->host.data);
+        gf_memory_free(&part->device);
+        gf_memory_free(&part->host);
         if (part->ready)
             cudaEventDestroy(part->ready);
         free(part->payload);
@@ -183,6 +197,17 @@ static void job_close(void *state) {
         cudaStreamDestroy(job->own);
     cudaGetLastError(); // clear the error of a failed device
     free(job);
+}
+
+// Compute the offsets in the memory of a block.
+static void job_set_offsets(gf_cuda_job *job) {
+    const gf_plan *before = job->before;
+    const size_t own = job_filter_scratch(job->filter, job->plan);
+    const size_t first = before ? job_filter_scratch(job->plan->before, before) : 0;
+    job->records_at = gf_align(own > first ? own : first);
+    const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
+    job->refined_at = job->records_at + gf_align(records);
+    job->block_bytes = job->refined_at + gf_align(gf_filter_kernels(job->filter)->refined_bytes);
 }
 
 static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *plan,
@@ -198,23 +223,14 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
     job->out_row = plan->out.width ? gf_row_bytes(&plan->out) : 0;
     job->in_stride = gf_align(job->in_row);
     job->out_stride = gf_align(job->out_row);
-    gf_caller_scope scope(job->devices->driver);
-    gf_status status = scope.enter(job->devices, error);
-    if (!status)
-        status = gf_cuda_check(cudaStreamCreateWithFlags(&job->own, cudaStreamNonBlocking),
-                               "cudaStreamCreate", error);
-    if (!status) {
-        const size_t own = job_filter_scratch(filter, plan);
-        const size_t first = before ? job_filter_scratch(plan->before, before) : 0;
-        job->records_at = gf_align(own > first ? own : first);
-        const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
-        job->refined_at = job->records_at + gf_align(records);
-        job->block_bytes = job->refined_at + gf_align(gf_filter_kernels(filter)->refined_bytes);
-        gf_job_block *block;
-        status = job_add_block(job, UNUSED_STREAM, job->own, &block, error);
-    }
-    gf_queue queue = {job->own, error, job->filter->info.name, status, nullptr};
-    gf_queue_synchronize(&queue, "device memory"); // streams of the caller do not wait for this one
+    gf_queue queue = gf_queue_on(nullptr, filter->info.name, error);
+    const gf_caller_scope scope(job->devices, &queue);
+    gf_stream_create(&job->own, &queue);
+    queue.stream = job->own;
+    if (!queue.status)
+        job_set_offsets(job);
+    job_add_block(job, UNUSED_STREAM, &queue);
+    gf_queue_synchronize(&queue, "device memory"); // the caller's streams do not wait for this one
     if (queue.status)
         job_close(job);
     else
@@ -224,17 +240,65 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
 
 // ---- checks -------------------------------------------------------------------------------------
 
-// Check that an image is in memory of the device: see gf_check_memory. in_place: receives whether
-// the kernels can access its rows there; they read whole units.
-static gf_status job_check_pointer(const gf_cuda_job *job, const char *what, const void *data,
-                                   size_t stride, size_t row, uint64_t rows, gf_memory_range *known,
-                                   bool *in_place, gf_error *error) {
-    const CUdeviceptr at = reinterpret_cast<CUdeviceptr>(data);
-    const gf_status status = gf_cuda_check_memory(job->devices, job->filter->info.name, what, data,
-                                                  (rows - 1) * stride + row, known, error);
-    *in_place = at % UNIT == 0 && stride % UNIT == 0 &&
-                (at + rows * stride <= known->end || stride - row < UNIT);
-    return status;
+// One of the images of a run, from a row on.
+struct gf_job_image {
+    gf_pixels in[2];
+    gf_out_pixels out; // zero without an output
+};
+
+static gf_job_image job_image_at(const gf_job_run *run, uint64_t index, uint64_t row) {
+    const uint32_t inputs = run->job->plan->inputs;
+    const gf_pixels *in = run->images->in + index * inputs;
+    gf_job_image image = {};
+    for (uint32_t i = 0; i < inputs; i++)
+        image.in[i] = {static_cast<const unsigned char *>(in[i].data) + row * in[i].stride,
+                       in[i].stride};
+    if (run->job->out_row) {
+        const gf_out_pixels *out = run->images->out + index;
+        image.out = {static_cast<unsigned char *>(out->data) + row * out->stride, out->stride};
+    }
+    return image;
+}
+
+// Check that rows are in memory of the device. row: bytes. known: see gf_cuda_check_memory. Returns
+// whether the kernels can access the rows there; they read whole units.
+static bool job_check_rows(gf_job_run *run, const char *what, gf_pixels at, size_t row,
+                           uint64_t rows, gf_memory_range *known) {
+    const CUdeviceptr data = reinterpret_cast<CUdeviceptr>(at.data);
+    gf_cuda_check_memory(run->job->devices, what, at.data, (rows - 1) * at.stride + row, known,
+                         &run->queue);
+    return data % UNIT == 0 && at.stride % UNIT == 0 &&
+           (data + rows * at.stride <= known->end || at.stride - row < UNIT);
+}
+
+// Check the memory of one image, or of several without a gap.
+static void job_check_image(gf_job_run *run, const gf_job_image &image, uint64_t rows) {
+    const gf_cuda_job *job = run->job;
+    for (uint32_t i = 0; i < job->plan->inputs; i++) {
+        const bool in_place = job_check_rows(run, i ? "second input" : "input", image.in[i],
+                                             job->in_row, rows, &run->in_range);
+        run->in_staged |= !in_place || image.in[i].stride != image.in[0].stride;
+    }
+    if (job->out_row)
+        run->out_staged |= !job_check_rows(run, "output", {image.out.data, image.out.stride},
+                                           job->out_row, rows, &run->out_range);
+}
+
+// Check the memory of images without a gap. They may be in several allocations.
+static void job_check_images(gf_job_run *run, uint64_t index) {
+    const uint64_t height = run->job->plan->in.height, rows = run->images->rows;
+    if (rows > height) {
+        gf_job_run one = *run;
+        one.queue.error = nullptr;
+        job_check_image(&one, job_image_at(run, index, 0), rows);
+        if (!one.queue.status) {
+            one.queue.error = run->queue.error;
+            *run = one;
+            return;
+        }
+    }
+    for (uint64_t first = 0; first < rows && !run->queue.status; first += height)
+        job_check_image(run, job_image_at(run, index, first), height);
 }
 
 #define CAPTURED_ALLOCATION                                                                        \
@@ -268,9 +332,8 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
         return GF_OK;
     const gf_job_sizes sizes = job_sizes(job, part->rows);
     const size_t records = static_cast<size_t>(part->used) * job->plan->record;
-    gf_caller_scope scope(job->devices->driver);
-    gf_queue queue = {job->own, error, job->filter->info.name, scope.enter(job->devices, error),
-                      nullptr};
+    gf_queue queue = gf_queue_on(job->own, job->filter->info.name, error);
+    const gf_caller_scope scope(job->devices, &queue);
     gf_queue_follow(&queue, part->ready);
     gf_queue_download(&queue, part->host.data, part->device.data, records);
     gf_queue_download(&queue, part->host.data + sizes.records, part->device.data + sizes.records,
@@ -281,72 +344,86 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
     return queue.status;
 }
 
+// Wait until a part is computed; once fetched: until everything but the payload is in host memory.
+static void job_wait_part(const gf_job_part *part, gf_queue *queue) {
+    if (!queue->status)
+        gf_queue_check(queue, cudaEventSynchronize(part->ready), "kernel execution");
+}
+
 static void job_release(void *state, gf_device_part *base) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
-    gf_caller_scope scope(job->devices->driver);
-    scope.enter(job->devices, nullptr);
+    gf_queue queue = gf_queue_on(job->own, job->filter->info.name, nullptr);
+    const gf_caller_scope scope(job->devices, &queue);
     // Errors are reported by job_wait.
-    if (job_fetch(job, base, nullptr) ||
-        gf_cuda_check(cudaEventSynchronize(part->ready), "kernel execution", nullptr))
+    queue.status = job_fetch(job, base, nullptr);
+    job_wait_part(part, &queue);
+    if (queue.status)
         part->rows = 0; // not cleared: too small for any run
     part->next = job->unused;
     job->unused = part;
 }
 
 // Take an unused part that is large enough, or create one.
-static gf_status job_take_part(gf_cuda_job *job, uint64_t rows, cudaStream_t stream,
-                               gf_job_part **out, gf_error *error) {
+static void job_take_part(gf_job_run *run) {
+    gf_cuda_job *job = run->job;
+    gf_queue *queue = &run->queue;
+    const uint64_t rows = run->images->count * run->images->rows;
+    if (queue->status)
+        return;
     for (gf_job_part **at = &job->unused; *at; at = &(*at)->next)
         if ((*at)->rows >= rows) {
-            *out = *at;
+            run->part = *at;
             *at = (*at)->next;
-            return GF_OK;
+            return;
         }
     gf_job_part *part = static_cast<gf_job_part *>(calloc(1, sizeof *part));
-    if (!part)
-        return gf_fail_memory(error, job->filter->info.name, sizeof *part, "a measurement");
+    if (!part) {
+        queue->status = gf_fail_memory(queue->error, queue->name, sizeof *part, "a measurement");
+        return;
+    }
     const gf_job_sizes sizes = job_sizes(job, rows);
     const size_t measured = sizes.records + sizes.state;
-    gf_status status =
-        gf_memory_grow_cleared(&part->device, measured + sizes.payload, stream, error);
-    if (!status)
-        status = gf_memory_grow(&part->host, measured + sizes.head, true, error);
-    if (!status)
-        status = gf_event_create(&part->ready, cudaEventDisableTiming, error);
-    if (status) { // keep what was allocated until the job ends; no run can use it
+    gf_memory_grow(&part->device, measured + sizes.payload, GF_MEMORY_CLEARED, queue);
+    gf_memory_grow(&part->host, measured + sizes.head, GF_MEMORY_HOST, queue);
+    gf_event_create(&part->ready, cudaEventDisableTiming, queue);
+    if (queue->status) { // keep what was allocated until the job ends; no run can use it
         part->next = job->unused;
         job->unused = part;
-        return status;
+        return;
     }
     part->rows = rows;
-    *out = part;
-    return GF_OK;
+    run->part = part;
 }
 
-// Record that the measurements of a run are queued.
-static gf_status job_finish_part(const gf_cuda_job *job, gf_job_part *part, uint64_t rows,
-                                 cudaStream_t stream, gf_error *error) {
-    const gf_job_sizes sizes = job_sizes(job, part->rows);
+// Record that the measurements of a run are queued, and return them; NULL after a failure.
+static gf_device_part *job_finish_part(gf_job_run *run) {
+    const gf_cuda_job *job = run->job;
+    gf_job_part *part = run->part;
+    const uint64_t rows = run->images->count * run->images->rows;
     part->base = {};
     if (job->plan->record)
         part->base.records = {part->host.data, job->plan->record, 0, rows};
     if (job->plan->state_bytes)
-        part->base.state = part->host.data + sizes.records;
+        part->base.state = part->host.data + job_sizes(job, part->rows).records;
     part->used = rows;
     part->fetched = false;
-    return gf_cuda_check(cudaEventRecord(part->ready, stream), "cudaEventRecord", error);
+    // Also after a failure: the part may be in use by kernels that were queued before it.
+    gf_queue_check(&run->queue, cudaEventRecord(part->ready, run->queue.stream), "cudaEventRecord");
+    if (!run->queue.status)
+        return &part->base;
+    job_release(run->job, &part->base);
+    return nullptr;
 }
 
 static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
     const gf_cuda_job *job = static_cast<const gf_cuda_job *>(state);
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
-    gf_caller_scope scope(job->devices->driver);
-    gf_status status = scope.enter(job->devices, error);
-    if (!status)
-        status = gf_cuda_check(cudaEventSynchronize(part->ready), "kernel execution", error);
-    if (status || !job->plan->has_payload)
-        return status;
+    gf_queue queue = gf_queue_on(job->own, job->filter->info.name, error);
+    const gf_caller_scope scope(job->devices, &queue);
+    job_wait_part(part, &queue);
+    if (queue.status || !job->plan->has_payload)
+        return queue.status;
     const gf_job_sizes sizes = job_sizes(job, part->rows);
     const size_t at = sizes.records + sizes.state;
     const size_t used = job->filter->payload->used(job->plan, part->host.data + at);
@@ -361,7 +438,6 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
             return gf_fail_memory(error, job->filter->info.name, used, "extracted samples");
     }
     base->payload = part->payload;
-    gf_queue queue = {job->own, error, job->filter->info.name, GF_OK, nullptr};
     gf_queue_download(&queue, part->payload, part->device.data + at, used);
     gf_queue_synchronize(&queue, "download");
     return queue.status;
@@ -369,45 +445,37 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
 
 // ---- runs ---------------------------------------------------------------------------------------
 
-// Memory of one run.
-struct gf_job_memory {
-    gf_job_block *block;
-    gf_job_part *part; // NULL: no measurements
-    bool in_staged, out_staged;
-    gf_memory_range in_range, out_range; // of the last image that was checked
-};
-
 // Find the block of a stream. The first stream takes the one that job_open has created.
-static gf_status job_find_block(gf_cuda_job *job, cudaStream_t stream, gf_job_memory *memory,
-                                gf_error *error) {
-    const uintptr_t key = job_stream_key(stream);
+static void job_find_block(gf_job_run *run) {
+    const gf_cuda_job *job = run->job;
+    gf_queue *queue = &run->queue;
+    const uintptr_t key = job_stream_key(queue->stream);
     gf_job_block *block = job->blocks;
     while (block && block->stream != key && block->stream != UNUSED_STREAM)
         block = block->next;
-    gf_status status = GF_OK;
     const size_t height = static_cast<size_t>(job->plan->in.height);
-    const size_t staged = memory->in_staged || memory->out_staged
+    const size_t staged = run->in_staged || run->out_staged
                               ? (job->plan->inputs * job->in_stride + job->out_stride) * height
                               : 0;
     if (!block || block->staged.size < staged)
-        status = gf_cuda_check_capture(job->filter->info.name, stream, CAPTURED_ALLOCATION, error);
-    if (!status && !block)
-        status = job_add_block(job, key, stream, &block, error);
-    if (!status)
-        status = gf_memory_grow_cleared(&block->staged, staged, stream, error);
-    if (status)
-        return status;
+        gf_cuda_check_capture(CAPTURED_ALLOCATION, queue);
+    if (!block)
+        block = job_add_block(run->job, key, queue);
+    if (queue->status)
+        return;
+    gf_memory_grow(&block->staged, staged, GF_MEMORY_CLEARED, queue);
+    if (queue->status)
+        return;
     block->stream = key;
-    memory->block = block;
-    return GF_OK;
+    run->block = block;
 }
 
 // Queue the filter that measures first, and the completion of the plan from its records.
-static void job_refine(const gf_cuda_job *job, const gf_job_memory *memory, gf_strip *strip,
-                       gf_queue *queue) {
+static void job_refine(const gf_job_run *run, gf_strip *strip, gf_queue *queue) {
+    const gf_cuda_job *job = run->job;
     if (!job->before)
         return;
-    unsigned char *block = memory->block->memory.data;
+    unsigned char *block = run->block->memory.data;
     gf_strip before = {};
     before.in = strip->in;
     before.out = {block + job->records_at, job->before->record, 0, job->before->in.height};
@@ -418,89 +486,81 @@ static void job_refine(const gf_cuda_job *job, const gf_job_memory *memory, gf_s
     gf_filter_kernels(job->filter)->refine(job->plan, &before.out, block + job->refined_at, queue);
 }
 
-// Queue `images` images of `rows` rows. records: of the first row.
-static void job_launch(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
-                       uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
+// Queue images that one launch computes. records: of the first row.
+static void job_launch(const gf_job_run *run, const gf_device_images *images,
                        unsigned char *records, gf_queue *queue) {
+    const gf_cuda_job *job = run->job;
     const gf_plan *plan = job->plan;
+    const gf_pixels *in = images->in;
+    const gf_out_pixels *out = images->out;
+    const uint64_t rows = images->rows;
     gf_strip strip = {};
     gf_pixels copies[2];
-    unsigned char *staged = memory->block->staged.data;
-    strip.images = static_cast<uint32_t>(images);
+    unsigned char *staged = run->block->staged.data;
+    strip.images = static_cast<uint32_t>(images->count);
     strip.in_list = in;
     strip.out_list = out;
-    if (memory->in_staged) {
+    if (run->in_staged) {
         for (uint32_t i = 0; i < plan->inputs; i++) {
             copies[i] = {staged, job->in_stride};
-            job_copy_rows(staged, job->in_stride, in[i].data, in[i].stride, job->in_row, rows,
-                          queue);
+            job_copy_rows({staged, job->in_stride}, in[i], job->in_row, rows, queue);
             staged += plan->in.height * job->in_stride;
         }
         strip.in_list = copies;
     }
     strip.in = {static_cast<unsigned char *>(const_cast<void *>(strip.in_list->data)),
                 strip.in_list->stride, 0, rows};
-    if (memory->out_staged)
+    if (run->out_staged)
         strip.out = {staged, job->out_stride, 0, rows};
     else if (job->out_row)
         strip.out = {static_cast<unsigned char *>(out->data), out->stride, 0, rows};
     else
         strip.out = {records, plan->record, 0, rows};
     strip.records = records;
-    if (memory->part) {
-        const gf_job_sizes sizes = job_sizes(job, memory->part->rows);
-        strip.state = memory->part->device.data + sizes.records;
-        strip.payload = memory->part->device.data + sizes.records + sizes.state;
+    if (run->part) {
+        const gf_job_sizes sizes = job_sizes(job, run->part->rows);
+        strip.state = run->part->device.data + sizes.records;
+        strip.payload = run->part->device.data + sizes.records + sizes.state;
     }
-    job_refine(job, memory, &strip, queue);
-    gf_filter_kernels(job->filter)->launch(plan, &strip, memory->block->memory.data, queue);
-    if (memory->out_staged)
-        job_copy_rows(out->data, out->stride, staged, job->out_stride, job->out_row, rows, queue);
+    job_refine(run, &strip, queue);
+    gf_filter_kernels(job->filter)->launch(plan, &strip, run->block->memory.data, queue);
+    if (run->out_staged)
+        job_copy_rows(*out, {staged, job->out_stride}, job->out_row, rows, queue);
 }
 
-// Return how many of the first images one launch computes: those with the strides of the first.
-static uint64_t job_list_length(const gf_cuda_job *job, const gf_job_memory *memory,
-                                uint64_t images, uint64_t rows, const gf_pixels *in,
-                                const gf_out_pixels *out) {
+// Return how many images, from number `first`, one launch computes: those with the same strides.
+static uint64_t job_list_length(const gf_job_run *run, uint64_t first) {
+    const gf_cuda_job *job = run->job;
+    const gf_device_images *images = run->images;
+    const uint32_t inputs = job->plan->inputs;
     uint64_t n = 1;
     if (!gf_filter_kernels(job->filter)->lists || !gf_rows_independent(job->plan) ||
-        memory->in_staged || memory->out_staged)
+        run->in_staged || run->out_staged)
         return 1;
-    while (n < images && n < GF_STRIP_IMAGES && (n + 1) * rows < INT32_MAX &&
-           in[n * job->plan->inputs].stride == in->stride &&
-           (!job->out_row || out[n].stride == out->stride))
+    while (first + n < images->count && n < GF_STRIP_IMAGES && (n + 1) * images->rows < INT32_MAX &&
+           images->in[(first + n) * inputs].stride == images->in[first * inputs].stride &&
+           (!job->out_row || images->out[first + n].stride == images->out[first].stride))
         n++;
     return n;
 }
 
-// Set the memory of an image from row `first` on. out: NULL without an output.
-static void job_rows_from(const gf_cuda_job *job, uint64_t first, const gf_pixels *in,
-                          const gf_out_pixels *out, gf_pixels *in_from, gf_out_pixels *out_from) {
-    for (uint32_t i = 0; i < job->plan->inputs; i++)
-        in_from[i] = {static_cast<const unsigned char *>(in[i].data) + first * in[i].stride,
-                      in[i].stride};
-    if (out)
-        *out_from = {static_cast<unsigned char *>(out->data) + first * out->stride, out->stride};
-}
-
 // Queue all images. Staged ones are queued one at a time.
-static void job_queue(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t images,
-                      uint64_t rows, const gf_pixels *in, const gf_out_pixels *out,
-                      gf_queue *queue) {
-    const uint32_t inputs = job->plan->inputs;
-    const bool staged = memory->in_staged || memory->out_staged;
-    const uint64_t step = staged ? job->plan->in.height : rows;
-    unsigned char *records = memory->part ? memory->part->device.data : nullptr;
-    for (uint64_t i = 0, n; i < images && !queue->status; i += n) {
-        const gf_pixels *from = in + i * inputs;
-        const gf_out_pixels *to = job->out_row ? out + i : nullptr;
-        n = job_list_length(job, memory, images - i, rows, from, to);
-        for (uint64_t first = 0; first < rows && !queue->status; first += step) {
-            gf_pixels at[2];
-            gf_out_pixels out_at = {};
-            job_rows_from(job, first, from, to, at, &out_at);
-            job_launch(job, memory, n, step, n > 1 ? from : at, n > 1 ? to : &out_at, records,
-                       queue);
+static void job_queue(const gf_job_run *run, gf_queue *queue) {
+    const gf_cuda_job *job = run->job;
+    const gf_device_images *all = run->images;
+    const bool staged = run->in_staged || run->out_staged;
+    const uint64_t step = staged ? job->plan->in.height : all->rows;
+    unsigned char *records = run->part ? run->part->device.data : nullptr;
+    for (uint64_t i = 0, n; i < all->count && !queue->status; i += n) {
+        n = job_list_length(run, i);
+        for (uint64_t first = 0; first < all->rows && !queue->status; first += step) {
+            const gf_job_image image = job_image_at(run, i, first);
+            gf_device_images list = {n, step, image.in, &image.out};
+            if (n > 1) {
+                list.in = all->in + i * job->plan->inputs;
+                list.out = job->out_row ? all->out + i : nullptr;
+            }
+            job_launch(run, &list, records, queue);
             if (records)
                 records += n * step * job->plan->record;
         }
@@ -508,12 +568,14 @@ static void job_queue(const gf_cuda_job *job, const gf_job_memory *memory, uint6
 }
 
 // Queue a run on one image as a graph. Returns false if its kernels must be launched one by one.
-static bool job_queue_graph(const gf_cuda_job *job, const gf_job_memory *memory, uint64_t rows,
-                            const gf_pixels *in, const gf_out_pixels *out, cudaStream_t stream) {
+static bool job_queue_graph(const gf_job_run *run) {
+    const gf_cuda_job *job = run->job;
     gf_sequence **sequence =
-        &memory->block->sequences[memory->in_staged ? 1 : 0][memory->out_staged ? 1 : 0];
+        &run->block->sequences[run->in_staged ? 1 : 0][run->out_staged ? 1 : 0];
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    if (cudaStreamIsCapturing(stream, &capture) != cudaSuccess) {
+    if (run->images->count != 1 || run->images->rows != job->plan->in.height)
+        return false;
+    if (cudaStreamIsCapturing(run->queue.stream, &capture) != cudaSuccess) {
         cudaGetLastError(); // reported by the launches
         return false;
     }
@@ -524,111 +586,45 @@ static bool job_queue_graph(const gf_cuda_job *job, const gf_job_memory *memory,
     gf_queue queue = gf_queue_on(job->own, job->filter->info.name, nullptr);
     if (!*sequence || !gf_sequence_begin(*sequence, &queue))
         return false;
-    job_queue(job, memory, 1, rows, in, out, &queue);
+    job_queue(run, &queue);
     if (!gf_sequence_end(&queue))
         return false;
-    if (gf_sequence_launch(*sequence, stream) == cudaSuccess)
+    if (gf_sequence_launch(*sequence, run->queue.stream) == cudaSuccess)
         return true;
     cudaGetLastError();
     return false;
 }
 
-// Check the memory of one image.
-static gf_status job_check_image(const gf_cuda_job *job, uint64_t rows, const gf_pixels *in,
-                                 const gf_out_pixels *out, gf_job_memory *memory, gf_error *error) {
-    bool in_place = false;
-    gf_status status = GF_OK;
-    for (uint32_t i = 0; i < job->plan->inputs && !status; i++) {
-        status = job_check_pointer(job, i ? "second input" : "input", in[i].data, in[i].stride,
-                                   job->in_row, rows, &memory->in_range, &in_place, error);
-        memory->in_staged |= !in_place || in[i].stride != in[0].stride;
-    }
-    if (!status && job->out_row) {
-        status = job_check_pointer(job, "output", out->data, out->stride, job->out_row, rows,
-                                   &memory->out_range, &in_place, error);
-        memory->out_staged |= !in_place;
-    }
-    return status;
-}
-
-// Check the memory of images without a gap. They may be in several allocations.
-static gf_status job_check_images(const gf_cuda_job *job, uint64_t rows, const gf_pixels *in,
-                                  const gf_out_pixels *out, gf_job_memory *memory,
-                                  gf_error *error) {
-    const uint64_t height = job->plan->in.height;
-    gf_job_memory all = *memory;
-    gf_status status = GF_OK;
-    if (rows > height && !job_check_image(job, rows, in, out, &all, nullptr)) {
-        *memory = all;
-        return GF_OK;
-    }
-    for (uint64_t first = 0; first < rows && !status; first += height) {
-        gf_pixels at[2];
-        gf_out_pixels out_at = {};
-        job_rows_from(job, first, in, out, at, &out_at);
-        status = job_check_image(job, height, at, &out_at, memory, error);
-    }
-    return status;
-}
-
-static gf_status job_run(void *state, uint64_t images, uint64_t rows, const gf_pixels *in,
-                         const gf_out_pixels *out, cudaStream_t stream, gf_device_part **part,
-                         gf_error *error) {
+static gf_status job_run(void *state, const gf_device_images *images, cudaStream_t stream,
+                         gf_device_part **part, gf_error *error) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
-    gf_job_memory memory = {};
-    gf_caller_scope scope(job->devices->driver);
-    gf_status status = scope.enter(job->devices, error);
-    if (!status)
-        status = gf_cuda_check_stream(job->devices, job->filter->info.name, stream, nullptr, error);
-    for (uint64_t i = 0; i < images && !status; i++)
-        status = job_check_images(job, rows, in + i * job->plan->inputs, out ? out + i : nullptr,
-                                  &memory, error);
-    if (!status && job->filter->measure)
-        status = gf_cuda_check_capture(job->filter->info.name, stream, CAPTURED_MEASUREMENT, error);
-    if (!status)
-        status = job_find_block(job, stream, &memory, error);
-    if (!status && job->filter->measure)
-        status = job_take_part(job, images * rows, stream, &memory.part, error);
-    const bool one = images == 1 && rows == job->plan->in.height;
-    gf_queue queue = {stream, error, job->filter->info.name, status, nullptr};
-    if (!status && !(one && job_queue_graph(job, &memory, rows, in, out, stream)))
-        job_queue(job, &memory, images, rows, in, out, &queue);
-    status = queue.status;
-    if (!memory.part)
-        return status;
-    const gf_status finished =
-        job_finish_part(job, memory.part, images * rows, stream, status ? nullptr : error);
-    status = status ? status : finished;
-    if (status)
-        job_release(job, &memory.part->base);
-    else
-        *part = &memory.part->base;
-    return status;
+    gf_job_run run = {};
+    run.job = job;
+    run.images = images;
+    run.queue = gf_queue_on(stream, job->filter->info.name, error);
+    const gf_caller_scope scope(job->devices, &run.queue);
+    gf_cuda_check_stream(job->devices, &run.queue);
+    for (uint64_t i = 0; i < images->count && !run.queue.status; i++)
+        job_check_images(&run, i);
+    if (job->filter->measure)
+        gf_cuda_check_capture(CAPTURED_MEASUREMENT, &run.queue);
+    job_find_block(&run);
+    if (job->filter->measure)
+        job_take_part(&run);
+    if (!run.queue.status && !job_queue_graph(&run))
+        job_queue(&run, &run.queue);
+    if (run.part)
+        *part = job_finish_part(&run);
+    return run.queue.status;
 }
 
 static gf_status job_wait_stream(void *state, cudaStream_t stream, gf_error *error) {
-    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    gf_queue queue = {stream, error, "cuda", scope.enter(devices, error), nullptr};
+    gf_queue queue = gf_queue_on(stream, "cuda", error);
+    const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
     gf_queue_synchronize(&queue, "kernel execution");
     return queue.status;
 }
 
-const gf_device_functions gf_cuda_jobs = {
-    job_open,
-    job_run,
-    job_fetch,
-    job_wait,
-    job_release,
-    job_close,
-    job_wait_stream,
-    gf_cuda_encode_png,
-    gf_cuda_decode_png,
-    gf_cuda_decode_uploaded,
-    gf_cuda_get_workspace,
-    gf_cuda_free_memory,
-    gf_cuda_take_host,
-    gf_cuda_return_host,
-    gf_cuda_upload,
-    gf_cuda_download,
+const gf_job_functions gf_cuda_jobs = {
+    job_open, job_run, job_fetch, job_wait, job_release, job_close, job_wait_stream,
 };

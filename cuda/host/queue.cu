@@ -11,7 +11,24 @@ extern "C" {
 #define SPIN_SECONDS 1e-3 // of a wait, before the thread sleeps
 #define SLEEP_NS 50000
 
+void gf_queue_move(gf_queue *queue, int device, cudaStream_t stream) {
+    queue->stream = stream;
+    if (!queue->status)
+        gf_queue_check(queue, cudaSetDevice(device), "cudaSetDevice");
+}
+
 // ---- copies and events --------------------------------------------------------------------------
+
+void gf_stream_create(cudaStream_t *stream, gf_queue *queue) {
+    if (!queue->status && !*stream)
+        gf_queue_check(queue, cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
+                       "cudaStreamCreate");
+}
+
+void gf_event_create(cudaEvent_t *event, unsigned flags, gf_queue *queue) {
+    if (!queue->status && !*event)
+        gf_queue_check(queue, cudaEventCreateWithFlags(event, flags), "cudaEventCreate");
+}
 
 static void queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes,
                        cudaMemcpyKind kind, const char *what) {

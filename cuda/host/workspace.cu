@@ -1,114 +1,133 @@
-// Memory and a stream that an engine keeps for a caller, and copies through pinned memory.
+// Memory and a stream that an engine keeps for a caller, and copies through page-locked memory.
 #include "cuda/host/devices.cuh"
+#include "cuda/host/memory.cuh"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define HOST_BYTES (size_t{4} << 20) // holds most files: one copy is faster than several
 
 struct gf_cuda_workspace {
     const gf_cuda_devices *devices;
-    gf_device_memory memory;
+    gf_memory memory;
     cudaStream_t stream;
 };
 
-// Blocks of pinned memory that are not taken. All workspaces share them, because pinned memory is
-// slow to allocate. A block begins with the address of the next one.
+// The end of a block of host memory, after its HOST_BYTES.
+struct workspace_block {
+    gf_memory memory;
+    workspace_block *next; // in the list of unused blocks
+};
+
+// Blocks that are not taken. All workspaces share them, because page-locked memory is slow to
+// allocate.
 static struct {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     unsigned workspaces;
-    void *unused;
+    workspace_block *unused;
 } host_memory;
 
-static gf_status workspace_open(gf_cuda_devices *devices, gf_error *error) {
+static workspace_block *workspace_block_of(const void *data) {
+    return reinterpret_cast<workspace_block *>(
+        static_cast<unsigned char *>(const_cast<void *>(data)) + HOST_BYTES);
+}
+
+// Take a block from the list; NULL if there is none. Called with the lock held.
+static workspace_block *workspace_pop_block() {
+    workspace_block *block = host_memory.unused;
+    if (block)
+        host_memory.unused = block->next;
+    return block;
+}
+
+static void workspace_open(gf_cuda_devices *devices, gf_queue *queue) {
     gf_cuda_workspace *workspace = static_cast<gf_cuda_workspace *>(calloc(1, sizeof *workspace));
-    if (!workspace)
-        return gf_fail_memory(error, "cuda", sizeof *workspace, "a workspace");
+    if (!workspace) {
+        queue->status = gf_fail_memory(queue->error, "cuda", sizeof *workspace, "a workspace");
+        return;
+    }
     workspace->devices = devices;
     devices->workspace = workspace;
     pthread_mutex_lock(&host_memory.lock);
     host_memory.workspaces++;
     pthread_mutex_unlock(&host_memory.lock);
-    gf_status status =
-        gf_cuda_check(cudaStreamCreateWithFlags(&workspace->stream, cudaStreamNonBlocking),
-                      "cudaStreamCreate", error);
-    // Both allocate pinned memory, which takes milliseconds: not when the first files wait for it.
-    if (!status)
-        status = gf_png_decoder_open(devices, 1, error);
-    return status ? status : gf_png_encoder_open(devices, error);
-}
-
-// Take a block from the list; NULL if there is none. Called with the lock held.
-static void *workspace_pop_host() {
-    void *block = host_memory.unused;
-    if (block)
-        memcpy(&host_memory.unused, block, sizeof block);
-    return block;
+    gf_stream_create(&workspace->stream, queue);
+    // Both allocate page-locked memory, which takes milliseconds: not when the first files wait.
+    gf_png_decoder_open(devices, 1, queue);
+    gf_png_encoder_open(devices, queue);
 }
 
 void gf_cuda_workspace_free(gf_cuda_workspace *workspace) {
     if (!workspace)
         return;
-    gf_caller_scope scope(workspace->devices->driver);
-    scope.enter(workspace->devices, nullptr);
-    cudaFree(workspace->memory.data);
+    gf_queue queue = gf_queue_on(nullptr, "cuda", nullptr);
+    const gf_caller_scope scope(workspace->devices, &queue);
+    gf_memory_free(&workspace->memory);
     if (workspace->stream)
         cudaStreamDestroy(workspace->stream);
     free(workspace);
     pthread_mutex_lock(&host_memory.lock);
     if (--host_memory.workspaces == 0)
-        while (void *block = workspace_pop_host())
-            cudaFreeHost(block);
+        while (workspace_block *block = workspace_pop_block()) {
+            gf_memory memory = block->memory;
+            gf_memory_free(&memory);
+        }
     pthread_mutex_unlock(&host_memory.lock);
 }
 
-gf_status gf_cuda_get_workspace(void *state, size_t size, void **memory, void **stream,
-                                gf_error *error) {
+static gf_status workspace_get(void *state, size_t size, void **memory, void **stream,
+                               gf_error *error) {
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    gf_status status = scope.enter(devices, error);
-    if (!status && !devices->workspace)
-        status = workspace_open(devices, error);
-    if (!status)
-        status = gf_memory_grow(&devices->workspace->memory, size, false, error);
-    if (status)
-        return status;
+    gf_queue queue = gf_queue_on(nullptr, "cuda", error);
+    const gf_caller_scope scope(devices, &queue);
+    if (!queue.status && !devices->workspace)
+        workspace_open(devices, &queue);
+    if (queue.status)
+        return queue.status;
+    gf_memory_grow(&devices->workspace->memory, size, GF_MEMORY_DEVICE, &queue);
     *memory = devices->workspace->memory.data;
     *stream = devices->workspace->stream;
-    return GF_OK;
+    return queue.status;
+}
+
+uint64_t gf_cuda_free_bytes(void *state) {
+    gf_queue queue = gf_queue_on(nullptr, "cuda", nullptr);
+    const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
+    size_t free_bytes = 0, total = 0;
+    if (queue.status || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+        cudaGetLastError();
+    return free_bytes;
 }
 
 // ---- copies -------------------------------------------------------------------------------------
 
-gf_status gf_cuda_take_host(void *state, gf_buffer *host, gf_error *error) {
-    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    gf_status status = scope.enter(devices, error);
-    if (status)
-        return status;
+static gf_status workspace_take_host(void *state, gf_buffer *host, gf_error *error) {
+    gf_queue queue = gf_queue_on(nullptr, "cuda", error);
+    const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
     pthread_mutex_lock(&host_memory.lock);
-    host->data = workspace_pop_host();
+    workspace_block *block = queue.status ? nullptr : workspace_pop_block();
     pthread_mutex_unlock(&host_memory.lock);
-    host->size = HOST_BYTES;
-    if (!host->data)
-        status = gf_cuda_check(cudaHostAlloc(&host->data, HOST_BYTES, cudaHostAllocPortable),
-                               "pinned memory", error);
-    return status;
+    gf_memory memory = block ? block->memory : gf_memory{};
+    gf_memory_grow(&memory, HOST_BYTES + sizeof *block, GF_MEMORY_HOST, &queue);
+    if (queue.status)
+        return queue.status;
+    workspace_block_of(memory.data)->memory = memory;
+    *host = {memory.data, HOST_BYTES};
+    return GF_OK;
 }
 
-void gf_cuda_return_host(void *, const gf_buffer *host) {
+static void workspace_return_host(void *, const gf_buffer *host) {
+    workspace_block *block = workspace_block_of(host->data);
     pthread_mutex_lock(&host_memory.lock);
-    memcpy(host->data, &host_memory.unused, sizeof host_memory.unused);
-    host_memory.unused = host->data;
+    block->next = host_memory.unused;
+    host_memory.unused = block;
     pthread_mutex_unlock(&host_memory.lock);
 }
 
-gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes,
-                         const gf_buffer *host, gf_error *error) {
-    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    gf_queue queue = {cudaStreamPerThread, error, "cuda", scope.enter(devices, error), nullptr};
+static gf_status workspace_upload(void *state, void *to, const void *from, size_t bytes,
+                                  const gf_buffer *host, gf_error *error) {
+    gf_queue queue = gf_queue_on(cudaStreamPerThread, "cuda", error);
+    const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
     for (size_t at = 0; at < bytes && !queue.status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
         if (from != host->data)
@@ -119,18 +138,23 @@ gf_status gf_cuda_upload(void *state, void *to, const void *from, size_t bytes,
     return queue.status;
 }
 
-gf_status gf_cuda_download(void *state, const void *from, size_t bytes, const gf_buffer *host,
-                           gf_take_bytes *take, void *context, gf_error *error) {
-    const gf_cuda_devices *devices = static_cast<const gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    gf_queue queue = {cudaStreamPerThread, error, "cuda", scope.enter(devices, error), nullptr};
+static gf_status workspace_download(void *state, const void *from, size_t bytes,
+                                    const gf_buffer *host, const gf_byte_taker *taker,
+                                    gf_error *error) {
+    gf_queue queue = gf_queue_on(cudaStreamPerThread, "cuda", error);
+    const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
     for (size_t at = 0; at < bytes && !queue.status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
         gf_queue_copy(&queue, host->data, static_cast<const unsigned char *>(from) + at, size,
                       "copy");
         gf_queue_synchronize(&queue, "copy");
         if (!queue.status)
-            queue.status = take(context, host->data, size, error);
+            queue.status = taker->take(taker->context, host->data, size, error);
     }
     return queue.status;
 }
+
+const gf_memory_functions gf_cuda_memory = {
+    gf_cuda_free_bytes,    workspace_get,    workspace_take_host,
+    workspace_return_host, workspace_upload, workspace_download,
+};

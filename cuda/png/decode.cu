@@ -1,5 +1,6 @@
 // PNG decoder on a device: windows of files, and files that the CPU decodes.
 #include "cuda/host/devices.cuh"
+#include "cuda/host/memory.cuh"
 #include "cuda/png/decode.cuh"
 
 #include <stdlib.h>
@@ -34,23 +35,18 @@ struct gf_png_decoder {
     const gf_cuda_devices *devices;
     uint32_t threads;
     gf_pool *pool;
-    gf_device_memory memory; // of a window
-    gf_device_memory host;   // pinned: descriptions and results
-    // Pinned: compressed data. One is filled while the other one is uploaded.
-    gf_device_memory pieces[2];
+    gf_memory memory; // of a window
+    gf_memory host;   // descriptions and results
+    // Compressed data. One is filled while the other one is uploaded.
+    gf_memory pieces[2];
     cudaEvent_t uploaded[2];
 };
 
 // A call, and its current window.
 struct gf_decoder_call {
+    const gf_device_decoding *from;
     gf_png_decoder *decoder;
-    uint64_t count;
-    const gf_buffer *files;
-    const gf_device_file *device_files; // the files' data is on the device; NULL: it is not
-    const gf_format *formats;
-    const gf_out_pixels *out;
-    gf_error *errors;
-    cudaStream_t stream;
+    gf_queue queue;
     gf_decoder_file *all;
     uint64_t window;                 // maximum filtered bytes of a window
     uint64_t first, end;             // files of the window
@@ -77,41 +73,40 @@ struct gf_decoder_call {
 void gf_png_decoder_free(gf_png_decoder *decoder) {
     if (!decoder)
         return;
-    gf_caller_scope scope(decoder->devices->driver);
-    scope.enter(decoder->devices, nullptr);
+    gf_queue queue = gf_queue_on(nullptr, NAME, nullptr);
+    const gf_caller_scope scope(decoder->devices, &queue);
     gf_pool_close(decoder->pool);
-    cudaFree(decoder->memory.data);
-    cudaFreeHost(decoder->host.data);
+    gf_memory_free(&decoder->memory);
+    gf_memory_free(&decoder->host);
     for (int i = 0; i < 2; i++) {
-        cudaFreeHost(decoder->pieces[i].data);
+        gf_memory_free(&decoder->pieces[i]);
         if (decoder->uploaded[i])
             cudaEventDestroy(decoder->uploaded[i]);
     }
     free(decoder);
 }
 
-gf_status gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_error *error) {
+void gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_queue *queue) {
     gf_png_decoder *decoder = devices->decoder;
-    if (decoder && decoder->threads == threads)
-        return GF_OK;
+    if (queue->status || (decoder && decoder->threads == threads))
+        return;
     gf_png_decoder_free(decoder);
     devices->decoder = nullptr;
     decoder = static_cast<gf_png_decoder *>(calloc(1, sizeof *decoder));
-    if (!decoder)
-        return gf_fail_memory(error, NAME, sizeof *decoder, "the decoder");
+    if (!decoder) {
+        queue->status = gf_fail_memory(queue->error, NAME, sizeof *decoder, "the decoder");
+        return;
+    }
     decoder->devices = devices;
     decoder->threads = threads;
-    gf_status status = gf_pool_open(threads, &decoder->pool, error);
-    if (!status)
-        status = gf_memory_grow(&decoder->host, MIN_HOST_BYTES, true, error);
+    queue->status = gf_pool_open(threads, &decoder->pool, queue->error);
+    gf_memory_grow(&decoder->host, MIN_HOST_BYTES, GF_MEMORY_HOST, queue);
     for (cudaEvent_t &event : decoder->uploaded)
-        if (!status)
-            status = gf_event_create(&event, cudaEventDisableTiming, error);
-    if (status)
+        gf_event_create(&event, cudaEventDisableTiming, queue);
+    if (queue->status)
         gf_png_decoder_free(decoder);
     else
         devices->decoder = decoder;
-    return status;
 }
 
 // ---- windows ------------------------------------------------------------------------------------
@@ -119,24 +114,25 @@ gf_status gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_err
 static void decoder_scan(void *context, uint32_t task, uint32_t) {
     gf_decoder_call *call = static_cast<gf_decoder_call *>(context);
     gf_decoder_file *file = &call->all[task];
-    const gf_buffer *buffer = &call->files[task];
+    const gf_buffer *buffer = &call->from->files[task];
     gf_png_scan *scan = &file->scan;
     file->on_device =
         gf_png_scan_file(static_cast<const unsigned char *>(buffer->data), buffer->size, scan) &&
-        gf_format_equal(&scan->format, &call->formats[task]) && scan->bytes < MAX_BYTES &&
+        gf_format_equal(&scan->format, &call->from->formats[task]) && scan->bytes < MAX_BYTES &&
         (gf_row_bytes(&scan->format) + 1) * scan->format.height < MAX_BYTES;
 }
 
 // Leave files to the CPU if its threads finish them before the device finishes the longest stream:
 // streams are decoded at the same time, each one slowly. parts: decide about files with several
 // streams, or about those with one.
-static void decoder_choose(gf_decoder_call *call, uint32_t threads, bool parts) {
+static void decoder_choose(gf_decoder_call *call, bool parts) {
+    const uint32_t threads = call->from->threads;
     double total = 0, longest = 0; // filtered bytes
     uint64_t files = 0;
     const auto concerns = [&](const gf_decoder_file *file) {
         return file->on_device && (gf_png_scan_parts(&file->scan) > 1) == parts;
     };
-    for (uint64_t i = 0; i < call->count; i++)
+    for (uint64_t i = 0; i < call->from->count; i++)
         if (concerns(&call->all[i])) {
             const gf_png_scan *scan = &call->all[i].scan;
             const double row = static_cast<double>(gf_row_bytes(&scan->format));
@@ -148,7 +144,7 @@ static void decoder_choose(gf_decoder_call *call, uint32_t threads, bool parts) 
     const double active = static_cast<double>(files < threads ? files : threads);
     if (longest * GF_PNG_STREAM_COST <= total * GF_PNG_DECODE_COST / active)
         return;
-    for (uint64_t i = 0; i < call->count; i++)
+    for (uint64_t i = 0; i < call->from->count; i++)
         if (concerns(&call->all[i]))
             call->all[i].on_device = false;
 }
@@ -158,7 +154,7 @@ static bool decoder_list(gf_decoder_call *call) {
     call->first = call->end;
     call->data_bytes = call->filtered_bytes = 0;
     call->streams = call->images = call->groups = 0;
-    for (; call->end < call->count; call->end++) {
+    for (; call->end < call->from->count; call->end++) {
         gf_decoder_file *file = &call->all[call->end];
         if (!file->on_device)
             continue;
@@ -172,7 +168,7 @@ static bool decoder_list(gf_decoder_call *call) {
         file->data_at = call->data_bytes;
         file->filtered_at = call->filtered_bytes;
         file->first = call->streams;
-        call->data_bytes += call->device_files ? 0 : gf_align(gf_png_scan_bytes(scan));
+        call->data_bytes += call->from->uploaded ? 0 : gf_align(gf_png_scan_bytes(scan));
         call->filtered_bytes += filtered;
         call->streams += file->parts;
         call->groups += static_cast<uint32_t>(gf_divide_up(scan->format.height, PNG_GROUP));
@@ -211,7 +207,7 @@ static void decoder_copy(void *context, uint32_t task, uint32_t) {
     file->own_places = static_cast<size_t *>(calloc(2 * size_t{file->parts}, sizeof(size_t)));
     file->places = file->own_places;
     file->intact = file->own_places &&
-                   gf_png_scan_copy(static_cast<const unsigned char *>(call->files[i].data),
+                   gf_png_scan_copy(static_cast<const unsigned char *>(call->from->files[i].data),
                                     &file->scan, call->piece + (file->data_at - call->piece_at),
                                     file->own_places, file->own_places + file->parts);
     file->data = call->data + file->data_at;
@@ -256,8 +252,8 @@ static void decoder_list_images(gf_decoder_call *call) {
         rows->part_rows = static_cast<uint32_t>(file->scan.part_rows);
         rows->row_bytes = static_cast<uint32_t>(gf_row_bytes(format));
         rows->part_stride = file->part_stride;
-        rows->out = static_cast<unsigned char *>(call->out[i].data);
-        rows->stride = call->out[i].stride;
+        rows->out = static_cast<unsigned char *>(call->from->out[i].data);
+        rows->stride = call->from->out[i].stride;
         rows->height = static_cast<uint32_t>(format->height);
         rows->first_group = group;
         rows->bpp = static_cast<uint32_t>(format->channels * gf_type_bytes(format->type));
@@ -297,8 +293,9 @@ static void decoder_judge(gf_decoder_call *call) {
 
 // Copy the next files of the window, and queue the upload of their data. buffer: the piece to
 // fill, 0 or 1.
-static gf_status decoder_upload_piece(gf_decoder_call *call, int buffer, gf_error *error) {
+static void decoder_upload_piece(gf_decoder_call *call, int buffer) {
     gf_png_decoder *decoder = call->decoder;
+    gf_queue *queue = &call->queue;
     size_t bytes = 0;
     call->piece_first = call->piece_end;
     for (; call->piece_end < call->end; call->piece_end++) {
@@ -310,26 +307,22 @@ static gf_status decoder_upload_piece(gf_decoder_call *call, int buffer, gf_erro
             call->piece_at = file->data_at;
         bytes += size;
     }
-    gf_status status =
-        gf_cuda_check(cudaEventSynchronize(decoder->uploaded[buffer]), "upload", error);
-    if (!status)
-        status = gf_memory_grow(&decoder->pieces[buffer], bytes + bytes / 4, true, error);
-    if (status)
-        return status;
+    gf_queue_check(queue, cudaEventSynchronize(decoder->uploaded[buffer]), "upload");
+    gf_memory_grow(&decoder->pieces[buffer], bytes + bytes / 4, GF_MEMORY_HOST, queue);
+    if (queue->status)
+        return;
     call->piece = decoder->pieces[buffer].data;
     const uint32_t files = static_cast<uint32_t>(call->piece_end - call->piece_first);
     gf_work work = {decoder_copy, call, files, 0, 0, nullptr};
     gf_pool_run(decoder->pool, &work);
-    gf_queue queue = {call->stream, error, NAME, GF_OK, nullptr};
-    gf_queue_upload(&queue, call->data + call->piece_at, call->piece, bytes);
-    gf_queue_record(&queue, decoder->uploaded[buffer]);
-    return queue.status;
+    gf_queue_upload(queue, call->data + call->piece_at, call->piece, bytes);
+    gf_queue_record(queue, decoder->uploaded[buffer]);
 }
 
 // Queue the kernels of a window and the download of their results.
-static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
+static void decoder_queue_window(gf_decoder_call *call) {
     const gf_png_decoder *decoder = call->decoder;
-    gf_queue queue = {call->stream, error, NAME, GF_OK, nullptr};
+    gf_queue *queue = &call->queue;
     const auto on_device = [&](auto *host) { // the copy of an array
         return reinterpret_cast<decltype(host)>(
             decoder->memory.data + (reinterpret_cast<unsigned char *>(host) - decoder->host.data));
@@ -337,53 +330,47 @@ static gf_status decoder_queue_window(gf_decoder_call *call, gf_error *error) {
     decoder_list_images(call);
     memset(call->failed, 0, call->images * sizeof *call->failed);
     memset(call->progress, 0, (call->groups + size_t{1}) * sizeof *call->progress);
-    gf_queue_upload(&queue, decoder->memory.data, decoder->host.data, call->uploaded);
-    if (queue.status)
-        return queue.status;
-    png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams, &queue);
+    gf_queue_upload(queue, decoder->memory.data, decoder->host.data, call->uploaded);
+    png_queue_inflate(on_device(call->stream_list), on_device(call->ends), call->streams, queue);
     png_queue_unfilter(on_device(call->rows), call->images, call->groups, on_device(call->progress),
-                       on_device(call->failed), &queue);
+                       on_device(call->failed), queue);
     // A download that waits in the queue for kernels would delay those of other streams.
-    gf_queue_wait(&queue, "kernel execution");
-    gf_queue_download(&queue, call->ends, on_device(call->ends),
-                      call->streams * sizeof *call->ends);
-    gf_queue_download(&queue, call->failed, on_device(call->failed),
+    gf_queue_wait(queue, "kernel execution");
+    gf_queue_download(queue, call->ends, on_device(call->ends), call->streams * sizeof *call->ends);
+    gf_queue_download(queue, call->failed, on_device(call->failed),
                       call->images * sizeof *call->failed);
-    return queue.status;
 }
 
-static gf_status decoder_run_window(gf_decoder_call *call, gf_error *error) {
+static void decoder_run_window(gf_decoder_call *call) {
     gf_png_decoder *decoder = call->decoder;
+    gf_queue *queue = &call->queue;
     decoder_divide(call);
-    gf_status status = gf_memory_grow(&decoder->host, call->used, true, error);
-    if (!status)
-        status =
-            gf_device_grow(&decoder->memory, call->used + call->data_bytes + call->filtered_bytes,
-                           call->stream, error);
-    if (status)
-        return status;
+    gf_memory_grow(&decoder->host, call->used, GF_MEMORY_HOST, queue);
+    gf_memory_grow(&decoder->memory, call->used + call->data_bytes + call->filtered_bytes,
+                   GF_MEMORY_STREAM, queue);
+    if (queue->status)
+        return;
     decoder_divide(call);
-    call->piece_end = call->device_files ? call->end : call->first;
-    for (int buffer = 0; call->piece_end < call->end && !status; buffer = 1 - buffer)
-        status = decoder_upload_piece(call, buffer, error);
-    if (!status && call->images)
-        status = decoder_queue_window(call, error);
-    gf_queue queue = {call->stream, error, NAME, status, nullptr};
-    gf_queue_finish(&queue, "kernel execution");
-    if (!queue.status)
+    call->piece_end = call->from->uploaded ? call->end : call->first;
+    for (int buffer = 0; call->piece_end < call->end && !queue->status; buffer = 1 - buffer)
+        decoder_upload_piece(call, buffer);
+    if (!queue->status && call->images)
+        decoder_queue_window(call);
+    gf_queue_finish(queue, "kernel execution");
+    if (!queue->status)
         decoder_judge(call);
-    return queue.status;
 }
 
 // ---- files decoded by the CPU -------------------------------------------------------------------
 
 // Decode a file and upload its image.
 static gf_status decoder_retry_one(const gf_decoder_call *call, uint64_t i, gf_error *error) {
-    const gf_format *format = &call->formats[i];
+    const gf_format *format = &call->from->formats[i];
+    const gf_buffer *file = &call->from->files[i];
+    const gf_out_pixels *out = &call->from->out[i];
     gf_source *source;
     void *pixels;
-    gf_status status =
-        gf_png_memory_source(call->files[i].data, call->files[i].size, "PNG", &source, error);
+    gf_status status = gf_png_memory_source(file->data, file->size, "PNG", &source, error);
     if (status)
         return status;
     if (!gf_format_equal(&source->format, format))
@@ -396,118 +383,114 @@ static gf_status decoder_retry_one(const gf_decoder_call *call, uint64_t i, gf_e
     if (status)
         return status;
     const size_t row = gf_row_bytes(format);
-    gf_caller_scope scope(call->decoder->devices->driver);
-    status = scope.enter(call->decoder->devices, error);
-    if (!status)
-        status =
-            gf_cuda_check(cudaMemcpy2D(call->out[i].data, call->out[i].stride, pixels, row, row,
-                                       static_cast<size_t>(format->height), cudaMemcpyHostToDevice),
-                          "upload", error);
+    gf_queue queue = gf_queue_on(nullptr, NAME, error);
+    const gf_caller_scope scope(call->decoder->devices, &queue);
+    if (!queue.status)
+        gf_queue_check(&queue,
+                       cudaMemcpy2D(out->data, out->stride, pixels, row, row,
+                                    static_cast<size_t>(format->height), cudaMemcpyHostToDevice),
+                       "upload");
     free(pixels);
-    return status;
+    return queue.status;
 }
 
 static void decoder_retry(void *context, uint32_t task, uint32_t) {
     const gf_decoder_call *call = static_cast<const gf_decoder_call *>(context);
     const uint64_t i = call->retried[task];
-    call->errors[i].status = decoder_retry_one(call, i, &call->errors[i]);
+    gf_error *error = &call->from->errors[i];
+    error->status = decoder_retry_one(call, i, error);
 }
 
 // ---- calls --------------------------------------------------------------------------------------
 
-static gf_status decoder_check(const gf_cuda_devices *devices, uint64_t count,
-                               const gf_format *formats, const gf_out_pixels *out,
-                               cudaStream_t stream, gf_error *error) {
+// Check the pointers of a call of a program.
+static void decoder_check(const gf_cuda_devices *devices, const gf_device_decoding *from,
+                          gf_queue *queue) {
     gf_memory_range known = {};
-    gf_status status = gf_cuda_check_stream(devices, NAME, stream,
-                                            "cannot decode while the stream is captured", error);
-    for (uint64_t i = 0; i < count && !status; i++)
-        status = gf_cuda_check_memory(
-            devices, NAME, "image", out[i].data,
-            (formats[i].height - 1) * out[i].stride + gf_row_bytes(&formats[i]), &known, error);
-    if (!status && count > INT32_MAX)
-        status = gf_fail(error, GF_USAGE, NAME ": too many files");
-    return status;
+    gf_cuda_check_stream(devices, queue);
+    gf_cuda_check_capture("cannot decode while the stream is captured", queue);
+    for (uint64_t i = 0; i < from->count; i++)
+        gf_cuda_check_memory(devices, "image", from->out[i].data,
+                             (from->formats[i].height - 1) * from->out[i].stride +
+                                 gf_row_bytes(&from->formats[i]),
+                             &known, queue);
+    if (!queue->status && from->count > INT32_MAX)
+        queue->status = gf_fail(queue->error, GF_USAGE, NAME ": too many files");
 }
 
 // Start a call: allocate its lists, and choose the size of its windows.
-static gf_status decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices, uint64_t count,
-                               const gf_out_pixels *out, uint32_t threads, cudaStream_t stream,
-                               gf_error *error) {
-    const gf_status status = gf_png_decoder_open(devices, threads, error);
-    if (status)
-        return status;
+static void decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices) {
+    const uint64_t count = call->from->count;
+    gf_png_decoder_open(devices, call->from->uploaded ? 1 : call->from->threads, &call->queue);
+    if (call->queue.status)
+        return;
     call->decoder = devices->decoder;
-    call->count = count;
-    call->out = out;
-    call->stream = stream;
-    call->window = (gf_cuda_free_memory(devices) + call->decoder->memory.size) / WINDOW_SHARE;
+    call->window = (gf_cuda_free_bytes(devices) + call->decoder->memory.size) / WINDOW_SHARE;
     call->window = call->window > MIN_WINDOW ? call->window : MIN_WINDOW;
     call->all = static_cast<gf_decoder_file *>(calloc(count, sizeof *call->all));
     call->retried = static_cast<uint64_t *>(calloc(count, sizeof *call->retried));
-    return call->all && call->retried
-               ? GF_OK
-               : gf_fail_memory(error, NAME, count * sizeof *call->all, "the files");
+    if (!call->all || !call->retried)
+        call->queue.status =
+            gf_fail_memory(call->queue.error, NAME, count * sizeof *call->all, "the files");
 }
 
-static void decoder_end(gf_decoder_call *call) {
-    for (uint64_t i = 0; call->all && i < call->count; i++)
-        free(call->all[i].own_places);
-    free(call->all);
-    free(call->retried);
+// Read the chunks of files in host memory, and choose those that the device decodes.
+static void decoder_scan_files(gf_decoder_call *call) {
+    const uint32_t count = static_cast<uint32_t>(call->from->count);
+    gf_work scan = {decoder_scan, call, count, 0, 0, nullptr};
+    gf_pool_run(call->decoder->pool, &scan);
+    for (int parts = 0; parts < 2 && !call->from->always; parts++)
+        decoder_choose(call, parts == 1);
 }
 
-gf_status gf_cuda_decode_png(void *state, uint64_t count, const gf_buffer *files,
-                             const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
-                             bool always, cudaStream_t stream, gf_error *errors, gf_error *error) {
-    gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    gf_decoder_call call = {};
-    gf_status status = scope.enter(devices, error);
-    if (!status)
-        status = decoder_check(devices, count, formats, out, stream, error);
-    if (!status)
-        status = decoder_begin(&call, devices, count, out, threads, stream, error);
-    call.files = files;
-    call.formats = formats;
-    call.errors = errors;
-    gf_work scan = {decoder_scan, &call, static_cast<uint32_t>(count), 0, 0, nullptr};
-    if (!status)
-        gf_pool_run(call.decoder->pool, &scan);
-    for (int parts = 0; parts < 2 && !always && !status; parts++)
-        decoder_choose(&call, threads, parts == 1);
-    while (!status && decoder_list(&call))
-        status = decoder_run_window(&call, error);
-    gf_work retry = {decoder_retry, &call, static_cast<uint32_t>(call.retries), 0, 0, nullptr};
-    gf_png_count_left(call.retries);
-    if (!status && call.retries)
-        gf_pool_run(call.decoder->pool, &retry);
-    decoder_end(&call);
-    return status;
-}
-
-gf_status gf_cuda_decode_uploaded(void *state, uint64_t count, const gf_device_file *files,
-                                  const gf_out_pixels *out, cudaStream_t stream, bool *decoded,
-                                  gf_error *error) {
-    gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
-    gf_caller_scope scope(devices->driver);
-    gf_decoder_call call = {};
-    gf_status status = scope.enter(devices, error);
-    if (!status)
-        status = decoder_begin(&call, devices, count, out, 1, stream, error);
-    call.device_files = files;
-    for (uint64_t i = 0; i < count && !status; i++) {
-        gf_decoder_file *file = &call.all[i];
-        decoded[i] = true;
-        file->scan = files[i].scan;
-        file->places = files[i].places;
-        file->data = static_cast<const unsigned char *>(files[i].data);
+// Let the device decode files whose data it has.
+static void decoder_take_uploaded(gf_decoder_call *call) {
+    for (uint64_t i = 0; i < call->from->count; i++) {
+        const gf_device_file *from = &call->from->uploaded[i];
+        gf_decoder_file *file = &call->all[i];
+        file->scan = from->scan;
+        file->places = from->places;
+        file->data = static_cast<const unsigned char *>(from->data);
         file->on_device = file->intact = true;
     }
-    while (!status && decoder_list(&call))
-        status = decoder_run_window(&call, error);
-    for (uint64_t i = 0; i < call.retries; i++)
-        decoded[call.retried[i]] = false;
-    decoder_end(&call);
-    return status;
 }
+
+// Leave the files that the device has not decoded to the CPU: of this call, or of the caller.
+static void decoder_finish(gf_decoder_call *call) {
+    const gf_device_decoding *from = call->from;
+    gf_work retry = {decoder_retry, call, static_cast<uint32_t>(call->retries), 0, 0, nullptr};
+    for (uint64_t i = 0; i < from->count && from->uploaded; i++)
+        from->decoded[i] = true;
+    for (uint64_t i = 0; i < call->retries && from->uploaded; i++)
+        from->decoded[call->retried[i]] = false;
+    if (from->uploaded)
+        return;
+    gf_png_count_left(call->retries);
+    if (!call->queue.status && call->retries)
+        gf_pool_run(call->decoder->pool, &retry);
+}
+
+static gf_status decoder_decode(void *state, const gf_device_decoding *from, gf_error *error) {
+    gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
+    gf_decoder_call call = {};
+    call.from = from;
+    call.queue = gf_queue_on(from->stream, NAME, error);
+    const gf_caller_scope scope(devices, &call.queue);
+    if (!from->uploaded)
+        decoder_check(devices, from, &call.queue);
+    decoder_begin(&call, devices);
+    if (!call.queue.status && from->uploaded)
+        decoder_take_uploaded(&call);
+    else if (!call.queue.status)
+        decoder_scan_files(&call);
+    while (!call.queue.status && decoder_list(&call))
+        decoder_run_window(&call);
+    decoder_finish(&call);
+    for (uint64_t i = 0; call.all && i < from->count; i++)
+        free(call.all[i].own_places);
+    free(call.all);
+    free(call.retried);
+    return call.queue.status;
+}
+
+const gf_png_functions gf_cuda_png = {gf_cuda_encode_png, decoder_decode};

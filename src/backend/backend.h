@@ -8,9 +8,8 @@
 #ifndef GF_BACKEND_H
 #define GF_BACKEND_H
 
+#include "backend/device.h"
 #include "core/clock.h"
-#include "core/filter.h"
-#include "io/formats.h"
 
 /* Context of one strip in flight. */
 typedef struct gf_slot {
@@ -55,81 +54,6 @@ typedef struct gf_strip_request {
  * that their headers stay small compared with their contents. */
 uint32_t gf_payload_pieces(const gf_cut *job, uint32_t wanted);
 
-/* Measurements of a device run, in host memory. */
-typedef struct gf_device_part {
-    gf_rows records; /* one per row, without image rows; data NULL: none */
-    void *state;     /* NULL: none */
-    void *payload;   /* NULL: none */
-} gf_device_part;
-
-/* The IDAT data of a PNG file in device memory. */
-typedef struct gf_device_file {
-    gf_png_scan scan;
-    const void *data; /* aligned to 4 bytes; at least gf_png_scan_bytes */
-    /* Offsets of the parts in data, then their sizes: those of gf_png_scan_copy. */
-    const size_t *places;
-} gf_device_file;
-
-/* Receive the next bytes. */
-typedef gf_status gf_take_bytes(void *context, const void *data, size_t size, gf_error *error);
-
-/* Functions for images in device memory (gf_device_job in gpufilter.h). A job is one filter and one
- * plan, used by one thread at a time. */
-typedef struct gf_device_functions {
-    /* Create a job. Both plans must outlive it. before: of plan->before; NULL without. */
-    gf_status (*open)(void *state, const gf_filter *filter, const gf_plan *plan,
-                      const gf_plan *before, void **job, gf_error *error);
-    /* Check the pointers and the stream, and queue `images` images with `rows` rows. rows: height
-     * of the plan, or a multiple for images without a gap whose rows are independent. images: more
-     * than 1 only if rows are independent or the filter has no measure. in: inputs of all images in
-     * order. part: receives the measurements of all rows to pass to the functions below, if the
-     * filter has a measure. */
-    gf_status (*run)(void *job, uint64_t images, uint64_t rows, const gf_pixels *in,
-                     const gf_out_pixels *out, gf_cuda_stream stream, gf_device_part **part,
-                     gf_error *error);
-    /* Queue the copy of measurements to host memory. */
-    gf_status (*fetch)(void *job, gf_device_part *part, gf_error *error);
-    /* Wait until the measurements are in host memory. Called after fetch. */
-    gf_status (*wait)(void *job, gf_device_part *part, gf_error *error);
-    /* Return the memory of measurements to the job. Waits if they are not complete. */
-    void (*release)(void *job, gf_device_part *part);
-    void (*close)(void *job); /* waits for all work */
-    /* Wait for a stream. state: of the engine. */
-    gf_status (*wait_stream)(void *state, gf_cuda_stream stream, gf_error *error);
-    /* Check the pointers and the stream, and encode images (gf_encode_png_device). threads: CPU
-     * threads for parts with LZ77 matches. largest: receives, for each image, the number of samples
-     * with the maximum value, alpha excluded; may be NULL. */
-    gf_status (*encode_png)(void *state, const gf_format *format, uint64_t count,
-                            const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                            uint32_t threads, gf_cuda_stream stream, gf_error *error);
-    /* Check the pointers and the stream, and decode files (gf_decode_png_device). errors: one per
-     * file, with status GF_OK. threads: CPU threads for files that the device does not decode.
-     * always: use the device even if the CPU is expected to be faster. */
-    gf_status (*decode_png)(void *state, uint64_t count, const gf_buffer *files,
-                            const gf_format *formats, const gf_out_pixels *out, uint32_t threads,
-                            bool always, gf_cuda_stream stream, gf_error *errors, gf_error *error);
-    /* Decode files whose data is in device memory, and wait. decoded: receives, for each file,
-     * whether the device found no error. For the others, the CPU reports it. */
-    gf_status (*decode_uploaded)(void *state, uint64_t count, const gf_device_file *files,
-                                 const gf_out_pixels *out, gf_cuda_stream stream, bool *decoded,
-                                 gf_error *error);
-    /* Return device memory of at least `size` bytes and a stream, which the engine keeps for one
-     * caller. The contents of the memory are lost when it grows. */
-    gf_status (*workspace)(void *state, size_t size, void **memory, void **stream, gf_error *error);
-    /* Return the bytes of device memory that are free. */
-    uint64_t (*free_memory)(void *state);
-    /* Take host memory that devices copy quickly, and give it back. After `workspace`, several
-     * threads may call these functions and the next two at once. */
-    gf_status (*take_host)(void *state, gf_buffer *host, gf_error *error);
-    void (*return_host)(void *state, const gf_buffer *host);
-    /* Upload bytes through that host memory, and wait. from: host->data or other memory. */
-    gf_status (*upload)(void *state, void *to, const void *from, size_t bytes,
-                        const gf_buffer *host, gf_error *error);
-    /* Download bytes to that host memory, in pieces, and pass them to `take`. */
-    gf_status (*download)(void *state, const void *from, size_t bytes, const gf_buffer *host,
-                          gf_take_bytes *take, void *context, gf_error *error);
-} gf_device_functions;
-
 /* Functions of a backend. `state` belongs to an engine, `run` to one image. */
 typedef struct gf_backend {
     const char *name; /* "cpu" */
@@ -154,7 +78,10 @@ typedef struct gf_backend {
     /* Wait for all submitted work. Then free the run and the buffers of the slots, or keep the
      * buffers for the next image. */
     void (*end)(void *run, gf_slot *slots);
-    const gf_device_functions *device; /* NULL: images must be in host memory */
+    /* For images in device memory (backend/device.h). NULL: images must be in host memory. */
+    const gf_job_functions *jobs;
+    const gf_memory_functions *memory;
+    const gf_png_functions *png;
     /* List devices, as gf_devices. NULL: the backend has none. */
     gf_status (*devices)(gf_device *devices, size_t capacity, size_t *count, gf_error *error);
 } gf_backend;

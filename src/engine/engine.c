@@ -201,10 +201,9 @@ bool gf_engine_fall_back(gf_engine *engine, const gf_backend **backend, void **s
     return engine_use(engine, GF_CPU, backend, state, &unread) == GF_OK;
 }
 
-gf_status gf_engine_device(gf_engine *engine, const gf_device_functions **device, void **state,
+gf_status gf_engine_device(gf_engine *engine, const gf_backend **backend, void **state,
                            gf_error *error) {
-    const gf_backend *backend;
-    if (engine->named && !engine->named->device)
+    if (engine->named && !engine->named->jobs)
         return gf_fail(error, GF_USAGE,
                        "the %s backend cannot access device memory; open the engine with backend "
                        "cuda or auto",
@@ -212,13 +211,10 @@ gf_status gf_engine_device(gf_engine *engine, const gf_device_functions **device
     if (engine->options.verify)
         return gf_fail(error, GF_USAGE,
                        "images in device memory cannot be verified; copy them to host memory");
-    const gf_status status = engine_use(engine, GF_CUDA, &backend, state, error);
-    if (status)
+    const gf_status status = engine_use(engine, GF_CUDA, backend, state, error);
+    if (status || (*backend)->jobs)
         return status;
-    *device = backend->device;
-    return *device ? GF_OK
-                   : gf_fail(error, GF_USAGE, "the %s backend cannot access device memory",
-                             backend->name);
+    return gf_fail(error, GF_USAGE, "the %s backend cannot access device memory", (*backend)->name);
 }
 
 gf_status gf_engine_verify_pool(gf_engine *engine, gf_pool **pool, gf_error *error) {

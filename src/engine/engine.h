@@ -58,9 +58,9 @@ void gf_engine_format_reason(char *reason, size_t size, const gf_error *error);
 void gf_device_decode_always(bool always);
 bool gf_device_decodes_always(void);
 
-/* Return the functions for images in device memory and the state of their backend, which is started
- * if necessary. Return GF_USAGE for an engine of another backend. */
-gf_status gf_engine_device(gf_engine *engine, const gf_device_functions **device, void **state,
+/* Return the backend for images in device memory and its state; start it if necessary. Return
+ * GF_USAGE for an engine of another backend. */
+gf_status gf_engine_device(gf_engine *engine, const gf_backend **backend, void **state,
                            gf_error *error);
 
 /* Return the thread pool for golden; create it on the first call. */

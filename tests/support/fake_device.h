@@ -25,15 +25,14 @@ static inline gf_status fake_open_job(void *state, const gf_filter *filter, cons
     return GF_OK;
 }
 
-static inline gf_status fake_run(void *state, uint64_t images, uint64_t rows, const gf_pixels *in,
-                                 const gf_out_pixels *out, gf_cuda_stream stream,
+static inline gf_status fake_run(void *state, const gf_device_images *images, gf_cuda_stream stream,
                                  gf_device_part **part, gf_error *error) {
     const fake_job *job = state;
     const gf_plan *plan = job->plan;
-    const uint64_t height = plan->in.height;
+    const uint64_t height = plan->in.height, rows = images->rows;
     launches++;
     if (job->filter->measure) {
-        const uint64_t all = images * rows;
+        const uint64_t all = images->count * rows;
         const size_t payload = plan->has_payload ? job->filter->payload->bytes(plan, rows) : 0;
         *part = calloc(1, sizeof **part);
         assert_non_null(*part);
@@ -42,9 +41,9 @@ static inline gf_status fake_run(void *state, uint64_t images, uint64_t rows, co
         (*part)->state = calloc(1, (size_t)plan->state_bytes + 1);
         (*part)->payload = payload ? calloc(1, payload) : NULL;
     }
-    for (uint64_t i = 0; i < images; i++)
+    for (uint64_t i = 0; i < images->count; i++)
         for (uint64_t y = 0; y < rows; y += height) { /* images without a gap */
-            const gf_pixels *from = in + i * plan->inputs;
+            const gf_pixels *from = images->in + i * plan->inputs;
             gf_pixels at[2];
             for (uint32_t k = 0; k < plan->inputs; k++)
                 at[k] = (gf_pixels){(const unsigned char *)from[k].data + y * from[k].stride,
@@ -52,8 +51,9 @@ static inline gf_status fake_run(void *state, uint64_t images, uint64_t rows, co
             gf_strip strip = {.in = {(unsigned char *)at[0].data, at[0].stride, 0, height},
                               .in_list = at};
             if (plan->out.width)
-                strip.out = (gf_rows){(unsigned char *)out[i].data + y * out[i].stride,
-                                      out[i].stride, 0, height};
+                strip.out =
+                    (gf_rows){(unsigned char *)images->out[i].data + y * images->out[i].stride,
+                              images->out[i].stride, 0, height};
             else if (plan->record)
                 strip.out = (gf_rows){(*part)->records.data + (i * rows + y) * plan->record,
                                       plan->record, 0, height};
@@ -89,17 +89,20 @@ static inline void fake_close_job(void *job) {
     free(job);
 }
 
-/* Members of gf_device_functions for jobs. */
-#define FAKE_JOBS                                                                                  \
-    .open = fake_open_job, .run = fake_run, .fetch = fake_fetch, .wait = fake_wait,                \
-    .release = fake_release, .close = fake_close_job, .wait_stream = fake_wait_stream
-
 static inline gf_status fake_wait_stream(void *state, gf_cuda_stream stream, gf_error *error) {
     (*(int *)stream)++;
     return GF_OK;
 }
 
-static inline uint64_t fake_free_memory(void *state) {
+static const gf_job_functions fake_jobs = {.open = fake_open_job,
+                                           .run = fake_run,
+                                           .fetch = fake_fetch,
+                                           .wait = fake_wait,
+                                           .release = fake_release,
+                                           .close = fake_close_job,
+                                           .wait_stream = fake_wait_stream};
+
+static inline uint64_t fake_free_bytes(void *state) {
     return UINT64_C(1) << 34;
 }
 
@@ -125,13 +128,13 @@ static inline gf_status fake_upload(void *state, void *to, const void *from, siz
 }
 
 static inline gf_status fake_download(void *state, const void *from, size_t bytes,
-                                      const gf_buffer *host, gf_take_bytes *take, void *context,
+                                      const gf_buffer *host, const gf_byte_taker *taker,
                                       gf_error *error) {
     gf_status status = GF_OK;
     for (size_t at = 0; at < bytes && !status; at += host->size) {
         const size_t size = bytes - at < host->size ? bytes - at : host->size;
         memcpy(host->data, (const unsigned char *)from + at, size);
-        status = take(context, host->data, size, error);
+        status = taker->take(taker->context, host->data, size, error);
     }
     return status;
 }

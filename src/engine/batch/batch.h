@@ -125,7 +125,7 @@ typedef struct gf_batch_png {
      * holds the input image, afterwards the output file; the output image; and the data of the
      * file. */
     unsigned char *memory;
-    const gf_device_functions *device;
+    const gf_backend *device;
     void *state;
     gf_device_file file; /* file.scan: set by the caller */
     size_t *places;      /* memory of file.places; the caller frees it */

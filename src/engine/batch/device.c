@@ -77,7 +77,7 @@ typedef struct device_driver {
     pthread_t thread;
     gf_engine *engine;
     /* PNG files. A group is filled by coders, computed, and written by coders. */
-    const gf_device_functions *device; /* NULL: the engine does not run them */
+    const gf_backend *device; /* NULL: the engine does not run them */
     void *state, *stream;
     unsigned char *memory;
     uint64_t size, used; /* bytes of memory, and bytes reserved for the group */
@@ -428,7 +428,7 @@ static void device_read(device_run *run, device_coder *coder, device_image *imag
     const double began = gf_now();
     bool intact = false;
     gf_buffer host = {NULL, 0};
-    const bool has_host = driver && !png->device->take_host(png->state, &host, NULL);
+    const bool has_host = driver && !png->device->memory->take_host(png->state, &host, NULL);
     unsigned char *file = gf_batch_png_read(&image->task, &host, &coder->file, &png->file.scan);
     pthread_mutex_lock(&batch->lock);
     run->parts = file ? gf_png_scan_parts(&png->file.scan) : 1;
@@ -436,7 +436,7 @@ static void device_read(device_run *run, device_coder *coder, device_image *imag
     if (file && has_host)
         outcome->status = gf_batch_png_upload(&image->task, file, &host, png, &intact, NULL);
     if (has_host)
-        png->device->return_host(png->state, &host);
+        png->device->memory->return_host(png->state, &host);
     if (!file || !driver) {
         device_refuse(run, image, file != NULL);
         return;
@@ -716,8 +716,8 @@ static void device_allocate(device_driver *driver) {
     driver->closed = true; /* no group may begin */
     run->waiting_bytes = 0;
     pthread_mutex_unlock(&run->batch->lock);
-    gf_status status =
-        driver->device->workspace(driver->state, (size_t)wanted, &memory, &driver->stream, NULL);
+    gf_status status = driver->device->memory->workspace(driver->state, (size_t)wanted, &memory,
+                                                         &driver->stream, NULL);
     gf_batch_png png = {.memory = memory, .device = driver->device, .state = driver->state};
     if (!status && driver->size == 0)
         status =
@@ -876,11 +876,12 @@ static bool device_wait_to_open(const device_driver *driver) {
 /* Find out whether the engine of a driver runs PNG files, and how much memory it may use. */
 static void device_find_functions(device_driver *driver) {
     device_run *run = driver->run;
-    const gf_device_functions *device = NULL;
+    const gf_backend *device = NULL;
     const double share = MEMORY_SHARE * run->devices->count / run->driver_count;
     const bool found =
-        !gf_engine_device(driver->engine, &device, &driver->state, NULL) && device->workspace;
-    uint64_t bytes = found ? (uint64_t)((double)device->free_memory(driver->state) * share) : 0;
+        !gf_engine_device(driver->engine, &device, &driver->state, NULL) && device->memory;
+    uint64_t bytes =
+        found ? (uint64_t)((double)device->memory->free_bytes(driver->state) * share) : 0;
     bytes = bytes > ENCODER_BYTES ? bytes - ENCODER_BYTES : 0;
     /* The rest is for the filtered rows of the input image. */
     bytes = run->batch->filter->info.makes_image ? bytes / 3 * 2 : bytes / 2;

@@ -124,7 +124,8 @@ gf_status gf_batch_png_upload(gf_task *task, unsigned char *file, const gf_buffe
     if (status || !gf_png_scan_copy(file, scan, file, places, places + parts))
         return status;
     *intact = true;
-    return png->device->upload(png->state, data, file, gf_png_scan_bytes(scan), host, error);
+    return png->device->memory->upload(png->state, data, file, gf_png_scan_bytes(scan), host,
+                                       error);
 }
 
 /* ---- a group --------------------------------------------------------------------------------- */
@@ -141,7 +142,6 @@ static void png_add_time(gf_batch_outcome *const *outcomes, size_t count, gf_sta
 /* Decode all files. */
 static gf_status png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
                             gf_batch_png *const *list, void *stream, gf_error *error) {
-    const gf_device_functions *device = list[0]->device;
     const char *name = batch->filter->info.name;
     gf_device_file *files = calloc(count, sizeof *files);
     gf_out_pixels *images = calloc(count, sizeof *images);
@@ -153,9 +153,10 @@ static gf_status png_decode(const gf_file_batch *batch, const gf_plan *plan, siz
         files[i] = list[i]->file;
         images[i] = (gf_out_pixels){list[i]->memory, gf_align(gf_row_bytes(&plan->in))};
     }
+    const gf_device_decoding call = {
+        .count = count, .out = images, .stream = stream, .uploaded = files, .decoded = decoded};
     if (!status)
-        status =
-            device->decode_uploaded(list[0]->state, count, files, images, stream, decoded, error);
+        status = list[0]->device->png->decode(list[0]->state, &call, error);
     for (size_t i = 0; i < count && !status; i++)
         list[i]->decoded = decoded[i];
     free(files);
@@ -217,11 +218,11 @@ static gf_status png_filter(const gf_file_batch *batch, gf_engine *engine, const
 
 static gf_status png_encode(const gf_engine *engine, const gf_batch_png *png, const gf_plan *plan,
                             const png_group *group, void *stream, gf_error *error) {
-    return group->count && plan->out.width
-               ? png->device->encode_png(png->state, &plan->out, group->count, group->rows,
-                                         group->encoded, group->largest, gf_engine_threads(engine),
-                                         stream, error)
-               : GF_OK;
+    const gf_device_encoding call = {&plan->out,     group->count,   group->rows,
+                                     group->encoded, group->largest, gf_engine_threads(engine),
+                                     stream};
+    return group->count && plan->out.width ? png->device->png->encode(png->state, &call, error)
+                                           : GF_OK;
 }
 
 static void png_report(const gf_backend *backend, const void *state, const gf_plan *plan,
@@ -298,14 +299,15 @@ static gf_status png_take(void *context, const void *data, size_t size, gf_error
 gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error) {
     enum { TAIL = 12 }; /* the IEND chunk: the sink writes it, as the head */
     const gf_batch_png *png = context;
-    const gf_device_functions *device = png->device;
+    const gf_memory_functions *memory = png->device->memory;
+    const gf_byte_taker taker = {png_take, sink};
     gf_buffer host;
-    gf_status status = device->take_host(png->state, &host, error);
+    gf_status status = memory->take_host(png->state, &host, error);
     if (status)
         return status;
     sink->clipped = png->largest;
-    status = device->download(png->state, (const unsigned char *)png->encoded.data + GF_PNG_HEAD,
-                              png->encoded.size - GF_PNG_HEAD - TAIL, &host, png_take, sink, error);
-    device->return_host(png->state, &host);
+    status = memory->download(png->state, (const unsigned char *)png->encoded.data + GF_PNG_HEAD,
+                              png->encoded.size - GF_PNG_HEAD - TAIL, &host, &taker, error);
+    memory->return_host(png->state, &host);
     return status;
 }

@@ -1,5 +1,5 @@
 /* Images in device memory: checks of arguments, jobs kept by an engine, results. The backend queues
- * the work (gf_device_functions). */
+ * the work (backend/device.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +13,11 @@ struct gf_device_job {
     const gf_filter *filter;
     gf_settings *settings;
     gf_plan *plan;
-    gf_plan *before; /* of plan->before; NULL without */
-    const gf_device_functions *device;
-    void *job;              /* of the backend */
-    size_t in_row, out_row; /* bytes per row; out_row 0: no image */
-    bool independent;       /* rows are independent */
+    gf_plan *before;              /* of plan->before; NULL without */
+    const gf_job_functions *jobs; /* of the backend */
+    void *job;                    /* the same */
+    size_t in_row, out_row;       /* bytes per row; out_row 0: no image */
+    bool independent;             /* rows are independent */
 };
 
 /* Images of one launch. */
@@ -38,6 +38,7 @@ struct gf_device_results {
 gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
                             const gf_format *format, gf_device_job **out, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
+    const gf_backend *backend;
     void *state;
     *out = NULL;
     gf_status status = gf_check_use(filter, settings, error);
@@ -63,9 +64,11 @@ gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter, const gf
                          "measure min and max with --statistics, and give them as --range LO,HI",
                          filter->info.name);
     if (!status)
-        status = gf_engine_device(engine, &job->device, &state, error);
-    if (!status)
-        status = job->device->open(state, filter, job->plan, job->before, &job->job, error);
+        status = gf_engine_device(engine, &backend, &state, error);
+    if (!status) {
+        job->jobs = backend->jobs;
+        status = job->jobs->open(state, filter, job->plan, job->before, &job->job, error);
+    }
     if (status) {
         gf_device_job_free(job);
         return status;
@@ -81,7 +84,7 @@ void gf_device_job_free(gf_device_job *job) {
     if (!job)
         return;
     if (job->job)
-        job->device->close(job->job);
+        job->jobs->close(job->job);
     free(job->before);
     free(job->plan);
     gf_settings_free(job->settings);
@@ -133,17 +136,17 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
         status = device_check(job, in + i * inputs, job->out_row ? out + i : NULL, error);
     for (uint64_t i = 0, images; i < count && !status; i += images) {
         const gf_out_pixels *to = job->out_row ? out + i : NULL;
-        const uint64_t height = job->plan->in.height;
+        gf_device_images group = {1, job->plan->in.height, in + i * inputs, to};
         gf_device_part *part = NULL;
         for (images = 1; job->independent && i + images < count; images++)
             if (!device_follows(job, in + (i + images - 1) * inputs,
                                 job->out_row ? to + images - 1 : NULL))
                 break;
-        const bool list = images == 1 && (job->independent || !job->filter->measure);
-        if (list)
-            images = count - i;
-        status = job->device->run(job->job, list ? images : 1, list ? height : images * height,
-                                  in + i * inputs, to, stream, &part, error);
+        if (images > 1)
+            group.rows *= images;
+        else if (job->independent || !job->filter->measure)
+            group.count = images = count - i;
+        status = job->jobs->run(job->job, &group, stream, &part, error);
         if (!status && results)
             results->groups[results->group_count++] = (gf_device_group){part, images};
     }
@@ -225,10 +228,10 @@ gf_status gf_device_results_wait(gf_device_results *results, gf_result **list, g
     uint64_t made = 0;
     memset(list, 0, (size_t)results->count * sizeof(gf_result *));
     for (size_t g = 0; g < results->group_count && !status; g++)
-        status = job->device->fetch(job->job, results->groups[g].part, error);
+        status = job->jobs->fetch(job->job, results->groups[g].part, error);
     for (size_t g = 0; g < results->group_count && !status; g++) {
         const gf_device_group *group = &results->groups[g];
-        status = job->device->wait(job->job, group->part, error);
+        status = job->jobs->wait(job->job, group->part, error);
         for (uint64_t i = 0; i < group->images && !status; i++)
             status = device_make_result(job, group->part, i, &list[made++], error);
     }
@@ -244,15 +247,15 @@ void gf_device_results_free(gf_device_results *results) {
     if (!results)
         return;
     for (size_t i = 0; i < results->group_count; i++)
-        results->job->device->release(results->job->job, results->groups[i].part);
+        results->job->jobs->release(results->job->job, results->groups[i].part);
     free(results);
 }
 
 gf_status gf_device_wait(gf_engine *engine, void *stream, gf_error *error) {
-    const gf_device_functions *device;
+    const gf_backend *backend;
     void *state;
-    const gf_status status = gf_engine_device(engine, &device, &state, error);
-    return status ? status : device->wait_stream(state, stream, error);
+    const gf_status status = gf_engine_device(engine, &backend, &state, error);
+    return status ? status : backend->jobs->wait_stream(state, stream, error);
 }
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
@@ -280,14 +283,14 @@ static gf_status device_check_png(const gf_format *format, uint64_t count, const
 gf_status gf_encode_png_device(gf_engine *engine, const gf_format *format, uint64_t count,
                                const gf_pixels *in, gf_buffer *out, void *stream, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    const gf_device_functions *device;
+    const gf_device_encoding call = {format, count, in, out, NULL, gf_engine_threads(engine),
+                                     stream};
+    const gf_backend *backend;
     void *state;
     gf_status status = device_check_png(format, count, in, out, error);
     if (!status)
-        status = gf_engine_device(engine, &device, &state, error);
-    return status || count == 0 ? status
-                                : device->encode_png(state, format, count, in, out, NULL,
-                                                     gf_engine_threads(engine), stream, error);
+        status = gf_engine_device(engine, &backend, &state, error);
+    return status || count == 0 ? status : backend->png->encode(state, &call, error);
 }
 
 gf_status gf_png_format(const void *file, size_t size, gf_format *format, gf_error *error) {
@@ -336,11 +339,11 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
                                const gf_format *formats, const gf_out_pixels *out, void *stream,
                                gf_error *errors, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    const gf_device_functions *device;
+    const gf_backend *backend;
     void *state;
     gf_status status = count ? device_check_files(count, files, formats, out, error) : GF_OK;
     if (!status)
-        status = gf_engine_device(engine, &device, &state, error);
+        status = gf_engine_device(engine, &backend, &state, error);
     if (status || count == 0)
         return status;
     gf_error *own = errors ? errors : calloc((size_t)count, sizeof *own);
@@ -348,8 +351,15 @@ gf_status gf_decode_png_device(gf_engine *engine, uint64_t count, const gf_buffe
         return gf_fail_memory(error, "decode_png", count * sizeof *own, "the errors");
     for (uint64_t i = 0; i < count; i++)
         own[i].status = GF_OK;
-    status = device->decode_png(state, count, files, formats, out, gf_engine_threads(engine),
-                                device_decodes_always, stream, own, error);
+    const gf_device_decoding call = {.count = count,
+                                     .out = out,
+                                     .stream = stream,
+                                     .files = files,
+                                     .formats = formats,
+                                     .errors = own,
+                                     .threads = gf_engine_threads(engine),
+                                     .always = device_decodes_always};
+    status = backend->png->decode(state, &call, error);
     for (uint64_t i = 0; i < count && !status && !errors; i++)
         if (own[i].status) {
             status = own[i].status;

@@ -102,11 +102,9 @@ static void wait_for_groups(void) {
         nanosleep(&one_ms, NULL);
 }
 
-static gf_status png_decode(void *state, uint64_t count, const gf_device_file *files,
-                            const gf_out_pixels *out, gf_cuda_stream stream, bool *valid,
-                            gf_error *error) {
-    if (files[0].scan.bytes == 0) { /* warm-up */
-        valid[0] = false;
+static gf_status png_decode(void *state, const gf_device_decoding *call, gf_error *error) {
+    if (call->uploaded[0].scan.bytes == 0) { /* warm-up */
+        call->decoded[0] = false;
         return GF_OK;
     }
     groups++;
@@ -114,46 +112,45 @@ static gf_status png_decode(void *state, uint64_t count, const gf_device_file *f
         return gf_set_error(error, GF_NO_BACKEND, "cuda: the device failed; use --backend cpu");
     works -= works > 0;
     const bool is_first = count_decoding(0, 0) < decoding.wait_for;
-    count_decoding(1, (int)count);
+    count_decoding(1, (int)call->count);
     if (is_first)
         wait_for_groups();
-    for (uint64_t i = 0; i < count; i++) {
-        valid[i] = png_decode_one(&files[i], &out[i]);
-        decoded += valid[i];
+    for (uint64_t i = 0; i < call->count; i++) {
+        call->decoded[i] = png_decode_one(&call->uploaded[i], &call->out[i]);
+        decoded += call->decoded[i];
     }
-    count_decoding(-1, -(int)count);
+    count_decoding(-1, -(int)call->count);
     return GF_OK;
 }
 
-static gf_status png_encode(void *state, const gf_format *format, uint64_t count,
-                            const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                            uint32_t threads, gf_cuda_stream stream, gf_error *error) {
-    for (uint64_t i = 0; i < count; i++) {
+static gf_status png_encode(void *state, const gf_device_encoding *call, gf_error *error) {
+    const gf_format *format = call->format;
+    for (uint64_t i = 0; i < call->count; i++) {
+        const gf_pixels *in = &call->in[i];
+        gf_buffer *out = &call->out[i];
         char path[1300];
         size_t size;
         snprintf(path, sizeof path, "%s/device%p.png", test_directory, state);
-        assert_int_equal(gf_save_file(path, format, &in[i], NULL, error), GF_OK);
+        assert_int_equal(gf_save_file(path, format, in, NULL, error), GF_OK);
         unsigned char *file = get_bytes(path, &size);
         unlink(path);
-        assert_true(size <= out[i].size);
-        memcpy(out[i].data, file, size);
+        assert_true(size <= out->size);
+        memcpy(out->data, file, size);
         free(file);
-        out[i].size = size;
-        largest[i] = 0;
+        out->size = size;
+        call->largest[i] = 0;
         for (uint64_t y = 0; y < format->height; y++)
-            largest[i] +=
+            call->largest[i] +=
                 gf_png_simd_of(GF_ISA_PORTABLE)
-                    ->count_largest(format, (const unsigned char *)in[i].data + y * in[i].stride);
+                    ->count_largest(format, (const unsigned char *)in->data + y * in->stride);
         encoded++;
     }
     return GF_OK;
 }
 
-static const gf_device_functions png_device = {FAKE_JOBS,
-                                               .encode_png = png_encode,
-                                               .decode_uploaded = png_decode,
-                                               .workspace = png_workspace,
-                                               .free_memory = fake_free_memory,
+static const gf_png_functions png_device = {png_encode, png_decode};
+static const gf_memory_functions png_memory = {.workspace = png_workspace,
+                                               .free_bytes = fake_free_bytes,
                                                .take_host = fake_take_host,
                                                .return_host = fake_return_host,
                                                .upload = fake_upload,
@@ -164,7 +161,9 @@ static gf_backend backend; /* cpu, with the device */
 static int start(void **state) {
     backend = gf_backend_cpu;
     backend.name = "cuda";
-    backend.device = &png_device;
+    backend.jobs = &fake_jobs;
+    backend.memory = &png_memory;
+    backend.png = &png_device;
     gf_engine_stand_in(&backend);
     gf_device_decode_always(true);
     return make_inputs(state);

@@ -4,34 +4,28 @@
 #include "job.h"
 
 /* Store the number of threads instead of a file. */
-static gf_status fake_encode_png(void *state, const gf_format *format, uint64_t count,
-                                 const gf_pixels *in, gf_buffer *out, uint64_t *largest,
-                                 uint32_t threads, gf_cuda_stream stream, gf_error *error) {
-    for (uint64_t i = 0; i < count; i++) {
-        assert_true(in[i].stride >= gf_row_bytes(format));
-        out[i].size = threads;
+static gf_status fake_encode_png(void *state, const gf_device_encoding *call, gf_error *error) {
+    for (uint64_t i = 0; i < call->count; i++) {
+        assert_true(call->in[i].stride >= gf_row_bytes(call->format));
+        call->out[i].size = call->threads;
     }
     return GF_OK;
 }
 
 /* Fail for files of one byte. */
-static gf_status fake_decode_png(void *state, uint64_t count, const gf_buffer *files,
-                                 const gf_format *formats, const gf_out_pixels *out,
-                                 uint32_t threads, bool always, gf_cuda_stream stream,
-                                 gf_error *errors, gf_error *error) {
-    for (uint64_t i = 0; i < count; i++) {
-        assert_true(out[i].stride >= gf_row_bytes(&formats[i]));
-        assert_int_equal(errors[i].status, GF_OK);
-        if (files[i].size == 1)
-            (void)gf_set_error(&errors[i], GF_FAILED, "file %d", (int)i);
+static gf_status fake_decode_png(void *state, const gf_device_decoding *call, gf_error *error) {
+    for (uint64_t i = 0; i < call->count; i++) {
+        assert_true(call->out[i].stride >= gf_row_bytes(&call->formats[i]));
+        assert_int_equal(call->errors[i].status, GF_OK);
+        if (call->files[i].size == 1)
+            (void)gf_set_error(&call->errors[i], GF_FAILED, "file %d", (int)i);
     }
     return GF_OK;
 }
 
-static const gf_device_functions fake_device = {FAKE_JOBS, .encode_png = fake_encode_png,
-                                                .decode_png = fake_decode_png};
+static const gf_png_functions fake_png = {fake_encode_png, fake_decode_png};
 static const gf_backend fake_backend = {
-    .name = "cuda", .open = fake_open, .close = fake_close, .device = &fake_device};
+    .name = "cuda", .open = fake_open, .close = fake_close, .jobs = &fake_jobs, .png = &fake_png};
 
 static gf_engine *fake_engine(void) {
     return test_engine(&(gf_engine_options){.backend = "cuda"});
