@@ -4,6 +4,7 @@
 #define GF_QUEUE_CUH
 
 #include <cuda_runtime.h>
+#include <stdlib.h>
 
 extern "C" {
 #include "core/error.h"
@@ -31,6 +32,19 @@ static inline gf_queue gf_queue_on(cudaStream_t stream, const char *name, gf_err
 static inline void gf_queue_check(gf_queue *queue, cudaError_t result, const char *what) {
     const gf_status status = gf_cuda_check(result, what, queue->status ? nullptr : queue->error);
     queue->status = queue->status ? queue->status : status;
+}
+
+// Note the failure of an operation, as gf_fail and gf_fail_memory.
+#define gf_queue_fail(queue, ...) ((queue)->status = gf_fail((queue)->error, __VA_ARGS__))
+#define gf_queue_fail_memory(queue, bytes, what)                                                   \
+    ((queue)->status = gf_fail_memory((queue)->error, (queue)->name, bytes, what))
+
+// Return a zeroed object; NULL after a failure. what: for the message.
+template <typename T> static T *gf_queue_new(gf_queue *queue, const char *what) {
+    T *object = queue->status ? nullptr : static_cast<T *>(calloc(1, sizeof(T)));
+    if (!queue->status && !object)
+        gf_queue_fail_memory(queue, sizeof(T), what);
+    return object;
 }
 
 // Make a device current, and continue on a stream of it. The current device is a property of the
@@ -102,24 +116,22 @@ static void gf_launch_kernel(void (*kernel)(Parameters...), dim3 grid, unsigned 
 // ---- sequences ----------------------------------------------------------------------------------
 
 // Sequence of kernel launches that is repeated as a CUDA graph: the launch of a graph takes less
-// host time than that of two kernels. Between gf_sequence_begin and gf_sequence_end, the kernels
+// host time than that of two kernels. Between gf_sequence_begin and gf_sequence_launch, the kernels
 // of a queue are recorded and not launched. The first recording creates the graph. Each later one
 // updates the kernels whose arguments have changed.
 struct gf_sequence;
 
-// Return a new sequence; NULL if out of memory.
-gf_sequence *gf_sequence_new();
-void gf_sequence_free(gf_sequence *sequence);
-
-// Start to record. Returns false if an earlier recording has failed.
-bool gf_sequence_begin(gf_sequence *sequence, gf_queue *queue);
+// Start to record. NULL: creates the sequence. Returns false if there is no memory for it, or if an
+// earlier recording has failed.
+bool gf_sequence_begin(gf_sequence **sequence, gf_queue *queue);
 // Return whether the queue is recorded, and if so, let the recording fail. To be called before
 // any launch by other means than gf_launch_kernel, for example by a library; if true, the caller
 // launches nothing.
 bool gf_sequence_refuse(gf_queue *queue);
-// Stop recording. Returns whether the graph is complete: it has at least two kernels, the same ones
-// in every recording, and no other launches. If not, nothing was launched.
-bool gf_sequence_end(gf_queue *queue);
-cudaError_t gf_sequence_launch(const gf_sequence *sequence, cudaStream_t stream);
+// Stop recording, and launch the graph on the stream of the queue if it is complete: it has at
+// least two kernels, the same ones in every recording, and no other launches. Returns false if
+// nothing was launched.
+bool gf_sequence_launch(gf_queue *queue);
+void gf_sequence_free(gf_sequence *sequence);
 
 #endif

@@ -49,10 +49,9 @@ HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
 
 void hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue) {
     if (!queue->status && n > MAX_SORTED)
-        queue->status =
-            gf_fail(queue->error, GF_FAILED,
-                    "cuda: sorting 2^31 or more samples of a strip requires CUDA 12 or later; "
-                    "use --backend cpu");
+        gf_queue_fail(queue, GF_FAILED,
+                      "cuda: sorting 2^31 or more samples of a strip requires CUDA 12 or later; "
+                      "use --backend cpu");
     if (queue->status || gf_sequence_refuse(queue))
         return;
     unsigned char *base = static_cast<unsigned char *>(memory);

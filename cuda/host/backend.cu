@@ -7,10 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STRIP_BYTES (UINT64_C(4) << 20)
-#define MAX_STRIP_BYTES (UINT64_C(16) << 20)    // limit for large images
-#define PAYLOAD_STRIP_BYTES (UINT64_C(1) << 20) // payloads may be much larger
-#define HALO_BYTES (UINT64_C(1) << 30)          // maximum per device, for large halos
+struct gf_strip_policy {
+    static constexpr uint64_t bytes = uint64_t{4} << 20;
+    static constexpr uint64_t max_bytes = uint64_t{16} << 20;    // limit for large images
+    static constexpr uint64_t payload_bytes = uint64_t{1} << 20; // payloads may be much larger
+    static constexpr uint64_t halo_bytes = uint64_t{1} << 30; // maximum per device, for large halos
+    // Strips in flight per device. A strip that shares halo rows with the next strip keeps its slot
+    // until that strip is done.
+    static constexpr uint32_t slots = 4, halo_slots = 5;
+};
 
 // ---- stage times --------------------------------------------------------------------------------
 
@@ -58,8 +63,6 @@ static void timeline_add(gf_cuda_timeline *timeline, gf_stage stage, cudaEvent_t
 
 // ---- devices and stream contexts ----------------------------------------------------------------
 
-#define GF_CUDA_MAX_SLOTS (5 * GF_MAX_DEVICES)
-
 // Buffers of a slot, on the device and on the host. All slots share one ring on the host.
 enum {
     GF_CUDA_OUT,
@@ -82,7 +85,7 @@ struct gf_cuda_slot {
 
 struct gf_cuda {
     gf_cuda_devices devices; // first member
-    gf_cuda_slot contexts[GF_CUDA_MAX_SLOTS];
+    gf_cuda_slot contexts[gf_strip_policy::halo_slots * GF_MAX_DEVICES];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of the current image
     gf_memory states[GF_MAX_DEVICES];           // the filter's state on each device
     gf_memory ring;
@@ -161,14 +164,15 @@ static gf_strip_request cuda_request(const void *state, const gf_plan *plan) {
     const uint32_t devices =
         static_cast<uint32_t>(static_cast<const gf_cuda *>(state)->devices.own.count);
     gf_strip_request request = {};
-    request.bytes = plan->has_payload ? PAYLOAD_STRIP_BYTES
-                                      : cuda_clamp(image / 64, STRIP_BYTES, MAX_STRIP_BYTES);
+    request.bytes = plan->has_payload ? gf_strip_policy::payload_bytes
+                                      : cuda_clamp(image / 64, gf_strip_policy::bytes,
+                                                   gf_strip_policy::max_bytes);
     // Pinning memory is slow: limit it by the size of the image.
     request.halos = 8;
-    request.max = cuda_clamp(image / 16, HALO_BYTES / 16, HALO_BYTES * devices);
+    request.max = cuda_clamp(image / 16, gf_strip_policy::halo_bytes / 16,
+                             gf_strip_policy::halo_bytes * devices);
     request.pieces = 1;
-    // A strip that shares halo rows with the next strip keeps its slot until that strip is done.
-    request.slots = (plan->halo ? 5 : 4) * devices;
+    request.slots = (plan->halo ? gf_strip_policy::halo_slots : gf_strip_policy::slots) * devices;
     return request;
 }
 
@@ -324,9 +328,8 @@ static void cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_slot *contex
     const size_t used = run->job.filter->payload->used(run->job.plan, slot->payload_buffer);
     // Check the size: a wrong one would overwrite other memory.
     if (used < head || used > run->sizes[GF_CUDA_PAYLOAD]) {
-        queue->status =
-            gf_fail(queue->error, GF_NO_BACKEND,
-                    "cuda: the device returned an invalid sample count; use --backend cpu");
+        gf_queue_fail(queue, GF_NO_BACKEND,
+                      "cuda: the device returned an invalid sample count; use --backend cpu");
         return;
     }
     gf_queue_record(queue, context->events[GF_CUDA_STARTED]);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_COMPUTE_CAPABILITY 75
+static constexpr int min_capability = 75;
 
 static gf_status devices_fail(gf_error *error, const char *what, cudaError_t result) {
     cudaGetLastError();
@@ -56,7 +56,7 @@ static gf_status devices_start_one(gf_cuda_devices *devices, int device, gf_erro
     if (result != cudaSuccess)
         return devices_fail(error, "cannot query the device", result);
     const int capability = properties.major * 10 + properties.minor;
-    if (capability < MIN_COMPUTE_CAPABILITY)
+    if (capability < min_capability)
         return gf_fail(
             error, GF_NO_BACKEND,
             "cuda: device %d (%s) has compute capability %d.%d, 7.5 or later is required; "
@@ -121,7 +121,7 @@ static gf_status devices_describe(int index, gf_device *device, gf_error *error)
     device->capability = static_cast<uint32_t>(properties.major * 10 + properties.minor);
     device->multiprocessors = static_cast<uint32_t>(properties.multiProcessorCount);
     device->memory_bytes = properties.totalGlobalMem;
-    if (device->capability < MIN_COMPUTE_CAPABILITY)
+    if (device->capability < min_capability)
         return GF_OK;
     // Free memory is available only from a device with a context: another process may hold the
     // device in exclusive mode.
@@ -171,14 +171,13 @@ static void memory_find_range(const gf_cuda_devices *devices, const char *what, 
         sizeof attributes / sizeof attributes[0], attributes, values, at);
     range->end = range->begin + bytes;
     if (result != CUDA_SUCCESS || (type != CU_MEMORYTYPE_DEVICE && !managed))
-        queue->status =
-            gf_fail(queue->error, GF_USAGE,
-                    "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
-                    queue->name, what);
+        gf_queue_fail(queue, GF_USAGE,
+                      "%s: the %s is in host memory; copy it to the device, or use gf_run_memory",
+                      queue->name, what);
     else if (!managed && device != own)
-        queue->status = gf_fail(queue->error, GF_USAGE,
-                                "%s: the %s is in memory of device %d; this engine uses device %d",
-                                queue->name, what, device, own);
+        gf_queue_fail(queue, GF_USAGE,
+                      "%s: the %s is in memory of device %d; this engine uses device %d",
+                      queue->name, what, device, own);
 }
 
 void gf_cuda_check_memory(const gf_cuda_devices *devices, const char *what, const void *data,
@@ -189,10 +188,10 @@ void gf_cuda_check_memory(const gf_cuda_devices *devices, const char *what, cons
     if (!known->bounded || at < known->begin || at >= known->end)
         memory_find_range(devices, what, at, known, queue);
     if (!queue->status && known->bounded && end > known->end)
-        queue->status = gf_fail(queue->error, GF_USAGE,
-                                "%s: the %s has %llu bytes, but its memory ends after %llu bytes",
-                                queue->name, what, static_cast<unsigned long long>(bytes),
-                                static_cast<unsigned long long>(known->end - at));
+        gf_queue_fail(queue, GF_USAGE,
+                      "%s: the %s has %llu bytes, but its memory ends after %llu bytes",
+                      queue->name, what, static_cast<unsigned long long>(bytes),
+                      static_cast<unsigned long long>(known->end - at));
 }
 
 void gf_cuda_check_capture(const char *what, gf_queue *queue) {
@@ -204,7 +203,7 @@ void gf_cuda_check_capture(const char *what, gf_queue *queue) {
         gf_queue_check(queue, result, "cudaStreamIsCapturing");
     } else if (result != cudaSuccess || capture != cudaStreamCaptureStatusNone) {
         cudaGetLastError();
-        queue->status = gf_fail(queue->error, GF_USAGE, "%s: %s", queue->name, what);
+        gf_queue_fail(queue, GF_USAGE, "%s: %s", queue->name, what);
     }
 }
 
@@ -215,9 +214,8 @@ void gf_cuda_check_stream(const gf_cuda_devices *devices, gf_queue *queue) {
         return;
     if (stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread &&
         devices->driver.stream_context(stream, &context) != CUDA_SUCCESS)
-        queue->status = gf_fail(queue->error, GF_USAGE, "%s: the stream is invalid", queue->name);
+        gf_queue_fail(queue, GF_USAGE, "%s: the stream is invalid", queue->name);
     else if (context != devices->context)
-        queue->status = gf_fail(queue->error, GF_USAGE,
-                                "%s: the stream belongs to another device than device %d",
-                                queue->name, devices->own.list[0]);
+        gf_queue_fail(queue, GF_USAGE, "%s: the stream belongs to another device than device %d",
+                      queue->name, devices->own.list[0]);
 }

@@ -45,8 +45,7 @@ class gf_caller_scope {
     gf_caller_scope(const gf_cuda_devices *devices, gf_queue *queue)
         : gf_caller_scope(devices->driver) {
         if (caller != devices->context && driver.set_context(devices->context) != CUDA_SUCCESS)
-            queue->status =
-                gf_fail(queue->error, GF_NO_BACKEND,
+            gf_queue_fail(queue, GF_NO_BACKEND,
                         "cuda: cannot use device %d; use --backend cpu", devices->own.list[0]);
     }
     ~gf_caller_scope() {

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 // The kernels access 16 bytes at a time. Rows with another alignment are copied.
-#define UNIT 16
+static constexpr size_t unit_bytes = 16;
 
 // ---- unaligned rows -----------------------------------------------------------------------------
 
-#define COPY_THREADS 128
+static constexpr unsigned copy_threads = 128;
 
 struct gf_copy_args {
     unsigned char *to;
@@ -41,22 +41,22 @@ GF_DEVICE uint4 copy_shift(const uint4 &a, const uint4 &b, uint32_t skip) {
 // unit of 16 bytes from two aligned loads; the second one hits the L1 cache. Bytes before the
 // first unit and after the last one are copied singly; loads stay inside the row except for the
 // unit that holds its first byte. Shared memory: none. Registers: 28 (sm_90).
-__global__ void __launch_bounds__(COPY_THREADS) copy_rows(const gf_copy_args a) {
+__global__ void __launch_bounds__(copy_threads) copy_rows(const gf_copy_args a) {
     gf_wait_for_stream();
-    const size_t unit = static_cast<size_t>(blockIdx.x) * COPY_THREADS + threadIdx.x;
+    const size_t unit = static_cast<size_t>(blockIdx.x) * copy_threads + threadIdx.x;
     for (uint64_t y = blockIdx.y; y < a.rows; y += gridDim.y) {
         unsigned char *to = a.to + y * a.to_stride;
         const unsigned char *from = a.from + y * a.from_stride;
-        const size_t head = -reinterpret_cast<uintptr_t>(to) % UNIT;
-        const size_t begin = head + unit * UNIT;
-        const uint32_t skip = reinterpret_cast<uintptr_t>(from + begin) % UNIT;
+        const size_t head = -reinterpret_cast<uintptr_t>(to) % unit_bytes;
+        const size_t begin = head + unit * unit_bytes;
+        const uint32_t skip = reinterpret_cast<uintptr_t>(from + begin) % unit_bytes;
         const uint4 *units = reinterpret_cast<const uint4 *>(from + begin - skip);
-        if (begin + 2 * UNIT - skip <= a.bytes) {
+        if (begin + 2 * unit_bytes - skip <= a.bytes) {
             const uint4 first = units[0];
             *reinterpret_cast<uint4 *>(to + begin) =
                 skip ? copy_shift(first, units[1], skip) : first;
         } else {
-            for (size_t i = begin; i < begin + UNIT && i < a.bytes; i++)
+            for (size_t i = begin; i < begin + unit_bytes && i < a.bytes; i++)
                 to[i] = from[i];
         }
         if (unit == 0)
@@ -68,16 +68,16 @@ __global__ void __launch_bounds__(COPY_THREADS) copy_rows(const gf_copy_args a) 
 // row: bytes.
 static void job_copy_rows(gf_out_pixels to, gf_pixels from, size_t row, uint64_t rows,
                           gf_queue *queue) {
-    const uint64_t units = gf_divide_up(row, UNIT), max_rows = 65535;
+    const uint64_t units = gf_divide_up(row, unit_bytes), max_rows = 65535;
     const gf_copy_args args = {static_cast<unsigned char *>(to.data),
                                static_cast<const unsigned char *>(from.data),
                                to.stride,
                                from.stride,
                                row,
                                rows};
-    const dim3 grid(static_cast<unsigned>(gf_divide_up(units, COPY_THREADS)),
+    const dim3 grid(static_cast<unsigned>(gf_divide_up(units, copy_threads)),
                     static_cast<unsigned>(rows < max_rows ? rows : max_rows));
-    gf_launch_kernel(copy_rows, grid, COPY_THREADS, 0, queue, args);
+    gf_launch_kernel(copy_rows, grid, copy_threads, 0, queue, args);
 }
 
 // ---- jobs ---------------------------------------------------------------------------------------
@@ -86,11 +86,17 @@ static void job_copy_rows(gf_out_pixels to, gf_pixels from, size_t row, uint64_t
 // executed in order.
 struct gf_job_block {
     gf_job_block *next;
-    uintptr_t stream; // see job_stream_key; UNUSED_STREAM: none yet
+    uintptr_t stream; // see job_stream_key; unused_stream: none yet
     gf_memory memory;
     gf_memory staged; // aligned copies of inputs and output; empty until needed
     // Kernels of a run on one image. By whether the inputs and the output are staged.
     gf_sequence *sequences[2][2];
+};
+
+// Sizes of the measurements of a run, in bytes. In memory they follow each other; the host has only
+// the head of the payload.
+struct gf_job_sizes {
+    size_t records, state, head, payload;
 };
 
 // Measurements of one run, on the device and on the host.
@@ -98,6 +104,7 @@ struct gf_job_part {
     gf_device_part base; // first member
     gf_job_part *next;   // in the job's list of unused parts
     uint64_t rows;       // capacity
+    gf_job_sizes sizes;  // of that capacity
     gf_memory device, host;
     void *payload;        // host memory for a whole payload
     size_t payload_bytes; // size of that memory
@@ -130,7 +137,7 @@ struct gf_job_run {
     gf_memory_range in_range, out_range; // of the last image that was checked
 };
 
-#define UNUSED_STREAM UINTPTR_MAX
+static constexpr uintptr_t unused_stream = UINTPTR_MAX;
 
 // Return a number that identifies a stream. The default stream of a thread has one handle in all
 // threads.
@@ -160,13 +167,9 @@ static void job_free_blocks(gf_cuda_job *job) {
 
 // Return a new block; NULL after a failure.
 static gf_job_block *job_add_block(gf_cuda_job *job, uintptr_t key, gf_queue *queue) {
-    if (queue->status)
+    gf_job_block *block = gf_queue_new<gf_job_block>(queue, "a job");
+    if (!block)
         return nullptr;
-    gf_job_block *block = static_cast<gf_job_block *>(calloc(1, sizeof *block));
-    if (!block) {
-        queue->status = gf_fail_memory(queue->error, queue->name, sizeof *block, "a job");
-        return nullptr;
-    }
     block->stream = key;
     gf_memory_grow(&block->memory, job->block_bytes, GF_MEMORY_CLEARED, queue);
     if (queue->status) {
@@ -229,7 +232,7 @@ static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *p
     queue.stream = job->own;
     if (!queue.status)
         job_set_offsets(job);
-    job_add_block(job, UNUSED_STREAM, &queue);
+    job_add_block(job, unused_stream, &queue);
     gf_queue_synchronize(&queue, "device memory"); // the caller's streams do not wait for this one
     if (queue.status)
         job_close(job);
@@ -267,8 +270,8 @@ static bool job_check_rows(gf_job_run *run, const char *what, gf_pixels at, size
     const CUdeviceptr data = reinterpret_cast<CUdeviceptr>(at.data);
     gf_cuda_check_memory(run->job->devices, what, at.data, (rows - 1) * at.stride + row, known,
                          &run->queue);
-    return data % UNIT == 0 && at.stride % UNIT == 0 &&
-           (data + rows * at.stride <= known->end || at.stride - row < UNIT);
+    return data % unit_bytes == 0 && at.stride % unit_bytes == 0 &&
+           (data + rows * at.stride <= known->end || at.stride - row < unit_bytes);
 }
 
 // Check the memory of one image, or of several without a gap.
@@ -301,17 +304,9 @@ static void job_check_images(gf_job_run *run, uint64_t index) {
         job_check_image(run, job_image_at(run, index, first), height);
 }
 
-#define CAPTURED_ALLOCATION                                                                        \
-    "cannot allocate memory while the stream is captured; run the job on it once before"
-#define CAPTURED_MEASUREMENT "cannot measure while the stream is captured"
-
 // ---- measurements -------------------------------------------------------------------------------
 
-// Sizes of the measurements of a run, in bytes.
-struct gf_job_sizes {
-    size_t records, state, head, payload;
-};
-
+// Return the sizes of the measurements of `rows` rows.
 static gf_job_sizes job_sizes(const gf_cuda_job *job, uint64_t rows) {
     gf_job_sizes sizes = {};
     sizes.records = gf_align(static_cast<size_t>(rows) * job->plan->record);
@@ -330,7 +325,7 @@ static gf_status job_fetch(void *state, gf_device_part *base, gf_error *error) {
     gf_job_part *part = reinterpret_cast<gf_job_part *>(base);
     if (part->fetched)
         return GF_OK;
-    const gf_job_sizes sizes = job_sizes(job, part->rows);
+    const gf_job_sizes &sizes = part->sizes;
     const size_t records = static_cast<size_t>(part->used) * job->plan->record;
     gf_queue queue = gf_queue_on(job->own, job->filter->info.name, error);
     const gf_caller_scope scope(job->devices, &queue);
@@ -377,11 +372,9 @@ static void job_take_part(gf_job_run *run) {
             *at = (*at)->next;
             return;
         }
-    gf_job_part *part = static_cast<gf_job_part *>(calloc(1, sizeof *part));
-    if (!part) {
-        queue->status = gf_fail_memory(queue->error, queue->name, sizeof *part, "a measurement");
+    gf_job_part *part = gf_queue_new<gf_job_part>(queue, "a measurement");
+    if (!part)
         return;
-    }
     const gf_job_sizes sizes = job_sizes(job, rows);
     const size_t measured = sizes.records + sizes.state;
     gf_memory_grow(&part->device, measured + sizes.payload, GF_MEMORY_CLEARED, queue);
@@ -393,6 +386,7 @@ static void job_take_part(gf_job_run *run) {
         return;
     }
     part->rows = rows;
+    part->sizes = sizes;
     run->part = part;
 }
 
@@ -405,7 +399,7 @@ static gf_device_part *job_finish_part(gf_job_run *run) {
     if (job->plan->record)
         part->base.records = {part->host.data, job->plan->record, 0, rows};
     if (job->plan->state_bytes)
-        part->base.state = part->host.data + job_sizes(job, part->rows).records;
+        part->base.state = part->host.data + part->sizes.records;
     part->used = rows;
     part->fetched = false;
     // Also after a failure: the part may be in use by kernels that were queued before it.
@@ -424,7 +418,7 @@ static gf_status job_wait(void *state, gf_device_part *base, gf_error *error) {
     job_wait_part(part, &queue);
     if (queue.status || !job->plan->has_payload)
         return queue.status;
-    const gf_job_sizes sizes = job_sizes(job, part->rows);
+    const gf_job_sizes &sizes = part->sizes;
     const size_t at = sizes.records + sizes.state;
     const size_t used = job->filter->payload->used(job->plan, part->host.data + at);
     // Check the size: a wrong one would overwrite other memory.
@@ -451,14 +445,16 @@ static void job_find_block(gf_job_run *run) {
     gf_queue *queue = &run->queue;
     const uintptr_t key = job_stream_key(queue->stream);
     gf_job_block *block = job->blocks;
-    while (block && block->stream != key && block->stream != UNUSED_STREAM)
+    while (block && block->stream != key && block->stream != unused_stream)
         block = block->next;
     const size_t height = static_cast<size_t>(job->plan->in.height);
     const size_t staged = run->in_staged || run->out_staged
                               ? (job->plan->inputs * job->in_stride + job->out_stride) * height
                               : 0;
     if (!block || block->staged.size < staged)
-        gf_cuda_check_capture(CAPTURED_ALLOCATION, queue);
+        gf_cuda_check_capture(
+            "cannot allocate memory while the stream is captured; run the job on it once before",
+            queue);
     if (!block)
         block = job_add_block(run->job, key, queue);
     if (queue->status)
@@ -518,9 +514,8 @@ static void job_launch(const gf_job_run *run, const gf_device_images *images,
         strip.out = {records, plan->record, 0, rows};
     strip.records = records;
     if (run->part) {
-        const gf_job_sizes sizes = job_sizes(job, run->part->rows);
-        strip.state = run->part->device.data + sizes.records;
-        strip.payload = run->part->device.data + sizes.records + sizes.state;
+        strip.state = run->part->device.data + run->part->sizes.records;
+        strip.payload = run->part->device.data + run->part->sizes.records + run->part->sizes.state;
     }
     job_refine(run, &strip, queue);
     gf_filter_kernels(job->filter)->launch(plan, &strip, run->block->memory.data, queue);
@@ -581,18 +576,11 @@ static bool job_queue_graph(const gf_job_run *run) {
     }
     if (capture != cudaStreamCaptureStatusNone)
         return false;
-    if (!*sequence)
-        *sequence = gf_sequence_new();
-    gf_queue queue = gf_queue_on(job->own, job->filter->info.name, nullptr);
-    if (!*sequence || !gf_sequence_begin(*sequence, &queue))
+    gf_queue queue = gf_queue_on(run->queue.stream, job->filter->info.name, nullptr);
+    if (!gf_sequence_begin(sequence, &queue))
         return false;
     job_queue(run, &queue);
-    if (!gf_sequence_end(&queue))
-        return false;
-    if (gf_sequence_launch(*sequence, run->queue.stream) == cudaSuccess)
-        return true;
-    cudaGetLastError();
-    return false;
+    return gf_sequence_launch(&queue);
 }
 
 static gf_status job_run(void *state, const gf_device_images *images, cudaStream_t stream,
@@ -607,7 +595,7 @@ static gf_status job_run(void *state, const gf_device_images *images, cudaStream
     for (uint64_t i = 0; i < images->count && !run.queue.status; i++)
         job_check_images(&run, i);
     if (job->filter->measure)
-        gf_cuda_check_capture(CAPTURED_MEASUREMENT, &run.queue);
+        gf_cuda_check_capture("cannot measure while the stream is captured", &run.queue);
     job_find_block(&run);
     if (job->filter->measure)
         job_take_part(&run);

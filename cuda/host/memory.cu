@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LARGE_PAGE (size_t{2} << 20)
-#define PAGEABLE_ALIGN 64
+static constexpr size_t large_page = size_t{2} << 20;
+static constexpr size_t pageable_align = 64;
 
 // ---- host memory --------------------------------------------------------------------------------
 
@@ -19,18 +19,18 @@ static size_t memory_page_bytes(size_t size) {
 
 // Map memory, in huge pages if the system provides them. Returns NULL on failure.
 static unsigned char *memory_map(size_t bytes) {
-    // Map LARGE_PAGE bytes more, to align the start to a huge page.
-    void *pages = mmap(nullptr, bytes + LARGE_PAGE, PROT_READ | PROT_WRITE,
+    // Map large_page bytes more, to align the start to a huge page.
+    void *pages = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return nullptr;
     unsigned char *begin = static_cast<unsigned char *>(pages);
     const size_t unaligned =
-        (LARGE_PAGE - reinterpret_cast<uintptr_t>(pages) % LARGE_PAGE) % LARGE_PAGE;
+        (large_page - reinterpret_cast<uintptr_t>(pages) % large_page) % large_page;
     if (unaligned)
         munmap(begin, unaligned);
-    if (unaligned < LARGE_PAGE)
-        munmap(begin + unaligned + bytes, LARGE_PAGE - unaligned);
+    if (unaligned < large_page)
+        munmap(begin + unaligned + bytes, large_page - unaligned);
     begin += unaligned;
     (void)madvise(begin, bytes, MADV_HUGEPAGE); // a hint: small pages also work
     // After a fork, the first process that writes to a page gets a copy. This process must keep the
@@ -52,7 +52,7 @@ static unsigned char *memory_register(size_t bytes) {
 
 static void memory_allocate_host(gf_memory *memory, size_t size, gf_queue *queue) {
     memory->kind = GF_MEMORY_MAPPED;
-    memory->data = size < LARGE_PAGE ? nullptr : memory_register(memory_page_bytes(size));
+    memory->data = size < large_page ? nullptr : memory_register(memory_page_bytes(size));
     if (memory->data)
         return;
     memory->kind = GF_MEMORY_HOST;
@@ -62,9 +62,9 @@ static void memory_allocate_host(gf_memory *memory, size_t size, gf_queue *queue
     cudaGetLastError();
     memory->kind = GF_MEMORY_PAGEABLE;
     memory->data = static_cast<unsigned char *>(
-        aligned_alloc(PAGEABLE_ALIGN, gf_divide_up(size, PAGEABLE_ALIGN) * PAGEABLE_ALIGN));
+        aligned_alloc(pageable_align, gf_divide_up(size, pageable_align) * pageable_align));
     if (!memory->data)
-        queue->status = gf_fail_memory(queue->error, "cuda", size, "strips");
+        gf_queue_fail_memory(queue, size, "strips");
 }
 
 // ---- any memory ---------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ extern "C" {
 #include "core/clock.h"
 }
 
-#define SPIN_SECONDS 1e-3 // of a wait, before the thread sleeps
-#define SLEEP_NS 50000
+static constexpr double spin_seconds = 1e-3; // of a wait, before the thread sleeps
+static constexpr long sleep_ns = 50000;
 
 void gf_queue_move(gf_queue *queue, int device, cudaStream_t stream) {
     queue->stream = stream;
@@ -70,10 +70,10 @@ void gf_queue_synchronize(gf_queue *queue, const char *what) {
 
 void gf_queue_finish(gf_queue *queue, const char *what) {
     const double began = gf_now();
-    const struct timespec pause = {0, SLEEP_NS};
+    const struct timespec pause = {0, sleep_ns};
     cudaError_t result;
     while ((result = cudaStreamQuery(queue->stream)) == cudaErrorNotReady)
-        if (gf_now() - began > SPIN_SECONDS)
+        if (gf_now() - began > spin_seconds)
             nanosleep(&pause, nullptr);
     gf_queue_check(queue, result, what);
 }
@@ -85,7 +85,7 @@ void gf_queue_wait(gf_queue *queue, const char *what) {
 
 // ---- sequences ----------------------------------------------------------------------------------
 
-#define MAX_STEPS 8
+static constexpr uint32_t max_steps = 8;
 
 // A kernel of a sequence.
 struct gf_step {
@@ -98,16 +98,12 @@ struct gf_step {
 struct gf_sequence {
     cudaGraph_t graph;
     cudaGraphExec_t exec; // NULL until the first recording is complete
-    gf_step steps[MAX_STEPS];
+    gf_step steps[max_steps];
     uint32_t count;    // steps of the graph
     uint32_t recorded; // steps of the current recording
     bool differs;      // the current recording cannot become the graph, or is not equal to it
     bool failed;       // there is no graph
 };
-
-gf_sequence *gf_sequence_new() {
-    return static_cast<gf_sequence *>(calloc(1, sizeof(gf_sequence)));
-}
 
 // Return whether a call succeeded. Clear its error: the caller launches the kernels one by one.
 static bool sequence_succeeds(cudaError_t result) {
@@ -161,7 +157,7 @@ static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
     for (size_t i = 0; i < launch.count; i++)
         size += launch.sizes[i];
     const uint32_t index = sequence->recorded++;
-    if (index >= MAX_STEPS)
+    if (index >= max_steps)
         return false;
     gf_step *step = &sequence->steps[index];
     if (sequence->exec) {
@@ -185,16 +181,18 @@ static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
                                                     index > 0 ? 1 : 0, &step->kernel));
 }
 
-bool gf_sequence_begin(gf_sequence *sequence, gf_queue *queue) {
-    if (sequence->failed)
+bool gf_sequence_begin(gf_sequence **sequence, gf_queue *queue) {
+    if (!*sequence)
+        *sequence = gf_queue_new<gf_sequence>(queue, "a graph");
+    if (!*sequence || (*sequence)->failed)
         return false;
-    sequence->recorded = 0;
-    sequence->differs = false;
-    if (!sequence->exec && !sequence_succeeds(cudaGraphCreate(&sequence->graph, 0))) {
-        sequence_fail(sequence);
+    (*sequence)->recorded = 0;
+    (*sequence)->differs = false;
+    if (!(*sequence)->exec && !sequence_succeeds(cudaGraphCreate(&(*sequence)->graph, 0))) {
+        sequence_fail(*sequence);
         return false;
     }
-    queue->sequence = sequence;
+    queue->sequence = *sequence;
     return true;
 }
 
@@ -204,7 +202,7 @@ bool gf_sequence_refuse(gf_queue *queue) {
     return queue->sequence != nullptr;
 }
 
-bool gf_sequence_end(gf_queue *queue) {
+bool gf_sequence_launch(gf_queue *queue) {
     gf_sequence *sequence = queue->sequence;
     queue->sequence = nullptr;
     sequence->differs |= queue->status != GF_OK;
@@ -216,11 +214,8 @@ bool gf_sequence_end(gf_queue *queue) {
         sequence_fail(sequence);
         return false;
     }
-    return !sequence->differs && sequence->recorded == sequence->count;
-}
-
-cudaError_t gf_sequence_launch(const gf_sequence *sequence, cudaStream_t stream) {
-    return cudaGraphLaunch(sequence->exec, stream);
+    return !sequence->differs && sequence->recorded == sequence->count &&
+           sequence_succeeds(cudaGraphLaunch(sequence->exec, queue->stream));
 }
 
 // ---- launches -----------------------------------------------------------------------------------

@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define HOST_BYTES (size_t{4} << 20) // holds most files: one copy is faster than several
+// Holds most files: one copy is faster than several.
+static constexpr size_t host_bytes = size_t{4} << 20;
 
 struct gf_cuda_workspace {
     const gf_cuda_devices *devices;
@@ -13,7 +14,7 @@ struct gf_cuda_workspace {
     cudaStream_t stream;
 };
 
-// The end of a block of host memory, after its HOST_BYTES.
+// The end of a block of host memory, after its host_bytes.
 struct workspace_block {
     gf_memory memory;
     workspace_block *next; // in the list of unused blocks
@@ -29,7 +30,7 @@ static struct {
 
 static workspace_block *workspace_block_of(const void *data) {
     return reinterpret_cast<workspace_block *>(
-        static_cast<unsigned char *>(const_cast<void *>(data)) + HOST_BYTES);
+        static_cast<unsigned char *>(const_cast<void *>(data)) + host_bytes);
 }
 
 // Take a block from the list; NULL if there is none. Called with the lock held.
@@ -41,11 +42,9 @@ static workspace_block *workspace_pop_block() {
 }
 
 static void workspace_open(gf_cuda_devices *devices, gf_queue *queue) {
-    gf_cuda_workspace *workspace = static_cast<gf_cuda_workspace *>(calloc(1, sizeof *workspace));
-    if (!workspace) {
-        queue->status = gf_fail_memory(queue->error, "cuda", sizeof *workspace, "a workspace");
+    gf_cuda_workspace *workspace = gf_queue_new<gf_cuda_workspace>(queue, "a workspace");
+    if (!workspace)
         return;
-    }
     workspace->devices = devices;
     devices->workspace = workspace;
     pthread_mutex_lock(&host_memory.lock);
@@ -80,7 +79,7 @@ static gf_status workspace_get(void *state, size_t size, void **memory, void **s
     gf_cuda_devices *devices = static_cast<gf_cuda_devices *>(state);
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
     const gf_caller_scope scope(devices, &queue);
-    if (!queue.status && !devices->workspace)
+    if (!devices->workspace)
         workspace_open(devices, &queue);
     if (queue.status)
         return queue.status;
@@ -108,11 +107,11 @@ static gf_status workspace_take_host(void *state, gf_buffer *host, gf_error *err
     workspace_block *block = queue.status ? nullptr : workspace_pop_block();
     pthread_mutex_unlock(&host_memory.lock);
     gf_memory memory = block ? block->memory : gf_memory{};
-    gf_memory_grow(&memory, HOST_BYTES + sizeof *block, GF_MEMORY_HOST, &queue);
+    gf_memory_grow(&memory, host_bytes + sizeof *block, GF_MEMORY_HOST, &queue);
     if (queue.status)
         return queue.status;
     workspace_block_of(memory.data)->memory = memory;
-    *host = {memory.data, HOST_BYTES};
+    *host = {memory.data, host_bytes};
     return GF_OK;
 }
 

@@ -11,11 +11,15 @@ extern "C" {
 }
 
 #define NAME "decode_png"
-#define MIN_WINDOW (uint64_t{256} << 20) // filtered bytes, if an image is not larger
-#define WINDOW_SHARE 4                   // of the free device memory
-#define PIECE_BYTES (size_t{64} << 20)   // compressed bytes, if a file is not larger
-#define MIN_HOST_BYTES (size_t{1} << 20)
-#define MAX_BYTES (uint64_t{1} << 30) // per image, filtered or compressed: positions have 32 bits
+
+struct gf_decoder_policy {
+    static constexpr uint64_t min_window = uint64_t{256} << 20; // filtered bytes, or one image
+    static constexpr uint64_t window_share = 4;                 // of the free device memory
+    static constexpr size_t piece_bytes = size_t{64} << 20;     // compressed bytes, or one file
+    static constexpr size_t min_host_bytes = size_t{1} << 20;
+    // Per image, filtered or compressed: positions have 32 bits.
+    static constexpr uint64_t max_bytes = uint64_t{1} << 30;
+};
 
 // A file of a call.
 struct gf_decoder_file {
@@ -92,15 +96,13 @@ void gf_png_decoder_open(gf_cuda_devices *devices, uint32_t threads, gf_queue *q
         return;
     gf_png_decoder_free(decoder);
     devices->decoder = nullptr;
-    decoder = static_cast<gf_png_decoder *>(calloc(1, sizeof *decoder));
-    if (!decoder) {
-        queue->status = gf_fail_memory(queue->error, NAME, sizeof *decoder, "the decoder");
+    decoder = gf_queue_new<gf_png_decoder>(queue, "the decoder");
+    if (!decoder)
         return;
-    }
     decoder->devices = devices;
     decoder->threads = threads;
     queue->status = gf_pool_open(threads, &decoder->pool, queue->error);
-    gf_memory_grow(&decoder->host, MIN_HOST_BYTES, GF_MEMORY_HOST, queue);
+    gf_memory_grow(&decoder->host, gf_decoder_policy::min_host_bytes, GF_MEMORY_HOST, queue);
     for (cudaEvent_t &event : decoder->uploaded)
         gf_event_create(&event, cudaEventDisableTiming, queue);
     if (queue->status)
@@ -118,8 +120,9 @@ static void decoder_scan(void *context, uint32_t task, uint32_t) {
     gf_png_scan *scan = &file->scan;
     file->on_device =
         gf_png_scan_file(static_cast<const unsigned char *>(buffer->data), buffer->size, scan) &&
-        gf_format_equal(&scan->format, &call->from->formats[task]) && scan->bytes < MAX_BYTES &&
-        (gf_row_bytes(&scan->format) + 1) * scan->format.height < MAX_BYTES;
+        gf_format_equal(&scan->format, &call->from->formats[task]) &&
+        scan->bytes < gf_decoder_policy::max_bytes &&
+        (gf_row_bytes(&scan->format) + 1) * scan->format.height < gf_decoder_policy::max_bytes;
 }
 
 // Leave files to the CPU if its threads finish them before the device finishes the longest stream:
@@ -301,7 +304,7 @@ static void decoder_upload_piece(gf_decoder_call *call, int buffer) {
     for (; call->piece_end < call->end; call->piece_end++) {
         const gf_decoder_file *file = &call->all[call->piece_end];
         const size_t size = file->on_device ? gf_align(gf_png_scan_bytes(&file->scan)) : 0;
-        if (bytes && bytes + size > PIECE_BYTES)
+        if (bytes && bytes + size > gf_decoder_policy::piece_bytes)
             break;
         if (!bytes)
             call->piece_at = file->data_at;
@@ -415,7 +418,7 @@ static void decoder_check(const gf_cuda_devices *devices, const gf_device_decodi
                                  gf_row_bytes(&from->formats[i]),
                              &known, queue);
     if (!queue->status && from->count > INT32_MAX)
-        queue->status = gf_fail(queue->error, GF_USAGE, NAME ": too many files");
+        gf_queue_fail(queue, GF_USAGE, NAME ": too many files");
 }
 
 // Start a call: allocate its lists, and choose the size of its windows.
@@ -425,13 +428,14 @@ static void decoder_begin(gf_decoder_call *call, gf_cuda_devices *devices) {
     if (call->queue.status)
         return;
     call->decoder = devices->decoder;
-    call->window = (gf_cuda_free_bytes(devices) + call->decoder->memory.size) / WINDOW_SHARE;
-    call->window = call->window > MIN_WINDOW ? call->window : MIN_WINDOW;
+    call->window = (gf_cuda_free_bytes(devices) + call->decoder->memory.size) /
+                   gf_decoder_policy::window_share;
+    call->window =
+        call->window > gf_decoder_policy::min_window ? call->window : gf_decoder_policy::min_window;
     call->all = static_cast<gf_decoder_file *>(calloc(count, sizeof *call->all));
     call->retried = static_cast<uint64_t *>(calloc(count, sizeof *call->retried));
     if (!call->all || !call->retried)
-        call->queue.status =
-            gf_fail_memory(call->queue.error, NAME, count * sizeof *call->all, "the files");
+        gf_queue_fail_memory(&call->queue, count * sizeof *call->all, "the files");
 }
 
 // Read the chunks of files in host memory, and choose those that the device decodes.

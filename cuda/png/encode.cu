@@ -9,15 +9,18 @@ extern "C" {
 #include "core/thread.h"
 }
 
-#define WINDOW_BYTES (uint64_t{PNG_MAX_STRIPS} << 18) // filtered bytes, if a row is not larger
-// Deflate data of at most one IDAT chunk, and 32-bit positions.
-#define MAX_ROW_BYTES (GF_PNG_IDAT_MAX / 2)
-#define FRAME_BYTES 64  // more than what surrounds the deflate data of a strip
-#define MAX_EXTERNAL 64 // strips at once on the CPU
-// Host memory for them that is allocated at the start: to replace it waits for the kernels of all
-// streams. Copies of other memory would wait, too.
-#define EXTERNAL_BYTES (size_t{4} << 20)
 #define NAME "encode_png"
+
+struct gf_encoder_policy {
+    static constexpr uint64_t window = uint64_t{PNG_MAX_STRIPS} << 18; // filtered bytes, or one row
+    // Deflate data of at most one IDAT chunk, and 32-bit positions.
+    static constexpr size_t max_row = GF_PNG_IDAT_MAX / 2;
+    static constexpr size_t frame = 64;      // more than what surrounds the deflate data of a strip
+    static constexpr uint32_t external = 64; // strips at once on the CPU
+    // Host memory for them that is allocated at the start: to replace it waits for the kernels of
+    // all streams. Copies of other memory would wait, too.
+    static constexpr size_t external_bytes = size_t{4} << 20;
+};
 
 // A strip on the CPU.
 struct gf_encoder_slot {
@@ -54,7 +57,7 @@ struct gf_png_encoder {
     gf_pool *pool;            // NULL until needed
     gf_png_scratch **scratch; // one per thread
     uint32_t slots;
-    gf_encoder_slot slot[MAX_EXTERNAL];
+    gf_encoder_slot slot[gf_encoder_policy::external];
 };
 
 // A call, and its next strip.
@@ -93,16 +96,13 @@ void gf_png_encoder_free(gf_png_encoder *encoder) {
 }
 
 void gf_png_encoder_open(gf_cuda_devices *devices, gf_queue *queue) {
-    if (queue->status || devices->encoder)
+    gf_png_encoder *encoder =
+        devices->encoder ? nullptr : gf_queue_new<gf_png_encoder>(queue, "the encoder");
+    if (!encoder)
         return;
-    gf_png_encoder *encoder = static_cast<gf_png_encoder *>(calloc(1, sizeof *encoder));
-    if (!encoder) {
-        queue->status = gf_fail_memory(queue->error, NAME, sizeof *encoder, "the encoder");
-        return;
-    }
     encoder->devices = devices;
     gf_memory_grow(&encoder->host_memory, sizeof *encoder->host, GF_MEMORY_HOST, queue);
-    gf_memory_grow(&encoder->slot_memory, EXTERNAL_BYTES, GF_MEMORY_HOST, queue);
+    gf_memory_grow(&encoder->slot_memory, gf_encoder_policy::external_bytes, GF_MEMORY_HOST, queue);
     if (queue->status) {
         gf_png_encoder_free(encoder);
         return;
@@ -145,7 +145,8 @@ static size_t encoder_divide(const gf_png_encoder *encoder, uint32_t strips, png
     const size_t chunks = size_t{strips} * window->chunks, blocks = size_t{strips} * window->blocks;
     gf_encoder_input *input;
     take(&window->filtered, strips * window->filtered_stride);
-    take(&window->out, strips * (gf_png_strip_bound(shape) + GF_PNG_HEAD + FRAME_BYTES));
+    take(&window->out,
+         strips * (gf_png_strip_bound(shape) + GF_PNG_HEAD + gf_encoder_policy::frame));
     take(&window->counts, chunks * PNG_COUNTS);
     take(&window->edges, chunks);
     take(&window->chunk_bits, chunks);
@@ -185,7 +186,7 @@ static void encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uint32_t
                              gf_queue *queue) {
     const gf_png_strips *shape = &encoder->strips;
     const uint32_t all = strips < threads ? strips : threads;
-    const uint32_t wanted = all < MAX_EXTERNAL ? all : MAX_EXTERNAL;
+    const uint32_t wanted = all < gf_encoder_policy::external ? all : gf_encoder_policy::external;
     if (encoder->slots >= wanted && encoder->threads == threads)
         return;
     encoder_free_cpu(encoder);
@@ -200,7 +201,8 @@ static void encoder_open_cpu(gf_png_encoder *encoder, uint32_t threads, uint32_t
         return;
     }
     const size_t slots = encoder->slot_memory.size / (rows + out);
-    encoder->slots = slots < MAX_EXTERNAL ? static_cast<uint32_t>(slots) : MAX_EXTERNAL;
+    encoder->slots = slots < gf_encoder_policy::external ? static_cast<uint32_t>(slots)
+                                                         : gf_encoder_policy::external;
     memset(encoder->slot_memory.data, 0, encoder->slots * (rows + out)); // the padding of rows
     for (uint32_t i = 0; i < encoder->slots; i++) {
         encoder->slot[i].rows = encoder->slot_memory.data + i * (rows + out);
@@ -235,8 +237,7 @@ static void encoder_upload_strip(const gf_png_encoder *encoder, const gf_encoder
                                  uint64_t at, png_strip_state *state, gf_queue *queue) {
     const gf_png_strip *strip = &slot->strip;
     if (!queue->status && !slot->encoded)
-        queue->status = gf_fail_memory(queue->error, NAME, gf_png_scratch_bytes(&encoder->strips),
-                                       "the encoder");
+        gf_queue_fail_memory(queue, gf_png_scratch_bytes(&encoder->strips), "the encoder");
     if (queue->status)
         return;
     const uint64_t base = ADLER_BASE; // Adler-32 starts with 1
@@ -360,11 +361,11 @@ static void encoder_deliver(gf_encoder_call *call, const png_window *window) {
         }
         unsigned char *to = encoder_place(call, out, bytes);
         if (!to)
-            queue->status = gf_fail(queue->error, GF_USAGE,
-                                    NAME
-                                    ": the output of %zu bytes is too small; gf_png_bound "
-                                    "returns a size that is always sufficient",
-                                    call->capacity);
+            gf_queue_fail(queue, GF_USAGE,
+                          NAME
+                          ": the output of %zu bytes is too small; gf_png_bound returns a "
+                          "size that is always sufficient",
+                          call->capacity);
         gf_queue_copy(queue, to, window->out + from, bytes, "copy of the file");
         call->image += host->input.strip[end - 1].last ? 1 : 0;
     }
@@ -417,10 +418,10 @@ static void encoder_check(const gf_cuda_devices *devices, const gf_device_encodi
     for (uint64_t i = 0; i < call->count; i++)
         gf_cuda_check_memory(devices, "image", call->in[i].data,
                              (format->height - 1) * call->in[i].stride + row, &known, queue);
-    if (!queue->status && row > MAX_ROW_BYTES)
-        queue->status =
-            gf_fail(queue->error, GF_FAILED,
-                    NAME ": a row of %zu bytes is too large for the device; use gf_save_file", row);
+    if (!queue->status && row > gf_encoder_policy::max_row)
+        gf_queue_fail(queue, GF_FAILED,
+                      NAME ": a row of %zu bytes is too large for the device; use gf_save_file",
+                      row);
 }
 
 // Encode all windows, and wait.
@@ -436,7 +437,7 @@ static void encoder_run(gf_encoder_call *call) {
         memset(from->largest, 0, from->count * sizeof *from->largest);
     gf_queue_clear(&call->queue, encoder->adler.data, adler_bytes);
     const uint64_t strip = encoder->strips.rows * (encoder->strips.row_bytes + 1);
-    const uint64_t most = strip < WINDOW_BYTES ? WINDOW_BYTES / strip : 1;
+    const uint64_t most = strip < gf_encoder_policy::window ? gf_encoder_policy::window / strip : 1;
     const uint32_t max = static_cast<uint32_t>(most < PNG_MAX_STRIPS ? most : PNG_MAX_STRIPS);
     while (call->image < from->count && !call->queue.status)
         encoder_run_window(call, max);
