@@ -32,7 +32,7 @@ struct gf_cuda_devices {
 // Restores the caller's context at the end of the scope, and with it the current device. Allows
 // calls that allocate or wait while another thread captures a stream.
 class gf_caller_scope {
-    const gf_driver &driver;
+    const gf_driver driver; // a copy: the end of the scope may follow that of the devices
     CUcontext caller = nullptr;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
 
@@ -45,8 +45,8 @@ class gf_caller_scope {
     gf_caller_scope(const gf_cuda_devices *devices, gf_queue *queue)
         : gf_caller_scope(devices->driver) {
         if (caller != devices->context && driver.set_context(devices->context) != CUDA_SUCCESS)
-            gf_queue_fail(queue, GF_NO_BACKEND,
-                        "cuda: cannot use device %d; use --backend cpu", devices->own.list[0]);
+            gf_queue_fail(queue, GF_NO_BACKEND, "cuda: cannot use device %d; use --backend cpu",
+                          devices->own.list[0]);
     }
     ~gf_caller_scope() {
         CUcontext current = caller;
