@@ -11,27 +11,23 @@ extern "C" {
 #include "core/filter.h"
 }
 
-// Convert a CUDA result to a status. The message contains CUDA's own text.
-// Clears the error, because the next, unrelated call would return it again. Out of memory is
-// GF_FAILED: the device still works for a smaller job or at a later time. Every other error is
-// GF_NO_BACKEND: most CUDA errors are sticky, and every later call in the process returns them.
-static inline gf_status gf_cuda_check(cudaError_t result, const char *what, gf_error *error) {
-    if (result == cudaSuccess)
-        return GF_OK;
-    cudaGetLastError();
-    return gf_fail(error, result == cudaErrorMemoryAllocation ? GF_FAILED : GF_NO_BACKEND,
-                   "cuda: %s: %s; use --backend cpu", what, cudaGetErrorString(result));
-}
-
 // Return a queue for a stream. name: for messages, what its kernels belong to.
 static inline gf_queue gf_queue_on(cudaStream_t stream, const char *name, gf_error *error) {
     return {stream, error, name, GF_OK, nullptr};
 }
 
-// Note the result of an operation. what: for the message.
+// Note the result of an operation. The message contains CUDA's own text; what: the operation.
+// Clears the error, because the next, unrelated call would return it again. Out of memory is
+// GF_FAILED: the device still works for a smaller job or at a later time. Every other error is
+// GF_NO_BACKEND: most CUDA errors are sticky, and every later call in the process returns them.
 static inline void gf_queue_check(gf_queue *queue, cudaError_t result, const char *what) {
-    const gf_status status = gf_cuda_check(result, what, queue->status ? nullptr : queue->error);
-    queue->status = queue->status ? queue->status : status;
+    if (result == cudaSuccess)
+        return;
+    cudaGetLastError();
+    if (!queue->status)
+        queue->status =
+            gf_fail(queue->error, result == cudaErrorMemoryAllocation ? GF_FAILED : GF_NO_BACKEND,
+                    "cuda: %s: %s; use --backend cpu", what, cudaGetErrorString(result));
 }
 
 // Note the failure of an operation, as gf_fail and gf_fail_memory.
@@ -66,10 +62,10 @@ void gf_queue_clear(gf_queue *queue, void *memory, size_t bytes);
 void gf_queue_record(gf_queue *queue, cudaEvent_t event);
 // Let the operations after this one wait for an event.
 void gf_queue_follow(gf_queue *queue, cudaEvent_t event);
-// Wait for all operations. what: for the message. A device of our own context lets the thread
-// sleep.
+// Wait for all operations. what: for the message. The thread sleeps if the backend has made the
+// context, and spins in a context of the caller.
 void gf_queue_synchronize(gf_queue *queue, const char *what);
-// The same for a stream of any context. A long wait leaves the core to other threads.
+// The same for a long wait on a stream of the caller: it leaves the core to other threads.
 void gf_queue_wait(gf_queue *queue, const char *what);
 // The same, also after an operation that failed.
 void gf_queue_finish(gf_queue *queue, const char *what);

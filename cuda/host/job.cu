@@ -129,7 +129,7 @@ struct gf_cuda_job {
 // A run, and its memory.
 struct gf_job_run {
     gf_cuda_job *job;
-    const gf_device_images *images;
+    const gf_job_images *images;
     gf_queue queue; // on the caller's stream
     gf_job_block *block;
     gf_job_part *part; // NULL: no measurements
@@ -483,8 +483,8 @@ static void job_refine(const gf_job_run *run, gf_strip *strip, gf_queue *queue) 
 }
 
 // Queue images that one launch computes. records: of the first row.
-static void job_launch(const gf_job_run *run, const gf_device_images *images,
-                       unsigned char *records, gf_queue *queue) {
+static void job_launch(const gf_job_run *run, const gf_job_images *images, unsigned char *records,
+                       gf_queue *queue) {
     const gf_cuda_job *job = run->job;
     const gf_plan *plan = job->plan;
     const gf_pixels *in = images->in;
@@ -526,7 +526,7 @@ static void job_launch(const gf_job_run *run, const gf_device_images *images,
 // Return how many images, from number `first`, one launch computes: those with the same strides.
 static uint64_t job_list_length(const gf_job_run *run, uint64_t first) {
     const gf_cuda_job *job = run->job;
-    const gf_device_images *images = run->images;
+    const gf_job_images *images = run->images;
     const uint32_t inputs = job->plan->inputs;
     uint64_t n = 1;
     if (!gf_filter_kernels(job->filter)->lists || !gf_rows_independent(job->plan) ||
@@ -542,7 +542,7 @@ static uint64_t job_list_length(const gf_job_run *run, uint64_t first) {
 // Queue all images. Staged ones are queued one at a time.
 static void job_queue(const gf_job_run *run, gf_queue *queue) {
     const gf_cuda_job *job = run->job;
-    const gf_device_images *all = run->images;
+    const gf_job_images *all = run->images;
     const bool staged = run->in_staged || run->out_staged;
     const uint64_t step = staged ? job->plan->in.height : all->rows;
     unsigned char *records = run->part ? run->part->device.data : nullptr;
@@ -550,7 +550,7 @@ static void job_queue(const gf_job_run *run, gf_queue *queue) {
         n = job_list_length(run, i);
         for (uint64_t first = 0; first < all->rows && !queue->status; first += step) {
             const gf_job_image image = job_image_at(run, i, first);
-            gf_device_images list = {n, step, image.in, &image.out};
+            gf_job_images list = {n, step, image.in, &image.out};
             if (n > 1) {
                 list.in = all->in + i * job->plan->inputs;
                 list.out = job->out_row ? all->out + i : nullptr;
@@ -583,7 +583,7 @@ static bool job_queue_graph(const gf_job_run *run) {
     return gf_sequence_launch(&queue);
 }
 
-static gf_status job_run(void *state, const gf_device_images *images, cudaStream_t stream,
+static gf_status job_run(void *state, const gf_job_images *images, cudaStream_t stream,
                          gf_device_part **part, gf_error *error) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(state);
     gf_job_run run = {};

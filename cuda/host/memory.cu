@@ -83,7 +83,7 @@ static void memory_allocate_device(gf_memory *memory, size_t size, gf_queue *que
         gf_queue_clear(queue, memory->data, size);
 }
 
-static void memory_allocate(gf_memory *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
+static void memory_take(gf_memory *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
     *memory = gf_memory{nullptr, 0, kind};
     if (kind == GF_MEMORY_HOST)
         memory_allocate_host(memory, size, queue);
@@ -115,14 +115,14 @@ void gf_memory_grow(gf_memory *memory, size_t size, gf_memory_kind kind, gf_queu
         cudaFreeAsync(memory->data, queue->stream);
     else
         gf_memory_free(memory);
-    memory_allocate(memory, size, kind, queue);
+    memory_take(memory, size, kind, queue);
 }
 
 void gf_memory_extend(gf_memory *memory, size_t size, size_t used, gf_queue *queue) {
     gf_memory larger;
     if (queue->status || size <= memory->size)
         return;
-    memory_allocate(&larger, size + size / 4, GF_MEMORY_HOST, queue);
+    memory_take(&larger, size + size / 4, GF_MEMORY_HOST, queue);
     if (used) // wait for the copies to the old memory
         gf_queue_synchronize(queue, "copy of the file");
     if (queue->status) {

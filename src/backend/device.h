@@ -9,13 +9,13 @@
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 /* Images of a run. */
-typedef struct gf_device_images {
+typedef struct gf_job_images {
     uint64_t count; /* more than 1 only if rows are independent or the filter has no measure */
     uint64_t rows;  /* of each one: the height of the plan, or a multiple for images without a gap
                      * whose rows are independent */
     const gf_pixels *in;      /* inputs of all images in order */
     const gf_out_pixels *out; /* NULL: the filter makes no image */
-} gf_device_images;
+} gf_job_images;
 
 /* Measurements of a run, in host memory. */
 typedef struct gf_device_part {
@@ -31,7 +31,7 @@ typedef struct gf_job_functions {
                       const gf_plan *before, void **job, gf_error *error);
     /* Check the pointers, and queue images. part: receives the measurements of all rows to pass to
      * the functions below, if the filter has a measure. */
-    gf_status (*run)(void *job, const gf_device_images *images, gf_cuda_stream stream,
+    gf_status (*run)(void *job, const gf_job_images *images, gf_cuda_stream stream,
                      gf_device_part **part, gf_error *error);
     /* Queue the copy of measurements to host memory. */
     gf_status (*fetch)(void *job, gf_device_part *part, gf_error *error);

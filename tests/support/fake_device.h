@@ -25,7 +25,7 @@ static inline gf_status fake_open_job(void *state, const gf_filter *filter, cons
     return GF_OK;
 }
 
-static inline gf_status fake_run(void *state, const gf_device_images *images, gf_cuda_stream stream,
+static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cuda_stream stream,
                                  gf_device_part **part, gf_error *error) {
     const fake_job *job = state;
     const gf_plan *plan = job->plan;

@@ -136,7 +136,7 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
         status = device_check(job, in + i * inputs, job->out_row ? out + i : NULL, error);
     for (uint64_t i = 0, images; i < count && !status; i += images) {
         const gf_out_pixels *to = job->out_row ? out + i : NULL;
-        gf_device_images group = {1, job->plan->in.height, in + i * inputs, to};
+        gf_job_images group = {1, job->plan->in.height, in + i * inputs, to};
         gf_device_part *part = NULL;
         for (images = 1; job->independent && i + images < count; images++)
             if (!device_follows(job, in + (i + images - 1) * inputs,
