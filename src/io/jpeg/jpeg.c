@@ -19,6 +19,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "io/formats.h"
+#include "io/meta/exif.h"
 #include "io/strip/row_filter.h"
 
 /* Bytes read and written at once. */
@@ -30,27 +31,10 @@ enum { CALL_ROWS = 16 };
 /* Max bytes of data in a marker segment, and memory that a segment takes besides its data. */
 enum { SEGMENT_BYTES = 65533, SEGMENT_COST = 64 };
 
-/* Segments that contain items. */
-#define TAG(text) text, sizeof(text)
-static const struct jpeg_form {
-    const char *item, *tag;
-    size_t tag_bytes;
-    int marker;
-    uint32_t loss; /* of an item that is too large for a segment; 0: it continues in the next one */
-} jpeg_forms[] = {
-    {GF_ITEM_EXIF, TAG("Exif\0"), JPEG_APP0 + 1, GF_DROPPED_EXIF},
-    {GF_ITEM_XMP, TAG("http://ns.adobe.com/xap/1.0/"), JPEG_APP0 + 1, GF_DROPPED_XMP},
-    {GF_ITEM_APP1, "", 0, JPEG_APP0 + 1, GF_DROPPED_OTHER},
-    {GF_ITEM_COMMENT, "", 0, JPEG_COM, GF_DROPPED_TEXT},
-    {GF_ITEM_8BIM, TAG("Photoshop 3.0"), JPEG_APP0 + 13, 0},
-};
-enum { FORMS = sizeof jpeg_forms / sizeof *jpeg_forms };
-
-static const char icc_tag[] = "ICC_PROFILE";
 static const char mpo_tag[] = "MPF";
-/* Bytes before the data of a piece, with its number and the number of pieces; max number of them.
- */
-enum { ICC_HEAD = sizeof icc_tag + 2, ICC_PIECES = 255 };
+/* Bytes before the data of a piece of an ICC profile, with its number and the number of pieces; max
+ * number of them. */
+enum { ICC_HEAD = sizeof "ICC_PROFILE" + 2, ICC_PIECES = 255 };
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -256,22 +240,22 @@ static void segment_read_index(jpeg_source *source, size_t size, uint64_t at) {
  * offset in the file. */
 static void segment_keep(jpeg_source *source, int marker, size_t size, uint64_t at) {
     gf_metadata *metadata = &source->base.metadata;
-    for (size_t f = 0; f < FORMS; f++) {
-        const struct jpeg_form *form = &jpeg_forms[f];
-        const unsigned char *data = source->segment + form->tag_bytes;
-        if (marker != form->marker || !segment_has_tag(source, size, form->tag, form->tag_bytes))
+    for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++) {
+        const size_t head = kind->jpeg.bytes;
+        const unsigned char *data = source->segment + head;
+        if (marker != kind->jpeg.marker || !segment_has_tag(source, size, kind->jpeg.head, head))
             continue;
-        if (form->loss && form->tag_bytes && gf_metadata_find(metadata, form->item))
+        if (kind->dropped == GF_DROPPED_ICC)
+            segment_keep_piece(source, size);
+        else if (kind->dropped == GF_DROPPED_IPTC)
+            part_join(source, &source->header.parts[0], data, size - head);
+        else if (head && gf_metadata_find(metadata, kind->name))
             continue; /* only the first segment of a kind is an item */
-        if (form->loss)
-            gf_metadata_add(metadata, form->item, false, data, size - form->tag_bytes);
         else
-            part_join(source, &source->header.parts[0], data, size - form->tag_bytes);
+            gf_metadata_add(metadata, kind->name, false, data, size - head);
         return;
     }
-    if (marker == JPEG_APP0 + 2 && segment_has_tag(source, size, icc_tag, sizeof icc_tag)) {
-        segment_keep_piece(source, size);
-    } else if (!segment_has_tag(source, size, "Ducky", 5)) { /* the encoder's quality */
+    if (!segment_has_tag(source, size, "Ducky", 5)) { /* the encoder's quality */
         source->base.dropped |= GF_DROPPED_OTHER;
         if (segment_has_tag(source, size, mpo_tag, sizeof mpo_tag) && !source->base.pages)
             segment_read_index(source, size, at);
@@ -555,11 +539,11 @@ static void sink_term(j_compress_ptr jpeg) {
     sink_flush(jpeg, BUFFER_BYTES - jpeg->dest->free_in_buffer);
 }
 
-static void sink_write_segment(jpeg_sink *sink, const struct jpeg_form *form,
-                               const unsigned char *data, size_t size) {
-    jpeg_write_m_header(&sink->jpeg, form->marker, (unsigned)(form->tag_bytes + size));
-    for (size_t i = 0; i < form->tag_bytes; i++)
-        jpeg_write_m_byte(&sink->jpeg, (unsigned char)form->tag[i]);
+static void sink_write_segment(jpeg_sink *sink, const gf_item_kind *kind, const unsigned char *data,
+                               size_t size) {
+    jpeg_write_m_header(&sink->jpeg, kind->jpeg.marker, (unsigned)(kind->jpeg.bytes + size));
+    for (size_t i = 0; i < kind->jpeg.bytes; i++)
+        jpeg_write_m_byte(&sink->jpeg, (unsigned char)kind->jpeg.head[i]);
     for (size_t i = 0; i < size; i++)
         jpeg_write_m_byte(&sink->jpeg, data[i]);
 }
@@ -572,24 +556,23 @@ static void sink_write_profile(jpeg_sink *sink, const gf_chunk *item) {
         jpeg_write_icc_profile(&sink->jpeg, item->data, (unsigned)item->size);
 }
 
+/* Write an item but the resolution, which libjpeg writes. Resources continue in the next segment;
+ * other items that are too large are dropped. */
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
-    for (size_t f = 0; f < FORMS; f++) {
-        const struct jpeg_form *form = &jpeg_forms[f];
-        const size_t max = SEGMENT_BYTES - form->tag_bytes;
-        if (strcmp(item->name, form->item) != 0)
-            continue;
-        if (form->loss && item->size > max) {
-            sink->base.dropped |= form->loss;
-            if (form->loss == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
-                sink->base.dropped |= GF_DROPPED_ORIENTATION;
-            continue;
-        }
-        for (size_t at = 0; at < item->size || (at == 0 && form->loss); at += max)
-            sink_write_segment(sink, form, item->data + at,
+    const gf_item_kind *kind = gf_item_kind_of(item);
+    const size_t max = SEGMENT_BYTES - kind->jpeg.bytes;
+    const bool joined = kind->dropped == GF_DROPPED_IPTC;
+    if (kind->dropped == GF_DROPPED_ICC) {
+        sink_write_profile(sink, item);
+    } else if (!joined && item->size > max) {
+        sink->base.dropped |= kind->dropped;
+        if (kind->dropped == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
+            sink->base.dropped |= GF_DROPPED_ORIENTATION;
+    } else if (kind->jpeg.marker && kind->dropped != GF_DROPPED_RESOLUTION) {
+        for (size_t at = 0; at < item->size || (at == 0 && !joined); at += max)
+            sink_write_segment(sink, kind, item->data + at,
                                item->size - at < max ? item->size - at : max);
     }
-    if (strcmp(item->name, GF_ITEM_ICC) == 0)
-        sink_write_profile(sink, item);
 }
 
 /* Round a resolution to 1..65535. */

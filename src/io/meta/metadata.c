@@ -12,6 +12,8 @@
 
 #include "core/error.h"
 #include "io/bytes.h"
+#include "io/meta/exif.h"
+#include "io/meta/iptc.h"
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
@@ -127,11 +129,136 @@ const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name) 
     return NULL;
 }
 
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+#define COMMENT_KEYWORD "Comment"
+#define XMP_KEYWORD "XML:com.adobe.xmp"
+#define SEGMENT(marker, text)                                                                      \
+    { marker, sizeof(text), text }
+
+enum { APP0 = 0xe0, APP1, APP2, APP13 = 0xed, COM = 0xfe }; /* markers of JPEG */
+
+/* A segment is of the first kind whose head it has. */
+const gf_item_kind gf_item_kinds[GF_ITEM_KINDS] = {
+    {GF_ITEM_ICC,
+     "ICC",
+     GF_DROPPED_ICC,
+     {"iCCP", NULL},
+     SEGMENT(APP2, "ICC_PROFILE"),
+     {TIFFTAG_ICCPROFILE, TIFF_UNDEFINED}},
+    {GF_ITEM_EXIF,
+     NULL,
+     GF_DROPPED_EXIF,
+     {"eXIf", NULL},
+     SEGMENT(APP1, "Exif\0"),
+     {TIFFTAG_EXIFIFD, 0}},
+    {GF_ITEM_XMP,
+     "XMP",
+     GF_DROPPED_XMP,
+     {"iTXt", XMP_KEYWORD},
+     SEGMENT(APP1, "http://ns.adobe.com/xap/1.0/"),
+     {TIFFTAG_XMLPACKET, TIFF_BYTE}},
+    {GF_ITEM_8BIM,
+     "IPTC",
+     GF_DROPPED_IPTC,
+     {NULL, NULL},
+     SEGMENT(APP13, "Photoshop 3.0"),
+     {TIFFTAG_PHOTOSHOP, TIFF_BYTE}},
+    {GF_ITEM_RESOLUTION,
+     "resolution",
+     GF_DROPPED_RESOLUTION,
+     {"pHYs", NULL},
+     SEGMENT(APP0, "JFIF"),
+     {TIFFTAG_XRESOLUTION, 0}},
+    {GF_ITEM_COMMENT, "comment", GF_DROPPED_TEXT, {"tEXt", COMMENT_KEYWORD}, {COM, 0, ""}, {0, 0}},
+    {GF_ITEM_APP1, NULL, GF_DROPPED_OTHER, {NULL, NULL}, {APP1, 0, ""}, {0, 0}},
+    {GF_ITEM_GEO, "GeoTIFF", GF_DROPPED_OTHER, {NULL, NULL}, {0, 0, NULL}, {34735, 0}}, /* GeoKeyDirectory
+                                                                                         */
+};
+
+/* PNG chunks that are copied. Only PNG stores those that are not of a kind above. */
+static const struct chunk_kind {
+    const char *name;
+    uint32_t dropped; /* bit of gf_dropped, unless the chunk is of a kind above */
+    size_t bytes;     /* of the data; 0: any */
+    bool early;       /* it precedes the pixels */
+} chunk_kinds[] = {
+    {"iCCP", 0, 0, false},
+    {"eXIf", 0, 0, false},
+    {"pHYs", 0, 9, true},
+    {"tEXt", GF_DROPPED_TEXT, 0, false},
+    {"zTXt", GF_DROPPED_TEXT, 0, false},
+    {"iTXt", GF_DROPPED_TEXT, 0, false},
+    {"sRGB", 0, 1, true},
+    {"gAMA", GF_DROPPED_COLOUR, 4, true},
+    {"cHRM", GF_DROPPED_COLOUR, 32, true},
+    {"cICP", GF_DROPPED_COLOUR, 4, true},
+    {"mDCV", GF_DROPPED_COLOUR, 24, true},
+    {"cLLI", GF_DROPPED_COLOUR, 8, true},
+    {"tIME", GF_DROPPED_OTHER, 7, false},
+    {"", GF_DROPPED_OTHER, 0, false}, /* any other chunk */
+};
+enum { CHUNK_KINDS = sizeof chunk_kinds / sizeof *chunk_kinds - 1 };
+
+static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const char *keyword) {
+    const size_t size = keyword ? strlen(keyword) + 1 : 0;
+    return item_is(chunk, name) && chunk->size >= size &&
+           (size == 0 || memcmp(chunk->data, keyword, size) == 0);
+}
+
+const gf_item_kind *gf_item_kind_of(const gf_chunk *item) {
+    for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++)
+        if (item_is(item, kind->name) ||
+            (kind->png.chunk && chunk_has_keyword(item, kind->png.chunk, kind->png.keyword)))
+            return kind;
+    return NULL;
+}
+
+/* Return whether a name is that of a GF_ITEM, not of a PNG chunk. */
+static bool item_is_shared(const gf_chunk *item) {
+    const gf_item_kind *kind = gf_item_kind_of(item);
+    return kind && item_is(item, kind->name);
+}
+
+static const struct chunk_kind *chunk_find(const char *name) {
+    const struct chunk_kind *kind = chunk_kinds;
+    while (*kind->name && memcmp(name, kind->name, 4) != 0)
+        kind++;
+    return kind;
+}
+
+static uint32_t item_dropped(const gf_chunk *item) {
+    const gf_item_kind *kind = gf_item_kind_of(item);
+    return kind ? kind->dropped : chunk_find(item->name)->dropped;
+}
+
+const char *gf_metadata_label(const gf_chunk *item) {
+    const char *label = item_is_shared(item) ? gf_item_kind_of(item)->label : NULL;
+    return label ? label : item->name;
+}
+
+uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
+    const bool srgb = gf_metadata_find(metadata, "sRGB");
+    uint32_t lost = 0;
+    for (size_t i = 0; i < metadata->count; i++) {
+        const gf_chunk *item = &metadata->chunks[i];
+        const gf_item_kind *kind = gf_item_kind_of(item);
+        const bool kept = form == GF_FORM_PNG    ? !item_is_shared(item) || kind->png.chunk
+                          : form == GF_FORM_JPEG ? kind && kind->jpeg.marker && !item->late
+                          : form == GF_FORM_TIFF ? kind && kind->tiff.tag
+                                                 : false;
+        /* A JPEG file stores metadata before the pixels only. */
+        if (!kept && !(srgb && (item_is(item, "gAMA") || item_is(item, "cHRM"))))
+            lost |= item_dropped(item);
+        if (!kept && item_dropped(item) == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
+            lost |= GF_DROPPED_ORIENTATION;
+    }
+    return lost;
+}
+
 /* ---- PNG chunks ------------------------------------------------------------------------------ */
 
 #define ICC_NAME "ICC profile" /* keyword of the iCCP chunks that are created here */
-#define COMMENT_KEYWORD "Comment"
-#define XMP_KEYWORD "XML:com.adobe.xmp"
 
 /* Keyword, flag of compression, method, empty language tag and empty translated keyword. */
 static const char xmp_head[] = XMP_KEYWORD "\0\0\0\0";
@@ -143,11 +270,6 @@ static size_t chunk_skip(const gf_chunk *chunk, size_t from, size_t extra) {
     const unsigned char *end = left ? memchr(chunk->data + from, 0, left) : NULL;
     const size_t at = end ? (size_t)(end - chunk->data) + 1 + extra : 0;
     return at <= chunk->size ? at : 0;
-}
-
-static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const char *keyword) {
-    const size_t size = strlen(keyword) + 1;
-    return item_is(chunk, name) && chunk->size >= size && memcmp(chunk->data, keyword, size) == 0;
 }
 
 /* Decompress zlib data of at most GF_DEFAULT_MAX_CHUNK bytes, and append a NUL. Return NULL if it
@@ -238,9 +360,6 @@ static void chunk_append_icc(gf_metadata *chunks, const gf_chunk *item) {
     free(packed);
 }
 
-/* Return whether a name is that of a GF_ITEM, not of a PNG chunk. */
-static bool item_is_shared(const gf_chunk *item);
-
 gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, const char *file,
                              gf_error *error) {
     for (size_t i = 0; i < metadata->count; i++) {
@@ -296,186 +415,11 @@ gf_status gf_metadata_to_items(const gf_metadata *metadata, gf_metadata *items, 
     return gf_metadata_check(items, file, error);
 }
 
-/* ---- EXIF data ------------------------------------------------------------------------------- */
-
-enum { HEADER_BYTES = 8, ENTRY_BYTES = 12, INTEGERS = 1 << TIFF_SHORT | 1 << TIFF_LONG };
-
-/* Read a number of 2 or 4 bytes in the byte order of the data. Return 0 past the end. */
-static uint32_t exif_number(const gf_chunk *exif, uint64_t at, size_t bytes) {
-    uint32_t number = 0;
-    if (at > exif->size || exif->size - at < bytes)
-        return 0;
-    for (size_t i = 0; i < bytes; i++)
-        number = number << 8 | exif->data[at + (exif->data[0] == 'I' ? bytes - 1 - i : i)];
-    return number;
-}
-
-/* Store a number that lies within the data. */
-static void exif_put(const gf_chunk *exif, uint64_t at, uint32_t number, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++)
-        exif->data[at + (exif->data[0] == 'I' ? i : bytes - 1 - i)] =
-            (unsigned char)(number >> 8 * i);
-}
-
-/* Return whether the data begins with the header of a TIFF structure. */
-static bool exif_is(const unsigned char *exif, size_t size) {
-    return size >= HEADER_BYTES && (memcmp(exif, "II*", 4) == 0 || memcmp(exif, "MM\0*", 4) == 0);
-}
-
-/* Find an entry by its tag and the bits of its possible types. directory: its offset; 0: the first
- * one. Return the offset of the value; 0 if there is none. */
-static uint64_t exif_find(const gf_chunk *exif, uint64_t directory, uint32_t tag, uint32_t types) {
-    if (!exif_is(exif->data, exif->size))
-        return 0;
-    const uint64_t start = directory ? directory : exif_number(exif, 4, 4);
-    const uint64_t end = start + 2 + (uint64_t)exif_number(exif, start, 2) * ENTRY_BYTES;
-    for (uint64_t at = start + 2; at < end && at + ENTRY_BYTES <= exif->size; at += ENTRY_BYTES) {
-        const uint32_t type = exif_number(exif, at + 2, 2);
-        if (exif_number(exif, at, 2) == tag && type < 32 && types >> type & 1)
-            return at + 8;
-    }
-    return 0;
-}
-
-/* Return an integer that exif_find has found; 0 for `at` 0. */
-static uint32_t exif_integer(const gf_chunk *exif, uint64_t at) {
-    const bool is_short = at && exif_number(exif, at - 6, 2) == TIFF_SHORT;
-    return at ? exif_number(exif, at, is_short ? 2 : 4) : 0;
-}
-
-/* Set an integer, which need not be there. */
-static void exif_set_integer(const gf_chunk *exif, uint64_t directory, uint32_t tag,
-                             uint64_t number) {
-    const uint64_t at = exif_find(exif, directory, tag, INTEGERS);
-    if (!at || exif_integer(exif, at) == number)
-        return;
-    exif_put(exif, at - 6, TIFF_LONG, 2);
-    exif_put(exif, at, (uint32_t)number, 4);
-}
-
-uint32_t gf_exif_orientation(const gf_chunk *exif) {
-    enum { MAX = 8 };
-    const uint64_t at = exif_find(exif, 0, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT);
-    const uint32_t orientation = exif_integer(exif, at);
-    return orientation <= MAX ? orientation : 0;
-}
-
-bool gf_exif_set_orientation(const gf_chunk *exif, uint32_t orientation) {
-    const uint64_t at = exif_find(exif, 0, TIFFTAG_ORIENTATION, 1 << TIFF_SHORT);
-    if (at)
-        exif_put(exif, at, orientation, 2);
-    return at;
-}
-
-/* Read a rational number or an integer of the first directory. Return 0 if there is none. */
-static double exif_real(const gf_chunk *exif, uint32_t tag) {
-    const uint64_t entry = exif_find(exif, 0, tag, 1 << TIFF_RATIONAL);
-    const uint64_t at = exif_number(exif, entry, 4);
-    const uint32_t denominator = exif_number(exif, at + 4, 4);
-    if (!entry)
-        return exif_integer(exif, exif_find(exif, 0, tag, INTEGERS));
-    return denominator ? (double)exif_number(exif, at, 4) / denominator : 0;
-}
-
-bool gf_exif_image(const gf_chunk *index, uint32_t i, uint32_t *kind, uint32_t *offset) {
-    enum { TAG_IMAGES = 0xb002, IMAGE_BYTES = 16 };
-    const uint64_t entry = exif_find(index, 0, TAG_IMAGES, 1 << TIFF_UNDEFINED),
-                   at = (uint64_t)i * IMAGE_BYTES;
-    if (!entry || at + IMAGE_BYTES > exif_number(index, entry - 4, 4))
-        return false;
-    const uint64_t image = at + exif_number(index, entry, 4);
-    *kind = exif_number(index, image, 4);
-    *offset = exif_number(index, image + 8, 4);
-    return image + IMAGE_BYTES <= index->size;
-}
-
-/* ---- kinds ----------------------------------------------------------------------------------- */
-
-#define ANY_FORM (GF_FORM_PNG | GF_FORM_JPEG | GF_FORM_TIFF)
-
-/* Kind of an item, and the forms of files that can store it. */
-static const struct item_kind {
-    const char *name;
-    uint32_t kind;
-    unsigned forms;
-    const char *label; /* for people; NULL: the name */
-    size_t bytes;      /* of the data; 0: any */
-    bool early;        /* it precedes the pixels */
-} item_kinds[] = {
-    {GF_ITEM_ICC, GF_DROPPED_ICC, ANY_FORM, "ICC", 0, false},
-    {GF_ITEM_EXIF, GF_DROPPED_EXIF, ANY_FORM, NULL, 0, false},
-    {GF_ITEM_XMP, GF_DROPPED_XMP, ANY_FORM, "XMP", 0, false},
-    {GF_ITEM_8BIM, GF_DROPPED_IPTC, GF_FORM_JPEG | GF_FORM_TIFF, "IPTC", 0, false},
-    {GF_ITEM_RESOLUTION, GF_DROPPED_RESOLUTION, ANY_FORM, "resolution", 0, false},
-    {GF_ITEM_COMMENT, GF_DROPPED_TEXT, GF_FORM_PNG | GF_FORM_JPEG, "comment", 0, false},
-    {GF_ITEM_APP1, GF_DROPPED_OTHER, GF_FORM_JPEG, NULL, 0, false},
-    {GF_ITEM_GEO, GF_DROPPED_OTHER, GF_FORM_TIFF, "GeoTIFF", 0, false},
-    /* PNG chunks. Those that have no other form can only be stored in PNG. */
-    {"iCCP", GF_DROPPED_ICC, ANY_FORM, NULL, 0, false},
-    {"eXIf", GF_DROPPED_EXIF, ANY_FORM, NULL, 0, false},
-    {"pHYs", GF_DROPPED_RESOLUTION, ANY_FORM, NULL, 9, true},
-    {"tEXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
-    {"zTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
-    {"iTXt", GF_DROPPED_TEXT, GF_FORM_PNG, NULL, 0, false},
-    {"sRGB", 0, GF_FORM_PNG, NULL, 1, true},
-    {"gAMA", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4, true},
-    {"cHRM", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 32, true},
-    {"cICP", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 4, true},
-    {"mDCV", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 24, true},
-    {"cLLI", GF_DROPPED_COLOUR, GF_FORM_PNG, NULL, 8, true},
-    {"tIME", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 7, false},
-    {"", GF_DROPPED_XMP, ANY_FORM, NULL, 0, false},      /* XMP packet in an iTXt chunk */
-    {"", GF_DROPPED_OTHER, GF_FORM_PNG, NULL, 0, false}, /* any other chunk */
-};
-enum {
-    SHARED_ITEMS = 8, /* entries that are not PNG chunks */
-    LISTED_ITEMS = sizeof item_kinds / sizeof *item_kinds - 2
-};
-
-static const struct item_kind *item_find(const gf_chunk *item) {
-    size_t i = 0;
-    while (i < LISTED_ITEMS && !item_is(item, item_kinds[i].name))
-        i++;
-    return chunk_has_keyword(item, "iTXt", XMP_KEYWORD) ? &item_kinds[LISTED_ITEMS]
-           : i < LISTED_ITEMS                           ? &item_kinds[i]
-                                                        : &item_kinds[LISTED_ITEMS + 1];
-}
-
-static bool item_is_shared(const gf_chunk *item) {
-    return item_find(item) < item_kinds + SHARED_ITEMS;
-}
-
-const char *gf_metadata_label(const gf_chunk *item) {
-    const char *label = item_find(item)->label;
-    return label ? label : item->name;
-}
-
-uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
-    const bool srgb = gf_metadata_find(metadata, "sRGB");
-    uint32_t lost = 0;
-    for (size_t i = 0; i < metadata->count; i++) {
-        const gf_chunk *item = &metadata->chunks[i];
-        struct item_kind kind = *item_find(item);
-        if (chunk_has_keyword(item, "tEXt", COMMENT_KEYWORD))
-            kind.forms |= GF_FORM_JPEG;
-        if (srgb && (item_is(item, "gAMA") || item_is(item, "cHRM")))
-            kind.kind = 0;
-        /* A JPEG file stores metadata before the pixels only. */
-        if (!(kind.forms & form) || (item->late && form == GF_FORM_JPEG))
-            lost |= kind.kind;
-        if (lost & kind.kind & GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
-            lost |= GF_DROPPED_ORIENTATION;
-    }
-    return lost;
-}
-
 /* ---- chunks of a PNG ------------------------------------------------------------------------- */
 
 bool gf_png_preserves(const unsigned char name[4]) {
-    for (size_t i = SHARED_ITEMS; i < LISTED_ITEMS; i++)
-        if (memcmp(name, item_kinds[i].name, 4) == 0)
-            return true;
-    return (name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0;
+    return *chunk_find((const char *)name)->name ||
+           ((name[0] & 0x20) != 0 && (name[2] & 0x20) == 0 && (name[3] & 0x20) != 0);
 }
 
 /* Return whether the values of a chunk with a fixed size are defined. */
@@ -497,26 +441,26 @@ static bool chunk_values_are_valid(const gf_chunk *chunk) {
 
 static bool chunk_is_valid(const gf_chunk *chunk) {
     enum { MAX_KEYWORD = 80 }; /* with its NUL */
-    const struct item_kind *kind = item_find(chunk);
+    const struct chunk_kind *kind = chunk_find(chunk->name);
     const size_t keyword = chunk_skip(chunk, 0, 0);
     const bool profile = item_is(chunk, "iCCP");
     bool packed;
+    gf_ifd ifd;
     if (kind->bytes)
         return chunk->size == kind->bytes && !(chunk->late && kind->early) &&
                chunk_values_are_valid(chunk);
-    if (profile || kind->kind == GF_DROPPED_TEXT)
+    if (profile || item_dropped(chunk) == GF_DROPPED_TEXT)
         return keyword > 1 && keyword <= MAX_KEYWORD && chunk_payload_offset(chunk, &packed) &&
                !(profile && chunk->late);
-    return kind->kind == GF_DROPPED_EXIF ? exif_is(chunk->data, chunk->size)
-                                         : gf_png_preserves((const unsigned char *)chunk->name);
+    return item_is(chunk, "eXIf") ? gf_exif_open(&ifd, chunk)
+                                  : gf_png_preserves((const unsigned char *)chunk->name);
 }
 
 /* Return a bit for a chunk that a file has once; 0 for others. */
 static uint64_t chunk_once(const gf_chunk *chunk) {
-    const struct item_kind *kind = item_find(chunk);
-    return kind->kind & (GF_DROPPED_ICC | GF_DROPPED_EXIF | GF_DROPPED_XMP) ? kind->kind
-           : kind->bytes ? UINT64_C(1) << (16 + (kind - item_kinds))
-                         : 0;
+    const struct chunk_kind *kind = chunk_find(chunk->name);
+    return kind->bytes ? UINT64_C(1) << (16 + (kind - chunk_kinds))
+                       : item_dropped(chunk) & (GF_DROPPED_ICC | GF_DROPPED_EXIF | GF_DROPPED_XMP);
 }
 
 /* Replace a text in which ImageMagick stores EXIF data by the data: after the name and the size,
@@ -536,8 +480,10 @@ static void chunk_decode_exif(gf_metadata *metadata, gf_chunk *chunk, unsigned c
         lines += c == '\n';
     }
     const size_t head = digits > 12 && memcmp(*bytes, "Exif\0", 6) == 0 ? 6 : 0;
-    if (exif_is(*bytes + head, digits / 2 - head))
-        *chunk = (gf_chunk){"eXIf", false, digits / 2 - head, *bytes + head};
+    const gf_chunk exif = {"eXIf", false, digits / 2 - head, *bytes + head};
+    gf_ifd ifd;
+    if (gf_exif_open(&ifd, &exif))
+        *chunk = exif;
 }
 
 gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk, uint32_t *dropped,
@@ -551,7 +497,7 @@ gf_status gf_metadata_append_chunk(gf_metadata *metadata, const gf_chunk *chunk,
         chunk_decode_exif(metadata, &item, &decoded);
     const uint64_t once = chunk_once(&item);
     if (!chunk_is_valid(&item) || once & metadata->seen)
-        *dropped |= once & metadata->seen ? GF_DROPPED_OTHER : item_find(&item)->kind;
+        *dropped |= once & metadata->seen ? GF_DROPPED_OTHER : item_dropped(&item);
     else
         gf_metadata_add(metadata, item.name, item.late, item.data, item.size);
     metadata->seen |= once;
@@ -585,12 +531,8 @@ void gf_metadata_set_upright(gf_metadata *metadata, bool transposed) {
     const gf_chunk *phys = gf_metadata_find(metadata, "pHYs");
     if (exif)
         (void)gf_exif_set_orientation(exif, 1);
-    if (transposed && exif) {
-        const uint64_t x = exif_find(exif, 0, TIFFTAG_XRESOLUTION, 1 << TIFF_RATIONAL);
-        const uint64_t y = exif_find(exif, 0, TIFFTAG_YRESOLUTION, 1 << TIFF_RATIONAL);
-        if (x && y)
-            item_exchange(exif, x, y, 4);
-    }
+    if (transposed && exif)
+        gf_exif_swap_resolution(exif);
     if (transposed && item)
         item_exchange(item, offsetof(gf_resolution, x), offsetof(gf_resolution, y), sizeof(double));
     if (transposed && phys && phys->size == 9)
@@ -609,149 +551,11 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
         *resolution = chunk_resolution(phys->data);
         return true;
     }
-    if (!exif)
-        return false;
-    const double unit = exif_real(exif, TIFFTAG_RESOLUTIONUNIT);
-    resolution->x = exif_real(exif, TIFFTAG_XRESOLUTION);
-    resolution->y = exif_real(exif, TIFFTAG_YRESOLUTION);
-    resolution->unit = unit == GF_PER_NONE ? GF_PER_NONE
-                       : unit == GF_PER_CM ? GF_PER_CM
-                                           : GF_PER_INCH; /* also without the tag */
-    return resolution->x > 0 && resolution->y > 0;
-}
-
-/* ---- Photoshop resources --------------------------------------------------------------------- */
-
-bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resource) {
-    enum { NAME = 6, MIN = 12 };
-    const size_t start = resource->end, left = size - start;
-    const unsigned char *at = data + start;
-    const size_t head = left < MIN ? 0 : NAME + (at[NAME] + 2u) / 2 * 2 + 4;
-    const size_t bytes = head && head <= left ? gf_big32(at + head - 4) : 0;
-    if (!head || head + bytes > left)
-        return false;
-    const uint32_t id = memcmp(at, "8BIM", 4) == 0 ? (uint32_t)at[4] << 8 | at[5] : 0;
-    *resource = (gf_resource){id, start, start + head, start + head + bytes, bytes};
-    resource->end += resource->end < size ? bytes % 2 : 0;
-    return true;
-}
-
-/* Remove the thumbnails. Return the new size. */
-static size_t resources_update(unsigned char *data, size_t size) {
-    enum { OLD_THUMBNAIL = 1033, THUMBNAIL = 1036 };
-    gf_resource r = {0};
-    size_t kept = 0;
-    while (gf_resource_next(data, size, &r)) {
-        if (r.id == OLD_THUMBNAIL || r.id == THUMBNAIL)
-            continue;
-        memmove(data + kept, data + r.start, r.end - r.start);
-        kept += r.end - r.start;
-    }
-    memmove(data + kept, data + r.end, size - r.end);
-    return kept + size - r.end;
+    gf_ifd ifd;
+    return exif && gf_exif_open(&ifd, exif) && gf_exif_resolution(&ifd, ifd.first, resolution);
 }
 
 /* ---- other pixels ---------------------------------------------------------------------------- */
-
-/* Find the end of a part whose name follows `at`: an element of XML that begins there, or behind
- * white space an attribute, or a line of ImageJ, whose value has no white space. Return NULL if an
- * element has no end. */
-static char *text_part_end(char *at, const char *name) {
-    if (*at != '<')
-        return at + 1 + strcspn(at + 1, " \t\r\n/>");
-    const size_t length = strcspn(name, " ");
-    while ((at = strstr(at + 1, "</")) && strncmp(at + 2, name, length) != 0)
-        continue;
-    if (at)
-        at += strcspn(at, ">");
-    return at && *at ? at + 1 : at;
-}
-
-/* Remove the parts whose names begin with one of the names, a list that ends with NULL, and clear
- * as many bytes at the end. Return their number. */
-static size_t text_cut(char *text, const char *const *names) {
-    char *to = text, *from = text, *end = text;
-    while (*from && end) {
-        const char *const *name = names;
-        const bool begins = strchr("< \t\r\n", *from);
-        while (*name && !(begins && strncmp(from + 1, *name, strlen(*name)) == 0))
-            name++;
-        end = *name ? text_part_end(from, *name) : from;
-        if (end > from)
-            from = end;
-        else if (end)
-            *to++ = *from++;
-    }
-    /* A part without an end ends the loop: the time is linear. */
-    const size_t rest = strlen(from), removed = (size_t)(from - to);
-    memmove(to, from, rest + 1);
-    memset(to + rest, 0, removed);
-    return removed;
-}
-
-/* Remove from a text of EXIF data what is not true for an output. same: it has the sizes, type and
- * pages of the input. Return the number of bytes removed. */
-static size_t exif_update_text(char *text, const gf_format *image, bool same, bool whole,
-                               uint32_t *dropped) {
-    static const char *const statistics[] = {"Item name=\"STATISTICS_", NULL};
-    static const char *const stack[] = {
-        "images=", "channels=", "slices=", "frames=", "hyperstack=", "mode=", "min=", "max=", NULL};
-    if (strncmp(text, "ImageJ=", 7) == 0)
-        return text_cut(text, whole ? stack + 6 : stack);
-    char shape[64]; /* the end of that of tifffile */
-    snprintf(shape, sizeof shape,
-             image->channels > 1 ? "%" PRIu64 ", %" PRIu64 ", %" PRIu32 "]"
-                                 : "%" PRIu64 ", %" PRIu64 "]",
-             image->height, image->width, image->channels);
-    if (strncmp(text, "{\"shape\"", 8) == 0 ? whole && strstr(text, shape)
-                                            : same || !strstr(text, "<OME "))
-        return text_cut(text, statistics); /* of GDAL */
-    *dropped |= GF_DROPPED_TEXT;
-    const size_t removed = strlen(text);
-    memset(text, 0, removed);
-    return removed;
-}
-
-/* Adapt EXIF data, or the tags of GDAL. Return the new size. */
-static size_t exif_update(const gf_chunk *exif, const gf_format *image, bool same, bool whole,
-                          uint32_t *dropped) {
-    static const uint32_t widths[] = {TIFFTAG_IMAGEWIDTH, EXIFTAG_PIXELXDIMENSION},
-                          heights[] = {TIFFTAG_IMAGELENGTH, EXIFTAG_PIXELYDIMENSION},
-                          texts[] = {TIFFTAG_IMAGEDESCRIPTION, TIFFTAG_GDAL_METADATA},
-                          offsets[] = {TIFFTAG_JPEGIFOFFSET, TIFFTAG_STRIPOFFSETS},
-                          sizes[] = {TIFFTAG_JPEGIFBYTECOUNT, TIFFTAG_STRIPBYTECOUNTS};
-    size_t size = exif->size;
-    const uint64_t camera = exif_integer(exif, exif_find(exif, 0, TIFFTAG_EXIFIFD, INTEGERS));
-    const uint64_t first = exif_number(exif, 4, 4);
-    const uint64_t link = first + 2 + (uint64_t)exif_number(exif, first, 2) * ENTRY_BYTES;
-    const uint64_t second = exif_number(exif, link, 4); /* describes a thumbnail */
-    if (!exif_is(exif->data, size))
-        return size;
-    for (size_t i = 0; i < 2; i++) {
-        exif_set_integer(exif, i ? camera : 0, widths[i], image->width);
-        exif_set_integer(exif, i ? camera : 0, heights[i], image->height);
-        const uint64_t at = exif_find(exif, 0, texts[i], 1 << TIFF_ASCII);
-        const uint64_t count = exif_number(exif, at - 4, 4), start = exif_number(exif, at, 4),
-                       end = start + count;
-        /* Shorter texts are within the entry. */
-        if (at && count > 4 && start >= HEADER_BYTES && end <= size && !exif->data[end - 1]) {
-            const size_t left =
-                count - exif_update_text((char *)exif->data + start, image, same, whole, dropped);
-            exif_put(exif, at - 4, (uint32_t)(left > 4 ? left : 5), 4);
-        }
-    }
-    for (size_t i = 0; second && i < 2; i++) {
-        const size_t start = exif_integer(exif, exif_find(exif, second, offsets[i], INTEGERS));
-        const size_t bytes = exif_integer(exif, exif_find(exif, second, sizes[i], INTEGERS));
-        if (start < HEADER_BYTES || start >= size || (start < link + 4 && start + bytes > first))
-            continue;
-        memset(exif->data + start, 0, start + bytes < size ? bytes : size - start);
-        size = start + bytes < size ? size : start;
-    }
-    if (second)
-        exif_put(exif, link, 0, 4);
-    return size;
-}
 
 /* Return whether an ICC profile, or that of an iCCP chunk, is one for images with these channels,
  * or whether memory is short. */
@@ -777,18 +581,18 @@ gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool
     size_t kept = 0;
     for (size_t i = 0; i < metadata->count; i++) {
         gf_chunk item = metadata->chunks[i];
-        const uint32_t kind = item_find(&item)->kind;
+        const uint32_t kind = item_dropped(&item);
         if (kind == GF_DROPPED_EXIF || item_is(&item, GF_ITEM_GEO)) {
-            item.size = exif_update(&item, image, same, whole, dropped);
+            item.size = gf_exif_update(&item, image, same, whole, dropped);
         } else if (kind == GF_DROPPED_IPTC) {
-            item.size = resources_update(item.data, item.size);
+            item.size = gf_resources_update(item.data, item.size);
         } else if (kind == GF_DROPPED_XMP) {
             const bool chunk = !item_is_shared(&item) && item.size > sizeof xmp_head;
             char *xmp = (char *)item.data + (chunk ? sizeof xmp_head : 0);
-            const size_t removed = text_cut(xmp, parts);
+            const size_t removed = gf_text_cut(xmp, parts);
             if (removed)
                 gf_note(&metadata->remarks, "the video or gain map behind the image is not copied");
-            item.size -= removed + text_cut(xmp, thumbnails);
+            item.size -= removed + gf_text_cut(xmp, thumbnails);
         } else if (kind == GF_DROPPED_ICC && !item_profile_fits(metadata, &item, image->channels)) {
             *dropped |= item.size ? kind : 0;
             free(item.data);

@@ -23,6 +23,32 @@ typedef struct gf_chunk {
 #define GF_ITEM_GEO "GEO "        /* TIFF only: TIFF structure of GeoTIFF and GDAL tags */
 #define GF_ITEM_APP1 "APP1"       /* JPEG only: APP1 segment that extends the items above */
 
+/* Kind of an item that several formats can store, and its forms in files. */
+typedef struct gf_item_kind {
+    const char *name;  /* of the item */
+    const char *label; /* for people; NULL: the name */
+    uint32_t dropped;  /* bit of gf_dropped */
+    struct {
+        const char *chunk;   /* NULL: PNG cannot store it */
+        const char *keyword; /* at the begin of the chunk; NULL: none */
+    } png;
+    struct {
+        int marker; /* of a segment; 0: JPEG cannot store it */
+        size_t bytes;
+        const char *head; /* the first `bytes` bytes of the segment */
+    } jpeg;
+    struct {
+        uint32_t tag;  /* 0: TIFF cannot store it */
+        uint32_t type; /* of the values; 0: the item is not the value of a tag */
+    } tiff;
+} gf_item_kind;
+
+enum { GF_ITEM_KINDS = 8 };
+extern const gf_item_kind gf_item_kinds[GF_ITEM_KINDS];
+
+/* Return the kind of an item, or of a PNG chunk that stores one; NULL for other chunks. */
+const gf_item_kind *gf_item_kind_of(const gf_chunk *item);
+
 /* Data of an image other than its pixels; zeroed at first. */
 typedef struct gf_metadata {
     gf_chunk *chunks;
@@ -47,10 +73,10 @@ typedef enum gf_resolution_unit {
 
 /* Forms of metadata in files. */
 typedef enum gf_metadata_form {
-    GF_FORM_NONE = 0, /* the format stores no metadata */
-    GF_FORM_PNG = 1,
-    GF_FORM_JPEG = 2,
-    GF_FORM_TIFF = 4
+    GF_FORM_NONE, /* the format stores no metadata */
+    GF_FORM_PNG,
+    GF_FORM_JPEG,
+    GF_FORM_TIFF
 } gf_metadata_form;
 
 /* Pixels per unit, as TIFF stores them. */
@@ -121,32 +147,5 @@ void gf_metadata_set_upright(gf_metadata *metadata, bool transposed);
 /* Return the resolution: that of the file format, or else of the EXIF data. Return false if there
  * is none. */
 bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resolution);
-
-/* ---- EXIF data: a TIFF structure (header, directories, values) without pixels ---------------- */
-
-/* These functions accept any bytes. */
-
-/* Return the orientation in the first directory, 1 to 8; 0 if there is none. */
-uint32_t gf_exif_orientation(const gf_chunk *exif);
-/* Set the orientation in the first directory. Return false, without a change, if it has none. */
-bool gf_exif_set_orientation(const gf_chunk *exif, uint32_t orientation);
-/* Return the kind and the offset of image i of an MPO, from its index. Return false after the last
- * image. */
-bool gf_exif_image(const gf_chunk *index, uint32_t i, uint32_t *kind, uint32_t *offset);
-
-/* ---- Photoshop resources --------------------------------------------------------------------- */
-
-/* A resource: signature, number, name with its length, size, data. Name and data are padded to even
- * sizes. */
-typedef struct gf_resource {
-    uint32_t id;             /* 0: the signature is not 8BIM */
-    size_t start, data, end; /* offsets of the resource, its data, and the next resource */
-    size_t size;             /* of the data */
-} gf_resource;
-
-enum { GF_RESOURCE_IPTC = 1028 };
-
-/* Step to the next resource; from a zeroed one, to the first. Return false if there is none. */
-bool gf_resource_next(const unsigned char *data, size_t size, gf_resource *resource);
 
 #endif

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/formats.h"
+#include "io/meta/exif.h"
 #include "io/png/inflate.h"
 #include "io/stream/announced.h"
 #include "io/strip/row_filter.h"

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "io/bytes.h"
+#include "io/meta/iptc.h"
 #include "io/stb/raster.h"
 
 /* Append an item, unless it is empty or the second one of this name. */

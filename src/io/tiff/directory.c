@@ -10,31 +10,24 @@
 #include "core/error.h"
 #include "io/bytes.h"
 #include "io/file/input.h"
+#include "io/meta/exif.h"
+#include "io/meta/iptc.h"
 
 /* ---- tags and types -------------------------------------------------------------------------- */
 
-/* Bytes of the parts of a directory: number of entries, entries, and the offset of the next one. */
-typedef struct directory_form {
-    size_t count, entry, offset;
-} directory_form;
-
-static const directory_form forms[2] = {{2, 12, 4}, {8, 20, 8}}; /* classic, BigTIFF */
-
-/* Return the bytes of a value; 0 for an unknown type, and for offsets of directories (IFD, IFD8),
- * which are not values. */
-static size_t type_bytes(uint32_t type) {
-    enum { UTF8 = 129 };
-    static const unsigned char sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 0, 0, 0, 8, 8};
-    return type < sizeof sizes ? sizes[type] : type == UTF8;
+/* Return whether values of this type can be copied: it is known, and they are not offsets of
+ * directories. */
+static bool type_is_copied(uint32_t type) {
+    return gf_ifd_type_bytes(type) && type != TIFF_IFD && type != TIFF_IFD8;
 }
 
 /* Return the bytes of the numbers that a value consists of. */
 static size_t type_unit(uint32_t type) {
-    return type == TIFF_RATIONAL || type == TIFF_SRATIONAL ? 4 : type_bytes(type);
+    return type == TIFF_RATIONAL || type == TIFF_SRATIONAL ? 4 : gf_ifd_type_bytes(type);
 }
 
 static uint64_t entry_bytes(const gf_tiff_entry *entry) {
-    return entry->count * type_bytes(entry->type);
+    return entry->count * gf_ifd_type_bytes(entry->type);
 }
 
 /* Reverse the bytes of each number in a value. */
@@ -179,227 +172,133 @@ gf_status gf_tiff_list_add(gf_tiff_list *list, const gf_tiff_entry *entry, gf_er
     return GF_OK;
 }
 
+/* Return the first entry with this tag in the first directory; an empty one if there is none. */
 static const gf_tiff_entry *list_find(const gf_tiff_list *list, uint32_t tag) {
+    static const gf_tiff_entry none = {.value = ""};
     for (size_t i = 0; i < list->count; i++)
         if (list->entries[i].tag == tag && group_directory(list->entries[i].group) == FIRST)
             return &list->entries[i];
-    return NULL;
+    return &none;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Place in the directories of a file. */
-typedef struct directory_cursor {
-    const gf_exif_file *file;
-    bool swap;           /* the byte order is not that of the machine */
-    bool big;            /* BigTIFF */
-    bool failed;         /* the file is damaged, or cannot be read, ... */
-    gf_error cause;      /* ... for this reason */
-    uint64_t first;      /* offset of the first directory */
-    uint64_t next, left; /* offset of the next entry; entries from there on */
-    uint64_t value;      /* offset of the value of the last entry, or of its offset */
-    uint64_t block_offset, block_bytes;
-    unsigned char block[4096]; /* part of the file: a directory is seldom larger */
-} directory_cursor;
-
-/* Read bytes. Return false on failure, also of an earlier call. */
-static bool cursor_read(directory_cursor *cursor, void *data, uint64_t size, uint64_t offset) {
-    enum { MAX_NUMBER = 8 };
-    const gf_exif_file *file = cursor->file;
-    const uint64_t left = offset < file->size ? file->size - offset : 0;
-    cursor->failed |= size > left;
-    if (cursor->failed)
-        return false;
-    if (offset < cursor->block_offset ||
-        offset - cursor->block_offset + size > cursor->block_bytes) {
-        if (size > MAX_NUMBER) { /* the value of an entry: the next entries stay in the block */
-            cursor->failed = file->read(file->context, data, size, offset, &cursor->cause);
-            return !cursor->failed;
-        }
-        cursor->block_offset = offset;
-        cursor->block_bytes = left < sizeof cursor->block ? left : sizeof cursor->block;
-        cursor->failed =
-            file->read(file->context, cursor->block, cursor->block_bytes, offset, &cursor->cause);
-    }
-    memcpy(data, cursor->block + (offset - cursor->block_offset), size);
-    return !cursor->failed;
-}
-
-/* Return an unsigned number; 0 on failure. */
-static uint64_t cursor_number(directory_cursor *cursor, uint64_t offset, size_t bytes) {
-    const bool little = cursor->swap != gf_host_is_little();
-    unsigned char from[8];
-    uint64_t number = 0;
-    if (!cursor_read(cursor, from, bytes, offset))
-        return 0;
-    for (size_t i = 0; i < bytes; i++)
-        number = number << 8 | from[little ? bytes - 1 - i : i];
-    return number;
-}
-
-/* Read the header. */
-static void cursor_open(directory_cursor *cursor, const gf_exif_file *file) {
-    enum { CLASSIC = 42, BIG = 43, LITTLE_ENDIAN_MARK = 0x4949, BIG_ENDIAN_MARK = 0x4d4d };
-    *cursor = (directory_cursor){.file = file};
-    const uint64_t order = cursor_number(cursor, 0, 2);
-    cursor->swap = (order == LITTLE_ENDIAN_MARK) != gf_host_is_little();
-    const uint64_t version = cursor_number(cursor, 2, 2);
-    cursor->big = version == BIG;
-    cursor->first = cursor_number(cursor, cursor->big ? 8 : 4, cursor->big ? 8 : 4);
-    cursor->failed |= (order != LITTLE_ENDIAN_MARK && order != BIG_ENDIAN_MARK) ||
-                      (version != CLASSIC && version != BIG);
-}
-
-/* Move to the first entry of a directory. Fail unless the file contains all entries. */
-static void cursor_start(directory_cursor *cursor, uint64_t directory) {
-    const directory_form *form = &forms[cursor->big];
-    cursor->left = cursor_number(cursor, directory, form->count);
-    cursor->next = directory + form->count;
-    cursor->failed |=
-        cursor->left > UINT16_MAX || cursor->left * form->entry > cursor->file->size - cursor->next;
-}
-
-/* Return the next entry, without its group and value. Return false after the last one. */
-static bool cursor_next(directory_cursor *cursor, gf_tiff_entry *entry) {
-    const directory_form *form = &forms[cursor->big];
-    const uint64_t at = cursor->next;
-    if (cursor->failed || cursor->left == 0)
-        return false;
-    *entry = (gf_tiff_entry){.tag = (uint32_t)cursor_number(cursor, at, 2),
-                             .type = (uint32_t)cursor_number(cursor, at + 2, 2),
-                             .count = cursor_number(cursor, at + 4, form->offset)};
-    cursor->value = at + 4 + form->offset;
-    cursor->next += form->entry;
-    cursor->left--;
-    return !cursor->failed;
-}
-
-/* ---- reading of entries ---------------------------------------------------------------------- */
-
 typedef struct directory_reader {
-    directory_cursor cursor;
-    uint32_t groups; /* groups to read */
-    uint64_t max;    /* bytes of one value; 0: unlimited */
-    uint64_t left;   /* bytes of values that may still be counted */
+    gf_ifd ifd;
+    gf_ifd_entry entry;  /* the current one, ... */
+    gf_tiff_group group; /* ... and its group */
+    uint32_t groups;     /* groups to read */
+    uint64_t max;        /* bytes of one value; 0: unlimited */
+    uint64_t left;       /* bytes of values that may still be counted */
     gf_tiff_tags tags;
     bool damaged; /* reason for a failure */
 } directory_reader;
 
 static gf_status reader_fail(directory_reader *reader, gf_error *error) {
-    const gf_status status = gf_return_error(&reader->cursor.cause, error);
+    const gf_status status = gf_return_error(&reader->ifd.cause, error);
     reader->damaged = !status;
     return status ? status
                   : gf_fail(error, GF_FAILED,
                             "%s: the EXIF data is damaged; get an intact copy, or omit metadata "
                             "with --strip",
-                            reader->cursor.file->name);
+                            reader->ifd.file.name);
 }
 
-static bool reader_takes(const directory_reader *reader, const gf_tiff_entry *entry) {
-    return reader->groups >> entry->group & 1 && type_bytes(entry->type);
+/* Move to the next entry of a directory. */
+static bool reader_next(directory_reader *reader, unsigned directory) {
+    const bool found = gf_ifd_next(&reader->ifd, &reader->entry);
+    reader->group =
+        directory == FIRST ? tag_group(reader->entry.tag) : GF_TIFF_EXIF + directory - EXIF;
+    return found;
 }
 
-/* Count the value of an entry against the limits. In a file, those that are not read count, too:
+static bool reader_takes(const directory_reader *reader) {
+    return reader->groups >> reader->group & 1 && type_is_copied(reader->entry.type);
+}
+
+/* Count the value of the entry against the limits. In a file, those that are not read count, too:
  * each handle of libtiff holds all values but the offsets and sizes of strips and tiles. */
-static gf_status reader_count(directory_reader *reader, const gf_tiff_entry *entry,
-                              gf_error *error) {
-    size_t bytes = type_bytes(entry->type);
-    if (entry->type == TIFF_IFD || entry->type == TIFF_IFD8)
-        bytes = entry->type == TIFF_IFD ? 4 : 8;
-    if (bytes == 0 || (reader->max ? tag_locates_pixels(entry->tag) : !reader_takes(reader, entry)))
+static gf_status reader_count(directory_reader *reader, gf_error *error) {
+    const gf_ifd_entry *entry = &reader->entry;
+    const gf_ifd_file *file = &reader->ifd.file;
+    const size_t bytes = gf_ifd_type_bytes(entry->type);
+    if (bytes == 0 || (reader->max ? tag_locates_pixels(entry->tag) : !reader_takes(reader)))
         return GF_OK;
-    if (reader->max && entry->count > reader->cursor.file->size / bytes)
+    if (reader->max && entry->count > file->size / bytes)
         return GF_OK; /* damaged: it is not read */
     if (reader->max && (entry->count > reader->max / bytes || entry->count > reader->left / bytes))
         return gf_fail(error, GF_FAILED,
                        "%s: the metadata is larger than the limit: tag %" PRIu32 " has %" PRIu64
                        " values of %zu bytes; raise the limit with --max-chunk",
-                       reader->cursor.file->name, entry->tag, entry->count, bytes);
+                       file->name, entry->tag, entry->count, bytes);
     if (entry->count > reader->left / bytes)
         return reader_fail(reader, error);
     reader->left -= entry->count * bytes;
     return GF_OK;
 }
 
-/* Append the entry at the cursor, which has been counted, with its value. */
-static gf_status reader_add(directory_reader *reader, gf_tiff_list *list,
-                            const gf_tiff_entry *entry, gf_error *error) {
-    directory_cursor *cursor = &reader->cursor;
-    const size_t inlined = forms[cursor->big].offset;
-    const uint64_t size = entry_bytes(entry);
-    if (entry->count > cursor->file->size / type_bytes(entry->type))
+/* Append the entry, which has been counted, with its value. */
+static gf_status reader_add(directory_reader *reader, gf_tiff_list *list, gf_error *error) {
+    const gf_ifd_entry *entry = &reader->entry;
+    const gf_tiff_entry copy = {reader->group, entry->tag, entry->type, entry->count, NULL};
+    if (!entry->inside)
         return reader_fail(reader, error);
-    unsigned char *value = list_extend(list, entry, error);
+    unsigned char *value = list_extend(list, &copy, error);
     if (!value)
         return GF_FAILED;
-    const uint64_t at =
-        size > inlined ? cursor_number(cursor, cursor->value, inlined) : cursor->value;
-    if (!cursor_read(cursor, value, size, at))
+    if (!gf_ifd_read(&reader->ifd, value, entry->bytes, entry->value))
         return reader_fail(reader, error);
     /* Some writers give IPTC data, which consists of bytes, the type LONG. */
-    if (cursor->swap && entry->tag != TIFFTAG_RICHTIFFIPTC)
-        value_swap(value, size, type_unit(entry->type));
+    if (reader->ifd.little != gf_host_is_little() && entry->tag != TIFFTAG_RICHTIFFIPTC)
+        value_swap(value, entry->bytes, type_unit(entry->type));
     return GF_OK;
-}
-
-/* Return the next entry of a directory, without its value. */
-static bool reader_next(directory_reader *reader, unsigned directory, gf_tiff_entry *entry) {
-    const bool found = cursor_next(&reader->cursor, entry);
-    entry->group = directory == FIRST ? tag_group(entry->tag) : GF_TIFF_EXIF + directory - EXIF;
-    return found;
 }
 
 /* Read one directory. Set offsets[d] for each directory d that it refers to. */
 static gf_status reader_read_directory(directory_reader *reader, unsigned directory,
                                        uint64_t offsets[DIRECTORIES], gf_tiff_list *list,
                                        gf_error *error) {
-    directory_cursor *cursor = &reader->cursor;
+    enum { OFFSETS = 1 << TIFF_LONG | 1 << TIFF_IFD | 1 << TIFF_LONG8 | 1 << TIFF_IFD8 };
+    const gf_ifd_entry *entry = &reader->entry;
     gf_tiff_tags *tags = &reader->tags;
-    gf_tiff_entry entry = {.tag = 0};
+    if (!gf_ifd_start(&reader->ifd, offsets[directory]))
+        return reader_fail(reader, error);
     gf_status status = GF_OK;
-    cursor_start(cursor, offsets[directory]);
-    while (!status && reader_next(reader, directory, &entry)) {
-        status = reader_count(reader, &entry, error);
-        if (directory == FIRST && tag_locates_pixels(entry.tag) && entry.count < tags->located)
-            tags->located = entry.count;
-        if (directory == FIRST && entry.tag == TIFFTAG_EXTRASAMPLES)
-            tags->extras = entry.count;
+    while (!status && reader_next(reader, directory)) {
+        status = reader_count(reader, error);
+        if (directory == FIRST && tag_locates_pixels(entry->tag) && entry->count < tags->located)
+            tags->located = entry->count;
+        if (directory == FIRST && entry->tag == TIFFTAG_EXTRASAMPLES)
+            tags->extras = entry->count;
     }
-    cursor_start(cursor, offsets[directory]);
-    while (!status && reader_next(reader, directory, &entry)) {
-        const unsigned target = directory_target(directory, entry.tag);
+    (void)gf_ifd_start(&reader->ifd, offsets[directory]);
+    while (!status && reader_next(reader, directory)) {
+        const unsigned target = directory_target(directory, entry->tag);
         if (target) {
-            const bool wide = cursor->big && (entry.type == TIFF_LONG8 || entry.type == TIFF_IFD8);
-            if (wide || entry.type == TIFF_LONG || entry.type == TIFF_IFD)
-                offsets[target] = cursor_number(cursor, cursor->value, wide ? 8 : 4);
-        } else if (reader_takes(reader, &entry)) {
-            status = reader_add(reader, list, &entry, error);
+            if (entry->type < 32 && OFFSETS >> entry->type & 1)
+                offsets[target] = gf_ifd_integer(&reader->ifd, entry);
+        } else if (reader_takes(reader)) {
+            status = reader_add(reader, list, error);
         } else {
-            tags->dropped |= entry.group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
-                             : entry.group != GF_TIFF_LAYOUT ? GF_DROPPED_OTHER
-                                                             : 0;
+            tags->dropped |= reader->group == GF_TIFF_COLOUR   ? GF_DROPPED_COLOUR
+                             : reader->group != GF_TIFF_LAYOUT ? GF_DROPPED_OTHER
+                                                               : 0;
         }
     }
-    return cursor->failed && !status ? reader_fail(reader, error) : status;
+    return reader->ifd.cause.status && !status ? reader_fail(reader, error) : status;
 }
 
 /* Read a directory and those that it refers to. first: its offset; 0: the first one. */
-static gf_status reader_read(directory_reader *reader, const gf_exif_file *file, uint64_t first,
+static gf_status reader_read(directory_reader *reader, const gf_ifd_file *file, uint64_t first,
                              gf_tiff_list *list, gf_error *error) {
-    cursor_open(&reader->cursor, file);
-    uint64_t offsets[DIRECTORIES] = {first ? first : reader->cursor.first};
-    gf_status status = reader->cursor.failed ? reader_fail(reader, error) : GF_OK;
+    if (!gf_ifd_open(&reader->ifd, file))
+        return reader_fail(reader, error);
+    uint64_t offsets[DIRECTORIES] = {first ? first : reader->ifd.first};
+    gf_status status = GF_OK;
     for (unsigned d = FIRST; d < DIRECTORIES && !status; d++)
         if (offsets[d] && (d == FIRST || reader->groups >> (GF_TIFF_EXIF + d - EXIF) & 1))
             status = reader_read_directory(reader, d, offsets, list, error);
     return status;
-}
-
-static gf_status memory_read_at(void *context, void *data, size_t bytes, uint64_t offset,
-                                gf_error *error) {
-    (void)error;
-    memcpy(data, *(const unsigned char *const *)context + offset, bytes);
-    return GF_OK;
 }
 
 gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_t size,
@@ -407,7 +306,7 @@ gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_
     /* Some writers store equal values once. Without a limit, entries that share a value could take
      * thousands of times the data. */
     enum { MAX_RATIO = 4 };
-    const gf_exif_file file = {memory_read_at, &exif, size, list->name};
+    const gf_ifd_file file = {.data = (unsigned char *)exif, .size = size, .name = list->name};
     directory_reader reader = {.groups = groups, .left = MAX_RATIO * (uint64_t)size};
     return reader_read(&reader, &file, 0, list, error);
 }
@@ -419,37 +318,33 @@ gf_status gf_tiff_list_read(gf_tiff_list *list, const unsigned char *exif, size_
 /* Read the offset of the next directory, and whether this one is a thumbnail, a level of a pyramid
  * or a mask. Return false if the directory cannot be read. *left: bytes of directories that may
  * still be read. */
-static bool page_next(directory_cursor *cursor, uint64_t directory, uint64_t *left, uint64_t *next,
+static bool page_next(gf_ifd *ifd, uint64_t directory, uint64_t *left, uint64_t *next,
                       bool *reduced) {
-    const directory_form *form = &forms[cursor->big];
-    gf_tiff_entry entry;
+    gf_ifd_entry entry;
     *reduced = false;
-    cursor_start(cursor, directory);
-    const uint64_t bytes = cursor->left * form->entry;
     /* Directories do not overlap: together they are not larger than the file. */
-    if (cursor->failed || bytes > *left)
+    if (!gf_ifd_start(ifd, directory) || ifd->link - directory > *left)
         return false;
-    *left -= bytes;
-    while (cursor_next(cursor, &entry) && entry.tag <= TIFFTAG_OSUBFILETYPE) {
-        const uint64_t value =
-            cursor_number(cursor, cursor->value, entry.type == TIFF_SHORT ? 2 : 4);
+    *left -= ifd->link - directory;
+    while (gf_ifd_next(ifd, &entry) && entry.tag <= TIFFTAG_OSUBFILETYPE) {
+        const uint64_t value = gf_ifd_integer(ifd, &entry);
         *reduced |= entry.tag == TIFFTAG_SUBFILETYPE
                         ? (value & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0
                         : entry.tag == TIFFTAG_OSUBFILETYPE && value == OFILETYPE_REDUCEDIMAGE;
     }
-    *next = cursor_number(cursor, directory + form->count + bytes, form->offset);
-    return !cursor->failed;
+    *next = gf_ifd_number(ifd, ifd->link, ifd->form->offset);
+    return !ifd->cause.status;
 }
 
 /* Count up to `max` pages from a directory on, and return the directory of page `wanted`, or 0. A
  * damaged list and a cycle end the list. */
-static uint64_t page_count(directory_cursor *cursor, uint64_t first, uint64_t wanted, uint64_t max,
+static uint64_t page_count(gf_ifd *ifd, uint64_t first, uint64_t wanted, uint64_t max,
                            bool with_reduced, uint64_t *pages) {
-    uint64_t found = 0, marked = 0, steps = 0, next = 0, left = cursor->file->size;
+    uint64_t found = 0, marked = 0, steps = 0, next = 0, left = ifd->file.size;
     bool reduced;
     *pages = 0;
     for (uint64_t at = first; at != 0 && *pages < max && steps < 2 * max; at = next) {
-        if (at == marked || !page_next(cursor, at, &left, &next, &reduced))
+        if (at == marked || !page_next(ifd, at, &left, &next, &reduced))
             break;
         *pages += !reduced || with_reduced;
         if (*pages == wanted && !found && (!reduced || with_reduced))
@@ -459,31 +354,29 @@ static uint64_t page_count(directory_cursor *cursor, uint64_t first, uint64_t wa
             marked = at;
         steps++;
     }
-    cursor->failed = false;
     return found;
 }
 
-gf_status gf_tiff_find_page(const gf_exif_file *file, uint64_t wanted, gf_page_place *place,
+gf_status gf_tiff_find_page(const gf_ifd_file *file, uint64_t wanted, gf_page_place *place,
                             uint64_t *directory, uint64_t *pages, gf_error *error) {
     const uint64_t counted = place ? GF_MAX_PAGE : GF_TIFF_PAGES_COUNTED;
     const uint64_t max = wanted < counted ? counted : wanted;
     gf_page_place found = {.page = wanted};
-    directory_cursor cursor;
-    cursor_open(&cursor, file);
-    if (cursor.failed && !cursor.cause.status)
+    gf_ifd ifd;
+    if (!gf_ifd_open(&ifd, file) && !ifd.cause.status)
         return gf_fail_short(file->name, error);
     if (place && place->page != 0 && place->page <= wanted) {
         const uint64_t steps = wanted - place->page + 1;
         found = *place;
-        *directory = page_count(&cursor, place->offset, steps, steps, place->all, pages);
+        *directory = page_count(&ifd, place->offset, steps, steps, place->all, pages);
     } else {
-        *directory = page_count(&cursor, cursor.first, wanted, max, false, &found.pages);
+        *directory = page_count(&ifd, ifd.first, wanted, max, false, &found.pages);
         found.all = found.pages == 0;
         if (found.all)
-            *directory = page_count(&cursor, cursor.first, wanted, max, true, &found.pages);
+            *directory = page_count(&ifd, ifd.first, wanted, max, true, &found.pages);
     }
-    if (gf_return_error(&cursor.cause, error))
-        return cursor.cause.status;
+    if (gf_return_error(&ifd.cause, error))
+        return ifd.cause.status;
     *pages = found.pages;
     found.page = wanted;
     found.offset = *directory;
@@ -594,7 +487,7 @@ typedef struct written_places {
 } written_places;
 
 static void written_place(const written_entry *entries, size_t count, uint64_t offset,
-                          const directory_form *form, written_places *places) {
+                          const gf_ifd_form *form, written_places *places) {
     for (size_t i = 0; i < count; i++)
         places->entries[entries[i].directory]++;
     for (unsigned d = FIRST; d < DIRECTORIES; d++) {
@@ -611,7 +504,7 @@ static void written_place(const written_entry *entries, size_t count, uint64_t o
 }
 
 /* Write entries to memory, all zero, for the file from its first directory on. */
-static void written_put_all(const written_entry *entries, size_t count, const directory_form *form,
+static void written_put_all(const written_entry *entries, size_t count, const gf_ifd_form *form,
                             const written_places *places, unsigned char *to) {
     const uint64_t start = places->directories[FIRST];
     uint64_t done[DIRECTORIES] = {0}, values = places->values;
@@ -638,7 +531,7 @@ static void written_put_all(const written_entry *entries, size_t count, const di
 gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
                              gf_tiff_bytes *bytes, gf_error *error) {
     static const unsigned char header[] = "II*\0\x08\0\0";
-    const directory_form *form = &forms[big];
+    const gf_ifd_form *form = big ? &gf_ifd_big : &gf_ifd_classic;
     const uint64_t start = offset ? written_padded(bytes->size) : sizeof header;
     const size_t max = list->count + DIRECTORIES;
     written_places places = {0};
@@ -676,63 +569,30 @@ static void metadata_add_list(gf_metadata *metadata, const char *item, const gf_
     free(bytes.data);
 }
 
-/* Append Photoshop resources, preceded by one with the IPTC data unless they contain some, as JPEG
- * files store it. Both are optional. */
-static void metadata_add_resources(gf_metadata *metadata, const gf_tiff_list *list) {
-    static const unsigned char head[] = "8BIM\4\4\0"; /* with the NUL of the string: no name */
-    enum { RESOURCE_HEAD = sizeof head + 4 };
+/* Append the items that are values of tags. IPTC data becomes a Photoshop resource. */
+static void metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list) {
     const gf_tiff_entry *resources = list_find(list, TIFFTAG_PHOTOSHOP);
     const gf_tiff_entry *iptc = list_find(list, TIFFTAG_RICHTIFFIPTC);
-    const size_t size = resources ? entry_bytes(resources) : 0;
-    size_t iptc_size = iptc ? entry_bytes(iptc) : 0;
-    gf_resource r = {0};
-    while (size && gf_resource_next(resources->value, size, &r))
-        iptc_size = r.id == GF_RESOURCE_IPTC ? 0 : iptc_size;
-    const size_t before = iptc_size ? RESOURCE_HEAD + iptc_size + (iptc_size & 1) : 0;
-    if (before + size == 0)
-        return;
-    unsigned char *joined = calloc(1, before + size);
-    if (!joined) {
-        metadata->missing = before + size;
-        return;
+    size_t size;
+    for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++) {
+        const gf_tiff_entry *value = list_find(list, kind->tiff.tag);
+        if (kind->tiff.type && value != resources && value->count)
+            gf_metadata_add(metadata, kind->name, false, value->value, entry_bytes(value));
     }
-    if (iptc_size) {
-        memcpy(joined, head, sizeof head);
-        gf_put_big32(joined + sizeof head, (uint32_t)iptc_size);
-        memcpy(joined + RESOURCE_HEAD, iptc->value, iptc_size);
-    }
-    if (size)
-        memcpy(joined + before, resources->value, size);
-    gf_metadata_add(metadata, GF_ITEM_8BIM, false, joined, before + size);
+    unsigned char *joined = gf_resources_join(iptc->value, entry_bytes(iptc), resources->value,
+                                              entry_bytes(resources), &size);
+    if (!joined)
+        metadata->missing = size + 1;
+    else if (size)
+        gf_metadata_add(metadata, GF_ITEM_8BIM, false, joined, size);
     free(joined);
-}
-
-static void metadata_add_resolution(gf_metadata *metadata, const gf_tiff_list *list) {
-    gf_metadata exif = {0};
-    gf_resolution r;
-    metadata_add_list(&exif, GF_ITEM_EXIF, list, 1 << GF_TIFF_RESOLUTION);
-    metadata->missing |= exif.missing;
-    if (gf_metadata_resolution(&exif, &r))
-        gf_metadata_add(metadata, GF_ITEM_RESOLUTION, false, &r, sizeof r);
-    gf_metadata_clear(&exif);
-}
-
-/* Append the items that are values of tags. */
-static void metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list) {
-    const gf_tiff_entry *icc = list_find(list, TIFFTAG_ICCPROFILE);
-    const gf_tiff_entry *xmp = list_find(list, TIFFTAG_XMLPACKET);
-    if (icc && icc->count)
-        gf_metadata_add(metadata, GF_ITEM_ICC, false, icc->value, entry_bytes(icc));
-    if (xmp && xmp->count)
-        gf_metadata_add(metadata, GF_ITEM_XMP, false, xmp->value, entry_bytes(xmp));
-    metadata_add_resources(metadata, list);
 }
 
 /* Return the value that GDAL marks missing samples with. */
 static gf_nodata metadata_nodata(const gf_tiff_list *list) {
     const gf_tiff_entry *entry = list_find(list, TIFFTAG_GDAL_NODATA);
     char text[32] = "", *end;
-    if (!entry || entry->type != TIFF_ASCII || entry->count >= sizeof text)
+    if (entry->type != TIFF_ASCII || entry->count >= sizeof text)
         return (gf_nodata){.declared = false};
     memcpy(text, entry->value, (size_t)entry->count);
     gf_c_locale scope = gf_c_locale_enter();
@@ -741,13 +601,14 @@ static gf_nodata metadata_nodata(const gf_tiff_list *list) {
     return (gf_nodata){end != text, value};
 }
 
-gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
-                            gf_tiff_tags *tags, const gf_limits *limits, gf_error *error) {
+gf_status gf_tiff_read_metadata(const gf_ifd_file *file, uint64_t directory, gf_metadata *metadata,
+                                gf_tiff_tags *tags, const gf_limits *limits, gf_error *error) {
     directory_reader reader = {.groups = GF_TIFF_ALL,
                                .max = limits->max_chunk,
                                .tags.located = UINT64_MAX,
                                .left = 2 * limits->max_chunk};
     gf_tiff_list list = {.name = file->name};
+    gf_resolution resolution;
     gf_status status = reader_read(&reader, file, directory, &list, error);
     if (status && reader.damaged) {
         memcpy(metadata->damaged, GF_ITEM_EXIF, sizeof metadata->damaged);
@@ -755,13 +616,16 @@ gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_met
     } else if (!status) {
         reader.tags.nodata = metadata_nodata(&list);
         metadata_add_values(metadata, &list);
-        metadata_add_resolution(metadata, &list);
+        if (gf_exif_resolution(&reader.ifd, directory, &resolution))
+            gf_metadata_add(metadata, GF_ITEM_RESOLUTION, false, &resolution, sizeof resolution);
         if (list.groups & GF_TIFF_DESCRIPTION)
             metadata_add_list(metadata, GF_ITEM_EXIF, &list,
                               GF_TIFF_DESCRIPTION | 1 << GF_TIFF_RESOLUTION);
         if (list.groups & 1 << GF_TIFF_GEO)
             metadata_add_list(metadata, GF_ITEM_GEO, &list, 1 << GF_TIFF_GEO);
-        status = gf_metadata_check(metadata, file->name, error);
+        status = gf_return_error(&reader.ifd.cause, error);
+        if (!status)
+            status = gf_metadata_check(metadata, file->name, error);
     }
     for (size_t i = 0; i < list.count; i++)
         reader.tags.dropped |= written_fits(&list.entries[i], false) ? 0 : GF_DROPPED_OTHER;

@@ -4,6 +4,7 @@
 #define GF_TIFF_DIRECTORY_H
 
 #include "io/io.h"
+#include "io/meta/ifd.h"
 
 /* Groups of entries. The first three are stored in the first directory, which describes the image.
  */
@@ -70,20 +71,11 @@ gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t
 
 /* ---- TIFF files ------------------------------------------------------------------------------ */
 
-/* A file whose bytes are read by a function of the caller. */
-typedef struct gf_exif_file {
-    /* Read `bytes` bytes at an offset; they lie within the file. */
-    gf_status (*read)(void *context, void *data, size_t bytes, uint64_t offset, gf_error *error);
-    void *context;
-    uint64_t size;
-    const char *name; /* for messages */
-} gf_exif_file;
-
 enum { GF_TIFF_PAGES_COUNTED = 4096 }; /* a note and `info` state the number of pages up to this */
 
 /* Find the directory of a page, numbered from 1. *pages receives the number of pages, counted up to
  * GF_TIFF_PAGES_COUNTED or the page; with a place, up to GF_MAX_PAGE. place: as in gf_limits. */
-gf_status gf_tiff_find_page(const gf_exif_file *file, uint64_t wanted, gf_page_place *place,
+gf_status gf_tiff_find_page(const gf_ifd_file *file, uint64_t wanted, gf_page_place *place,
                             uint64_t *directory, uint64_t *pages, gf_error *error);
 
 /* The tags of an image, apart from the offsets and sizes of strips and tiles. */
@@ -101,7 +93,7 @@ typedef struct gf_tiff_tags {
  * image. If it is damaged, metadata->damaged is set. Return GF_FAILED if the file cannot be read,
  * or if memory or a limit is exceeded: limits->max_chunk bytes of a tag, also of one that is not
  * copied, or twice as many of all tags. */
-gf_status gf_exif_read_tiff(const gf_exif_file *file, uint64_t directory, gf_metadata *metadata,
-                            gf_tiff_tags *tags, const gf_limits *limits, gf_error *error);
+gf_status gf_tiff_read_metadata(const gf_ifd_file *file, uint64_t directory, gf_metadata *metadata,
+                                gf_tiff_tags *tags, const gf_limits *limits, gf_error *error);
 
 #endif

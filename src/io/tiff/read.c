@@ -588,15 +588,15 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
         status = gf_tiff_load_pipe(file, error);
     if (status)
         return status;
-    const gf_exif_file bytes = {gf_tiff_read_at, file, file->size, file->input.name};
+    const gf_ifd_file bytes = {gf_tiff_read_at, file, file->size, file->input.name, NULL};
     /* A page that is not a directory may be an image of a stack. */
     status = gf_tiff_find_page(&bytes, page, limits->place, &file->directory, &pages, error);
     const bool stacked = status && pages == 1;
     if (stacked)
         status = gf_tiff_find_page(&bytes, 1, NULL, &file->directory, &pages, error);
     if (status ||
-        (status = gf_exif_read_tiff(&bytes, file->directory, &source->base.metadata, &file->tags,
-                                    limits, error)) ||
+        (status = gf_tiff_read_metadata(&bytes, file->directory, &source->base.metadata,
+                                        &file->tags, limits, error)) ||
         (status = gf_tiff_handle_open(file, &source->handle, error)) ||
         (status =
              gf_tiff_layout_read(&source->handle, limits, layout, &source->base.format, error)))

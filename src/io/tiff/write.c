@@ -283,26 +283,15 @@ static gf_status tiff_add_resolution(tiff_sink *sink, const gf_metadata *items, 
 }
 
 static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *error) {
-    static const struct {
-        const char *name;
-        uint32_t tag, type; /* tag 0: the item is a TIFF structure */
-        uint32_t groups;
-    } forms[] = {
-        {GF_ITEM_ICC, TIFFTAG_ICCPROFILE, TIFF_UNDEFINED, 0},
-        {GF_ITEM_XMP, TIFFTAG_XMLPACKET, TIFF_BYTE, 0},
-        {GF_ITEM_8BIM, TIFFTAG_PHOTOSHOP, TIFF_BYTE, 0},
-        {GF_ITEM_EXIF, 0, 0, GF_TIFF_DESCRIPTION},
-        {GF_ITEM_GEO, 0, 0, 1 << GF_TIFF_GEO},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        const gf_tiff_entry tag = {GF_TIFF_OTHER, forms[i].tag, forms[i].type, item->size,
-                                   item->data};
-        if (strcmp(item->name, forms[i].name) == 0)
-            return forms[i].tag ? gf_tiff_list_add(&sink->list, &tag, error)
-                                : gf_tiff_list_read(&sink->list, item->data, item->size,
-                                                    forms[i].groups, error);
-    }
-    return GF_OK;
+    const gf_item_kind *kind = gf_item_kind_of(item);
+    const gf_tiff_entry tag = {GF_TIFF_OTHER, kind->tiff.tag, kind->tiff.type, item->size,
+                               item->data};
+    const uint32_t groups = kind->dropped == GF_DROPPED_EXIF       ? GF_TIFF_DESCRIPTION
+                            : strcmp(kind->name, GF_ITEM_GEO) == 0 ? 1 << GF_TIFF_GEO
+                                                                   : 0;
+    if (kind->tiff.type)
+        return gf_tiff_list_add(&sink->list, &tag, error);
+    return groups ? gf_tiff_list_read(&sink->list, item->data, item->size, groups, error) : GF_OK;
 }
 
 /* Replace the tags of the metadata. */

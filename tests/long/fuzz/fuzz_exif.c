@@ -2,7 +2,7 @@
  * read again from there as the same entries. */
 #include "fuzz.h"
 
-#include "io/meta/metadata.h"
+#include "io/meta/exif.h"
 #include "io/tiff/directory.h"
 
 enum { GROUPS = (1 << GF_TIFF_GROUPS) - 1 - (1 << GF_TIFF_OTHER), FIRST = 16 };
@@ -46,7 +46,7 @@ static void check_metadata(const uint8_t *data, size_t size, uint64_t first) {
     gf_tiff_tags tags;
     gf_error error = {0};
     metadata = (gf_metadata){0};
-    const gf_status status = gf_exif_read_tiff(&(gf_exif_file){read_at, &bytes, size, "x"}, first,
+    const gf_status status = gf_tiff_read_metadata(&(gf_ifd_file){read_at, &bytes, size, "x", NULL}, first,
                                                &metadata, &tags, &limits, &error);
     FUZZ_CHECK(tags.bytes <= 2 * limits.max_chunk, "tags of %" PRIu64 " bytes", tags.bytes);
     if (status)

@@ -3,7 +3,7 @@
 
 #include <tiff.h>
 
-#include "io/meta/metadata.h"
+#include "io/meta/exif.h"
 #include "testing.h"
 
 enum {
@@ -403,8 +403,8 @@ static gf_status read_tags(const block *b, bool broken, uint64_t max_chunk, gf_m
     const gf_limits limits = {.max_chunk = max_chunk};
     file f = {b, broken};
     *items = (gf_metadata){0};
-    return gf_exif_read_tiff(&(gf_exif_file){read_block_at, &f, b->size, "x.tif"}, 16, items, tags,
-                             &limits, error);
+    return gf_tiff_read_metadata(&(gf_ifd_file){read_block_at, &f, b->size, "x.tif", NULL}, 16,
+                                 items, tags, &limits, error);
 }
 
 static gf_status read_items(const block *b, bool broken, uint64_t max_chunk, gf_metadata *items,

@@ -378,9 +378,9 @@ static void read_items(gf_metadata *metadata) {
     *metadata = (gf_metadata){0};
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    const gf_exif_file bytes = {read_file_at, file, (uint64_t)ftell(file), "x"};
+    const gf_ifd_file bytes = {read_file_at, file, (uint64_t)ftell(file), "x", NULL};
     assert_int_equal(
-        gf_exif_read_tiff(&bytes, TIFFCurrentDirOffset(tiff), metadata, &tags, &limits, &error),
+        gf_tiff_read_metadata(&bytes, TIFFCurrentDirOffset(tiff), metadata, &tags, &limits, &error),
         GF_OK);
     TIFFClose(tiff);
     fclose(file);
