@@ -241,9 +241,9 @@ static void segment_read_index(jpeg_source *source, size_t size, uint64_t at) {
 static void segment_keep(jpeg_source *source, int marker, size_t size, uint64_t at) {
     gf_metadata *metadata = &source->base.metadata;
     for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++) {
-        const size_t head = kind->jpeg.bytes;
+        const size_t head = kind->head_bytes;
         const unsigned char *data = source->segment + head;
-        if (marker != kind->jpeg.marker || !segment_has_tag(source, size, kind->jpeg.head, head))
+        if (marker != kind->marker || !segment_has_tag(source, size, kind->head, head))
             continue;
         if (kind->dropped == GF_DROPPED_ICC)
             segment_keep_piece(source, size);
@@ -541,9 +541,9 @@ static void sink_term(j_compress_ptr jpeg) {
 
 static void sink_write_segment(jpeg_sink *sink, const gf_item_kind *kind, const unsigned char *data,
                                size_t size) {
-    jpeg_write_m_header(&sink->jpeg, kind->jpeg.marker, (unsigned)(kind->jpeg.bytes + size));
-    for (size_t i = 0; i < kind->jpeg.bytes; i++)
-        jpeg_write_m_byte(&sink->jpeg, (unsigned char)kind->jpeg.head[i]);
+    jpeg_write_m_header(&sink->jpeg, kind->marker, (unsigned)(kind->head_bytes + size));
+    for (size_t i = 0; i < kind->head_bytes; i++)
+        jpeg_write_m_byte(&sink->jpeg, (unsigned char)kind->head[i]);
     for (size_t i = 0; i < size; i++)
         jpeg_write_m_byte(&sink->jpeg, data[i]);
 }
@@ -560,7 +560,7 @@ static void sink_write_profile(jpeg_sink *sink, const gf_chunk *item) {
  * other items that are too large are dropped. */
 static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
     const gf_item_kind *kind = gf_item_kind_of(item);
-    const size_t max = SEGMENT_BYTES - kind->jpeg.bytes;
+    const size_t max = SEGMENT_BYTES - kind->head_bytes;
     const bool joined = kind->dropped == GF_DROPPED_IPTC;
     if (kind->dropped == GF_DROPPED_ICC) {
         sink_write_profile(sink, item);
@@ -568,7 +568,7 @@ static void sink_write_item(jpeg_sink *sink, const gf_chunk *item) {
         sink->base.dropped |= kind->dropped;
         if (kind->dropped == GF_DROPPED_EXIF && gf_exif_orientation(item) > 1)
             sink->base.dropped |= GF_DROPPED_ORIENTATION;
-    } else if (kind->jpeg.marker && kind->dropped != GF_DROPPED_RESOLUTION) {
+    } else if (kind->marker && kind->dropped != GF_DROPPED_RESOLUTION) {
         for (size_t at = 0; at < item->size || (at == 0 && !joined); at += max)
             sink_write_segment(sink, kind, item->data + at,
                                item->size - at < max ? item->size - at : max);

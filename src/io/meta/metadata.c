@@ -133,47 +133,26 @@ const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name) 
 
 #define COMMENT_KEYWORD "Comment"
 #define XMP_KEYWORD "XML:com.adobe.xmp"
-#define SEGMENT(marker, text)                                                                      \
-    { marker, sizeof(text), text }
+#define HEAD(text) text, sizeof(text)
+#define NO_CHUNK NULL, NULL
+#define NO_TAG 0, 0
 
-enum { APP0 = 0xe0, APP1, APP2, APP13 = 0xed, COM = 0xfe }; /* markers of JPEG */
+enum { APP0 = 0xe0, APP1, APP2, APP13 = 0xed, COM = 0xfe, GEO_KEYS = 34735 }; /* markers, a tag */
 
-/* A segment is of the first kind whose head it has. */
+/* A segment of a JPEG is of the first kind whose head it has. */
 const gf_item_kind gf_item_kinds[GF_ITEM_KINDS] = {
-    {GF_ITEM_ICC,
-     "ICC",
-     GF_DROPPED_ICC,
-     {"iCCP", NULL},
-     SEGMENT(APP2, "ICC_PROFILE"),
-     {TIFFTAG_ICCPROFILE, TIFF_UNDEFINED}},
-    {GF_ITEM_EXIF,
-     NULL,
-     GF_DROPPED_EXIF,
-     {"eXIf", NULL},
-     SEGMENT(APP1, "Exif\0"),
-     {TIFFTAG_EXIFIFD, 0}},
-    {GF_ITEM_XMP,
-     "XMP",
-     GF_DROPPED_XMP,
-     {"iTXt", XMP_KEYWORD},
-     SEGMENT(APP1, "http://ns.adobe.com/xap/1.0/"),
-     {TIFFTAG_XMLPACKET, TIFF_BYTE}},
-    {GF_ITEM_8BIM,
-     "IPTC",
-     GF_DROPPED_IPTC,
-     {NULL, NULL},
-     SEGMENT(APP13, "Photoshop 3.0"),
-     {TIFFTAG_PHOTOSHOP, TIFF_BYTE}},
-    {GF_ITEM_RESOLUTION,
-     "resolution",
-     GF_DROPPED_RESOLUTION,
-     {"pHYs", NULL},
-     SEGMENT(APP0, "JFIF"),
-     {TIFFTAG_XRESOLUTION, 0}},
-    {GF_ITEM_COMMENT, "comment", GF_DROPPED_TEXT, {"tEXt", COMMENT_KEYWORD}, {COM, 0, ""}, {0, 0}},
-    {GF_ITEM_APP1, NULL, GF_DROPPED_OTHER, {NULL, NULL}, {APP1, 0, ""}, {0, 0}},
-    {GF_ITEM_GEO, "GeoTIFF", GF_DROPPED_OTHER, {NULL, NULL}, {0, 0, NULL}, {34735, 0}}, /* GeoKeyDirectory
-                                                                                         */
+    {GF_ITEM_ICC, "ICC", GF_DROPPED_ICC, "iCCP", NULL, APP2, HEAD("ICC_PROFILE"),
+     TIFFTAG_ICCPROFILE, TIFF_UNDEFINED},
+    {GF_ITEM_EXIF, NULL, GF_DROPPED_EXIF, "eXIf", NULL, APP1, HEAD("Exif\0"), TIFFTAG_EXIFIFD, 0},
+    {GF_ITEM_XMP, "XMP", GF_DROPPED_XMP, "iTXt", XMP_KEYWORD, APP1,
+     HEAD("http://ns.adobe.com/xap/1.0/"), TIFFTAG_XMLPACKET, TIFF_BYTE},
+    {GF_ITEM_8BIM, "IPTC", GF_DROPPED_IPTC, NO_CHUNK, APP13, HEAD("Photoshop 3.0"),
+     TIFFTAG_PHOTOSHOP, TIFF_BYTE},
+    {GF_ITEM_RESOLUTION, "resolution", GF_DROPPED_RESOLUTION, "pHYs", NULL, APP0, HEAD("JFIF"),
+     TIFFTAG_XRESOLUTION, 0},
+    {GF_ITEM_COMMENT, "comment", GF_DROPPED_TEXT, "tEXt", COMMENT_KEYWORD, COM, "", 0, NO_TAG},
+    {GF_ITEM_APP1, NULL, GF_DROPPED_OTHER, NO_CHUNK, APP1, "", 0, NO_TAG},
+    {GF_ITEM_GEO, "GeoTIFF", GF_DROPPED_OTHER, NO_CHUNK, 0, NULL, 0, GEO_KEYS, 0},
 };
 
 /* PNG chunks that are copied. Only PNG stores those that are not of a kind above. */
@@ -198,7 +177,6 @@ static const struct chunk_kind {
     {"tIME", GF_DROPPED_OTHER, 7, false},
     {"", GF_DROPPED_OTHER, 0, false}, /* any other chunk */
 };
-enum { CHUNK_KINDS = sizeof chunk_kinds / sizeof *chunk_kinds - 1 };
 
 static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const char *keyword) {
     const size_t size = keyword ? strlen(keyword) + 1 : 0;
@@ -209,7 +187,7 @@ static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const cha
 const gf_item_kind *gf_item_kind_of(const gf_chunk *item) {
     for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++)
         if (item_is(item, kind->name) ||
-            (kind->png.chunk && chunk_has_keyword(item, kind->png.chunk, kind->png.keyword)))
+            (kind->chunk && chunk_has_keyword(item, kind->chunk, kind->keyword)))
             return kind;
     return NULL;
 }
@@ -243,9 +221,9 @@ uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
     for (size_t i = 0; i < metadata->count; i++) {
         const gf_chunk *item = &metadata->chunks[i];
         const gf_item_kind *kind = gf_item_kind_of(item);
-        const bool kept = form == GF_FORM_PNG    ? !item_is_shared(item) || kind->png.chunk
-                          : form == GF_FORM_JPEG ? kind && kind->jpeg.marker && !item->late
-                          : form == GF_FORM_TIFF ? kind && kind->tiff.tag
+        const bool kept = form == GF_FORM_PNG    ? !item_is_shared(item) || kind->chunk
+                          : form == GF_FORM_JPEG ? kind && kind->marker && !item->late
+                          : form == GF_FORM_TIFF ? kind && kind->tag
                                                  : false;
         /* A JPEG file stores metadata before the pixels only. */
         if (!kept && !(srgb && (item_is(item, "gAMA") || item_is(item, "cHRM"))))

@@ -25,22 +25,16 @@ typedef struct gf_chunk {
 
 /* Kind of an item that several formats can store, and its forms in files. */
 typedef struct gf_item_kind {
-    const char *name;  /* of the item */
-    const char *label; /* for people; NULL: the name */
-    uint32_t dropped;  /* bit of gf_dropped */
-    struct {
-        const char *chunk;   /* NULL: PNG cannot store it */
-        const char *keyword; /* at the begin of the chunk; NULL: none */
-    } png;
-    struct {
-        int marker; /* of a segment; 0: JPEG cannot store it */
-        size_t bytes;
-        const char *head; /* the first `bytes` bytes of the segment */
-    } jpeg;
-    struct {
-        uint32_t tag;  /* 0: TIFF cannot store it */
-        uint32_t type; /* of the values; 0: the item is not the value of a tag */
-    } tiff;
+    const char *name;    /* of the item */
+    const char *label;   /* for people; NULL: the name */
+    uint32_t dropped;    /* bit of gf_dropped */
+    const char *chunk;   /* of a PNG; NULL: it cannot store the item */
+    const char *keyword; /* at the begin of the chunk; NULL: none */
+    int marker;          /* of a segment of a JPEG; 0: it cannot store the item */
+    const char *head;    /* first bytes of the segment, ... */
+    size_t head_bytes;   /* ... with a NUL at the end */
+    uint32_t tag;        /* of a TIFF; 0: it cannot store the item */
+    uint32_t type;       /* of the values; 0: the item is not the value of a tag */
 } gf_item_kind;
 
 enum { GF_ITEM_KINDS = 8 };

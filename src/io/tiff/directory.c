@@ -99,23 +99,25 @@ static bool tag_locates_pixels(uint32_t tag) {
            tag == TIFFTAG_TILEOFFSETS || tag == TIFFTAG_TILEBYTECOUNTS;
 }
 
-/* Directories in the order of their groups, in which they are read and written, and the tag in the
- * first directory, or in its parent, that has the offset of each. */
+/* Directories in the order of their groups, in which they are read and written, and the entry in
+ * the first directory, or in its parent, that has the offset of each. */
 enum { FIRST, EXIF, INTEROP, GPS, DIRECTORIES };
+
+static const uint64_t no_offset; /* an offset that is not known yet */
 
 static const struct {
     unsigned parent;
-    uint32_t tag;
+    gf_tiff_entry entry;
 } directories[DIRECTORIES] = {
-    [EXIF] = {FIRST, TIFFTAG_EXIFIFD},
-    [INTEROP] = {EXIF, TIFFTAG_INTEROPERABILITYIFD},
-    [GPS] = {FIRST, TIFFTAG_GPSIFD},
+    [EXIF] = {FIRST, {0, TIFFTAG_EXIFIFD, TIFF_LONG8, 1, &no_offset}},
+    [INTEROP] = {EXIF, {0, TIFFTAG_INTEROPERABILITYIFD, TIFF_LONG8, 1, &no_offset}},
+    [GPS] = {FIRST, {0, TIFFTAG_GPSIFD, TIFF_LONG8, 1, &no_offset}},
 };
 
 /* Return the directory that an entry with this tag refers to; 0 for other entries. */
 static unsigned directory_target(unsigned parent, uint32_t tag) {
     for (unsigned d = FIRST + 1; d < DIRECTORIES; d++)
-        if (directories[d].parent == parent && directories[d].tag == tag)
+        if (directories[d].parent == parent && directories[d].entry.tag == tag)
             return d;
     return 0;
 }
@@ -392,21 +394,22 @@ gf_status gf_tiff_find_page(const gf_ifd_file *file, uint64_t wanted, gf_page_pl
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* An entry to write, in the order of the file. */
+/* An entry to write. */
 typedef struct written_entry {
-    unsigned directory;
-    size_t index;        /* position in the list */
-    bool narrowed;       /* 64-bit integers are written as 32-bit ones */
-    gf_tiff_entry entry; /* with the type in the file */
+    uint64_t key; /* orders entries: directory, tag, position in the list; 16, 16 and 32 bits */
+    const gf_tiff_entry *entry;
+    unsigned target; /* the directory that it refers to; 0: none */
 } written_entry;
+
+static written_entry written_make(unsigned directory, const gf_tiff_entry *entry, unsigned target,
+                                  size_t index) {
+    return (written_entry){(uint64_t)directory << 48 | (uint64_t)entry->tag << 32 | index, entry,
+                           target};
+}
 
 static int written_compare(const void *left, const void *right) {
     const written_entry *a = left, *b = right;
-    if (a->directory != b->directory)
-        return a->directory < b->directory ? -1 : 1;
-    if (a->entry.tag != b->entry.tag)
-        return a->entry.tag < b->entry.tag ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
+    return a->key < b->key ? -1 : a->key > b->key;
 }
 
 /* Return whether a directory can store the numbers of an entry: a classic one has no 64-bit
@@ -421,10 +424,9 @@ static bool written_fits(const gf_tiff_entry *entry, bool big) {
     return true;
 }
 
-/* Select and sort the entries, and those that refer to directories. offsets: their values. Return
- * the number of entries. */
+/* Select and sort the entries, and those that refer to directories. Return their number. */
 static size_t written_select(const gf_tiff_list *list, uint32_t groups, bool big,
-                             const uint64_t offsets[DIRECTORIES], written_entry *out) {
+                             written_entry *out) {
     bool used[DIRECTORIES] = {true};
     size_t count = 0, kept = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -434,126 +436,108 @@ static size_t written_select(const gf_tiff_list *list, uint32_t groups, bool big
             !written_fits(entry, big))
             continue;
         used[directory] = true;
-        out[count++] = (written_entry){directory, i, false, *entry};
+        out[count++] = written_make(directory, entry, 0, i);
     }
     used[EXIF] |= used[INTEROP];
-    for (unsigned d = FIRST + 1; d < DIRECTORIES; d++) {
-        const gf_tiff_entry reference = {
-            .tag = directories[d].tag, .type = TIFF_LONG8, .count = 1, .value = &offsets[d]};
+    for (unsigned d = FIRST + 1; d < DIRECTORIES; d++)
         if (used[d])
-            out[count++] = (written_entry){directories[d].parent, list->count, false, reference};
-    }
+            out[count++] =
+                written_make(directories[d].parent, &directories[d].entry, d, UINT32_MAX);
     qsort(out, count, sizeof *out, written_compare);
-    for (size_t i = 0; i < count; i++) {
-        if (kept && out[i].directory == out[kept - 1].directory &&
-            out[i].entry.tag == out[kept - 1].entry.tag)
-            continue;
-        out[kept] = out[i];
-        out[kept].narrowed = !big && out[i].entry.type == TIFF_LONG8;
-        out[kept].entry.type = out[kept].narrowed ? TIFF_LONG : out[i].entry.type;
-        kept++;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || out[i].key >> 32 != out[kept - 1].key >> 32)
+            out[kept++] = out[i];
     return kept;
 }
 
+typedef struct directory_writer {
+    const gf_ifd_form *form;
+    unsigned char *data;         /* zero from `size` on */
+    uint64_t offset, size;       /* of the data in the file */
+    uint64_t links[DIRECTORIES]; /* places of the offsets of the directories */
+} directory_writer;
+
 /* Store a little-endian number. */
-static void written_put(unsigned char *to, uint64_t number, size_t bytes) {
+static void writer_put(directory_writer *writer, uint64_t at, uint64_t number, size_t bytes) {
     for (size_t i = 0; i < bytes; i++)
-        to[i] = (unsigned char)(number >> (8 * i));
+        writer->data[at + i] = (unsigned char)(number >> (8 * i));
 }
 
-static void written_put_value(unsigned char *to, const written_entry *written) {
-    const gf_tiff_entry *entry = &written->entry;
+/* Write an entry. A value that does not fit into it follows at an even offset. */
+static void writer_put_entry(directory_writer *writer, uint64_t at, const gf_tiff_entry *entry) {
+    const size_t wide = writer->form->offset;
+    const bool narrowed = entry->type == TIFF_LONG8 && wide < 8;
     const uint64_t *numbers = entry->value;
-    for (uint64_t i = 0; written->narrowed && i < entry->count; i++)
-        written_put(to + i * 4, numbers[i], 4);
-    if (written->narrowed)
+    const uint64_t size = entry_bytes(entry) >> narrowed;
+    uint64_t value = at + 4 + wide;
+    writer_put(writer, at, entry->tag, 2);
+    writer_put(writer, at + 2, narrowed ? TIFF_LONG : entry->type, 2);
+    writer_put(writer, at + 4, entry->count, wide);
+    if (size > wide) {
+        writer_put(writer, value, writer->offset + writer->size, wide);
+        value = writer->size;
+        writer->size += size + (size & 1);
+    }
+    for (uint64_t i = 0; narrowed && i < entry->count; i++)
+        writer_put(writer, value + 4 * i, numbers[i], 4);
+    if (narrowed)
         return;
-    memcpy(to, entry->value, entry_bytes(entry));
+    memcpy(writer->data + value, entry->value, size);
     if (!gf_host_is_little())
-        value_swap(to, entry_bytes(entry), type_unit(entry->type));
+        value_swap(writer->data + value, size, type_unit(entry->type));
 }
 
-/* Values follow the directories at even offsets. */
-static uint64_t written_padded(uint64_t size) {
-    return size + (size & 1);
-}
-
-/* Places in the file. */
-typedef struct written_places {
-    uint64_t directories[DIRECTORIES];
-    uint64_t entries[DIRECTORIES]; /* their number */
-    uint64_t values, end;          /* of all directories */
-} written_places;
-
-static void written_place(const written_entry *entries, size_t count, uint64_t offset,
-                          const gf_ifd_form *form, written_places *places) {
-    for (size_t i = 0; i < count; i++)
-        places->entries[entries[i].directory]++;
-    for (unsigned d = FIRST; d < DIRECTORIES; d++) {
-        places->directories[d] = offset;
-        if (d == FIRST || places->entries[d])
-            offset += form->count + places->entries[d] * form->entry + form->offset;
+/* Write a directory and its values, and link it. */
+static void writer_put_directory(directory_writer *writer, unsigned directory,
+                                 const written_entry *entries, size_t count) {
+    const gf_ifd_form *form = writer->form;
+    const uint64_t start = writer->size;
+    uint64_t at = start + form->count;
+    if (writer->links[directory])
+        writer_put(writer, writer->links[directory], writer->offset + start, form->offset);
+    writer_put(writer, start, count, form->count);
+    writer->size = at + count * form->entry + form->offset;
+    for (size_t i = 0; i < count; i++, at += form->entry) {
+        writer_put_entry(writer, at, entries[i].entry);
+        if (entries[i].target)
+            writer->links[entries[i].target] = at + 4 + form->offset;
     }
-    places->values = offset;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t size = entry_bytes(&entries[i].entry);
-        offset += size > form->offset ? written_padded(size) : 0;
-    }
-    places->end = offset;
-}
-
-/* Write entries to memory, all zero, for the file from its first directory on. */
-static void written_put_all(const written_entry *entries, size_t count, const gf_ifd_form *form,
-                            const written_places *places, unsigned char *to) {
-    const uint64_t start = places->directories[FIRST];
-    uint64_t done[DIRECTORIES] = {0}, values = places->values;
-    for (const written_entry *written = entries; written < entries + count; written++) {
-        const gf_tiff_entry *entry = &written->entry;
-        const uint64_t size = entry_bytes(entry);
-        const unsigned d = written->directory;
-        unsigned char *head = to + (places->directories[d] - start);
-        unsigned char *at = head + form->count + done[d]++ * form->entry;
-        unsigned char *value = at + 4 + form->offset;
-        written_put(head, places->entries[d], form->count);
-        written_put(at, entry->tag, 2);
-        written_put(at + 2, entry->type, 2);
-        written_put(at + 4, entry->count, form->offset);
-        if (size > form->offset) {
-            written_put(value, values, form->offset);
-            value = to + (values - start);
-            values += written_padded(size);
-        }
-        written_put_value(value, written);
-    }
+    writer->links[directory] = at;
 }
 
 gf_status gf_tiff_list_write(const gf_tiff_list *list, uint32_t groups, uint64_t offset, bool big,
                              gf_tiff_bytes *bytes, gf_error *error) {
-    static const unsigned char header[] = "II*\0\x08\0\0";
-    const gf_ifd_form *form = big ? &gf_ifd_big : &gf_ifd_classic;
-    const uint64_t start = offset ? written_padded(bytes->size) : sizeof header;
+    static const unsigned char header[8] = "II*";
+    enum { LINK = 4, MAX_FIXED = DIRECTORIES * (8 + 20 + 8) };
     const size_t max = list->count + DIRECTORIES;
-    written_places places = {0};
+    const uint64_t max_bytes = bytes->size + sizeof header + MAX_FIXED + gf_tiff_list_bytes(list);
+    directory_writer writer = {.form = big ? &gf_ifd_big : &gf_ifd_classic,
+                               .offset = offset,
+                               .size = bytes->size,
+                               .links = {bytes->next}};
     written_entry *entries = malloc(max * sizeof *entries);
     if (!entries)
         return gf_fail_memory(error, list->name, max * sizeof *entries, "metadata");
-    const size_t count = written_select(list, groups, big, places.directories, entries);
-    written_place(entries, count, offset + start, form, &places);
-    const uint64_t size = places.end - offset;
-    unsigned char *grown = realloc(bytes->data, size);
-    if (grown) {
-        memset(grown + bytes->size, 0, size - bytes->size);
-        written_put_all(entries, count, form, &places, grown + start);
-        if (bytes->size)
-            written_put(grown + bytes->next, offset + start, form->offset);
-        else if (offset == 0)
-            memcpy(grown, header, sizeof header);
-        *bytes =
-            (gf_tiff_bytes){grown, size, start + form->count + places.entries[FIRST] * form->entry};
+    writer.data = realloc(bytes->data, max_bytes);
+    if (writer.data) {
+        memset(writer.data + bytes->size, 0, max_bytes - bytes->size);
+        if (offset == 0 && bytes->size == 0) {
+            memcpy(writer.data, header, sizeof header);
+            writer.size = sizeof header;
+            writer.links[FIRST] = LINK;
+        }
+        size_t count = written_select(list, groups, big, entries), next = 0;
+        for (unsigned d = FIRST; d < DIRECTORIES; d++) {
+            const size_t first = next;
+            while (next < count && entries[next].key >> 48 == d)
+                next++;
+            if (d == FIRST || next > first)
+                writer_put_directory(&writer, d, entries + first, next - first);
+        }
+        *bytes = (gf_tiff_bytes){writer.data, writer.size, writer.links[FIRST]};
     }
     free(entries);
-    return grown ? GF_OK : gf_fail_memory(error, list->name, size, "metadata");
+    return writer.data ? GF_OK : gf_fail_memory(error, list->name, max_bytes, "metadata");
 }
 
 /* ---- metadata of TIFF files ------------------------------------------------------------------ */
@@ -575,8 +559,8 @@ static void metadata_add_values(gf_metadata *metadata, const gf_tiff_list *list)
     const gf_tiff_entry *iptc = list_find(list, TIFFTAG_RICHTIFFIPTC);
     size_t size;
     for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++) {
-        const gf_tiff_entry *value = list_find(list, kind->tiff.tag);
-        if (kind->tiff.type && value != resources && value->count)
+        const gf_tiff_entry *value = list_find(list, kind->tag);
+        if (kind->type && value != resources && value->count)
             gf_metadata_add(metadata, kind->name, false, value->value, entry_bytes(value));
     }
     unsigned char *joined = gf_resources_join(iptc->value, entry_bytes(iptc), resources->value,

@@ -284,12 +284,11 @@ static gf_status tiff_add_resolution(tiff_sink *sink, const gf_metadata *items, 
 
 static gf_status tiff_add_item(tiff_sink *sink, const gf_chunk *item, gf_error *error) {
     const gf_item_kind *kind = gf_item_kind_of(item);
-    const gf_tiff_entry tag = {GF_TIFF_OTHER, kind->tiff.tag, kind->tiff.type, item->size,
-                               item->data};
+    const gf_tiff_entry tag = {GF_TIFF_OTHER, kind->tag, kind->type, item->size, item->data};
     const uint32_t groups = kind->dropped == GF_DROPPED_EXIF       ? GF_TIFF_DESCRIPTION
                             : strcmp(kind->name, GF_ITEM_GEO) == 0 ? 1 << GF_TIFF_GEO
                                                                    : 0;
-    if (kind->tiff.type)
+    if (kind->type)
         return gf_tiff_list_add(&sink->list, &tag, error);
     return groups ? gf_tiff_list_read(&sink->list, item->data, item->size, groups, error) : GF_OK;
 }
