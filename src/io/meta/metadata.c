@@ -131,28 +131,28 @@ const gf_chunk *gf_metadata_find(const gf_metadata *metadata, const char *name) 
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-#define COMMENT_KEYWORD "Comment"
-#define XMP_KEYWORD "XML:com.adobe.xmp"
 #define HEAD(text) text, sizeof(text)
-#define NO_CHUNK NULL, NULL
+#define NO_CHUNK NULL, "", 0
 #define NO_TAG 0, 0
 
 enum { APP0 = 0xe0, APP1, APP2, APP13 = 0xed, COM = 0xfe, GEO_KEYS = 34735 }; /* markers, a tag */
 
-/* A segment of a JPEG is of the first kind whose head it has. */
+/* A segment of a JPEG is of the first kind whose head it has. After the keyword of an XMP chunk,
+ * the flag of compression, the method, the language tag and the translated keyword are 0 or empty.
+ */
 const gf_item_kind gf_item_kinds[GF_ITEM_KINDS] = {
-    {GF_ITEM_ICC, "ICC", GF_DROPPED_ICC, "iCCP", NULL, APP2, HEAD("ICC_PROFILE"),
+    {GF_ITEM_ICC, "ICC", GF_DROPPED_ICC, "iCCP", "", 0, APP2, HEAD("ICC_PROFILE"),
      TIFFTAG_ICCPROFILE, TIFF_UNDEFINED},
-    {GF_ITEM_EXIF, NULL, GF_DROPPED_EXIF, "eXIf", NULL, APP1, HEAD("Exif\0"), TIFFTAG_EXIFIFD, 0},
-    {GF_ITEM_XMP, "XMP", GF_DROPPED_XMP, "iTXt", XMP_KEYWORD, APP1,
+    {GF_ITEM_EXIF, NULL, GF_DROPPED_EXIF, "eXIf", "", 0, APP1, HEAD("Exif\0"), TIFFTAG_EXIFIFD, 0},
+    {GF_ITEM_XMP, "XMP", GF_DROPPED_XMP, "iTXt", HEAD("XML:com.adobe.xmp\0\0\0\0"), APP1,
      HEAD("http://ns.adobe.com/xap/1.0/"), TIFFTAG_XMLPACKET, TIFF_BYTE},
     {GF_ITEM_8BIM, "IPTC", GF_DROPPED_IPTC, NO_CHUNK, APP13, HEAD("Photoshop 3.0"),
      TIFFTAG_PHOTOSHOP, TIFF_BYTE},
-    {GF_ITEM_RESOLUTION, "resolution", GF_DROPPED_RESOLUTION, "pHYs", NULL, APP0, HEAD("JFIF"),
+    {GF_ITEM_RESOLUTION, "resolution", GF_DROPPED_RESOLUTION, "pHYs", "", 0, APP0, HEAD("JFIF"),
      TIFFTAG_XRESOLUTION, 0},
-    {GF_ITEM_COMMENT, "comment", GF_DROPPED_TEXT, "tEXt", COMMENT_KEYWORD, COM, "", 0, NO_TAG},
+    {GF_ITEM_COMMENT, "comment", GF_DROPPED_TEXT, "tEXt", HEAD("Comment"), COM, "", 0, NO_TAG},
     {GF_ITEM_APP1, NULL, GF_DROPPED_OTHER, NO_CHUNK, APP1, "", 0, NO_TAG},
-    {GF_ITEM_GEO, "GeoTIFF", GF_DROPPED_OTHER, NO_CHUNK, 0, NULL, 0, GEO_KEYS, 0},
+    {GF_ITEM_GEO, "GeoTIFF", GF_DROPPED_OTHER, NO_CHUNK, 0, "", 0, GEO_KEYS, 0},
 };
 
 /* PNG chunks that are copied. Only PNG stores those that are not of a kind above. */
@@ -178,17 +178,14 @@ static const struct chunk_kind {
     {"", GF_DROPPED_OTHER, 0, false}, /* any other chunk */
 };
 
-static bool chunk_has_keyword(const gf_chunk *chunk, const char *name, const char *keyword) {
-    const size_t size = keyword ? strlen(keyword) + 1 : 0;
-    return item_is(chunk, name) && chunk->size >= size &&
-           (size == 0 || memcmp(chunk->data, keyword, size) == 0);
-}
-
 const gf_item_kind *gf_item_kind_of(const gf_chunk *item) {
-    for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++)
+    for (const gf_item_kind *kind = gf_item_kinds; kind < gf_item_kinds + GF_ITEM_KINDS; kind++) {
+        const size_t keyword = kind->keyword_bytes ? strlen(kind->keyword) + 1 : 0;
         if (item_is(item, kind->name) ||
-            (kind->chunk && chunk_has_keyword(item, kind->chunk, kind->keyword)))
+            (kind->chunk && item_is(item, kind->chunk) && item->size >= keyword &&
+             (keyword == 0 || memcmp(item->data, kind->keyword, keyword) == 0)))
             return kind;
+    }
     return NULL;
 }
 
@@ -235,11 +232,6 @@ uint32_t gf_metadata_lost(const gf_metadata *metadata, gf_metadata_form form) {
 }
 
 /* ---- PNG chunks ------------------------------------------------------------------------------ */
-
-#define ICC_NAME "ICC profile" /* keyword of the iCCP chunks that are created here */
-
-/* Keyword, flag of compression, method, empty language tag and empty translated keyword. */
-static const char xmp_head[] = XMP_KEYWORD "\0\0\0\0";
 
 /* Return the offset after the text at `from`, which ends with a NUL, and `extra` bytes. Return 0 if
  * the chunk is too short. */
@@ -306,10 +298,14 @@ gf_resolution gf_resolution_of_metre(double x, double y) {
     return (gf_resolution){x / 100, y / 100, GF_PER_CM};
 }
 
-/* Return the resolution of a pHYs chunk of 9 bytes. */
-static gf_resolution chunk_resolution(const unsigned char *data) {
-    const double x = gf_big32(data), y = gf_big32(data + 4);
-    return data[8] == 1 ? gf_resolution_of_metre(x, y) : (gf_resolution){x, y, GF_PER_NONE};
+/* Return the resolution of a pHYs chunk; without a unit if its size is wrong. */
+static gf_resolution chunk_resolution(const gf_chunk *chunk) {
+    enum { BYTES = 9, PER_METRE = 1 };
+    if (chunk->size != BYTES)
+        return (gf_resolution){0};
+    const double x = gf_big32(chunk->data), y = gf_big32(chunk->data + 4);
+    return chunk->data[8] == PER_METRE ? gf_resolution_of_metre(x, y)
+                                       : (gf_resolution){x, y, GF_PER_NONE};
 }
 
 /* Append a resolution in pixels per metre, unless it does not fit. */
@@ -328,7 +324,7 @@ static void chunk_append_resolution(gf_metadata *chunks, const gf_chunk *item) {
 }
 
 static void chunk_append_icc(gf_metadata *chunks, const gf_chunk *item) {
-    static const char head[] = ICC_NAME "\0"; /* with the NUL of the string: method 0 */
+    static const char head[] = "ICC profile\0"; /* with the NUL of the string: method 0 */
     uLongf size = compressBound(item->size);
     unsigned char *packed = malloc(size);
     if (packed && compress2(packed, &size, item->data, item->size, 9) == Z_OK)
@@ -342,41 +338,35 @@ gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, c
                              gf_error *error) {
     for (size_t i = 0; i < metadata->count; i++) {
         const gf_chunk *item = &metadata->chunks[i];
+        const gf_item_kind *kind = gf_item_kind_of(item);
+        const bool text = kind && kind->dropped == GF_DROPPED_TEXT;
         if (!item_is_shared(item))
             gf_metadata_add(chunks, item->name, item->late, item->data, item->size);
-        else if (item_is(item, GF_ITEM_ICC))
+        else if (kind->dropped == GF_DROPPED_ICC)
             chunk_append_icc(chunks, item);
-        else if (item_is(item, GF_ITEM_EXIF))
-            gf_metadata_add(chunks, "eXIf", false, item->data, item->size);
-        else if (item_is(item, GF_ITEM_XMP))
-            metadata_join(chunks, "iTXt", xmp_head, sizeof xmp_head, item->data, item->size);
-        else if (item_is(item, GF_ITEM_COMMENT))
-            metadata_join(chunks, "tEXt", COMMENT_KEYWORD, sizeof COMMENT_KEYWORD, item->data,
-                          strnlen((const char *)item->data, item->size));
-        else if (item_is(item, GF_ITEM_RESOLUTION))
+        else if (kind->dropped == GF_DROPPED_RESOLUTION)
             chunk_append_resolution(chunks, item);
+        else if (kind->chunk)
+            metadata_join(chunks, kind->chunk, kind->keyword, kind->keyword_bytes, item->data,
+                          text ? strnlen((const char *)item->data, item->size) : item->size);
     }
     return gf_metadata_check(chunks, file, error);
 }
 
 /* Convert one PNG chunk, or copy one item. Return false for a damaged chunk. */
 static bool items_append(gf_metadata *items, const gf_chunk *chunk) {
-    const bool profile = item_is(chunk, "iCCP");
-    if (item_is_shared(chunk)) {
-        gf_metadata_add(items, chunk->name, false, chunk->data, chunk->size);
-    } else if (item_is(chunk, "eXIf")) {
-        gf_metadata_add(items, GF_ITEM_EXIF, false, chunk->data, chunk->size);
-    } else if (item_is(chunk, "pHYs") && chunk->size == 9) {
-        const gf_resolution resolution = chunk_resolution(chunk->data);
-        gf_metadata_add(items, GF_ITEM_RESOLUTION, false, &resolution, sizeof resolution);
-    } else if (chunk_has_keyword(chunk, "tEXt", COMMENT_KEYWORD)) {
-        gf_metadata_add(items, GF_ITEM_COMMENT, false, chunk->data + sizeof COMMENT_KEYWORD,
-                        chunk->size - sizeof COMMENT_KEYWORD);
-    } else if (profile || chunk_has_keyword(chunk, "iTXt", XMP_KEYWORD)) {
+    const gf_item_kind *kind = gf_item_kind_of(chunk);
+    if (kind && (item_is_shared(chunk) || kind->dropped == GF_DROPPED_EXIF)) {
+        gf_metadata_add(items, kind->name, false, chunk->data, chunk->size);
+    } else if (kind && kind->dropped == GF_DROPPED_RESOLUTION) {
+        const gf_resolution resolution = chunk_resolution(chunk);
+        if (resolution.unit)
+            gf_metadata_add(items, kind->name, false, &resolution, sizeof resolution);
+    } else if (kind) {
         size_t size;
         unsigned char *data = chunk_payload(items, chunk, &size);
         if (data)
-            metadata_own(items, profile ? GF_ITEM_ICC : GF_ITEM_XMP, false, data, size);
+            metadata_own(items, kind->name, false, data, size);
         return data || items->missing;
     }
     return true;
@@ -525,10 +515,10 @@ bool gf_metadata_resolution(const gf_metadata *metadata, gf_resolution *resoluti
         memcpy(resolution, item->data, sizeof *resolution);
         return true;
     }
-    if (phys && phys->size == 9) {
-        *resolution = chunk_resolution(phys->data);
+    if (phys)
+        *resolution = chunk_resolution(phys);
+    if (phys && resolution->unit)
         return true;
-    }
     gf_ifd ifd;
     return exif && gf_exif_open(&ifd, exif) && gf_exif_resolution(&ifd, ifd.first, resolution);
 }
@@ -565,8 +555,9 @@ gf_status gf_metadata_update(gf_metadata *metadata, const gf_format *image, bool
         } else if (kind == GF_DROPPED_IPTC) {
             item.size = gf_resources_update(item.data, item.size);
         } else if (kind == GF_DROPPED_XMP) {
-            const bool chunk = !item_is_shared(&item) && item.size > sizeof xmp_head;
-            char *xmp = (char *)item.data + (chunk ? sizeof xmp_head : 0);
+            bool packed = false; /* compressed texts stay as they are */
+            const size_t at = item_is_shared(&item) ? 0 : chunk_payload_offset(&item, &packed);
+            char *xmp = (char *)item.data + (packed ? item.size : at);
             const size_t removed = gf_text_cut(xmp, parts);
             if (removed)
                 gf_note(&metadata->remarks, "the video or gain map behind the image is not copied");
