@@ -32,7 +32,7 @@ static png_bytes small_file(size_t kind, bool interlaced, size_t idat_bytes) {
     return file;
 }
 
-static void cut_and_flipped(void **state) {
+TEST(cut_and_flipped) {
     for (size_t kind = 0; kind < KINDS; kind++)
         for (int variant = 0; variant < 3; variant++) {
             if (!hostile_all() && variant != (int)kind % 3)
@@ -52,7 +52,7 @@ static void put32_at(unsigned char *at, uint32_t v) {
         at[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
-static void invalid_sizes(void **state) {
+TEST(invalid_sizes) {
     static const uint32_t sizes[] = {0,          1,          2,          1000000,   0x7ffffffe,
                                      0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
     enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -69,7 +69,7 @@ static void invalid_sizes(void **state) {
 }
 
 /* Every combination of depth, colour type and the three methods, valid or not. */
-static void header_combinations(void **state) {
+TEST(header_combinations) {
     png_bytes file = small_file(2, false, 0);
     for (unsigned depth = 0; depth <= 17; depth++)
         for (unsigned color = 0; color < 9; color++)
@@ -131,7 +131,7 @@ static png_bytes change_chunk(const png_bytes *file, size_t at, int variant) {
     return made;
 }
 
-static void malformed_chunks(void **state) {
+TEST(malformed_chunks) {
     for (size_t kind = 0; kind < KINDS; kind++)
         for (size_t idat = 0; idat < 20; idat += 7) {
             png_bytes file = small_file(kind, false, idat);
@@ -154,7 +154,7 @@ static void malformed_chunks(void **state) {
 }
 
 /* All orders of the chunks of a palette image, with bytes after its end. */
-static void chunks_in_any_order(void **state) {
+TEST(chunks_in_any_order) {
     png_bytes file = small_file(8, false, 0);
     size_t at[16] = {8}, count = 0;
     while (at[count] + 12 <= file.size) {
@@ -236,7 +236,7 @@ static png_bytes insert_chunks(const png_bytes *middle) {
     return made;
 }
 
-static void bombs(void **state) {
+TEST(bombs) {
     static const struct {
         const char *name, *prefix;
         size_t size;
@@ -254,7 +254,7 @@ static void bombs(void **state) {
 }
 
 /* A million chunks of minimum size. */
-static void many_chunks(void **state) {
+TEST(many_chunks) {
     static const struct {
         const char *name, *data;
         size_t size;
@@ -280,12 +280,5 @@ static void many_chunks(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cut_and_flipped),     cmocka_unit_test(invalid_sizes),
-        cmocka_unit_test(header_combinations), cmocka_unit_test(malformed_chunks),
-        cmocka_unit_test(chunks_in_any_order), cmocka_unit_test(bombs),
-        cmocka_unit_test(many_chunks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -124,7 +124,7 @@ static void time_reader(const png_bytes *file, bool libpng, double *min, outcome
     *min = seconds < *min ? seconds : *min;
 }
 
-static void expensive_streams_take_at_most_twice_the_time_of_libpng(void **state) {
+TEST(expensive_streams_take_at_most_twice_the_time_of_libpng) {
     static const cost_case cases[] = {
         {"empty fixed blocks", fixed_blocks, 0, 0},
         {"fixed blocks of 1 literal", fixed_blocks, 1, 0},
@@ -293,7 +293,7 @@ static bool within_limit(const hist_time *one, const hist_time *several, uint32_
 
 /* Compare runs that differ only in the number of threads that decode: one and several, in turns, as
  * the load of the machine varies. */
-static void several_threads_take_at_most_half_as_long_again(void **state) {
+TEST(several_threads_take_at_most_half_as_long_again) {
     static const waste_case cases[] = {
         {"false starts in stored blocks", fill_with_blocks, 0, Z_DEFAULT_STRATEGY, false},
         {"false starts in fixed blocks", fill_with_blocks, 9, Z_FIXED, false},
@@ -331,10 +331,5 @@ static void several_threads_take_at_most_half_as_long_again(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expensive_streams_take_at_most_twice_the_time_of_libpng),
-        cmocka_unit_test(several_threads_take_at_most_half_as_long_again),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

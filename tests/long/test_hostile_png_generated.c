@@ -259,7 +259,7 @@ static png_bytes generate(uint32_t seed) {
     return file;
 }
 
-static void generated_files_are_read_as_by_libpng(void **state) {
+TEST(generated_files_are_read_as_by_libpng) {
     const uint32_t files = hostile_all() ? 400000 : 20000;
     const uint32_t from = (uint32_t)test_environment("GF_TEST_SEED", 0);
     tally count = {0};
@@ -273,9 +273,5 @@ static void generated_files_are_read_as_by_libpng(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generated_files_are_read_as_by_libpng),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

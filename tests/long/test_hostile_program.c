@@ -134,7 +134,7 @@ static png_bytes png_of(uint32_t width, uint32_t height, int depth, int color, b
     return file;
 }
 
-static void pngs_with_huge_sizes(void **state) {
+TEST(pngs_with_huge_sizes) {
     static const struct {
         const char *name;
         uint32_t width, height;
@@ -185,7 +185,7 @@ static void try_chunks(const char *name, const char *chunk, const void *data, si
 }
 
 /* cut: bytes removed at the end, to make the file invalid. */
-static void pngs_of_many_chunks(void **state) {
+TEST(pngs_of_many_chunks) {
     size_t size;
     unsigned char *packed = bomb(1300000, &size);
     /* Overwrite the header of the stream, which is never decompressed. */
@@ -223,7 +223,7 @@ static void check_bytes_rejected(const char *name, const void *data, size_t size
 #define CHECK_REJECTED(name, literal, words)                                                       \
     check_bytes_rejected(name, literal, sizeof(literal) - 1, words)
 
-static void rows_with_huge_sizes(void **state) {
+TEST(rows_with_huge_sizes) {
     CHECK_REJECTED("a.pgm", "P5\n200000 200000\n255\n12345", "--max-pixels");
     CHECK_REJECTED("b.pgm", "P5\n65535 65535\n65535\n12345", "ends too early");
     CHECK_REJECTED("c.pgm", "P2\n65535 65535\n255\n1 2 3 4", "ends too early");
@@ -244,7 +244,7 @@ static void rows_with_huge_sizes(void **state) {
     "\3\1\x22\0\2\x11\0\3\x11\0\xff\xda\0\x0c\3\1\0\2\0\3\0\0"                                     \
     "\x3f\0\1\2\3\4\5\6\7"
 
-static void other_formats_with_huge_sizes(void **state) {
+TEST(other_formats_with_huge_sizes) {
     static const char gif[] = "GIF89a\xff\xff\xff\xff\xf0\0\0abcdef,\0\0\0\0\1\0\1\0\0\2\1\x4c\0;";
     static const char canvas[] = "GIF89a\x20\x4e\x20\x4e\xf0\0\0abcdef";
     /* The codes are in blocks of 255 bytes. */
@@ -288,7 +288,7 @@ static void other_formats_with_huge_sizes(void **state) {
     check_rejected("c.tga", &runs, "ends too early", MAX_MS);
 }
 
-static void summary_is_printed(void **state) {
+TEST(summary_is_printed) {
     print_message(
         "%d files rejected by the program: at most %ld MiB; those with huge sizes: at most "
         "%ld ms of CPU time, %ld ms of wall time\n",
@@ -297,14 +297,9 @@ static void summary_is_printed(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pngs_with_huge_sizes), cmocka_unit_test(pngs_of_many_chunks),
-        cmocka_unit_test(rows_with_huge_sizes), cmocka_unit_test(other_formats_with_huge_sizes),
-        cmocka_unit_test(summary_is_printed),
-    };
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 
     (void)snprintf(program, sizeof program, "%.*s../gpufilter",
                    slash != NULL ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

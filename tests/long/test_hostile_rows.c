@@ -29,7 +29,7 @@ static void try_variants(const png_bytes *file, const char *what) {
 #define FILE_OF(literal)                                                                           \
     { (unsigned char *)(uintptr_t)(literal), sizeof(literal) - 1 }
 
-static void rows(void **state) {
+TEST(rows) {
     static const png_bytes files[] = {
         FILE_OF("P2\n# comment\n3 2\n255\n0 1 2\n253 254 255\n"),
         FILE_OF("P3 1 2 65535 1 2 3 65535 0 9\n"),
@@ -56,7 +56,7 @@ static void rows(void **state) {
 }
 
 /* Invalid numbers in every field of every header. */
-static void numbers(void **state) {
+TEST(numbers) {
     static const char *const numbers[] = {"0",
                                           "-1",
                                           "00000000000000000000000000000000000000000000000002",
@@ -103,7 +103,7 @@ static void numbers(void **state) {
 }
 
 /* Headers, comments, lines, numbers and blanks without an end. */
-static void headers_without_end(void **state) {
+TEST(headers_without_end) {
     static const char *const starts[] = {"P5\n#", "P5\n# c\n#",    "P7\n#",           "P7\nWIDTH 1",
                                          "P7\n",  "P7\nTUPLTYPE ", "P2\n1 1\n255\n#", "PF\n1 1\n",
                                          "Pf 1 ", "P3 ",           "P1 9 9 "};
@@ -133,7 +133,7 @@ static void on_write(void *context, void *data, int size) {
     file->size += (size_t)size;
 }
 
-static void written_by_stb(void **state) {
+TEST(written_by_stb) {
     unsigned char pixels[5 * 4 * 3];
     float floats[5 * 4 * 3];
     open_as = gf_stb_source_open;
@@ -156,7 +156,7 @@ static void written_by_stb(void **state) {
     hostile_print(&totals);
 }
 
-static void written_by_hand(void **state) {
+TEST(written_by_hand) {
     static const png_bytes files[] = {
         FILE_OF("8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\2\0\0\0\2\0\x08\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
                 "abcdefghijkl"),
@@ -179,7 +179,7 @@ static void written_by_hand(void **state) {
 }
 
 /* Runs, masks, palettes and frames, as small_files.h makes them. */
-static void generated_rasters(void **state) {
+TEST(generated_rasters) {
     static const unsigned char indices[] = {1, 2, 3, 1, 0, 2};
     small_file files[] = {
         bmp_begin(&(bmp_spec){.width = 5, .height = 2, .bits = 4, .compression = 2, .colors = 3}),
@@ -219,14 +219,5 @@ static void generated_rasters(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(headers_without_end),
-        cmocka_unit_test(written_by_stb),
-        cmocka_unit_test(written_by_hand),
-        cmocka_unit_test(generated_rasters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

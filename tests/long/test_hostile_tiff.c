@@ -68,7 +68,7 @@ static void damage(png_bytes *file, test_random *random) {
     }
 }
 
-static void damaged_files(void **state) {
+TEST(damaged_files) {
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     const uint64_t files = hostile_all() ? 2500 : test_rounds(100);
     for (uint64_t i = 0; i < files; i++) {
@@ -90,6 +90,5 @@ static void damaged_files(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(damaged_files)};
-    return cmocka_run_group_tests_name("hostile_tiff", tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

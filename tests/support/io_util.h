@@ -59,6 +59,11 @@ static inline int remove_directory(void **state) {
     return rmdir(test_directory);
 }
 
+/* Run the tests of a program in a directory that is empty at the start of each. */
+static inline int test_main_in_directory(void) {
+    return test_main(&(test_fixture){make_directory, remove_directory, .after = empty_directory});
+}
+
 static inline void put_bytes(const char *path, const void *data, size_t size) {
     FILE *file = fopen(path, "wb");
 

@@ -23,6 +23,15 @@ static inline int end(void **state) {
     return empty_directory(state);
 }
 
+/* Run the tests of a program with unnamed files, then with temporary names. */
+static inline int test_main_of_outputs(void) {
+    test_fixture fixture = {make_directory, remove_directory, begin, end, "unnamed files"};
+    const int failed = test_main(&fixture);
+    named = true;
+    fixture.name = "temporary names";
+    return failed + test_main(&fixture);
+}
+
 static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
     gf_output *output;
     gf_error error = {0};

@@ -28,6 +28,32 @@ uint64_t test_below(test_random *random, uint64_t n) {
     return (test_next(random) >> 16) % n;
 }
 
+static struct test_entry {
+    struct CMUnitTest test;
+    int line;
+} test_entries[64];
+static size_t test_entry_count;
+
+void test_add(const char *name, CMUnitTestFunction run, int line) {
+    size_t i = test_entry_count++;
+    assert_true(i < sizeof test_entries / sizeof test_entries[0]);
+    for (; i > 0 && test_entries[i - 1].line > line; i--)
+        test_entries[i] = test_entries[i - 1];
+    test_entries[i] = (struct test_entry){{.name = name, .test_func = run}, line};
+}
+
+int test_main(const test_fixture *fixture) {
+    struct CMUnitTest tests[sizeof test_entries / sizeof test_entries[0]];
+    const test_fixture with = fixture ? *fixture : (test_fixture){0};
+    for (size_t i = 0; i < test_entry_count; i++) {
+        tests[i] = test_entries[i].test;
+        tests[i].setup_func = with.before;
+        tests[i].teardown_func = with.after;
+    }
+    return _cmocka_run_group_tests(with.name ? with.name : "tests", tests, test_entry_count,
+                                   with.start, with.stop);
+}
+
 /* With GF_TEST_FUNCTION=TEXT, run only the test functions whose names contain TEXT. */
 __attribute__((constructor)) static void test_select_functions(void) {
     static char pattern[128];

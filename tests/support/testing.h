@@ -17,6 +17,24 @@
 #include "core/filter.h"
 #include "run.h"
 
+/* Define a test and add it to the program's list. */
+#define TEST(name)                                                                                 \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void add_##name(void) {                                    \
+        test_add(#name, name, __LINE__);                                                           \
+    }                                                                                              \
+    static void name(void **state)
+void test_add(const char *name, CMUnitTestFunction run, int line);
+
+/* Functions that run around tests; NULL: none. They return 0, or fail. */
+typedef struct test_fixture {
+    CMFixtureFunction start, stop;   /* before the first test and after the last one */
+    CMFixtureFunction before, after; /* of each test */
+    const char *name;                /* of the list in the output; NULL: "tests" */
+} test_fixture;
+/* Run the tests in the order of their lines. Return the exit code of the program. */
+int test_main(const test_fixture *fixture);
+
 /* Random numbers by xorshift64*, equal on all machines. */
 typedef struct test_random {
     uint64_t state;

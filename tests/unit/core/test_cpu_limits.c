@@ -75,7 +75,7 @@ static void check(const limit *l, const test_image *in) {
 }
 
 /* Use images of the largest value, then random images. */
-static void counters_do_not_overflow(void **state) {
+TEST(counters_do_not_overflow) {
     test_random random = {test_environment("GF_TEST_SEED", 1)};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         test_image in = test_image_new(limits[i].format, 0);
@@ -93,6 +93,5 @@ static void counters_do_not_overflow(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(counters_do_not_overflow)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

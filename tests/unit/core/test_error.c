@@ -1,12 +1,5 @@
 /* Error messages: one printable line for any bytes in the names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
+#include "testing.h"
 
 #include "core/error.h"
 
@@ -43,7 +36,7 @@ static size_t expected(uint32_t code) {
     return control || surrogate || code > 0x10ffff ? 0 : encode(code, bytes);
 }
 
-static void every_character(void **state) {
+TEST(every_character) {
     for (uint32_t code = 0; code <= 0x1fffff; code++) {
         char text[6] = "";
         const size_t size = encode(code, (unsigned char *)text);
@@ -54,7 +47,7 @@ static void every_character(void **state) {
 }
 
 /* Only encodings of code points have a size. Overlong forms, lone and missing bytes have none. */
-static void every_three_bytes(void **state) {
+TEST(every_three_bytes) {
     for (uint32_t n = 0; n < 1u << 24; n++) {
         const unsigned char text[4] = {(unsigned char)(n >> 16), (unsigned char)(n >> 8),
                                        (unsigned char)n, 0};
@@ -73,7 +66,7 @@ static void every_three_bytes(void **state) {
     }
 }
 
-static void no_fifth_byte_is_read(void **state) {
+TEST(no_fifth_byte_is_read) {
     for (unsigned lead = 0x80; lead < 0x100; lead++)
         for (size_t size = 1; size <= 4; size++) {
             char *text =
@@ -89,7 +82,7 @@ static void no_fifth_byte_is_read(void **state) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static void replaces_unprintable_bytes(void **state) {
+TEST(replaces_unprintable_bytes) {
     static const struct {
         const char *name, *shown;
     } names[] = {
@@ -119,7 +112,7 @@ static void replaces_unprintable_bytes(void **state) {
 }
 
 /* Long names are cut in the middle; no partial character remains. */
-static void long_names_are_cut_between_characters(void **state) {
+TEST(long_names_are_cut_between_characters) {
     char name[4096];
     for (size_t shift = 0; shift < 4; shift++)
         for (size_t length = 900; length < 1300; length += 7) {
@@ -137,13 +130,5 @@ static void long_names_are_cut_between_characters(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_character),
-        cmocka_unit_test(every_three_bytes),
-        cmocka_unit_test(no_fifth_byte_is_read),
-        cmocka_unit_test(replaces_unprintable_bytes),
-        cmocka_unit_test(long_names_are_cut_between_characters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -30,7 +30,7 @@ static void assert_limits(uint64_t cores, uint64_t memory) {
     remove_tree();
 }
 
-static void reads_version_2(void **state) {
+TEST(reads_version_2) {
     assert_limits(UINT64_MAX, UINT64_MAX); /* no files */
     put_file("proc/self/cgroup", "0::/a.slice/b.scope\n");
     put_file("sys/fs/cgroup/a.slice/b.scope/cpu.max", "max 100000\n");
@@ -48,7 +48,7 @@ static void reads_version_2(void **state) {
 }
 
 /* The smallest limit applies, of the group and of those that contain it. */
-static void reads_nested_groups(void **state) {
+TEST(reads_nested_groups) {
     put_file("proc/self/cgroup", "0::/a/b/c\n");
     put_file("sys/fs/cgroup/a/cpu.max", "400000 100000\n");
     put_file("sys/fs/cgroup/a/b/cpu.max", "200000 100000\n");
@@ -60,7 +60,7 @@ static void reads_nested_groups(void **state) {
     assert_limits(2, 1000);
 }
 
-static void reads_version_1(void **state) {
+TEST(reads_version_1) {
     put_file("proc/self/cgroup", "9:name=systemd:/x\n4:memory:/m/n\n2:cpu,cpuacct:/c\n0::/\n");
     put_file("sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_quota_us", "150000\n");
     put_file("sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_period_us", "50000\n");
@@ -76,7 +76,7 @@ static void reads_version_1(void **state) {
 }
 
 /* Invalid files are no limits. */
-static void ignores_other_texts(void **state) {
+TEST(ignores_other_texts) {
     static const char *const groups[] = {"", "\n", "0", "0:", "0::", ":::\n0::/../..\n", "x"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         put_file("proc/self/cgroup", groups[i]);
@@ -90,7 +90,7 @@ static void ignores_other_texts(void **state) {
 }
 
 /* The defaults follow the limits of this process. */
-static void defaults_follow_the_limits(void **state) {
+TEST(defaults_follow_the_limits) {
     const gf_group_limits limits = gf_group_limits_read("");
     assert_true(gf_cores() >= 1 && gf_cores() <= limits.cores);
     assert_true(gf_default_memory() >= 1 && gf_default_memory() <= GF_DEFAULT_MAX_MEMORY);
@@ -99,12 +99,5 @@ static void defaults_follow_the_limits(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_version_2),
-        cmocka_unit_test(reads_nested_groups),
-        cmocka_unit_test(reads_version_1),
-        cmocka_unit_test(ignores_other_texts),
-        cmocka_unit_test(defaults_follow_the_limits),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

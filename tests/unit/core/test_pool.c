@@ -59,7 +59,7 @@ static int count_threads(void) {
     return count;
 }
 
-static void runs_every_task_once(void **state) {
+TEST(runs_every_task_once) {
     const uint32_t counts[] = {0, 1, 2, THREADS, THREADS + 1, TASKS};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         gf_pool *pool = open_pool(THREADS), *own = open_pool(THREADS), *alone = open_pool(1);
@@ -82,7 +82,7 @@ static void runs_every_task_once(void **state) {
     }
 }
 
-static void starts_threads_on_demand(void **state) {
+TEST(starts_threads_on_demand) {
     counting all = {.pause = {.tv_nsec = 20000000}};
     gf_work one = work_of(&all, 1), two = work_of(&all, 2), many = work_of(&all, TASKS / 50);
     const int before = count_threads();
@@ -108,7 +108,7 @@ static void starts_threads_on_demand(void **state) {
 }
 
 /* Ten tasks that pause 20 ms each, on any threads. */
-static void adds_up_busy_times(void **state) {
+TEST(adds_up_busy_times) {
     counting all = {.pause = {.tv_nsec = 20000000}};
     gf_work work = work_of(&all, 10);
     gf_pool *pool = open_pool(THREADS);
@@ -124,10 +124,5 @@ static void adds_up_busy_times(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_every_task_once),
-        cmocka_unit_test(starts_threads_on_demand),
-        cmocka_unit_test(adds_up_busy_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -16,7 +16,7 @@ static const gf_param params[] = {
 };
 #define COUNT (sizeof params / sizeof params[0])
 
-static void defaults_are_parsed_but_not_given(void **state) {
+TEST(defaults_are_parsed_but_not_given) {
     gf_settings *s = gf_settings_new(params, COUNT);
     assert_non_null(s);
     assert_false(gf_settings_flag(s, "flag"));
@@ -31,7 +31,7 @@ static void defaults_are_parsed_but_not_given(void **state) {
     gf_settings_free(s);
 }
 
-static void valid_text_is_parsed(void **state) {
+TEST(valid_text_is_parsed) {
     gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const given[][2] = {{"flag", ""},      {"count", "10"},   {"signed", "-5"},
                                            {"ratio", "1e-1"}, {"colour", "red"}, {"some", "blue"},
@@ -53,7 +53,7 @@ static void valid_text_is_parsed(void **state) {
 
 /* 1 + 2^-24 + 2^-54 is just above a tie of binary32. Rounding to double first yields the tie and
  * then 1. A single rounding yields 1 + 2^-23. */
-static void floats_are_rounded_once(void **state) {
+TEST(floats_are_rounded_once) {
     gf_settings *s = gf_settings_new(params, COUNT);
     const char *above_tie = "1.00000005960464483090229800154202";
     assert_int_equal(gf_settings_set(s, "ratio", above_tie, NULL), GF_OK);
@@ -61,7 +61,7 @@ static void floats_are_rounded_once(void **state) {
     gf_settings_free(s);
 }
 
-static void invalid_text_is_rejected_and_changes_nothing(void **state) {
+TEST(invalid_text_is_rejected_and_changes_nothing) {
     gf_settings *s = gf_settings_new(params, COUNT);
     static const char *const invalid[][2] = {
         {"flag", "yes"},    {"count", ""},        {"count", "-1"},
@@ -89,7 +89,7 @@ static void invalid_text_is_rejected_and_changes_nothing(void **state) {
     gf_settings_free(s);
 }
 
-static void messages_name_the_range(void **state) {
+TEST(messages_name_the_range) {
     gf_settings *s = gf_settings_new(params, COUNT);
     gf_error error = {0};
     gf_settings_set(s, "count", "11", &error);
@@ -102,7 +102,7 @@ static void messages_name_the_range(void **state) {
 }
 
 /* Check properties of the descriptors on which the parser, the help and the tests rely. */
-static void descriptors_are_consistent(void **state) {
+TEST(descriptors_are_consistent) {
     for (size_t f = 0; f < gf_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
         assert_ptr_equal(gf_filter_find(filter->info.name), filter);
@@ -125,7 +125,7 @@ static void descriptors_are_consistent(void **state) {
 /* ---- effective values ------------------------------------------------------------------------ */
 
 /* Derived values are set, all others stay, and the original settings do not change. */
-static void derived_values_are_set(void **state) {
+TEST(derived_values_are_set) {
     static const struct {
         const char *filter, *text;
         gf_type type;
@@ -160,7 +160,7 @@ static void derived_values_are_set(void **state) {
     }
 }
 
-static void effective_values_need_a_valid_format(void **state) {
+TEST(effective_values_need_a_valid_format) {
     const gf_filter *hist = gf_filter_find("hist");
     const gf_format format = {5, 4, 1, GF_U8, false}, none = {0};
     gf_settings *settings = test_settings(hist, "channel=r"), *effective;
@@ -173,15 +173,5 @@ static void effective_values_need_a_valid_format(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_parsed_but_not_given),
-        cmocka_unit_test(valid_text_is_parsed),
-        cmocka_unit_test(floats_are_rounded_once),
-        cmocka_unit_test(invalid_text_is_rejected_and_changes_nothing),
-        cmocka_unit_test(messages_name_the_range),
-        cmocka_unit_test(descriptors_are_consistent),
-        cmocka_unit_test(derived_values_are_set),
-        cmocka_unit_test(effective_values_need_a_valid_format),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -6,7 +6,7 @@
 #include "testing.h"
 
 /* A buffer of any size receives truncated, NUL-terminated text. Bytes after it stay unchanged. */
-static void truncates_values(void **state) {
+TEST(truncates_values) {
     static const struct {
         gf_value value;
         const char *text;
@@ -71,7 +71,7 @@ static float from_bits(uint32_t bits) {
 }
 
 /* Random bits, values of common magnitude, decimals with few digits, and their neighbours. */
-static void floats_are_as_defined(void **state) {
+TEST(floats_are_as_defined) {
     test_random random = {test_environment("GF_TEST_SEED", 1)};
     const uint64_t rounds = 40000;
     for (uint64_t i = 0; i < rounds; i++) {
@@ -86,7 +86,7 @@ static void floats_are_as_defined(void **state) {
     }
 }
 
-static void powers_are_as_defined(void **state) {
+TEST(powers_are_as_defined) {
     for (int e = -149; e <= 127; e++)
         for (int sign = -1; sign <= 1; sign += 2) {
             const float x = ldexpf((float)sign, e);
@@ -109,11 +109,5 @@ static void powers_are_as_defined(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncates_values),
-        cmocka_unit_test(floats_are_as_defined),
-        cmocka_unit_test(powers_are_as_defined),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -1,12 +1,6 @@
 /* Versions: the header's numbers, its text and the library agree. Programs and libraries of
  * different versions are compatible within a series. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
+#include "testing.h"
 
 #include "core/machine.h"
 #include "gpufilter.h"
@@ -18,7 +12,7 @@
 /* Minor and patch versions have two decimal digits each. */
 _Static_assert(GF_VERSION_MINOR < 100 && GF_VERSION_PATCH < 100, "GF_VERSION has two digits each");
 
-static void versions_agree(void **state) {
+TEST(versions_agree) {
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", GF_VERSION_MAJOR, GF_VERSION_MINOR, GF_VERSION_PATCH);
     assert_string_equal(GF_VERSION_STRING, text);
@@ -31,7 +25,7 @@ static void versions_agree(void **state) {
     assert_false(gf_version_fits(GF_VERSION + 10000));
 }
 
-static void accepts_programs_of_its_series(void **state) {
+TEST(accepts_programs_of_its_series) {
     static const struct {
         int running, header;
         bool compatible;
@@ -54,10 +48,5 @@ static void accepts_programs_of_its_series(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(versions_agree),
-        cmocka_unit_test(accepts_programs_of_its_series),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

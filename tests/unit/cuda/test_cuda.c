@@ -10,14 +10,14 @@ static bool strip_on_device(void *context, const gf_filter *filter, const char *
     return test_strip_on_device(filter, text, seed, test_format(&random), false, 64);
 }
 
-static void strips_stay_inside(void **state) {
+TEST(strips_stay_inside) {
     test_needs_gpu();
     test_each_case(strip_on_device, NULL, test_rounds(12), true);
 }
 
 /* Every block of the general kernel processes several pieces and alternates between its two
  * buffers. Small images do not reach this path. */
-static void blocks_work_through_many_pieces(void **state) {
+TEST(blocks_work_through_many_pieces) {
     test_needs_gpu();
     static const char *const cases[] = {"radius=8", "radius=40 keep-brightness",
                                         "tile=100 radius=2", "axis=y radius=5",
@@ -31,7 +31,7 @@ static void blocks_work_through_many_pieces(void **state) {
 }
 
 /* Images that overflow counters that are too narrow, and images higher than a grid. */
-static void wide_and_tall(void **state) {
+TEST(wide_and_tall) {
     test_needs_gpu();
     static const struct {
         const char *filter, *parameters;
@@ -142,7 +142,7 @@ static bool compare_engines(void *engines, const gf_filter *filter, const char *
 
 /* One engine with all devices runs every case of every filter. Buffers are reused and grow, states
  * are reset, and several devices share each image. */
-static void one_engine_many_images(void **state) {
+TEST(one_engine_many_images) {
     test_needs_gpu();
     const gf_engine_options options = {.backend = "cuda", .devices = "all", .rows_per_strip = 5};
     gf_engine *engines[2] = {test_engine(&(gf_engine_options){.backend = "golden"}),
@@ -153,7 +153,7 @@ static void one_engine_many_images(void **state) {
 }
 
 /* Without a device, requesting one fails with a reason. No other backend replaces it. */
-static void no_silent_substitute(void **state) {
+TEST(no_silent_substitute) {
     if (test_has_cuda())
         test_skip("there is a device");
     gf_engine_options options = {.backend = "cuda"};
@@ -165,10 +165,5 @@ static void no_silent_substitute(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strips_stay_inside),   cmocka_unit_test(blocks_work_through_many_pieces),
-        cmocka_unit_test(wide_and_tall),        cmocka_unit_test(one_engine_many_images),
-        cmocka_unit_test(no_silent_substitute),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

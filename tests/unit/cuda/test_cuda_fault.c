@@ -196,23 +196,18 @@ static void measured_is_measured_again(void) {}
 static void named_device_fails(void) {}
 #endif
 
-static void recovers_the_image(void **state) {
+TEST(recovers_the_image) {
     try_apart(image_continues);
 }
 
-static void repeats_the_measurement(void **state) {
+TEST(repeats_the_measurement) {
     try_apart(measured_is_measured_again);
 }
 
-static void named_device_fails_the_run(void **state) {
+TEST(named_device_fails_the_run) {
     try_apart(named_device_fails);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recovers_the_image),
-        cmocka_unit_test(repeats_the_measurement),
-        cmocka_unit_test(named_device_fails_the_run),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

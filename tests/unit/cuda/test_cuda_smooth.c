@@ -4,7 +4,7 @@
 #include "strip.h"
 
 /* The integer path of u8: scales that skip values up to white, and random parameters. */
-static void bright_and_random_parameters(void **state) {
+TEST(bright_and_random_parameters) {
     test_needs_gpu();
     static const char *const cases[] = {
         "stages=enhance gain=1.8",
@@ -59,7 +59,7 @@ static void bright_and_random_parameters(void **state) {
 
 /* Windows just below and above one run, group or tile of the row kernels, at both ends of rows of
  * all lengths around these sizes. */
-static void every_radius_and_width(void **state) {
+TEST(every_radius_and_width) {
     test_needs_gpu();
     for (uint32_t radius = 0; radius <= 9; radius++)
         for (uint32_t channels = 1; channels <= 4; channels++)
@@ -77,7 +77,7 @@ static void every_radius_and_width(void **state) {
 
 /* Rows that fill one warp or several: row ends at every position within a lane, and a last warp
  * with little work. */
-static void rows_of_several_warps(void **state) {
+TEST(rows_of_several_warps) {
     test_needs_gpu();
     for (int type = GF_U16; type <= GF_F32; type++)
         for (uint32_t channels = 1; channels <= 4; channels++)
@@ -98,7 +98,7 @@ static void rows_of_several_warps(void **state) {
 
 /* u8 rows of one tile, part of a tile, or several tiles: row ends at every position of the last
  * tile, and windows across tiles. */
-static void rows_of_several_tiles(void **state) {
+TEST(rows_of_several_tiles) {
     test_needs_gpu();
     static const uint64_t bytes[] = {1472, 1536, 3072, 6144, 9216};
     static const int radii[] = {1, 2, 3, 8};
@@ -116,7 +116,7 @@ static void rows_of_several_tiles(void **state) {
 }
 
 /* Any row stride, in the input and in the output. */
-static void rows_far_apart(void **state) {
+TEST(rows_far_apart) {
     test_needs_gpu();
     static const size_t aligns[] = {128, 512, 1024, 2048, 4096};
     static const uint64_t widths[] = {1, 3, 15, 16, 17, 100, 1000, 3100};
@@ -131,7 +131,7 @@ static void rows_far_apart(void **state) {
 }
 
 /* About every second sum is a tie. */
-static void ties_all_over(void **state) {
+TEST(ties_all_over) {
     test_needs_gpu();
     static const char *const cases[] = {
         "stages=enhance,blur radius=1 gain=1.5",
@@ -155,7 +155,7 @@ static void ties_all_over(void **state) {
 
 /* Columns of every height around one window and one chunk, with row ends at every position of a
  * thread, and images of several chunks. */
-static void columns_of_several_chunks(void **state) {
+TEST(columns_of_several_chunks) {
     test_needs_gpu();
     static const char *const settings[] = {"", " stages=enhance,blur", " keep-brightness",
                                            " weight=0.3333 gain=0.9"};
@@ -184,14 +184,5 @@ static void columns_of_several_chunks(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bright_and_random_parameters),
-        cmocka_unit_test(every_radius_and_width),
-        cmocka_unit_test(rows_of_several_warps),
-        cmocka_unit_test(rows_of_several_tiles),
-        cmocka_unit_test(rows_far_apart),
-        cmocka_unit_test(ties_all_over),
-        cmocka_unit_test(columns_of_several_chunks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

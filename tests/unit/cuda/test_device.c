@@ -141,7 +141,7 @@ static void check_batch(const char *filter, const char *text, gf_format format, 
     free_list(&list);
 }
 
-static void batches_equal_single_images(void **state) {
+TEST(batches_equal_single_images) {
     test_needs_gpu();
     static const char *const cases[][2] = {{"smooth", ""},
                                            {"smooth", "radius=8 weight=0.3333"},
@@ -167,7 +167,7 @@ static void batches_equal_single_images(void **state) {
 }
 
 /* Images that are apart share launches, at most GF_STRIP_IMAGES each, if rows are independent. */
-static void lists_take_few_launches(void **state) {
+TEST(lists_take_few_launches) {
     test_needs_gpu();
     enum { COUNT = GF_STRIP_IMAGES + 1 };
     static const char *const cases[] = {"", "radius=8 weight=0.3333", "radius=20", "axis=y"};
@@ -205,7 +205,7 @@ static void lists_take_few_launches(void **state) {
 }
 
 /* The mean of f32 depends on the order of rows: 1e20 + 1 - 1e20 + 3 is 3, or 0 from the end. */
-static void means_are_summed_in_order(void **state) {
+TEST(means_are_summed_in_order) {
     test_needs_gpu();
     static const float rows[] = {1e20f, 1, -1e20f, 3};
     enum { HEIGHT = 900 };
@@ -283,7 +283,7 @@ static void check_graph(const char *filter, const char *text, gf_format format) 
     free_list(&list);
 }
 
-static void graphs_replay_the_same_bits(void **state) {
+TEST(graphs_replay_the_same_bits) {
     test_needs_gpu();
     check_graph("smooth", "", (gf_format){640, 200, 3, GF_U8, false});
     check_graph("smooth", "", (gf_format){641, 200, 1, GF_U8, false});
@@ -363,7 +363,7 @@ static void check_places(const char *filter, const char *text, gf_format format)
     free_list(&list);
 }
 
-static void runs_of_a_job_may_differ(void **state) {
+TEST(runs_of_a_job_may_differ) {
     test_needs_gpu();
     static const char *const cases[][2] = {{"smooth", ""},
                                            {"smooth", "axis=xy"},
@@ -383,7 +383,7 @@ static void runs_of_a_job_may_differ(void **state) {
 }
 
 /* Runs of one job on several streams do not disturb each other. */
-static void streams_do_not_share_memory(void **state) {
+TEST(streams_do_not_share_memory) {
     test_needs_gpu();
     const gf_format format = {1999, 700, 1, GF_U8, false}; /* staged */
     enum { STREAMS = 4 };
@@ -466,7 +466,7 @@ static void *run_thread(void *argument) {
     return failed;
 }
 
-static void threads_have_their_own_engines(void **state) {
+TEST(threads_have_their_own_engines) {
     test_needs_gpu();
     /* The two histograms launch one kernel with different sizes of shared memory. */
     image_list lists[] = {new_list("smooth", "axis=xy", (gf_format){800, 300, 3, GF_U8, false}, 3),
@@ -567,7 +567,7 @@ static int run_new_jobs(const image_list *list, const void *from, void *to, cuda
     return failures;
 }
 
-static void jobs_do_not_disturb_other_threads(void **state) {
+TEST(jobs_do_not_disturb_other_threads) {
     test_needs_gpu();
     static const struct {
         void *(*run)(void *);
@@ -621,7 +621,7 @@ static void *run_handed_job(void *argument) {
 }
 
 /* A new thread has no context. */
-static void jobs_run_in_new_threads(void **state) {
+TEST(jobs_run_in_new_threads) {
     test_needs_gpu();
     image_list list = new_list("smooth", "", (gf_format){320, 64, 1, GF_U8, false}, 1);
     gf_engine *engine = cuda_engine();
@@ -648,7 +648,7 @@ static void jobs_run_in_new_threads(void **state) {
 }
 
 /* An error that the caller has not read is neither reported nor cleared. */
-static void errors_of_the_caller_remain(void **state) {
+TEST(errors_of_the_caller_remain) {
     test_needs_gpu();
     static const char *const filters[] = {"smooth", "normalize", "axis-sum", "hist"};
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
@@ -671,7 +671,7 @@ static void errors_of_the_caller_remain(void **state) {
 }
 
 /* Measurements are queued before any is awaited, awaited in another order, or not at all. */
-static void measurements_can_be_queued(void **state) {
+TEST(measurements_can_be_queued) {
     test_needs_gpu();
     static const char *const cases[][2] = {{"hist", "bins=8 extract=3"}, {"axis-sum", "axis=y"}};
     const gf_format format = {1000, 400, 3, GF_U8, false};
@@ -724,7 +724,7 @@ static void run_in(gf_engine *engine, image_list *list, void *from, void *to, co
         fail_msg("%s: the image differs", kind);
 }
 
-static void kinds_of_memory(void **state) {
+TEST(kinds_of_memory) {
     test_needs_gpu();
     image_list list = new_list("smooth", "", (gf_format){4096, 64, 3, GF_U8, false}, 1);
     gf_engine *engine = cuda_engine();
@@ -785,7 +785,7 @@ static void refuses(const misuse *with, gf_pixels in, gf_out_pixels out, void *s
     }
 }
 
-static void wrong_arguments_are_errors(void **state) {
+TEST(wrong_arguments_are_errors) {
     test_needs_gpu();
     misuse with = {.engine = cuda_engine(),
                    .filter = gf_filter_find("smooth"),
@@ -865,7 +865,7 @@ static void wrong_arguments_are_errors(void **state) {
 }
 
 /* An engine keeps 16 jobs; more combinations still work. */
-static void engines_keep_jobs(void **state) {
+TEST(engines_keep_jobs) {
     test_needs_gpu();
     image_list list = new_list("smooth", "axis=xy", (gf_format){320, 64, 1, GF_F32, false}, 1);
     gf_engine *engine = cuda_engine();
@@ -885,22 +885,10 @@ static void engines_keep_jobs(void **state) {
     free_list(&list);
 }
 
-#define CUDA_TESTS                                                                                 \
-    cmocka_unit_test(batches_equal_single_images), cmocka_unit_test(means_are_summed_in_order),    \
-        cmocka_unit_test(lists_take_few_launches), cmocka_unit_test(runs_of_a_job_may_differ),     \
-        cmocka_unit_test(graphs_replay_the_same_bits),                                             \
-        cmocka_unit_test(streams_do_not_share_memory),                                             \
-        cmocka_unit_test(threads_have_their_own_engines),                                          \
-        cmocka_unit_test(jobs_do_not_disturb_other_threads),                                       \
-        cmocka_unit_test(jobs_run_in_new_threads), cmocka_unit_test(errors_of_the_caller_remain),  \
-        cmocka_unit_test(measurements_can_be_queued), cmocka_unit_test(kinds_of_memory),           \
-        cmocka_unit_test(wrong_arguments_are_errors), cmocka_unit_test(engines_keep_jobs),
-#else
-#define CUDA_TESTS
 #endif
 
 /* Without CUDA or a device, the calls fail with a reason. */
-static void absent_devices_are_errors(void **state) {
+TEST(absent_devices_are_errors) {
     if (test_has_cuda())
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};
@@ -922,6 +910,5 @@ static void absent_devices_are_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {CUDA_TESTS cmocka_unit_test(absent_devices_are_errors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

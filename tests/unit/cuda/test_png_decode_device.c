@@ -226,18 +226,8 @@ static void check_files(gf_engine *engine, png_bytes *list, size_t count, bool v
     free(got);
 }
 
-/* Let the device decode files that the CPU would decode faster. */
-static int use_device(void **state) {
+TEST(decodes_all_kinds) {
     gf_device_decode_always(true);
-    return 0;
-}
-
-static int use_fastest(void **state) {
-    gf_device_decode_always(false);
-    return 0;
-}
-
-static void decodes_all_kinds(void **state) {
     test_needs_gpu();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     const uint64_t seed = test_environment("GF_TEST_SEED", 4711), rounds = test_rounds(80);
@@ -261,7 +251,8 @@ static void decodes_all_kinds(void **state) {
 }
 
 /* Each file is damaged in several ways. */
-static void judges_damaged_files_as_the_cpu(void **state) {
+TEST(judges_damaged_files_as_the_cpu) {
+    gf_device_decode_always(true);
     test_needs_gpu();
     enum { FILES = 512, WAYS = 8 };
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
@@ -295,7 +286,7 @@ static void judges_damaged_files_as_the_cpu(void **state) {
 }
 
 /* Few files are decoded by the CPU, with the same result. */
-static void few_files_are_left_to_the_cpu(void **state) {
+TEST(few_files_are_left_to_the_cpu) {
     test_needs_gpu();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     counts total = {0, 0};
@@ -313,7 +304,8 @@ static void few_files_are_left_to_the_cpu(void **state) {
 }
 
 /* Images and streams larger than the segments, rings and groups of the kernels. */
-static void decodes_large_files(void **state) {
+TEST(decodes_large_files) {
+    gf_device_decode_always(true);
     test_needs_gpu();
     static const gf_format formats[] = {{1500, 1000, 3, GF_U8, false},
                                         {30001, 7, 4, GF_U16, true},
@@ -342,7 +334,7 @@ static void decodes_large_files(void **state) {
     gf_engine_close(engine);
 }
 
-static void rejects_wrong_arguments(void **state) {
+TEST(rejects_wrong_arguments) {
     test_needs_gpu();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     test_random random = test_seeded(1);
@@ -382,18 +374,16 @@ static void rejects_wrong_arguments(void **state) {
     free(file.data);
     gf_engine_close(engine);
 }
-
-#define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, use_device, use_fastest)
-#define CUDA_TESTS                                                                                 \
-    ON_DEVICE(decodes_all_kinds), ON_DEVICE(judges_damaged_files_as_the_cpu),                      \
-        ON_DEVICE(decodes_large_files), cmocka_unit_test(few_files_are_left_to_the_cpu),           \
-        cmocka_unit_test(rejects_wrong_arguments),
-#else
-#define CUDA_TESTS
 #endif
 
+/* Only some tests let the device decode files that the CPU would decode faster. */
+static int use_fastest(void **state) {
+    gf_device_decode_always(false);
+    return 0;
+}
+
 /* Without CUDA or a device, the call fails with a reason. */
-static void absent_devices_are_errors(void **state) {
+TEST(absent_devices_are_errors) {
     if (test_has_cuda())
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};
@@ -407,6 +397,5 @@ static void absent_devices_are_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {CUDA_TESTS cmocka_unit_test(absent_devices_are_errors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(&(test_fixture){.before = use_fastest});
 }

@@ -157,7 +157,7 @@ static void check_one(gf_engine *engine, gf_format format, content kind, output 
 
 /* ---- equality -------------------------------------------------------------------------------- */
 
-static void writes_the_bytes_of_the_cpu(void **state) {
+TEST(writes_the_bytes_of_the_cpu) {
     test_needs_gpu();
     gf_engine *engine = cuda_engine();
     const uint64_t seed = test_environment("GF_TEST_SEED", 2025), rounds = test_rounds(300);
@@ -183,7 +183,7 @@ static void writes_the_bytes_of_the_cpu(void **state) {
 
 /* Sizes at the edges of chunks (16 KiB), blocks and strips (256 KiB of filtered bytes), pieces of
  * the probe (1 KiB) and windows (1024 strips). */
-static void covers_all_edges(void **state) {
+TEST(covers_all_edges) {
     test_needs_gpu();
     static const gf_format formats[] = {
         {1, 1, 1, GF_U8, false},      {1, 1, 4, GF_U16, true},       {1, 131072, 1, GF_U8, false},
@@ -211,7 +211,7 @@ static void covers_all_edges(void **state) {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-static void rejects_wrong_arguments(void **state) {
+TEST(rejects_wrong_arguments) {
     test_needs_gpu();
     gf_engine *engine = cuda_engine();
     const gf_format format = {300, 200, 3, GF_U8, false}, real = {300, 200, 3, GF_F32, false};
@@ -256,15 +256,10 @@ static void rejects_wrong_arguments(void **state) {
     gf_engine_close(engine);
 }
 
-#define CUDA_TESTS                                                                                 \
-    cmocka_unit_test(writes_the_bytes_of_the_cpu), cmocka_unit_test(covers_all_edges),             \
-        cmocka_unit_test(rejects_wrong_arguments),
-#else
-#define CUDA_TESTS
 #endif
 
 /* Without CUDA or a device, the call fails with a reason. */
-static void absent_devices_are_errors(void **state) {
+TEST(absent_devices_are_errors) {
     if (test_has_cuda())
         test_skip("there is a device");
     const gf_format format = {8, 8, 1, GF_U8, false};
@@ -279,6 +274,5 @@ static void absent_devices_are_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {CUDA_TESTS cmocka_unit_test(absent_devices_are_errors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -68,7 +68,7 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
     assert_null(result);
 }
 
-static void rejects_other_settings(void **state) {
+TEST(rejects_other_settings) {
     gf_engine *engine = open_engine();
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     for (size_t i = 0; i < gf_filter_count(); i++) {
@@ -85,7 +85,7 @@ static void rejects_other_settings(void **state) {
     gf_engine_close(engine);
 }
 
-static void returns_zero_for_unknown_names(void **state) {
+TEST(returns_zero_for_unknown_names) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=7 range=1,2 per-row");
     double lo = 9, hi = 9;
@@ -118,7 +118,7 @@ static gf_status run_file(gf_engine *engine, const char *name, const char *const
     return status;
 }
 
-static void rejects_invalid_paths(void **state) {
+TEST(rejects_invalid_paths) {
     const char *const file[2] = {in_directory("in.pgm"), NULL};
     const char *const stdin_twice[2] = {"-", "-"};
     gf_engine *engine = open_engine();
@@ -150,7 +150,7 @@ static gf_status run_memory(gf_engine *engine, const char *name, const char *tex
     return status;
 }
 
-static void rejects_invalid_memory(void **state) {
+TEST(rejects_invalid_memory) {
     const gf_pixels one[2] = {{pixels, 8}, {NULL, 8}}, narrow[2] = {{pixels, 7}, {pixels, 7}};
     const gf_format odd[] = {{0, 4, 1, GF_U8, false},      {8, 0, 1, GF_U8, false},
                              {8, 4, 5, GF_U8, 5 % 2 == 0}, {8, 4, 0, GF_U8, 0 % 2 == 0},
@@ -179,7 +179,7 @@ static void rejects_invalid_memory(void **state) {
 }
 
 /* Strides whose product with the height, or whose sum with the address, overflows. */
-static void rejects_large_strides(void **state) {
+TEST(rejects_large_strides) {
     const size_t strides[] = {SIZE_MAX,        SIZE_MAX / 2,          SIZE_MAX / 3,
                               (size_t)1 << 63, ((size_t)1 << 63) - 1, (size_t)1 << 62};
     const gf_format one = {.width = 8, .height = 1, .channels = 1, .type = GF_U8};
@@ -209,7 +209,7 @@ static void rejects_large_strides(void **state) {
 }
 
 /* Rows of two images that share a byte. Rows of one stride may be side by side. */
-static void rejects_overlapping_memory(void **state) {
+TEST(rejects_overlapping_memory) {
     const struct {
         size_t from, to, in_stride, out_stride;
         bool overlaps;
@@ -247,7 +247,7 @@ static void rejects_overlapping_memory(void **state) {
 }
 
 /* Every number of the options that has a range. */
-static void rejects_numbers_out_of_range(void **state) {
+TEST(rejects_numbers_out_of_range) {
     const gf_file_options options[] = {{.depth = (gf_depth)4}, {.depth = (gf_depth)-1},
                                        {.sync = (gf_sync)3},   {.sync = (gf_sync)-1},
                                        {.quality = 101},       {.quality = UINT32_MAX}};
@@ -290,7 +290,7 @@ static void rejects_numbers_out_of_range(void **state) {
 }
 
 /* error.cause distinguishes a missing input from an existing output. */
-static void stores_the_errno(void **state) {
+TEST(stores_the_errno) {
     const char *none = in_directory("none.pgm"), *saved = in_directory("saved.pgm");
     gf_format format;
     void *loaded;
@@ -306,7 +306,7 @@ static void stores_the_errno(void **state) {
     assert_int_equal(error.cause, 0);
 }
 
-static void returns_null_on_failure(void **state) {
+TEST(returns_null_on_failure) {
     const char *const none[1] = {in_directory("none.png")};
     gf_engine *engine = (gf_engine *)test_directory;
     gf_result *result = (gf_result *)test_directory;
@@ -338,7 +338,7 @@ static void returns_null_on_failure(void **state) {
 }
 
 /* Rows at odd addresses with odd strides. The last row ends at the end of its allocation. */
-static void accepts_rows_at_any_address(void **state) {
+TEST(accepts_rows_at_any_address) {
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter *filter = gf_filter_at(i);
         const gf_filter_info *info = gf_filter_describe(filter);
@@ -413,7 +413,7 @@ static char *print_result(const gf_result *result) {
 }
 
 /* Results of every case remain valid after settings, engine and image are freed. */
-static void results_outlive_settings_and_engine(void **state) {
+TEST(results_outlive_settings_and_engine) {
     for (size_t i = 0; i < gf_filter_count(); i++) {
         const gf_filter *filter = gf_filter_at(i);
         const gf_filter_info *info = gf_filter_describe(filter);
@@ -448,7 +448,7 @@ static void results_outlive_settings_and_engine(void **state) {
     }
 }
 
-static void returns_empty_cells_outside_tables(void **state) {
+TEST(returns_empty_cells_outside_tables) {
     gf_engine *engine = open_engine();
     gf_settings *settings = test_settings(gf_filter_find("hist"), "bins=4");
     gf_result *result;
@@ -474,7 +474,7 @@ static void returns_empty_cells_outside_tables(void **state) {
 /* ---- files and columns ----------------------------------------------------------------------- */
 
 /* A saved image has the bytes of a run, and loads again; errors leave no file. */
-static void saves_images(void **state) {
+TEST(saves_images) {
     const gf_format rgb = {2, 4, 3, GF_U8, false}; /* rows of 6 bytes, 8 bytes apart */
     const gf_pixels image = {pixels, 8};
     const char *out = in_directory("saved.png");
@@ -510,7 +510,7 @@ static void saves_images(void **state) {
 }
 
 /* Columns equal their cells. */
-static void returns_columns(void **state) {
+TEST(returns_columns) {
     static const char *const filters[] = {"axis-sum", "hist", "dot", "compare"};
     gf_engine *engine = open_engine();
     for (size_t f = 0; f < 4; f++) {
@@ -551,22 +551,5 @@ static void returns_columns(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(rejects_other_settings, empty_directory),
-        cmocka_unit_test(returns_zero_for_unknown_names),
-        cmocka_unit_test_teardown(rejects_invalid_paths, empty_directory),
-        cmocka_unit_test(rejects_invalid_memory),
-        cmocka_unit_test_teardown(rejects_large_strides, empty_directory),
-        cmocka_unit_test(rejects_overlapping_memory),
-        cmocka_unit_test_teardown(rejects_numbers_out_of_range, empty_directory),
-        cmocka_unit_test_teardown(stores_the_errno, empty_directory),
-        cmocka_unit_test(accepts_rows_at_any_address),
-        cmocka_unit_test(returns_null_on_failure),
-        cmocka_unit_test(results_outlive_settings_and_engine),
-        cmocka_unit_test(returns_empty_cells_outside_tables),
-        cmocka_unit_test_teardown(saves_images, empty_directory),
-        cmocka_unit_test(returns_columns),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

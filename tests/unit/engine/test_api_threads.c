@@ -53,7 +53,7 @@ static void *smooth_and_read(void *argument) {
     return NULL;
 }
 
-static void engines_share_settings_and_results(void **state) {
+TEST(engines_share_settings_and_results) {
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), "axis=xy radius=3");
     gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
     gf_engine *engine = open_engine();
@@ -85,7 +85,7 @@ static void *close_engine(void *argument) {
     return NULL;
 }
 
-static void an_engine_moves_between_threads(void **state) {
+TEST(an_engine_moves_between_threads) {
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), "axis=xy radius=3");
     gf_settings *hist = test_settings(gf_filter_find("hist"), "bins=9");
     static unsigned char want[HEIGHT][WIDTH];
@@ -110,10 +110,5 @@ static void an_engine_moves_between_threads(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(engines_share_settings_and_results),
-        cmocka_unit_test(an_engine_moves_between_threads),
-    };
-
-    return cmocka_run_group_tests(tests, fill, NULL);
+    return test_main(&(test_fixture){fill, NULL});
 }

@@ -1,12 +1,5 @@
 /* The cost model of auto: its inputs, and forecasts for synthetic plans, codecs and machines. */
-#include <string.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "testing.h"
 
 #include "engine/engine.h"
 #include "io/io.h"
@@ -23,7 +16,7 @@ static void assert_about(double got, double want) {
 }
 
 /* The start-up of a GPU pays off for a large image, not for a small one. */
-static void auto_includes_the_start_up(void **state) {
+TEST(auto_includes_the_start_up) {
     const gf_codec_costs none = {0};
     const gf_auto_machine two = {.threads = 2};
     gf_plan plan = {.in = {1000, 1000, 3, GF_U8, false}, .inputs = 1, .cost = 2};
@@ -46,7 +39,7 @@ static void auto_includes_the_start_up(void **state) {
 }
 
 /* 10^9 samples: a cost of 1 ns is one second of one core. */
-static void auto_shares_cores_between_stages(void **state) {
+TEST(auto_shares_cores_between_stages) {
     const gf_plan plan = {.in = {100000, 10000, 1, GF_U8, false}, .inputs = 1, .cost = 6};
     gf_codec_costs codec = {.decode = 2.5, .encode = 2, .decode_threads = 1, .encode_threads = 1};
     gf_auto_machine on = {.threads = 16, .cuda_started = true};
@@ -69,7 +62,7 @@ static void auto_shares_cores_between_stages(void **state) {
 }
 
 /* Uploads and downloads overlap, each at 10 GB/s per device. */
-static void auto_divides_transfers_among_devices(void **state) {
+TEST(auto_divides_transfers_among_devices) {
     gf_plan plan = {.in = {100000, 10000, 1, GF_F32, false}, .inputs = 2, .cost = 100};
     const gf_codec_costs none = {0};
     gf_auto_machine on = {.threads = 2, .cuda_started = true};
@@ -83,7 +76,7 @@ static void auto_divides_transfers_among_devices(void **state) {
 }
 
 /* The model uses the options of the engine. */
-static void auto_reads_the_engine_options(void **state) {
+TEST(auto_reads_the_engine_options) {
     gf_engine_options options = {.threads = 5};
     gf_engine *engine = NULL;
     assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
@@ -100,7 +93,7 @@ static void auto_reads_the_engine_options(void **state) {
 }
 
 /* auto replaces a backend that cannot begin; a requested backend is not replaced. */
-static void only_auto_falls_back(void **state) {
+TEST(only_auto_falls_back) {
     gf_error error = {.status = GF_FAILED, .message = "cuda: device memory: out of memory"};
     char reason[64];
     void *backend_state = NULL;
@@ -125,7 +118,7 @@ static void only_auto_falls_back(void **state) {
 
 /* Sources and sinks report their costs to auto. Without costs, every filter would appear to be the
  * slowest stage of a job. */
-static void png_has_costs(void **state) {
+TEST(png_has_costs) {
     const char *path = "samples/cutout.png";
     gf_source *source = NULL;
     gf_sink *sink = NULL;
@@ -142,7 +135,7 @@ static void png_has_costs(void **state) {
 }
 
 /* The CPU and a device share many PNG files: both finish after (1 + s/g) / (1/c + 1/g) seconds. */
-static void shares_many_png_files(void **state) {
+TEST(shares_many_png_files) {
     gf_forecast many = {.cpu_seconds = 4, .cuda_seconds = 8};
     gf_forecast few = {.cpu_seconds = 0.4, .cuda_seconds = 1};
     gf_forecast parts = few;
@@ -157,14 +150,5 @@ static void shares_many_png_files(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_many_png_files),
-        cmocka_unit_test(auto_includes_the_start_up),
-        cmocka_unit_test(auto_shares_cores_between_stages),
-        cmocka_unit_test(auto_divides_transfers_among_devices),
-        cmocka_unit_test(auto_reads_the_engine_options),
-        cmocka_unit_test(only_auto_falls_back),
-        cmocka_unit_test(png_has_costs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

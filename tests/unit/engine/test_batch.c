@@ -86,15 +86,15 @@ static void run_all(const char *backend) {
     assert_true((all.together > 0) == (strcmp(backend, "golden") != 0));
 }
 
-static void golden_takes_batches(void **state) {
+TEST(golden_takes_batches) {
     run_all("golden");
 }
 
-static void cpu_takes_batches(void **state) {
+TEST(cpu_takes_batches) {
     run_all("cpu");
 }
 
-static void cuda_takes_batches(void **state) {
+TEST(cuda_takes_batches) {
     test_needs_gpu();
     run_all("cuda");
 }
@@ -113,7 +113,7 @@ static bool stands_alone(const char *name, const char *text) {
     return alone;
 }
 
-static void rows_stand_alone_where_nothing_crosses_them(void **state) {
+TEST(rows_stand_alone_where_nothing_crosses_them) {
     assert_true(stands_alone("smooth", ""));
     assert_true(stands_alone("smooth", "radius=9 tile=4"));
     assert_false(stands_alone("smooth", "axis=y"));
@@ -129,7 +129,7 @@ static void rows_stand_alone_where_nothing_crosses_them(void **state) {
 
 /* ---- rejected arguments ---------------------------------------------------------------------- */
 
-static void rejects_unsuitable_images(void **state) {
+TEST(rejects_unsuitable_images) {
     static const unsigned char rows[32];
     const gf_format format = {.width = 8, .height = 4, .channels = 1, .type = GF_U8};
     const gf_format empty = {.width = 0, .height = 4, .channels = 1, .type = GF_U8};
@@ -175,12 +175,5 @@ static void rejects_unsuitable_images(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_takes_batches),
-        cmocka_unit_test(cpu_takes_batches),
-        cmocka_unit_test(cuda_takes_batches),
-        cmocka_unit_test(rows_stand_alone_where_nothing_crosses_them),
-        cmocka_unit_test(rejects_unsuitable_images),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

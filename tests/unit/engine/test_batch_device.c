@@ -33,7 +33,7 @@ static gf_status meet(void *context, const gf_ready *ready, gf_error *error) {
 }
 
 /* As many large images run at once as there are engines. */
-static void runs_large_ones_at_once(void **state) {
+TEST(runs_large_ones_at_once) {
     static const struct {
         uint32_t devices, threads, count, at_once;
     } cases[] = {{1, 1, 6, 1},  {1, 2, 6, 2},   {1, 3, 12, 3}, {1, 4, 12, 4},
@@ -68,7 +68,7 @@ static void runs_large_ones_at_once(void **state) {
 
 /* Images that exceed the memory of an engine. Engines other than the first return the image to the
  * queue, the first one reports the error, and all other images complete. */
-static void reports_of_no_capacity(void **state) {
+TEST(reports_of_no_capacity) {
     const char *wide = in_directory("wide.png");
     char path[2048];
 
@@ -98,7 +98,7 @@ static void reports_of_no_capacity(void **state) {
 }
 
 /* Under auto, the cpu backend replaces a device that does not start, and reports the reason. */
-static void falls_back(void **state) {
+TEST(falls_back) {
     listener all = {0};
     gf_batch_item items[ITEMS];
     const gf_batch_options options = {.engine = {.threads = 2}, .done = on_done, .context = &all};
@@ -120,11 +120,5 @@ static void falls_back(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_large_ones_at_once),
-        cmocka_unit_test(reports_of_no_capacity),
-        cmocka_unit_test(falls_back),
-    };
-
-    return cmocka_run_group_tests(tests, make_inputs, remove_directory);
+    return test_main(&(test_fixture){make_inputs, remove_directory});
 }

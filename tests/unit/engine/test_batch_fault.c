@@ -195,7 +195,7 @@ static int make_all(void **state) {
 }
 
 /* Under auto, the cpu backend completes the batch. */
-static void auto_continues(void **state) {
+TEST(auto_continues) {
     static const scenario scenarios[] = {
         {"smooth", "", "auto", 1, 1, 0, false},
         {"smooth", "axis=y", "auto", 1, 4, 0, true},
@@ -215,7 +215,7 @@ static void auto_continues(void **state) {
 }
 
 /* A requested device is not replaced: the batch ends. */
-static void named_device_stops(void **state) {
+TEST(named_device_stops) {
     static const scenario scenarios[] = {
         {"smooth", "", "cuda", 1, 1, 0, false},
         {"smooth", "axis=y", "cuda", 1, 4, 20000, false},
@@ -231,7 +231,7 @@ static void named_device_stops(void **state) {
 }
 
 /* If every file was reported, the batch returns no error of its own. */
-static void last_pipe_is_reported(void **state) {
+TEST(last_pipe_is_reported) {
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     const gf_batch_devices devices = {.count = 1, .names = {"0"}};
     listener all = {.in_order = false};
@@ -254,7 +254,7 @@ static void last_pipe_is_reported(void **state) {
 }
 
 /* Another requested device completes the batch. */
-static void others_do_the_rest(void **state) {
+TEST(others_do_the_rest) {
     static const scenario scenarios[] = {
         {"smooth", "", "cuda", 2, 4, 0, false},
         {"smooth", "axis=y", "cuda", 3, 6, 20000, false},
@@ -271,7 +271,7 @@ static void others_do_the_rest(void **state) {
 }
 
 /* A device that corrupts one bit of an image: outputs that golden refutes do not appear. */
-static void corruption_fails_files(void **state) {
+TEST(corruption_fails_files) {
     static const scenario scenarios[] = {
         {"smooth", "", "auto", 1, 3, 0, false},
         {"smooth", "axis=y", "cuda", 2, 3, 20000, false},
@@ -298,7 +298,7 @@ static void corruption_fails_files(void **state) {
 }
 
 /* A bit flips once: exactly one file fails, although a retry would succeed. */
-static void one_corruption_is_reported(void **state) {
+TEST(one_corruption_is_reported) {
     static const scenario scenarios[] = {
         {"smooth", "", "auto", 1, 3, 0, false},
         {"smooth", "", "cuda", 1, 6, 20000, false},
@@ -333,11 +333,6 @@ static void one_corruption_is_reported(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_continues),         cmocka_unit_test(named_device_stops),
-        cmocka_unit_test(last_pipe_is_reported),  cmocka_unit_test(others_do_the_rest),
-        cmocka_unit_test(corruption_fails_files), cmocka_unit_test(one_corruption_is_reported),
-    };
     (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, make_all, remove_directory);
+    return test_main(&(test_fixture){make_all, remove_directory});
 }

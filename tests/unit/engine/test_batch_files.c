@@ -74,7 +74,7 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
     gf_settings_free(settings);
 }
 
-static void equals_one_by_one(void **state) {
+TEST(equals_one_by_one) {
     run_scenarios("smooth", "", &(gf_file_options){0});
     run_scenarios("smooth", "axis=xy radius=5 keep-brightness", &(gf_file_options){.strip = true});
     run_scenarios("normalize", "", &(gf_file_options){0});
@@ -85,7 +85,7 @@ static void equals_one_by_one(void **state) {
 
 /* ---- stopping and continuing ----------------------------------------------------------------- */
 
-static void stops_when_reported(void **state) {
+TEST(stops_when_reported) {
     gf_batch_item items[ITEMS];
     for (uint32_t devices = 0; devices < 3; devices++) {
         listener all = {.max = 3};
@@ -102,7 +102,7 @@ static void stops_when_reported(void **state) {
     }
 }
 
-static void keeps_existing_files(void **state) {
+TEST(keeps_existing_files) {
     for (uint32_t devices = 0; devices < 3; devices += 2) {
         listener all = {0};
         gf_batch_item items[ITEMS];
@@ -145,7 +145,7 @@ static void *feed_late(void *argument) {
 }
 
 /* Pipes are read once. */
-static void reads_pipes(void **state) {
+TEST(reads_pipes) {
     for (uint32_t round = 0; round < 3; round++) {
         const uint32_t devices = round > 0;
         listener all = {0};
@@ -178,7 +178,7 @@ static gf_status never(void *context, const gf_ready *ready, gf_error *error) {
     return error->status = GF_FAILED;
 }
 
-static void calls_ready_before_the_commit(void **state) {
+TEST(calls_ready_before_the_commit) {
     for (uint32_t devices = 0; devices < 2; devices++) {
         listener all = {0};
         gf_batch_item items[ITEMS];
@@ -209,7 +209,7 @@ static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
 }
 
 /* The `ready` callback receives a complete file: afterwards only its name changes. */
-static void passes_ready_outputs(void **state) {
+TEST(passes_ready_outputs) {
     for (uint32_t devices = 0; devices < 3; devices++) {
         listener all = {0};
         gf_batch_item items[ITEMS];
@@ -236,7 +236,7 @@ static bool count_calls(void *context, const gf_batch_done *done) {
 }
 
 /* A failed item is reported after all earlier items, but stops a fail_fast batch at once. */
-static void stops_before_it_is_reported(void **state) {
+TEST(stops_before_it_is_reported) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=4");
     char path[2048];
@@ -269,15 +269,5 @@ static void stops_before_it_is_reported(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_one_by_one),
-        cmocka_unit_test(stops_when_reported),
-        cmocka_unit_test(keeps_existing_files),
-        cmocka_unit_test(reads_pipes),
-        cmocka_unit_test(calls_ready_before_the_commit),
-        cmocka_unit_test(passes_ready_outputs),
-        cmocka_unit_test(stops_before_it_is_reported),
-    };
-
-    return cmocka_run_group_tests(tests, make_inputs, remove_directory);
+    return test_main(&(test_fixture){make_inputs, remove_directory});
 }

@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 
 /* Errors common to all items are returned once, and no item starts. */
-static void refuses_all(void **state) {
+TEST(refuses_all) {
     const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
     listener all = {0};
     gf_batch_options options = {.done = on_done, .context = &all};
@@ -56,7 +56,7 @@ static void refuses_all(void **state) {
 
 /* ---- threads and engines --------------------------------------------------------------------- */
 
-static void shares_the_threads(void **state) {
+TEST(shares_the_threads) {
     static const struct {
         uint64_t count;
         uint32_t threads;
@@ -83,7 +83,7 @@ static void shares_the_threads(void **state) {
     }
 }
 
-static void counts_engines(void **state) {
+TEST(counts_engines) {
     static const struct {
         uint32_t threads, devices, engines;
     } cases[] = {{1, 1, 1}, {2, 1, 2}, {3, 1, 3}, {4, 1, 4},  {64, 1, 4},
@@ -109,7 +109,7 @@ static gf_forecast expect(uint64_t side, uint64_t count, uint32_t threads, doubl
     return gf_batch_expect(&batch, &plan, &codec);
 }
 
-static void judges_batches(void **state) {
+TEST(judges_batches) {
     /* The start-up pays off for many images, not for one. */
     assert_false(expect(1000, 1, 16, 100).cuda);
     assert_true(expect(1000, 1000, 16, 100).cuda);
@@ -131,12 +131,5 @@ static void judges_batches(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_all),
-        cmocka_unit_test(shares_the_threads),
-        cmocka_unit_test(counts_engines),
-        cmocka_unit_test(judges_batches),
-    };
-
-    return cmocka_run_group_tests(tests, make_inputs, remove_directory);
+    return test_main(&(test_fixture){make_inputs, remove_directory});
 }

@@ -229,7 +229,7 @@ static void check_case(const batch_case *c) {
 
 /* With "cuda", the device decodes all files without an error, except interlaced ones (n % 32 is 8),
  * those with a damaged chunk (n % 16 is 7) and TIFFs (n % 16 is 11). */
-static void devices_match_single_runs(void **state) {
+TEST(devices_match_single_runs) {
     static const batch_case cases[] = {
         {"smooth", "", "cuda", 1, false, -1, false},
         {"smooth", "", "cuda", 5, true, -1, false},
@@ -250,7 +250,7 @@ static void devices_match_single_runs(void **state) {
 }
 
 /* Each format is a group. */
-static void decodes_few_groups_at_once(void **state) {
+TEST(decodes_few_groups_at_once) {
     static const batch_case formats = {"smooth", "", "cuda", 4, false, -1, false};
     decoding.most_groups = 0;
     decoding.wait_for = 4;
@@ -260,7 +260,7 @@ static void decodes_few_groups_at_once(void **state) {
 }
 
 /* Groups are larger than a third of the limit. */
-static void decodes_few_streams_at_once(void **state) {
+TEST(decodes_few_streams_at_once) {
     enum { FILES = 4500, LIMIT = 3072, GROUPS = 2 };
     static gf_batch_item items[FILES];
     const gf_batch_options options = {.engine = {.backend = "cuda", .threads = 4}};
@@ -283,7 +283,7 @@ static void decodes_few_streams_at_once(void **state) {
 }
 
 /* Under auto, each item is run once, by the device or by a CPU thread. */
-static void cpu_threads_share_the_list(void **state) {
+TEST(cpu_threads_share_the_list) {
     static const batch_case cases[] = {{"smooth", "", "auto", 1, false, -1, false},
                                        {"smooth", "", "auto", 4, false, -1, false},
                                        {"hist", "bins=3", "auto", 3, true, -1, false}};
@@ -298,7 +298,7 @@ static void cpu_threads_share_the_list(void **state) {
 }
 
 /* Devices decode and encode only what is not converted. Others share the memory of images. */
-static void converts_images(void **state) {
+TEST(converts_images) {
     static const gf_crop part = {1, 2, 18, 15}; /* of the smallest image, too */
     static const struct {
         batch_case run;
@@ -331,7 +331,7 @@ static void converts_images(void **state) {
 }
 
 /* Files of our encoder have several streams. */
-static void uploads_several_streams(void **state) {
+TEST(uploads_several_streams) {
     enum { FILES = 6, WIDTH = 500, HEIGHT = 601 };
     static const gf_format format = {WIDTH, HEIGHT, 3, GF_U8, false};
     static const batch_case cases[] = {{"smooth", "", "cuda", 4, false, -1, false},
@@ -356,7 +356,7 @@ static void uploads_several_streams(void **state) {
 }
 
 /* Files that the device cannot decode run from file to file. */
-static void runs_rejected_files(void **state) {
+TEST(runs_rejected_files) {
     static const batch_case cases[] = {{"smooth", "", "cuda", 3, false, -1, true},
                                        {"smooth", "", "auto", 3, false, -1, true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -366,7 +366,7 @@ static void runs_rejected_files(void **state) {
 }
 
 /* Under auto, CPU threads run the batch after the device has failed. */
-static void survives_the_device(void **state) {
+TEST(survives_the_device) {
     for (int works_for = 0; works_for < 2; works_for++) {
         const batch_case lost = {"smooth", "", "auto", 3, false, works_for, false};
         const batch_case alone = {"smooth", "", "cuda", 3, false, works_for, false};
@@ -379,7 +379,7 @@ static void survives_the_device(void **state) {
 }
 
 /* The same with a GPU, if there is one. */
-static void gpus_match_single_runs(void **state) {
+TEST(gpus_match_single_runs) {
     static const batch_case cases[] = {
         {"smooth", "", "cuda", 1, false, -1, false},
         {"smooth", "", "cuda", 5, true, -1, false},
@@ -405,16 +405,5 @@ static void gpus_match_single_runs(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_match_single_runs),
-        cmocka_unit_test(decodes_few_groups_at_once),
-        cmocka_unit_test(decodes_few_streams_at_once),
-        cmocka_unit_test(cpu_threads_share_the_list),
-        cmocka_unit_test(uploads_several_streams),
-        cmocka_unit_test(runs_rejected_files),
-        cmocka_unit_test(survives_the_device),
-        cmocka_unit_test(gpus_match_single_runs),
-        cmocka_unit_test(converts_images),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
+    return test_main(&(test_fixture){start, stop});
 }

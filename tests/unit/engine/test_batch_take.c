@@ -168,13 +168,13 @@ static void each_once(const char *name, const char *text) {
     gf_settings_free(settings);
 }
 
-static void runs_each_once(void **state) {
+TEST(runs_each_once) {
     each_once("smooth", "radius=3");
     each_once("hist", "bins=7");
 }
 
 /* An engine takes no further items while it processes a large image: another batch may be idle. */
-static void holds_no_more_than_it_can_run(void **state) {
+TEST(holds_no_more_than_it_can_run) {
     static const struct {
         uint32_t devices, threads, max;
     } cases[] = {{0, 1, 1}, {0, 3, 3}, {1, 1, 1}, {1, 3, 3}, {1, 9, 4}, {2, 16, 8}, {3, 1, 3}};
@@ -200,7 +200,7 @@ static void holds_no_more_than_it_can_run(void **state) {
 /* ---- stopping -------------------------------------------------------------------------------- */
 
 /* The source never returns another item. The batch stops without one. */
-static void stops_while_it_waits(void **state) {
+TEST(stops_while_it_waits) {
     for (uint32_t devices = 0; devices < 3; devices++)
         for (int fast = 0; fast < 2; fast++) {
             gf_batch_item items[ITEMS];
@@ -228,7 +228,7 @@ static bool has_failed(void *context, const gf_batch_done *done) {
 }
 
 /* A device that does not start ends the batch, even while the source may still return items. */
-static void ends_without_a_device(void **state) {
+TEST(ends_without_a_device) {
     const gf_batch_devices devices = {.count = 1, .names = {"9999"}};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_batch_item items[ITEMS];
@@ -253,7 +253,7 @@ static void ends_without_a_device(void **state) {
 
 /* ---- rejected arguments ---------------------------------------------------------------------- */
 
-static void refuses(void **state) {
+TEST(refuses) {
     for (uint32_t devices = 0; devices < 2; devices++) {
         gf_batch_item items[ITEMS];
         gf_error error = {0};
@@ -281,13 +281,5 @@ static void refuses(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_each_once),
-        cmocka_unit_test(holds_no_more_than_it_can_run),
-        cmocka_unit_test(stops_while_it_waits),
-        cmocka_unit_test(ends_without_a_device),
-        cmocka_unit_test(refuses),
-    };
-
-    return cmocka_run_group_tests(tests, make_inputs, remove_directory);
+    return test_main(&(test_fixture){make_inputs, remove_directory});
 }

@@ -201,7 +201,7 @@ static void try_little_memory(fault_job *job, void *context) {
     try_with(job, context, true);
 }
 
-static void falls_back_with_little_memory(void **state) {
+TEST(falls_back_with_little_memory) {
     gf_engine_stand_in(&faulty_backend);
     for (int input = FROM_MEMORY; input < FAULT_INPUTS; input++) {
         tally all = {.input = (fault_input)input};
@@ -211,15 +211,15 @@ static void falls_back_with_little_memory(void **state) {
     gf_engine_stand_in(NULL);
 }
 
-static void falls_back_in_memory(void **state) {
+TEST(falls_back_in_memory) {
     run_all(FROM_MEMORY);
 }
 
-static void falls_back_with_files(void **state) {
+TEST(falls_back_with_files) {
     run_all(FROM_FILES);
 }
 
-static void falls_back_with_pipes(void **state) {
+TEST(falls_back_with_pipes) {
     run_all(FROM_PIPE);
 }
 
@@ -232,7 +232,7 @@ static gf_status fail_once(const gf_plan *plan, const gf_strip *strip, gf_error 
 
 /* The device fails in `begin`, and the replacing backend fails later. The image is not started
  * again with less memory for the sink, because part of it has been read. */
-static void does_not_restart_after_reading(void **state) {
+TEST(does_not_restart_after_reading) {
     const gf_engine_options options = {.threads = 4, .rows_per_strip = 16, .verify = true};
     const gf_format format = {900, 700, 3, GF_U8, false};
     gf_filter broken = *gf_filter_find("smooth");
@@ -259,13 +259,6 @@ static void does_not_restart_after_reading(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(falls_back_in_memory),
-        cmocka_unit_test(falls_back_with_files),
-        cmocka_unit_test(falls_back_with_pipes),
-        cmocka_unit_test(falls_back_with_little_memory),
-        cmocka_unit_test(does_not_restart_after_reading),
-    };
     (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

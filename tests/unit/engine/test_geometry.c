@@ -52,7 +52,7 @@ static uint64_t memory_of(const gf_cut *job) {
     return (gf_ring_rows(job) + job->slots * job->out_rows) * 640 + requested.extra;
 }
 
-static void strips_have_the_requested_height(void **state) {
+TEST(strips_have_the_requested_height) {
     gf_stream_job job = job_new("", 1000, 0);
     static const struct {
         uint64_t bytes, rows;
@@ -76,7 +76,7 @@ static void strips_have_the_requested_height(void **state) {
 }
 
 /* The halo is 3 rows: 2 of the blur radius and 1 of the smooth stage. */
-static void halos_increase_the_height(void **state) {
+TEST(halos_increase_the_height) {
     gf_stream_job job = job_new("axis=y", 1000, 0);
     assert_int_equal(job.plan->halo, 3);
     requested = (gf_strip_request){.bytes = 640, .slots = 2, .halos = 8, .max = UINT64_MAX};
@@ -101,7 +101,7 @@ static void halos_increase_the_height(void **state) {
 
 /* Strips without output rows are multiples of the rows that the source decodes together, unless
  * that takes too much memory. */
-static void strips_fit_the_source(void **state) {
+TEST(strips_fit_the_source) {
     static const struct {
         uint64_t together, max, first, rows;
         uint32_t groups, slots;
@@ -132,7 +132,7 @@ static void strips_fit_the_source(void **state) {
 
 /* With output rows, or strips that overlap, there are few small strips if the source holds more
  * rows than a strip. */
-static void rings_are_short_if_the_source_holds_rows(void **state) {
+TEST(rings_are_short_if_the_source_holds_rows) {
     static const struct {
         const char *text;
         uint64_t together, rows;
@@ -156,7 +156,7 @@ static void rings_are_short_if_the_source_holds_rows(void **state) {
 
 /* Strips stay the same with exactly the memory that they use. With one byte less, first their
  * number, then their height is reduced, until none fits. */
-static void strips_fit_in_memory(void **state) {
+TEST(strips_fit_in_memory) {
     static const char *const cases[] = {"", "axis=y", "axis=y radius=40"};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (uint64_t rows_per_strip = 0; rows_per_strip <= 5; rows_per_strip += 5) {
@@ -184,7 +184,7 @@ static void strips_fit_in_memory(void **state) {
 }
 
 /* Sizes that overflow count as too large. */
-static void sizes_do_not_overflow(void **state) {
+TEST(sizes_do_not_overflow) {
     gf_stream_job job = job_new("", 1000, 0);
     gf_plan *plan = (gf_plan *)(uintptr_t)job.plan;
     plan->in.height = plan->out.height = UINT64_C(1) << 58;
@@ -203,13 +203,5 @@ static void sizes_do_not_overflow(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strips_have_the_requested_height),
-        cmocka_unit_test(halos_increase_the_height),
-        cmocka_unit_test(strips_fit_the_source),
-        cmocka_unit_test(rings_are_short_if_the_source_holds_rows),
-        cmocka_unit_test(strips_fit_in_memory),
-        cmocka_unit_test(sizes_do_not_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

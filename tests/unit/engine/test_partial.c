@@ -237,11 +237,11 @@ static void compare_all(bool devices) {
     print_message("%" PRIu64 " images in ranges, 0 differences\n", images);
 }
 
-static void ranges_equal_one_run(void **state) {
+TEST(ranges_equal_one_run) {
     compare_all(false);
 }
 
-static void ranges_on_devices_equal_one_run(void **state) {
+TEST(ranges_on_devices_equal_one_run) {
     test_needs_gpu();
     compare_all(true);
 }
@@ -269,7 +269,7 @@ static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end, gf_err
     return part;
 }
 
-static void rejects_other_work(void **state) {
+TEST(rejects_other_work) {
     gf_error error;
     work job, other;
     open_grey(&job, "hist", "per-row extract=3");
@@ -310,7 +310,7 @@ static void rejects_other_work(void **state) {
 }
 
 /* The file differs between two machines. */
-static void rejects_changed_files(void **state) {
+TEST(rejects_changed_files) {
     const struct timespec times[2] = {{1, 5}, {1, 5}};
     gf_error error;
     work job;
@@ -326,7 +326,7 @@ static void rejects_changed_files(void **state) {
 }
 
 /* Truncated bytes, or one changed byte. */
-static void rejects_damaged_bytes(void **state) {
+TEST(rejects_damaged_bytes) {
     gf_error error;
     work job;
     open_grey(&job, "hist", "per-row extract=3 bins=4");
@@ -351,7 +351,7 @@ static void rejects_damaged_bytes(void **state) {
 }
 
 /* PNG rows have no fixed offsets, golden processes whole images, and a pipe is read once. */
-static void reports_images_without_ranges(void **state) {
+TEST(reports_images_without_ranges) {
     static const char *const setups[][3] = {
         {"in.png", "x.pgm", "cpu"},     {"in.pgm", "x.png", "cpu"}, {"in.pgm", "x.pgm", "golden"},
         {"in.pgm", "/dev/null", "cpu"}, {"-", "x.pgm", "cpu"},      {"in.pgm", "x.pgm", "cpu"}};
@@ -388,7 +388,7 @@ static void reports_images_without_ranges(void **state) {
 }
 
 /* A turned image would be held in memory by each process. Mirrored rows are divided. */
-static void turned_images_have_no_ranges(void **state) {
+TEST(turned_images_have_no_ranges) {
     static const unsigned char exif[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1";
     const gf_format format = {50, 40, 1, GF_U8, false};
     gf_settings *smooth = test_settings(gf_filter_find("smooth"), ""),
@@ -425,7 +425,7 @@ static void turned_images_have_no_ranges(void **state) {
 }
 
 /* A device fails in the middle of a range: the cpu backend completes it with the same bits. */
-static void device_failures_fall_back(void **state) {
+TEST(device_failures_fall_back) {
     static const char *const cases[][2] = {
         {"smooth", "axis=y"}, {"hist", "extract=3 bins=5"}, {"hist", "per-row"}, {"dot", ""}};
     gf_engine_stand_in(&faulty_backend);
@@ -461,15 +461,5 @@ static void device_failures_fall_back(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(ranges_equal_one_run, empty_directory),
-        cmocka_unit_test_teardown(ranges_on_devices_equal_one_run, empty_directory),
-        cmocka_unit_test_teardown(rejects_other_work, empty_directory),
-        cmocka_unit_test_teardown(rejects_changed_files, empty_directory),
-        cmocka_unit_test_teardown(rejects_damaged_bytes, empty_directory),
-        cmocka_unit_test_teardown(reports_images_without_ranges, empty_directory),
-        cmocka_unit_test_teardown(turned_images_have_no_ranges, empty_directory),
-        cmocka_unit_test_teardown(device_failures_fall_back, empty_directory),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -84,7 +84,7 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
 
 /* Every strip is reported in order, in the caller's thread. A filter that reads its image twice
  * reports both passes. */
-static void reports_every_strip(void **state) {
+TEST(reports_every_strip) {
     put_picture("in.ppm");
     put_picture("in.png");
     for (size_t i = 0; i < gf_filter_count(); i++) {
@@ -100,7 +100,7 @@ static void reports_every_strip(void **state) {
 }
 
 /* Golden processes the image as one strip. */
-static void reports_a_whole_image(void **state) {
+TEST(reports_a_whole_image) {
     put_picture("in.ppm");
     const received all = run("golden", false, "smooth", "in.ppm");
     assert_true(all.calls >= 1);
@@ -125,7 +125,7 @@ static void receive_item(void *context, const gf_progress *progress) {
     all->total[progress->item] = progress->total;
 }
 
-static void reports_the_item(void **state) {
+TEST(reports_the_item) {
     char in[1200], out[ITEMS][1200];
     gf_batch_item items[ITEMS];
     static received_items all;
@@ -182,7 +182,7 @@ static gf_report run_bytes(const char *filter_name, const char *in, const char *
     return report;
 }
 
-static void counts_the_bytes_of_files(void **state) {
+TEST(counts_the_bytes_of_files) {
     static const char *const inputs[] = {"in.ppm", "in.png", "in.jpg", "in.bmp", "in.tga"};
     static const char *const outputs[] = {"o.png", "o.ppm", "o.pam", "o.raw", "o.jpg", "o.bmp"};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
@@ -195,7 +195,7 @@ static void counts_the_bytes_of_files(void **state) {
     }
 }
 
-static void counts_all_inputs_and_samples(void **state) {
+TEST(counts_all_inputs_and_samples) {
     put_picture("in.ppm");
     put_picture("in.png");
     gf_report report = run_bytes("dot", "in.ppm", "in.png", NULL, NULL);
@@ -208,7 +208,7 @@ static void counts_all_inputs_and_samples(void **state) {
 }
 
 /* normalize holds an image from a pipe in memory. */
-static void counts_the_bytes_of_a_pipe(void **state) {
+TEST(counts_the_bytes_of_a_pipe) {
     static const char *const names[] = {"smooth", "normalize"};
     static const char *const kinds[] = {"in.ppm", "in.png", "in.jpg"};
     for (size_t i = 0; i < 2; i++)
@@ -230,7 +230,7 @@ static void counts_the_bytes_of_a_pipe(void **state) {
         }
 }
 
-static void counts_no_bytes_in_memory(void **state) {
+TEST(counts_no_bytes_in_memory) {
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
     unsigned char *in = random_pixels(&format, 1), *out = random_pixels(&format, 2);
@@ -251,15 +251,5 @@ static void counts_no_bytes_in_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reports_every_strip, empty_directory),
-        cmocka_unit_test_teardown(reports_a_whole_image, empty_directory),
-        cmocka_unit_test_teardown(reports_the_item, empty_directory),
-        cmocka_unit_test_teardown(counts_the_bytes_of_files, empty_directory),
-        cmocka_unit_test_teardown(counts_all_inputs_and_samples, empty_directory),
-        cmocka_unit_test_teardown(counts_the_bytes_of_a_pipe, empty_directory),
-        cmocka_unit_test_teardown(counts_no_bytes_in_memory, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -78,7 +78,7 @@ static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error)
     return record->returned;
 }
 
-static void commits_outputs_after_ready(void **state) {
+TEST(commits_outputs_after_ready) {
     ready_record record = {.returned = GF_FAILED};
     const gf_file_options options = {.force = true, .ready = on_ready, .ready_context = &record};
     gf_result *result;
@@ -105,7 +105,7 @@ static void commits_outputs_after_ready(void **state) {
     gf_settings_free(settings);
 }
 
-static void ready_has_no_result_for_images(void **state) {
+TEST(ready_has_no_result_for_images) {
     ready_record record = {.returned = GF_OK};
     const gf_file_options options = {.ready = on_ready, .ready_context = &record};
     const gf_filter *smooth = gf_filter_find("smooth");
@@ -150,14 +150,14 @@ static void run_limited(const char *text) {
     assert_int_equal(count_files(false), 3);
 }
 
-static void keeps_all_files_if_one_output_fails(void **state) {
+TEST(keeps_all_files_if_one_output_fails) {
     put_picture("in.pgm", 60, 60); /* the mask has 7200 bytes, one bin of 256 has few samples */
     run_limited("bins=256 extract=1");
     put_picture("in.pgm", 30, 30); /* the mask has 1800 bytes, all samples as text over 4096 */
     run_limited("bins=1 extract=0");
 }
 
-static void rejects_one_file_for_two_outputs(void **state) {
+TEST(rejects_one_file_for_two_outputs) {
     const gf_file_options options = {.force = true, .format = "png"};
     gf_error error = {0};
     put_picture("in.pgm", 20, 10);
@@ -204,7 +204,7 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
 }
 
 /* A pipe of 1000 x 1000 bytes is held in memory. The ring gets the rest of the budget. */
-static void held_images_count_against_memory(void **state) {
+TEST(held_images_count_against_memory) {
     gf_error error = {0};
     put_picture("in.pgm", 1000, 1000);
     assert_int_equal(normalize(false, 200000, &error), GF_OK);
@@ -219,7 +219,7 @@ static void held_images_count_against_memory(void **state) {
 }
 
 /* A PNG of 6,000,000 bytes that two threads decode, with 14 MB of memory if there is enough. */
-static void decoding_threads_need_no_memory(void **state) {
+TEST(decoding_threads_need_no_memory) {
     const gf_format format = {3000, 2000, 1, GF_U8, false};
     const gf_limits limits = {.threads = 2};
     unsigned char *pixels = malloc(3000 * 2000);
@@ -244,7 +244,7 @@ static void decoding_threads_need_no_memory(void **state) {
 }
 
 /* 10000 samples of 9 bytes each. */
-static void held_samples_get_half_of_the_rest(void **state) {
+TEST(held_samples_get_half_of_the_rest) {
     static const char held[] = "are kept in memory until the end";
     const gf_file_options options = {.force = true};
     gf_error error = {0};
@@ -261,7 +261,7 @@ static void held_samples_get_half_of_the_rest(void **state) {
 }
 
 /* Runs in memory also hold all samples of a bin. */
-static void holds_samples_of_images_in_memory(void **state) {
+TEST(holds_samples_of_images_in_memory) {
     const gf_format format = {100, 100, 1, GF_U8, false};
     const gf_filter *hist = gf_filter_find("hist");
     gf_settings *settings = hist_settings("bins=1 extract=0", "s.csv", NULL);
@@ -342,7 +342,7 @@ static void append_byte(void) {
     assert_int_equal(utimensat(AT_FDCWD, in_directory("in.pgm"), times, 0), 0);
 }
 
-static void detects_changed_files(void **state) {
+TEST(detects_changed_files) {
     static void (*const changes[])(void) = {replace, touch, touch_within_a_second, append_byte};
     gf_error error = {0};
     assert_int_equal(measure_changed(keep, &error), GF_OK);
@@ -353,7 +353,7 @@ static void detects_changed_files(void **state) {
 }
 
 /* An output that cannot be written is rejected before the image is read. */
-static void checks_the_output_before_measuring(void **state) {
+TEST(checks_the_output_before_measuring) {
     const gf_format format = {20, 10, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
@@ -428,7 +428,7 @@ static void *premultiplied(const char *text, const gf_format *format, const uint
     return out;
 }
 
-static void weighs_colours_by_alpha(void **state) {
+TEST(weighs_colours_by_alpha) {
     static const char *const backends[] = {"golden", "cpu"};
     static const char *const cases[] = {"keep-brightness axis=xy", "radius=7", "gain=0.5 axis=y"};
     const gf_format format = {61, 37, 4, GF_U8, true};
@@ -467,7 +467,7 @@ static void weighs_colours_by_alpha(void **state) {
 }
 
 /* A green square on transparent red: no red appears at its edge; without --premultiply it does. */
-static void transparent_colours_do_not_spread(void **state) {
+TEST(transparent_colours_do_not_spread) {
     const gf_format format = {40, 1, 4, GF_U8, true};
     uint8_t pixels[40 * 4];
     gf_format got;
@@ -488,7 +488,7 @@ static void transparent_colours_do_not_spread(void **state) {
 }
 
 /* Normalizing does not mix pixels, and associated alpha is premultiplied already. */
-static void refuses_to_premultiply(void **state) {
+TEST(refuses_to_premultiply) {
     const gf_file_options on = {.premultiply = true, .force = true};
     const char *const paths[1] = {in_directory("in.png")};
     const gf_filter *filter = gf_filter_find("normalize");
@@ -505,7 +505,7 @@ static void refuses_to_premultiply(void **state) {
     gf_engine_close(engine);
 }
 
-static void dry_run_writes_nothing(void **state) {
+TEST(dry_run_writes_nothing) {
     ready_record record = {.returned = GF_OK};
     gf_file_options options = {.dry_run = true, .ready = on_ready, .ready_context = &record};
     gf_result *result;
@@ -539,22 +539,5 @@ static void dry_run_writes_nothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(commits_outputs_after_ready, empty_directory),
-        cmocka_unit_test_teardown(ready_has_no_result_for_images, empty_directory),
-        cmocka_unit_test_teardown(keeps_all_files_if_one_output_fails, empty_directory),
-        cmocka_unit_test_teardown(rejects_one_file_for_two_outputs, empty_directory),
-        cmocka_unit_test_teardown(held_images_count_against_memory, empty_directory),
-        cmocka_unit_test_teardown(decoding_threads_need_no_memory, empty_directory),
-        cmocka_unit_test_teardown(held_samples_get_half_of_the_rest, empty_directory),
-        cmocka_unit_test_teardown(holds_samples_of_images_in_memory, empty_directory),
-        cmocka_unit_test_teardown(detects_changed_files, empty_directory),
-        cmocka_unit_test_teardown(checks_the_output_before_measuring, empty_directory),
-        cmocka_unit_test_teardown(weighs_colours_by_alpha, empty_directory),
-        cmocka_unit_test_teardown(transparent_colours_do_not_spread, empty_directory),
-        cmocka_unit_test_teardown(refuses_to_premultiply, empty_directory),
-        cmocka_unit_test_teardown(dry_run_writes_nothing, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

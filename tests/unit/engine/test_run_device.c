@@ -97,7 +97,7 @@ static void check_batch(const char *name, const char *text, size_t gap, int expe
     gf_settings_free(settings);
 }
 
-static void batches_take_few_launches(void **state) {
+TEST(batches_take_few_launches) {
     check_batch("smooth", "", 0, 1);
     check_batch("smooth", "", 3, 1);
     check_batch("smooth", "axis=xy", 0, 1);
@@ -110,7 +110,7 @@ static void batches_take_few_launches(void **state) {
     check_batch("hist", "bins=4 extract=1,3", 0, COUNT);
 }
 
-static void waits_for_a_stream(void **state) {
+TEST(waits_for_a_stream) {
     gf_engine *engine = fake_engine(), *cpu = test_engine(&(gf_engine_options){.backend = "cpu"});
     int waits = 0;
     assert_int_equal(gf_device_wait(engine, &waits, NULL), GF_OK);
@@ -121,7 +121,7 @@ static void waits_for_a_stream(void **state) {
     gf_engine_close(cpu);
 }
 
-static void engines_keep_sixteen_jobs(void **state) {
+TEST(engines_keep_sixteen_jobs) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, ""), *other = test_settings(filter, "radius=1");
     gf_engine *engine = fake_engine();
@@ -175,7 +175,7 @@ static void rejects(gf_engine *engine, gf_pixels in, gf_out_pixels out, const ch
 }
 
 /* The range of the data needs a first pass. The statistics in its message give the same range. */
-static void rejects_first_passes(void **state) {
+TEST(rejects_first_passes) {
     static const unsigned char memory[BYTES] = {7, 200};
     const gf_filter *filter = gf_filter_find("hist");
     const gf_pixels in = {memory, WIDTH};
@@ -219,7 +219,7 @@ static void checks_rows_of_both_lengths(gf_engine *engine) {
     gf_settings_free(settings);
 }
 
-static void rejects_wrong_images(void **state) {
+TEST(rejects_wrong_images) {
     static unsigned char memory[4 * BYTES], to[BYTES];
     gf_engine *engine = fake_engine();
     const gf_out_pixels out = {to, WIDTH};
@@ -244,7 +244,7 @@ static void rejects_wrong_images(void **state) {
     gf_engine_close(engine);
 }
 
-static void encodes_png(void **state) {
+TEST(encodes_png) {
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda", .threads = 3});
     const gf_format stored = {300, 200, 3, GF_U16, false}, real = {300, 200, 3, GF_F32, false};
     unsigned char memory[16];
@@ -269,7 +269,7 @@ static void encodes_png(void **state) {
     gf_engine_close(engine);
 }
 
-static void decodes_png(void **state) {
+TEST(decodes_png) {
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cuda"});
     const gf_format list[] = {
         {30, 20, 3, GF_U16, false}, {7, 5, 1, GF_U8, false}, {7, 5, 1, GF_U8, false}};
@@ -298,14 +298,5 @@ static void decodes_png(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rejects_first_passes, start, stop),
-        cmocka_unit_test_setup_teardown(decodes_png, start, stop),
-        cmocka_unit_test_setup_teardown(encodes_png, start, stop),
-        cmocka_unit_test_setup_teardown(batches_take_few_launches, start, stop),
-        cmocka_unit_test_setup_teardown(engines_keep_sixteen_jobs, start, stop),
-        cmocka_unit_test_setup_teardown(rejects_wrong_images, start, stop),
-        cmocka_unit_test_setup_teardown(waits_for_a_stream, start, stop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(&(test_fixture){.before = start, .after = stop});
 }

@@ -73,7 +73,7 @@ static outcome stream(const char *text, uint64_t height, uint64_t rows_per_strip
                        sink_fails, max_memory);
 }
 
-static void every_row_once_in_order(void **state) {
+TEST(every_row_once_in_order) {
     const uint64_t strips[] = {0, 1, 2, 3, 5, 64, 99, 100, 101, 1000};
     for (size_t i = 0; i < sizeof strips / sizeof strips[0]; i++) {
         outcome result = stream(i % 2 ? plain : with_halo, 100, strips[i], NEVER, NEVER, 1 << 30);
@@ -89,7 +89,7 @@ static void every_row_once_in_order(void **state) {
     }
 }
 
-static void a_failing_source_stops_the_stream(void **state) {
+TEST(a_failing_source_stops_the_stream) {
     for (uint64_t at = 0; at <= 40; at++) {
         outcome result = stream(plain, 40, 3, at, NEVER, 1 << 30);
         assert_int_equal(result.status, GF_FAILED);
@@ -99,7 +99,7 @@ static void a_failing_source_stops_the_stream(void **state) {
     }
 }
 
-static void a_failing_sink_stops_the_stream(void **state) {
+TEST(a_failing_sink_stops_the_stream) {
     for (uint64_t at = 0; at < 40; at++) {
         outcome result = stream(plain, 40, 3, NEVER, at, 1 << 30);
         assert_int_equal(result.status, GF_FAILED);
@@ -108,7 +108,7 @@ static void a_failing_sink_stops_the_stream(void **state) {
     }
 }
 
-static void memory_bounds_the_strips(void **state) {
+TEST(memory_bounds_the_strips) {
     /* A row needs 128 bytes in a strip (77, rounded up). 4096 bytes hold two slots with 8 rows in
      * and 8 rows out each. */
     outcome result = stream(plain, 1000, 0, NEVER, NEVER, 4096);
@@ -136,7 +136,7 @@ static void memory_bounds_the_strips(void **state) {
 /* ---- the ring -------------------------------------------------------------------------------- */
 
 /* A thread costs more than an image of one strip. With more strips, a separate thread reads. */
-static void one_strip_needs_no_thread(void **state) {
+TEST(one_strip_needs_no_thread) {
     assert_true(stream(plain, 40, 40, NEVER, NEVER, 1 << 30).read_here);
     assert_true(stream(with_halo, 40, 40, NEVER, NEVER, 1 << 30).read_here);
     assert_false(stream(plain, 40, 39, NEVER, NEVER, 1 << 30).read_here);
@@ -150,7 +150,7 @@ static void one_strip_needs_no_thread(void **state) {
 }
 
 /* Every strip is written before the next is read, and the source ends before the last write. */
-static void unthreaded_alternates(void **state) {
+TEST(unthreaded_alternates) {
     const uint64_t strips[] = {0, 1, 2, 3, 7, 39, 40, 41};
     for (size_t i = 0; i < 2 * sizeof strips / sizeof strips[0]; i++) {
         const uint64_t rows = strips[i / 2];
@@ -177,7 +177,7 @@ static void unthreaded_alternates(void **state) {
 }
 
 /* Ten reads of 5 ms each; computing and writing take less. */
-static void busy_times_cover_the_work(void **state) {
+TEST(busy_times_cover_the_work) {
     const counting_source slow = {.fail_at = NEVER, .pause = 5000000};
     for (uint64_t rows = 4; rows <= 40; rows += 36) {
         outcome result = stream_from(slow, plain, 40, rows, NEVER, 1 << 30);
@@ -200,7 +200,7 @@ static void busy_times_cover_the_work(void **state) {
     assert_true(result.report.busy[GF_DECODING].seconds == 7);
 }
 
-static void stages_have_names(void **state) {
+TEST(stages_have_names) {
     assert_string_equal(gf_stage_name(GF_DECODING), "decoding");
     assert_string_equal(gf_stage_name(GF_UPLOADING), "uploading");
     assert_string_equal(gf_stage_name(GF_COMPUTING), "computing");
@@ -210,7 +210,7 @@ static void stages_have_names(void **state) {
 }
 
 /* Golden processes the image as one strip, regardless of rows_per_strip. */
-static void golden_runs_one_strip(void **state) {
+TEST(golden_runs_one_strip) {
     gf_format format = {31, 57, 3, GF_U8, false};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
@@ -232,16 +232,5 @@ static void golden_runs_one_strip(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_once_in_order),
-        cmocka_unit_test(a_failing_source_stops_the_stream),
-        cmocka_unit_test(a_failing_sink_stops_the_stream),
-        cmocka_unit_test(memory_bounds_the_strips),
-        cmocka_unit_test(one_strip_needs_no_thread),
-        cmocka_unit_test(unthreaded_alternates),
-        cmocka_unit_test(busy_times_cover_the_work),
-        cmocka_unit_test(stages_have_names),
-        cmocka_unit_test(golden_runs_one_strip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

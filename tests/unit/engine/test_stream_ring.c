@@ -71,7 +71,7 @@ static void checker_end(void *run, gf_slot *slots) {
 
 /* Rows stay valid and unchanged for strips of any height and rings of any length, including rings
  * shorter than two strips with their halos. */
-static void strips_stay_intact(void **state) {
+TEST(strips_stay_intact) {
     static const gf_backend backend = {.name = "checker",
                                        .request = checker_request,
                                        .begin = checker_begin,
@@ -123,7 +123,7 @@ static gf_status fail_wait(void *run, gf_slot *slot, gf_error *error) {
 
 /* The reader detects a damaged file before or after the device fails. The damaged file is reported,
  * no backend continues, and the failure of the device is recorded. */
-static void damaged_files_are_reported_before_devices(void **state) {
+TEST(damaged_files_are_reported_before_devices) {
     static const gf_backend backend = {.name = "checker",
                                        .request = checker_request,
                                        .begin = checker_begin,
@@ -168,9 +168,5 @@ static void damaged_files_are_reported_before_devices(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strips_stay_intact),
-        cmocka_unit_test(damaged_files_are_reported_before_devices),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

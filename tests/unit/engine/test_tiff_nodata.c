@@ -173,7 +173,7 @@ static void check_dot(const char *backend, const marked *a, const marked *b) {
     gf_result_free(result);
 }
 
-static void leaves_out_samples(void **state) {
+TEST(leaves_out_samples) {
     static const float values[3][3] = {{77, 200, 255}, {10, 300, 65535}, {-9999, NAN, INFINITY}};
     for (uint64_t seed = 1; seed <= 40; seed++) {
         test_random random = test_seeded(seed);
@@ -200,7 +200,7 @@ static void leaves_out_samples(void **state) {
 }
 
 /* The value of the tag is that of stored samples. */
-static void converts_the_value(void **state) {
+TEST(converts_the_value) {
     static const struct {
         uint16_t bits, format, photometric;
         const char *nodata;
@@ -247,7 +247,7 @@ static void converts_the_value(void **state) {
 }
 
 /* Count samples once, also if the image is read twice or in ranges of rows, and say so. */
-static void notes_the_count(void **state) {
+TEST(notes_the_count) {
     static marked image = {.width = 3, .height = 9, .channels = 1, .type = GF_U16};
     static const char *const name[] = {"a.tif"};
     const char *path = in_directory("a.tif"), *out = in_directory("b.tif");
@@ -290,10 +290,5 @@ static void notes_the_count(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leaves_out_samples),
-        cmocka_unit_test(converts_the_value),
-        cmocka_unit_test(notes_the_count),
-    };
-    return cmocka_run_group_tests_name("nodata", tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -54,7 +54,7 @@ static void check_page(uint32_t page) {
     free(reference);
 }
 
-static void writes_every_page(void **state) {
+TEST(writes_every_page) {
     static const char *const filters[] = {"smooth", "normalize"};
     static const char *const codecs[] = {"deflate", "none", "lzw"};
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -137,7 +137,7 @@ static gf_status try_filter(const char *name, const char *out, gf_error *error) 
     return status;
 }
 
-static void refuses_what_loses_pages(void **state) {
+TEST(refuses_what_loses_pages) {
     gf_error error = {0};
     gf_file_info info;
     gf_format format;
@@ -188,7 +188,7 @@ static uint64_t *measure(const char *backend, const char *name, uint32_t page, s
 
 /* All pages are measured as one image: counts are sums, and the rows of a page follow those of the
  * page before. */
-static void measures_all_pages(void **state) {
+TEST(measures_all_pages) {
     static const char *const backends[] = {"golden", "cpu"};
     const tiff_spec pages[] = {tiff_small_grey(9, 0), tiff_small_grey(9, 0), tiff_small_grey(9, 0)};
     test_random random = test_seeded(3);
@@ -214,7 +214,7 @@ static void measures_all_pages(void **state) {
 }
 
 /* A damaged page leaves no output. */
-static void reports_a_damaged_page(void **state) {
+TEST(reports_a_damaged_page) {
     gf_error error = {0};
     size_t size;
     write_pages(2);
@@ -231,12 +231,6 @@ static void reports_a_damaged_page(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_every_page),
-        cmocka_unit_test(measures_all_pages),
-        cmocka_unit_test(refuses_what_loses_pages),
-        cmocka_unit_test(reports_a_damaged_page),
-    };
     TIFFSetWarningHandler(tiff_silent);
-    return cmocka_run_group_tests_name("tiff_pages", tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

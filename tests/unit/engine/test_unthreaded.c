@@ -27,7 +27,7 @@ static gf_status count_when_ready(void *context, const gf_ready *ready, gf_error
 }
 
 /* An image of many strips, and a PNG of many pieces. */
-static void unthreaded_engines_start_none(void **state) {
+TEST(unthreaded_engines_start_none) {
     const gf_filter *filter = gf_filter_find("smooth");
     const png_spec spec = {.width = 1500, .height = 1503, .color = 2, .depth = 8, .seed = 46500};
     png_bytes file = {0};
@@ -67,9 +67,5 @@ static void unthreaded_engines_start_none(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unthreaded_engines_start_none),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

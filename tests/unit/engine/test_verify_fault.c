@@ -50,11 +50,11 @@ static void passes(fault_input input) {
     print_message("%" PRIu64 " runs verified\n", all.runs);
 }
 
-static void passes_in_memory(void **state) {
+TEST(passes_in_memory) {
     passes(FROM_MEMORY);
 }
 
-static void passes_with_files(void **state) {
+TEST(passes_with_files) {
     passes(FROM_FILES);
 }
 
@@ -116,16 +116,16 @@ static void detects(fault_input input) {
     print_message("%" PRIu64 " corruptions, all detected\n", all.corruptions);
 }
 
-static void detects_in_memory(void **state) {
+TEST(detects_in_memory) {
     detects(FROM_MEMORY);
 }
 
-static void detects_with_files(void **state) {
+TEST(detects_with_files) {
     detects(FROM_FILES);
 }
 
 /* Without --verify, the corruption is not detected. */
-static void is_off_by_default(void **state) {
+TEST(is_off_by_default) {
     gf_engine *golden, *engine;
     fault_job job;
     test_outcome got;
@@ -149,7 +149,7 @@ static void is_off_by_default(void **state) {
 
 /* Formats that return the written rows exactly are read back. Unchanged rows pass, and one changed
  * row is detected as a difference. */
-static void reads_back(void **state) {
+TEST(reads_back) {
     static const struct {
         const char *name;
         gf_type type;
@@ -190,7 +190,7 @@ static void reads_back(void **state) {
 }
 
 /* The digest does not depend on the cut into strips or on padding. */
-static void digests_rows(void **state) {
+TEST(digests_rows) {
     unsigned char bytes[60];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * 37);
@@ -206,7 +206,7 @@ static void digests_rows(void **state) {
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Golden's strips count against the memory limit: --verify reduces the height of strips. */
-static void golden_counts_against_memory(void **state) {
+TEST(golden_counts_against_memory) {
     const gf_format format = {500, 400, 1, GF_U8, false};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "axis=y");
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
@@ -233,11 +233,5 @@ static void golden_counts_against_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_in_memory),  cmocka_unit_test(passes_with_files),
-        cmocka_unit_test(detects_in_memory), cmocka_unit_test(detects_with_files),
-        cmocka_unit_test(is_off_by_default), cmocka_unit_test(reads_back),
-        cmocka_unit_test(digests_rows),      cmocka_unit_test(golden_counts_against_memory),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -12,7 +12,7 @@ static void check_grey(const char *backend, const char *text, gf_format format, 
 }
 
 /* The matrix 0..23 with 4 rows of 6 samples. */
-static void published_check(void **state) {
+TEST(published_check) {
     uint8_t u8[24];
     uint16_t u16[24];
     float f32[24];
@@ -40,7 +40,7 @@ static void published_check(void **state) {
         }
 }
 
-static void channels_and_alpha(void **state) {
+TEST(channels_and_alpha) {
     const uint8_t rgba[] = {1, 2, 3, 200, 10, 20, 30, 201, /* */ 4, 5, 6, 202, 40, 50, 60, 203};
     const gf_format format = {2, 2, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -68,7 +68,7 @@ static void channels_and_alpha(void **state) {
 }
 
 /* The sum of 70000 samples of 65535 exceeds 2^32. */
-static void sums_past_32_bits(void **state) {
+TEST(sums_past_32_bits) {
     enum { WIDTH = 70000 };
     uint16_t *white = malloc(WIDTH * sizeof *white);
     assert_non_null(white);
@@ -83,7 +83,7 @@ static void sums_past_32_bits(void **state) {
 }
 
 /* One rounding for integers: (2^53 + 1) / 3 is an integer, but 2^53 + 1 is no binary64. */
-static void means(void **state) {
+TEST(means) {
     const uint8_t v[] = {1, 2, 4, 10, 20, 0};
     const float real[] = {0.5f, 1, -3};
     assert_true(gf_quotient(UINT64_C(9007199254740993), 3) == 3002399751580331.0);
@@ -105,7 +105,7 @@ static void means(void **state) {
 }
 
 /* Merged sums of columns exceed 2^32. */
-static void states_merge(void **state) {
+TEST(states_merge) {
     const gf_filter *filter = gf_filter_find("axis-sum");
     gf_settings *settings = test_settings(filter, "axis=y");
     gf_plan *plan = calloc(1, filter->plan_bytes);
@@ -126,7 +126,7 @@ static void states_merge(void **state) {
 
 /* 2^53 + 1 rounds to 2^53, but 2^53 + 2 is exact. Lane 0 holds 2^53 + 1 = 2^53, lane 1 holds 1 + 1
  * = 2, and the tree adds them last. Any other order returns 2^53. */
-static void rows_are_summed_in_lanes(void **state) {
+TEST(rows_are_summed_in_lanes) {
     float row[258] = {0};
     row[0] = 9007199254740992.0f;
     row[1] = row[256] = row[257] = 1;
@@ -141,7 +141,7 @@ static void rows_are_summed_in_lanes(void **state) {
 
 /* The tree starts with stride 128: lanes 0 and 128 yield 2^53 + 1 = 2^53, lanes 1 and 129 yield 1 +
  * 1 = 2. */
-static void the_tree_halves(void **state) {
+TEST(the_tree_halves) {
     float row[256] = {0};
     row[0] = 9007199254740992.0f;
     row[128] = row[1] = row[129] = 1;
@@ -150,7 +150,7 @@ static void the_tree_halves(void **state) {
                    "9007199254740994");
 }
 
-static void special_numbers(void **state) {
+TEST(special_numbers) {
     const float inf = 1.0f / 0.0f;
     const uint32_t odd_nan = 0xffc12345;
     float nan;
@@ -174,7 +174,7 @@ static void special_numbers(void **state) {
     }
 }
 
-static void large_results_are_rejected(void **state) {
+TEST(large_results_are_rejected) {
     static uint8_t rows[1000];
     gf_error error;
     assert_int_equal(test_measure_error("axis-sum", "", (gf_format){1, 1000, 1, GF_U8, false}, rows,
@@ -184,16 +184,5 @@ static void large_results_are_rejected(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_check),
-        cmocka_unit_test(channels_and_alpha),
-        cmocka_unit_test(sums_past_32_bits),
-        cmocka_unit_test(states_merge),
-        cmocka_unit_test(means),
-        cmocka_unit_test(rows_are_summed_in_lanes),
-        cmocka_unit_test(the_tree_halves),
-        cmocka_unit_test(special_numbers),
-        cmocka_unit_test(large_results_are_rejected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

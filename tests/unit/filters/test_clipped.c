@@ -32,7 +32,7 @@ static uint64_t count_one_by_one(const gf_format *format, const unsigned char *r
 }
 
 /* Mixtures of 255 and other bytes, with bytes of 255 before and after the row. */
-static void counts_rows_of_any_width(void **state) {
+TEST(counts_rows_of_any_width) {
     enum { MAX = 600 * 8 };
     unsigned char row[MAX + 64];
     uint32_t seed = 5;
@@ -51,7 +51,7 @@ static void counts_rows_of_any_width(void **state) {
 }
 
 /* The count exceeds a SIMD lane of 8 or of 16 bits. */
-static void counts_long_rows(void **state) {
+TEST(counts_long_rows) {
     const uint64_t bytes = UINT64_C(3) << 20;
     unsigned char *row = malloc(bytes);
     assert_non_null(row);
@@ -115,7 +115,7 @@ static const struct kind {
              {"o.jpg", NULL, 0x0a, false},  {"o.bmp", NULL, 0x1a, false},
              {"o.tga", NULL, 0x1e, false}};
 
-static void every_encoder_and_backend(void **state) {
+TEST(every_encoder_and_backend) {
     test_random random = {9};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     gf_engine *engines[] = {open_engine("golden", 1, 0), open_engine("cpu", 1, 0),
@@ -150,7 +150,7 @@ static void every_encoder_and_backend(void **state) {
 }
 
 /* Clipped samples are not counted where rows are copied, or in f32 images. */
-static void copied_rows_are_not_counted(void **state) {
+TEST(copied_rows_are_not_counted) {
     static const char *const outs[] = {"o.ppm", "o.pam", "o.raw", "o.pfm", "o.hdr"};
     test_random random = {9};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "keep-brightness");
@@ -183,7 +183,7 @@ static bool keep_report(void *reports, const gf_batch_done *done) {
 }
 
 /* On CPU threads, on devices (replaced by the cpu backend) that batch small images, and on GPUs. */
-static void counts_in_batches(void **state) {
+TEST(counts_in_batches) {
     const gf_filter *smooth = gf_filter_find("smooth");
     gf_settings *settings = test_settings(smooth, "");
     char ins[ITEMS][1200], outs[ITEMS][1200];
@@ -230,7 +230,7 @@ static void counts_in_batches(void **state) {
 /* ---- brightness ------------------------------------------------------------------------------ */
 
 /* The reported factor is the gain of a flat area. */
-static void brightness_of_flat_areas(void **state) {
+TEST(brightness_of_flat_areas) {
     static const struct {
         const char *text;
         double factor;
@@ -277,11 +277,5 @@ static void brightness_of_flat_areas(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_rows_of_any_width),  cmocka_unit_test(counts_long_rows),
-        cmocka_unit_test(every_encoder_and_backend), cmocka_unit_test(copied_rows_are_not_counted),
-        cmocka_unit_test(counts_in_batches),         cmocka_unit_test(brightness_of_flat_areas),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -79,7 +79,7 @@ static float float_of(uint32_t bits) {
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
-static void equal_images(void **state) {
+TEST(equal_images) {
     unsigned char image[5 * 3 * 4 * 4];
     for (size_t i = 0; i < sizeof image; i++)
         image[i] = (unsigned char)(i * 37); /* includes NaN as f32 */
@@ -106,7 +106,7 @@ static void equal_images(void **state) {
     gf_result_free(result);
 }
 
-static void table_contents(void **state) {
+TEST(table_contents) {
     const uint16_t a[6] = {1, 2, 3, 400, 500, 600}, b[6] = {1, 2, 3, 400, 65535, 0};
     const float fa[4] = {0.25f, 1, 2, 3}, fb[4] = {0.25f, 0.5f, 2, 4.25f};
     for (int i = 0; i < backend_count(); i++) {
@@ -133,7 +133,7 @@ static void table_contents(void **state) {
 }
 
 /* One differing sample, at every position, for every type. */
-static void one_sample_anywhere(void **state) {
+TEST(one_sample_anywhere) {
     enum { WIDTH = 3, HEIGHT = 3 };
     static const char *const names[] = {"r", "g", "b", "a"};
     for (int type = GF_U8; type <= GF_F32; type++)
@@ -158,7 +158,7 @@ static void one_sample_anywhere(void **state) {
 }
 
 /* The first difference in row-major order, and the largest one, at any position of long rows. */
-static void first_and_largest_of_many(void **state) {
+TEST(first_and_largest_of_many) {
     enum { WIDTH = 9001 };
     uint8_t *a = calloc(2, WIDTH), *b = calloc(2, WIDTH);
     assert_non_null(a);
@@ -191,7 +191,7 @@ static void first_and_largest_of_many(void **state) {
 }
 
 /* f32 samples are equal if their bits are equal. The difference is numeric. */
-static void special_numbers(void **state) {
+TEST(special_numbers) {
     const float nan = float_of(0x7fc00000), other = float_of(0x7fc00001);
     assert_floats(nan, nan, "same: 1 samples\n");
     assert_floats(INFINITY, INFINITY, "same: 1 samples\n");
@@ -241,7 +241,7 @@ static void special_numbers(void **state) {
 
 /* With a tolerance, samples count if their difference is larger. The largest difference is that of
  * all samples. */
-static void tolerance_of_integers(void **state) {
+TEST(tolerance_of_integers) {
     const gf_format format = {2, 2, 1, GF_U8, false};
     const uint8_t a[4] = {10, 12, 13, 200}, b[4] = {12, 12, 10, 201};
     const char want[] =
@@ -263,7 +263,7 @@ static void tolerance_of_integers(void **state) {
                   "first at x 1, y 0, channel grey: 65535 and 0\n");
 }
 
-static void tolerance_of_reals(void **state) {
+TEST(tolerance_of_reals) {
     const float nan = float_of(0x7fc00000), other = float_of(0x7fc00001);
     const float a[6] = {0, nan, 1, 1, 0.5f, INFINITY}, b[6] = {-0.0f, other, 1.25f, 1.5f, nan, 0};
     const gf_format format = {6, 1, 1, GF_F32, false}, four = {4, 1, 1, GF_F32, false};
@@ -279,7 +279,7 @@ static void tolerance_of_reals(void **state) {
 }
 
 /* All samples differ, but only one by more than the tolerance, at any position of a long row. */
-static void tolerance_anywhere(void **state) {
+TEST(tolerance_anywhere) {
     enum { WIDTH = 9001 };
     const unsigned places[] = {0, 1, 63, 64, 2047, 2048, 4095, 4096, 8191, 8192, 9000};
     float *image = calloc(2, WIDTH * sizeof *image);
@@ -303,7 +303,7 @@ static void tolerance_anywhere(void **state) {
 }
 
 /* Each difference occurs once, in ascending order. */
-static void tolerance_of_every_integer(void **state) {
+TEST(tolerance_of_every_integer) {
     for (int type = GF_U8; type <= GF_U16; type++) {
         const uint32_t max = gf_type_max((gf_type)type), half = (max + 1) / 2;
         const uint32_t tolerances[] = {0, 1, half - 2, half - 1, half, half + 1, max - 1, max};
@@ -342,7 +342,7 @@ static void assert_drawing(gf_format format, const void *a, const void *b, const
     }
 }
 
-static void draws_grey(void **state) {
+TEST(draws_grey) {
     const uint8_t a8[4] = {200, 10, 3, 255}, b8[4] = {200, 11, 255, 255};
     assert_drawing((gf_format){2, 2, 1, GF_U8, false}, a8, b8,
                    (uint8_t[]){50, 50, 50, 98, 0, 0, 255, 255, 247, 63, 63, 63});
@@ -365,7 +365,7 @@ static void draws_grey(void **state) {
 }
 
 /* Alpha affects the difference, but not the grey. */
-static void draws_alpha(void **state) {
+TEST(draws_alpha) {
     const uint8_t a[8] = {80, 0, 80, 255, 80, 255, 80, 100},
                   b[8] = {80, 0, 80, 0, 81, 250, 80, 100};
     assert_drawing((gf_format){2, 2, 2, GF_U8, true}, a, b,
@@ -373,7 +373,7 @@ static void draws_alpha(void **state) {
 }
 
 /* (13933 * 255 + 32768) >> 16 = 54, green 182, blue 18; the image shows a quarter of that. */
-static void draws_colour(void **state) {
+TEST(draws_colour) {
     const uint8_t a[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9};
     const uint8_t b[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 8, 6, 11};
     assert_drawing((gf_format){2, 2, 3, GF_U8, false}, a, b,
@@ -392,7 +392,7 @@ static void draws_colour(void **state) {
 
 /* Pixels exactly at a step of the displayed grey. A weight that differs in its last digit, or a
  * missing rounding, changes one of them. 13933 * 38530 + 32768 = 8 * 2^26 + 346, and so on. */
-static void weighs_colours_exactly(void **state) {
+TEST(weighs_colours_exactly) {
     const uint16_t wide[18] = {38530, 0, 0, 0, 60134, 0, 0, 0, 42539,
                                48163, 0, 0, 0, 40089, 0, 0, 0, 56720};
     assert_drawing((gf_format){3, 2, 3, GF_U16, false}, wide, wide,
@@ -407,7 +407,7 @@ static void weighs_colours_exactly(void **state) {
     assert_drawing((gf_format){1, 1, 3, GF_F32, false}, ordered, ordered, (uint8_t[]){0, 0, 0});
 }
 
-static void draws_special_numbers(void **state) {
+TEST(draws_special_numbers) {
     const float nan = float_of(0x7fc00000), other = float_of(0xffc00001);
     /* Equal samples: NaN and negative values are black, values above 1 and inf are white. */
     const float same[6] = {nan, -3, -INFINITY, 7, INFINITY, 0.5f};
@@ -421,7 +421,7 @@ static void draws_special_numbers(void **state) {
                                255, 254});
 }
 
-static void draws_only_with_diff(void **state) {
+TEST(draws_only_with_diff) {
     const gf_filter *filter = gf_filter_find("compare");
     const gf_format format = {7, 5, 2, GF_F32, true};
     gf_format out;
@@ -435,22 +435,5 @@ static void draws_only_with_diff(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_images),
-        cmocka_unit_test(table_contents),
-        cmocka_unit_test(one_sample_anywhere),
-        cmocka_unit_test(first_and_largest_of_many),
-        cmocka_unit_test(special_numbers),
-        cmocka_unit_test(tolerance_of_integers),
-        cmocka_unit_test(tolerance_of_reals),
-        cmocka_unit_test(tolerance_anywhere),
-        cmocka_unit_test(tolerance_of_every_integer),
-        cmocka_unit_test(draws_grey),
-        cmocka_unit_test(draws_alpha),
-        cmocka_unit_test(draws_colour),
-        cmocka_unit_test(weighs_colours_exactly),
-        cmocka_unit_test(draws_special_numbers),
-        cmocka_unit_test(draws_only_with_diff),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

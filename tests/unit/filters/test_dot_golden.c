@@ -17,7 +17,7 @@ static void assert_row(const gf_result *result, uint64_t row, const char *const 
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
-static void published_check(void **state) {
+TEST(published_check) {
     const uint8_t u8[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const uint16_t u16[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const float f32[8] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -44,7 +44,7 @@ static void published_check(void **state) {
 
 /* (3 4).(4 3) = 24; 24/25; (1 + 1)/2. Differences of max / 5 in a quarter of the pixels: mse is
  * max^2 / 100, and psnr is 20 dB. */
-static void cosine_mse_and_psnr(void **state) {
+TEST(cosine_mse_and_psnr) {
     const uint8_t p8[4] = {51, 7, 9, 0}, q8[4] = {0, 7, 9, 0};
     const uint16_t p16[4] = {0, 100, 0, 60000}, q16[4] = {0, 100, 13107, 60000};
     const float p32[2] = {3, 4}, q32[2] = {4, 3}, far32[2] = {13, -6};
@@ -71,7 +71,7 @@ static void cosine_mse_and_psnr(void **state) {
     }
 }
 
-static void black_has_no_cosine(void **state) {
+TEST(black_has_no_cosine) {
     const uint8_t black[2] = {0, 0}, white[2] = {255, 255};
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run(backends[i], "", (gf_format){2, 1, 1, GF_U8, false}, black, white);
@@ -81,7 +81,7 @@ static void black_has_no_cosine(void **state) {
     }
 }
 
-static void channels_and_total(void **state) {
+TEST(channels_and_total) {
     const uint8_t a[] = {1, 2, 3, 4, 10, 20, 30, 40}, b[] = {1, 1, 1, 9, 2, 2, 2, 9};
     const float fa[] = {1, 2, 3, 4, 10, 20, 30, 40}, fb[] = {1, 1, 1, 9, 2, 2, 2, 9};
     const struct {
@@ -130,7 +130,7 @@ static void channels_and_total(void **state) {
 /* ---- large numbers --------------------------------------------------------------------------- */
 
 /* Rows of white pixels: sums that exceed 32 bits. */
-static void white_rows(void **state) {
+TEST(white_rows) {
     const size_t width8 = 4000001, width16 = 70000;
     uint8_t *u8 = malloc(width8);
     uint16_t *u16 = malloc(width16 * sizeof *u16);
@@ -181,7 +181,7 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
 }
 
 /* 16 rows of 2^31 white pixels: 2^35 * 65535^2 = 2^67 - 131071 * 2^35. */
-static void totals_past_64_bits(void **state) {
+TEST(totals_past_64_bits) {
     const uint64_t row = (UINT64_C(1) << 31) * 4294836225;
     gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16, false},
                                 (const uint64_t[]){row, row, row});
@@ -206,7 +206,7 @@ static void totals_past_64_bits(void **state) {
 
 /* a and b differ by 1 in one of 2^31 bright pixels per row. The sums of squares exceed the 53 bits
  * of a binary64, but their difference is exact. */
-static void small_differences_of_large_sums(void **state) {
+TEST(small_differences_of_large_sums) {
     const uint64_t aa = UINT64_C(65534) * 65534 << 31, ab = aa + 65534;
     gf_result *result = measure((gf_format){UINT64_C(1) << 31, 16, 1, GF_U16, false},
                                 (const uint64_t[]){ab, aa, ab + 65535});
@@ -214,7 +214,7 @@ static void small_differences_of_large_sums(void **state) {
     gf_result_free(result);
 }
 
-static void rejects_rows_too_wide_for_64_bits(void **state) {
+TEST(rejects_rows_too_wide_for_64_bits) {
     const gf_filter *filter = gf_filter_find("dot");
     gf_settings *settings = test_settings(filter, "");
     gf_format format = {4295098371, 1, 1, GF_U16, false}; /* the largest: 2^64 / 65535^2 */
@@ -234,15 +234,5 @@ static void rejects_rows_too_wide_for_64_bits(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_check),
-        cmocka_unit_test(cosine_mse_and_psnr),
-        cmocka_unit_test(black_has_no_cosine),
-        cmocka_unit_test(channels_and_total),
-        cmocka_unit_test(white_rows),
-        cmocka_unit_test(totals_past_64_bits),
-        cmocka_unit_test(small_differences_of_large_sums),
-        cmocka_unit_test(rejects_rows_too_wide_for_64_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -19,7 +19,7 @@ static gf_result *run_f32(const char *backend, uint64_t width, uint64_t height, 
     return run(backend, "", (gf_format){width, height, 1, GF_F32, false}, a, b);
 }
 
-static void special_numbers(void **state) {
+TEST(special_numbers) {
     const float zero = -0.0f, one = 1, nan = -NAN, inf = INFINITY, huge = FLT_MAX, tiny = 0x1p-149f;
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run_f32(backends[i], 1, 1, &nan, &one);
@@ -56,7 +56,7 @@ static void special_numbers(void **state) {
 }
 
 /* Differences and their squares are each rounded to binary64. */
-static void squared_differences_round(void **state) {
+TEST(squared_differences_round) {
     const float one = 1, tiny = 0x1p-60f, small = 0x1p-30f;
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run_f32(backends[i], 1, 1, &one, &tiny);
@@ -69,7 +69,7 @@ static void squared_differences_round(void **state) {
 }
 
 /* 2^53 + 1 is not a binary64 number: a product of 1 counts only if it was added to another 1. */
-static void sums_along_a_row_in_lanes(void **state) {
+TEST(sums_along_a_row_in_lanes) {
     const struct {
         size_t large, ones[2];
         double want;
@@ -95,7 +95,7 @@ static void sums_along_a_row_in_lanes(void **state) {
         }
 }
 
-static void rows_add_downwards(void **state) {
+TEST(rows_add_downwards) {
     const float down[] = {1, 1, 0x1p53f}, up[] = {0x1p53f, 1, 1}, ones[] = {1, 1, 1};
     for (int i = 0; i < backend_count(); i++) {
         gf_result *result = run_f32(backends[i], 1, 3, down, ones);
@@ -108,11 +108,5 @@ static void rows_add_downwards(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(special_numbers),
-        cmocka_unit_test(squared_differences_round),
-        cmocka_unit_test(sums_along_a_row_in_lanes),
-        cmocka_unit_test(rows_add_downwards),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -72,22 +72,22 @@ static void compare_all(comparison all, uint64_t rounds) {
                   all.backend, images, all.samples);
 }
 
-static void cpu_equals_golden(void **state) {
+TEST(cpu_equals_golden) {
     compare_all((comparison){.backend = "cpu"}, test_rounds(12));
 }
 
 /* Filters without a CPU function: golden computes strips. */
-static void golden_strips_equal_golden(void **state) {
+TEST(golden_strips_equal_golden) {
     compare_all((comparison){.backend = "cpu", .without_cpu = true}, test_rounds(12) / 4 + 1);
 }
 
-static void cuda_equals_golden(void **state) {
+TEST(cuda_equals_golden) {
     test_needs_gpu();
     compare_all((comparison){.backend = "cuda"}, test_rounds(12));
 }
 
 /* Images in device memory, with random strides and alignments. */
-static void device_memory_equals_golden(void **state) {
+TEST(device_memory_equals_golden) {
     test_needs_gpu();
     gf_engine *device = test_engine(&(gf_engine_options){.backend = "cuda"});
     compare_all((comparison){.backend = "device memory", .device = device}, test_rounds(12));
@@ -143,15 +143,10 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
 
 /* The CPU functions alone, on rows in painted memory. They write only to the output rows, and a
  * strip from the middle of an image equals the same rows of the whole image. */
-static void cpu_strips_stay_inside(void **state) {
+TEST(cpu_strips_stay_inside) {
     test_each_case(strip_on_cpu, NULL, test_rounds(12), true);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpu_equals_golden),           cmocka_unit_test(golden_strips_equal_golden),
-        cmocka_unit_test(cpu_strips_stay_inside),      cmocka_unit_test(cuda_equals_golden),
-        cmocka_unit_test(device_memory_equals_golden),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

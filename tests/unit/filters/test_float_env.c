@@ -199,7 +199,7 @@ static void check_memory_batch(job *j, gf_engine *engine, const host *h) {
 
 /* Every case of every filter and type; the first cases under each host. Half of the f32 images
  * contain subnormals, infinities and NaN. Pool threads start on first use, under any host. */
-static void images_in_memory(void **state) {
+TEST(images_in_memory) {
     enter(&hosts[5]);
     gf_engine *const engines[] = {open_engine("golden", 1), open_engine("cpu", 1),
                                   open_engine("cpu", 3)};
@@ -269,7 +269,7 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     return all;
 }
 
-static void images_in_files(void **state) {
+TEST(images_in_files) {
     static const char *const backends[] = {"golden", "cpu"};
     test_random random = {11};
     test_image floats = test_image_new((gf_format){200, 90, 1, GF_F32, false}, 0),
@@ -293,7 +293,7 @@ static void images_in_files(void **state) {
 }
 
 /* A format whose decoder uses floating point: samples are mantissas with a shared exponent. */
-static void loaded_images(void **state) {
+TEST(loaded_images) {
     static const char head[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 7\n";
     unsigned char file[sizeof head - 1 + 28];
     void *want = NULL, *got;
@@ -320,7 +320,7 @@ static void loaded_images(void **state) {
 
 /* ---- numbers as text ------------------------------------------------------------------------- */
 
-static void numbers_as_text(void **state) {
+TEST(numbers_as_text) {
     static const struct {
         gf_value value;
         const char *text;
@@ -362,7 +362,7 @@ static bool count_default(void *count, const gf_batch_done *done) {
 }
 
 /* A batch calls its callbacks in the default environment, on every thread. */
-static void callbacks_of_a_batch(void **state) {
+TEST(callbacks_of_a_batch) {
     const gf_filter *smooth = gf_filter_find("smooth");
     test_image image = test_image_new((gf_format){40, 30, 1, GF_U8, false}, 0);
     test_random random = {5};
@@ -397,7 +397,7 @@ static void callbacks_of_a_batch(void **state) {
 /* ---- other calls ----------------------------------------------------------------------------- */
 
 /* Plans, settings, sizes and file headers: these calls also restore the environment. */
-static void other_calls(void **state) {
+TEST(other_calls) {
     static const char head[] = "Pf\n1 1\n-0.3\n";
     const gf_filter *smooth = gf_filter_find("smooth");
     const gf_format format = {64, 40, 3, GF_U8, false};
@@ -430,11 +430,5 @@ static void other_calls(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_in_memory),     cmocka_unit_test(images_in_files),
-        cmocka_unit_test(loaded_images),        cmocka_unit_test(numbers_as_text),
-        cmocka_unit_test(callbacks_of_a_batch), cmocka_unit_test(other_calls),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -3,7 +3,7 @@
 #include "core/result.h"
 #include "measuring.h"
 
-static void published_check(void **state) {
+TEST(published_check) {
     float v[128];
     for (int i = 0; i < 128; i++)
         v[i] = (float)(i % 80) / 100.0f;
@@ -30,7 +30,7 @@ static void published_check(void **state) {
 }
 
 /* v * 8 div 255: bins 1, 2, 4 and 7 start at 32, 64, 128 (1024 / 255 = 4.01) and 224. */
-static void integer_edges(void **state) {
+TEST(integer_edges) {
     const uint8_t v[] = {0, 31, 32, 63, 64, 127, 128, 223, 224, 255};
     const uint16_t w[] = {0, 1, 65534, 65535};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -80,7 +80,7 @@ static void integer_edges(void **state) {
 
 /* fl(0.1) is above 0.1, and the preceding binary32 is below. fl(0.3) * 10 is above 3. The product
  * is exact and is not rounded up to the next bin. */
-static void float_edges(void **state) {
+TEST(float_edges) {
     const float inf = 1.0f / 0.0f;
     const uint32_t bits[] = {0x3dcccccd, 0x3dcccccc, 0x3e99999a, 0x3e999999, 0x3f800000,
                              0x3f7fffff, 0x80000000, 0x00000001, 0xbf800000, 0x7fc00000,
@@ -110,7 +110,7 @@ static void float_edges(void **state) {
 
 /* The samples outside of 0..1 count in the end bins and apart, with every number of bins (and
  * method of counting), per row, and for each channel. Without any, there is no line in the text. */
-static void clamped_samples_are_counted(void **state) {
+TEST(clamped_samples_are_counted) {
     static float v[2][3000];
     static const char *const cases[] = {"bins=2 channel=all per-row extract=all out=-",
                                         "bins=600 channel=all per-row extract=0,599 out=-",
@@ -142,7 +142,7 @@ static void clamped_samples_are_counted(void **state) {
         }
 }
 
-static void ranges(void **state) {
+TEST(ranges) {
     const float v[] = {-1, -0.75f, -0.5f, 0, 0.5f, 1, 2, -5};
     const uint8_t u[] = {0, 99, 100, 149, 150, 199, 200, 255};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -189,7 +189,7 @@ static void ranges(void **state) {
 
 /* The range of the finite samples of all measured channels; infinities are outside of it. Equal
  * ends put all samples into the last bin. */
-static void range_of_the_data(void **state) {
+TEST(range_of_the_data) {
     const float inf = 1.0f / 0.0f, nan = inf - inf;
     const float v[] = {3, -inf, 5, nan, -1, inf, 4, 1}, same[] = {inf, 2.5f, nan, 2.5f};
     const float zeros[] = {-0.0f, 0}, none[] = {nan, inf, -inf, nan};
@@ -235,7 +235,7 @@ static void range_of_the_data(void **state) {
 }
 
 /* Extremes include infinities, with and without finite samples. */
-static void infinite_extremes(void **state) {
+TEST(infinite_extremes) {
     const float inf = 1.0f / 0.0f;
     const float rows[][3] = {{1, 2, inf}, {-inf, 2, 1}, {inf, inf, inf}, {-inf, -inf, -inf}};
     static const char *const extremes[][2] = {
@@ -253,7 +253,7 @@ static void infinite_extremes(void **state) {
 }
 
 /* --statistics without options of bins leaves them out of the text. */
-static void statistics_alone(void **state) {
+TEST(statistics_alone) {
     static const struct {
         const char *text;
         bool bins;
@@ -282,7 +282,7 @@ static void statistics_alone(void **state) {
 
 /* Edges in text have the fewest decimals that move them by less than 1/10000 of a bin. Tables are
  * exact. */
-static void edges_for_people(void **state) {
+TEST(edges_for_people) {
     const float v[] = {0.02f};
     gf_result *result = test_measure("golden", "hist", "bins=80 range=0,1.5 extract=1,79 out=-",
                                      (gf_format){1, 1, 1, GF_F32, false}, v, NULL, NULL);
@@ -300,7 +300,7 @@ static void edges_for_people(void **state) {
 
 /* Samples at edges: 28 / 100 * 100 and 29 / 100 * 100 round to numbers below 29; 28 * 100 / 100 is
  * exact. */
-static void range_edges(void **state) {
+TEST(range_edges) {
     uint8_t v[101];
     uint16_t w[101];
     float x[101];
@@ -325,7 +325,7 @@ static void range_edges(void **state) {
 
 /* Samples outside of the range by the smallest possible difference, infinities and NaN; -0 equals
  * 0. Rounding never moves a sample back into the range. */
-static void range_ends(void **state) {
+TEST(range_ends) {
     const uint32_t bits[] = {0x3dcccccc, 0x3dcccccd, 0x3dccccce, /* around fl(0.1) */
                              0x3f7fffff, 0x3f800000, 0x3f800001, /* around 1 */
                              0x7f800000, 0xff800000, 0x7fc00000,
@@ -357,7 +357,7 @@ static void range_ends(void **state) {
 }
 
 /* (13933 * 255 + 32768) / 65536 is 54.7; 46871 yields 182.9, and 4732 yields 18.9. */
-static void luma_and_channels(void **state) {
+TEST(luma_and_channels) {
     const uint8_t rgba[] = {255, 0, 0, 9, 0, 255, 0, 9, 0, 0, 255, 9, 255, 255, 255, 9};
     const gf_format format = {4, 1, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -398,7 +398,7 @@ static void luma_and_channels(void **state) {
 }
 
 /* Extracted samples are ordered by bin, then by position: a stable partition. */
-static void partition(void **state) {
+TEST(partition) {
     const uint8_t v[] = {200, 3, 100, 255, /* */ 7, 90, 250, 5, /* */ 101, 201, 1, 102};
     const gf_format format = {4, 3, 1, GF_U8, false};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -426,7 +426,7 @@ static void partition(void **state) {
     }
 }
 
-static void counts_per_row(void **state) {
+TEST(counts_per_row) {
     const uint8_t v[] = {0, 0, 255, /* */ 255, 255, 255, /* */ 0, 255, 0};
     for (const char *const *backend = test_backends(); *backend; backend++) {
         gf_result *result = test_measure(*backend, "hist", "bins=2 per-row",
@@ -440,7 +440,7 @@ static void counts_per_row(void **state) {
     }
 }
 
-static void masks(void **state) {
+TEST(masks) {
     const uint8_t grey[] = {0, 200, 255, 1}, rgba[] = {255, 1, 2, 0, 3, 255, 5, 77};
     const uint16_t rgb16[] = {65535, 1, 2, 3, 4, 5};
     const float real[] = {0.25f, 0.75f, -0.0f};
@@ -464,7 +464,7 @@ static void masks(void **state) {
 }
 
 /* The sum is 10, the sum of squares 30, the variance 30 / 4 - 2.5^2 = 1.25. */
-static void integer_statistics(void **state) {
+TEST(integer_statistics) {
     static const char *const cases[] = {"statistics", "bins=3 statistics",
                                         "bins=3 statistics per-row",
                                         "bins=2 range=2,3.5 statistics extract=0 out=-"};
@@ -497,7 +497,7 @@ static void integer_statistics(void **state) {
 }
 
 /* Without --statistics, they are reported if each bin holds one integer value. */
-static void statistics_without_the_option(void **state) {
+TEST(statistics_without_the_option) {
     static const struct {
         const char *text;
         gf_type type;
@@ -528,7 +528,7 @@ static void statistics_without_the_option(void **state) {
 
 /* A percentile is the smallest sample such that the samples up to it are at least that share. Of 0
  * to 99, one sample is 1 %; of 0 to 100, two are needed. */
-static void percentiles(void **state) {
+TEST(percentiles) {
     uint8_t v[101];
     for (int i = 0; i < 101; i++)
         v[i] = (uint8_t)(100 - i);
@@ -551,7 +551,7 @@ static void percentiles(void **state) {
 
 /* Luma, and channels with alpha. The variance of 0, 0, 255 is 255^2 * 2 / 9, that of 1, 2, 3 is 6
  * / 9. */
-static void statistics_of_channels(void **state) {
+TEST(statistics_of_channels) {
     const uint8_t rgba[] = {255, 0, 0, 1, 255, 0, 0, 2, 0, 255, 0, 3};
     const gf_format format = {1, 3, 4, GF_U8, true};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -573,7 +573,7 @@ static void statistics_of_channels(void **state) {
 }
 
 /* 2^48 samples, half of them 0 and half 65535, have a standard deviation; one more has none. */
-static void statistics_of_many_samples(void **state) {
+TEST(statistics_of_many_samples) {
     const gf_filter *hist = gf_filter_find("hist");
     const gf_format format = {1 << 24, 1 << 24, 1, GF_U16, false};
     const gf_measure_options keep = {.name = "x"};
@@ -600,7 +600,7 @@ static void statistics_of_many_samples(void **state) {
 
 /* NaN is excluded, -0 precedes 0. Percentiles keep 8 significant bits: 10.02 becomes 10 and -7.77
  * becomes -7.75, rounded to zero. */
-static void float_statistics(void **state) {
+TEST(float_statistics) {
     const float nan = 0.0f / 0.0f, inf = 1.0f / 0.0f;
     const float few[] = {1, nan, -2.5f, 3}, none[] = {nan, -nan, nan, nan};
     const float zeros[] = {0, -0.0f, -0.0f, nan}, ends[] = {inf, 1, -nan, -inf};
@@ -656,7 +656,7 @@ static void float_statistics(void **state) {
 /* 2^53 + 1 rounds to 2^53. As in axis-sum, lane 1 holds 1 + 1 = 2, and rows are added in order. The
  * cpu backend divides wide rows of three channels after 1365 pixels. Pixels 84 and 1620 have the
  * same lane. */
-static void float_sums_are_ordered(void **state) {
+TEST(float_sums_are_ordered) {
     float row[258] = {0};
     row[0] = 9007199254740992.0f;
     row[1] = row[256] = row[257] = 1;
@@ -681,7 +681,7 @@ static void float_sums_are_ordered(void **state) {
 }
 
 /* Counts exceed 2^32: states merge exactly. */
-static void states_merge(void **state) {
+TEST(states_merge) {
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "bins=2");
     gf_plan *plan = calloc(1, filter->plan_bytes);
@@ -701,7 +701,7 @@ static void states_merge(void **state) {
     free(plan);
 }
 
-static void rejects_invalid_settings(void **state) {
+TEST(rejects_invalid_settings) {
     static const struct {
         const char *text;
         uint32_t channels;
@@ -741,7 +741,7 @@ static void rejects_invalid_settings(void **state) {
 }
 
 /* Samples held until the end count against --max-memory. */
-static void kept_samples_are_bounded(void **state) {
+TEST(kept_samples_are_bounded) {
     static uint8_t pixels[1000000];
     const gf_format format = {1000, 1000, 1, GF_U8, false};
     gf_error error;
@@ -756,7 +756,7 @@ static void kept_samples_are_bounded(void **state) {
 }
 
 /* Two payloads of two rows each. A count of more samples than fit in a payload is a difference. */
-static void payloads_that_exceed_their_memory_are_rejected(void **state) {
+TEST(payloads_that_exceed_their_memory_are_rejected) {
     const gf_filter *hist = gf_filter_find("hist");
     const gf_format format = {4, 4, 1, GF_U8, false};
     gf_settings *settings = test_settings(hist, "bins=8 extract=3 out=-");
@@ -782,33 +782,5 @@ static void payloads_that_exceed_their_memory_are_rejected(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_check),
-        cmocka_unit_test(integer_edges),
-        cmocka_unit_test(float_edges),
-        cmocka_unit_test(clamped_samples_are_counted),
-        cmocka_unit_test(ranges),
-        cmocka_unit_test(range_edges),
-        cmocka_unit_test(range_of_the_data),
-        cmocka_unit_test(infinite_extremes),
-        cmocka_unit_test(statistics_alone),
-        cmocka_unit_test(edges_for_people),
-        cmocka_unit_test(range_ends),
-        cmocka_unit_test(luma_and_channels),
-        cmocka_unit_test(partition),
-        cmocka_unit_test(counts_per_row),
-        cmocka_unit_test(masks),
-        cmocka_unit_test(integer_statistics),
-        cmocka_unit_test(statistics_without_the_option),
-        cmocka_unit_test(percentiles),
-        cmocka_unit_test(statistics_of_channels),
-        cmocka_unit_test(statistics_of_many_samples),
-        cmocka_unit_test(float_statistics),
-        cmocka_unit_test(float_sums_are_ordered),
-        cmocka_unit_test(states_merge),
-        cmocka_unit_test(rejects_invalid_settings),
-        cmocka_unit_test(kept_samples_are_bounded),
-        cmocka_unit_test(payloads_that_exceed_their_memory_are_rejected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -78,7 +78,7 @@ static void put_random(gf_type type, void *values, size_t n, test_random *random
 
 /* ---- bins ------------------------------------------------------------------------------------ */
 
-static void every_integer_has_its_bin(void **state) {
+TEST(every_integer_has_its_bin) {
     static const uint32_t counts[] = {1,    2,    3,     7,     254,   255,   256,   257,  1000,
                                       4095, 4096, 20000, 32767, 32768, 65534, 65535, 65536};
     static uint16_t u16[65536];
@@ -153,7 +153,7 @@ static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t
 /* With integer edges every operation but the division is exact, and its floor, too. All ranges of
  * u8 and many of u16: with one bin per value, and with as many bins as make edges between values.
  */
-static void integer_ranges_are_exact(void **state) {
+TEST(integer_ranges_are_exact) {
     static uint16_t u16[65536];
     static uint8_t u8[256];
     for (uint32_t v = 0; v < 65536; v++)
@@ -173,7 +173,7 @@ static void integer_ranges_are_exact(void **state) {
 }
 
 /* Compute the bins of any number of samples. The loops access nothing before or after them. */
-static void bins_end_with_the_samples(void **state) {
+TEST(bins_end_with_the_samples) {
     test_random random = {77};
     guarded in = guarded_new(MAX * sizeof(float)), out = guarded_new(MAX * sizeof(uint32_t));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -221,7 +221,7 @@ static void gather(int isa, uint32_t channels, size_t n, const guarded *in, cons
     }
 }
 
-static void gathering_ends_with_the_pixels(void **state) {
+TEST(gathering_ends_with_the_pixels) {
     test_random random = {78};
     guarded in = guarded_new(MAX * 4), out = guarded_new(MAX * 4);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -257,7 +257,7 @@ static void above(int isa, gf_type type, size_t n, uint32_t count, const void *v
     guarded_free(&out);
 }
 
-static void counts_above_edges(void **state) {
+TEST(counts_above_edges) {
     test_random random = {79};
     guarded in = guarded_new(1000 * sizeof(float));
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -296,7 +296,7 @@ static void counts_above_edges(void **state) {
 
 /* ---- select ---------------------------------------------------------------------------------- */
 
-static void selects_samples_in_range(void **state) {
+TEST(selects_samples_in_range) {
     test_random random = {80};
     guarded in = guarded_new(MAX * sizeof(float)), out = guarded_new(MAX * sizeof(float)),
             position_pages = guarded_new(MAX * sizeof(uint64_t));
@@ -332,13 +332,5 @@ static void selects_samples_in_range(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_integer_has_its_bin),
-        cmocka_unit_test(integer_ranges_are_exact),
-        cmocka_unit_test(bins_end_with_the_samples),
-        cmocka_unit_test(gathering_ends_with_the_pixels),
-        cmocka_unit_test(counts_above_edges),
-        cmocka_unit_test(selects_samples_in_range),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

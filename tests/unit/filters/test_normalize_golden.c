@@ -3,7 +3,7 @@
 #include "measuring.h"
 
 /* The mean is 100: the values become 0, 127.5 (to even: 128), 255 and 127.5. */
-static void maps_the_mean_to_half_of_max(void **state) {
+TEST(maps_the_mean_to_half_of_max) {
     const uint8_t in[] = {0, 100, 200, 100};
     const uint16_t in16[] = {0, 100, 200, 100};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -21,7 +21,7 @@ static void maps_the_mean_to_half_of_max(void **state) {
 
 /* The sum of 3 samples is 7. The mean is 7/3 in binary64 and 0x40155555 in binary32, slightly
  * below. 1 divided by it rounds to 0x3edb6db7, and 6 to 0x4024924a. */
-static void every_step_rounds(void **state) {
+TEST(every_step_rounds) {
     const float in[] = {1, 6, 0};
     const uint32_t want[] = {0x3edb6db7, 0x4024924a, 0};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -31,7 +31,7 @@ static void every_step_rounds(void **state) {
     }
 }
 
-static void clipped_at_white(void **state) {
+TEST(clipped_at_white) {
     const uint8_t in[] = {0, 0, 0, 200}; /* mean 50: 4 * 127.5 = 510 */
     for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t out[4];
@@ -41,7 +41,7 @@ static void clipped_at_white(void **state) {
 }
 
 /* A mean of 0 or less counts as 1. */
-static void nonpositive_means_count_as_1(void **state) {
+TEST(nonpositive_means_count_as_1) {
     const uint8_t black[4] = {0};
     const float below[] = {-3, 1, -2, 0}, balanced[] = {-0.5f, 0.5f, 2, -2};
     const uint8_t zeros[4] = {0};
@@ -60,7 +60,7 @@ static void nonpositive_means_count_as_1(void **state) {
     }
 }
 
-static void each_channel_its_own_mean(void **state) {
+TEST(each_channel_its_own_mean) {
     /* r: mean 20; g: mean 40; b: mean 0; alpha is copied */
     const uint8_t in[] = {10, 40, 0, 3, 30, 40, 0, 250};
     for (const char *const *backend = test_backends(); *backend; backend++) {
@@ -71,7 +71,7 @@ static void each_channel_its_own_mean(void **state) {
     }
 }
 
-static void special_numbers(void **state) {
+TEST(special_numbers) {
     const float inf = 1.0f / 0.0f;
     const uint32_t odd[] = {0xffc12345, 0x3f800000}, nan = 0x7fc00000;
     const float infinite[] = {inf, 4};
@@ -92,13 +92,5 @@ static void special_numbers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maps_the_mean_to_half_of_max),
-        cmocka_unit_test(every_step_rounds),
-        cmocka_unit_test(clipped_at_white),
-        cmocka_unit_test(nonpositive_means_count_as_1),
-        cmocka_unit_test(each_channel_its_own_mean),
-        cmocka_unit_test(special_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -15,7 +15,7 @@ static void assert_floats(const float *got, const float *want, size_t n) {
 }
 
 /* Powers of two and small integers: every intermediate value is exact. */
-static void enhance_multiplies(void **state) {
+TEST(enhance_multiplies) {
     const float in[] = {0, 1, 2, -3, 100};
     const float want[] = {0, 1.5f, 3, -4.5f, 150};
     float out[5];
@@ -23,7 +23,7 @@ static void enhance_multiplies(void **state) {
     assert_floats(out, want, 5);
 }
 
-static void blur_averages_samples_inside_the_row(void **state) {
+TEST(blur_averages_samples_inside_the_row) {
     const float in[] = {8, 16, 24, 0, 12, 4};
     /* radius 1: (8+16)/2, (8+16+24)/3, (16+24+0)/3 = 13.333.., (24+0+12)/3, (0+12+4)/3, (12+4)/2 */
     const float want1[] = {12, 16, 40.0f / 3, 12, 16.0f / 3, 8};
@@ -43,7 +43,7 @@ static void blur_averages_samples_inside_the_row(void **state) {
 }
 
 /* 2^24 + 1 is not a binary32 number: adding left to right loses each 1, right to left does not. */
-static void blur_adds_left_to_right(void **state) {
+TEST(blur_adds_left_to_right) {
     const float in[] = {16777216, 1, 1};
     const float want[] = {8388608, 16777216.0f / 3, 1};
     float out[3];
@@ -51,7 +51,7 @@ static void blur_adds_left_to_right(void **state) {
     assert_floats(out, want, 3);
 }
 
-static void smooth_adds_previous_then_next(void **state) {
+TEST(smooth_adds_previous_then_next) {
     const float in[] = {4, 8, 16, 2};
     /* w = 1/2: (4+8)/2; ((8+4)/2 + 16)/2; ((16+8)/2 + 2)/2; (2+16)/2 */
     const float want[] = {6, 11, 7, 9};
@@ -66,7 +66,7 @@ static void smooth_adds_previous_then_next(void **state) {
     assert_floats(out, pair, 2);
 }
 
-static void keep_scales_ends_separately(void **state) {
+TEST(keep_scales_ends_separately) {
     const float in[] = {2, 4, 6, 8};
     const float want[] = {1, 16, 24, 4};
     float out[4];
@@ -97,7 +97,7 @@ static void run_golden(const char *parameters, const test_image *in, const test_
     run_on("golden", parameters, in, out);
 }
 
-static void published_check(void **state) {
+TEST(published_check) {
     gf_format format = {.width = 1024, .height = 1, .channels = 1, .type = GF_F32};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     for (unsigned i = 0; i < 1024; i++) {
@@ -118,7 +118,7 @@ static void published_check(void **state) {
 }
 
 /* T = 3a+6b+11c+11d+11e+8f+5g, F = 33 T / 1250: the default chain in integers, inside the row. */
-static void default_chain_by_hand(void **state) {
+TEST(default_chain_by_hand) {
     gf_format format = {.width = 9, .height = 1, .channels = 1, .type = GF_U8};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     const unsigned char row[] = {10, 20, 30, 40, 50, 60, 70, 80, 90};
@@ -135,7 +135,7 @@ static void default_chain_by_hand(void **state) {
     test_image_free(&out);
 }
 
-static void store_clamps_and_rounds_to_even(void **state) {
+TEST(store_clamps_and_rounds_to_even) {
     gf_format format = {.width = 1, .height = 6, .channels = 1, .type = GF_U8};
     test_image in = test_image_new(format, 3), out = test_image_new(format, 5);
     const unsigned char values[] = {1, 3, 5, 0, 255, 200};
@@ -155,7 +155,7 @@ static void store_clamps_and_rounds_to_even(void **state) {
 }
 
 /* A NaN affects only the outputs whose window contains it: 2 (blur) + 1 (smooth) on each side. */
-static void nan_stays_in_its_window(void **state) {
+TEST(nan_stays_in_its_window) {
     gf_format format = {.width = 16, .height = 1, .channels = 1, .type = GF_F32};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
     memset(in.rows.data, 0, 64);
@@ -171,7 +171,7 @@ static void nan_stays_in_its_window(void **state) {
     test_image_free(&out);
 }
 
-static void flat_images_keep_their_brightness(void **state) {
+TEST(flat_images_keep_their_brightness) {
     static const char *const cases[] = {
         "keep-brightness", "keep-brightness radius=127", "keep-brightness axis=xy weight=0.9",
         "keep-brightness weight=100 tile=3", "keep-brightness axis=y weight=0.01 radius=1"};
@@ -191,7 +191,7 @@ static void flat_images_keep_their_brightness(void **state) {
         }
 }
 
-static void alpha_is_untouched(void **state) {
+TEST(alpha_is_untouched) {
     test_random random = {7};
     for (uint32_t channels = 2; channels <= 4; channels += 2)
         for (int type = GF_U8; type <= GF_F32; type++) {
@@ -210,7 +210,7 @@ static void alpha_is_untouched(void **state) {
         }
 }
 
-static void xy_is_x_then_y_unrounded(void **state) {
+TEST(xy_is_x_then_y_unrounded) {
     test_random random = {11};
     gf_format format = {40, 30, 1, GF_F32, false};
     test_image in = test_image_new(format, 0), x = test_image_new(format, 0);
@@ -226,7 +226,7 @@ static void xy_is_x_then_y_unrounded(void **state) {
     test_image_free(&both);
 }
 
-static void tiles_are_rows_of_their_own(void **state) {
+TEST(tiles_are_rows_of_their_own) {
     test_random random = {13};
     gf_format format = {25, 3, 3, GF_U16, false};
     test_image in = test_image_new(format, 0), out = test_image_new(format, 0);
@@ -250,20 +250,5 @@ static void tiles_are_rows_of_their_own(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(enhance_multiplies),
-        cmocka_unit_test(blur_averages_samples_inside_the_row),
-        cmocka_unit_test(blur_adds_left_to_right),
-        cmocka_unit_test(smooth_adds_previous_then_next),
-        cmocka_unit_test(keep_scales_ends_separately),
-        cmocka_unit_test(published_check),
-        cmocka_unit_test(default_chain_by_hand),
-        cmocka_unit_test(store_clamps_and_rounds_to_even),
-        cmocka_unit_test(nan_stays_in_its_window),
-        cmocka_unit_test(flat_images_keep_their_brightness),
-        cmocka_unit_test(alpha_is_untouched),
-        cmocka_unit_test(xy_is_x_then_y_unrounded),
-        cmocka_unit_test(tiles_are_rows_of_their_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -16,7 +16,7 @@ static bool plan_of(const char *text, gf_type type, gf_smooth_plan *plan) {
     return status == GF_OK;
 }
 
-static void the_default_is_seven_taps(void **state) {
+TEST(the_default_is_seven_taps) {
     static const uint8_t taps[] = {3, 6, 11, 11, 11, 8, 5};
     gf_smooth_plan plan;
     assert_true(plan_of("", GF_U8, &plan));
@@ -30,7 +30,7 @@ static void the_default_is_seven_taps(void **state) {
     assert_true(plan.integer.tie_margin > 0 && plan.integer.tie_margin < 1.0f / 1250);
 }
 
-static void selects_the_form(void **state) {
+TEST(selects_the_form) {
     static const struct {
         const char *text;
         gf_type type;
@@ -117,7 +117,7 @@ static void random_settings(test_random *random, char *text, size_t size) {
     snprintf(text + at, size - (size_t)at, "%s", which);
 }
 
-static void the_chain_is_within_the_tie(void **state) {
+TEST(the_chain_is_within_the_tie) {
     const uint64_t rounds = test_rounds(12) * 100;
     test_random random = {test_environment("GF_TEST_SEED", 20261120)};
     for (int i = 0; i < 8; i++)
@@ -181,7 +181,7 @@ static double try_every_sum(const gf_smooth_integer *by, const char *text) {
     return (double)is_tie / (double)tried;
 }
 
-static void fixed_point_rounds_every_sum(void **state) {
+TEST(fixed_point_rounds_every_sum) {
     gf_smooth_plan plan;
     gf_smooth_fixed fixed;
     assert_true(plan_of("", GF_U8, &plan));
@@ -216,7 +216,7 @@ static void fixed_point_rounds_every_sum(void **state) {
 
 /* q = fl(x * fl(1/n)), then q + fl(1/n) * (x - n q), each rounded once, equals fl(x / n). Both
  * sides scale with powers of two: without underflow, one binade proves all. */
-static void a_corrected_quotient_is_the_division(void **state) {
+TEST(a_corrected_quotient_is_the_division) {
     for (int n = 1; n <= 2 * GF_SMOOTH_INTEGER_REACH - 1; n++) {
         const float divisor = (float)n, inverse = 1.0f / divisor;
         for (uint32_t mantissa = 0; mantissa < 1u << 23; mantissa++) {
@@ -238,7 +238,7 @@ static float float_of(uint32_t bits) {
 /* The same for the divisors 3, 5 and 7, with underflow and up to the largest float. If the quotient
  * is subnormal, x - n q is also exact, and x / n is never a tie because n is odd. (All 2^32 floats
  * were tested once. An infinity yields NaN.) This form preserves -0. */
-static void corrected_quotients_hold_at_extremes(void **state) {
+TEST(corrected_quotients_hold_at_extremes) {
     const uint32_t normal = 30u << 23, infinity = 255u << 23; /* far from underflow: 2^-97 */
     for (int n = 3; n <= 7; n += 2) {
         const float divisor = (float)n, inverse = 1.0f / divisor;
@@ -258,7 +258,7 @@ static void corrected_quotients_hold_at_extremes(void **state) {
 
 /* x * high + fl(x * low), rounded once, equals fl(x / n) if high + low is 1/n with a relative error
  * below 2^-48, and nothing underflows. */
-static void a_product_in_two_parts_is_the_division(void **state) {
+TEST(a_product_in_two_parts_is_the_division) {
     for (int n = 3; n <= 7; n += 2) {
         const float divisor = (float)n, high = 1.0f / divisor;
         const float low = (float)(1.0 / n - (double)high);
@@ -272,14 +272,5 @@ static void a_product_in_two_parts_is_the_division(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_default_is_seven_taps),
-        cmocka_unit_test(selects_the_form),
-        cmocka_unit_test(the_chain_is_within_the_tie),
-        cmocka_unit_test(fixed_point_rounds_every_sum),
-        cmocka_unit_test(a_corrected_quotient_is_the_division),
-        cmocka_unit_test(corrected_quotients_hold_at_extremes),
-        cmocka_unit_test(a_product_in_two_parts_is_the_division),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

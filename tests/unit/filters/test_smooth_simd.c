@@ -55,7 +55,7 @@ static void check_every_sum(const char *text, uint32_t numerator, uint32_t denom
     free(head);
 }
 
-static void every_sum_rounds_correctly(void **state) {
+TEST(every_sum_rounds_correctly) {
     check_every_sum("", 33, 1250, 8); /* 625, 1875, ..., 9375; larger sums are 255 */
     check_every_sum("keep-brightness", 1, 55, 0);
     gf_plan *other = plan_of("gain=1.2", (gf_format){100, 1, 1, GF_U8, false});
@@ -122,7 +122,7 @@ static void fill(const test_image *image, unsigned kind, test_random *random) {
 }
 
 /* Sizes around every boundary of a vector and of a strip. */
-static void images_full_of_ties(void **state) {
+TEST(images_full_of_ties) {
     static const char *const cases[] = {"",
                                         "axis=y",
                                         "keep-brightness",
@@ -159,7 +159,7 @@ static void images_full_of_ties(void **state) {
 }
 
 /* All u8 cases on black and white, which reach the maximum sums. */
-static void every_case_of_black_and_white(void **state) {
+TEST(every_case_of_black_and_white) {
     const gf_filter *filter = gf_filter_find("smooth");
     test_random random = {31};
     for (size_t c = 0; test_case(filter, c); c++)
@@ -173,7 +173,7 @@ static void every_case_of_black_and_white(void **state) {
 }
 
 /* Flat rows of every grey, T = 55 v, with one different sample at any position. */
-static void flat_images(void **state) {
+TEST(flat_images) {
     for (unsigned value = 0; value < 256; value++) {
         const gf_format format = {200, 1, 1, GF_U8, false};
         test_image in = test_image_new(format, 0);
@@ -193,7 +193,7 @@ static const gf_smooth_simd *const levels[GF_ISA_COUNT] = {
 };
 
 /* All ties are detected, at any position. Other samples are not. */
-static void ties_are_counted(void **state) {
+TEST(ties_are_counted) {
     gf_plan *plan = plan_of("", (gf_format){4096, 1, 1, GF_U8, false});
     uint8_t *in = calloc(4096 + 6, 1), *out = calloc(4096, 1);
     void *scratch = aligned_alloc(64, gf_smooth_u8_bytes((const gf_smooth_plan *)plan));
@@ -227,7 +227,7 @@ static void ties_are_counted(void **state) {
 }
 
 /* Few wide rows are split, so that every part has work. */
-static void few_wide_rows_are_cut(void **state) {
+TEST(few_wide_rows_are_cut) {
     test_random random = {5};
     for (int type = GF_U8; type <= GF_F32; type++) {
         const gf_format format = {70000, 2, 3, (gf_type)type, false};
@@ -285,7 +285,7 @@ static void check_quotients(const gf_smooth_simd *simd, unsigned taps, uint32_t 
 
 /* All binades, signs, zeros, infinities, NaN and subnormals: 2^16 values per divisor. With
  * GF_TEST_ROUNDS >= 1000: all 2^32 values for divisors of common radii, 2^24 for other divisors. */
-static void quotients_are_divisions(void **state) {
+TEST(quotients_are_divisions) {
     const bool all = test_rounds(12) >= 1000;
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
@@ -307,14 +307,5 @@ static void quotients_are_divisions(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sum_rounds_correctly),
-        cmocka_unit_test(images_full_of_ties),
-        cmocka_unit_test(every_case_of_black_and_white),
-        cmocka_unit_test(flat_images),
-        cmocka_unit_test(ties_are_counted),
-        cmocka_unit_test(few_wide_rows_are_cut),
-        cmocka_unit_test(quotients_are_divisions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

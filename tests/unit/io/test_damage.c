@@ -353,15 +353,11 @@ static void damage_check(const damage_case *kind) {
     free(data);
 }
 
-static void notices_damage_in_every_format(void **state) {
+TEST(notices_damage_in_every_format) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         damage_check(&cases[i]);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(notices_damage_in_every_format),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

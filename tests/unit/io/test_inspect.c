@@ -30,7 +30,7 @@ static void put_png(const char *name, const png_spec *spec) {
 
 /* ---- PNG ------------------------------------------------------------------------------------- */
 
-static void reports_how_a_png_stores_pixels(void **state) {
+TEST(reports_how_a_png_stores_pixels) {
     static const struct {
         png_spec spec;
         const char *stored;
@@ -65,7 +65,7 @@ static void reports_how_a_png_stores_pixels(void **state) {
     }
 }
 
-static void lists_metadata_before_the_pixels_once(void **state) {
+TEST(lists_metadata_before_the_pixels_once) {
     const png_extra extras[] = {{"gAMA", 0, "\x00\x00\xb1\x8f", 4, false},
                                 {"tEXt", 0, "Title\0one", 9, false},
                                 {"tEXt", 1, "Title\0two", 9, false},
@@ -81,7 +81,7 @@ static void lists_metadata_before_the_pixels_once(void **state) {
 }
 
 /* Metadata chunks with more names than the buffer holds: complete names are kept. */
-static void keeps_metadata_names_whole(void **state) {
+TEST(keeps_metadata_names_whole) {
     enum { COUNT = 100 };
     png_extra extras[COUNT];
     char names[COUNT][5];
@@ -102,7 +102,7 @@ static void keeps_metadata_names_whole(void **state) {
     assert_string_equal(inspect("x.png").metadata, expected);
 }
 
-static void reports_a_damaged_chunk(void **state) {
+TEST(reports_a_damaged_chunk) {
     const png_extra extra = {"iCCP", 0, "bad checksum", 12, true};
     put_png(
         "x.png",
@@ -112,7 +112,7 @@ static void reports_a_damaged_chunk(void **state) {
 }
 
 /* Only the bytes before the pixels of a PNG are read. */
-static void reads_only_the_beginning(void **state) {
+TEST(reads_only_the_beginning) {
     png_bytes file;
     gf_format format;
     void *pixels;
@@ -129,7 +129,7 @@ static void reads_only_the_beginning(void **state) {
 
 /* ---- other formats --------------------------------------------------------------------------- */
 
-static void identifies_netpbm_files(void **state) {
+TEST(identifies_netpbm_files) {
     static const struct {
         const char *bytes, *kind, *stored;
         uint32_t channels;
@@ -158,7 +158,7 @@ static void identifies_netpbm_files(void **state) {
     }
 }
 
-static void identifies_formats_of_stb(void **state) {
+TEST(identifies_formats_of_stb) {
     static const struct {
         const char *name, *kind, *stored;
         uint32_t channels;
@@ -190,7 +190,7 @@ static void identifies_formats_of_stb(void **state) {
 
 /* ---- loading, and unreadable files ----------------------------------------------------------- */
 
-static void loads_images(void **state) {
+TEST(loads_images) {
     const gf_format formats[] = {
         {7, 5, 3, GF_U8, false}, {3, 9, 4, GF_U16, true}, {6, 2, 1, GF_F32, false}};
     static const char *const names[] = {"x.png", "x.pam", "x.pfm"};
@@ -212,7 +212,7 @@ static void loads_images(void **state) {
     }
 }
 
-static void rejects_unreadable_files(void **state) {
+TEST(rejects_unreadable_files) {
     gf_file_info info;
     gf_error error = {0};
     assert_int_equal(gf_inspect_file(in_directory("absent.png"), NULL, &info, &error), GF_FAILED);
@@ -222,7 +222,7 @@ static void rejects_unreadable_files(void **state) {
     assert_message(&error, "unsupported image format");
 }
 
-static void enforces_the_limits(void **state) {
+TEST(enforces_the_limits) {
     const gf_file_options few_pixels = {.max_pixels = 14}, enough_pixels = {.max_pixels = 15};
     const gf_file_options low = {.max_memory = 44}, enough = {.max_memory = 45};
     gf_file_info info;
@@ -250,7 +250,7 @@ static void enforces_the_limits(void **state) {
 
 /* ---- devices and processor ------------------------------------------------------------------- */
 
-static void reports_the_processor(void **state) {
+TEST(reports_the_processor) {
     char text[64], short_text[4];
     unsigned cores = 0;
     char level[16] = "";
@@ -268,7 +268,7 @@ static void reports_the_processor(void **state) {
 }
 
 /* Check that a device is reported as usable exactly if an engine can be opened on it. */
-static void reports_devices(void **state) {
+TEST(reports_devices) {
     gf_device devices[16];
     size_t count = 99, again = 99;
     bool any = false;
@@ -308,20 +308,5 @@ static void reports_devices(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reports_how_a_png_stores_pixels),
-        cmocka_unit_test(lists_metadata_before_the_pixels_once),
-        cmocka_unit_test(keeps_metadata_names_whole),
-        cmocka_unit_test(reports_a_damaged_chunk),
-        cmocka_unit_test(reads_only_the_beginning),
-        cmocka_unit_test(identifies_netpbm_files),
-        cmocka_unit_test(identifies_formats_of_stb),
-        cmocka_unit_test(loads_images),
-        cmocka_unit_test(rejects_unreadable_files),
-        cmocka_unit_test(enforces_the_limits),
-        cmocka_unit_test(reports_the_processor),
-        cmocka_unit_test(reports_devices),
-    };
-
-    return cmocka_run_group_tests_name("inspect", tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

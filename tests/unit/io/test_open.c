@@ -9,7 +9,7 @@
 
 /* ---- input ----------------------------------------------------------------------------------- */
 
-static void peeks_without_consuming(void **state) {
+TEST(peeks_without_consuming) {
     static const char text[] = "0123456789abcdefghijklmnopqrstuvwxyz";
     gf_input input;
     gf_error error = {0};
@@ -39,7 +39,7 @@ static void peeks_without_consuming(void **state) {
     gf_input_close(&input);
 }
 
-static void rejects_unreadable_inputs(void **state) {
+TEST(rejects_unreadable_inputs) {
     gf_input input;
     gf_source *source;
     gf_error error = {0};
@@ -55,7 +55,7 @@ static void rejects_unreadable_inputs(void **state) {
 
 /* ---- choosing a format ----------------------------------------------------------------------- */
 
-static void chooses_the_format(void **state) {
+TEST(chooses_the_format) {
     const gf_format format = {1, 1, 1, GF_U8, false};
     gf_sink *sink;
     gf_error error = {0};
@@ -82,7 +82,7 @@ static void chooses_the_format(void **state) {
 }
 
 /* Write to standard output in a child, where it is a file. The default format there is PNG. */
-static void writes_standard_output(void **state) {
+TEST(writes_standard_output) {
     const gf_format format = {1, 1, 1, GF_U8, false};
     int status;
     size_t size;
@@ -104,12 +104,5 @@ static void writes_standard_output(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(peeks_without_consuming, empty_directory),
-        cmocka_unit_test_teardown(rejects_unreadable_inputs, empty_directory),
-        cmocka_unit_test_teardown(chooses_the_format, empty_directory),
-        cmocka_unit_test_teardown(writes_standard_output, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

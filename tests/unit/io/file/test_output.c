@@ -12,7 +12,7 @@ static int unfinished(int count) {
     return calls_setup.named ? count : 0;
 }
 
-static void appears_only_when_committed(void **state) {
+TEST(appears_only_when_committed) {
     gf_output *output = open_output(in_directory("a"), false);
     assert_string_equal(gf_output_name(output), in_directory("a"));
     put_output(output, "hello");
@@ -23,7 +23,7 @@ static void appears_only_when_committed(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void aborting_leaves_no_temporaries(void **state) {
+TEST(aborting_leaves_no_temporaries) {
     put_bytes(in_directory("a"), "old", 3);
     gf_output *output = open_output(in_directory("a"), true);
     put_output(output, "new");
@@ -34,7 +34,7 @@ static void aborting_leaves_no_temporaries(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void keeps_existing_files_without_force(void **state) {
+TEST(keeps_existing_files_without_force) {
     put_bytes(in_directory("a"), "old", 3);
     assert_no_output(in_directory("a"), false, GF_FAILED,
                      "/a: already exists; use --force to replace it");
@@ -63,14 +63,14 @@ static void keep_created(bool late) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void keeps_files_created_during_the_run(void **state) {
+TEST(keeps_files_created_during_the_run) {
     keep_created(false);
     empty_directory(NULL);
     keep_created(true);
 }
 
 /* Check that a prepared output is complete and has no name yet. */
-static void prepares_before_it_names(void **state) {
+TEST(prepares_before_it_names) {
     gf_error error = {0};
     put_bytes(in_directory("a"), "old", 3);
     gf_output *output = open_output(in_directory("a"), true);
@@ -86,7 +86,7 @@ static void prepares_before_it_names(void **state) {
 #define TWICE "another option already writes to it; name another file"
 
 /* Different paths of one file are detected, whether it exists or not. */
-static void rejects_a_second_output_to_a_file(void **state) {
+TEST(rejects_a_second_output_to_a_file) {
     char dotted[4096];
     assert_int_equal(mkdir(in_directory("sub"), 0700), 0);
     assert_int_equal(symlink("sub", in_directory("other")), 0);
@@ -112,7 +112,7 @@ static void rejects_a_second_output_to_a_file(void **state) {
 }
 
 /* Two outputs to one pipe would be mixed. /dev/null accepts any number of outputs. */
-static void rejects_a_second_output_to_a_pipe(void **state) {
+TEST(rejects_a_second_output_to_a_pipe) {
     gf_output *outputs[2];
     assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
     int reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
@@ -132,7 +132,7 @@ static void rejects_a_second_output_to_a_pipe(void **state) {
     gf_output_close(outputs[0]);
 }
 
-static void commits_a_separate_file(void **state) {
+TEST(commits_a_separate_file) {
     gf_output_file *file;
     gf_error error = {0};
     assert_int_equal(gf_output_file_open(in_directory("a"), NULL, &file, &error), GF_OK);
@@ -147,7 +147,7 @@ static void commits_a_separate_file(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void writes_devices_directly(void **state) {
+TEST(writes_devices_directly) {
     struct stat info;
     gf_output *output = open_output("/dev/null", false);
     assert_false(gf_output_seekable(output));
@@ -157,7 +157,7 @@ static void writes_devices_directly(void **state) {
     assert_true(S_ISCHR(info.st_mode));
 }
 
-static void reports_a_full_disk(void **state) {
+TEST(reports_a_full_disk) {
     static const char text[200000];
     gf_error error = {0};
     if (access("/dev/full", W_OK) != 0)
@@ -174,7 +174,7 @@ static void reports_a_full_disk(void **state) {
 }
 
 /* Write pieces of odd sizes around the size of the buffer, and one piece at an offset. */
-static void writes_every_byte(void **state) {
+TEST(writes_every_byte) {
     static const size_t pieces[] = {1, 65535, 1, 65536, 0, 65537, 7, 200000, 3, 65535, 65535};
     static unsigned char all[700000];
     size_t used = 0;
@@ -200,7 +200,7 @@ static void writes_every_byte(void **state) {
     assert_bytes(in_directory("a"), all, used + 1000);
 }
 
-static void removes_temporaries_on_a_signal(void **state) {
+TEST(removes_temporaries_on_a_signal) {
     put_bytes(in_directory("old"), "old", 3);
     gf_output *one = open_output(in_directory("a"), false);
     gf_output *two = open_output(in_directory("old"), true);
@@ -220,7 +220,7 @@ static void removes_temporaries_on_a_signal(void **state) {
     assert_int_equal(count_files(false), 2);
 }
 
-static void releases_slots(void **state) {
+TEST(releases_slots) {
     for (int i = 0; i < 200; i++) {
         gf_output *output = open_output(in_directory("a"), true);
         if (i % 2 == 0)
@@ -231,26 +231,5 @@ static void releases_slots(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(appears_only_when_committed, empty_directory),
-        cmocka_unit_test_teardown(aborting_leaves_no_temporaries, empty_directory),
-        cmocka_unit_test_teardown(keeps_existing_files_without_force, empty_directory),
-        cmocka_unit_test_teardown(keeps_files_created_during_the_run, empty_directory),
-        cmocka_unit_test_teardown(prepares_before_it_names, empty_directory),
-        cmocka_unit_test_teardown(rejects_a_second_output_to_a_file, empty_directory),
-        cmocka_unit_test_teardown(rejects_a_second_output_to_a_pipe, empty_directory),
-        cmocka_unit_test_teardown(commits_a_separate_file, empty_directory),
-        cmocka_unit_test_teardown(writes_devices_directly, empty_directory),
-        cmocka_unit_test_teardown(reports_a_full_disk, empty_directory),
-        cmocka_unit_test_teardown(writes_every_byte, empty_directory),
-        cmocka_unit_test_teardown(removes_temporaries_on_a_signal, empty_directory),
-        cmocka_unit_test_teardown(releases_slots, empty_directory),
-    };
-
-    const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
-
-    calls_setup.named = true;
-    return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
+    return test_main_of_outputs();
 }

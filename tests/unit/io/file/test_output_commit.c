@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-static void appear_together(void **state) {
+TEST(appear_together) {
     static const char *const names[] = {"a", "b", "c", "d"};
     gf_output *outputs[4];
     gf_error error = {0};
@@ -21,7 +21,7 @@ static void appear_together(void **state) {
 }
 
 /* The last of five outputs fails. New files are removed; replaced files and inodes are restored. */
-static void are_rolled_back(void **state) {
+TEST(are_rolled_back) {
     static const char *const names[] = {"new", "old", "other", "older", "taken"};
     gf_output *outputs[5];
     gf_error error = {0};
@@ -43,7 +43,7 @@ static void are_rolled_back(void **state) {
 }
 
 /* Fail each call once, in order. */
-static void leave_nothing_after_any_failed_call(void **state) {
+TEST(leave_nothing_after_any_failed_call) {
     static const char *const names[] = {"a", "b", "c"};
     char all[sizeof calls];
     unsigned failures = 0;
@@ -81,7 +81,7 @@ static void leave_nothing_after_any_failed_call(void **state) {
     assert_true(failures >= (named ? 1 : 5));
 }
 
-static void report_failed_rollbacks(void **state) {
+TEST(report_failed_rollbacks) {
     gf_output *outputs[3];
     gf_error error = {0};
     calls_setup.no_exchange = true;
@@ -100,7 +100,7 @@ static void report_failed_rollbacks(void **state) {
 }
 
 /* A replaced file that cannot be restored is kept under its temporary name. */
-static void keep_files_that_cannot_be_restored(void **state) {
+TEST(keep_files_that_cannot_be_restored) {
     gf_output *outputs[2];
     gf_error error = {0};
     char bytes[4] = "";
@@ -125,7 +125,7 @@ static void keep_files_that_cannot_be_restored(void **state) {
 
 /* The target of a replacement is deleted before the commit. Its output is then new, and a rollback
  * removes it. */
-static void create_deleted_targets(void **state) {
+TEST(create_deleted_targets) {
     for (int fails = 0; fails < 2; fails++) {
         gf_output *outputs[2];
         gf_error error = {0};
@@ -146,7 +146,7 @@ static void create_deleted_targets(void **state) {
 
 /* A directory that now has the name of the target is kept, whether the output is the last or not.
  */
-static void do_not_move_directories(void **state) {
+TEST(do_not_move_directories) {
     for (int slot = 0; slot < 2; slot++) {
         gf_output *outputs[2];
         gf_error error = {0};
@@ -166,7 +166,7 @@ static void do_not_move_directories(void **state) {
 }
 
 /* In an append-only directory (chattr +a), files can be created but neither renamed nor removed. */
-static void create_no_temporary_that_cannot_be_removed(void **state) {
+TEST(create_no_temporary_that_cannot_be_removed) {
     gf_output *output;
     gf_error error = {0};
     put_old("a");
@@ -195,7 +195,7 @@ static void create_no_temporary_that_cannot_be_removed(void **state) {
 }
 
 /* The directory does not report that it is append-only. */
-static void report_a_temporary_that_cannot_be_removed(void **state) {
+TEST(report_a_temporary_that_cannot_be_removed) {
     gf_error error = {0};
     put_old("a");
     gf_output *output = complete("a", true);
@@ -221,7 +221,7 @@ static void replace_both(void) {
 }
 
 /* A rollback keeps files that another process has created since. */
-static void keep_files_created_during_the_commit(void **state) {
+TEST(keep_files_created_during_the_commit) {
     gf_output *outputs[3];
     gf_error error = {0};
     put_old("b");
@@ -249,7 +249,7 @@ static void count_blocked_signals(void) {
     blocked = sigismember(&now, SIGTERM) + sigismember(&now, SIGINT) + !sigismember(&now, SIGSEGV);
 }
 
-static void are_committed_with_signals_blocked(void **state) {
+TEST(are_committed_with_signals_blocked) {
     gf_output *outputs[2];
     outputs[0] = complete("a", false);
     outputs[1] = complete("b", false);
@@ -264,24 +264,5 @@ static void are_committed_with_signals_blocked(void **state) {
 }
 
 int main(void) {
-#define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest tests[] = {
-        BOTH(appear_together),
-        BOTH(are_rolled_back),
-        BOTH(leave_nothing_after_any_failed_call),
-        BOTH(report_failed_rollbacks),
-        BOTH(keep_files_that_cannot_be_restored),
-        BOTH(create_deleted_targets),
-        BOTH(do_not_move_directories),
-        BOTH(create_no_temporary_that_cannot_be_removed),
-        BOTH(report_a_temporary_that_cannot_be_removed),
-        BOTH(keep_files_created_during_the_commit),
-        BOTH(are_committed_with_signals_blocked),
-    };
-    const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
-
-    named = true;
-    return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
+    return test_main_of_outputs();
 }

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-static void are_reachable_before_the_commit(void **state) {
+TEST(are_reachable_before_the_commit) {
     struct stat before;
     gf_output *output = complete("a", false);
     assert_int_equal(stat(gf_output_pending_path(output), &before), 0);
@@ -22,7 +22,9 @@ static void are_reachable_before_the_commit(void **state) {
 }
 
 /* An unnamed file disappears when the process is killed. */
-static void leave_nothing_when_killed(void **state) {
+TEST(leave_nothing_when_killed) {
+    if (named)
+        return; /* unnamed files only */
     int status = 0;
     put_old("a");
     const pid_t child = fork();
@@ -39,7 +41,7 @@ static void leave_nothing_when_killed(void **state) {
     assert_int_equal(count_files(false), 1);
 }
 
-static void use_temporary_names_without_proc(void **state) {
+TEST(use_temporary_names_without_proc) {
     calls_setup.no_proc = true;
     gf_output *output = complete("a", false);
     assert_int_equal(count_files(false), 1);
@@ -49,7 +51,7 @@ static void use_temporary_names_without_proc(void **state) {
 }
 
 /* The system creates an unnamed file but cannot link it: AppArmor, FUSE, some file systems. */
-static void are_copied_if_they_cannot_be_linked(void **state) {
+TEST(are_copied_if_they_cannot_be_linked) {
     static const int causes[] = {EPERM, EACCES, EXDEV, EOPNOTSUPP, ENOSYS, EINVAL, ENOENT};
     static const char *const names[] = {"a", "b", "c"};
     struct stat made, info;
@@ -87,7 +89,9 @@ static void are_copied_if_they_cannot_be_linked(void **state) {
 }
 
 /* The fallback copies more than one buffer and syncs the copy. If that fails, no file is left. */
-static void are_copied_completely(void **state) {
+TEST(are_copied_completely) {
+    if (named)
+        return; /* unnamed files only */
     static const unsigned char bytes[200000] = {[70000] = 7, [199999] = 9};
     for (int fails = 0; fails < 2; fails++) {
         gf_error error = {0};
@@ -115,22 +119,5 @@ static void are_copied_completely(void **state) {
 }
 
 int main(void) {
-#define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest unnamed_only[] = {
-        BOTH(leave_nothing_when_killed),
-        BOTH(are_copied_completely),
-    };
-    const struct CMUnitTest tests[] = {
-        BOTH(are_reachable_before_the_commit),
-        BOTH(use_temporary_names_without_proc),
-        BOTH(are_copied_if_they_cannot_be_linked),
-    };
-    const int failed =
-        cmocka_run_group_tests_name("unnamed files only", unnamed_only, make_directory,
-                                    remove_directory) +
-        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
-
-    named = true;
-    return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
+    return test_main_of_outputs();
 }

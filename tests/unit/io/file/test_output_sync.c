@@ -15,7 +15,7 @@ static void assert_calls(const char *name, bool force, gf_sync sync, const char 
     assert_string_equal(calls, named ? temporary : nameless);
 }
 
-static void sync_before_they_appear(void **state) {
+TEST(sync_before_they_appear) {
     assert_calls("a", false, GF_SYNC_REPLACING, "L", "N");
     assert_calls("a", true, GF_SYNC_REPLACING, "DLR", "DR");
     assert_calls("a", true, GF_SYNC_NEVER, "LR", "R");
@@ -26,7 +26,7 @@ static void sync_before_they_appear(void **state) {
 }
 
 /* The target appears while the output is written or, with late, between prepare and commit. */
-static void sync_before_they_replace_new_targets(void **state) {
+TEST(sync_before_they_replace_new_targets) {
     gf_error error = {0};
     for (int late = 0; late < 2; late++) {
         gf_output *output = open_as("a", true, GF_SYNC_REPLACING);
@@ -47,7 +47,7 @@ static void sync_before_they_replace_new_targets(void **state) {
     }
 }
 
-static void report_disk_errors(void **state) {
+TEST(report_disk_errors) {
     static const char fails[] = {'D', 'F', 'F'};
     static const char *const messages[] = {"/a: cannot write: Input/output error",
                                            "/a: cannot write: Input/output error",
@@ -74,7 +74,7 @@ static void report_disk_errors(void **state) {
 }
 
 /* Pipes are not synced. */
-static void do_not_sync_pipes(void **state) {
+TEST(do_not_sync_pipes) {
     gf_error error = {0};
     assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
     const int reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
@@ -88,17 +88,5 @@ static void do_not_sync_pipes(void **state) {
 }
 
 int main(void) {
-#define BOTH(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest tests[] = {
-        BOTH(sync_before_they_appear),
-        BOTH(sync_before_they_replace_new_targets),
-        BOTH(report_disk_errors),
-        BOTH(do_not_sync_pipes),
-    };
-    const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
-
-    named = true;
-    return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
+    return test_main_of_outputs();
 }

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-static void keeps_permissions(void **state) {
+TEST(keeps_permissions) {
     struct stat info;
     mode_t mask = umask(022);
     commit(open_output(in_directory("a"), false));
@@ -40,7 +40,7 @@ static void put_acl(const char *path, const char *name, unsigned user) {
 
 /* A replaced file without a list gets none from the default list of its directory. An existing list
  * of a replaced file is kept. */
-static void keeps_access_control_lists(void **state) {
+TEST(keeps_access_control_lists) {
     unsigned char before[256], after[256];
     struct stat info;
     put_bytes(in_directory("a"), "old", 3);
@@ -61,7 +61,7 @@ static void keeps_access_control_lists(void **state) {
     assert_memory_equal(before, after, 44);
 }
 
-static void follows_links(void **state) {
+TEST(follows_links) {
     struct stat info;
     put_bytes(in_directory("real"), "old", 3);
     assert_int_equal(symlink("real", in_directory("link")), 0);
@@ -77,7 +77,7 @@ static void follows_links(void **state) {
     assert_int_equal(count_files(false), 3);
 }
 
-static void rejects_directories_and_invalid_paths(void **state) {
+TEST(rejects_directories_and_invalid_paths) {
     put_bytes(in_directory("file"), "x", 1);
     assert_no_output(test_directory, true, GF_FAILED, "is a directory");
     assert_no_output(in_directory("none/a.png"), false, GF_FAILED, "directory does not exist");
@@ -92,7 +92,7 @@ static void rejects_directories_and_invalid_paths(void **state) {
     }
 }
 
-static void accepts_the_longest_names(void **state) {
+TEST(accepts_the_longest_names) {
     char name[256];
     memset(name, 'n', 255);
     name[255] = '\0';
@@ -103,7 +103,7 @@ static void accepts_the_longest_names(void **state) {
 }
 
 /* Some file systems limit encrypted names to 143 bytes, and some accept only valid UTF-8. */
-static void temporary_names_have_whole_characters(void **state) {
+TEST(temporary_names_have_whole_characters) {
     const bool before = calls_setup.named;
     char name[161];
     for (int shift = 0; shift < 3; shift++) {
@@ -125,19 +125,5 @@ static void temporary_names_have_whole_characters(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(keeps_permissions, empty_directory),
-        cmocka_unit_test_teardown(keeps_access_control_lists, empty_directory),
-        cmocka_unit_test_teardown(follows_links, empty_directory),
-        cmocka_unit_test_teardown(rejects_directories_and_invalid_paths, empty_directory),
-        cmocka_unit_test_teardown(accepts_the_longest_names, empty_directory),
-        cmocka_unit_test_teardown(temporary_names_have_whole_characters, empty_directory),
-    };
-
-    const int failed =
-        cmocka_run_group_tests_name("unnamed files", tests, make_directory, remove_directory);
-
-    calls_setup.named = true;
-    return failed +
-           cmocka_run_group_tests_name("temporary names", tests, make_directory, remove_directory);
+    return test_main_of_outputs();
 }

@@ -75,7 +75,7 @@ static int remove_during_slow_creation(uint64_t unused) {
     return polls == MAX_POLLS ? 0 : WAITED;
 }
 
-static void shares_one_timeout(void **state) {
+TEST(shares_one_timeout) {
     assert_int_equal(in_process(remove_during_slow_creation, 0), 0);
 }
 
@@ -96,7 +96,7 @@ static int remove_during_rename(uint64_t unused) {
     return polls == 1 ? 0 : WAITED;
 }
 
-static void removes_renamed_files(void **state) {
+TEST(removes_renamed_files) {
     assert_int_equal(in_process(remove_during_rename, 0), 0);
     assert_int_equal(count_files(true), 0);
 }
@@ -143,7 +143,7 @@ static int remove_during_interrupt(uint64_t unused) {
            (access(in_directory("half"), F_OK) == 0 ? STAYED : 0);
 }
 
-static void blocks_a_second_thread(void **state) {
+TEST(blocks_a_second_thread) {
     assert_int_equal(in_process(remove_during_interrupt, 0), 0);
 }
 
@@ -222,7 +222,7 @@ static int create_until_signalled(uint64_t microseconds) {
     return 0;
 }
 
-static void leaves_no_files_at_any_time(void **state) {
+TEST(leaves_no_files_at_any_time) {
     test_random random = {test_environment("GF_TEST_SEED", 1)};
     for (int i = 0; i < 150; i++) {
         assert_int_equal(in_process(create_until_signalled, 100 + test_below(&random, 2000)), 0);
@@ -231,12 +231,5 @@ static void leaves_no_files_at_any_time(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(shares_one_timeout, empty_directory),
-        cmocka_unit_test_teardown(removes_renamed_files, empty_directory),
-        cmocka_unit_test_teardown(blocks_a_second_thread, empty_directory),
-        cmocka_unit_test_teardown(leaves_no_files_at_any_time, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -102,7 +102,7 @@ static void check_inflates(const unsigned char *coded, size_t size, const unsign
     inflateEnd(&zlib);
 }
 
-static void zlib_decodes_every_block(void **state) {
+TEST(zlib_decodes_every_block) {
     test_random random = {test_environment("GF_TEST_SEED", 72)};
     const size_t max = GF_DEFLATE_BLOCK;
     unsigned char *back = malloc(max + 1);
@@ -137,7 +137,7 @@ static void zlib_decodes_every_block(void **state) {
 
 /* Eight bytes occur once each. Every other byte occurs twice as often as the previous one. An
  * unlimited code would exceed the maximum length. Symbols with the longest codes are adjacent. */
-static void the_longest_codes_fit(void **state) {
+TEST(the_longest_codes_fit) {
     enum { RARE = 8, LEVELS = 14, N = RARE << LEVELS };
     unsigned char *src = malloc(N), *out = malloc(gf_deflate_bound(N) + TEST_MARGIN);
     unsigned char *back = malloc(N + 1);
@@ -164,7 +164,7 @@ static void the_longest_codes_fit(void **state) {
 
 /* Check that repeated rows are found, although the matcher skips through noise in long steps: only
  * the first row is literal. */
-static void repeated_rows_are_found(void **state) {
+TEST(repeated_rows_are_found) {
     enum { ROW = 12000, ROWS = 8 };
     unsigned char src[ROW * ROWS];
     test_random random = {74};
@@ -177,7 +177,7 @@ static void repeated_rows_are_found(void **state) {
 
 /* Squares, in rows that start with the number of their filter. A cut match continues at the same
  * distance, which costs few bits. */
-static void cut_matches_continue(void **state) {
+TEST(cut_matches_continue) {
     enum { ROW = 2001, ROWS = 130 };
     unsigned char *src = malloc(ROW * ROWS);
     assert_non_null(src);
@@ -189,7 +189,7 @@ static void cut_matches_continue(void **state) {
 }
 
 /* Search for patterns within the range, at both ends and just outside; some differ by one bit. */
-static void patterns_are_found(void **state) {
+TEST(patterns_are_found) {
     enum { ALL = 700, N = ALL - GF_DEFLATE_PATTERN };
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
@@ -218,7 +218,7 @@ static void patterns_are_found(void **state) {
 }
 
 /* Check that tiles of noise recur at any offset within a row; noise and flat areas do not. */
-static void tiles_recur(void **state) {
+TEST(tiles_recur) {
     enum { N = 1 << 17, TILE = 5000 };
     unsigned char *src = malloc(N);
     assert_non_null(src);
@@ -247,7 +247,7 @@ static void tiles_recur(void **state) {
 }
 
 /* Check the runs planner on runs and the matches planner on matches. */
-static void repetitions_are_found(void **state) {
+TEST(repetitions_are_found) {
     test_random random = {73};
     unsigned char src[20000];
     memset(src, 7, sizeof src);
@@ -265,11 +265,5 @@ static void repetitions_are_found(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zlib_decodes_every_block), cmocka_unit_test(the_longest_codes_fit),
-        cmocka_unit_test(repeated_rows_are_found),  cmocka_unit_test(cut_matches_continue),
-        cmocka_unit_test(patterns_are_found),       cmocka_unit_test(tiles_recur),
-        cmocka_unit_test(repetitions_are_found),
-    };
-    return cmocka_run_group_tests(tests, open_plan, close_plan);
+    return test_main(&(test_fixture){open_plan, close_plan});
 }

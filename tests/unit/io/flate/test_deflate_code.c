@@ -18,7 +18,7 @@ static void check_code(const uint32_t *frequency, unsigned count, unsigned max_b
     }
 }
 
-static void makes_codes_from_frequencies(void **state) {
+TEST(makes_codes_from_frequencies) {
     check_code((const uint32_t[]){4, 1, 0, 2, 1}, 5, 15,
                (const char *const[]){"0", "110", "", "10", "111"});
     /* RFC 1951, 3.2.2: ABCDEFGH with lengths 3 3 3 3 3 2 4 4. */
@@ -35,7 +35,7 @@ static void makes_codes_from_frequencies(void **state) {
                (const char *const[]){"100", "101", "110", "111", "00", "01"});
 }
 
-static void limits_the_code_length(void **state) {
+TEST(limits_the_code_length) {
     test_random random = {test_environment("GF_TEST_SEED", 71)};
     for (int round = 0; round < 3000; round++) {
         uint32_t frequency[GF_DEFLATE_LITERALS] = {0};
@@ -108,7 +108,7 @@ static void check_description(const gf_deflate_codes *codes) {
 }
 
 /* Check gaps of every length between used literals, and runs of equal code lengths. */
-static void descriptions_are_short(void **state) {
+TEST(descriptions_are_short) {
     static gf_deflate_codes codes;
     test_random random = {72};
     for (unsigned run = 1; run < 256; run++) {
@@ -136,7 +136,7 @@ static void descriptions_are_short(void **state) {
 }
 
 /* Compare with the tables of RFC 1951, 3.2.5. */
-static void splits_lengths_and_distances(void **state) {
+TEST(splits_lengths_and_distances) {
     static const uint16_t length_base[] = {3,  4,  5,  6,   7,   8,   9,   10,  11, 13,
                                            15, 17, 19, 23,  27,  31,  35,  43,  51, 59,
                                            67, 83, 99, 115, 131, 163, 195, 227, 258};
@@ -164,11 +164,5 @@ static void splits_lengths_and_distances(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(makes_codes_from_frequencies),
-        cmocka_unit_test(limits_the_code_length),
-        cmocka_unit_test(descriptions_are_short),
-        cmocka_unit_test(splits_lengths_and_distances),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -2,7 +2,6 @@
  * pieces of input and of output, in bytes and in 16-bit elements. */
 #include "io/flate/inflate.h"
 
-#include <string.h>
 #include <zlib.h>
 
 #include "io/bytes.h"
@@ -61,7 +60,7 @@ static void run(const unsigned char *stream, size_t size, gf_isa isa, bool wide,
         to->bytes[i] = (unsigned char)(wide ? gf_little16(memory + 2 * i) : memory[i]);
 }
 
-static void streams_by_hand(void **state) {
+TEST(streams_by_hand) {
     static const struct {
         const char *stream;
         size_t size;
@@ -159,7 +158,7 @@ static size_t by_zlib(const unsigned char *stream, size_t size, unsigned char *t
     return MAX_OUTPUT - zlib.avail_out;
 }
 
-static void results_equal_those_of_zlib(void **state) {
+TEST(results_equal_those_of_zlib) {
     static unsigned char content[MAX_OUTPUT], stream[STREAM_BYTES], wanted[MAX_OUTPUT];
     static decoded got;
     const uint64_t seed = test_environment("GF_TEST_SEED", 20261124), rounds = test_rounds(150);
@@ -197,7 +196,7 @@ static void results_equal_those_of_zlib(void **state) {
 }
 
 /* Two streams at once, with limited output, give what each gives alone. */
-static void pairs_equal_single_streams(void **state) {
+TEST(pairs_equal_single_streams) {
     static unsigned char content[MAX_OUTPUT], streams[2][STREAM_BYTES];
     static unsigned char memory[3][MAX_OUTPUT + GF_INFLATE_RESERVE];
     static gf_inflate inflates[3];
@@ -263,7 +262,7 @@ static void pairs_equal_single_streams(void **state) {
 
 /* The first match of two streams, after up to a window of literals, begins before the output: in a
  * dictionary that the decoder does not have. */
-static void pairs_check_distances(void **state) {
+TEST(pairs_check_distances) {
     enum { COMMON = 100, SIZE = 2 * GF_INFLATE_WINDOW };
     static const size_t positions[] = {0, 2000, 20000, GF_INFLATE_WINDOW - 2 * COMMON - 300};
     static unsigned char content[2][SIZE], streams[2][2 * SIZE];
@@ -304,7 +303,7 @@ static void pairs_check_distances(void **state) {
 }
 
 /* Matches that reach before the output copy placeholders. */
-static void placeholders_are_copied(void **state) {
+TEST(placeholders_are_copied) {
     static unsigned char content[GF_INFLATE_WINDOW + 20000], stream[STREAM_BYTES];
     static unsigned char memory[2 * (GF_INFLATE_WINDOW + 20000 + GF_INFLATE_RESERVE)];
     static gf_inflate inflate;
@@ -340,7 +339,7 @@ static void placeholders_are_copied(void **state) {
 }
 
 /* The last bytes of the input, which are decoded by symbol, hold long matches. */
-static void output_is_bounded_at_the_end_of_the_input(void **state) {
+TEST(output_is_bounded_at_the_end_of_the_input) {
     static unsigned char content[150000], stream[STREAM_BYTES], memory[150000 + 2000];
     static gf_inflate inflate;
     test_random random = {1};
@@ -372,7 +371,7 @@ static void output_is_bounded_at_the_end_of_the_input(void **state) {
 
 /* ---- placeholders, resolved ------------------------------------------------------------------ */
 
-static void placeholders_are_resolved(void **state) {
+TEST(placeholders_are_resolved) {
     enum { MAX_COUNT = 1000 };
     static unsigned char table[256 + GF_INFLATE_WINDOW], elements[2 * MAX_COUNT],
         memory[2 * MAX_COUNT + 1], wanted[MAX_COUNT];
@@ -434,7 +433,7 @@ static void put_dynamic(unsigned char *to, size_t *bit, bool complete) {
     put(to, bit, 0, 1); /* end of block */
 }
 
-static void starts_by_hand(void **state) {
+TEST(starts_by_hand) {
     static gf_inflate_finder finder;
     gf_inflate_start_point found;
     gf_inflate_finder_init(&finder);
@@ -525,7 +524,7 @@ static bool is_recognised(const block *blocks, size_t i, size_t count) {
 
 /* Every dynamic block of zlib's streams, and every stored block that can be recognised, is found,
  * and hardly anything else. */
-static void starts_of_streams_are_found(void **state) {
+TEST(starts_of_streams_are_found) {
     static unsigned char content[MAX_OUTPUT], stream[STREAM_BYTES + GF_INFLATE_LOOKAHEAD];
     static block blocks[MAX_BLOCKS];
     static gf_inflate_finder finder;
@@ -563,17 +562,5 @@ static void starts_of_streams_are_found(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_by_hand),
-        cmocka_unit_test(results_equal_those_of_zlib),
-        cmocka_unit_test(pairs_equal_single_streams),
-        cmocka_unit_test(pairs_check_distances),
-        cmocka_unit_test(placeholders_are_copied),
-        cmocka_unit_test(output_is_bounded_at_the_end_of_the_input),
-        cmocka_unit_test(placeholders_are_resolved),
-        cmocka_unit_test(starts_by_hand),
-        cmocka_unit_test(starts_of_streams_are_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -175,7 +175,7 @@ static gf_inflate_result by_zlib(const unsigned char *data, size_t size, uint32_
     return complete ? GF_INFLATE_VALID : GF_INFLATE_TRUNCATED;
 }
 
-static void results_equal_those_of_zlib(void **state) {
+TEST(results_equal_those_of_zlib) {
     test_random random = {test_environment("GF_TEST_SEED", 20261122)};
     const uint64_t rounds = test_rounds(100) * 1000;
     uint64_t count[3] = {0};
@@ -216,9 +216,5 @@ static void results_equal_those_of_zlib(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_equal_those_of_zlib),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

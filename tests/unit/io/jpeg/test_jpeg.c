@@ -65,7 +65,7 @@ static const jpeg_shape shapes[] = {
     {31, 44, 3, 2, false, false, false, 0, true, false},
 };
 
-static void decodes_as_libjpeg(void **state) {
+TEST(decodes_as_libjpeg) {
     static const uint64_t strips[] = {1, 3, 16, 1000};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         jpeg_file file = make_jpeg(&shapes[i], (uint32_t)i, NULL);
@@ -115,7 +115,7 @@ static jpeg_file encode_with_libjpeg(const gf_format *format, const unsigned cha
     return (jpeg_file){data, size};
 }
 
-static void encodes_as_libjpeg(void **state) {
+TEST(encodes_as_libjpeg) {
     static const uint32_t qualities[] = {0, 1, 50, 100};
     static const uint64_t sizes[][2] = {{1, 1}, {17, 3}, {300, 101}};
     for (size_t i = 0; i < 3; i++)
@@ -220,7 +220,7 @@ static void save_with(const char *name, const gf_metadata *metadata) {
 }
 
 /* From JPEG to JPEG nothing is lost, and through PNG all that PNG can store is kept. */
-static void carries_metadata(void **state) {
+TEST(carries_metadata) {
     const jpeg_shape shape = {20, 10, 3, 2, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     gf_metadata items, chunks;
@@ -279,7 +279,7 @@ static void put_short_piece(j_compress_ptr jpeg) {
     put_marker(jpeg, JPEG_APP0 + 2, "ICC_PROFILE", 12);
 }
 
-static void joins_the_pieces_of_a_profile(void **state) {
+TEST(joins_the_pieces_of_a_profile) {
     static void (*const damaged[])(j_compress_ptr) = {put_incomplete_profile, put_repeated_piece,
                                                       put_short_piece};
     const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
@@ -310,7 +310,7 @@ static void put_resource_pieces(j_compress_ptr jpeg) {
 }
 
 /* One item, in as many segments as necessary. */
-static void joins_and_divides_resources(void **state) {
+TEST(joins_and_divides_resources) {
     enum { MAX = 65519, SIZE = 2 * MAX + 1 };
     static unsigned char large[SIZE];
     const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
@@ -331,7 +331,7 @@ static void joins_and_divides_resources(void **state) {
 }
 
 /* A segment has at most 65533 bytes, and a profile has at most 255 segments. */
-static void reports_metadata_that_is_too_large(void **state) {
+TEST(reports_metadata_that_is_too_large) {
     static const struct {
         const char *name;
         size_t max;
@@ -363,7 +363,7 @@ static void reports_metadata_that_is_too_large(void **state) {
 }
 
 /* Resolutions as stored in the JFIF header, the pHYs chunk and back. */
-static void converts_resolutions(void **state) {
+TEST(converts_resolutions) {
     static const struct {
         gf_resolution from;
         unsigned char jfif[5]; /* unit, x, y */
@@ -402,7 +402,7 @@ static void put_empty_comments(j_compress_ptr jpeg) {
         put_marker(jpeg, JPEG_COM, "", 0);
 }
 
-static void limits_metadata(void **state) {
+TEST(limits_metadata) {
     const jpeg_shape shape = {8, 8, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, put_all);
     const gf_limits limits = {.max_chunk = PROFILE_BYTES};
@@ -419,7 +419,7 @@ static void limits_metadata(void **state) {
 /* ---- damaged and unsupported files ----------------------------------------------------------- */
 
 /* Without its end marker, a file with one scan is complete, and one with several may not be. */
-static void reports_truncation(void **state) {
+TEST(reports_truncation) {
     static const jpeg_shape cut[] = {{17, 9, 3, 1, false, false, false, 0, false, false},
                                      {25, 9, 1, 1, false, false, false, 2, false, false},
                                      {9, 9, 3, 2, true, false, false, 0, false, false},
@@ -447,7 +447,7 @@ static void reports_truncation(void **state) {
     }
 }
 
-static void rejects_by_name(void **state) {
+TEST(rejects_by_name) {
     const jpeg_shape shape = {9, 9, 4, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     assert_jpeg_rejected(file.data, file.size, NULL, "CMYK JPEG is not supported");
@@ -470,7 +470,7 @@ static void rejects_by_name(void **state) {
     free(file.data);
 }
 
-static void rejects_damage(void **state) {
+TEST(rejects_damage) {
     const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char *table = memmem(file.data, file.size, "\xff\xc4", 2);
@@ -486,7 +486,7 @@ static void rejects_damage(void **state) {
 }
 
 /* Bytes before a restart marker are pixels that were not decoded. */
-static void rejects_bytes_before_restarts(void **state) {
+TEST(rejects_bytes_before_restarts) {
     const jpeg_shape shape = {64, 64, 1, 1, false, false, false, 4, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     unsigned char *longer = malloc(file.size + 2), *marker;
@@ -503,7 +503,7 @@ static void rejects_bytes_before_restarts(void **state) {
 }
 
 /* A file may end, with an end marker, before the scans of all components. */
-static void rejects_missing_scans(void **state) {
+TEST(rejects_missing_scans) {
     for (int progressive = 0; progressive < 2; progressive++) {
         const jpeg_shape shape = {33, 17, 3, 2, progressive, false, false, 0, true, false};
         jpeg_file file = make_jpeg(&shape, 1, NULL);
@@ -529,7 +529,7 @@ static void rejects_missing_scans(void **state) {
 }
 
 /* The coefficients of several scans are held in memory, and each scan takes time. */
-static void limits_progressive_files(void **state) {
+TEST(limits_progressive_files) {
     const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false, false};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
     gf_format format;
@@ -558,7 +558,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 }
 
 /* Time between the reads of rows belongs to the filter. */
-static void limits_the_time_of_scans(void **state) {
+TEST(limits_the_time_of_scans) {
     const jpeg_shape shape = {200, 100, 3, 1, true, false, false, 0, false, false};
     const gf_limits limits = {.max_seconds = 2};
     jpeg_file file = make_jpeg(&shape, 1, NULL);
@@ -608,7 +608,7 @@ static void mpo_put_marker(j_compress_ptr jpeg) {
 }
 
 /* The images that follow in an MPO are pages, and previews are not. */
-static void reads_the_images_of_an_mpo(void **state) {
+TEST(reads_the_images_of_an_mpo) {
     gf_error error = {0};
     for (int little = 0; little < 2; little++) {
         uint32_t offsets[4] = {0};
@@ -663,24 +663,5 @@ static void reads_the_images_of_an_mpo(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(decodes_as_libjpeg, empty_directory),
-        cmocka_unit_test_teardown(encodes_as_libjpeg, empty_directory),
-        cmocka_unit_test_teardown(carries_metadata, empty_directory),
-        cmocka_unit_test_teardown(joins_the_pieces_of_a_profile, empty_directory),
-        cmocka_unit_test_teardown(joins_and_divides_resources, empty_directory),
-        cmocka_unit_test_teardown(reports_metadata_that_is_too_large, empty_directory),
-        cmocka_unit_test_teardown(converts_resolutions, empty_directory),
-        cmocka_unit_test_teardown(limits_metadata, empty_directory),
-        cmocka_unit_test_teardown(reads_the_images_of_an_mpo, empty_directory),
-        cmocka_unit_test_teardown(reports_truncation, empty_directory),
-        cmocka_unit_test_teardown(rejects_by_name, empty_directory),
-        cmocka_unit_test_teardown(rejects_damage, empty_directory),
-        cmocka_unit_test_teardown(rejects_bytes_before_restarts, empty_directory),
-        cmocka_unit_test_teardown(rejects_missing_scans, empty_directory),
-        cmocka_unit_test_teardown(limits_progressive_files, empty_directory),
-        cmocka_unit_test_teardown(limits_the_time_of_scans, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

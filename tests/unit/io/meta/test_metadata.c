@@ -104,7 +104,7 @@ static uint32_t update(gf_metadata *metadata, const gf_format *image, bool whole
 }
 
 /* The sizes follow the image, and the thumbnail goes, with its bytes. */
-static void adapts_exif(void **state) {
+TEST(adapts_exif) {
     static const char *const names[] = {GF_ITEM_EXIF, "eXIf", GF_ITEM_GEO};
     for (int i = 0; i < 6; i++) {
         const exif_file file = make_exif(i % 2, "A scene", "<GDALMetadata></GDALMetadata>");
@@ -133,7 +133,7 @@ static void adapts_exif(void **state) {
 }
 
 /* A thumbnail before other values is cleared; one of strips, too. */
-static void clears_thumbnails_inside(void **state) {
+TEST(clears_thumbnails_inside) {
     exif_file file = make_exif(true, "A scene", "<GDALMetadata></GDALMetadata>");
     for (int strips = 0; strips < 2; strips++) {
         put(&file, entry_at(SECOND, 0), strips ? TIFFTAG_STRIPOFFSETS : TIFFTAG_JPEGIFOFFSET, 2);
@@ -150,7 +150,7 @@ static void clears_thumbnails_inside(void **state) {
 }
 
 /* So is one before the directories, which follow it when a library has appended them. */
-static void clears_thumbnails_before_directories(void **state) {
+TEST(clears_thumbnails_before_directories) {
     static const char exif[] =
         "MM\0*\0\0\0\30TTTTTTTTTTTTTTTT"
         "\0\1\1\22\0\3\0\0\0\1\0\1\0\0\0\0\0\52" /* orientation; the next directory is at 42 */
@@ -164,7 +164,7 @@ static void clears_thumbnails_before_directories(void **state) {
 }
 
 /* Any bytes are accepted: beginnings, in memory of exactly their size, and random changes. */
-static void survives_any_exif(void **state) {
+TEST(survives_any_exif) {
     test_random random = {test_environment("GF_TEST_SEED", 5)};
     const exif_file file = make_exif(false, "ImageJ=1\nimages=2\nmin=1\n",
                                      "<GDALMetadata><Item name=\"STATISTICS_MEAN\">1</Item>");
@@ -194,7 +194,7 @@ static void expect_text(const char *text, const gf_format *image, bool whole, co
     gf_metadata_clear(&metadata);
 }
 
-static void adapts_descriptions(void **state) {
+TEST(adapts_descriptions) {
     static const char ome[] =
         "<?xml version=\"1.0\"?><OME xmlns=\"u\"><Pixels SizeX=\"60\"/></OME>";
     static const char shape[] = "{\"shape\": [40, 60]}", scene[] = "min=1 <b>{\"shape\"</b>";
@@ -214,7 +214,7 @@ static void adapts_descriptions(void **state) {
     expect_text(scene, &turned, false, scene, 0);
 }
 
-static void drops_statistics(void **state) {
+TEST(drops_statistics) {
     static const char text[] =
         "<GDALMetadata>\n  <Item name=\"STATISTICS_MAXIMUM\" sample=\"0\">9"
         "</Item>\n  <Item name=\"A\">b</Item>\n</GDALMetadata>";
@@ -243,7 +243,7 @@ static void expect_xmp(const char *text, const char *expected, bool note) {
 }
 
 /* XMP does not refer to a video or a gain map that the output does not contain. */
-static void drops_other_parts(void **state) {
+TEST(drops_other_parts) {
     expect_xmp(
         "<d xmlns:GCamera=\"u\" GCamera:MicroVideo=\"1\"\n  GCamera:MicroVideoOffset='40' "
         "a=\"b\"/>",
@@ -261,7 +261,7 @@ static void drops_other_parts(void **state) {
 }
 
 /* Many parts, and parts without an end, take linear time: this would be hours. */
-static void cuts_in_linear_time(void **state) {
+TEST(cuts_in_linear_time) {
     enum { SIZE = 8 << 20 };
     static const char *const parts[] = {"<GCamera:MotionPhoto>", " GCamera:MicroVideo=1"};
     char *text = malloc(SIZE);
@@ -278,7 +278,7 @@ static void cuts_in_linear_time(void **state) {
 
 /* ---- Photoshop resources, profiles ----------------------------------------------------------- */
 
-static void drops_thumbnails_of_photoshop(void **state) {
+TEST(drops_thumbnails_of_photoshop) {
     static const char before[] =
         "8BIM\4\4\0\0\0\0\0\2ab"
         "8BIM\4\x0c\3abc\0\0\0\3xyz\0"
@@ -304,7 +304,7 @@ static void drops_thumbnails_of_photoshop(void **state) {
 }
 
 /* A profile stays if it is one, for the colours of the image. */
-static void drops_profiles_of_other_colours(void **state) {
+TEST(drops_profiles_of_other_colours) {
     enum { BYTES = 132 };
     static const struct {
         const char *space;
@@ -347,7 +347,7 @@ static uint32_t append(gf_metadata *metadata, const char *name, bool late, const
     return lost;
 }
 
-static void copies_valid_chunks_once(void **state) {
+TEST(copies_valid_chunks_once) {
     static const struct {
         const char *name, *data;
         size_t size;
@@ -411,7 +411,7 @@ static void copies_valid_chunks_once(void **state) {
 }
 
 /* A text of ImageMagick is the EXIF data in it, if it has any, and there is no other. */
-static void reads_texts_of_imagemagick(void **state) {
+TEST(reads_texts_of_imagemagick) {
     static const char orientation[] =
         "45786966000049492a00080000000100120103000100000006000000\n"
         "00000000";
@@ -447,19 +447,5 @@ static void reads_texts_of_imagemagick(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adapts_exif),
-        cmocka_unit_test(clears_thumbnails_inside),
-        cmocka_unit_test(clears_thumbnails_before_directories),
-        cmocka_unit_test(survives_any_exif),
-        cmocka_unit_test(adapts_descriptions),
-        cmocka_unit_test(drops_statistics),
-        cmocka_unit_test(drops_other_parts),
-        cmocka_unit_test(cuts_in_linear_time),
-        cmocka_unit_test(drops_thumbnails_of_photoshop),
-        cmocka_unit_test(drops_profiles_of_other_colours),
-        cmocka_unit_test(copies_valid_chunks_once),
-        cmocka_unit_test(reads_texts_of_imagemagick),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

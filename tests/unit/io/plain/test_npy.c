@@ -63,7 +63,7 @@ static void assert_fails(const char *text, size_t length, const char *part) {
 #define HEAD(dtype, shape)                                                                         \
     "{'descr': '" dtype "', 'fortran_order': False, 'shape': " shape ", }   \n"
 
-static void reads_every_dtype(void **state) {
+TEST(reads_every_dtype) {
     const uint16_t deep[] = {0x0102, 0xfffe};
     const uint32_t floats[] = {0x7fc12345, 0x80000000}; /* a NaN keeps its payload */
     assert_reads(1, HEAD("|u1", "(2, 3)"), TEXT("abcdef"), &(gf_format){3, 2, 1, GF_U8, false},
@@ -80,7 +80,7 @@ static void reads_every_dtype(void **state) {
                  &(gf_format){2, 1, 1, GF_F32, false}, floats);
 }
 
-static void reads_every_shape_and_version(void **state) {
+TEST(reads_every_shape_and_version) {
     for (unsigned major = 1; major <= 3; major++) {
         assert_reads(major, HEAD("|u1", "(3, 2)"), TEXT("abcdef"),
                      &(gf_format){2, 3, 1, GF_U8, false}, "abcdef");
@@ -96,7 +96,7 @@ static void reads_every_shape_and_version(void **state) {
 }
 
 /* Whitespace, quotes, order of keys and commas at the end as Python allows them. */
-static void reads_other_spellings(void **state) {
+TEST(reads_other_spellings) {
     const gf_format format = {3, 2, 1, GF_U8, false};
     assert_reads(1, "{'descr':'|u1','fortran_order':False,'shape':(2,3)}", TEXT("abcdef"), &format,
                  "abcdef");
@@ -107,7 +107,7 @@ static void reads_other_spellings(void **state) {
 }
 
 /* Byte orders, names and numbers of Python 2 that numpy.load accepts. */
-static void reads_other_dtypes(void **state) {
+TEST(reads_other_dtypes) {
     static const char *const deep[] = {"=u2", "|u2", "u2", "H", "<H", "uint16", "ushort"};
     const uint16_t native[] = {0x0102, 0xfffe};
     char text[128];
@@ -122,7 +122,7 @@ static void reads_other_dtypes(void **state) {
                  "abcdef");
 }
 
-static void rejects_other_arrays(void **state) {
+TEST(rejects_other_arrays) {
     static const char *const dtypes[][2] = {
         {HEAD("|b1", "(2, 3)"), "(8-bit bool); read them with --as f32 or --as u16"},
         {HEAD("<i2", "(1, 3)"), "(16-bit signed, little-endian); read"},
@@ -162,7 +162,7 @@ static void rejects_other_arrays(void **state) {
         assert_fails(dtypes[i][0], strlen(dtypes[i][0]), dtypes[i][1]);
 }
 
-static void rejects_invalid_texts(void **state) {
+TEST(rejects_invalid_texts) {
     static const char *const texts[] = {
         "",
         "x",
@@ -239,7 +239,7 @@ static void rejects_invalid_texts(void **state) {
     assert_fails(deep, sizeof deep, "--max-pixels");
 }
 
-static void rejects_invalid_starts(void **state) {
+TEST(rejects_invalid_starts) {
     static const char text[] = HEAD("|u1", "(2, 3)");
     gf_error error = {0};
     gf_format format;
@@ -283,7 +283,7 @@ static void rejects_invalid_starts(void **state) {
     assert_message(&error, "has 10001 bytes, over the limit");
 }
 
-static void reports_the_format(void **state) {
+TEST(reports_the_format) {
     static const char *const cases[][2] = {{HEAD("|u1", "(1, 2)"), "8-bit"},
                                            {HEAD("<u2", "(1, 2)"), "16-bit, little-endian"},
                                            {HEAD(">f4", "(1, 2)"), "32-bit float, big-endian"}};
@@ -299,7 +299,7 @@ static void reports_the_format(void **state) {
 }
 
 /* Any number of threads reads rows of either byte order, from any row on. */
-static void reads_the_same_pixels_with_any_threads(void **state) {
+TEST(reads_the_same_pixels_with_any_threads) {
     static const struct {
         const char *text;
         gf_format format;
@@ -347,7 +347,7 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* Headers of numpy.save of NumPy 1.24. These tests run on little-endian machines only. */
-static void writes_exact_bytes(void **state) {
+TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
     const gf_file_options npy = {.format = "npy"};
@@ -379,7 +379,7 @@ static void writes_exact_bytes(void **state) {
 }
 
 /* The number of bytes does not depend on the first dimension, which sample sinks write last. */
-static void writes_headers_of_fixed_sizes(void **state) {
+TEST(writes_headers_of_fixed_sizes) {
     static const uint64_t shapes[][3] = {
         {0, 1, 1}, {UINT64_MAX, 1, 1}, {7, UINT64_MAX, 4}, {UINT64_MAX, UINT64_MAX, 4}};
     char descr[101], header[GF_NPY_HEADER_BYTES];
@@ -402,7 +402,7 @@ static void writes_headers_of_fixed_sizes(void **state) {
     assert_int_equal(gf_npy_put_header(header, descr, shapes[0], 1), 128);
 }
 
-static void reads_all_formats_that_it_writes(void **state) {
+TEST(reads_all_formats_that_it_writes) {
     static const uint64_t sizes[][2] = {{1, 1}, {13, 1}, {31, 22}, {1500, 500}};
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -416,20 +416,5 @@ static void reads_all_formats_that_it_writes(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reads_every_dtype, empty_directory),
-        cmocka_unit_test_teardown(reads_every_shape_and_version, empty_directory),
-        cmocka_unit_test_teardown(reads_other_spellings, empty_directory),
-        cmocka_unit_test_teardown(reads_other_dtypes, empty_directory),
-        cmocka_unit_test_teardown(rejects_other_arrays, empty_directory),
-        cmocka_unit_test_teardown(rejects_invalid_texts, empty_directory),
-        cmocka_unit_test_teardown(rejects_invalid_starts, empty_directory),
-        cmocka_unit_test_teardown(reports_the_format, empty_directory),
-        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_directory),
-        cmocka_unit_test_teardown(writes_exact_bytes, empty_directory),
-        cmocka_unit_test(writes_headers_of_fixed_sizes),
-        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

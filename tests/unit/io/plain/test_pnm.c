@@ -42,7 +42,7 @@ static void assert_fails(const void *file, size_t size, const char *part) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void reads_headers(void **state) {
+TEST(reads_headers) {
     const uint16_t deep[] = {0x0102, 0xfffe};
     assert_reads(TEXT("P5\n2 1\n255\n\x07#"), 2, 1, 1, GF_U8, "\x07#");
     assert_reads(TEXT("P5 # a comment\n# another\n 0002\t\v\f\r1#x\n#\n255\nab"), 2, 1, 1, GF_U8,
@@ -64,7 +64,7 @@ static void reads_headers(void **state) {
                  1, 1, 1, GF_U8, "\n");
 }
 
-static void reads_plain_formats(void **state) {
+TEST(reads_plain_formats) {
     const uint16_t deep[] = {0, 65535, 300, 7};
     assert_reads(TEXT("P2\n3 2\n255\n0 1 2\n# between\n003 254 255"), 3, 2, 1, GF_U8,
                  "\x00\x01\x02\x03\xfe\xff");
@@ -78,7 +78,7 @@ static void reads_plain_formats(void **state) {
 }
 
 /* 0 is white, 1 is black. Each binary row starts at a byte. */
-static void reads_bitmaps(void **state) {
+TEST(reads_bitmaps) {
     assert_reads(TEXT("P1\n3 2\n0 1 0\n#c\n101"), 3, 2, 1, GF_U8, "\xff\0\xff\0\xff\0");
     assert_reads(TEXT("P1 2 2#\n0#1\n1\r10 and more"), 2, 2, 1, GF_U8, "\xff\0\0\xff");
     assert_reads(TEXT("P4 1 3 \x80\x7f\xff"), 1, 3, 1, GF_U8, "\0\xff\0");
@@ -107,7 +107,7 @@ static void reads_bitmaps(void **state) {
 }
 
 /* Samples of any other maxval are scaled to 255 or 65535. */
-static void scales_samples(void **state) {
+TEST(scales_samples) {
     const uint16_t ten[] = {0, 64, 32800, 65535}, twelve[] = {16, 65535, 32759, 32776};
     assert_reads(TEXT("P2 4 1 15 0 1 7 15"), 4, 1, 1, GF_U8, "\0\x11\x77\xff");
     assert_reads(TEXT("P5 3 1 2 \0\1\2"), 3, 1, 1, GF_U8, "\0\x80\xff"); /* 127.5: up */
@@ -128,7 +128,7 @@ static void scales_samples(void **state) {
 }
 
 /* Every sample of a file of one row is the nearest integer of sample * top / maxval. */
-static void scales_every_sample(void **state) {
+TEST(scales_every_sample) {
     static const uint32_t maxvals[] = {1,    2,    3,     100,   127,   128,  253,
                                        254,  256,  257,   511,   999,   1000, 1023,
                                        4095, 9999, 16383, 32768, 65533, 65534};
@@ -185,7 +185,7 @@ static void read_with_threads(const char *file, size_t size, uint32_t threads,
 }
 
 /* Large files: several threads return the pixels and the errors of one. */
-static void converts_with_any_threads(void **state) {
+TEST(converts_with_any_threads) {
     static const uint32_t widths[] = {3, 4093};
     uint32_t seed = 3;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
@@ -225,7 +225,7 @@ static void converts_with_any_threads(void **state) {
     }
 }
 
-static void rejects_formats_that_lose_values(void **state) {
+TEST(rejects_formats_that_lose_values) {
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 5\nMAXVAL 255\nENDHDR\nabcde"), "DEPTH 5");
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 4\nMAXVAL 255\nTUPLTYPE CMYK\nENDHDR\nabcd"),
                  "CMYK");
@@ -235,7 +235,7 @@ static void rejects_formats_that_lose_values(void **state) {
     assert_fails(TEXT("P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nENDHDR\na"), "no MAXVAL");
 }
 
-static void reports_damage(void **state) {
+TEST(reports_damage) {
     static const char pgm[] = "P5 3 2 255\nabcdef";
     static const char pam[] =
         "P7\nWIDTH 1\nHEIGHT 1\nDEPTH 1\nMAXVAL 255\nTUPLTYPE GRAYSCALE\nENDHDR\na";
@@ -287,7 +287,7 @@ static void reports_damage(void **state) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void writes_exact_bytes(void **state) {
+TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
     const gf_file_options force = {.force = true};
@@ -317,7 +317,7 @@ static void writes_exact_bytes(void **state) {
     assert_bytes(path, TEXT("Pf\n1 1\n-0.1\n\x00\x00\x80\x3f"));
 }
 
-static void reads_all_formats_that_it_writes(void **state) {
+TEST(reads_all_formats_that_it_writes) {
     static const char *const names[] = {"x.pgm", "x.ppm", "x.pnm", "x.pnm", "x.pam",
                                         "x.pam", "x.pam", "x.pam", "x.pfm", "x.pfm"};
     static const uint32_t channels[] = {1, 3, 1, 3, 1, 2, 3, 4, 1, 3};
@@ -337,7 +337,7 @@ static void reads_all_formats_that_it_writes(void **state) {
     }
 }
 
-static void rejects_formats_by_extension(void **state) {
+TEST(rejects_formats_by_extension) {
     assert_rejected("y.pgm", &(gf_format){1, 1, 3, GF_U8, false}, "write .ppm");
     assert_rejected("y.ppm", &(gf_format){1, 1, 1, GF_U8, false}, "write .pgm");
     assert_rejected("y.pgm", &(gf_format){1, 1, 2, GF_U8, true},
@@ -377,7 +377,7 @@ static void assert_is_pfm(const char *path) {
     free(pixels);
 }
 
-static void reads_pfm_of_both_orders(void **state) {
+TEST(reads_pfm_of_both_orders) {
     put_bytes(in_directory("l.pfm"), pfm_little, sizeof pfm_little - 1);
     assert_is_pfm(in_directory("l.pfm"));
     put_bytes(in_directory("b.pfm"), pfm_big, sizeof pfm_big - 1);
@@ -404,7 +404,7 @@ static void wait_for(pid_t child) {
     assert_int_equal(status, 0);
 }
 
-static void reads_pipes(void **state) {
+TEST(reads_pipes) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
@@ -452,7 +452,7 @@ static void reads_pipes(void **state) {
     wait_for(child);
 }
 
-static void reads_standard_input(void **state) {
+TEST(reads_standard_input) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
@@ -465,7 +465,7 @@ static void reads_standard_input(void **state) {
     assert_message(&error, "standard input: the file is empty");
 }
 
-static void writes_pfm_to_a_pipe(void **state) {
+TEST(writes_pfm_to_a_pipe) {
     gf_error error = {0};
     unsigned char got[64];
     assert_int_equal(mkfifo(in_directory("out.pfm"), 0600), 0);
@@ -487,7 +487,7 @@ static void writes_pfm_to_a_pipe(void **state) {
 }
 
 /* The length of text is limited: a sparse file uses no disk space, but takes very long to read. */
-static void limits_the_length_of_text(void **state) {
+TEST(limits_the_length_of_text) {
     static const struct {
         const char *start;
         char fill;
@@ -530,24 +530,5 @@ static void limits_the_length_of_text(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(limits_the_length_of_text, empty_directory),
-        cmocka_unit_test_teardown(reads_headers, empty_directory),
-        cmocka_unit_test_teardown(reads_plain_formats, empty_directory),
-        cmocka_unit_test_teardown(reads_bitmaps, empty_directory),
-        cmocka_unit_test_teardown(scales_samples, empty_directory),
-        cmocka_unit_test_teardown(scales_every_sample, empty_directory),
-        cmocka_unit_test_teardown(converts_with_any_threads, empty_directory),
-        cmocka_unit_test_teardown(rejects_formats_that_lose_values, empty_directory),
-        cmocka_unit_test_teardown(reports_damage, empty_directory),
-        cmocka_unit_test_teardown(writes_exact_bytes, empty_directory),
-        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_directory),
-        cmocka_unit_test_teardown(rejects_formats_by_extension, empty_directory),
-        cmocka_unit_test_teardown(reads_pfm_of_both_orders, empty_directory),
-        cmocka_unit_test_teardown(reads_pipes, empty_directory),
-        cmocka_unit_test_teardown(reads_standard_input, empty_directory),
-        cmocka_unit_test_teardown(writes_pfm_to_a_pipe, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -81,7 +81,7 @@ static void assert_reads(const void *file, size_t size, const char *text, const 
     }
 }
 
-static void reads_every_type_and_order(void **state) {
+TEST(reads_every_type_and_order) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3, 0xa55a};
     const uint32_t bits[] = {0x3f800000, 0x7fc12345, 0x80000000, 1}; /* f32, including a NaN */
     assert_reads(TEXT("abcdef"), "3x2:u8", "abcdef");
@@ -97,7 +97,7 @@ static void reads_every_type_and_order(void **state) {
                  "2x2:f32be", bits);
 }
 
-static void reads_channels_after_an_offset(void **state) {
+TEST(reads_channels_after_an_offset) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3, 0xa55a};
     static unsigned char far[10003];
     assert_reads(TEXT("abcdefghijkl"), "2x2x3:u8", "abcdefghijkl");
@@ -111,7 +111,7 @@ static void reads_channels_after_an_offset(void **state) {
 }
 
 /* Bytes that identify other formats are pixels here. */
-static void ignores_the_contents(void **state) {
+TEST(ignores_the_contents) {
     assert_reads(TEXT("\x89PNG\r\n\x1a\n"), "4x2:u8", "\x89PNG\r\n\x1a\n");
     assert_reads(TEXT("P5 1 1 255\r\nz"), "13x1:u8", "P5 1 1 255\r\nz");
     assert_reads(TEXT("P5 1 1 255\r\nz"), "2x1:u8+11", "\nz");
@@ -133,7 +133,7 @@ static void assert_fails(const void *file, size_t size, const char *text, const 
     }
 }
 
-static void rejects_a_wrong_shape(void **state) {
+TEST(rejects_a_wrong_shape) {
     assert_fails(TEXT("abcde"), "3x2:u8", "has 5 bytes, but --raw specifies 6; correct its shape",
                  "the file ends too early, in row 2 of 2");
     assert_fails(TEXT("abcdefg"), "3x2:u8", "has 7 bytes, but --raw specifies 6; correct its shape",
@@ -150,7 +150,7 @@ static void rejects_a_wrong_shape(void **state) {
     assert_fails(TEXT("a"), "1x1:u8+9223372036854775807", "more bytes than any file", NULL);
 }
 
-static void enforces_the_limits(void **state) {
+TEST(enforces_the_limits) {
     const gf_raw raw = shape("3x2:u16"), none = {{0, 1, 1, GF_U8, false}, 0, false};
     const gf_raw odd = {{1, 1, 5, GF_U8, 5 % 2 == 0}, 0, false},
                  far = {{1, 1, 1, GF_U8, false}, UINT64_MAX, false};
@@ -175,7 +175,7 @@ static void enforces_the_limits(void **state) {
     assert_message(&error, "--raw specifies more bytes than any file can have");
 }
 
-static void reports_the_format(void **state) {
+TEST(reports_the_format) {
     static const struct {
         const char *text, *stored;
     } cases[] = {{"4x2:u8", "8-bit raw"},
@@ -202,7 +202,7 @@ static void reports_the_format(void **state) {
     }
 }
 
-static void reads_standard_input(void **state) {
+TEST(reads_standard_input) {
     unsigned char *pixels;
     gf_error error = {0};
     put_bytes(in_directory("x"), "..abcdef", 8);
@@ -220,7 +220,7 @@ static void reads_standard_input(void **state) {
 
 /* ---- several threads ------------------------------------------------------------------------- */
 
-static void reads_the_same_pixels_with_any_threads(void **state) {
+TEST(reads_the_same_pixels_with_any_threads) {
     static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
     for (size_t t = 0; t < 3; t++) {
         for (int big = 0; big <= 1; big++) {
@@ -258,7 +258,7 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void writes_exact_bytes(void **state) {
+TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
     const gf_file_options raw = {.format = "raw"};
@@ -283,7 +283,7 @@ static void writes_exact_bytes(void **state) {
 }
 
 /* Every type and number of channels; small images, and one large enough for several threads. */
-static void reads_all_formats_that_it_writes(void **state) {
+TEST(reads_all_formats_that_it_writes) {
     static const uint64_t sizes[][2] = {{1, 1}, {13, 1}, {31, 22}, {1500, 500}};
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -311,18 +311,5 @@ static void reads_all_formats_that_it_writes(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reads_every_type_and_order, empty_directory),
-        cmocka_unit_test_teardown(reads_channels_after_an_offset, empty_directory),
-        cmocka_unit_test_teardown(ignores_the_contents, empty_directory),
-        cmocka_unit_test_teardown(rejects_a_wrong_shape, empty_directory),
-        cmocka_unit_test_teardown(enforces_the_limits, empty_directory),
-        cmocka_unit_test_teardown(reports_the_format, empty_directory),
-        cmocka_unit_test_teardown(reads_standard_input, empty_directory),
-        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_directory),
-        cmocka_unit_test_teardown(writes_exact_bytes, empty_directory),
-        cmocka_unit_test_teardown(reads_all_formats_that_it_writes, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -1,7 +1,7 @@
 /* Parsing of --raw: the shape of rows without a header. */
 #include "io_util.h"
 
-static void parses_shapes(void **state) {
+TEST(parses_shapes) {
     static const struct {
         const char *text;
         gf_raw raw;
@@ -33,7 +33,7 @@ static void parses_shapes(void **state) {
     }
 }
 
-static void rejects_other_text(void **state) {
+TEST(rejects_other_text) {
     static const char *const invalid[] = {
         "",
         "4",
@@ -107,10 +107,5 @@ static void rejects_other_text(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parses_shapes),
-        cmocka_unit_test(rejects_other_text),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

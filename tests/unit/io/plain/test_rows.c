@@ -17,7 +17,7 @@
 
 /* ---- byte order ------------------------------------------------------------------------------ */
 
-static void swaps_any_number_of_bytes(void **state) {
+TEST(swaps_any_number_of_bytes) {
     unsigned char in[700], out[700], expected[700];
     uint32_t seed = 1;
     for (size_t i = 0; i < sizeof in; i++)
@@ -96,7 +96,7 @@ static unsigned char *make_file(const gf_format *format, const unsigned char *pi
     return file;
 }
 
-static void reads_the_same_pixels_with_any_threads(void **state) {
+TEST(reads_the_same_pixels_with_any_threads) {
     const uint32_t threads[] = {1, 2, 7, 16};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         const gf_format *format = &formats[f];
@@ -124,7 +124,7 @@ static void reads_the_same_pixels_with_any_threads(void **state) {
 }
 
 /* Contiguous rows: one read call transfers many of them. */
-static void reads_contiguous_rows(void **state) {
+TEST(reads_contiguous_rows) {
     const gf_format format = {1000, 1500, 1, GF_U16, false};
     unsigned char *pixels = random_pixels(&format, 5);
     const size_t bytes = gf_row_bytes(&format) * format.height;
@@ -155,7 +155,7 @@ static void reads_contiguous_rows(void **state) {
 
 /* A file is truncated after it was opened. The error names the first missing row, whichever thread
  * detects the end. */
-static void reports_the_first_missing_row(void **state) {
+TEST(reports_the_first_missing_row) {
     const gf_format format = {1000, 3000, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 6), *got = malloc(1100 * 3000);
     size_t size;
@@ -180,7 +180,7 @@ static void reports_the_first_missing_row(void **state) {
 }
 
 /* Data after an image on standard input remains for the next reader. */
-static void leaves_the_rest_of_standard_input(void **state) {
+TEST(leaves_the_rest_of_standard_input) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
@@ -242,12 +242,12 @@ static void write_all_formats(void) {
     }
 }
 
-static void writes_the_same_bytes_with_any_threads(void **state) {
+TEST(writes_the_same_bytes_with_any_threads) {
     write_all_formats();
 }
 
 /* A full pipe accepts a part of the data, and then no data for a while. */
-static void writes_to_a_nonblocking_pipe(void **state) {
+TEST(writes_to_a_nonblocking_pipe) {
     const gf_format format = {5001, 100, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 3);
     size_t size, got = 0;
@@ -343,26 +343,14 @@ static void fill_the_disk(void) {
     }
 }
 
-static void writes_in_memory(void **state) {
+TEST(writes_in_memory) {
     run_in_memory("size=64m", write_all_formats);
 }
 
-static void survives_a_full_disk(void **state) {
+TEST(survives_a_full_disk) {
     run_in_memory("size=2m", fill_the_disk);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(swaps_any_number_of_bytes),
-        cmocka_unit_test_teardown(reads_the_same_pixels_with_any_threads, empty_directory),
-        cmocka_unit_test_teardown(reads_contiguous_rows, empty_directory),
-        cmocka_unit_test_teardown(reports_the_first_missing_row, empty_directory),
-        cmocka_unit_test_teardown(leaves_the_rest_of_standard_input, empty_directory),
-        cmocka_unit_test_teardown(writes_the_same_bytes_with_any_threads, empty_directory),
-        cmocka_unit_test(writes_to_a_nonblocking_pipe),
-        cmocka_unit_test_teardown(writes_in_memory, empty_directory),
-        cmocka_unit_test_teardown(survives_a_full_disk, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -27,7 +27,7 @@ static void check_read(const png_spec *spec) {
     free(pixels);
 }
 
-static void reads_all_types_and_depths(void **state) {
+TEST(reads_all_types_and_depths) {
     static const int kinds[][2] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {2, 8}, {2, 16}, {3, 1},
                                    {3, 2}, {3, 4}, {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
     static const uint32_t sizes[][2] = {{1, 1}, {1, 7}, {7, 1}, {5, 3}, {33, 17}};
@@ -51,7 +51,7 @@ static void reads_all_types_and_depths(void **state) {
     }
 }
 
-static void reads_indices_past_the_palette_as_black(void **state) {
+TEST(reads_indices_past_the_palette_as_black) {
     for (int flags = 0; flags < 4; flags++) {
         for (int depth = 1; depth <= 8; depth *= 2)
             check_read(&(png_spec){.width = 40,
@@ -65,7 +65,7 @@ static void reads_indices_past_the_palette_as_black(void **state) {
 }
 
 /* An intact tRNS chunk in the wrong position, or after another tRNS chunk. libpng drops it. */
-static void drops_misplaced_transparent_colours(void **state) {
+TEST(drops_misplaced_transparent_colours) {
     static const png_extra key = {"tRNS", 0, "\0\1\0\2\0\3", 6, false};
     static const png_extra colors = {"PLTE", 1, "\1\2\3", 3, false};
     static const struct {
@@ -103,7 +103,7 @@ static void drops_misplaced_transparent_colours(void **state) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void writes_all_formats(void **state) {
+TEST(writes_all_formats) {
     static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {37, 11}, {700, 120}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         for (uint32_t channels = 1; channels <= 4; channels++) {
@@ -118,7 +118,7 @@ static void writes_all_formats(void **state) {
     }
 }
 
-static void writes_every_level(void **state) {
+TEST(writes_every_level) {
     const gf_format format = {50, 40, 3, GF_U8, false};
     unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
     for (const char *const *name = gf_compressions(); *name; name++) {
@@ -137,7 +137,7 @@ static void writes_every_level(void **state) {
     free(pixels);
 }
 
-static void rejects_floats_and_oversized_images(void **state) {
+TEST(rejects_floats_and_oversized_images) {
     assert_rejected("y.png", &(gf_format){3, 3, 1, GF_F32, false}, ".tif");
     assert_rejected("y.png", &(gf_format){UINT64_C(1) << 31, 1, 1, GF_U8, false}, "2147483647");
 }
@@ -183,7 +183,7 @@ static void chunk_names(const char *name, char *names, size_t capacity) {
     free(data);
 }
 
-static void carries_metadata(void **state) {
+TEST(carries_metadata) {
     static const int colors[] = {2, 3, 6};
     for (size_t i = 0; i < 3; i++) {
         png_bytes file;
@@ -226,7 +226,7 @@ static void carries_metadata(void **state) {
 
 /* The scanner of files for a device finds the same chunks after the pixels as the reader, and
  * reports the same loss. */
-static void scans_late_metadata(void **state) {
+TEST(scans_late_metadata) {
     static const png_extra extras[] = {{"tEXt", 2, "key\0text", 8, false},
                                        {"sBIT", 2, "\5\5\5", 3, false},
                                        {"gAMA", 2, "\0\0\xb1\x8f", 4, false}};
@@ -258,16 +258,5 @@ static void scans_late_metadata(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reads_all_types_and_depths, empty_directory),
-        cmocka_unit_test_teardown(reads_indices_past_the_palette_as_black, empty_directory),
-        cmocka_unit_test_teardown(drops_misplaced_transparent_colours, empty_directory),
-        cmocka_unit_test_teardown(writes_all_formats, empty_directory),
-        cmocka_unit_test_teardown(writes_every_level, empty_directory),
-        cmocka_unit_test_teardown(rejects_floats_and_oversized_images, empty_directory),
-        cmocka_unit_test_teardown(carries_metadata, empty_directory),
-        cmocka_unit_test_teardown(scans_late_metadata, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -2,7 +2,7 @@
  * libpng" in docs/design-files.md, and decode the others to the same image. */
 #include "png_broken.h"
 
-static void truncated_files_are_rejected(void **state) {
+TEST(truncated_files_are_rejected) {
     static const png_extra late = {"tEXt", 2, "Title\0after", 11, false};
     uint32_t seed = 4;
     for (int i = 0; i < 12; i++) {
@@ -39,7 +39,7 @@ static void check_flips(const png_spec *spec, int step, tally *count) {
 
 /* Flip the bits of small files, and every seventh bit of random files. The environment variable
  * GF_PNG_FLIPS sets the number of random files (default: 4). */
-static void flipped_bits_have_equal_results(void **state) {
+TEST(flipped_bits_have_equal_results) {
     const char *more = getenv("GF_PNG_FLIPS");
     tally count = {0};
     uint32_t seed = 21;
@@ -61,7 +61,7 @@ static void flipped_bits_have_equal_results(void **state) {
 
 /* ---- broken chunks --------------------------------------------------------------------------- */
 
-static void misplaced_chunks(void **state) {
+TEST(misplaced_chunks) {
     static const struct {
         const char *name;
         const char *data;
@@ -115,7 +115,7 @@ static void misplaced_chunks(void **state) {
     tear_down(&s);
 }
 
-static void invalid_chunk_lengths(void **state) {
+TEST(invalid_chunk_lengths) {
     setting s;
     set_up(&s);
     for (size_t at = 8; at + 12 <= s.file.size; at += 12 + get32(s.file.data + at))
@@ -130,12 +130,5 @@ static void invalid_chunk_lengths(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truncated_files_are_rejected),
-        cmocka_unit_test(flipped_bits_have_equal_results),
-        cmocka_unit_test(misplaced_chunks),
-        cmocka_unit_test(invalid_chunk_lengths),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

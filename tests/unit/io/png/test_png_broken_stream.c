@@ -11,7 +11,7 @@ static bool try_stream(setting *s, const unsigned char *stream, size_t size, con
 
 /* ---- broken streams -------------------------------------------------------------------------- */
 
-static void streams_of_the_wrong_length(void **state) {
+TEST(streams_of_the_wrong_length) {
     setting s;
     size_t size;
     set_up(&s);
@@ -30,7 +30,7 @@ static void streams_of_the_wrong_length(void **state) {
     tear_down(&s);
 }
 
-static void wrong_filters(void **state) {
+TEST(wrong_filters) {
     setting s;
     size_t size;
     set_up(&s);
@@ -46,7 +46,7 @@ static void wrong_filters(void **state) {
     tear_down(&s);
 }
 
-static void every_zlib_header(void **state) {
+TEST(every_zlib_header) {
     setting s;
     size_t size;
     int accepted = 0;
@@ -65,7 +65,7 @@ static void every_zlib_header(void **state) {
 }
 
 /* libpng ignores damage after the rows if a chunk ends before the damage. The reader rejects it. */
-static void damage_after_the_rows_is_rejected(void **state) {
+TEST(damage_after_the_rows_is_rejected) {
     setting s;
     size_t size;
     png_bytes middle = {0};
@@ -85,7 +85,7 @@ static void damage_after_the_rows_is_rejected(void **state) {
 /* ---- broken blocks --------------------------------------------------------------------------- */
 
 /* Matches with distances before the start of the stream, at several offsets. */
-static void distances_before_the_start(void **state) {
+TEST(distances_before_the_start) {
     setting s;
     int accepted = 0;
     set_up(&s);
@@ -113,7 +113,7 @@ static void distances_before_the_start(void **state) {
 }
 
 /* Matches at the maximum distance, which zlib never encodes, in blocks that end at any bit. */
-static void distances_of_the_whole_window(void **state) {
+TEST(distances_of_the_whole_window) {
     /* ROWS: whole matches fill the rows exactly. */
     enum { ROW = 1 << 10, WINDOW = 1 << 15, MATCH = 258, ROWS = WINDOW / ROW + 7 * (MATCH / 2) };
     const png_spec image = {.width = ROW - 1, .height = ROWS, .depth = 8};
@@ -162,7 +162,7 @@ static void distances_of_the_whole_window(void **state) {
 
 /* One zero pixel in a block with an incomplete code: two of its four 2-bit words are used. ISA-L
  * accepts the code, zlib rejects it. */
-static void unused_words_of_codes(void **state) {
+TEST(unused_words_of_codes) {
     const png_spec pixel = {.width = 1, .height = 1, .depth = 8};
     const unsigned char stored[] = {0, 0};
     bits stream = {{0x78, 0x01}, 16};
@@ -202,7 +202,7 @@ static void unused_words_of_codes(void **state) {
 }
 
 /* Blocks after many empty blocks. */
-static void damage_after_many_blocks(void **state) {
+TEST(damage_after_many_blocks) {
     static const struct {
         const char *bytes;
         size_t size;
@@ -244,7 +244,7 @@ static void damage_after_many_blocks(void **state) {
 }
 
 /* One MiB of data after the rows is skipped, and all data after the stream, for any chunk size. */
-static void much_data_after_the_rows(void **state) {
+TEST(much_data_after_the_rows) {
     enum { MUCH = 1 << 20, TAIL = 200000 };
     static unsigned char raw[RAW + MUCH + 1];
     setting s;
@@ -283,7 +283,7 @@ static void much_data_after_the_rows(void **state) {
 }
 
 /* Random bytes at random offsets. */
-static void random_bytes_in_streams(void **state) {
+TEST(random_bytes_in_streams) {
     const char *more = getenv("GF_PNG_FLIPS");
     uint32_t seed = 77;
     setting s;
@@ -301,18 +301,5 @@ static void random_bytes_in_streams(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_of_the_wrong_length),
-        cmocka_unit_test(wrong_filters),
-        cmocka_unit_test(every_zlib_header),
-        cmocka_unit_test(damage_after_the_rows_is_rejected),
-        cmocka_unit_test(distances_before_the_start),
-        cmocka_unit_test(distances_of_the_whole_window),
-        cmocka_unit_test(unused_words_of_codes),
-        cmocka_unit_test(damage_after_many_blocks),
-        cmocka_unit_test(much_data_after_the_rows),
-        cmocka_unit_test(random_bytes_in_streams),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

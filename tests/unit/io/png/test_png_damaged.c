@@ -14,7 +14,7 @@ static gf_status load_bytes(const void *data, size_t size, const gf_limits *limi
     return status;
 }
 
-static void reports_truncation_everywhere(void **state) {
+TEST(reports_truncation_everywhere) {
     png_bytes file;
     for (int interlaced = 0; interlaced < 2; interlaced++) {
         const png_spec spec = {.width = 19,
@@ -38,7 +38,7 @@ static void reports_truncation_everywhere(void **state) {
     }
 }
 
-static void reports_flipped_bytes(void **state) {
+TEST(reports_flipped_bytes) {
     const png_spec spec = {
         .width = 9, .height = 9, .color = 0, .depth = 2, .transparent = true, .idat_bytes = 30};
     png_bytes file;
@@ -68,7 +68,7 @@ static size_t find(const png_bytes *file, const char *name) {
     return 0;
 }
 
-static void reports_the_damaged_chunk(void **state) {
+TEST(reports_the_damaged_chunk) {
     const png_spec spec = {.width = 9, .height = 9, .color = 0, .depth = 8, .transparent = true};
     png_bytes file;
     gf_error error = {0};
@@ -88,7 +88,7 @@ static void reports_the_damaged_chunk(void **state) {
 }
 
 /* Damaged metadata in any position is an error, unless --strip drops the metadata. */
-static void damaged_metadata_is_reported(void **state) {
+TEST(damaged_metadata_is_reported) {
     static const struct {
         png_extra extra;
         bool carried;
@@ -133,7 +133,7 @@ static void damaged_metadata_is_reported(void **state) {
     gf_settings_free(settings);
 }
 
-static void rejects_unknown_critical_chunks(void **state) {
+TEST(rejects_unknown_critical_chunks) {
     const png_extra extra = {"ABCD", 1, "x", 1, false};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8, .extras = &extra, .extra_count = 1};
     png_bytes file;
@@ -145,7 +145,7 @@ static void rejects_unknown_critical_chunks(void **state) {
 }
 
 /* The format requires IHDR as the first chunk. */
-static void rejects_chunks_before_the_header(void **state) {
+TEST(rejects_chunks_before_the_header) {
     static const char *const names[] = {"gAMA", "tEXt", "tRNS", "bKGD", "cICP", "abCd", "abcd"};
     const png_spec spec = {.width = 2, .height = 2, .depth = 8};
     png_bytes file;
@@ -172,7 +172,7 @@ static void rejects_chunks_before_the_header(void **state) {
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static void limit_errors_name_the_option(void **state) {
+TEST(limit_errors_name_the_option) {
     char text[2000];
     const png_extra extra = {"tEXt", 1, text, sizeof text, false};
     png_spec spec = {.width = 30,
@@ -216,15 +216,5 @@ static void limit_errors_name_the_option(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reports_truncation_everywhere, empty_directory),
-        cmocka_unit_test_teardown(reports_flipped_bytes, empty_directory),
-        cmocka_unit_test_teardown(reports_the_damaged_chunk, empty_directory),
-        cmocka_unit_test_teardown(damaged_metadata_is_reported, empty_directory),
-        cmocka_unit_test_teardown(rejects_unknown_critical_chunks, empty_directory),
-        cmocka_unit_test_teardown(rejects_chunks_before_the_header, empty_directory),
-        cmocka_unit_test_teardown(limit_errors_name_the_option, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

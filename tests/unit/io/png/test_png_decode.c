@@ -22,7 +22,7 @@ static void check_intact(const png_spec *spec, uint64_t strip) {
     free(file.data);
 }
 
-static void equals_libpng(void **state) {
+TEST(equals_libpng) {
     uint32_t seed = 11;
     for (size_t k = 0; k < KINDS; k++)
         for (int filter = PNG_ROWS_CYCLE; filter <= PNG_ROWS_RANDOM; filter++)
@@ -40,7 +40,7 @@ static void equals_libpng(void **state) {
 }
 
 /* Rows longer than every buffer, and buffers that end at any byte of a row. */
-static void reads_rows_of_every_length(void **state) {
+TEST(reads_rows_of_every_length) {
     static const uint32_t widths[] = {32766,  32767,  32768,  65535, 65536,
                                       131070, 131071, 131072, 200000};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
@@ -62,7 +62,7 @@ static void reads_rows_of_every_length(void **state) {
 /* Streams with every type of block, small and large, that end at any bit and at any byte of a
  * buffer. The reader passes streams with many small blocks to zlib, with full and partial
  * windows. */
-static void reads_blocks_of_every_size(void **state) {
+TEST(reads_blocks_of_every_size) {
     static const int flushes[] = {Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_BLOCK};
     static const size_t steps[] = {1, 7, 60, 300, 1100, 1300, 5000, 40000, 300000};
     static const int levels[] = {-1, 1, 6};
@@ -95,11 +95,5 @@ static void reads_blocks_of_every_size(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_libpng),
-        cmocka_unit_test(reads_rows_of_every_length),
-        cmocka_unit_test(reads_blocks_of_every_size),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

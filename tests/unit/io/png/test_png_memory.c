@@ -18,7 +18,7 @@ static bool is_scanned(png_spec spec, gf_png_scan *scan) {
     return accepted;
 }
 
-static void scans_plain_files_only(void **state) {
+TEST(scans_plain_files_only) {
     static const png_extra text = {"tEXt", 0, "Title\0x", 7, false},
                            wrong = {"tEXt", 0, "Title\0x", 7, true},
                            key = {"tRNS", 1, "\0\1\0\1\0\1", 6, false};
@@ -57,7 +57,7 @@ static void scans_plain_files_only(void **state) {
 }
 
 /* A file that is cut or changed in its structure is left to the other decoder. */
-static void rejects_damaged_structure(void **state) {
+TEST(rejects_damaged_structure) {
     gf_png_scan scan;
     png_bytes file;
     png_make(&plain, &file, NULL, NULL);
@@ -73,7 +73,7 @@ static void rejects_damaged_structure(void **state) {
     free(file.data);
 }
 
-static void copies_the_stream(void **state) {
+TEST(copies_the_stream) {
     png_bytes file;
     gf_png_scan scan;
     size_t offset, size;
@@ -96,7 +96,7 @@ static void copies_the_stream(void **state) {
 }
 
 /* The strips of our encoder are found, each at a multiple of four bytes. */
-static void finds_parts(void **state) {
+TEST(finds_parts) {
     const gf_format format = {1000, 700, 3, GF_U8, false};
     test_image image = test_image_new(format, 0);
     test_random random = {5};
@@ -126,7 +126,7 @@ static void finds_parts(void **state) {
     test_image_free(&image);
 }
 
-static void reads_from_memory(void **state) {
+TEST(reads_from_memory) {
     gf_format format, wanted;
     gf_error error = {0};
     gf_source *source;
@@ -154,10 +154,5 @@ static void reads_from_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scans_plain_files_only), cmocka_unit_test(rejects_damaged_structure),
-        cmocka_unit_test(copies_the_stream),      cmocka_unit_test(finds_parts),
-        cmocka_unit_test(reads_from_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -256,7 +256,7 @@ static uint32_t check_file(const png_bytes *file, test_random *random, const cha
     return used;
 }
 
-static void intact_files(void **state) {
+TEST(intact_files) {
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
     const uint64_t rounds = test_rounds(600);
     uint64_t parallel = 0;
@@ -318,7 +318,7 @@ static void damage_file(png_bytes *file, test_random *random) {
     }
 }
 
-static void damaged_files(void **state) {
+TEST(damaged_files) {
     const bool all = getenv("GF_HOSTILE") != NULL || strcmp(test_tier(), "long") == 0;
     const uint64_t files = all ? 20000 : test_rounds(300), damages = 10;
     test_random random = {test_environment("GF_TEST_SEED", 20261125)};
@@ -344,7 +344,7 @@ static void damaged_files(void **state) {
 
 /* Errors far behind the end of the image data, which only several threads read. In a pipe they are
  * not reported. */
-static void errors_behind_the_end(void **state) {
+TEST(errors_behind_the_end) {
     enum { WIDTH = 999, ROWS = 400 };
     static unsigned char raw[ROWS * (WIDTH + 1)], rest[70000], packed[sizeof raw + 1000];
     uLongf size = sizeof packed;
@@ -374,7 +374,7 @@ static void errors_behind_the_end(void **state) {
 /* ---- our own files --------------------------------------------------------------------------- */
 
 /* Files of our encoder, in segments of the default size, read from disk. */
-static void own_files(void **state) {
+TEST(own_files) {
     static const char *const efforts[] = {"fast", "balanced", "small", "none"};
     test_random random = {7};
     for (size_t e = 0; e < 4; e++) {
@@ -404,7 +404,7 @@ static void own_files(void **state) {
 }
 
 /* Every segment of a file of our encoder starts exactly, and is decoded without history. */
-static void segments_of_our_files_are_accepted(void **state) {
+TEST(segments_of_our_files_are_accepted) {
     enum { WIDTH = 3000, HEIGHT = 2000 };
     const gf_file_options options = {.force = true};
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
@@ -445,7 +445,7 @@ static void segments_of_our_files_are_accepted(void **state) {
 
 /* ---- threads and memory ---------------------------------------------------------------------- */
 
-static void threads_depend_on_size_and_memory(void **state) {
+TEST(threads_depend_on_size_and_memory) {
     gf_png_image image = {.row_bytes = 30000, .height = 10000, .unit = 3, .threads = 16};
     uint64_t memory, slot;
     image.max_memory = UINT64_MAX;
@@ -477,14 +477,5 @@ static void threads_depend_on_size_and_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intact_files),
-        cmocka_unit_test(damaged_files),
-        cmocka_unit_test(errors_behind_the_end),
-        cmocka_unit_test(own_files),
-        cmocka_unit_test(segments_of_our_files_are_accepted),
-        cmocka_unit_test(threads_depend_on_size_and_memory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -33,7 +33,7 @@ static void close_picture(picture *p) {
 }
 
 /* Check that a margin counts with its share of the row, for any width. */
-static void probes_cover_all_columns(void **state) {
+TEST(probes_cover_all_columns) {
     test_random random = {83};
     for (size_t pieces = 2; pieces <= 36; pieces++) {
         picture p = draw(1024 * pieces, 1024, 1, &random);
@@ -49,7 +49,7 @@ static void probes_cover_all_columns(void **state) {
     }
 }
 
-static void probes_cover_all_rows(void **state) {
+TEST(probes_cover_all_rows) {
     test_random random = {84};
     for (size_t pieces = 1; pieces <= 8; pieces++)
         for (uint64_t every = 2; every <= 16; every *= 2) {
@@ -63,7 +63,7 @@ static void probes_cover_all_rows(void **state) {
 }
 
 /* If two filters have equal cost, the first is chosen because it is undone faster. */
-static void equal_costs_choose_the_first_filter(void **state) {
+TEST(equal_costs_choose_the_first_filter) {
     const gf_format format = {700, 40, 3, GF_U8, false};
     gf_png_strips strips;
     gf_png_strips_init(&format, GF_PNG_SMALL, GF_ISA_PORTABLE, &strips);
@@ -89,10 +89,5 @@ static void equal_costs_choose_the_first_filter(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(probes_cover_all_columns),
-        cmocka_unit_test(probes_cover_all_rows),
-        cmocka_unit_test(equal_costs_choose_the_first_filter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -129,7 +129,7 @@ static void end_codes(writer *w) {
 
 /* Compare the results for valid codes. Some files contain one random code. Codes of many pixels
  * fill the frame. */
-static void agrees_with_stb_on_codes(void **state) {
+TEST(agrees_with_stb_on_codes) {
     test_random random = {1};
     for (uint64_t n = 0; n < 40000; n++) {
         writer w;
@@ -164,7 +164,7 @@ static void agrees_with_stb_on_codes(void **state) {
     }
 }
 
-static void agrees_with_stb_on_random_bytes(void **state) {
+TEST(agrees_with_stb_on_random_bytes) {
     test_random random = {2};
     for (uint64_t n = 0; n < 100000; n++) {
         put_head(1 + (unsigned)test_below(&random, 3));
@@ -193,7 +193,7 @@ static void check_pixel(const gf_raster *raster, const unsigned char *pixels, un
 }
 
 /* The table stays full without a clear code; the first clear code may be missing. */
-static void reads_codes_without_clear_codes(void **state) {
+TEST(reads_codes_without_clear_codes) {
     enum { WIDTH = 160, HEIGHT = 170 };
     static unsigned char indices[WIDTH * HEIGHT];
     test_random random = {5};
@@ -224,7 +224,7 @@ static void reads_codes_without_clear_codes(void **state) {
 
 /* Pixels that no frame covers are transparent, whatever the index of the background is. A first
  * frame that exceeds the canvas enlarges it. */
-static void places_the_first_frame(void **state) {
+TEST(places_the_first_frame) {
     static const unsigned char indices[6] = {1, 2, 3, 1, 2, 3};
     static const struct {
         unsigned x, y, width, height, canvas_width, canvas_height;
@@ -260,7 +260,7 @@ static void places_the_first_frame(void **state) {
 }
 
 /* Read every frame of files whose frames are drawn here, too, one after the other. */
-static void composes_frames(void **state) {
+TEST(composes_frames) {
     enum { FRAMES = 6 };
     test_random random = {7};
     for (int n = 0; n < 500; n++) {
@@ -314,7 +314,7 @@ static void composes_frames(void **state) {
 }
 
 /* A frame with fewer pixels than its size fails; codes for more pixels are damage. */
-static void counts_the_pixels_of_a_frame(void **state) {
+TEST(counts_the_pixels_of_a_frame) {
     unsigned char indices[SIDE * SIDE];
     for (size_t i = 0; i < sizeof indices; i++)
         indices[i] = (unsigned char)(i / 5 % 4);
@@ -339,14 +339,5 @@ static void counts_the_pixels_of_a_frame(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_stb_on_codes),
-        cmocka_unit_test(agrees_with_stb_on_random_bytes),
-        cmocka_unit_test(reads_codes_without_clear_codes),
-        cmocka_unit_test(places_the_first_frame),
-        cmocka_unit_test(composes_frames),
-        cmocka_unit_test(counts_the_pixels_of_a_frame),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -100,7 +100,7 @@ static void check_bmp(const bmp_spec *spec, const uint32_t masks[4], uint32_t ch
 static const uint32_t masks_555[] = {0x7c00, 0x3e0, 0x1f, 0},
                       masks_8888[] = {0xff0000, 0xff00, 0xff, 0xff000000};
 
-static void reads_bmps(void **state) {
+TEST(reads_bmps) {
     static const unsigned headers[] = {12, 40, 52, 56, 64, 108, 124};
     static const unsigned depths[] = {1, 2, 4, 8, 16, 24, 32};
     test_random random = {3};
@@ -121,7 +121,7 @@ static void reads_bmps(void **state) {
     }
 }
 
-static void reads_masks_of_bmps(void **state) {
+TEST(reads_masks_of_bmps) {
     static const struct {
         unsigned bits;
         uint32_t masks[4];
@@ -161,7 +161,7 @@ static void reads_masks_of_bmps(void **state) {
 }
 
 /* A fourth byte that the header does not declare is alpha unless it is constant. */
-static void finds_the_alpha_of_bmps(void **state) {
+TEST(finds_the_alpha_of_bmps) {
     const bmp_spec spec = {.width = 9, .height = 9, .bits = 32};
     test_random random = {5};
     check_bmp(&spec, masks_8888, 3, &random, 0xffffff, 0);
@@ -226,7 +226,7 @@ static void check_runs(unsigned bits, uint32_t width, uint32_t height, test_rand
     check_file(bits == 8 ? "RLE8" : "RLE4", file, width, height, 3, 0);
 }
 
-static void reads_runs_of_bmps(void **state) {
+TEST(reads_runs_of_bmps) {
     test_random random = {6};
     for (unsigned n = 0; n < 3000; n++)
         check_runs(n % 2 ? 4 : 8, 1 + (uint32_t)test_below(&random, SIDE),
@@ -234,7 +234,7 @@ static void reads_runs_of_bmps(void **state) {
 }
 
 /* Runs that end in the padding of the row are valid, those after it and surplus data are damage. */
-static void notices_damaged_runs(void **state) {
+TEST(notices_damaged_runs) {
     static const struct {
         const char *codes;
         size_t size;
@@ -256,7 +256,7 @@ static void notices_damaged_runs(void **state) {
     check_fails("missing pixel", file, GF_RASTER_TRUNCATED, NULL);
 }
 
-static void refuses_bmps_by_name(void **state) {
+TEST(refuses_bmps_by_name) {
     check_fails("JPEG",
                 bmp_begin(&(bmp_spec){.width = 1, .height = 1, .compression = 4, .bits = 24}),
                 GF_RASTER_UNSUPPORTED, "compression");
@@ -322,7 +322,7 @@ static void tga_put_packets(small_file *file, const tga_spec *spec, test_random 
     }
 }
 
-static void reads_tgas(void **state) {
+TEST(reads_tgas) {
     static const struct {
         unsigned type, bits, color_bits, attributes;
         uint32_t channels;
@@ -364,7 +364,7 @@ static void reads_tgas(void **state) {
 }
 
 /* The attribute bits declare alpha. Without them, a fourth byte is alpha unless it is constant. */
-static void finds_the_alpha_of_tgas(void **state) {
+TEST(finds_the_alpha_of_tgas) {
     static const struct {
         uint32_t and, or ;
         unsigned attributes;
@@ -382,7 +382,7 @@ static void finds_the_alpha_of_tgas(void **state) {
     }
 }
 
-static void refuses_tgas_by_name(void **state) {
+TEST(refuses_tgas_by_name) {
     const tga_spec rows = {.type = 2, .width = 2, .height = 2, .bits = 24, .descriptor = 0x40},
                    deep = {.type = 1,
                            .width = 2,
@@ -406,7 +406,7 @@ static void refuses_tgas_by_name(void **state) {
 
 /* ---- PSD ------------------------------------------------------------------------------------- */
 
-static void reads_psds(void **state) {
+TEST(reads_psds) {
     test_random random = {10};
     for (unsigned n = 0; n < 1000; n++) {
         const unsigned colors = n % 2 ? 3 : 1, extra = n / 2 % 3;
@@ -442,7 +442,7 @@ static void reads_psds(void **state) {
 }
 
 /* Runs end at the end of their row; short rows are an error. */
-static void reads_damaged_rows_of_psds(void **state) {
+TEST(reads_damaged_rows_of_psds) {
     static const struct {
         const char *row;
         unsigned size;
@@ -473,7 +473,7 @@ static void reads_damaged_rows_of_psds(void **state) {
 }
 
 /* With 16 bits, a tagged block after the layers declares alpha. */
-static void finds_the_alpha_of_deep_psds(void **state) {
+TEST(finds_the_alpha_of_deep_psds) {
     const psd_spec spec = {.width = 1, .height = 1, .channels = 4, .depth = 16, .mode = 3};
     static const char *const keys[] = {"Mt16", "Lr16"};
     for (int k = 0; k < 2; k++) {
@@ -493,7 +493,7 @@ static void finds_the_alpha_of_deep_psds(void **state) {
     }
 }
 
-static void refuses_psds_by_name(void **state) {
+TEST(refuses_psds_by_name) {
     const psd_spec cmyk = {.width = 1, .height = 1, .channels = 4, .depth = 8, .mode = 4},
                    deep = {.width = 1, .height = 1, .channels = 3, .depth = 32, .mode = 3},
                    few = {.width = 1, .height = 1, .channels = 2, .depth = 8, .mode = 3},
@@ -517,7 +517,7 @@ static void put_written(void *context, void *data, int size) {
 }
 
 /* Rows of 3 pixels are stored as they are, those of 20 as runs. */
-static void reads_hdr_to_the_last_byte(void **state) {
+TEST(reads_hdr_to_the_last_byte) {
     float samples[20 * 3 * 3];
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
         samples[i] = (float)(i / 9 % 7 + 8);
@@ -547,22 +547,5 @@ static void reads_hdr_to_the_last_byte(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_bmps),
-        cmocka_unit_test(reads_masks_of_bmps),
-        cmocka_unit_test(finds_the_alpha_of_bmps),
-        cmocka_unit_test(reads_runs_of_bmps),
-        cmocka_unit_test(notices_damaged_runs),
-        cmocka_unit_test(refuses_bmps_by_name),
-        cmocka_unit_test(reads_tgas),
-        cmocka_unit_test(finds_the_alpha_of_tgas),
-        cmocka_unit_test(refuses_tgas_by_name),
-        cmocka_unit_test(reads_psds),
-        cmocka_unit_test(reads_damaged_rows_of_psds),
-        cmocka_unit_test(finds_the_alpha_of_deep_psds),
-        cmocka_unit_test(refuses_psds_by_name),
-        cmocka_unit_test(reads_hdr_to_the_last_byte),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

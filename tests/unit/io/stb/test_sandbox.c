@@ -145,7 +145,7 @@ static void reports_no_sandbox(void *context) {
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static void runs_allowed_work(void **state) {
+TEST(runs_allowed_work) {
     int mine = 5;
     assert_int_equal(run(succeeds, &mine, 60), GF_SANDBOX_DONE);
     assert_int_equal(shared->counter, 42);
@@ -154,7 +154,7 @@ static void runs_allowed_work(void **state) {
     assert_int_equal(shared->counter, 42);
 }
 
-static void stops_forbidden_work(void **state) {
+TEST(stops_forbidden_work) {
     static gf_sandbox_work *const works[] = {opens_a_file,
                                              reads_a_file,
                                              prints,
@@ -178,13 +178,13 @@ static void stops_forbidden_work(void **state) {
     assert_int_equal(count_files(false), 0);
 }
 
-static void stops_writes_past_the_memory(void **state) {
+TEST(stops_writes_past_the_memory) {
     assert_int_equal(run(writes_past_its_memory, memory.base, 60), GF_SANDBOX_STOPPED);
     assert_int_equal(memory.base[memory.bytes - 1], 1);
 }
 
 /* Check that the child cannot access other shared memory, of decoders or files. */
-static void has_no_other_shared_memory(void **state) {
+TEST(has_no_other_shared_memory) {
     const size_t bytes = 16 * (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *maps[12];
     const int file = open(in_directory("mapped"), O_CREAT | O_RDWR, 0600);
@@ -205,7 +205,7 @@ static void has_no_other_shared_memory(void **state) {
     (void)close(file);
 }
 
-static void stops_endless_work(void **state) {
+TEST(stops_endless_work) {
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     assert_int_equal(run(never_ends, NULL, 1), GF_SANDBOX_TIME);
@@ -257,7 +257,7 @@ static int open_without(uint32_t number, uint32_t argument, uint32_t cause, cons
     return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
 }
 
-static void rejects_images_without_a_sandbox(void **state) {
+TEST(rejects_images_without_a_sandbox) {
     const gf_format format = {5, 3, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
@@ -279,14 +279,5 @@ static void rejects_images_without_a_sandbox(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_allowed_work),
-        cmocka_unit_test(stops_forbidden_work),
-        cmocka_unit_test(stops_writes_past_the_memory),
-        cmocka_unit_test_teardown(has_no_other_shared_memory, empty_directory),
-        cmocka_unit_test(stops_endless_work),
-        cmocka_unit_test_teardown(rejects_images_without_a_sandbox, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, map_shared, unmap_shared);
+    return test_main(&(test_fixture){map_shared, unmap_shared, .after = empty_directory});
 }

@@ -55,7 +55,7 @@ static bool equals_unsandboxed(const char *name) {
 }
 
 /* Compare files of every format, intact and with some random bytes. */
-static void decodes_as_in_process(void **state) {
+TEST(decodes_as_in_process) {
     static const struct {
         const char *name;
         uint32_t channels;
@@ -156,7 +156,7 @@ static void reject_claim(const char *part) {
     open_in("x.tga", NULL, 64, part);
 }
 
-static void rejects_large_claims_in_little_memory(void **state) {
+TEST(rejects_large_claims_in_little_memory) {
     put_large_claim("x.tga", 65500, 2000);
     reject_claim("ends too early");
     /* Only the beginning of a large file is read. */
@@ -185,7 +185,7 @@ static void rejects_large_claims_in_little_memory(void **state) {
 }
 
 /* A file that cannot be an image is not read completely. */
-static void reads_the_beginning_of_invalid_files(void **state) {
+TEST(reads_the_beginning_of_invalid_files) {
     const size_t large = (size_t)100 << 20;
     put_head("x.tga", "\xff\xff\xff", 3, large);
     open_in("x.tga", NULL, 64, "not that of a TGA");
@@ -198,7 +198,7 @@ static void reads_the_beginning_of_invalid_files(void **state) {
 }
 
 /* A large file is in memory once, including the data after its pixels. */
-static void loads_a_large_file_once(void **state) {
+TEST(loads_a_large_file_once) {
     const char head[] =
         "BM\0\0\0\0\0\0\0\0\x36\4\0\0\x28\0\0\0\4\0\0\0\4\0\0\0\1\0\x08\0"
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -207,7 +207,7 @@ static void loads_a_large_file_once(void **state) {
 }
 
 /* Reading from an endless pipe stops at the limit. */
-static void stops_at_the_limit_of_a_pipe(void **state) {
+TEST(stops_at_the_limit_of_a_pipe) {
     const gf_limits limits = {.max_memory = ((uint64_t)32 << 20) + 1000};
     static unsigned char zeros[1 << 16];
     put_large_claim("head.tga", 2000, sizeof zeros);
@@ -227,13 +227,5 @@ static void stops_at_the_limit_of_a_pipe(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(decodes_as_in_process, empty_directory),
-        cmocka_unit_test_teardown(rejects_large_claims_in_little_memory, empty_directory),
-        cmocka_unit_test_teardown(reads_the_beginning_of_invalid_files, empty_directory),
-        cmocka_unit_test_teardown(loads_a_large_file_once, empty_directory),
-        cmocka_unit_test_teardown(stops_at_the_limit_of_a_pipe, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -22,10 +22,6 @@
 #define PRIVATE_MAX (16 * MIB)
 
 /* Skip a test: a sanitizer has private memory that the child may write. */
-static void skip_sanitized(void **state) {
-    test_skip("a sanitizer has its own memory");
-}
-
 /* ---- work functions -------------------------------------------------------------------------- */
 
 typedef struct range {
@@ -59,7 +55,9 @@ static void recurses_deeply(void *context) {
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-static void limits_a_growing_stack(void **state) {
+TEST(limits_a_growing_stack) {
+    if (GF_SANITIZED)
+        skip();
     struct rlimit before, large;
     assert_int_equal(getrlimit(RLIMIT_STACK, &before), 0);
     large = before;
@@ -78,7 +76,9 @@ static void *run_deep(void *end) {
     return NULL;
 }
 
-static void limits_the_stack_of_a_thread(void **state) {
+TEST(limits_the_stack_of_a_thread) {
+    if (GF_SANITIZED)
+        skip();
     gf_sandbox_end end = GF_SANDBOX_DONE;
     pthread_attr_t large;
     pthread_t thread;
@@ -132,7 +132,7 @@ static void *open_image(void *path) {
     return path;
 }
 
-static void has_the_stack_that_stb_needs(void **state) {
+TEST(has_the_stack_that_stb_needs) {
     char path[4096];
     pthread_t thread;
     void *opened;
@@ -148,7 +148,9 @@ static void has_the_stack_that_stb_needs(void **state) {
 /* ---- memory of the parent -------------------------------------------------------------------- */
 
 /* Memory far from the stack is read-only, touched or not, in one block or in many. */
-static void does_not_write_to_blocks(void **state) {
+TEST(does_not_write_to_blocks) {
+    if (GF_SANITIZED)
+        skip();
     enum { PIECES = 512 };
     static unsigned char *pieces[PIECES];
     unsigned char *block = malloc(LARGE), *untouched = malloc(LARGE);
@@ -209,7 +211,9 @@ static void *wait_for_end(void *context) {
 
 /* Start children that write page after page until they are stopped. Each one starts 1 MiB after the
  * page that stopped its predecessor. */
-static void uses_little_private_memory(void **state) {
+TEST(uses_little_private_memory) {
+    if (GF_SANITIZED)
+        skip();
     static range found[1000];
     uint64_t all = 0, used = 0;
     pthread_attr_t large;
@@ -240,15 +244,5 @@ static void uses_little_private_memory(void **state) {
 }
 
 int main(void) {
-#define UNLESS_SANITIZED(test)                                                                     \
-    { .name = #test, .test_func = GF_SANITIZED ? skip_sanitized : (test) }
-    const struct CMUnitTest tests[] = {
-        UNLESS_SANITIZED(limits_a_growing_stack),
-        UNLESS_SANITIZED(limits_the_stack_of_a_thread),
-        cmocka_unit_test(has_the_stack_that_stb_needs),
-        UNLESS_SANITIZED(does_not_write_to_blocks),
-        UNLESS_SANITIZED(uses_little_private_memory),
-    };
-
-    return cmocka_run_group_tests(tests, map_shared, unmap_shared);
+    return test_main(&(test_fixture){map_shared, unmap_shared});
 }

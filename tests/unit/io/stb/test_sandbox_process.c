@@ -37,7 +37,7 @@ static void reap_all(int number) {
 }
 
 /* The handling of SIGCHLD in the program has no effect, and its handler is not called. */
-static void ignores_sigchld_handlers(void **state) {
+TEST(ignores_sigchld_handlers) {
     void (*const handlers[])(int) = {SIG_IGN, SIG_DFL, on_signal, reap_all};
     int context = 0;
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
@@ -53,7 +53,7 @@ static void ignores_sigchld_handlers(void **state) {
 }
 
 /* A handler that interrupts system calls runs in the parent only. It would end the child. */
-static void waits_during_signals(void **state) {
+TEST(waits_during_signals) {
     const struct sigaction action = {.sa_handler = on_signal};
     const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
     struct sigaction before;
@@ -71,7 +71,7 @@ static void signal_the_group(int number) {
 }
 
 /* Signal the process group, as a terminal does. */
-static void ignores_signals_to_the_group(void **state) {
+TEST(ignores_signals_to_the_group) {
     int status;
     const pid_t group = fork();
     if (group == 0) {
@@ -92,7 +92,7 @@ static void ignores_signals_to_the_group(void **state) {
 }
 
 /* A killed parent leaves no child. */
-static void dies_with_its_parent(void **state) {
+TEST(dies_with_its_parent) {
     gf_sandbox_end end;
     int status;
     memset((void *)shared, 0, sizeof *shared);
@@ -145,7 +145,7 @@ static void *run_many(void *context) {
     return NULL;
 }
 
-static void runs_in_many_threads(void **state) {
+TEST(runs_in_many_threads) {
     pthread_t threads[2 * THREADS];
     int done[THREADS] = {0};
     over = false;
@@ -164,11 +164,5 @@ static void runs_in_many_threads(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ignores_sigchld_handlers),     cmocka_unit_test(waits_during_signals),
-        cmocka_unit_test(ignores_signals_to_the_group), cmocka_unit_test(dies_with_its_parent),
-        cmocka_unit_test(runs_in_many_threads),
-    };
-
-    return cmocka_run_group_tests(tests, map_shared, unmap_shared);
+    return test_main(&(test_fixture){map_shared, unmap_shared});
 }

@@ -30,7 +30,7 @@ pid_t wait4(pid_t child, int *status, int options, struct rusage *usage) {
 }
 
 /* Check that the image fails and that no child still writes to the memory. */
-static void kills_a_child_if_waiting_fails(void **state) {
+TEST(kills_a_child_if_waiting_fails) {
     static const int causes[] = {EIO, EINVAL, EPERM, ENOSYS};
     static const int times[] = {1, 1000};
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
@@ -54,7 +54,7 @@ static void kills_a_child_if_waiting_fails(void **state) {
 }
 
 /* Check the result after many interrupted waits, and after other code has reaped the child. */
-static void returns_the_result_after_failed_waits(void **state) {
+TEST(returns_the_result_after_failed_waits) {
     int context = 0;
     wait_fails.times = 1000;
     wait_fails.cause = EINTR;
@@ -68,10 +68,5 @@ static void returns_the_result_after_failed_waits(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kills_a_child_if_waiting_fails),
-        cmocka_unit_test(returns_the_result_after_failed_waits),
-    };
-
-    return cmocka_run_group_tests(tests, map_shared, unmap_shared);
+    return test_main(&(test_fixture){map_shared, unmap_shared});
 }

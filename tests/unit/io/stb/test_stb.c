@@ -20,7 +20,7 @@ static gf_status load_bytes(const char *name, const void *data, size_t size,
 
 static const uint64_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {33, 17}, {300, 40}};
 
-static void round_trips_tga(void **state) {
+TEST(round_trips_tga) {
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
@@ -35,7 +35,7 @@ static void round_trips_tga(void **state) {
 }
 
 /* A TGA may contain a text of 0 to 255 bytes. The first byte of the file is its length. */
-static void reads_tga_with_any_text(void **state) {
+TEST(reads_tga_with_any_text) {
     static const unsigned char head[18] = {0, 0, 2, [12] = 4, [14] = 4, [16] = 24, [17] = 0x20};
     unsigned char file[18 + 255 + 48];
     for (size_t length = 0; length < 256; length++) {
@@ -61,7 +61,7 @@ static void reads_tga_with_any_text(void **state) {
     }
 }
 
-static void round_trips_bmp(void **state) {
+TEST(round_trips_bmp) {
     for (uint32_t channels = 3; channels <= 4; channels++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             const gf_format format = {sizes[s][0], sizes[s][1], channels, GF_U8, channels % 2 == 0};
@@ -72,7 +72,7 @@ static void round_trips_bmp(void **state) {
     }
 }
 
-static void writes_grey_bmp_as_equal_channels(void **state) {
+TEST(writes_grey_bmp_as_equal_channels) {
     const gf_format format = {5, 3, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     unsigned char *back;
@@ -89,7 +89,7 @@ static void writes_grey_bmp_as_equal_channels(void **state) {
 }
 
 /* HDR stores multiples of the shared exponent's step exactly. */
-static void writes_hdr_of_floats(void **state) {
+TEST(writes_hdr_of_floats) {
     static const uint32_t widths[] = {3, 40};
     for (size_t w = 0; w < 2; w++) {
         const gf_format format = {widths[w], 7, 3, GF_F32, false};
@@ -105,7 +105,7 @@ static void writes_hdr_of_floats(void **state) {
 
 /* ---- rejections ------------------------------------------------------------------------------ */
 
-static void rejects_unsupported_formats(void **state) {
+TEST(rejects_unsupported_formats) {
     assert_rejected("y.jpg", &(gf_format){1, 1, 4, GF_U8, true},
                     "y.jpg: JPEG does not support an alpha channel; write .png or .pam");
     assert_rejected("y.jpg", &(gf_format){1, 1, 2, GF_U8, true}, "alpha");
@@ -121,7 +121,7 @@ static void rejects_unsupported_formats(void **state) {
     assert_rejected("y.bmp", &(gf_format){50000, 50000, 4, GF_U8, true}, "2 GiB");
 }
 
-static void rejects_samples_outside_the_range_of_hdr(void **state) {
+TEST(rejects_samples_outside_the_range_of_hdr) {
     static const float invalid[] = {-1.0f, INFINITY, NAN, 0x1p127f};
     gf_error error = {0};
     for (size_t i = 0; i < 4; i++) {
@@ -133,7 +133,7 @@ static void rejects_samples_outside_the_range_of_hdr(void **state) {
     }
 }
 
-static void limit_errors_name_the_option(void **state) {
+TEST(limit_errors_name_the_option) {
     const gf_format format = {30, 20, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.max_memory = 1799};
@@ -164,7 +164,7 @@ static void limit_errors_name_the_option(void **state) {
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-static void reports_truncation(void **state) {
+TEST(reports_truncation) {
     static const char *const names[] = {"x.bmp", "x.tga", "x.hdr"};
     for (size_t i = 0; i < 3; i++) {
         const gf_format format = {21, 13, 3, i == 2 ? GF_F32 : GF_U8, false};
@@ -193,7 +193,7 @@ static void reports_truncation(void **state) {
 
 /* A pixel without a palette entry is black, not uninitialized memory. The palette of the oldest
  * header ends at the pixels. */
-static void fills_the_palettes_of_bmps(void **state) {
+TEST(fills_the_palettes_of_bmps) {
     static const char few[] =
         "BM\0\0\0\0\0\0\0\0\x3e\0\0\0\x28\0\0\0\3\0\0\0\1\0\0\0\1\0\4\0\0\0\0\0\0\0\0\0"
         "\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
@@ -227,7 +227,7 @@ static void fills_the_palettes_of_bmps(void **state) {
 
 /* ---- PSD and GIF (read only) ----------------------------------------------------------------- */
 
-static void reads_psd(void **state) {
+TEST(reads_psd) {
     static const char deep[] =
         "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0\2\0\x10\0\3"
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
@@ -256,7 +256,7 @@ static void reads_psd(void **state) {
         "x.psd: PSD other than RGB or grey with 8 or 16 bits is not supported; convert it to PNG");
 }
 
-static void reads_gif(void **state) {
+TEST(reads_gif) {
     static const char gif[] =
         "GIF89a\1\0\1\0\x80\0\0\x0a\x14\x1e\xff\xff\xff"
         ",\0\0\0\0\1\0\1\0\0\2\2D\1\0;";
@@ -273,7 +273,7 @@ static void reads_gif(void **state) {
 }
 
 /* Frames are pages: their number is reported, and each can be read. */
-static void reads_the_frames_of_a_gif(void **state) {
+TEST(reads_the_frames_of_a_gif) {
     static const unsigned char indices[] = {1, 2, 3};
     small_file file = gif_begin(1, 1, 2, 0);
     gf_error error = {0};
@@ -305,7 +305,7 @@ static void reads_the_frames_of_a_gif(void **state) {
 
 /* Damage that is read is reported, and fails with --strict. Parts that are not read are noted.
  */
-static void remarks_on_damage_and_channels(void **state) {
+TEST(remarks_on_damage_and_channels) {
     const psd_spec spec = {.width = 2, .height = 1, .channels = 5, .depth = 8, .mode = 3};
     small_file file = psd_make(&spec, (const unsigned char *)"abcdefghij");
     gf_metadata metadata;
@@ -336,7 +336,7 @@ static void remarks_on_damage_and_channels(void **state) {
 }
 
 /* A BMP with a negative height stores its top row first. */
-static void reads_bmp_top_down(void **state) {
+TEST(reads_bmp_top_down) {
     static const char bmp[] =
         "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\1\0\0\0\xfe\xff\xff\xff\1\0\x18\0\0\0\0\0\0\0\0\0"
         "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\3\2\1\0\6\5\4\0";
@@ -351,7 +351,7 @@ static void reads_bmp_top_down(void **state) {
     free(pixels);
 }
 
-static void detects_formats_by_content(void **state) {
+TEST(detects_formats_by_content) {
     const gf_format format = {4, 4, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options bmp = {.format = "bmp"};
@@ -373,24 +373,5 @@ static void detects_formats_by_content(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(round_trips_tga, empty_directory),
-        cmocka_unit_test_teardown(reads_tga_with_any_text, empty_directory),
-        cmocka_unit_test_teardown(round_trips_bmp, empty_directory),
-        cmocka_unit_test_teardown(writes_grey_bmp_as_equal_channels, empty_directory),
-        cmocka_unit_test_teardown(writes_hdr_of_floats, empty_directory),
-        cmocka_unit_test_teardown(rejects_unsupported_formats, empty_directory),
-        cmocka_unit_test_teardown(rejects_samples_outside_the_range_of_hdr, empty_directory),
-        cmocka_unit_test_teardown(limit_errors_name_the_option, empty_directory),
-        cmocka_unit_test_teardown(reports_truncation, empty_directory),
-        cmocka_unit_test_teardown(fills_the_palettes_of_bmps, empty_directory),
-        cmocka_unit_test_teardown(reads_psd, empty_directory),
-        cmocka_unit_test_teardown(reads_gif, empty_directory),
-        cmocka_unit_test_teardown(reads_the_frames_of_a_gif, empty_directory),
-        cmocka_unit_test_teardown(remarks_on_damage_and_channels, empty_directory),
-        cmocka_unit_test_teardown(reads_bmp_top_down, empty_directory),
-        cmocka_unit_test_teardown(detects_formats_by_content, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -34,7 +34,7 @@ static const gf_raster_result valid = {
     .outcome = GF_RASTER_READ, .channels = 3, .type = GF_U8, .width = 10, .height = 20};
 
 /* Each case changes one field. */
-static void rejects_forged_results(void **state) {
+TEST(rejects_forged_results) {
     const gf_limits limits = {.max_memory = (uint64_t)1 << 20};
     const struct {
         gf_raster_result forged;
@@ -84,7 +84,7 @@ static void rejects_forged_results(void **state) {
     }
 }
 
-static void truncates_a_long_reason(void **state) {
+TEST(truncates_a_long_reason) {
     gf_format format;
     unsigned char *pixels;
     gf_error error;
@@ -98,7 +98,7 @@ static void truncates_a_long_reason(void **state) {
 
 /* An image within the limits may be larger than the shared memory, which is less than they allow if
  * the address space is short. */
-static void rejects_pixels_behind_the_memory(void **state) {
+TEST(rejects_pixels_behind_the_memory) {
     const gf_limits limits = {.max_memory = UINT64_MAX, .max_pixels = UINT64_MAX};
     gf_format format;
     unsigned char *pixels;
@@ -110,7 +110,7 @@ static void rejects_pixels_behind_the_memory(void **state) {
 }
 
 /* The pixels are those in the shared memory. They remain valid when the rest of it is unmapped. */
-static void uses_the_pixels_in_shared_memory(void **state) {
+TEST(uses_the_pixels_in_shared_memory) {
     gf_format format;
     unsigned char *pixels;
     gf_error error;
@@ -122,7 +122,7 @@ static void uses_the_pixels_in_shared_memory(void **state) {
 }
 
 /* Random numbers either fail with a message or produce rows that can all be read. */
-static void survives_random_numbers(void **state) {
+TEST(survives_random_numbers) {
     const gf_limits limits = {.max_memory = (uint64_t)1 << 20, .no_sandbox = true};
     static const uint64_t odd[] = {0,
                                    1,
@@ -165,7 +165,7 @@ static void survives_random_numbers(void **state) {
 }
 
 /* The description uses only bytes of the file, even if the decoder accepts very few bytes. */
-static void describes_bytes_of_the_file(void **state) {
+TEST(describes_bytes_of_the_file) {
     gf_error error = {0};
     gf_source *source;
     forged = valid;
@@ -182,14 +182,5 @@ static void describes_bytes_of_the_file(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rejects_forged_results),
-        cmocka_unit_test(truncates_a_long_reason),
-        cmocka_unit_test(rejects_pixels_behind_the_memory),
-        cmocka_unit_test(uses_the_pixels_in_shared_memory),
-        cmocka_unit_test(survives_random_numbers),
-        cmocka_unit_test(describes_bytes_of_the_file),
-    };
-
-    return cmocka_run_group_tests(tests, make_file, remove_directory);
+    return test_main(&(test_fixture){make_file, remove_directory});
 }

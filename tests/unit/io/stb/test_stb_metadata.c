@@ -44,7 +44,7 @@ static void assert_resolution(double x, double y, gf_resolution_unit unit) {
 
 /* ---- BMP ------------------------------------------------------------------------------------- */
 
-static void reads_bmp(void **state) {
+TEST(reads_bmp) {
     unsigned char file[14 + 124 + 20] = "BM";
     file[14] = 40;
     memcpy(file + 38, "\x13\x0b\0\0\x23\x2e\0\0", 8); /* 2835 and 11811 per metre */
@@ -80,7 +80,7 @@ static void reads_bmp(void **state) {
 #define PSD "8BPS\0\1\0\0\0\0\0\0\0\3\0\0\0\2\0\0\0\2\0\x08\0\3"
 #define RESOURCE(id, name, size, data) "8BIM" id name "\0\0\0" size data
 
-static void reads_psd(void **state) {
+TEST(reads_psd) {
     static const char resources[] =
         "PHUT\4\x22\0\0\0\0\0\4none" /* of another program: the ones behind it count */
         RESOURCE("\3\xed", "\0\0", "\x10", "\0\x48\x80\0\0\1\0\1\0\x60\0\0\0\1\0\1")
@@ -106,7 +106,7 @@ static void reads_psd(void **state) {
 
 /* ---- GIF, TGA -------------------------------------------------------------------------------- */
 
-static void reads_gif(void **state) {
+TEST(reads_gif) {
     static const char file[] =
         "GIF89a\1\0\1\0\x80\0\0abcdef"
         "!\xfe\3one\2,2\0"
@@ -123,7 +123,7 @@ static void reads_gif(void **state) {
     gf_metadata_clear(&metadata);
 }
 
-static void reads_tga(void **state) {
+TEST(reads_tga) {
     unsigned char file[18 + 9 + 3] = {9, 0, 2, [12] = 1, [14] = 1, [16] = 24};
     memcpy(file + 18, "some text", 9);
     read_file(file, sizeof file);
@@ -133,7 +133,7 @@ static void reads_tga(void **state) {
 }
 
 /* Comments of a Radiance file are reported. Bytes behind the header are not lines. */
-static void reports_comments_of_hdr(void **state) {
+TEST(reports_comments_of_hdr) {
     static const struct {
         const char *file;
         uint32_t dropped;
@@ -149,7 +149,7 @@ static void reports_comments_of_hdr(void **state) {
 }
 
 /* Metadata of a file reaches its source. */
-static void opens_with_metadata(void **state) {
+TEST(opens_with_metadata) {
     unsigned char file[18 + 4 + 3] = {4, 0, 2, [12] = 1, [14] = 1, [16] = 24};
     gf_file_info info;
     memcpy(file + 18, "text", 4);
@@ -159,7 +159,7 @@ static void opens_with_metadata(void **state) {
 }
 
 /* Any bytes are accepted. */
-static void accepts_random_bytes(void **state) {
+TEST(accepts_random_bytes) {
     static const char *const heads[] = {"BM", PSD, "GIF89a\1\0\1\0\0\0\0!\xfe", "\xff"};
     uint32_t seed = 1;
     for (int round = 0; round < 20000; round++) {
@@ -177,15 +177,5 @@ static void accepts_random_bytes(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_bmp),
-        cmocka_unit_test(reads_psd),
-        cmocka_unit_test(reads_gif),
-        cmocka_unit_test(reads_tga),
-        cmocka_unit_test(reports_comments_of_hdr),
-        cmocka_unit_test_teardown(opens_with_metadata, empty_directory),
-        cmocka_unit_test(accepts_random_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -61,7 +61,7 @@ static void *lower_row(gf_format format, const void *row, gf_type type) {
 
 /* ---- every integer value --------------------------------------------------------------------- */
 
-static void raises_every_integer(void **state) {
+TEST(raises_every_integer) {
     uint8_t bytes[256];
     uint16_t *words = malloc(65536 * sizeof *words);
     assert_non_null(words);
@@ -102,7 +102,7 @@ static void raises_every_integer(void **state) {
 
 /* ---- binary32 -------------------------------------------------------------------------------- */
 
-static void rounds_and_clamps(void **state) {
+TEST(rounds_and_clamps) {
     /* The exact products are in the comments. Halves occur only for 0.5: 255 and 65535 are odd. */
     static const struct {
         float value;
@@ -180,7 +180,7 @@ static void *convert_each(const gf_format *format, const void *pixels, gf_type t
 }
 
 /* Sizes around the block of the conversion, all channels, strips of several heights. */
-static void converts_rows(void **state) {
+TEST(converts_rows) {
     static const uint64_t widths[] = {1, 2, 7, 64, 255, 256, 257, 341, 342, 1023, 1024, 1025, 3000};
     uint32_t seed = 1;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
@@ -221,7 +221,7 @@ static void converts_rows(void **state) {
 }
 
 /* A type that is already there adds nothing. */
-static void keeps_equal_types(void **state) {
+TEST(keeps_equal_types) {
     const gf_format format = {2, 1, 1, GF_U16, false};
     uint16_t row[2] = {1, 2};
     gf_source *source = row_source(&format, row), *before = source;
@@ -238,7 +238,7 @@ static void keeps_equal_types(void **state) {
 }
 
 /* The buffer of a converted row counts as memory of the sink, if it is large. */
-static void counts_long_rows(void **state) {
+TEST(counts_long_rows) {
     for (uint64_t width = 1000; width <= 1000000; width *= 1000) {
         const gf_format format = {width, 3, 1, GF_U16, false}, stored = {width, 3, 1, GF_U8, false};
         const gf_file_options options = {.force = true};
@@ -256,7 +256,7 @@ static void counts_long_rows(void **state) {
 }
 
 /* The wrapper seeks, and has the metadata, the threads and the bytes of what it wraps. */
-static void forwards_to_files(void **state) {
+TEST(forwards_to_files) {
     const gf_format format = {301, 200, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 5), *got;
     const size_t row = gf_row_bytes(&format);
@@ -327,7 +327,7 @@ static void assert_part(const char *path, const gf_limits *limits, const gf_form
 }
 
 /* Files with and without random access, wide and narrow rows, with one and several threads. */
-static void reads_parts_of_files(void **state) {
+TEST(reads_parts_of_files) {
     static const struct {
         const char *name;
         gf_format format;
@@ -355,7 +355,7 @@ static void reads_parts_of_files(void **state) {
 }
 
 /* Only some columns of wide rows are read: the others may be missing at the end of the file. */
-static void leaves_out_columns(void **state) {
+TEST(leaves_out_columns) {
     const gf_raw raw = {.format = {50000, 3, 1, GF_U16, false}, .offset = 10};
     const gf_crop crop = {.x = 7, .y = 1, .width = 1000, .height = 2};
     const gf_limits limits = {.raw = &raw, .crop = &crop, .threads = 2};
@@ -384,7 +384,7 @@ static void leaves_out_columns(void **state) {
 }
 
 /* A damaged row below the part is not read; one above it is, if the rows have to be decoded. */
-static void ignores_rows_below(void **state) {
+TEST(ignores_rows_below) {
     const gf_format format = {400, 300, 3, GF_U8, false};
     gf_crop crop = {.width = 400, .height = 10};
     gf_limits limits = {.crop = &crop, .threads = 1};
@@ -411,7 +411,7 @@ static void ignores_rows_below(void **state) {
     free(pixels);
 }
 
-static void rejects_parts_outside(void **state) {
+TEST(rejects_parts_outside) {
     static const struct {
         gf_crop crop;
         const char *message; /* NULL: inside */
@@ -457,7 +457,7 @@ static void rejects_parts_outside(void **state) {
     free(pixels);
 }
 
-static void parses_parts(void **state) {
+TEST(parses_parts) {
     static const char *const invalid[] = {
         "",         "1",       "1,2,3",   "1,2,3,4,5", "1,2,3,",   "1,2,3,4 ", "-1,2,3,4",
         "1, 2,3,4", "1,2,0,4", "1,2,3,0", "1x2x3x4",   "+1,2,3,4", ",2,3,4"};
@@ -512,7 +512,7 @@ static void place(char side, uint64_t at, uint64_t size, uint64_t *x, uint64_t *
     *(side == 'l' || side == 'r' ? x : y) = value;
 }
 
-static void turns_images(void **state) {
+TEST(turns_images) {
     static const uint64_t sizes[][2] = {{1, 1}, {5, 3}, {1, 9}, {200, 130}, {64, 129}};
     uint32_t seed = 3;
     for (unsigned orientation = 1; orientation <= 8; orientation++)
@@ -553,7 +553,7 @@ static void turns_images(void **state) {
 
 /* Threads write rows of a large PNG to memory that was announced, also after the rows above have
  * been converted there. */
-static void converts_rows_written_ahead(void **state) {
+TEST(converts_rows_written_ahead) {
     enum { STRIP = 100, STRIPS = 15, SLOTS = 3 };
     static const gf_format format = {2100, STRIP * STRIPS, 3, GF_U8, false};
     static const gf_type types[] = {GF_U16, GF_F32, GF_U8 /* mirrored */};
@@ -603,7 +603,7 @@ static void converts_rows_written_ahead(void **state) {
 }
 
 /* The image is turned first: the part is that of the upright image. */
-static void crops_turned_images(void **state) {
+TEST(crops_turned_images) {
     const gf_format format = {90, 70, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 4);
     uint32_t seed = 11;
@@ -632,7 +632,7 @@ static void crops_turned_images(void **state) {
 }
 
 /* The resolutions of EXIF data are those of columns and rows. */
-static void turns_resolutions(void **state) {
+TEST(turns_resolutions) {
     static const unsigned char exif[] =
         "II*\0\x08\0\0\0\2\0"
         "\x1a\1\5\0\1\0\0\0\x26\0\0\0"
@@ -651,7 +651,7 @@ static void turns_resolutions(void **state) {
 }
 
 /* Damaged EXIF data of PNG and TIFF may contain an orientation. */
-static void rejects_damaged_orientations(void **state) {
+TEST(rejects_damaged_orientations) {
     static const char *const names[] = {"eXIf", GF_ITEM_EXIF};
     const gf_format format = {2, 2, 1, GF_U8, false};
     for (size_t i = 0; i < 2; i++) {
@@ -666,7 +666,7 @@ static void rejects_damaged_orientations(void **state) {
 }
 
 /* An orientation after the pixels is found too late to turn them. */
-static void rejects_late_orientations(void **state) {
+TEST(rejects_late_orientations) {
     static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0";
     const gf_format format = {30, 20, 1, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1), *got;
@@ -703,7 +703,7 @@ static void rejects_late_orientations(void **state) {
 }
 
 /* Readers use the first of two orientations, which turning changes. The second is not copied. */
-static void omits_second_orientations(void **state) {
+TEST(omits_second_orientations) {
     static const unsigned char exif[] = "II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0";
     static const gf_crop crop = {0, 0, 5, 5};
     const gf_limits limits[] = {{.autorotate = true}, {.crop = &crop}, {.autorotate = false}};
@@ -731,7 +731,7 @@ static void omits_second_orientations(void **state) {
 }
 
 /* The note about further pages does not depend on the part that is read. */
-static void keeps_the_number_of_pages(void **state) {
+TEST(keeps_the_number_of_pages) {
     const gf_format format = {2, 2, 1, GF_U8, false};
     const gf_crop crop = {0, 0, 1, 1};
     gf_source *source;
@@ -744,7 +744,7 @@ static void keeps_the_number_of_pages(void **state) {
 }
 
 /* Only an orientation that exists is set; others and damaged data stay as they are. */
-static void sets_orientations(void **state) {
+TEST(sets_orientations) {
     static const unsigned char with[26] = "MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6";
     unsigned char exif[26];
     const gf_chunk item = {.data = exif, .size = sizeof exif};
@@ -769,7 +769,7 @@ static void sets_orientations(void **state) {
 
 /* ---- whole files ----------------------------------------------------------------------------- */
 
-static void loads_with_a_depth(void **state) {
+TEST(loads_with_a_depth) {
     for (gf_type from = GF_U8; from <= GF_F32; from++)
         for (gf_depth depth = GF_DEPTH_INPUT; depth <= GF_DEPTH_F32; depth++) {
             const gf_format format = {700, 9, 3, from, false};
@@ -809,29 +809,5 @@ static void loads_with_a_depth(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(raises_every_integer),
-        cmocka_unit_test(rounds_and_clamps),
-        cmocka_unit_test(converts_rows),
-        cmocka_unit_test(keeps_equal_types),
-        cmocka_unit_test_setup(counts_long_rows, empty_directory),
-        cmocka_unit_test_setup(forwards_to_files, empty_directory),
-        cmocka_unit_test_setup(reads_parts_of_files, empty_directory),
-        cmocka_unit_test_setup(leaves_out_columns, empty_directory),
-        cmocka_unit_test_setup(ignores_rows_below, empty_directory),
-        cmocka_unit_test_setup(rejects_parts_outside, empty_directory),
-        cmocka_unit_test(parses_parts),
-        cmocka_unit_test_setup(turns_images, empty_directory),
-        cmocka_unit_test_setup(crops_turned_images, empty_directory),
-        cmocka_unit_test_setup(converts_rows_written_ahead, empty_directory),
-        cmocka_unit_test(turns_resolutions),
-        cmocka_unit_test(rejects_damaged_orientations),
-        cmocka_unit_test_setup(rejects_late_orientations, empty_directory),
-        cmocka_unit_test_setup(omits_second_orientations, empty_directory),
-        cmocka_unit_test(keeps_the_number_of_pages),
-        cmocka_unit_test(sets_orientations),
-        cmocka_unit_test_setup(loads_with_a_depth, empty_directory),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

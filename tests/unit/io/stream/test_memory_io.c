@@ -1,7 +1,7 @@
 /* Images in memory as sources and sinks. */
 #include "io_util.h"
 
-static void copies_rows_in_memory(void **state) {
+TEST(copies_rows_in_memory) {
     const gf_format format = {2, 3, 1, GF_U8, false};
     const unsigned char in[] = "ab__cd__ef";
     unsigned char strip[32];
@@ -29,9 +29,5 @@ static void copies_rows_in_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_rows_in_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -61,7 +61,7 @@ static gf_source *new_pair(gf_source *a, gf_source *b) {
     return pair;
 }
 
-static void interleaves_the_rows(void **state) {
+TEST(interleaves_the_rows) {
     static const gf_type types[] = {GF_U8, GF_U16, GF_F32};
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (size_t t = 0; t < 3; t++) {
@@ -109,7 +109,7 @@ static void assert_differ(gf_format a_format, gf_format b_format, const char *me
     assert_int_equal(a.closes + b.closes, 0);
 }
 
-static void rejects_different_formats(void **state) {
+TEST(rejects_different_formats) {
     const gf_format format = {768, 512, 3, GF_U8, false};
     assert_differ(format, (gf_format){767, 512, 3, GF_U8, false},
                   "b.png: is 767x512 RGB u8, but a.png is 768x512 RGB u8; "
@@ -125,7 +125,7 @@ static void rejects_different_formats(void **state) {
                   "both must have the same size, channels and type");
 }
 
-static void calls_both_sources(void **state) {
+TEST(calls_both_sources) {
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
     fake_source a = new_fake(format), b = new_fake(format);
     gf_source *pair = new_pair(&a.base, &b.base);
@@ -144,7 +144,7 @@ static void calls_both_sources(void **state) {
 }
 
 /* An error of either source is an error of the pair. After it, the other source is not called. */
-static void returns_the_errors_of_both(void **state) {
+TEST(returns_the_errors_of_both) {
     const gf_format format = {WIDTH, HEIGHT, 1, GF_U8, false};
     for (int half = 0; half < 2; half++) {
         fake_source fakes[2] = {new_fake(format), new_fake(format)};
@@ -167,11 +167,5 @@ static void returns_the_errors_of_both(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interleaves_the_rows),
-        cmocka_unit_test(rejects_different_formats),
-        cmocka_unit_test(calls_both_sources),
-        cmocka_unit_test(returns_the_errors_of_both),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -173,7 +173,7 @@ static char *expect(const struct example *example, const char *kind, size_t *siz
     return all;
 }
 
-static void writes_the_expected_bytes(void **state) {
+TEST(writes_the_expected_bytes) {
     for (size_t e = 0; e < sizeof examples / sizeof *examples; e++) {
         for (size_t k = 0; k < 3; k++) {
             char name[64];
@@ -194,7 +194,7 @@ static void writes_the_expected_bytes(void **state) {
     }
 }
 
-static void writes_no_samples(void **state) {
+TEST(writes_no_samples) {
     for (size_t k = 0; k < 3; k++)
         finish(open_sink(in_directory(kinds[k]), kinds[k], &rgb16));
     assert_bytes(in_directory("csv"), "bin,x,y,channel,value\n", 22);
@@ -211,7 +211,7 @@ static void writes_no_samples(void **state) {
 }
 
 /* Positions have 64 bits. JSON numbers are exact up to 53 bits. */
-static void writes_large_positions(void **state) {
+TEST(writes_large_positions) {
     const gf_sample_layout layout = {
         .type = GF_U8, .width = UINT64_C(1) << 60, .channels = 2, .names = {"grey", "a"}};
     const uint64_t two53 = UINT64_C(1) << 53;
@@ -286,7 +286,7 @@ static char *expect_many(const char *kind, size_t *size) {
     return all;
 }
 
-static void writes_many_in_several_calls(void **state) {
+TEST(writes_many_in_several_calls) {
     for (size_t k = 0; k < 3; k++) {
         size_t size;
         gf_sample_sink *sink = open_sink(in_directory("many"), kinds[k], &rgb16);
@@ -300,7 +300,7 @@ static void writes_many_in_several_calls(void **state) {
 }
 
 /* Load the first two examples with NumPy, if it is installed. */
-static void numpy_loads_the_files(void **state) {
+TEST(numpy_loads_the_files) {
     static const char *const pythons[] = {"python3", "/usr/bin/python3"};
     const char *python = NULL;
     char command[6000];
@@ -331,12 +331,5 @@ static void numpy_loads_the_files(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(writes_the_expected_bytes, empty_directory),
-        cmocka_unit_test_teardown(writes_no_samples, empty_directory),
-        cmocka_unit_test_teardown(writes_large_positions, empty_directory),
-        cmocka_unit_test_teardown(writes_many_in_several_calls, empty_directory),
-        cmocka_unit_test_teardown(numpy_loads_the_files, empty_directory),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -68,7 +68,7 @@ static gf_sample_sink *open_pipe(const char *format, int *reader) {
 }
 
 /* A pipe receives the same bytes as a file. */
-static void writes_into_a_pipe(void **state) {
+TEST(writes_into_a_pipe) {
     for (size_t k = 0; k < 3; k++) {
         char got[1024];
         size_t size;
@@ -110,7 +110,7 @@ static bool few_to_standard_output(void) {
            try_file("-", NULL, &grey8, write_grey8, 4, &error) == GF_OK;
 }
 
-static void writes_standard_output(void **state) {
+TEST(writes_standard_output) {
     size_t size;
     in_child(many_to_standard_output);
     gf_sample_sink *sink = open_sink(in_directory("file"), "npy", &rgb16);
@@ -137,11 +137,11 @@ static bool to_a_terminal(void) {
            try_file("-", "json", &grey8, write_grey8, 4, &error) == GF_OK;
 }
 
-static void writes_only_text_to_a_terminal(void **state) {
+TEST(writes_only_text_to_a_terminal) {
     in_child(to_a_terminal);
 }
 
-static void requires_the_count_first(void **state) {
+TEST(requires_the_count_first) {
     int reader;
     gf_error error = {0};
     gf_sample_sink *sink = open_pipe("npy", &reader);
@@ -162,7 +162,7 @@ static void requires_the_count_first(void **state) {
     close(reader);
 }
 
-static void rejects_a_wrong_count(void **state) {
+TEST(rejects_a_wrong_count) {
     for (size_t k = 0; k < 3; k++) {
         for (uint64_t announced = 3; announced <= 5; announced += 2) {
             char part[64];
@@ -187,7 +187,7 @@ static void rejects_a_wrong_count(void **state) {
 
 /* ---- complete or absent ---------------------------------------------------------------------- */
 
-static void leaves_nothing_without_a_commit(void **state) {
+TEST(leaves_nothing_without_a_commit) {
     gf_error error = {0};
     gf_sample_sink_close(NULL);
     for (size_t k = 0; k < 6; k++) {
@@ -201,7 +201,7 @@ static void leaves_nothing_without_a_commit(void **state) {
     }
 }
 
-static void keeps_existing_files_without_force(void **state) {
+TEST(keeps_existing_files_without_force) {
     gf_sample_sink *sink;
     gf_error error = {0};
     put_bytes(in_directory("a.csv"), "old", 3);
@@ -218,7 +218,7 @@ static void keeps_existing_files_without_force(void **state) {
 }
 
 /* A few samples fail in finish, many in write. */
-static void reports_a_full_device(void **state) {
+TEST(reports_a_full_device) {
     if (access("/dev/full", W_OK) != 0)
         test_skip("/dev/full does not exist");
     for (size_t k = 0; k < 3; k++) {
@@ -255,14 +255,14 @@ static bool past_a_limit(void) {
     return ok;
 }
 
-static void leaves_nothing_after_a_failure(void **state) {
+TEST(leaves_nothing_after_a_failure) {
     in_child(past_a_limit);
     assert_int_equal(count_files(false), 0);
 }
 
 /* ---- formats by name ------------------------------------------------------------------------- */
 
-static void chooses_the_format(void **state) {
+TEST(chooses_the_format) {
     assert_no_sink(in_directory("a.png"), NULL, GF_USAGE,
                    "/a.png: unknown sample format; use the extension .csv, .npy or .json");
     assert_no_sink(in_directory("csv"), NULL, GF_USAGE, "/csv: unknown sample format");
@@ -287,17 +287,5 @@ static void chooses_the_format(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(writes_into_a_pipe, empty_directory),
-        cmocka_unit_test_teardown(writes_standard_output, empty_directory),
-        cmocka_unit_test_teardown(writes_only_text_to_a_terminal, empty_directory),
-        cmocka_unit_test_teardown(requires_the_count_first, empty_directory),
-        cmocka_unit_test_teardown(rejects_a_wrong_count, empty_directory),
-        cmocka_unit_test_teardown(leaves_nothing_without_a_commit, empty_directory),
-        cmocka_unit_test_teardown(keeps_existing_files_without_force, empty_directory),
-        cmocka_unit_test_teardown(reports_a_full_device, empty_directory),
-        cmocka_unit_test_teardown(leaves_nothing_after_a_failure, empty_directory),
-        cmocka_unit_test_teardown(chooses_the_format, empty_directory),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

@@ -15,7 +15,7 @@ static uint32_t bits_of(float value) {
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /* Values computed with 40 digits. */
-static void has_known_values(void **state) {
+TEST(has_known_values) {
     static const struct {
         gf_type type;
         unsigned code;
@@ -36,7 +36,7 @@ static void has_known_values(void **state) {
         assert_int_equal(bits_of(gf_srgb_of(cases[i].type)->linear[cases[i].code]), cases[i].bits);
 }
 
-static void is_monotonic(void **state) {
+TEST(is_monotonic) {
     for (gf_type type = GF_U8; type <= GF_U16; type++) {
         const unsigned max = type == GF_U8 ? 255 : 65535;
         const float *linear = gf_srgb_of(type)->linear;
@@ -52,7 +52,7 @@ static void is_monotonic(void **state) {
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Every code value, in every channel, becomes linear light and then itself; alpha is scaled. */
-static void returns_to_the_same_codes(void **state) {
+TEST(returns_to_the_same_codes) {
     for (gf_type type = GF_U8; type <= GF_U16; type++)
         for (uint32_t channels = 1; channels <= 4; channels++) {
             const unsigned max = type == GF_U8 ? 255 : 65535;
@@ -155,7 +155,7 @@ static gf_status check_items(const char *name, const void *data, size_t size, co
     return status;
 }
 
-static void reads_descriptions_of_profiles(void **state) {
+TEST(reads_descriptions_of_profiles) {
     static const struct {
         const char *text;
         bool is_srgb;
@@ -188,7 +188,7 @@ static void reads_descriptions_of_profiles(void **state) {
 }
 
 /* The curve decides, not the description alone. */
-static void reads_curves_of_profiles(void **state) {
+TEST(reads_curves_of_profiles) {
     static const struct {
         const char *curve;
         size_t size;
@@ -268,7 +268,7 @@ static void reads_curves_of_profiles(void **state) {
 }
 
 /* Damaged profiles are not sRGB; sanitizers check that no byte outside is read. */
-static void survives_damaged_profiles(void **state) {
+TEST(survives_damaged_profiles) {
     unsigned char profile[PROFILE_BYTES];
     for (size_t t = 0; t < 2; t++) {
         const size_t size = make_profile(profile, t ? "mluc" : "desc", "sRGB");
@@ -293,7 +293,7 @@ static void survives_damaged_profiles(void **state) {
     }
 }
 
-static void reads_chunks_about_colour(void **state) {
+TEST(reads_chunks_about_colour) {
     static const struct {
         const char *name, *data;
         size_t size;
@@ -325,15 +325,5 @@ static void reads_chunks_about_colour(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_known_values),
-        cmocka_unit_test(is_monotonic),
-        cmocka_unit_test(returns_to_the_same_codes),
-        cmocka_unit_test(reads_descriptions_of_profiles),
-        cmocka_unit_test(reads_curves_of_profiles),
-        cmocka_unit_test(survives_damaged_profiles),
-        cmocka_unit_test(reads_chunks_about_colour),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -119,7 +119,7 @@ static void check_image(gf_format format, const char *compression, int content, 
     free(pixels);
 }
 
-static void any_threads_write_the_same_bytes(void **state) {
+TEST(any_threads_write_the_same_bytes) {
     test_random random = {test_environment("GF_TEST_SEED", 91)};
     for (int round = 0; round < 36; round++) {
         gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
@@ -133,7 +133,7 @@ static void any_threads_write_the_same_bytes(void **state) {
 }
 
 /* Rows longer than a block, longer than a strip, and of few bytes; images with many strips. */
-static void every_shape(void **state) {
+TEST(every_shape) {
     static const gf_format shapes[] = {{300000, 5, 3, GF_U8, false}, {140000, 9, 1, GF_U16, false},
                                        {262143, 4, 1, GF_U8, false}, {262144, 4, 1, GF_U8, false},
                                        {1, 300000, 1, GF_U8, false}, {2, 70000, 4, GF_U16, true},
@@ -147,7 +147,7 @@ static void every_shape(void **state) {
 }
 
 /* Every SIMD level writes the same bytes. */
-static void simd_levels_write_the_same_bytes(void **state) {
+TEST(simd_levels_write_the_same_bytes) {
     const gf_format format = {701, 400, 3, GF_U8, false};
     gf_error error = {0};
     for (int content = 0; content < CONTENTS; content++) {
@@ -221,7 +221,7 @@ static size_t size_by_libpng(const gf_format *format, const unsigned char *pixel
     return size;
 }
 
-static void more_effort_makes_smaller_files(void **state) {
+TEST(more_effort_makes_smaller_files) {
     const gf_format format = {1200, 800, 3, GF_U8, false};
     for (int content = 0; content < CONTENTS; content++) {
         unsigned char *pixels = draw(&format, content, 9);
@@ -246,7 +246,7 @@ static void more_effort_makes_smaller_files(void **state) {
 
 /* "none" stores unfiltered rows with their filter bytes, in stored blocks of up to 65535 bytes. A
  * strip has at most 256 KiB, or one row. */
-static void none_stores_rows(void **state) {
+TEST(none_stores_rows) {
     static const gf_format shapes[] = {
         {1, 1, 1, GF_U8, false},      {65533, 1, 1, GF_U8, false},  {65534, 1, 1, GF_U8, false},
         {65535, 1, 1, GF_U8, false},  {65534, 4, 1, GF_U8, false},  {32767, 9, 1, GF_U16, false},
@@ -287,7 +287,7 @@ static size_t tiles(size_t x, size_t y, size_t c, size_t width, size_t height) {
 }
 
 /* Repeating patterns without runs: they need few bits without matches, and far fewer with them. */
-static void patterns_are_found_by_fast(void **state) {
+TEST(patterns_are_found_by_fast) {
     for (int kind = 0; kind < 10; kind++) {
         gf_format format = {2000, 700, 1, GF_U8, false};
         if (kind == 4 || kind == 6 || kind == 9)
@@ -324,7 +324,7 @@ static void patterns_are_found_by_fast(void **state) {
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
 /* Write more bytes than fit into one chunk, of every size. */
-static void chunks_contain_all_bytes(void **state) {
+TEST(chunks_contain_all_bytes) {
     enum { MAX = 50 };
     for (size_t size = 1; size < 4 * MAX; size++) {
         unsigned char buffer[GF_PNG_IDAT_HEAD + 4 * MAX + GF_PNG_IDAT_TAIL];
@@ -358,7 +358,7 @@ static void chunks_contain_all_bytes(void **state) {
 /* ---- strips and options ---------------------------------------------------------------------- */
 
 /* Strips with "small" start with the preceding data that matches can reach. */
-static void strips_match_those_above(void **state) {
+TEST(strips_match_those_above) {
     const gf_format format = {10000, 100, 1, GF_U8, false};
     unsigned char *pixels = draw(&format, 0, 6);
     for (size_t i = 20000; i < 1000000; i++)
@@ -367,7 +367,7 @@ static void strips_match_those_above(void **state) {
     free(pixels);
 }
 
-static void rejects_unknown_compressions(void **state) {
+TEST(rejects_unknown_compressions) {
     const gf_format format = {3, 3, 1, GF_U8, false};
     static const char *const wrong[] = {"0", "9", "-1", "", "Fast", "small ", "None"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -383,16 +383,5 @@ static void rejects_unknown_compressions(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_threads_write_the_same_bytes),
-        cmocka_unit_test(every_shape),
-        cmocka_unit_test(simd_levels_write_the_same_bytes),
-        cmocka_unit_test(more_effort_makes_smaller_files),
-        cmocka_unit_test(none_stores_rows),
-        cmocka_unit_test(patterns_are_found_by_fast),
-        cmocka_unit_test(chunks_contain_all_bytes),
-        cmocka_unit_test(strips_match_those_above),
-        cmocka_unit_test(rejects_unknown_compressions),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

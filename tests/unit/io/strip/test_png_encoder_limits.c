@@ -17,7 +17,7 @@ const char *__tsan_default_options(void) {
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
-static void disk_errors_are_reported(void **state) {
+TEST(disk_errors_are_reported) {
     const gf_format format = {3000, 700, 3, GF_U8, false};
     const gf_file_options options = {.force = true, .format = "png"};
     unsigned char *pixels = draw(&format, 0, 3);
@@ -38,7 +38,7 @@ static void disk_errors_are_reported(void **state) {
     free(pixels);
 }
 
-static void may_be_closed_at_any_row(void **state) {
+TEST(may_be_closed_at_any_row) {
     const gf_format format = {2000, 900, 3, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 4);
     for (uint64_t rows = 0; rows < format.height; rows += 83) {
@@ -56,7 +56,7 @@ static void may_be_closed_at_any_row(void **state) {
 }
 
 /* The number of worker threads increases with the memory limit, from 0 to 8. */
-static void limits_the_threads_by_memory(void **state) {
+TEST(limits_the_threads_by_memory) {
     const gf_format format = {3000, 9000, 3, GF_U8, false};
     uint32_t before = 0;
     gf_error error = {0};
@@ -80,7 +80,7 @@ static void limits_the_threads_by_memory(void **state) {
 
 /* Rows of 30 MB: with exactly the memory of one thread, the encoder starts no workers. With one
  * byte less it fails. "small" needs more memory than "fast". */
-static void wide_rows_are_counted(void **state) {
+TEST(wide_rows_are_counted) {
     const gf_format format = {10000000, 4, 3, GF_U8, false};
     uint64_t used[2];
     gf_error error = {0};
@@ -119,7 +119,7 @@ static void wide_rows_are_counted(void **state) {
 }
 
 /* Rows too long for any memory. */
-static void failed_allocations_are_reported(void **state) {
+TEST(failed_allocations_are_reported) {
     const gf_format format = {UINT64_C(1) << 45, 3, 4, GF_U8, true};
     for (uint32_t threads = 1; threads < 3; threads++) {
         gf_output *output;
@@ -137,12 +137,5 @@ static void failed_allocations_are_reported(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(disk_errors_are_reported),
-        cmocka_unit_test(may_be_closed_at_any_row),
-        cmocka_unit_test(failed_allocations_are_reported),
-        cmocka_unit_test(limits_the_threads_by_memory),
-        cmocka_unit_test(wide_rows_are_counted),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

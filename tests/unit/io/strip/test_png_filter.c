@@ -14,7 +14,7 @@ static void golden(unsigned filter, unsigned char *dst, const unsigned char *row
     }
 }
 
-static void golden_equals_values_by_hand(void **state) {
+TEST(golden_equals_values_by_hand) {
     /* Two zero bytes precede each row: the pixel to the left of the first. */
     static const unsigned char above[] = {0, 0, 10, 200, 30, 250, 90, 0};
     static const unsigned char row[] = {0, 0, 11, 100, 35, 255, 80, 7};
@@ -36,7 +36,7 @@ static void golden_equals_values_by_hand(void **state) {
 
 /* Compare all SIMD levels with golden. Values on coarse grids produce every order of (left, above,
  * above left) for Paeth. */
-static void simd_levels_equal_golden(void **state) {
+TEST(simd_levels_equal_golden) {
     enum { MAX = 700, FRONT = 64 };
     test_random random = {test_environment("GF_TEST_SEED", 81)};
     unsigned char row[FRONT + MAX], above[FRONT + MAX], plain[MAX], fast[MAX + 2 * TEST_MARGIN];
@@ -70,7 +70,7 @@ static void simd_levels_equal_golden(void **state) {
     }
 }
 
-static void magnitudes_add_up_over_long_rows(void **state) {
+TEST(magnitudes_add_up_over_long_rows) {
     enum { LONG = 34000001 }; /* the sum exceeds 32 bits */
     unsigned char *residuals = malloc(LONG);
     assert_non_null(residuals);
@@ -82,7 +82,7 @@ static void magnitudes_add_up_over_long_rows(void **state) {
     free(residuals);
 }
 
-static void swaps_samples(void **state) {
+TEST(swaps_samples) {
     test_random random = {82};
     unsigned char src[300], dst[300 + 2 * TEST_MARGIN];
     for (size_t i = 0; i < sizeof src; i++)
@@ -105,11 +105,5 @@ static void swaps_samples(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_equals_values_by_hand),
-        cmocka_unit_test(simd_levels_equal_golden),
-        cmocka_unit_test(magnitudes_add_up_over_long_rows),
-        cmocka_unit_test(swaps_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

@@ -8,7 +8,7 @@ enum { UNITS = sizeof units / sizeof *units };
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
-static void golden_equals_values_by_hand(void **state) {
+TEST(golden_equals_values_by_hand) {
     static const struct {
         uint32_t filter, unit;
         unsigned char above[6], in[6], out[6];
@@ -102,7 +102,7 @@ static void check(gf_isa isa, size_t pixels, uint32_t unit, uint32_t filter, tes
     free(wanted);
 }
 
-static void levels_equal_golden(void **state) {
+TEST(levels_equal_golden) {
     static const size_t wide[] = {127, 128, 129, 255, 256, 257, 1000, 4099};
     test_random random = {test_environment("GF_SEED", 5)};
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
@@ -166,7 +166,7 @@ static void check_rows(gf_isa isa, size_t pixels, uint32_t unit, uint64_t rows,
     free(wanted);
 }
 
-static void rows_equal_golden(void **state) {
+TEST(rows_equal_golden) {
     test_random random = {test_environment("GF_SEED", 6)};
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (size_t u = 0; gf_isa_available((gf_isa)isa) && u < UNITS; u++)
@@ -187,7 +187,7 @@ static uint32_t pair_of(int low, int high) {
 }
 
 /* One byte of each pair has the neighbours, the other one has them in another order. */
-static void both_forms_of_paeth_are_equal(void **state) {
+TEST(both_forms_of_paeth_are_equal) {
     for (int corner = 0; corner < 256; corner++)
         for (int up = 0; up < 256; up++)
             for (int left = 0; left < 256; left++)
@@ -199,7 +199,7 @@ static void both_forms_of_paeth_are_equal(void **state) {
 }
 
 /* Decode two pixels of eight bytes. The first decodes to `left`, the second to the prediction. */
-static void paeth_of_every_neighbourhood(void **state) {
+TEST(paeth_of_every_neighbourhood) {
     for (int isa = -1; isa < GF_ISA_COUNT; isa++) {
         gf_png_unfilter_row *row = gf_png_unfilter_golden;
         if (isa >= 0 && !gf_isa_available((gf_isa)isa))
@@ -224,7 +224,7 @@ static void paeth_of_every_neighbourhood(void **state) {
     }
 }
 
-static void big_endian_becomes_native(void **state) {
+TEST(big_endian_becomes_native) {
     test_random random = {3};
     for (int isa = 0; isa < GF_ISA_COUNT; isa++)
         for (size_t count = 0; gf_isa_available((gf_isa)isa) && count <= 150; count++) {
@@ -246,14 +246,5 @@ static void big_endian_becomes_native(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_equals_values_by_hand),
-        cmocka_unit_test(levels_equal_golden),
-        cmocka_unit_test(rows_equal_golden),
-        cmocka_unit_test(both_forms_of_paeth_are_equal),
-        cmocka_unit_test(paeth_of_every_neighbourhood),
-        cmocka_unit_test(big_endian_becomes_native),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

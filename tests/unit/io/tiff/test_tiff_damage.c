@@ -276,7 +276,7 @@ static damage_count damage_all(const damage_case *kind, int how, const damage_im
     return count;
 }
 
-static void notices_damage_in_every_compression(void **state) {
+TEST(notices_damage_in_every_compression) {
     static const char *const names[] = {"cut", "zero", "flip"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_error error = {0};
@@ -358,7 +358,7 @@ static const struct {
              {COMPRESSION_CCITTFAX4, 0}};
 
 /* The data ends some rows before the strip. */
-static void counts_missing_rows_of_a_fax(void **state) {
+TEST(counts_missing_rows_of_a_fax) {
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++)
         for (uint32_t missing = 1; missing <= 2 * FAX_ROWS; missing += missing < 3 ? 1 : 29) {
             const uint32_t rows = FAX_ROWS + missing;
@@ -394,7 +394,7 @@ static void zero_strips(uint32_t first, uint32_t count) {
 }
 
 /* A strip of one row may be damaged: half of the image must not be. */
-static void counts_strips_of_one_row(void **state) {
+TEST(counts_strips_of_one_row) {
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++) {
         write_fax(faxes[i].compression, faxes[i].options, 1);
         zero_strips(7, 2);
@@ -408,7 +408,7 @@ static void counts_strips_of_one_row(void **state) {
 }
 
 /* Rows are counted once, although two passes read them. */
-static void counts_rows_once(void **state) {
+TEST(counts_rows_once) {
     unsigned char rows[FAX_ROWS * FAX_WIDTH];
     gf_source *source;
     write_fax(COMPRESSION_CCITTFAX3, 0, 10);
@@ -447,7 +447,7 @@ static size_t remove_ends_of_lines(unsigned char *data, size_t size) {
     return (count + 7) / 8;
 }
 
-static void reads_a_fax_without_ends_of_lines(void **state) {
+TEST(reads_a_fax_without_ends_of_lines) {
     gf_error error = {0};
     size_t size;
     for (uint32_t strip = 20; strip <= FAX_ROWS; strip += 40) {
@@ -477,7 +477,7 @@ static void reads_a_fax_without_ends_of_lines(void **state) {
 /* ---- tags ------------------------------------------------------------------------------------ */
 
 /* Tables of offsets and sizes with fewer entries than strips are not sparse files. */
-static void refuses_incomplete_tables(void **state) {
+TEST(refuses_incomplete_tables) {
     static const unsigned tags[] = {TIFFTAG_STRIPOFFSETS, TIFFTAG_STRIPBYTECOUNTS};
     for (size_t i = 0; i < 2; i++) {
         const tiff_spec spec = tiff_small_grey(300, 0); /* 3 strips */
@@ -498,7 +498,7 @@ static void refuses_incomplete_tables(void **state) {
 }
 
 /* Without the tag, the number of colours decides, and the compression. */
-static void guesses_colours(void **state) {
+TEST(guesses_colours) {
     enum { UNKNOWN = 263 };
     gf_error error = {0};
     gf_file_info info;
@@ -532,7 +532,7 @@ static void guesses_colours(void **state) {
 }
 
 /* A fax has one bit per sample, whatever its tag says. */
-static void refuses_a_fax_with_more_bits(void **state) {
+TEST(refuses_a_fax_with_more_bits) {
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++)
         for (uint32_t bits = 2; bits <= 16; bits *= 2) {
             write_fax(faxes[i].compression, faxes[i].options, FAX_ROWS);
@@ -542,7 +542,7 @@ static void refuses_a_fax_with_more_bits(void **state) {
 }
 
 /* Codecs that are rarely used are for trusted files. */
-static void decodes_rare_codecs_by_option(void **state) {
+TEST(decodes_rare_codecs_by_option) {
     static const uint16_t rare[] = {COMPRESSION_WEBP, COMPRESSION_LZMA, COMPRESSION_PIXARLOG};
     for (size_t i = 0; i < sizeof rare / sizeof *rare; i++) {
         const damage_case kind = {"", rare[i], 0, 3, 8, PHOTOMETRIC_RGB, 0, false};
@@ -559,7 +559,7 @@ static void decodes_rare_codecs_by_option(void **state) {
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 /* Tiles that are far larger than the image take time and memory without an end. */
-static void refuses_tiles_far_larger_than_the_image(void **state) {
+TEST(refuses_tiles_far_larger_than_the_image) {
     enum { TILES = 5, HEIGHT = 1 << 22 };
     static const unsigned char tables[8 * TILES] = {0};
     gf_error error = {0};
@@ -607,7 +607,7 @@ ssize_t pread(int file, void *data, size_t size, off_t offset) {
 
 /* The time to decode grows with the image: 20 gigapixels pass, a minute for a small one does not.
  */
-static void limits_the_time_of_decoding(void **state) {
+TEST(limits_the_time_of_decoding) {
     const gf_format large = {200000, 100000, 3, GF_U8, false};
     const tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
@@ -628,7 +628,7 @@ static void limits_the_time_of_decoding(void **state) {
 }
 
 /* Large directories are read in blocks. */
-static void lists_pages_in_blocks(void **state) {
+TEST(lists_pages_in_blocks) {
     enum { ENTRIES = 65535, BYTES = 2 + 12 * ENTRIES + 4 };
     tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
@@ -656,7 +656,7 @@ static void lists_pages_in_blocks(void **state) {
 }
 
 /* GF_ALL_PAGES is not the number of a page. */
-static void limits_the_number_of_a_page(void **state) {
+TEST(limits_the_number_of_a_page) {
     const tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
     assert_true(tiff_write(file_path(), &spec, 1, &random));
@@ -667,20 +667,5 @@ static void limits_the_number_of_a_page(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(notices_damage_in_every_compression),
-        cmocka_unit_test(counts_missing_rows_of_a_fax),
-        cmocka_unit_test(counts_strips_of_one_row),
-        cmocka_unit_test(counts_rows_once),
-        cmocka_unit_test(reads_a_fax_without_ends_of_lines),
-        cmocka_unit_test(refuses_incomplete_tables),
-        cmocka_unit_test(guesses_colours),
-        cmocka_unit_test(refuses_a_fax_with_more_bits),
-        cmocka_unit_test(decodes_rare_codecs_by_option),
-        cmocka_unit_test(refuses_tiles_far_larger_than_the_image),
-        cmocka_unit_test(limits_the_time_of_decoding),
-        cmocka_unit_test(lists_pages_in_blocks),
-        cmocka_unit_test(limits_the_number_of_a_page),
-    };
-    return cmocka_run_group_tests_name("tiff_damage", tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

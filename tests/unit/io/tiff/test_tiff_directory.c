@@ -150,7 +150,7 @@ static gf_status read_copy(gf_tiff_list *list, const unsigned char *data, size_t
     return status;
 }
 
-static void reads_every_form(void **state) {
+TEST(reads_every_form) {
     for (size_t f = 0; f < FORMS; f++) {
         const block b = make_full(forms[f]);
         gf_tiff_list list = {.name = "x"};
@@ -188,7 +188,7 @@ static size_t write_list(const gf_tiff_list *list, uint64_t offset, bool big, un
     return (size_t)(offset + bytes.size);
 }
 
-static void writes_what_it_reads(void **state) {
+TEST(writes_what_it_reads) {
     for (size_t f = 0; f < FORMS; f++)
         for (int big = 0; big < 2; big++)
             for (uint64_t offset = 16; offset < 100; offset += 42) {
@@ -206,7 +206,7 @@ static void writes_what_it_reads(void **state) {
 }
 
 /* Tags ascend, the first of equal ones is written, and values are at even offsets. */
-static void writes_directories_in_order(void **state) {
+TEST(writes_directories_in_order) {
     static const uint64_t offsets[] = {1, UINT32_MAX, 3};
     unsigned char file[MAX];
     gf_tiff_list list = {.name = "x"};
@@ -241,7 +241,7 @@ static void writes_directories_in_order(void **state) {
 }
 
 /* A classic directory lacks 64-bit integers that do not fit. */
-static void omits_large_integers(void **state) {
+TEST(omits_large_integers) {
     static const uint64_t numbers[] = {1, UINT64_C(1) << 32};
     unsigned char file[MAX];
     gf_tiff_list list = {.name = "x"};
@@ -259,7 +259,7 @@ static void omits_large_integers(void **state) {
     gf_tiff_list_clear(&list);
 }
 
-static void writes_an_empty_directory(void **state) {
+TEST(writes_an_empty_directory) {
     unsigned char file[MAX];
     const gf_tiff_list list = {.name = "x"};
     assert_int_equal(write_list(&list, 16, false, file), 16 + 2 + 4);
@@ -276,7 +276,7 @@ static void expect_damaged(const block *b, uint32_t groups) {
     gf_tiff_list_clear(&list);
 }
 
-static void damage_is_reported(void **state) {
+TEST(damage_is_reported) {
     for (size_t f = 0; f < FORMS; f++) {
         const size_t wide = forms[f].big ? 8 : 4, first = forms[f].big ? 24 : 18;
         const size_t entry = 4 + 2 * wide;
@@ -308,7 +308,7 @@ static void damage_is_reported(void **state) {
 }
 
 /* Directories that refer to themselves and to each other end. */
-static void loops_end(void **state) {
+TEST(loops_end) {
     for (size_t f = 0; f < FORMS; f++) {
         block b = begin(forms[f], 16);
         gf_tiff_list list = {.name = "x"};
@@ -324,7 +324,7 @@ static void loops_end(void **state) {
 }
 
 /* Values may share bytes. */
-static void reads_shared_values(void **state) {
+TEST(reads_shared_values) {
     for (size_t f = 0; f < FORMS; f++) {
         block b = begin(forms[f], 16);
         gf_tiff_list list = {.name = "x"};
@@ -341,7 +341,7 @@ static void reads_shared_values(void **state) {
 }
 
 /* Values that overlap cannot take much more memory than the file. */
-static void amplification_is_damage(void **state) {
+TEST(amplification_is_damage) {
     block b = begin((layout){true, false}, 16);
     put_count(&b, 16, 100);
     for (size_t k = 0; k < 100; k++)
@@ -350,7 +350,7 @@ static void amplification_is_damage(void **state) {
 }
 
 /* Any bytes are accepted: truncations, and random changes. Lists that were read can be written. */
-static void survives_any_bytes(void **state) {
+TEST(survives_any_bytes) {
     test_random random = {test_environment("GF_TEST_SEED", 77)};
     const int rounds = (int)test_environment("GF_TEST_ROUNDS", 20000);
     int read = 0;
@@ -413,7 +413,7 @@ static gf_status read_items(const block *b, bool broken, uint64_t max_chunk, gf_
     return read_tags(b, broken, max_chunk, items, &tags, error);
 }
 
-static void reads_the_items_of_files(void **state) {
+TEST(reads_the_items_of_files) {
     for (size_t f = 0; f < FORMS; f++) {
         block b = make_full(forms[f]);
         gf_metadata items;
@@ -470,7 +470,7 @@ static void reads_the_items_of_files(void **state) {
 }
 
 /* Tags that are not copied count, too: libtiff holds their values. */
-static void limits_all_tags(void **state) {
+TEST(limits_all_tags) {
     for (size_t f = 0; f < FORMS; f++) {
         const uint64_t wide = forms[f].big ? 8 : 4;
         block b = begin(forms[f], 16);
@@ -499,7 +499,7 @@ static void limits_all_tags(void **state) {
 }
 
 /* IPTC data in a tag of its own is added to Photoshop resources that have none. */
-static void joins_iptc_and_resources(void **state) {
+TEST(joins_iptc_and_resources) {
     static const char angle[] = "8BIM\4\x0d\2ab\0\0\0\0\4\0\0\0\x1e"; /* with a name */
     static const char own[] = "8BIM\4\4\0\0\0\0\0\1x";                /* padded with the NUL */
     static const char iptc[] = "8BIM\4\4\0\0\0\0\0\4iptc";
@@ -534,7 +534,7 @@ static void joins_iptc_and_resources(void **state) {
 }
 
 /* Readers accept the unit as SHORT, as the specification says, and as LONG. */
-static void reads_resolutions(void **state) {
+TEST(reads_resolutions) {
     static const uint32_t types[] = {TIFF_SHORT, TIFF_LONG};
     for (size_t f = 0; f < FORMS; f++)
         for (size_t t = 0; t < 2; t++) {
@@ -560,7 +560,7 @@ static void reads_resolutions(void **state) {
         }
 }
 
-static void sets_the_orientation(void **state) {
+TEST(sets_the_orientation) {
     for (size_t f = 0; f < 2; f++) {
         block b = make_full(forms[f]);
         put(&b, 4, 16, 4);
@@ -573,22 +573,5 @@ static void sets_the_orientation(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_form),
-        cmocka_unit_test(writes_what_it_reads),
-        cmocka_unit_test(writes_directories_in_order),
-        cmocka_unit_test(omits_large_integers),
-        cmocka_unit_test(writes_an_empty_directory),
-        cmocka_unit_test(damage_is_reported),
-        cmocka_unit_test(loops_end),
-        cmocka_unit_test(reads_shared_values),
-        cmocka_unit_test(amplification_is_damage),
-        cmocka_unit_test(survives_any_bytes),
-        cmocka_unit_test(reads_the_items_of_files),
-        cmocka_unit_test(limits_all_tags),
-        cmocka_unit_test(joins_iptc_and_resources),
-        cmocka_unit_test(reads_resolutions),
-        cmocka_unit_test(sets_the_orientation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_main(NULL);
 }

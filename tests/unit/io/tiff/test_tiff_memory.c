@@ -63,10 +63,6 @@ static bool stop_failing(void) {
     return failed;
 }
 
-static void skip_sanitized(void **state) {
-    skip();
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 enum { BYTES = 1 << 16 };
@@ -129,7 +125,9 @@ static void write_file(const char *path, const tiff_spec *spec, const char *desc
     TIFFClose(tiff);
 }
 
-static void reads_or_fails(void **state) {
+TEST(reads_or_fails) {
+    if (GF_SANITIZED)
+        skip();
     static const struct {
         const char *name;
         uint16_t samples, photometric, compression, predictor, extra;
@@ -158,7 +156,9 @@ static void reads_or_fails(void **state) {
 }
 
 /* Only the description says that the file contains more than one image. */
-static void counts_the_images_of_a_stack_or_fails(void **state) {
+TEST(counts_the_images_of_a_stack_or_fails) {
+    if (GF_SANITIZED)
+        skip();
     tiff_spec spec = tiff_small_grey(20, 0);
     const char *path = in_directory("x.tif");
     contents found;
@@ -189,7 +189,9 @@ static gf_status write_image(const char *path, const gf_format *format, const un
     return status;
 }
 
-static void writes_or_fails(void **state) {
+TEST(writes_or_fails) {
+    if (GF_SANITIZED)
+        skip();
     const gf_format format = {20, 30, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
     for (size_t i = 0; gf_tiff_compressions()[i]; i++) {
@@ -216,14 +218,6 @@ static void writes_or_fails(void **state) {
     free(pixels);
 }
 
-#define TEST(test)                                                                                 \
-    { .name = #test, .test_func = GF_SANITIZED ? skip_sanitized : (test) }
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(reads_or_fails),
-        TEST(counts_the_images_of_a_stack_or_fails),
-        TEST(writes_or_fails),
-    };
-    return cmocka_run_group_tests_name("tiff_memory", tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

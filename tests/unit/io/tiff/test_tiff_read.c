@@ -178,7 +178,7 @@ static void check_file(const char *path, uint32_t page, test_random *random, con
     free(expected);
 }
 
-static void reads_every_kind(void **state) {
+TEST(reads_every_kind) {
     const uint64_t seed = test_environment("GF_TEST_SEED", 1), rounds = test_rounds(600);
     for (uint64_t i = 0; i < rounds; i++) {
         test_random random = test_seeded(seed + i);
@@ -205,7 +205,7 @@ static void check_page(const char *path, uint32_t page, uint32_t width, const ch
     assert_string_equal(info.stored, text);
 }
 
-static void reads_pages(void **state) {
+TEST(reads_pages) {
     const char *path = file_path();
     gf_error error = {0};
     gf_file_info info;
@@ -230,7 +230,7 @@ static void reads_pages(void **state) {
     }
 }
 
-static void other_formats_have_no_pages(void **state) {
+TEST(other_formats_have_no_pages) {
     const gf_raw raw = {.format = {12, 1, 1, GF_U8, false}};
     gf_file_info info;
     gf_error error = {0};
@@ -249,7 +249,7 @@ static void other_formats_have_no_pages(void **state) {
 }
 
 /* Directories that overlap end the list: a file of 0.9 MB would contain 8192 of 65535 entries. */
-static void ends_overlapping_pages(void **state) {
+TEST(ends_overlapping_pages) {
     enum { FIRST = 16, PAGES = 100, ENTRY = 12, ENTRIES = 65535, SIZE = FIRST + 800000 };
     unsigned char *data = calloc(1, SIZE);
     gf_file_info info;
@@ -270,7 +270,7 @@ static void ends_overlapping_pages(void **state) {
 }
 
 /* A list of pages with a cycle ends. */
-static void ends_cyclic_pages(void **state) {
+TEST(ends_cyclic_pages) {
     const char *path = file_path();
     test_random random = test_seeded(1);
     const tiff_spec pages[] = {tiff_small_grey(10, 0), tiff_small_grey(11, 0),
@@ -301,7 +301,7 @@ static void ends_cyclic_pages(void **state) {
 
 /* ---- descriptions and alpha ------------------------------------------------------------------ */
 
-static void describes_files(void **state) {
+TEST(describes_files) {
     tiff_spec spec = {.width = 40,
                       .height = 30,
                       .samples = 4,
@@ -346,7 +346,7 @@ static void describes_files(void **state) {
 }
 
 /* PNG defines alpha as unassociated: the kind would change silently. */
-static void keeps_associated_alpha(void **state) {
+TEST(keeps_associated_alpha) {
     tiff_spec spec = tiff_small_grey(9, 0);
     const char *in = file_path();
     test_random random = test_seeded(3);
@@ -378,7 +378,7 @@ static void keeps_associated_alpha(void **state) {
 }
 
 /* Ranks read ranges of rows, unless the output would need the kind of the alpha channel. */
-static void reads_ranges(void **state) {
+TEST(reads_ranges) {
     const char *in = file_path();
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .threads = 1});
     for (uint16_t extra = EXTRASAMPLE_ASSOCALPHA; extra <= EXTRASAMPLE_UNASSALPHA; extra++) {
@@ -419,7 +419,7 @@ static void refuse(const tiff_spec *spec, const char *message) {
     assert_message(&error, "; ");
 }
 
-static void refuses_other_kinds(void **state) {
+TEST(refuses_other_kinds) {
     const tiff_spec grey = tiff_small_grey(9, 0);
     tiff_spec spec;
 #define REFUSE(message, ...)                                                                       \
@@ -454,7 +454,7 @@ static void refuses_other_kinds(void **state) {
 #undef REFUSE
 }
 
-static void refuses_unknown_compression(void **state) {
+TEST(refuses_unknown_compression) {
     const char *path = file_path();
     const tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
@@ -472,7 +472,7 @@ static void refuses_unknown_compression(void **state) {
     assert_message(&error, "unknown compression (4660) is not supported by the installed libtiff");
 }
 
-static void applies_limits(void **state) {
+TEST(applies_limits) {
     const char *path = file_path();
     tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
@@ -532,7 +532,7 @@ static void assert_dropped(const tiff_spec *spec, uint32_t tag, const void *valu
 }
 
 /* Tags that are not copied are reported, unless they describe how pixels are stored. */
-static void reports_dropped_tags(void **state) {
+TEST(reports_dropped_tags) {
     static const float white[] = {0.3127f, 0.329f}, primaries[6] = {0.64f, 0.33f, 0.3f};
     tiff_spec specs[5]; /* strips, plain rows, a palette, tiles, JPEG */
     for (size_t i = 0; i < 5; i++)
@@ -557,7 +557,7 @@ static void reports_dropped_tags(void **state) {
 }
 
 /* Each thread has a handle of libtiff, which holds the values of all tags. */
-static void limits_memory_for_tags(void **state) {
+TEST(limits_memory_for_tags) {
     enum { TAG_BYTES = 1 << 20 };
     tiff_spec spec = tiff_small_grey(1000, 0);
     gf_limits limits = {.max_memory = 8 * 4 * TAG_BYTES, .threads = 8, .segment = 1};
@@ -582,7 +582,7 @@ static void limits_memory_for_tags(void **state) {
 }
 
 /* Tiles of 2^31 - 16 rows or columns: sizes would overflow. */
-static void refuses_huge_tiles(void **state) {
+TEST(refuses_huge_tiles) {
     for (int i = 0; i < 3; i++) {
         tiff_spec spec = tiff_small_grey(1000, 0);
         test_random random = test_seeded(1);
@@ -616,7 +616,7 @@ static gf_status read_all(const char *path, uint32_t threads, gf_error *error) {
 }
 
 /* The message names the first damaged rows, for any number of threads. */
-static void reports_damaged_rows(void **state) {
+TEST(reports_damaged_rows) {
     static const uint16_t codecs[] = {COMPRESSION_ADOBE_DEFLATE, COMPRESSION_NONE};
     const char *path = file_path();
     for (size_t i = 0; i < 2; i++)
@@ -665,7 +665,7 @@ static void reports_damaged_rows(void **state) {
 }
 
 /* Uncompressed strips may be anywhere in the file. */
-static void reads_strips_in_any_order(void **state) {
+TEST(reads_strips_in_any_order) {
     enum { WIDTH = 20, ROWS = 2, STRIPS = 4 };
     const char *path = file_path();
     for (uint32_t first = 0; first < STRIPS; first++) {
@@ -694,7 +694,7 @@ static void reads_strips_in_any_order(void **state) {
 }
 
 /* The first one of two damaged strips is reported, also if they are decoded together. */
-static void reports_the_first_of_two_strips(void **state) {
+TEST(reports_the_first_of_two_strips) {
     const char *path = file_path();
     for (uint32_t first = 4; first < 6; first++) {
         tiff_spec spec = tiff_small_grey(300, 0);
@@ -725,7 +725,7 @@ static void reports_the_first_of_two_strips(void **state) {
 }
 
 /* Deflate data has a checksum: one wrong bit is found, or it does not matter. */
-static void finds_every_wrong_bit_of_deflate_data(void **state) {
+TEST(finds_every_wrong_bit_of_deflate_data) {
     const uint64_t rounds = test_rounds(150);
     uint64_t refused = 0, unharmed = 0;
     for (uint64_t i = 0; i < rounds; i++) {
@@ -791,7 +791,7 @@ static void write_long_strip(const char *path, uint32_t rows, bool damaged) {
 }
 
 /* The last strip may have as many rows as the others. */
-static void reads_strips_with_more_rows(void **state) {
+TEST(reads_strips_with_more_rows) {
     const char *path = file_path();
     gf_error error = {0};
     for (uint32_t rows = 5; rows <= 8; rows++) {
@@ -811,7 +811,7 @@ static void reads_strips_with_more_rows(void **state) {
 }
 
 /* A file that ends anywhere is refused, or its missing data is found when it is read. */
-static void refuses_truncated_files(void **state) {
+TEST(refuses_truncated_files) {
     const char *path = file_path();
     for (int compressed = 0; compressed < 2; compressed++) {
         tiff_spec spec = tiff_small_grey(20, 0);
@@ -835,27 +835,5 @@ static void refuses_truncated_files(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_kind),
-        cmocka_unit_test(reads_pages),
-        cmocka_unit_test(other_formats_have_no_pages),
-        cmocka_unit_test(ends_overlapping_pages),
-        cmocka_unit_test(ends_cyclic_pages),
-        cmocka_unit_test(describes_files),
-        cmocka_unit_test(keeps_associated_alpha),
-        cmocka_unit_test(reads_ranges),
-        cmocka_unit_test(refuses_other_kinds),
-        cmocka_unit_test(refuses_unknown_compression),
-        cmocka_unit_test(applies_limits),
-        cmocka_unit_test(reports_dropped_tags),
-        cmocka_unit_test(limits_memory_for_tags),
-        cmocka_unit_test(refuses_huge_tiles),
-        cmocka_unit_test(reports_damaged_rows),
-        cmocka_unit_test(reads_strips_in_any_order),
-        cmocka_unit_test(reports_the_first_of_two_strips),
-        cmocka_unit_test(finds_every_wrong_bit_of_deflate_data),
-        cmocka_unit_test(reads_strips_with_more_rows),
-        cmocka_unit_test(refuses_truncated_files),
-    };
-    return cmocka_run_group_tests_name("tiff_read", tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

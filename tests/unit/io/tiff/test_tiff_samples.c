@@ -120,7 +120,7 @@ static size_t put_array(unsigned char *file, size_t at, const char *dtype, const
 }
 
 /* 64 bytes of any values; an even number of samples in both byte orders. */
-static void converts_every_type(void **state) {
+TEST(converts_every_type) {
     enum { BYTES = 4096 };
     unsigned char data[BYTES], other[BYTES], file[BYTES + 256];
     float expected[BYTES];
@@ -150,7 +150,7 @@ static void converts_every_type(void **state) {
         }
 }
 
-static void keeps_only_values_of_u16(void **state) {
+TEST(keeps_only_values_of_u16) {
     static const double good[] = {0, -0.0, 1, 65535, 256}, bad[] = {-1, 0.5, 65536, NAN, 7};
     const uint16_t kept[] = {0, 0, 1, 65535, 256};
     const gf_limits limits = {.as = GF_DEPTH_16, .threads = 2};
@@ -169,7 +169,7 @@ static void keeps_only_values_of_u16(void **state) {
 }
 
 /* Every image of arrays of 2 to 5 dimensions in both orders, one after the other in a file. */
-static void reads_every_page(void **state) {
+TEST(reads_every_page) {
     static const struct {
         const char *shape;
         uint32_t sizes[5]; /* two dimensions of pages, height, width, channels */
@@ -221,7 +221,7 @@ static void reads_every_page(void **state) {
     }
 }
 
-static void reads_images_of_pnm(void **state) {
+TEST(reads_images_of_pnm) {
     static const char file[] =
         "P5 2 1 255 abP6\n1 1\n65535\nABCDEFP7\nWIDTH 1\nHEIGHT 1\nDEPTH 2\n"
         "MAXVAL 255\nENDHDR\nxyPf 1 1 -1\n\0\0\x80\x3fP3 1 1 255 1 2 3";
@@ -240,7 +240,7 @@ static void reads_images_of_pnm(void **state) {
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
-static void chooses_channels(void **state) {
+TEST(chooses_channels) {
     const unsigned char data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     unsigned char file[256];
     const char *path = in_directory("c.npy");
@@ -350,7 +350,7 @@ static void check_values(const tiff_spec *spec, const uint64_t *samples, const c
                  file_path(), what);
 }
 
-static void reads_every_type_of_tiff(void **state) {
+TEST(reads_every_type_of_tiff) {
     static const uint16_t counts[] = {1, 3, 6};
     for (size_t t = 0; t < TIFF_TYPES; t++)
         for (int k = 0; k < 3; k++)
@@ -379,7 +379,7 @@ static void check_packed(const tiff_spec *spec, const uint64_t *samples, const c
     assert_image(&(gf_limits){.as = GF_DEPTH_16}, &format, raw, file_path(), what);
 }
 
-static void scales_packed_samples(void **state) {
+TEST(scales_packed_samples) {
     static const uint16_t photometrics[] = {PHOTOMETRIC_MINISBLACK, PHOTOMETRIC_MINISWHITE,
                                             PHOTOMETRIC_RGB};
     for (uint16_t bits = 9; bits < 16; bits++)
@@ -427,7 +427,7 @@ static void put_stack(const char *description, const unsigned char *pixels, uint
     free(data);
 }
 
-static void reads_stacks(void **state) {
+TEST(reads_stacks) {
     static const char *const texts[] = {"ImageJ=1.54f\nimages=3\nslices=3\n",
                                         "{\"shape\": [1, 3, 4, 5], \"truncated\": true}"};
     static const char *const others[] = {"ImageJ=1.54f\nimages=0\n", "ImageJ=1.54f\n",
@@ -465,7 +465,7 @@ static void reads_stacks(void **state) {
 }
 
 /* A PNG with frames is the default image, with a note. */
-static void notes_frames_of_png(void **state) {
+TEST(notes_frames_of_png) {
     static unsigned char control[20] = {0, 0, 0, 8, 'a', 'c', 'T', 'L', 0, 0, 1, 2};
     const char *path = in_directory("x.png");
     const gf_format format = {1, 1, 1, GF_U8, false};
@@ -491,12 +491,5 @@ static void notes_frames_of_png(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(converts_every_type),   cmocka_unit_test(keeps_only_values_of_u16),
-        cmocka_unit_test(reads_every_page),      cmocka_unit_test(reads_images_of_pnm),
-        cmocka_unit_test(chooses_channels),      cmocka_unit_test(reads_every_type_of_tiff),
-        cmocka_unit_test(scales_packed_samples), cmocka_unit_test(reads_stacks),
-        cmocka_unit_test(notes_frames_of_png),
-    };
-    return cmocka_run_group_tests_name("tiff_samples", tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }

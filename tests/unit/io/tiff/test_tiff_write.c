@@ -211,7 +211,7 @@ static void check_image(gf_format format, const char *compression, int content, 
     free(pixels);
 }
 
-static void any_threads_write_the_same_bytes(void **state) {
+TEST(any_threads_write_the_same_bytes) {
     test_random random = {test_environment("GF_TEST_SEED", 92)};
     for (int round = 0; round < 60; round++) {
         gf_format format = {1 + test_below(&random, round % 3 ? 900 : 40),
@@ -225,7 +225,7 @@ static void any_threads_write_the_same_bytes(void **state) {
 }
 
 /* Rows longer than a block and than a strip, and of few bytes; heights around that of a strip. */
-static void every_shape(void **state) {
+TEST(every_shape) {
     static const gf_format shapes[] = {
         {300000, 3, 3, GF_U8, false}, {140000, 4, 1, GF_U16, false}, {262144, 3, 1, GF_U8, false},
         {65537, 3, 1, GF_F32, false}, {1, 300000, 1, GF_U8, false},  {2, 40000, 4, GF_F32, true},
@@ -239,7 +239,7 @@ static void every_shape(void **state) {
 
 /* ---- predictors ------------------------------------------------------------------------------ */
 
-static void simd_levels_predict_the_same_bytes(void **state) {
+TEST(simd_levels_predict_the_same_bytes) {
     enum { MAX = 200, BYTES = 4 };
     test_random random = {test_environment("GF_TEST_SEED", 5)};
     for (int round = 0; round < 3000; round++) {
@@ -281,7 +281,7 @@ static void simd_levels_predict_the_same_bytes(void **state) {
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* A file is a BigTIFF if it would be too large otherwise; with any number of threads. */
-static void large_files_are_bigtiff(void **state) {
+TEST(large_files_are_bigtiff) {
     const gf_format format = {501, 300, 3, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 3);
     size_t size, big_size;
@@ -310,7 +310,7 @@ static void large_files_are_bigtiff(void **state) {
     free(pixels);
 }
 
-static void compresses_as_png(void **state) {
+TEST(compresses_as_png) {
     const gf_format format = {1200, 800, 3, GF_U8, false};
     for (int content = 0; content < CONTENTS; content++) {
         unsigned char *pixels = draw(&format, content, 9);
@@ -392,7 +392,7 @@ static void check_same_item(const gf_metadata *a, const gf_metadata *b, const ch
     assert_memory_equal(x->data, y->data, x->size);
 }
 
-static void metadata_is_written_and_read(void **state) {
+TEST(metadata_is_written_and_read) {
     const gf_format format = {31, 41, 4, GF_U16, true};
     unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata items, back, again;
@@ -452,7 +452,7 @@ static void metadata_is_written_and_read(void **state) {
 }
 
 /* All directories are those of a BigTIFF, or none. */
-static void pages_are_linked(void **state) {
+TEST(pages_are_linked) {
     const gf_format formats[] = {
         {31, 41, 3, GF_U8, false}, {7, 9, 1, GF_U16, false}, {1, 1, 4, GF_F32, true}};
     for (int big = 0; big < 2; big++) {
@@ -488,7 +488,7 @@ static void pages_are_linked(void **state) {
 }
 
 /* The directories of all pages are held in memory. */
-static void many_pages_exceed_the_memory(void **state) {
+TEST(many_pages_exceed_the_memory) {
     static const unsigned char profile[100000];
     const gf_format format = {1, 1, 1, GF_U8, false};
     gf_metadata items;
@@ -516,7 +516,7 @@ static void many_pages_exceed_the_memory(void **state) {
 }
 
 /* Late metadata replaces that at the start; PNG chunks are converted. */
-static void late_metadata_is_written(void **state) {
+TEST(late_metadata_is_written) {
     const gf_format format = {5, 4, 1, GF_U8, false};
     unsigned char *pixels = draw(&format, 1, 3);
     gf_metadata early, late, back;
@@ -539,7 +539,7 @@ static void late_metadata_is_written(void **state) {
     free(pixels);
 }
 
-static void resolutions_are_fractions(void **state) {
+TEST(resolutions_are_fractions) {
     static const double values[] = {72,      96.012,     300, 118.110236, 28.35,     0.000001,  4e9,
                                     2.0 / 3, 4294967295, 0.5, 1e-9,       123456.75, 2147483648};
     static const double without[] = {1e-10, 5e9};
@@ -592,7 +592,7 @@ static uint64_t allocated(void) {
 }
 
 /* A file that is held is not larger than the memory that was checked. */
-static void held_files_fit_the_memory(void **state) {
+TEST(held_files_fit_the_memory) {
     enum { OTHER_BYTES = 1 << 20 }; /* one strip, and the output buffer */
     for (uint64_t height = 2000; height < 3000; height += 150) {
         const gf_format format = {4096, height, 1, GF_U8, false};
@@ -626,7 +626,7 @@ static tmsize_t never_written(TIFF *tiff, uint32_t strip, void *data, tmsize_t s
     return -1;
 }
 
-static void failures_are_reported(void **state) {
+TEST(failures_are_reported) {
     const gf_format format = {300, 400, 3, GF_U8, false}, wide = {30000000, 2, 3, GF_U8, false};
     static const char *const wrong[] = {"", "Deflate", "jpeg", "fast", "lzw "};
     unsigned char *pixels = draw(&format, 1, 1);
@@ -673,19 +673,5 @@ static void failures_are_reported(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_threads_write_the_same_bytes),
-        cmocka_unit_test(every_shape),
-        cmocka_unit_test(simd_levels_predict_the_same_bytes),
-        cmocka_unit_test(large_files_are_bigtiff),
-        cmocka_unit_test(compresses_as_png),
-        cmocka_unit_test(metadata_is_written_and_read),
-        cmocka_unit_test(pages_are_linked),
-        cmocka_unit_test(many_pages_exceed_the_memory),
-        cmocka_unit_test(late_metadata_is_written),
-        cmocka_unit_test(resolutions_are_fractions),
-        cmocka_unit_test(held_files_fit_the_memory),
-        cmocka_unit_test(failures_are_reported),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return test_main_in_directory();
 }
