@@ -6,7 +6,6 @@ static hostile totals;
 static void try_png(const png_bytes *file, const char *what, size_t where, hostile *to) {
     tally count = {0};
     const double start = cpu_seconds();
-
     check_same(file, what, where, &count);
     hostile_count(to, count.accepted != 0, start, what, where);
 }
@@ -27,7 +26,6 @@ static png_bytes small_file(size_t kind, bool interlaced, size_t idat_bytes) {
                            .extras = extras,
                            .extra_count = 3};
     png_bytes file;
-
     png_make(&spec, &file, NULL, NULL);
     return file;
 }
@@ -97,7 +95,6 @@ static png_bytes change_chunk(const png_bytes *file, size_t at, int variant) {
     static const char names[][5] = {"IHDR", "PLTE", "IDAT", "IEND", "tRNS", "ABCD", "iCCP"};
     const size_t end = chunk_end(file, at), length = end - at;
     png_bytes made = {malloc(2 * file->size + 2000), 0};
-
     assert_non_null(made.data);
     memcpy(made.data, file->data, at);
     made.size = at;
@@ -189,7 +186,6 @@ static void try_large(png_bytes *file, const char *what) {
     const double start = cpu_seconds();
     outcome fast = load(file, file->size, &large, gf_png_source_open, 1);
     const bool accepted = fast.error.status == GF_OK;
-
     if (!accepted)
         assert_message(&fast.error, "x.png: ");
     hostile_count(&totals, accepted, start, what, file->size);
@@ -225,7 +221,6 @@ static void put_bomb(png_bytes *file, const char *name, const char *prefix, size
 /* Insert chunks between the header and the pixels of a file. */
 static png_bytes insert_chunks(const png_bytes *middle) {
     png_bytes file;
-
     png_make(&grey, &file, NULL, NULL);
     png_bytes made = {malloc(file.size + middle->size), file.size + middle->size};
     assert_non_null(made.data);

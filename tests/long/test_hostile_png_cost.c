@@ -86,7 +86,6 @@ static png_bytes expensive_file(const cost_case *c, size_t bytes) {
     static bits unit;
     unsigned char header[13] = {0, 0, (ROW - 1) >> 8, (ROW - 1) & 255, [8] = 8};
     png_bytes file = {0};
-
     memset(&unit, 0, sizeof unit);
     const size_t out = c->put(&unit, c->n), unit_bytes = unit.count / 8;
     const size_t units = (bytes / unit_bytes / ROWS_OF_UNIT + 1) * ROWS_OF_UNIT;
@@ -193,7 +192,6 @@ static void fill_with_blocks(unsigned char *to, size_t n) {
 /* Literals in one block with fixed codes: a search finds nothing. */
 static void fill_with_noise(unsigned char *to, size_t n) {
     test_random random = {9};
-
     for (size_t i = 0; i < n; i++)
         to[i] = (unsigned char)test_below(&random, 144);
 }
@@ -217,7 +215,6 @@ static png_bytes wasteful_file(const waste_case *c, size_t rows) {
     const uint32_t sizes[] = {WASTE_ROW, (uint32_t)rows};
     unsigned char header[13] = {[8] = 8}, *raw = malloc(n), *packed = malloc(max);
     png_bytes file = {0};
-
     assert_non_null(raw);
     assert_non_null(packed);
     c->fill(raw, n);

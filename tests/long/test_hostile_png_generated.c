@@ -26,13 +26,11 @@ static bool one_in(uint32_t *seed, uint32_t n) {
 
 static void flip_bit(unsigned char *data, size_t size, uint32_t *seed) {
     const size_t at = next_random(seed) % size;
-
     data[at] ^= (unsigned char)(1u << next_random(seed) % 8);
 }
 
 static void insert_piece(pieces *all, size_t at, const char *name, const void *data, size_t size) {
     piece made = {.data = malloc(size + 1), .size = size};
-
     if (all->count == PIECES) {
         free(made.data);
         return;
@@ -54,7 +52,6 @@ static void remove_piece(pieces *all, size_t at) {
 
 static pieces split_chunks(const png_bytes *file) {
     pieces all = {0};
-
     for (size_t at = 8; at < file->size; at += 12 + get32(file->data + at))
         insert_piece(&all, all.count, (const char *)file->data + at + 4, file->data + at + 8,
                      get32(file->data + at));
@@ -63,7 +60,6 @@ static pieces split_chunks(const png_bytes *file) {
 
 static png_bytes join_chunks(pieces *all) {
     png_bytes file = {0};
-
     png_put_signature(&file);
     for (; all->count != 0; remove_piece(all, 0)) {
         const piece *first = &all->list[0];
@@ -108,7 +104,6 @@ enum { MORE = sizeof more / sizeof *more };
 
 static const png_extra *any_extra(uint32_t *seed) {
     const size_t i = next_random(seed) % (CARRIED + DROPPED + 2 * MORE);
-
     return i < CARRIED             ? &carried[i]
            : i < CARRIED + DROPPED ? &dropped[i - CARRIED]
                                    : &more[(i - CARRIED - DROPPED) % MORE];
@@ -120,7 +115,6 @@ static void add_piece(pieces *all, uint32_t *seed) {
     const size_t at = one_in(seed, 12) ? 0 : next_random(seed) % (all->count + 1);
     unsigned char data[300];
     size_t size = extra->size;
-
     memcpy(data, extra->data, size);
     if (one_in(seed, 6)) {
         const size_t below = one_in(seed, 8) ? sizeof data : 16;
@@ -138,7 +132,6 @@ static void add_piece(pieces *all, uint32_t *seed) {
 static void change_piece(pieces *all, uint32_t *seed) {
     const size_t at = next_random(seed) % all->count, to = next_random(seed) % all->count;
     piece *p = &all->list[at], moved = *p;
-
     switch (next_random(seed) % 8) {
     case 0:
         remove_piece(all, at);
@@ -174,7 +167,6 @@ enum { STREAM_BYTES = 1 << 15, RAW_BYTES = 1 << 21 };
 static void change_rows(png_bytes *stream, uint32_t *seed) {
     static unsigned char raw[RAW_BYTES];
     uLongf size = RAW_BYTES / 4, packed = STREAM_BYTES;
-
     if (uncompress(raw, &size, stream->data, stream->size) != Z_OK)
         return;
     if (one_in(seed, 3)) {
@@ -192,7 +184,6 @@ static void change_rows(png_bytes *stream, uint32_t *seed) {
 static void change_stream(pieces *all, uint32_t *seed) {
     png_bytes stream = {calloc(1, 2 * STREAM_BYTES), 0};
     size_t first = all->count;
-
     assert_non_null(stream.data);
     for (size_t i = all->count; i-- > 0;)
         if (strcmp(all->list[i].name, "IDAT") == 0)
@@ -235,7 +226,6 @@ static png_bytes generate(uint32_t seed) {
     static const int flushes[] = {Z_NO_FLUSH, Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_BLOCK};
     png_spec spec = random_spec(&seed, one_in(&seed, 20) ? 70 : 12);
     png_bytes file;
-
     if (one_in(&seed, 3)) {
         spec.flush = flushes[next_random(&seed) % 5];
         spec.flush_bytes = 1 + next_random(&seed) % 300;

@@ -27,7 +27,6 @@ static long ms_of(struct timeval time) {
 static void start_program(const char *in, const char *out, const char *messages) {
     const int file = open(messages, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int null = open("/dev/null", O_RDWR);
-
     (void)dup2(null, 0);
     (void)dup2(null, 1);
     (void)dup2(file, 2);
@@ -43,7 +42,6 @@ static void check_rejected(const char *name, png_bytes *file, const char *words,
     int status;
     size_t length;
     char in[2048], out[2048], messages[2048];
-
     (void)snprintf(in, sizeof in, "%s", in_directory(name));
     (void)snprintf(out, sizeof out, "%s", in_directory("out.png"));
     (void)snprintf(messages, sizeof messages, "%s", in_directory("messages"));
@@ -86,7 +84,6 @@ static unsigned char *bomb(size_t size_hint, size_t *size) {
     static unsigned char block[1 << 16];
     unsigned char *data = malloc(size_hint + 4096);
     z_stream stream = {.next_out = data, .avail_out = (uInt)size_hint + 4096};
-
     assert_non_null(data);
     assert_int_equal(deflateInit(&stream, 9), Z_OK);
     while (stream.total_out < size_hint) {
@@ -206,7 +203,6 @@ TEST(pngs_of_many_chunks) {
 
 static png_bytes bytes_of(const void *data, size_t size, size_t filled, int filler) {
     png_bytes file = {malloc(size), size};
-
     assert_non_null(file.data);
     memset(file.data, filler, size);
     memcpy(file.data, data, filled);
@@ -298,7 +294,6 @@ TEST(summary_is_printed) {
 
 int main(int argc, char **argv) {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
-
     (void)snprintf(program, sizeof program, "%.*s../gpufilter",
                    slash != NULL ? (int)(slash + 1 - argv[0]) : 0, argv[0]);
     return test_main_in_directory();

@@ -13,7 +13,6 @@ static const gf_limits small = {.max_pixels = 100000, .max_memory = 1 << 22};
 static void try_file(const png_bytes *file, const char *what, size_t where, hostile *to) {
     const double start = cpu_seconds();
     outcome got = load(file, file->size, &small, open_as, 2);
-
     if (got.error.status != GF_OK)
         assert_message(&got.error, "x.png: ");
     hostile_count(to, got.error.status == GF_OK, start, what, where);
@@ -126,7 +125,6 @@ TEST(headers_without_end) {
 
 static void on_write(void *context, void *data, int size) {
     png_bytes *file = context;
-
     file->data = realloc(file->data, file->size + (size_t)size);
     assert_non_null(file->data);
     memcpy(file->data + file->size, data, (size_t)size);

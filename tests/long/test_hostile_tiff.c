@@ -23,7 +23,6 @@ static void try_tiff(const png_bytes *file, const char *what, size_t where, host
     const double start = cpu_seconds();
     outcome one = load_tiff(file, 1), some = load_tiff(file, 3);
     const bool accepted = one.error.status == GF_OK;
-
     if (!accepted)
         assert_message(&one.error, "x.png: ");
     if (accepted != (some.error.status == GF_OK) || (accepted && !same_image(&one, &some)) ||

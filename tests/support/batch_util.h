@@ -49,7 +49,6 @@ static inline void put_input(int n, const char *path) {
     static const png_extra damaged[] = {
         {.name = "tEXt", .position = 2, .data = "Title\0torn", .size = 10, .wrong_checksum = true}};
     const uint32_t size = 20 + 7 * (uint32_t)(n % 3);
-
     if (n % 16 == 5)
         put_bytes(path, "this is text", 12);
     else if (n % 16 == 6)
@@ -99,7 +98,6 @@ typedef struct listener {
 /* Write the cells of all tables as text. */
 static inline void write_result(const gf_result *result, char text[4000]) {
     size_t used = 0;
-
     text[0] = 0;
     for (size_t t = 0; t < gf_result_table_count(result); t++)
         for (uint64_t row = 0; row < gf_result_table(result, t)->row_count; row++)
@@ -115,7 +113,6 @@ static inline void write_result(const gf_result *result, char text[4000]) {
 static inline bool on_done(void *context, const gf_batch_done *done) {
     listener *all = context;
     item_outcome *one = &got[done->item];
-
     assert_int_equal(atomic_fetch_add(&all->inside, 1), 0);
     if (all->in_order)
         assert_int_equal(done->item, all->calls);
@@ -218,7 +215,6 @@ static inline void check_outcomes(const char *what) {
 static inline void check_file(int i, const char *what) {
     size_t size, other;
     unsigned char *a = get_bytes(want_paths[i], &size), *b = get_bytes(out_paths[i], &other);
-
     if (size != other || memcmp(a, b, size) != 0)
         fail_msg("%s: item %d: the bytes differ", what, i);
     free(a);

@@ -26,7 +26,6 @@ static inline const char *in_directory(const char *name) {
     static char paths[4][2048];
     static int next;
     char *path = paths[next++ % 4];
-
     snprintf(path, sizeof paths[0], "%s/%s", test_directory, name);
     return path;
 }
@@ -36,7 +35,6 @@ static inline int count_files(bool remove) {
     DIR *directory = opendir(test_directory);
     struct dirent *entry;
     int count = 0;
-
     assert_non_null(directory);
     while ((entry = readdir(directory)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
@@ -66,7 +64,6 @@ static inline int test_main_in_directory(void) {
 
 static inline void put_bytes(const char *path, const void *data, size_t size) {
     FILE *file = fopen(path, "wb");
-
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
@@ -76,7 +73,6 @@ static inline void put_bytes(const char *path, const void *data, size_t size) {
 static inline unsigned char *get_bytes(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     unsigned char *data;
-
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
     *size = (size_t)ftell(file);
@@ -91,7 +87,6 @@ static inline unsigned char *get_bytes(const char *path, size_t *size) {
 static inline void assert_bytes(const char *path, const void *expected, size_t size) {
     size_t got;
     unsigned char *data = get_bytes(path, &got);
-
     assert_int_equal(got, size);
     assert_memory_equal(data, expected, size);
     free(data);
@@ -223,7 +218,6 @@ static inline void assert_rejected(const char *name, const gf_format *format, co
     gf_error error = {0};
     gf_sink *sink;
     int before = count_files(false);
-
     assert_int_equal(gf_sink_open(in_directory(name), format, NULL, NULL, 1, &sink, &error),
                      GF_FAILED);
     assert_null(sink);
@@ -236,7 +230,6 @@ static inline void assert_rejected(const char *name, const gf_format *format, co
 static inline unsigned char *random_pixels(const gf_format *format, uint32_t seed) {
     size_t bytes = gf_row_bytes(format) * format->height;
     unsigned char *pixels = malloc(bytes);
-
     assert_non_null(pixels);
     for (size_t i = 0; i < bytes; i++)
         pixels[i] = (unsigned char)next_random(&seed);

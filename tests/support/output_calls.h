@@ -42,7 +42,6 @@ static inline void calls_reset(void) {
 static inline int calls_record(char letter, int cause) {
     const size_t used = strlen(calls);
     unsigned before = 0;
-
     for (size_t i = 0; i < used; i++)
         before += (calls[i] | 0x20) == (letter | 0x20);
     if (cause == 0 && calls_setup.fails == letter && before == calls_setup.after) {
@@ -66,7 +65,6 @@ static inline int calls_end(long result) {
 int open(const char *path, int flags, ...) {
     unsigned mode = 0;
     va_list rest;
-
     va_start(rest, flags);
     if ((flags & (O_CREAT | O_TMPFILE)) != 0)
         mode = va_arg(rest, unsigned);
@@ -88,7 +86,6 @@ int stat(const char *path, struct stat *info) {
 
 int statx(int directory, const char *path, int flags, unsigned mask, struct statx *info) {
     const long result = syscall(SYS_statx, directory, path, flags, mask, info);
-
     if (result == 0 && calls_setup.append_only)
         info->stx_attributes |= STATX_ATTR_APPEND;
     return (int)result;
@@ -105,7 +102,6 @@ int unlink(const char *path) {
 
 int linkat(int from, const char *old, int to, const char *new, int flags) {
     const int cause = strncmp(old, "/proc/", 6) == 0 ? calls_setup.link_error : 0;
-
     return calls_end(calls_record('L', cause) ? -1
                                               : syscall(SYS_linkat, from, old, to, new, flags));
 }
@@ -119,7 +115,6 @@ int rename(const char *old, const char *new) {
 int renameat2(int from, const char *old, int to, const char *new, unsigned flags) {
     const bool exchange = flags == RENAME_EXCHANGE;
     const int cause = exchange && calls_setup.no_exchange ? EINVAL : calls_keep_names();
-
     return calls_end(calls_record(exchange ? 'X' : 'N', cause)
                          ? -1
                          : syscall(SYS_renameat2, from, old, to, new, flags));

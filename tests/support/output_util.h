@@ -46,7 +46,6 @@ static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
 static inline gf_output *complete(const char *name, bool force) {
     gf_output *output = open_as(name, force, GF_SYNC_NEVER);
     gf_error error = {0};
-
     assert_int_equal(gf_output_write(output, name, strlen(name), &error), GF_OK);
     if (gf_output_prepare(output, &error) != GF_OK)
         fail_msg("%s", error.message);
@@ -64,7 +63,6 @@ static inline void put_old(const char *name) {
 
 static inline ino_t inode_of(const char *name) {
     struct stat info;
-
     assert_int_equal(lstat(in_directory(name), &info), 0);
     return info.st_ino;
 }
@@ -74,7 +72,6 @@ static inline ino_t inode_of(const char *name) {
 static inline gf_output *open_output(const char *path, bool force) {
     gf_output *output;
     gf_error error = {0};
-
     if (gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &error) != GF_OK)
         fail_msg("%s", error.message);
     return output;
@@ -82,13 +79,11 @@ static inline gf_output *open_output(const char *path, bool force) {
 
 static inline void put_output(gf_output *output, const char *text) {
     gf_error error = {0};
-
     assert_int_equal(gf_output_write(output, text, strlen(text), &error), GF_OK);
 }
 
 static inline void commit(gf_output *output) {
     gf_error error = {0};
-
     if (gf_output_prepare(output, &error) != GF_OK || gf_output_commit(output, &error) != GF_OK)
         fail_msg("%s", error.message);
     gf_output_close(output);

@@ -77,7 +77,6 @@ static inline png_spec random_spec(uint32_t *seed, uint32_t max) {
                                      Z_FIXED};
     const int *kind = kinds[next_random(seed) % KINDS];
     png_spec spec = {.color = kind[0], .depth = kind[1]};
-
     /* One statement per field: initializers have no order of evaluation. */
     spec.width = 1 + next_random(seed) % max;
     spec.height = 1 + next_random(seed) % max;

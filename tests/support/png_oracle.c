@@ -17,7 +17,6 @@ typedef struct oracle {
 
 static void PNGCBAPI oracle_error(png_structp png, png_const_charp message) {
     oracle *o = png_get_error_ptr(png);
-
     gf_set_error(&o->got.error, GF_FAILED, "%s", message);
     png_longjmp(png, 1);
 }
@@ -26,7 +25,6 @@ static void PNGCBAPI oracle_warning(png_structp png, png_const_charp message) {}
 
 static void PNGCBAPI oracle_read(png_structp png, png_bytep data, size_t size) {
     oracle *o = png_get_io_ptr(png);
-
     if (size > o->file.size - o->at)
         png_error(png, "end of file");
     memcpy(data, o->file.data + o->at, size);
@@ -39,7 +37,6 @@ static void oracle_image(oracle *o) {
     const uint16_t one = 1;
     png_structp png = o->png;
     gf_format *format = &o->got.format;
-
     png_set_read_fn(png, o, oracle_read);
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_set_chunk_malloc_max(png, (png_alloc_size_t)o->limits.max_chunk);
@@ -80,7 +77,6 @@ static void oracle_metadata(oracle *o) {
     bool pixels = false, late = false;
     uint32_t dropped = 0;
     char name[5] = "";
-
     for (size_t at = 8; strcmp(name, "IEND") != 0;) {
         const unsigned char *chunk = o->file.data + at;
         const size_t size = get32(chunk);
@@ -128,7 +124,6 @@ static void oracle_run(oracle *o) {
 
 outcome png_oracle(const png_bytes *file, size_t size, const gf_limits *given) {
     oracle o = {.file = {file->data, size}, .limits = gf_limits_resolve(given)};
-
     o.got.metadata = (gf_metadata){0};
     if (oracle_is_short(&o)) {
         gf_set_error(&o.got.error, GF_FAILED, "end of file");

@@ -56,7 +56,6 @@ static uint16_t *make_samples(const png_spec *spec) {
     size_t count = (size_t)spec->width * spec->height * channels_of(spec->color);
     uint16_t *samples = malloc(count * sizeof *samples);
     uint32_t seed = spec->seed + 1;
-
     if (samples == NULL)
         abort();
     for (size_t i = 0; i < count; i++) {
@@ -88,7 +87,6 @@ static int alpha_count(const png_spec *spec) {
 
 static unsigned char paeth(int a, int b, int c) {
     int pa = abs(b - c), pb = abs(a - c), pc = abs(a + b - 2 * c);
-
     return (unsigned char)(pa <= pb && pa <= pc ? a : pb <= pc ? b : c);
 }
 
@@ -160,7 +158,6 @@ static unsigned char *pack(const png_spec *spec, const png_bytes *raw, size_t *s
     z_stream stream = {0};
     int level = spec->level == 0 ? Z_DEFAULT_COMPRESSION : spec->level < 0 ? 0 : spec->level;
     int bits = spec->window_bits != 0 ? spec->window_bits : 15;
-
     if (deflateInit2(&stream, level, Z_DEFLATED, bits, 8, spec->strategy) != Z_OK)
         abort();
     const size_t step = spec->flush != 0 ? spec->flush_bytes : raw->size;
@@ -188,7 +185,6 @@ static void put_idat(const png_spec *spec, const uint16_t *samples, png_bytes *f
     static const uint32_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
                                          {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
     png_bytes raw = {0};
-
     if (spec->interlaced) {
         for (int i = 0; i < 7; i++)
             put_pass(spec, samples, adam7[i][0], adam7[i][1], adam7[i][2], adam7[i][3], &raw);
@@ -219,7 +215,6 @@ static void put_extras(const png_spec *spec, int position, png_bytes *file) {
 
 static void put_colors(const png_spec *spec, const uint16_t *samples, png_bytes *file) {
     unsigned char data[768];
-
     if (spec->color == 3) {
         int count = palette_count(spec);
         for (int i = 0; i < count * 3; i++)
@@ -268,7 +263,6 @@ static void expect_pixel(const png_spec *spec, const uint16_t *samples, size_t p
 
 static unsigned char *expect(const png_spec *spec, const uint16_t *samples, gf_format *format) {
     unsigned channels = spec->color == 3 ? 3 : channels_of(spec->color);
-
     *format = (gf_format){spec->width, spec->height, channels + (spec->transparent ? 1 : 0),
                           spec->depth == 16 ? GF_U16 : GF_U8,
                           (channels + (spec->transparent ? 1 : 0)) % 2 == 0};
@@ -294,7 +288,6 @@ void png_make(const png_spec *spec, png_bytes *file, gf_format *format, unsigned
     png_bytes header = {0};
     const unsigned char rest[5] = {(unsigned char)spec->depth, (unsigned char)spec->color, 0, 0,
                                    spec->interlaced};
-
     *file = (png_bytes){0};
     png_put_signature(file);
     put32(&header, spec->width);

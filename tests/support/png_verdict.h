@@ -10,7 +10,6 @@ static inline bool stream_is_valid(const png_bytes *file) {
     unsigned char out[4096];
     int status = Z_OK;
     bool begun = false;
-
     assert_int_equal(inflateInit(&stream), Z_OK);
     for (size_t at = 8; at + 12 <= file->size && status == Z_OK;) {
         size_t size = get32(file->data + at);
@@ -36,7 +35,6 @@ static inline bool stream_is_valid(const png_bytes *file) {
 /* Return true if a tRNS chunk has a wrong checksum or an invalid length for its image. */
 static inline bool has_damaged_trns(const png_bytes *file) {
     size_t colors = 0;
-
     for (size_t at = 8; at + 12 <= file->size; at += 12 + get32(file->data + at)) {
         const unsigned char *chunk = file->data + at;
         const size_t size = get32(chunk);

@@ -37,7 +37,6 @@ static inline void put(gf_sample_sink *sink, uint32_t bin, const uint64_t *posit
 
 static inline void finish(gf_sample_sink *sink) {
     gf_error error = {0};
-
     if (gf_sample_sink_finish(sink, &error) != GF_OK ||
         gf_output_commit(gf_sample_sink_output(sink), &error) != GF_OK)
         fail_msg("%s", error.message);
@@ -52,7 +51,6 @@ static inline gf_status write_grey8(gf_sample_sink *sink, gf_error *error) {
 
 static inline void put_grey8(gf_sample_sink *sink) {
     gf_error error = {0};
-
     assert_int_equal(write_grey8(sink, &error), GF_OK);
 }
 
@@ -77,7 +75,6 @@ static inline gf_status write_many(gf_sample_sink *sink, gf_error *error) {
     uint16_t values[1000];
     uint32_t seed = 3;
     gf_status status = GF_OK;
-
     for (uint32_t i = 0, n; i < MANY && status == GF_OK; i += n) {
         const uint32_t rest = 1000 - i % 1000;
         n = 1 + next_random(&seed) % 400;
@@ -93,7 +90,6 @@ static inline gf_status write_many(gf_sample_sink *sink, gf_error *error) {
 
 static inline void put_many(gf_sample_sink *sink) {
     gf_error error = {0};
-
     assert_int_equal(write_many(sink, &error), GF_OK);
 }
 

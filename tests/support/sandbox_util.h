@@ -20,7 +20,6 @@ static gf_sandbox_memory memory; /* contains *shared */
 /* Map the memory. The page after it is inaccessible, so that no other mapping follows by chance. */
 static inline int map_shared(void **state) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
     memory.bytes = 2 * page;
     memory.base = gf_sandbox_map(memory.bytes + page);
     shared = (struct shared *)(void *)memory.base;
@@ -62,7 +61,6 @@ static inline bool children_left(void) {
 static inline gf_sandbox_end run(gf_sandbox_work *work, void *context, uint32_t seconds) {
     gf_error error = {0};
     gf_sandbox_end end;
-
     memset((void *)shared, 0, sizeof *shared);
     if (gf_sandbox_run(work, context, &memory, seconds, "x", &end, &error) != GF_OK)
         fail_msg("%s", error.message);

@@ -9,7 +9,6 @@
 _Noreturn void fuzz_fail(const char *format, ...) {
     char text[1536];
     va_list args;
-
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
@@ -31,7 +30,6 @@ void fuzz_check_error(gf_status status, const gf_error *error) {
 
 char *fuzz_text(const fuzz_bytes *bytes) {
     char *text = malloc(bytes->size + 1);
-
     if (text == NULL)
         abort();
     memcpy(text, bytes->data, bytes->size);
@@ -56,7 +54,6 @@ static void remove_own_directory(void) {
 const char *fuzz_path(const char *name) {
     static char paths[4][512];
     static int next;
-
     if (directory_owner == 0) {
         const bool memory = access("/dev/shm", W_OK) == 0;
         (void)snprintf(directory, sizeof directory, "%s/gpufilter-fuzz-XXXXXX",
@@ -95,7 +92,6 @@ outcome fuzz_load_pipe(const void *data, size_t size, const gf_limits *given, gf
 
 void fuzz_check_same(const outcome *a, const outcome *b, const char *what) {
     const bool a_accepted = a->error.status == GF_OK, b_accepted = b->error.status == GF_OK;
-
     FUZZ_CHECK(a_accepted == b_accepted, "%s: only one is accepted: %s", what,
                a_accepted ? b->error.message : a->error.message);
     if (a_accepted)

@@ -24,7 +24,6 @@ static int stderr_file, stderr_kept, directory_before;
 static void put_pictures(void) {
     static const png_spec picture = {.width = 19, .height = 11, .color = 2, .depth = 8};
     static png_bytes file;
-
     if (file.data == NULL)
         png_make(&picture, &file, NULL, NULL);
     put_bytes("b.png", file.data, file.size);
@@ -57,7 +56,6 @@ static void put_stdin(const void *data, size_t size) {
 static int run(int argc, char **argv) {
     const int kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
     (void)fflush(stdout);
     if (ftruncate(stderr_file, 0) != 0 || dup2(nowhere, STDOUT_FILENO) < 0 ||
         dup2(stderr_file, STDERR_FILENO) < 0)
@@ -76,7 +74,6 @@ static void check_stderr(int code, const char *command) {
     static char text[1 << 16];
     const ssize_t size = pread(stderr_file, text, sizeof text - 1, 0);
     const bool test = strcmp(command, "compare") == 0;
-
     if (size < 0)
         abort();
     text[size] = '\0';
@@ -99,7 +96,6 @@ static void clean(const char *path) {
     DIR *directory = opendir(path);
     struct dirent *entry;
     char below[1024];
-
     if (directory == NULL)
         return;
     while ((entry = readdir(directory)) != NULL) {
@@ -136,7 +132,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_bytes rest = {data, size};
     char *text = fuzz_text(&rest);
     int argc = 1;
-
     if (home[0] == '\0')
         set_up();
     while (rest.size != 0 && argc < MAX_ARGUMENTS) {

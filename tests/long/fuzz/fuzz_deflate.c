@@ -37,7 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static unsigned char first[4 * MAX_BYTES], other[4 * MAX_BYTES], back[MAX_BYTES + 1];
     const fuzz_bytes bytes = {data, size};
     z_stream stream = {.next_in = first, .next_out = back, .avail_out = sizeof back};
-
     if (size < 5 || size > MAX_BYTES)
         return 0;
     const size_t packed = pack(&bytes, GF_ISA_PORTABLE, first);

@@ -21,7 +21,6 @@ static fuzz_job read_job(fuzz_bytes *bytes) {
                                 .alpha = (how & 1) != 0}};
     const char *const *efforts = gf_compressions();
     size_t count = 0;
-
     made.format.width = 1 + fuzz_below(bytes, (how & 8) != 0 ? 5000 : 60);
     made.format.height = 1 + fuzz_below(bytes, (how & 8) != 0 ? 12 : 60);
     while (efforts[count] != NULL)
@@ -69,7 +68,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint64_t strip = 1 + fuzz_byte(&bytes) % 64;
     fuzz_job job = read_job(&bytes);
     png_bytes file, other;
-
     file.data = write_file(&job, 1, job.format.height, &file.size);
     other.data = write_file(&job, threads, strip, &other.size);
     FUZZ_CHECK(file.size == other.size && memcmp(file.data, other.data, file.size) == 0,

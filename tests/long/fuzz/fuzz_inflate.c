@@ -10,7 +10,6 @@ enum { MAX_ROWS = 1 << 13 };
 /* Put the stream into chunks with checksums, followed by IEND. */
 static png_bytes in_chunks(const fuzz_bytes *stream, size_t piece) {
     png_bytes file = {0};
-
     for (size_t at = 0; at < stream->size || at == 0; at += piece) {
         const size_t left = stream->size - at;
         png_put_chunk(&file, "IDAT", stream->data + at, left < piece ? left : piece, false);
@@ -34,7 +33,6 @@ static void read_ours(const png_bytes *file, const gf_png_image *image, rows *go
     gf_png_rows decoded;
     gf_png_idat idat;
     size_t used;
-
     got->error = (gf_error){0};
     got->size = 0;
     got->stopped = false;
@@ -92,7 +90,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t piece = 3 + fuzz_below(&bytes, 3000);
     const char *why;
     size_t got;
-
     if (bytes.size < 3 || !gf_png_inflate_supports(bytes.data))
         return 0;
     png_bytes file = in_chunks(&bytes, piece);

@@ -46,7 +46,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gf_cli_line line;
     gf_cli_inputs inputs = {0};
     gf_error error = {0};
-
     if (size < 2)
         return 0;
     put_bytes(path, data + 1, size - 1);

@@ -67,7 +67,6 @@ static void check_round_trip(const gf_settings *settings, const gf_param *param,
 
 static void check_settings(const gf_settings *settings, const gf_param *params, size_t count) {
     gf_settings *other = gf_settings_new(params, count);
-
     if (other == NULL)
         abort();
     for (size_t i = 0; i < count; i++) {
@@ -84,7 +83,6 @@ static void check_name(const char *template, const char *base) {
     gf_error error = {0};
     char *name;
     const gf_status status = gf_cli_template_fill(template, base, NULL, 7, &name, &error);
-
     if (status != GF_OK) {
         fuzz_check_error(status, &error);
         return;
@@ -100,7 +98,6 @@ static void parse(int argc, char **argv, const gf_command *command) {
     gf_error error = {0};
     const size_t count = gf_command_params(command, params);
     gf_status status = gf_cli_parse(argv, info, params, count, &line, &error);
-
     if (status == GF_OK && command->filter != NULL)
         status = gf_cli_check_common(info, &line, &error);
     if (status != GF_OK) {
@@ -123,7 +120,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *argv[MAX_ARGUMENTS + 1] = {NULL};
     char *text = fuzz_text(&(fuzz_bytes){data, size});
     int argc = 0;
-
     for (size_t at = 0; at < size && argc < MAX_ARGUMENTS; at += strlen(text + at) + 1)
         argv[argc++] = text + at;
     if (argc != 0) {

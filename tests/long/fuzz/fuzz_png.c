@@ -27,7 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     png_bytes file = {(unsigned char *)(uintptr_t)data, size};
     const unsigned which = (unsigned)crc32(0, data, (uInt)size);
     tally count = {0};
-
     if (size < 8)
         return 0;
     outcome ours = load(&file, size, &fuzz_limits, gf_png_source_open, 1 + which % 5);
@@ -49,7 +48,6 @@ enum { SIGNATURE = 8, CHUNK_OVERHEAD = 12, MAX_CHUNKS = 64, MAX_DATA = 1 << 15 }
 /* Write the length and the checksum of a chunk with `length` bytes of data. */
 static void chunk_seal(uint8_t *chunk, size_t length) {
     const uint32_t check = (uint32_t)crc32(0, chunk + 4, (uInt)length + 4);
-
     for (int i = 0; i < 4; i++) {
         chunk[i] = (uint8_t)(length >> (24 - 8 * i));
         chunk[8 + length + (size_t)i] = (uint8_t)(check >> (24 - 8 * i));
@@ -59,7 +57,6 @@ static void chunk_seal(uint8_t *chunk, size_t length) {
 /* Find the complete chunks. at[count] is the end of the last one. */
 static size_t chunk_find_all(const uint8_t *data, size_t size, size_t at[MAX_CHUNKS + 1]) {
     size_t count = 0;
-
     for (at[0] = SIGNATURE; count < MAX_CHUNKS && at[count] + CHUNK_OVERHEAD <= size; count++) {
         const size_t length = get32(data + at[count]);
         if (length > size - at[count] - CHUNK_OVERHEAD)
@@ -108,7 +105,6 @@ static void chunk_rename(uint8_t *chunk, size_t length, uint32_t which) {
                                     "sRGB", "iCCP", "tEXt", "zTXt", "iTXt", "tIME", "pHYs",
                                     "eXIf", "sBIT", "bKGD", "hIST", "sPLT", "cICP", "mDCV",
                                     "cLLI", "acTL", "fcTL", "fdAT", "abCd", "abcd", "ABCD"};
-
     memcpy(chunk + 4, names[which % (sizeof names / sizeof *names)], 4);
     chunk_seal(chunk, length);
 }
@@ -136,7 +132,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
     uint32_t random = seed;
     const uint32_t change = next_random(&random) % 16;
     size_t count = chunk_find_all(data, size, chunks);
-
     if (count == 0 || change == 0)
         return LLVMFuzzerMutate(data, size, max);
     if (change == 1) {

@@ -5,7 +5,6 @@
 /* Compare sample i. */
 static void check_sample(const gf_raw *raw, const uint8_t *rows, const outcome *image, size_t i) {
     const size_t bytes = gf_type_bytes(raw->format.type);
-
     for (size_t b = 0; b < bytes; b++) {
         /* These tests run on little-endian machines only. */
         const size_t from = raw->big_endian ? bytes - 1 - b : b;
@@ -17,7 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint8_t *line = memchr(data, '\n', size);
     gf_error error = {0};
     gf_raw raw = {0};
-
     if (line == NULL)
         return 0;
     char *shape = fuzz_text(&(fuzz_bytes){data, (size_t)(line - data)});

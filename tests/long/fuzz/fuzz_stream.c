@@ -26,7 +26,6 @@ typedef struct fuzz_output {
 static gf_engine *open_engine(const gf_engine_options *options) {
     gf_engine *engine = NULL;
     gf_error error = {0};
-
     FUZZ_CHECK(gf_engine_open(options, &engine, &error) == GF_OK, "%s", error.message);
     return engine;
 }
@@ -36,7 +35,6 @@ static fuzz_output run(gf_engine *engine, const fuzz_job *job) {
     const gf_pixels in[2] = {{job->pixels[0], row}, {job->pixels[1], row}};
     const size_t out_row = job->drawn.width != 0 ? gf_row_bytes(&job->drawn) : 0;
     fuzz_output output = {.drawn = calloc(1, out_row * (size_t)job->drawn.height + 1)};
-
     if (output.drawn == NULL)
         abort();
     output.status = test_run_memory(&(test_memory){engine, job->filter, job->settings, &job->format,
@@ -58,7 +56,6 @@ static bool read_job(fuzz_bytes *bytes, fuzz_job *job) {
     const uint8_t which = fuzz_byte(bytes), shape = fuzz_byte(bytes), set = fuzz_byte(bytes);
     gf_error error = {0};
     size_t cases = 0;
-
     job->filter = gf_filter_at(which % gf_filter_count());
     const gf_filter_info *info = gf_filter_describe(job->filter);
     job->format = (gf_format){.width = 1 + fuzz_below(bytes, (shape & 64) != 0 ? 600 : 40),
@@ -92,7 +89,6 @@ static bool read_job(fuzz_bytes *bytes, fuzz_job *job) {
 
 static void read_pixels(const fuzz_bytes *bytes, fuzz_job *job) {
     const size_t size = gf_row_bytes(&job->format) * (size_t)job->format.height;
-
     for (size_t k = 0; k < 2; k++) {
         unsigned char *pixels = job->pixels[k] = malloc(size);
         if (pixels == NULL)
@@ -111,7 +107,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_bytes bytes = {data, size};
     const uint8_t cut = fuzz_byte(&bytes);
     fuzz_job job = {0};
-
     if (golden == NULL)
         golden = open_engine(&(gf_engine_options){.backend = "golden", .max_memory = 16 << 20});
     if (read_job(&bytes, &job)) {

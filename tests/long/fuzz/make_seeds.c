@@ -14,7 +14,6 @@ static int count;
 
 static void seed_put(const char *harness, const void *data, size_t size) {
     char path[2048];
-
     (void)snprintf(path, sizeof path, "%s/%s", root, harness);
     if (mkdir(path, 0777) != 0 && access(path, W_OK) != 0) {
         perror(path);
@@ -30,7 +29,6 @@ static void seed_put(const char *harness, const void *data, size_t size) {
 
 static void seed_png(const png_spec *spec) {
     png_bytes file;
-
     png_make(spec, &file, NULL, NULL);
     seed_put("fuzz_png", file.data, file.size);
     free(file.data);
@@ -54,7 +52,6 @@ static void seed_pngs(void) {
         {"tEXt", 2, "Author\0damaged", 14, true},
     };
     uint32_t seed = 5;
-
     for (size_t kind = 0; kind < KINDS; kind++)
         for (int interlaced = 0; interlaced < 2; interlaced++)
             for (int transparent = 0; transparent < (kinds[kind][0] < 4 ? 2 : 1); transparent++)
@@ -88,7 +85,6 @@ static void seed_stream(int level, int strategy, unsigned piece) {
     unsigned char raw[20 * 11];
     z_stream stream = {
         .next_in = raw, .avail_in = sizeof raw, .next_out = data + 5, .avail_out = sizeof data - 5};
-
     for (size_t i = 0; i < sizeof raw; i++)
         raw[i] = (unsigned char)(i % 11 == 0 ? i / 11 % 5 : i * i % 7);
     if (deflateInit2(&stream, level, Z_DEFLATED, 15, 8, strategy) != Z_OK ||
@@ -148,7 +144,6 @@ static void seed_rows(void) {
 
 static void seed_tiffs(void) {
     char path[2048];
-
     (void)snprintf(path, sizeof path, "%s/x.tif", root);
     for (uint64_t i = 0; i < 100; i++) {
         test_random random = test_seeded(i);
@@ -187,7 +182,6 @@ static void seed_written(gf_sink_kind kind, int width, int height, int channels)
     static growing file;
     float floats[64 * 64 * 4];
     unsigned char bytes[64 * 64 * 4];
-
     file.size = 0;
     for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (unsigned char)(i * i / 9 + i % 3 * 40);
@@ -251,7 +245,6 @@ static void seed_psds(void) {
 static void seed_progressive_jpeg(void) {
     growing file = {.size = 0};
     unsigned char table[69] = {0xff, 0xdb, 0, 67, 0};
-
     growing_put(&file, "\xff\xd8", 2);
     memset(table + 5, 1, 64); /* all quantizers are 1 */
     growing_put(&file, table, sizeof table);
@@ -393,7 +386,6 @@ static void seed_rasters(void) {
 
 static void seed_stb(void) {
     static const int sizes[][2] = {{1, 1}, {9, 5}, {17, 20}, {40, 3}};
-
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int channels = 1; channels <= 4; channels++) {
             seed_written(GF_SINK_TGA, sizes[i][0], sizes[i][1], channels);
@@ -417,7 +409,6 @@ static void seed_stb(void) {
 static void seed_line(const char *harness, const char *words, const void *tail, size_t size) {
     char line[4096];
     size_t length = strlen(words);
-
     memcpy(line, words, length);
     for (size_t i = 0; i < length; i++)
         line[i] = line[i] == ' ' ? '\0' : line[i];
@@ -458,7 +449,6 @@ static void seed_lines(void) {
     };
     png_bytes file;
     const png_spec spec = {.width = 6, .height = 5, .color = 6, .depth = 8};
-
     png_make(&spec, &file, NULL, NULL);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         seed_line("fuzz_options", lines[i], NULL, 0);
@@ -475,7 +465,6 @@ static void seed_lines(void) {
 static void seed_pixels(void) {
     unsigned char data[600];
     uint32_t seed = 9;
-
     for (unsigned i = 0; i < 64; i++) {
         const size_t size = 20 + i * 9;
         for (size_t k = 0; k < size; k++)

@@ -52,7 +52,6 @@ static int replay_file(const char *path, const struct stat *info, int kind, stru
 
 int main(int argc, char **argv) {
     static const int fatal[] = {SIGABRT, SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-
     report = fcntl(2, F_DUPFD_CLOEXEC, 3);
     (void)setenv("CMOCKA_TEST_ABORT", "1", 1);
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)

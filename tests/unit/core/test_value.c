@@ -57,7 +57,6 @@ static void format_as_defined(float x, char text[64]) {
 static void assert_as_defined(float x) {
     const gf_value value = {.type = GF_VALUE_FLOAT, .real = (double)x};
     char got[64], want[64];
-
     format_as_defined(x, want);
     gf_value_format(&value, got, sizeof got);
     assert_string_equal(got, want);
@@ -65,7 +64,6 @@ static void assert_as_defined(float x) {
 
 static float from_bits(uint32_t bits) {
     float x;
-
     memcpy(&x, &bits, sizeof x);
     return x;
 }

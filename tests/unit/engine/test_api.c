@@ -389,7 +389,6 @@ static char *print_result(const gf_result *result) {
     char *text = NULL, cell[64];
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
-
     assert_non_null(to);
     for (size_t t = 0; t <= gf_result_table_count(result); t++) {
         const gf_table *table = gf_result_table(result, t);

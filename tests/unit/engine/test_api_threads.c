@@ -44,7 +44,6 @@ typedef struct job {
 /* Repeat, so that the threads overlap. */
 static void *smooth_and_read(void *argument) {
     job *mine = argument;
-
     for (int i = 0; i < 20 && !mine->status; i++)
         mine->status = run(mine->engine, "smooth", mine->settings, mine->out, NULL);
     const gf_table *table = gf_result_table(mine->result, 0);

@@ -71,7 +71,6 @@ TEST(runs_large_ones_at_once) {
 TEST(reports_of_no_capacity) {
     const char *wide = in_directory("wide.png");
     char path[2048];
-
     snprintf(path, sizeof path, "%s", wide);
     put_png(path, 1200, 2, 8, false, NULL, 0, 0);
     for (uint32_t devices = 1; devices < 3; devices++)

@@ -46,7 +46,6 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
     const bool image = gf_filter_describe(filter)->makes_image;
     gf_settings *settings = test_settings(filter, text);
     gf_batch_item items[ITEMS];
-
     run_each(filter, settings, options, ITEMS);
     for (size_t w = 0; w < sizeof scenarios / sizeof scenarios[0]; w++) {
         const struct scenario *scenario = &scenarios[w];
@@ -132,7 +131,6 @@ static void *feed(void *argument) {
     size_t size;
     unsigned char *data = get_bytes(in_paths[0], &size);
     FILE *file = fopen(argument, "wb");
-
     fwrite(data, 1, size, file);
     fclose(file);
     free(data);

@@ -32,7 +32,6 @@ static gf_take give(void *context, uint64_t *item) {
     worker *one = context;
     queue *all = one->all;
     gf_take took = GF_TAKE_LATER;
-
     assert_int_equal(atomic_fetch_add(&one->inside, 1), 0);
     assert_false(one->over);
     pthread_mutex_lock(&all->lock);
@@ -131,7 +130,6 @@ static void each_once(const char *name, const char *text) {
     listener plain = {0};
     const gf_batch_options in_turn = {
         .engine = {.backend = "golden"}, .done = on_done, .context = &plain};
-
     make_items(items, image);
     assert_int_equal(test_run_batch(filter, settings, items, ITEMS, &in_turn, NULL), GF_OK);
     memcpy(want, got, sizeof want);

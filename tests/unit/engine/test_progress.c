@@ -23,7 +23,6 @@ static void put_picture(const char *name) {
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
     gf_error error = {0};
-
     if (save_image(in_directory(name), &format, pixels, NULL, &options, 1, &error))
         fail_msg("%s", error.message);
     free(pixels);
@@ -31,7 +30,6 @@ static void put_picture(const char *name) {
 
 static uint64_t file_size(const char *name) {
     struct stat info;
-
     assert_int_equal(stat(in_directory(name), &info), 0);
     return (uint64_t)info.st_size;
 }
@@ -45,7 +43,6 @@ typedef struct received {
 
 static void receive(void *context, const gf_progress *progress) {
     received *so_far = context;
-
     assert_true(pthread_equal(pthread_self(), so_far->thread));
     assert_int_equal(progress->in.width, WIDTH);
     assert_int_equal(progress->in.height, HEIGHT);
@@ -68,7 +65,6 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
     const gf_file_options options = {.progress = receive, .progress_context = &all, .force = true};
     gf_result *result = NULL;
     gf_error error = {0};
-
     (void)snprintf(path, sizeof path, "%s", in_directory(in));
     (void)snprintf(second, sizeof second, "%s", in_directory(in));
     if (test_run_files(&(test_files){engine, filter, settings, paths,
@@ -118,7 +114,6 @@ typedef struct received_items {
 
 static void receive_item(void *context, const gf_progress *progress) {
     received_items *all = context;
-
     assert_true(progress->item < ITEMS);
     assert_true(progress->done > all->done[progress->item]);
     all->done[progress->item] = progress->done;

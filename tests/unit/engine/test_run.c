@@ -32,7 +32,6 @@ static void put_picture(const char *name, unsigned width, unsigned height) {
 /* Create settings of hist with these files in the test directory; NULL: not set. */
 static gf_settings *hist_settings(const char *text, const char *samples, const char *mask) {
     gf_settings *settings = test_settings(gf_filter_find("hist"), text);
-
     if (samples)
         assert_int_equal(gf_settings_set(settings, "out", in_directory(samples), NULL), GF_OK);
     if (mask)
@@ -64,7 +63,6 @@ typedef struct ready_record {
 static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error) {
     ready_record *record = context;
     const gf_result *result = ready->result;
-
     record->calls++;
     record->has_result = result != NULL;
     if (result)
@@ -127,7 +125,6 @@ TEST(ready_has_no_result_for_images) {
 /* Run in a child process with a file size limit of 4 KiB: one output fits, the other does not. */
 static void run_limited(const char *text) {
     int how;
-
     put_bytes(in_directory("s.csv"), "old", 3);
     put_bytes(in_directory("m.pam"), "old", 3);
     fflush(NULL);
@@ -179,7 +176,6 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
     gf_settings *settings = test_settings(filter, "");
     gf_engine *engine = open_engine(max_memory);
     pid_t child = -1;
-
     (void)snprintf(path, sizeof path, "%s", in_directory(piped ? "pipe" : "in.pgm"));
     if (piped) {
         fflush(NULL);
@@ -290,7 +286,6 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     gf_engine *engine = open_engine(0);
     gf_settings *settings = test_settings(filter, "");
     gf_report report;
-
     (void)snprintf(path, sizeof path, "%s", in_directory("in.pgm"));
     gf_task task = gf_task_begin(engine, filter, &report);
     const gf_file_options options = {0};

@@ -6,7 +6,6 @@
 static int count_threads(void) {
     DIR *directory = opendir("/proc/self/task");
     int count = 0;
-
     assert_non_null(directory);
     while (readdir(directory))
         count++;

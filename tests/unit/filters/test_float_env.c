@@ -230,7 +230,6 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     char float_path[1200], byte_path[1200], out_paths[4][1200];
     unsigned char *all = NULL;
     gf_error error = {0};
-
     snprintf(float_path, sizeof float_path, "%s", in_directory("in.pfm"));
     snprintf(byte_path, sizeof byte_path, "%s", in_directory("in.png"));
     for (int i = 0; i < 4; i++)

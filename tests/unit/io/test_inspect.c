@@ -5,7 +5,6 @@
 static gf_file_info inspect(const char *name) {
     gf_file_info info;
     gf_error error = {0};
-
     memset(&info, 0xa5, sizeof info);
     if (gf_inspect_file(in_directory(name), NULL, &info, &error) != GF_OK)
         fail_msg("%s", error.message);
@@ -22,7 +21,6 @@ static void assert_format(const gf_format *format, uint64_t width, uint64_t heig
 
 static void put_png(const char *name, const png_spec *spec) {
     png_bytes file;
-
     png_make(spec, &file, NULL, NULL);
     put_bytes(in_directory(name), file.data, file.size);
     free(file.data);

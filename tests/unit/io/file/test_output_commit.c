@@ -244,7 +244,6 @@ static int blocked = -1;
 
 static void count_blocked_signals(void) {
     sigset_t now;
-
     (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
     blocked = sigismember(&now, SIGTERM) + sigismember(&now, SIGINT) + !sigismember(&now, SIGSEGV);
 }

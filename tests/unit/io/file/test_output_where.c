@@ -26,7 +26,6 @@ static void put_acl(const char *path, const char *name, unsigned user) {
     static const unsigned tags[] = {1, 2, 4, 0x10, 0x20};
     const unsigned may[] = {6, user, 4, 6, 0};
     unsigned char list[4 + 5 * 8] = {2};
-
     for (int i = 0; i < 5; i++) {
         unsigned char *entry = list + 4 + 8 * i;
         memset(entry, tags[i] == 2 ? 1 : 0xff, 8);

@@ -40,7 +40,6 @@ static void after(long microseconds) {
 static int in_process(int (*run)(uint64_t), uint64_t argument) {
     int status = 0;
     const pid_t child = fork();
-
     if (child == 0)
         _exit(run(argument));
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -58,7 +57,6 @@ static void *add(void *path) {
 static int add_elsewhere(const char *name) {
     pthread_t thread;
     void *slot;
-
     if (pthread_create(&thread, NULL, add, (void *)in_directory(name)) != 0 ||
         pthread_join(thread, &slot) != 0)
         _exit(FULL);
@@ -113,7 +111,6 @@ static void on_second(int number) {
 
 static void *is_interrupted(void *unused) {
     const int slot = gf_temporary_add(in_directory("half"));
-
     put_bytes(in_directory("half"), "", 0);
     atomic_store(&ready, 1);
     while (!atomic_load(&returned))
@@ -170,7 +167,6 @@ static void add_and_drop(const char *path) {
 /* Create files endlessly, and keep one in 16. */
 static void create_all(char prefix) {
     char path[2048] = "noted";
-
     if (only_adds)
         add_and_drop(path);
 
@@ -196,7 +192,6 @@ static void *create_in_thread(void *unused) {
 
 static void *send_later(void *when) {
     const struct timespec *time = when;
-
     (void)nanosleep(time, NULL);
     (void)kill(getpid(), SIGUSR1);
     return NULL;
@@ -207,7 +202,6 @@ static int create_until_signalled(uint64_t microseconds) {
     struct timespec when = {.tv_nsec = (long)microseconds * 1000};
     sigset_t usr1;
     pthread_t threads[2];
-
     only_adds = microseconds % 2 != 0;
     (void)sigaction(SIGUSR1, &action, NULL);
     sigemptyset(&usr1);

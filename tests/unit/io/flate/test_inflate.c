@@ -101,7 +101,6 @@ TEST(streams_by_hand) {
 /* Fill with random bytes of a random distribution, runs and repetitions. */
 static void make_content(test_random *random, unsigned char *to, size_t n) {
     const uint64_t range = 1 + test_below(random, 256), kind = test_below(random, 4);
-
     for (size_t i = 0; i < n;) {
         const size_t left = n - i, run = 1 + (size_t)test_below(random, 600);
         const size_t length = run < left ? run : left;
@@ -151,7 +150,6 @@ static size_t by_zlib(const unsigned char *stream, size_t size, unsigned char *t
                      .avail_in = (uInt)size,
                      .next_out = to,
                      .avail_out = MAX_OUTPUT};
-
     assert_int_equal(inflateInit2(&zlib, -15), Z_OK);
     *valid = inflate(&zlib, Z_SYNC_FLUSH) == Z_STREAM_END;
     (void)inflateEnd(&zlib);
@@ -492,7 +490,6 @@ static size_t list_blocks(const unsigned char *stream, size_t size, block *block
     static gf_inflate inflate;
     gf_inflate_out out = {.next = memory, .end = memory + sizeof memory, .history = memory};
     size_t count = 0;
-
     gf_inflate_start(&inflate, gf_isa_best());
     gf_inflate_set_input(&inflate, stream, 0, stream + size, true);
     while (!inflate.last) {

@@ -24,7 +24,6 @@ static void put(header_bits *to, uint32_t value, uint32_t n) {
  * incomplete or oversubscribed. */
 static void make_code(test_random *random, uint8_t *lengths, uint32_t n, uint32_t max) {
     uint32_t words = 1;
-
     lengths[0] = 0;
     while (words < n) { /* replace one word by two words that are one bit longer */
         const size_t split = (size_t)test_below(random, words);
@@ -81,7 +80,6 @@ static header_bits with_codes(const header_bits *symbols, size_t first, const ui
     static const uint32_t extra[] = {2, 3, 7};
     header_bits made = {.count = first};
     uint32_t words[19] = {0}, next = 0;
-
     memcpy(made.bytes, symbols->bytes, first / 8 + 1);
     made.bytes[first / 8] &= (unsigned char)((1u << first % 8) - 1);
     for (uint32_t bits = 1; bits <= 7; bits++, next <<= 1)
@@ -137,7 +135,6 @@ static header_bits make_dynamic(test_random *random, uint32_t bit) {
 
 static header_bits make_header(test_random *random, uint32_t bit) {
     header_bits made = {.count = bit};
-
     if (test_below(random, 10) != 0)
         return make_dynamic(random, bit);
     put(&made, (uint32_t)test_below(random, 8), 3);

@@ -52,7 +52,6 @@ static void assert_fails(const char *text, size_t length, const char *part) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
     assert_int_equal(load_npy(1, text, length, "abcdef", 6, &format, &pixels, &error), GF_FAILED);
     assert_message(&error, "x.npy: ");
     assert_message(&error, part);

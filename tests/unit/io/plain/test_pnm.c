@@ -34,7 +34,6 @@ static void assert_fails(const void *file, size_t size, const char *part) {
     gf_format format;
     unsigned char *pixels;
     gf_error error = {0};
-
     assert_int_equal(load_text("x.pnm", file, size, &format, &pixels, &error), GF_FAILED);
     assert_message(&error, "x.pnm: ");
     assert_message(&error, part);
@@ -366,7 +365,6 @@ static void assert_is_pfm(const char *path) {
     unsigned char *pixels;
     gf_metadata metadata;
     gf_error error = {0};
-
     if (load_image(path, NULL, 1, &format, &pixels, &metadata, &error) != GF_OK)
         fail_msg("%s", error.message);
     assert_int_equal(format.type, GF_F32);
@@ -399,7 +397,6 @@ static pid_t feed(const char *path, const void *data, size_t size) {
 
 static void wait_for(pid_t child) {
     int status;
-
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
 }

@@ -11,7 +11,6 @@
 static gf_raw shape(const char *text) {
     gf_raw raw;
     gf_error error = {0};
-
     if (gf_raw_parse(text, &raw, &error) != GF_OK)
         fail_msg("%s", error.message);
     return raw;
@@ -65,7 +64,6 @@ static gf_status load_piped(const void *data, size_t size, const char *text, uin
 static void assert_reads(const void *file, size_t size, const char *text, const void *expected) {
     const gf_raw raw = shape(text);
     const size_t bytes = gf_row_bytes(&raw.format) * raw.format.height;
-
     put_bytes(in_directory("x.png"), file, size);
     for (uint64_t strip = 1; strip <= raw.format.height; strip++) {
         unsigned char *pixels;

@@ -223,7 +223,6 @@ static gf_status write_image(const char *path, const gf_format *format, const un
 
 static void write_all_formats(void) {
     const uint32_t threads[] = {1, 2, 3, 7, 16};
-
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         const gf_format *format = &formats[f];
         unsigned char *pixels = random_pixels(format, (uint32_t)f);

@@ -9,7 +9,6 @@ static void check_read(const png_spec *spec) {
     gf_format wanted, got = {0};
     unsigned char *expected, *pixels;
     gf_error error = {0};
-
     png_make(spec, &file, &wanted, &expected);
     put_bytes(path(), file.data, file.size);
     if (load_image(path(), NULL, 3, &got, &pixels, NULL, &error) != GF_OK)
@@ -160,7 +159,6 @@ static void make_with_extras(int color, png_bytes *file) {
                            .depth = 8,
                            .extras = extras,
                            .extra_count = CARRIED + DROPPED};
-
     memcpy(extras, carried, sizeof carried);
     memcpy(extras + CARRIED, dropped, sizeof dropped);
     png_make(&spec, file, NULL, NULL);
@@ -170,7 +168,6 @@ static void make_with_extras(int color, png_bytes *file) {
 static void chunk_names(const char *name, char *names, size_t capacity) {
     size_t size;
     unsigned char *data = get_bytes(name, &size);
-
     *names = '\0';
     for (size_t at = 8; at + 12 <= size;) {
         size_t length = (size_t)data[at] << 24 | (size_t)data[at + 1] << 16 |
@@ -193,7 +190,6 @@ TEST(carries_metadata) {
         gf_error error = {0};
         char names[512];
         const gf_file_options options = {.force = true};
-
         make_with_extras(colors[i], &file);
         put_bytes(path(), file.data, file.size);
         assert_int_equal(load_image(path(), NULL, 1, &format, &pixels, &metadata, &error), GF_OK);

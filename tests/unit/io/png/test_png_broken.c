@@ -24,7 +24,6 @@ TEST(truncated_files_are_rejected) {
 
 static void check_flips(const png_spec *spec, int step, tally *count) {
     png_bytes file;
-
     png_make(spec, &file, NULL, NULL);
     for (size_t bit = 64; bit < 8 * file.size; bit += (size_t)step) {
         png_bytes broken = copy_of(&file);

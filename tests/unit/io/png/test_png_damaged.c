@@ -110,7 +110,6 @@ TEST(damaged_metadata_is_reported) {
         gf_file_options options = {.force = true};
         png_bytes file;
         gf_error error = {0};
-
         png_make(&spec, &file, NULL, NULL);
         put_bytes(in_directory("x.png"), file.data, file.size);
         free(file.data);

@@ -4,7 +4,6 @@
 static void check_intact(const png_spec *spec, uint64_t strip) {
     png_bytes file;
     outcome wanted = {0};
-
     png_make(spec, &file, &wanted.format, &wanted.pixels);
     outcome ours = load(&file, file.size, NULL, gf_png_source_open, strip);
     outcome oracle = png_oracle(&file, file.size, NULL);

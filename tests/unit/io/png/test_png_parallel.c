@@ -17,7 +17,6 @@ enum { MAX_RAW = 1 << 18, MAX_PACKED = 2 * MAX_RAW };
 /* Fill with noise, runs and repetitions. Their shares differ from file to file. */
 static void make_raw(test_random *random, unsigned char *to, size_t n) {
     const uint64_t range = 1 + test_below(random, 256), noise = 1 + test_below(random, 12);
-
     for (size_t i = 0; i < n;) {
         const size_t run = 1 + (size_t)test_below(random, 400), left = n - i;
         const size_t length = run < left ? run : left;
@@ -72,7 +71,6 @@ static size_t compress_raw(test_random *random, const unsigned char *raw, size_t
 
 static void put_header(png_bytes *file, uint32_t width, uint32_t height, int color, int depth) {
     unsigned char header[13] = {0};
-
     for (int i = 0; i < 4; i++) {
         header[i] = (unsigned char)(width >> (24 - 8 * i));
         header[4 + i] = (unsigned char)(height >> (24 - 8 * i));
@@ -95,7 +93,6 @@ static png_bytes make_file(test_random *random) {
     const size_t rows = wanted / row > 0 ? wanted / row : 1, n = rows * row;
     const unsigned char one_filter = (unsigned char)test_below(random, 8);
     png_bytes file = {0};
-
     make_raw(random, raw, n);
     for (size_t r = 0; r < rows; r++)
         raw[r * row] = one_filter < 5 ? one_filter : (unsigned char)test_below(random, 5);
@@ -146,7 +143,6 @@ static void read_rows(gf_source *source, const variant *how, reading *to) {
     unsigned char **memory = calloc(strips, sizeof *memory);
     uint64_t announced = 0;
     gf_status status = GF_OK;
-
     to->rows = malloc(row * height);
     assert_non_null(memory);
     assert_non_null(to->rows);
@@ -188,7 +184,6 @@ static reading read_file(const png_bytes *file, const variant *how) {
     gf_input input = {.name = strdup("x.png"), .file = fmemopen(file->data, file->size, "rb")};
     reading got = {0};
     gf_source *source;
-
     got.metadata = (gf_metadata){0};
     assert_non_null(input.name);
     assert_non_null(input.file);
@@ -281,7 +276,6 @@ static size_t chunk_after(const png_bytes *file, size_t at) {
 static void repair_checksum(unsigned char *chunk) {
     const size_t size = get32(chunk);
     const uint32_t sum = (uint32_t)crc32(0, chunk + 4, (uInt)size + 4);
-
     for (int i = 0; i < 4; i++)
         chunk[8 + size + (size_t)i] = (unsigned char)(sum >> (24 - 8 * i));
 }
@@ -289,7 +283,6 @@ static void repair_checksum(unsigned char *chunk) {
 /* Flip bits of a random chunk, or truncate, remove, repeat or rename it. */
 static void damage_file(png_bytes *file, test_random *random) {
     size_t at[2000], count = 0;
-
     for (size_t next = 8; next + 12 <= file->size && count < 2000; next = chunk_after(file, next))
         at[count++] = next;
     /* Not the header, which may declare a huge image. */

@@ -43,7 +43,6 @@ static void compare(const char *what, uint64_t n) {
     const gf_raster_outcome outcome = small_read(&raster, gif, size, 1, &pixels);
     unsigned char *wanted = stbi_load_from_memory(gif, (int)size, &width, &height, &found, 4);
     const uint32_t channels = raster.format.channels;
-
     read_files += outcome == GF_RASTER_READ;
     cut_off += outcome == GF_RASTER_TRUNCATED;
     damaged += outcome == GF_RASTER_DAMAGED;
@@ -65,7 +64,6 @@ static void compare(const char *what, uint64_t n) {
 /* Start a file. Bits of tables: 1 the global colour table, 2 the frame's colour table. */
 static void put_head(unsigned tables) {
     static const unsigned char table[24] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-
     size = 0;
     put("GIF89a\x10\0\x10\0", 10);
     put((const unsigned char[3]){(tables & 1) != 0 ? 0x82 : 2, 0, 0}, 3);
@@ -99,7 +97,6 @@ static void put_byte(writer *w) {
 
 static void put_code(writer *w, unsigned code) {
     const unsigned clear = 1U << w->literal;
-
     w->bits |= code << w->held;
     for (w->held += w->width; w->held >= 8;)
         put_byte(w);

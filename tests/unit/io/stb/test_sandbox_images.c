@@ -34,7 +34,6 @@ static bool equals_unsandboxed(const char *name) {
     gf_format format[2];
     unsigned char *pixels[2];
     gf_error error[2] = {{0}, {0}};
-
     outside.no_sandbox = true;
     const gf_status first =
         load_image(in_directory(name), &inside, 3, &format[0], &pixels[0], NULL, &error[0]);
@@ -133,7 +132,6 @@ static void put_large_claim(const char *name, uint16_t side, size_t bytes) {
 static void open_in(const char *name, const gf_limits *limits, long mebibytes, const char *part) {
     const pid_t child = fork();
     int status;
-
     if (child == 0) {
         struct rusage self, below;
         gf_error error = {0};

@@ -31,7 +31,6 @@ typedef struct range {
 /* Write one byte of each page from begin to end, and keep the values. */
 static void writes_pages(void *context) {
     const range pages = *(const range *)context;
-
     shared->reached = 1;
     for (uintptr_t at = pages.begin; at < pages.end; at += 4096) {
         *(volatile unsigned char *)at = *(volatile unsigned char *)at;
@@ -41,7 +40,6 @@ static void writes_pages(void *context) {
 
 static int descend(const volatile char *above, uintptr_t start) {
     volatile char here[4096];
-
     here[0] = above[0];
     shared->counter = start - (uintptr_t)here;
     return shared->counter > 2 * LARGE ? 0 : descend(here, start) + here[0];
@@ -125,7 +123,6 @@ static void put_deep_gif(const char *path) {
 /* Return the path, or NULL if the image is rejected. */
 static void *open_image(void *path) {
     gf_source *source;
-
     if (gf_source_open(path, NULL, &source, NULL) != GF_OK)
         return NULL;
     source->ops->close(source);
@@ -186,7 +183,6 @@ static size_t find_private(range *found, size_t max) {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[4500], rights[5];
     size_t count = 0;
-
     assert_non_null(maps);
     while (fgets(line, sizeof line, maps) != NULL) {
         range r;

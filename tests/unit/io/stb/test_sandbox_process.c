@@ -133,7 +133,6 @@ static void *keep_allocating(void *context) {
 static void *run_many(void *context) {
     gf_sandbox_end end = GF_SANDBOX_TIME;
     volatile int *done = context;
-
     for (int i = 0; i < ROUNDS; i++) {
         const bool fails = i % 4 == 3;
         pid_t self = getpid();

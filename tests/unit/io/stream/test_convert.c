@@ -9,7 +9,6 @@
 /* Image of one row in memory, which the caller frees after the source. */
 static gf_source *row_source(const gf_format *format, const void *row) {
     gf_source *source = NULL;
-
     assert_int_equal(gf_memory_source(format, row, gf_row_bytes(format), &source, NULL), GF_OK);
     return source;
 }
@@ -18,7 +17,6 @@ static gf_source *row_source(const gf_format *format, const void *row) {
 static void *raise_row(gf_format format, const void *row, gf_type type) {
     gf_source *source = row_source(&format, row);
     unsigned char *raised;
-
     assert_int_equal(gf_convert_source(&source, type, false, false, "x.png", NULL), GF_OK);
     assert_int_equal(source->format.type, type);
     assert_int_equal(load_source(source, 1, &raised, NULL, NULL), GF_OK);
@@ -30,7 +28,6 @@ static void *lower_rows(gf_format format, const void *pixels, gf_type type, uint
     const size_t row = gf_row_bytes(&format), stride = row + MARGIN;
     gf_format stored = format;
     gf_sink *sink;
-
     stored.type = type;
     const size_t out_row = gf_row_bytes(&stored);
     unsigned char *rows = malloc(stride * format.height), *out = malloc(out_row * format.height);
@@ -165,7 +162,6 @@ static double sample_at(const gf_format *format, const void *pixels, uint64_t i)
 static void *convert_each(const gf_format *format, const void *pixels, gf_type type) {
     const uint64_t n = gf_row_samples(format) * format->height;
     unsigned char *out = malloc(n * gf_type_bytes(type));
-
     assert_non_null(out);
     for (uint64_t i = 0; i < n; i++) {
         const double v = sample_at(format, pixels, i), unit = v > 0 ? v < 1 ? v : 1 : 0;
@@ -508,7 +504,6 @@ static const struct {
 /* Set a coordinate of the upright image: `at` of `size` from a side. */
 static void place(char side, uint64_t at, uint64_t size, uint64_t *x, uint64_t *y) {
     const uint64_t value = side == 'l' || side == 't' ? at : size - 1 - at;
-
     *(side == 'l' || side == 'r' ? x : y) = value;
 }
 

@@ -26,7 +26,6 @@ static gf_status fake_read(gf_source *base, void *dst, size_t stride, uint64_t r
 
 static gf_status fake_finish(gf_source *base, gf_error *error) {
     fake_source *fake = (fake_source *)base;
-
     fake->finishes++;
     return fake->fail_finish ? gf_fail(error, GF_FAILED, "fake: cannot finish") : GF_OK;
 }
@@ -39,7 +38,6 @@ static fake_source new_fake(gf_format format) {
     static const gf_source_ops ops = {
         .read = fake_read, .finish = fake_finish, .close = fake_close};
     fake_source fake = {.base = {.ops = &ops, .format = format, .cost = 1.5}};
-
     fake.base.metadata = (gf_metadata){0};
     return fake;
 }
@@ -47,7 +45,6 @@ static fake_source new_fake(gf_format format) {
 static gf_source *new_memory(const gf_format *format, const void *pixels) {
     gf_source *source = NULL;
     gf_error error = {0};
-
     assert_int_equal(gf_memory_source(format, pixels, gf_row_bytes(format), &source, &error),
                      GF_OK);
     return source;
@@ -56,7 +53,6 @@ static gf_source *new_memory(const gf_format *format, const void *pixels) {
 static gf_source *new_pair(gf_source *a, gf_source *b) {
     gf_source *pair = NULL;
     gf_error error = {0};
-
     assert_int_equal(gf_pair_source(a, b, "a.png", "b.png", &pair, &error), GF_OK);
     return pair;
 }
@@ -71,7 +67,6 @@ TEST(interleaves_the_rows) {
             gf_source *pair = new_pair(new_memory(&format, a), new_memory(&format, b));
             unsigned char *rows = malloc(stride * HEIGHT);
             gf_error error = {0};
-
             assert_non_null(rows);
             assert_true(gf_format_equal(&pair->format, &format));
             memset(rows, PAINT, stride * HEIGHT);
@@ -100,7 +95,6 @@ static void assert_differ(gf_format a_format, gf_format b_format, const char *me
     fake_source a = new_fake(a_format), b = new_fake(b_format);
     gf_source *pair = &a.base;
     gf_error error = {0};
-
     assert_int_equal(gf_pair_source(&a.base, &b.base, "a.png", "b.png", &pair, &error), GF_FAILED);
     assert_null(pair);
     assert_int_equal(error.status, GF_FAILED);
@@ -151,7 +145,6 @@ TEST(returns_the_errors_of_both) {
         gf_source *pair = new_pair(&fakes[0].base, &fakes[1].base);
         unsigned char rows[2 * WIDTH * HEIGHT];
         gf_error error = {0};
-
         fakes[half].fail_read = fakes[half].fail_finish = true;
         assert_int_equal(pair->ops->read(pair, rows, 2 * WIDTH, HEIGHT, &error), GF_FAILED);
         assert_string_equal(error.message, "fake: cannot read");

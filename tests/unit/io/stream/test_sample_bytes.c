@@ -21,7 +21,6 @@ static const gf_sample_layout blue_alpha8 = {
 static void put_rgb16(gf_sample_sink *sink) {
     const uint16_t low[] = {0, 1234}, high = 65535;
     unsigned char values[5];
-
     memcpy(values + 1, low, sizeof low);
     put(sink, 5, (const uint64_t[]){0, 11}, values + 1, 2);
     put(sink, 7, NULL, NULL, 0);
@@ -31,7 +30,6 @@ static void put_rgb16(gf_sample_sink *sink) {
 
 static void put_luma32(gf_sample_sink *sink) {
     const float values[] = {0.1f, -0.0f, INFINITY, -INFINITY, 16777216.0f, 1e-45f, -2.5e20f};
-
     put(sink, 0, (const uint64_t[]){0, 1, 2, 3, 4, 5, 1000001}, values, 7);
 }
 
@@ -156,7 +154,6 @@ static const struct example {
 static char *expect(const struct example *example, const char *kind, size_t *size) {
     const size_t records = example->count * example->npy_size;
     char *all = calloc(1, 1024);
-
     assert_non_null(all);
     if (strcmp(kind, "npy") != 0) {
         strcpy(all, strcmp(kind, "csv") == 0 ? example->csv : example->json);
@@ -178,7 +175,6 @@ TEST(writes_the_expected_bytes) {
         for (size_t k = 0; k < 3; k++) {
             char name[64];
             size_t size;
-
             if (strcmp(kinds[k], "npy") == 0 && !gf_host_is_little())
                 continue;
             snprintf(name, sizeof name, "%s.%s", examples[e].name, kinds[k]);
@@ -245,7 +241,6 @@ static char *expect_many(const char *kind, size_t *size) {
     char *all = NULL;
     FILE *file = open_memstream(&all, size);
     const bool json = strcmp(kind, "json") == 0, npy = strcmp(kind, "npy") == 0;
-
     assert_non_null(file);
     if (npy) {
         const char order = gf_host_is_little() ? '<' : '>';

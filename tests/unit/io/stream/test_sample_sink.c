@@ -30,7 +30,6 @@ static void assert_no_sink(const char *path, const char *format, gf_status statu
 static void in_child(bool (*run)(void)) {
     int status;
     pid_t child = fork();
-
     assert_int_not_equal(child, -1);
     if (child == 0)
         _exit(run() ? 0 : 1);
@@ -97,7 +96,6 @@ TEST(writes_into_a_pipe) {
 static bool many_to_standard_output(void) {
     const int file = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
     gf_error error = {0};
-
     return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
            try_file("-", "npy", &rgb16, write_many, MANY, &error) == GF_OK;
 }
@@ -105,7 +103,6 @@ static bool many_to_standard_output(void) {
 static bool few_to_standard_output(void) {
     const int file = open(in_directory("out"), O_WRONLY | O_CREAT, 0600);
     gf_error error = {0};
-
     return dup2(file, STDOUT_FILENO) == STDOUT_FILENO &&
            try_file("-", NULL, &grey8, write_grey8, 4, &error) == GF_OK;
 }
@@ -127,7 +124,6 @@ TEST(writes_standard_output) {
 static bool to_a_terminal(void) {
     const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
     gf_error error = {0};
-
     if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0 ||
         dup2(open(ptsname(terminal), O_RDWR | O_NOCTTY), STDOUT_FILENO) < 0)
         return true; /* no terminals available */
@@ -168,7 +164,6 @@ TEST(rejects_a_wrong_count) {
             char part[64];
             gf_error error = {0};
             gf_sample_sink *sink = open_sink(in_directory("a"), kinds[k], &grey8);
-
             assert_int_equal(gf_sample_sink_count(sink, announced, &error), GF_OK);
             put_grey8(sink);
             assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
@@ -226,7 +221,6 @@ TEST(reports_a_full_device) {
         static const uint16_t values[20000];
         gf_error error = {0};
         gf_sample_sink *sink = open_sink("/dev/full", kinds[k], &rgb16);
-
         assert_int_equal(gf_sample_sink_count(sink, 1, &error), GF_OK);
         put(sink, 0, positions, values, 1);
         assert_int_equal(gf_sample_sink_finish(sink, &error), GF_FAILED);
@@ -246,7 +240,6 @@ TEST(reports_a_full_device) {
 static bool past_a_limit(void) {
     const struct rlimit limit = {60, 60};
     bool ok = signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
-
     for (size_t k = 0; k < 3 && ok; k++) {
         gf_error error = {0};
         ok = try_file(in_directory("a"), kinds[k], &grey8, write_grey8, 4, &error) == GF_FAILED &&

@@ -7,7 +7,6 @@
 
 static uint32_t bits_of(float value) {
     uint32_t bits;
-
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
@@ -63,7 +62,6 @@ TEST(returns_to_the_same_codes) {
             gf_source *source;
             gf_sink *sink;
             unsigned char *read;
-
             assert_non_null(codes);
             assert_non_null(back);
             light_format.type = GF_F32;

@@ -15,7 +15,6 @@ static unsigned char *draw(const gf_format *format, int content, uint64_t seed) 
     const size_t row = (size_t)gf_row_samples(format), samples = row * (size_t)format->height;
     unsigned char *pixels = malloc(samples * gf_type_bytes(format->type));
     test_random random = {seed * 2 + 1};
-
     assert_non_null(pixels);
     for (size_t i = 0; i < samples; i++) {
         const size_t x = i % row, y = i / row;
@@ -42,7 +41,6 @@ static uint64_t largest(const gf_format *format, const unsigned char *pixels) {
     const uint64_t samples = gf_row_samples(format) * format->height;
     uint64_t count = 0;
     uint16_t v;
-
     for (uint64_t i = 0; i < samples; i++) {
         if (gf_has_alpha(format) && i % format->channels == format->channels - 1)
             continue;
@@ -68,7 +66,6 @@ static gf_status open_sink(const gf_format *format, const how *h, gf_sink **sink
     static const gf_file_options replacing = {.force = true};
     gf_metadata none;
     gf_output *output;
-
     none = (gf_metadata){0};
     assert_int_equal(gf_output_open(h->pipe ? "/dev/null" : in_directory("x.tif"), &replacing,
                                     false, &output, error),
@@ -90,7 +87,6 @@ static void encode(const gf_format *format, const unsigned char *pixels, const h
     const uint64_t rows = h->rows ? h->rows : format->height;
     gf_error error = {0};
     gf_sink *sink;
-
     if (open_sink(format, h, &sink, &error))
         fail_msg("%s", error.message);
     assert_true(sink->exact);
@@ -199,7 +195,6 @@ static void check_image(gf_format format, const char *compression, int content, 
     const how first = {.compression = compression};
     unsigned char *pixels = draw(&format, content, seed);
     size_t size;
-
     encode(&format, pixels, &first);
     check_file(&format, pixels, &first);
     unsigned char *file = get_bytes(in_directory("x.tif"), &size);
