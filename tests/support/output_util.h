@@ -37,8 +37,7 @@ static inline gf_output *open_as(const char *name, bool force, gf_sync sync) {
     gf_error error = {0};
 
     const gf_file_options options = {.force = force, .sync = sync};
-    if (gf_output_open(in_directory(name), &options, false, &output, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_output_open(in_directory(name), &options, false, &output, &error), &error);
     return output;
 }
 
@@ -47,8 +46,7 @@ static inline gf_output *complete(const char *name, bool force) {
     gf_output *output = open_as(name, force, GF_SYNC_NEVER);
     gf_error error = {0};
     assert_int_equal(gf_output_write(output, name, strlen(name), &error), GF_OK);
-    if (gf_output_prepare(output, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_output_prepare(output, &error), &error);
     return output;
 }
 
@@ -72,8 +70,8 @@ static inline ino_t inode_of(const char *name) {
 static inline gf_output *open_output(const char *path, bool force) {
     gf_output *output;
     gf_error error = {0};
-    if (gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_output_open(path, &(gf_file_options){.force = force}, false, &output, &error),
+              &error);
     return output;
 }
 

@@ -21,9 +21,9 @@ static inline gf_sample_sink *open_sink(const char *path, const char *format,
     gf_sample_sink *sink;
     gf_error error = {0};
 
-    if (gf_sample_sink_open(path, &(gf_file_options){.sample_format = format}, layout, &sink,
-                            &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_sample_sink_open(path, &(gf_file_options){.sample_format = format}, layout, &sink,
+                                  &error),
+              &error);
     return sink;
 }
 
@@ -31,8 +31,7 @@ static inline void put(gf_sample_sink *sink, uint32_t bin, const uint64_t *posit
                        const void *values, uint64_t count) {
     gf_error error = {0};
 
-    if (gf_sample_sink_write(sink, bin, positions, values, count, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_sample_sink_write(sink, bin, positions, values, count, &error), &error);
 }
 
 static inline void finish(gf_sample_sink *sink) {

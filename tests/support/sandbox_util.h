@@ -62,8 +62,7 @@ static inline gf_sandbox_end run(gf_sandbox_work *work, void *context, uint32_t 
     gf_error error = {0};
     gf_sandbox_end end;
     memset((void *)shared, 0, sizeof *shared);
-    if (gf_sandbox_run(work, context, &memory, seconds, "x", &end, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_sandbox_run(work, context, &memory, seconds, "x", &end, &error), &error);
     assert_int_equal(shared->reached, 1);
     assert_int_equal(shared->survived, 0);
     assert_false(children_left());

@@ -183,8 +183,7 @@ static gf_result *absorb(const test_strip *strip, const unsigned char *payloads,
         fail_msg("%s", error.message);
     free(state);
     gf_result *result = NULL;
-    if (gf_result_new(strip->filter, plan, data, &result, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_result_new(strip->filter, plan, data, &result, &error), &error);
     return result;
 }
 

@@ -62,6 +62,12 @@ __attribute__((constructor)) static void test_select_functions(void) {
         cmocka_set_test_filter(pattern);
 }
 
+void test_check(gf_status status, const gf_error *error, const char *file, int line) {
+    if (status)
+        print_error("%s\n", error->message);
+    _assert_int_equal(status, GF_OK, file, line);
+}
+
 const char *test_tier(void) {
     const char *tier = getenv("GF_TEST_TIER");
     return tier && *tier ? tier : "test";
@@ -213,8 +219,9 @@ unsigned char *test_png(const test_image *image, size_t *size) {
     (void)snprintf(path, sizeof path, "%s/gf-test-%d.png", folder ? folder : "/tmp", (int)getpid());
     const gf_pixels pixels = {image->rows.data, image->stride};
     gf_error error = {0};
-    if (gf_save_file(path, &image->format, &pixels, &(gf_file_options){.force = true}, &error))
-        fail_msg("%s", error.message);
+    assert_ok(
+        gf_save_file(path, &image->format, &pixels, &(gf_file_options){.force = true}, &error),
+        &error);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     assert_int_equal(fseek(file, 0, SEEK_END), 0);
@@ -415,8 +422,7 @@ gf_settings *test_settings(const gf_filter *filter, const char *text) {
     gf_settings *settings = gf_settings_new(filter->info.params, filter->info.param_count);
     assert_non_null(settings);
     gf_error error = {0};
-    if (gf_settings_apply_case(settings, text, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_settings_apply_case(settings, text, &error), &error);
     return settings;
 }
 
@@ -473,8 +479,7 @@ bool test_same_result(const gf_result *golden, const gf_result *other, const cha
 gf_engine *test_engine(const gf_engine_options *options) {
     gf_engine *engine = NULL;
     gf_error error = {0};
-    if (gf_engine_open(options, &engine, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_engine_open(options, &engine, &error), &error);
     return engine;
 }
 

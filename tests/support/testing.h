@@ -35,6 +35,10 @@ typedef struct test_fixture {
 /* Run the tests in the order of their lines. Return the exit code of the program. */
 int test_main(const test_fixture *fixture);
 
+/* Check that a call succeeded; if not, print its message. */
+#define assert_ok(call, error) test_check(call, error, __FILE__, __LINE__)
+void test_check(gf_status status, const gf_error *error, const char *file, int line);
+
 /* Random numbers by xorshift64*, equal on all machines. */
 typedef struct test_random {
     uint64_t state;

@@ -85,8 +85,7 @@ static void image_continues(void) {
     gf_report report;
     gf_error error = {0};
     gf_status again;
-    if (run_poisoned("smooth", "axis=xy", true, &report, &error, &again))
-        fail_msg("%s", error.message);
+    assert_ok(run_poisoned("smooth", "axis=xy", true, &report, &error, &again), &error);
     print_message("%s\n", report.reason);
     assert_true(report.device_failed);
     assert_non_null(strstr(report.backend, "cpu"));
@@ -118,8 +117,7 @@ static void measured_is_measured_again(void) {
     gf_report report;
     gf_error error = {0};
     gf_status again;
-    if (run_poisoned("hist", "bins=7", true, &report, &error, &again))
-        fail_msg("%s", error.message);
+    assert_ok(run_poisoned("hist", "bins=7", true, &report, &error, &again), &error);
     assert_true(report.device_failed);
     assert_int_equal(again, GF_OK);
 }

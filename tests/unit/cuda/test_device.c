@@ -77,17 +77,16 @@ static void free_list(image_list *list) {
 static gf_device_job *new_job(gf_engine *engine, const image_list *list) {
     gf_device_job *job;
     gf_error error = {0};
-    if (gf_device_job_new(engine, list->job.filter, list->job.settings, &list->job.format, &job,
-                          &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_device_job_new(engine, list->job.filter, list->job.settings, &list->job.format,
+                                &job, &error),
+              &error);
     return job;
 }
 
 static void run_job(gf_device_job *job, uint64_t count, const gf_pixels *in,
                     const gf_out_pixels *out, void *stream, gf_device_results **results) {
     gf_error error = {0};
-    if (gf_device_job_run(job, count, in, out, stream, results, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_device_job_run(job, count, in, out, stream, results, &error), &error);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -334,8 +333,7 @@ static void check_places(const char *filter, const char *text, gf_format format)
                 list.job.filter->measure ? &queued : NULL);
         if (queued) {
             gf_error error = {0};
-            if (gf_device_results_wait(queued, results, &error))
-                fail_msg("%s", error.message);
+            assert_ok(gf_device_results_wait(queued, results, &error), &error);
         }
         for (size_t i = 0; i < images; i++) {
             if (list.out_bytes)
@@ -691,8 +689,7 @@ TEST(measurements_can_be_queued) {
             for (size_t i = COUNT; i-- > 1;) {
                 gf_result *result;
                 gf_error error = {0};
-                if (gf_device_results_wait(queued[i], &result, &error))
-                    fail_msg("%s", error.message);
+                assert_ok(gf_device_results_wait(queued[i], &result, &error), &error);
                 if (!test_same_result(list.results[i], result, cases[c][0]))
                     fail_msg("%s: result %zu differs", cases[c][0], i);
                 gf_result_free(result);

@@ -118,8 +118,7 @@ static void check_images(gf_engine *engine, gf_format format, uint64_t count,
         out[i] = (gf_buffer){where == OF_ENGINE ? NULL : to[i] + AROUND, bound};
     }
     must(cudaDeviceSynchronize());
-    if (gf_encode_png_device(engine, &format, count, in, out, NULL, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_encode_png_device(engine, &format, count, in, out, NULL, &error), &error);
     for (uint64_t i = 0; i < count; i++) {
         size_t size;
         unsigned char *want = test_png(&images[i], &size);

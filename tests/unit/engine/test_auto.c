@@ -123,11 +123,9 @@ TEST(png_has_costs) {
     gf_source *source = NULL;
     gf_sink *sink = NULL;
     gf_error error = {0};
-    if (gf_source_open(path, NULL, &source, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_source_open(path, NULL, &source, &error), &error);
     gf_file_options options = {.format = "png"};
-    if (gf_sink_open("/dev/null", &source->format, NULL, &options, 1, &sink, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_sink_open("/dev/null", &source->format, NULL, &options, 1, &sink, &error), &error);
     assert_true(source->cost > 0);
     assert_true(sink->cost > 0);
     sink->ops->close(sink);

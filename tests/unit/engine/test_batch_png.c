@@ -273,8 +273,7 @@ TEST(decodes_few_streams_at_once) {
     rejects = false;
     decoding.most_groups = decoding.most_images = decoded = 0;
     decoding.wait_for = GROUPS;
-    if (test_run_batch(filter, settings, items, FILES, &options, &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_run_batch(filter, settings, items, FILES, &options, &error), &error);
     decoding.wait_for = 0;
     assert_int_equal(decoded, FILES);
     assert_in_range(decoding.most_images, LIMIT / 3 * GROUPS, LIMIT);

@@ -95,10 +95,10 @@ static void *run_share(void *argument) {
     gf_error error = {0};
 
     const gf_work_source source = {give, &own->one, own->expected};
-    if (test_run_batch_on(&(test_batch){own->on.count ? &own->on : NULL, own->filter, own->settings,
-                                        own->items, ITEMS, &options, &source},
-                          &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_run_batch_on(&(test_batch){own->on.count ? &own->on : NULL, own->filter,
+                                              own->settings, own->items, ITEMS, &options, &source},
+                                &error),
+              &error);
     return NULL;
 }
 

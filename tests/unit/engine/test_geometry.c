@@ -43,8 +43,7 @@ static void job_free(gf_stream_job *job) {
 static gf_cut chosen(const gf_stream_job *job) {
     gf_cut out;
     gf_error error = {0};
-    if (gf_choose_geometry(job, &out, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_choose_geometry(job, &out, &error), &error);
     return out;
 }
 

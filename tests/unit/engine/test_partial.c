@@ -52,8 +52,7 @@ static gf_partial *serialize(const work *job, const gf_filter *filter, const gf_
     assert_non_null(bytes);
     gf_partial_write(partial, bytes);
     gf_partial_free(partial);
-    if (gf_partial_read(filter, settings, bytes, size, &read, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_partial_read(filter, settings, bytes, size, &read, &error), &error);
     free(bytes);
     return read;
 }

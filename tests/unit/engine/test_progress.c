@@ -23,8 +23,7 @@ static void put_picture(const char *name) {
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
     gf_error error = {0};
-    if (save_image(in_directory(name), &format, pixels, NULL, &options, 1, &error))
-        fail_msg("%s", error.message);
+    assert_ok(save_image(in_directory(name), &format, pixels, NULL, &options, 1, &error), &error);
     free(pixels);
 }
 
@@ -67,11 +66,11 @@ static received run(const char *backend, bool unthreaded, const char *name, cons
     gf_error error = {0};
     (void)snprintf(path, sizeof path, "%s", in_directory(in));
     (void)snprintf(second, sizeof second, "%s", in_directory(in));
-    if (test_run_files(&(test_files){engine, filter, settings, paths,
-                                     image ? in_directory("out.ppm") : NULL, &options,
-                                     .result = &result},
-                       &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_run_files(&(test_files){engine, filter, settings, paths,
+                                           image ? in_directory("out.ppm") : NULL, &options,
+                                           .result = &result},
+                             &error),
+              &error);
     gf_result_free(result);
     gf_engine_close(engine);
     gf_settings_free(settings);
@@ -138,8 +137,7 @@ TEST(reports_the_item) {
         (void)snprintf(out[i], sizeof out[i], "%s", in_directory(name));
         items[i] = (gf_batch_item){.in = in, .out = out[i]};
     }
-    if (test_run_batch(filter, settings, items, ITEMS, &options, &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_run_batch(filter, settings, items, ITEMS, &options, &error), &error);
     for (size_t i = 0; i < ITEMS; i++) {
         assert_int_equal(all.done[i], HEIGHT);
         assert_int_equal(all.total[i], HEIGHT);
@@ -167,10 +165,10 @@ static gf_report run_bytes(const char *filter_name, const char *in, const char *
     (void)snprintf(to, sizeof to, "%s", in_directory(out ? out : ""));
     if (samples)
         assert_int_equal(gf_settings_set(settings, "out", in_directory(samples), NULL), GF_OK);
-    if (test_run_files(&(test_files){engine, filter, settings, names, out ? to : NULL, &options,
-                                     .result = &result, .report = &report},
-                       &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_run_files(&(test_files){engine, filter, settings, names, out ? to : NULL,
+                                           &options, .result = &result, .report = &report},
+                             &error),
+              &error);
     gf_result_free(result);
     gf_engine_close(engine);
     gf_settings_free(settings);

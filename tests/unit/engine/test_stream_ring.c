@@ -109,8 +109,7 @@ TEST(strips_stay_intact) {
                              .max_memory = 1u << 20,
                              .unthreaded = test_below(&random, 8) == 0};
         gf_error error = {0};
-        if (gf_stream_run(&job, &source.base, &report, NULL, &error))
-            fail_msg("%s", error.message);
+        assert_ok(gf_stream_run(&job, &source.base, &report, NULL, &error), &error);
         assert_int_equal(source.next, plan.in.height);
         assert_int_equal(sink.next, plan.in.height);
     }

@@ -172,10 +172,10 @@ static uint64_t *measure(const char *backend, const char *name, uint32_t page, s
     gf_result *result = NULL;
     gf_report report;
     gf_error error;
-    if (test_run_files(&(test_files){engine, filter, settings, in, NULL, &options,
-                                     .result = &result, .report = &report},
-                       &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_run_files(&(test_files){engine, filter, settings, in, NULL, &options,
+                                           .result = &result, .report = &report},
+                             &error),
+              &error);
     assert_int_equal(report.pages, 3);
     *rows = gf_result_table(result, 0)->row_count;
     uint64_t *cells = malloc(*rows * sizeof *cells);

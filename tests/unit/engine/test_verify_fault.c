@@ -219,10 +219,11 @@ TEST(golden_counts_against_memory) {
         gf_report report;
         gf_error error = {0};
         assert_int_equal(gf_engine_open(&options, &engine, NULL), GF_OK);
-        if (test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
+        assert_ok(
+            test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
                                            &pixels, out.rows.data, out.stride, .report = &report},
-                            &error))
-            fail_msg("%s", error.message);
+                            &error),
+            &error);
         rows[verify] = report.rows_per_strip;
         gf_engine_close(engine);
     }

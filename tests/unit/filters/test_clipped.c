@@ -99,10 +99,10 @@ static gf_report run(gf_engine *engine, const gf_settings *settings, const char 
     const gf_file_options options = {.force = true, .compression = compression};
     gf_report report;
     gf_error error = {0};
-    if (test_run_files(&(test_files){engine, gf_filter_find("smooth"), settings, &in, out, &options,
-                                     .report = &report},
-                       &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_run_files(&(test_files){engine, gf_filter_find("smooth"), settings, &in, out,
+                                           &options, .report = &report},
+                             &error),
+              &error);
     return report;
 }
 

@@ -160,8 +160,7 @@ static gf_result *measure(gf_format format, const uint64_t *record) {
     void *data;
     gf_result *result;
     gf_error error = {0};
-    if (gf_plan_new(filter, settings, &format, &plan, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_plan_new(filter, settings, &format, &plan, &error), &error);
     unsigned char *rows = malloc((size_t)format.height * plan->record);
     assert_non_null(rows);
     for (uint64_t y = 0; y < format.height; y++)

@@ -12,8 +12,7 @@ static gf_plan *plan_of(const char *text, gf_format format) {
     gf_settings *settings = test_settings(filter, text);
     gf_plan *plan = NULL;
     gf_error error = {0};
-    if (gf_plan_new(filter, settings, &format, &plan, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_plan_new(filter, settings, &format, &plan, &error), &error);
     gf_settings_free(settings);
     return plan;
 }

@@ -6,8 +6,7 @@ static gf_file_info inspect(const char *name) {
     gf_file_info info;
     gf_error error = {0};
     memset(&info, 0xa5, sizeof info);
-    if (gf_inspect_file(in_directory(name), NULL, &info, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_inspect_file(in_directory(name), NULL, &info, &error), &error);
     return info;
 }
 
@@ -201,8 +200,7 @@ TEST(loads_images) {
         const gf_file_options options = {.force = true};
         assert_int_equal(
             save_image(in_directory(names[i]), format, expected, NULL, &options, 2, &error), GF_OK);
-        if (gf_load_file(in_directory(names[i]), NULL, &got, &pixels, NULL, &error) != GF_OK)
-            fail_msg("%s", error.message);
+        assert_ok(gf_load_file(in_directory(names[i]), NULL, &got, &pixels, NULL, &error), &error);
         assert_format(&got, format->width, format->height, format->channels, format->type);
         assert_memory_equal(pixels, expected, gf_row_bytes(format) * format->height);
         free(pixels);

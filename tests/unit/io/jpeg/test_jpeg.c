@@ -214,8 +214,8 @@ static void save_with(const char *name, const gf_metadata *metadata) {
     unsigned char *pixels = random_pixels(&format, 1);
     const gf_file_options options = {.force = true};
     gf_error error = {0};
-    if (save_image(in_directory(name), &format, pixels, metadata, &options, 8, &error))
-        fail_msg("%s", error.message);
+    assert_ok(save_image(in_directory(name), &format, pixels, metadata, &options, 8, &error),
+              &error);
     free(pixels);
 }
 
@@ -637,8 +637,7 @@ TEST(reads_the_images_of_an_mpo) {
             gf_source *source;
             unsigned char *pixels;
             unsigned char *expected = decode_jpeg(&files[page == 1 ? 0 : page]);
-            if (gf_source_open(in_directory("x.jpg"), &limits, &source, &error))
-                fail_msg("%s", error.message);
+            assert_ok(gf_source_open(in_directory("x.jpg"), &limits, &source, &error), &error);
             assert_int_equal(source->pages, 3);
             assert_int_equal(source->format.width, page == 1 ? 20 : 20 + page);
             assert_non_null(strstr(source->stored, page == 2 ? "image 2 of 3" : " of 3"));

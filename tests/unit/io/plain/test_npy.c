@@ -331,8 +331,8 @@ TEST(reads_the_same_pixels_with_any_threads) {
             assert_int_equal(source->ops->read(source, one, row, 1, &error), GF_OK);
             assert_memory_equal(one, pixels + 777 * row, row);
             source->ops->close(source);
-            if (load_image(in_directory("x.npy"), &limits, 400, &got, &back, NULL, &error) != GF_OK)
-                fail_msg("%s", error.message);
+            assert_ok(load_image(in_directory("x.npy"), &limits, 400, &got, &back, NULL, &error),
+                      &error);
             assert_true(gf_format_equal(&got, format));
             assert_memory_equal(back, pixels, bytes);
             free(back);

@@ -20,8 +20,7 @@ static void assert_reads(const void *file, size_t size, uint64_t width, uint64_t
     unsigned char *pixels;
     gf_error error = {0};
 
-    if (load_text("x.pnm", file, size, &format, &pixels, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(load_text("x.pnm", file, size, &format, &pixels, &error), &error);
     assert_int_equal(format.width, width);
     assert_int_equal(format.height, height);
     assert_int_equal(format.channels, channels);
@@ -145,8 +144,7 @@ TEST(scales_every_sample) {
                 *to++ = (char)(v >> 8);
             *to++ = (char)v;
         }
-        if (load_text("x.pnm", file, (size_t)(to - file), &format, &pixels, &error) != GF_OK)
-            fail_msg("%s", error.message);
+        assert_ok(load_text("x.pnm", file, (size_t)(to - file), &format, &pixels, &error), &error);
         for (uint32_t v = 0; v <= maxval; v++) {
             uint16_t got = pixels[v * size];
             if (size == 2)
@@ -365,8 +363,7 @@ static void assert_is_pfm(const char *path) {
     unsigned char *pixels;
     gf_metadata metadata;
     gf_error error = {0};
-    if (load_image(path, NULL, 1, &format, &pixels, &metadata, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(load_image(path, NULL, 1, &format, &pixels, &metadata, &error), &error);
     assert_int_equal(format.type, GF_F32);
     assert_int_equal(format.channels, 1);
     assert_memory_equal(pixels, pfm_pixels, sizeof pfm_pixels);

@@ -11,8 +11,7 @@
 static gf_raw shape(const char *text) {
     gf_raw raw;
     gf_error error = {0};
-    if (gf_raw_parse(text, &raw, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_raw_parse(text, &raw, &error), &error);
     return raw;
 }
 
@@ -68,12 +67,10 @@ static void assert_reads(const void *file, size_t size, const char *text, const 
     for (uint64_t strip = 1; strip <= raw.format.height; strip++) {
         unsigned char *pixels;
         gf_error error = {0};
-        if (load_raw(in_directory("x.png"), text, strip, &pixels, &error) != GF_OK)
-            fail_msg("%s", error.message);
+        assert_ok(load_raw(in_directory("x.png"), text, strip, &pixels, &error), &error);
         assert_memory_equal(pixels, expected, bytes);
         free(pixels);
-        if (load_piped(file, size, text, strip, &pixels, &error) != GF_OK)
-            fail_msg("%s", error.message);
+        assert_ok(load_piped(file, size, text, strip, &pixels, &error), &error);
         assert_memory_equal(pixels, expected, bytes);
         free(pixels);
     }

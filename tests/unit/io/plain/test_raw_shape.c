@@ -25,8 +25,7 @@ TEST(parses_shapes) {
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
         gf_raw raw = {{9, 9, 9, GF_F32, 9 % 2 == 0}, 9, true};
         gf_error error = {0};
-        if (gf_raw_parse(valid[i].text, &raw, &error) != GF_OK)
-            fail_msg("%s", error.message);
+        assert_ok(gf_raw_parse(valid[i].text, &raw, &error), &error);
         assert_true(gf_format_equal(&raw.format, &valid[i].raw.format));
         assert_int_equal(raw.offset, valid[i].raw.offset);
         assert_int_equal(raw.big_endian, valid[i].raw.big_endian);

@@ -110,9 +110,9 @@ TEST(reads_the_same_pixels_with_any_threads) {
                 gf_format got;
                 unsigned char *back;
                 gf_error error = {0};
-                if (load_image(in_directory(name_of(format)), &limits, format->height / strips + 1,
-                               &got, &back, NULL, &error) != GF_OK)
-                    fail_msg("%s", error.message);
+                assert_ok(load_image(in_directory(name_of(format)), &limits,
+                                     format->height / strips + 1, &got, &back, NULL, &error),
+                          &error);
                 assert_true(gf_format_equal(&got, format));
                 assert_memory_equal(back, pixels, gf_row_bytes(format) * format->height);
                 free(back);

@@ -238,8 +238,7 @@ TEST(reads_psd) {
     unsigned char *pixels;
     gf_error error = {0};
     put_bytes(in_directory("x.psd"), deep, sizeof deep - 1);
-    if (load_image(in_directory("x.psd"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(load_image(in_directory("x.psd"), NULL, 1, &format, &pixels, NULL, &error), &error);
     assert_int_equal(format.width, 2);
     assert_int_equal(format.height, 1);
     assert_int_equal(format.channels, 3);
@@ -264,8 +263,7 @@ TEST(reads_gif) {
     unsigned char *pixels;
     gf_error error = {0};
     put_bytes(in_directory("x.gif"), gif, sizeof gif - 1);
-    if (load_image(in_directory("x.gif"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(load_image(in_directory("x.gif"), NULL, 1, &format, &pixels, NULL, &error), &error);
     assert_int_equal(format.width, 1);
     assert_int_equal(format.channels, 3); /* no transparent pixel: no alpha */
     assert_memory_equal(pixels, "\x0a\x14\x1e", 3);
@@ -344,8 +342,7 @@ TEST(reads_bmp_top_down) {
     unsigned char *pixels;
     gf_error error = {0};
     put_bytes(in_directory("x.bmp"), bmp, sizeof bmp - 1);
-    if (load_image(in_directory("x.bmp"), NULL, 1, &format, &pixels, NULL, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(load_image(in_directory("x.bmp"), NULL, 1, &format, &pixels, NULL, &error), &error);
     assert_int_equal(format.height, 2);
     assert_memory_equal(pixels, "\1\2\3\4\5\6", 6);
     free(pixels);

@@ -88,8 +88,8 @@ static void encode(const gf_format *format, const unsigned char *pixels, const c
     const size_t row = gf_row_bytes(format);
     gf_sink *sink;
     gf_error error = {0};
-    if (gf_sink_open(in_directory("x.png"), format, NULL, &options, threads, &sink, &error))
-        fail_msg("%s", error.message);
+    assert_ok(gf_sink_open(in_directory("x.png"), format, NULL, &options, threads, &sink, &error),
+              &error);
     for (uint64_t y = 0; y < format->height; y += rows) {
         const uint64_t n = format->height - y < rows ? format->height - y : rows;
         if (sink->ops->write(sink, pixels + y * row, row, n, &error))

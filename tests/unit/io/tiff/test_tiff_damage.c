@@ -180,9 +180,10 @@ static bool write_case(const damage_case *kind, uint32_t width, uint32_t height)
     if (!kind->compression) {
         const gf_format format = {width, height, kind->samples, kind->bits == 8 ? GF_U8 : GF_U16,
                                   false};
-        if (save_image(file_path(), &format, samples, NULL,
-                       &(gf_file_options){.tiff_compression = "zstd", .force = true}, 5, &error))
-            fail_msg("%s", error.message);
+        assert_ok(save_image(file_path(), &format, samples, NULL,
+                             &(gf_file_options){.tiff_compression = "zstd", .force = true}, 5,
+                             &error),
+                  &error);
         free(samples);
         return true;
     }
@@ -516,8 +517,7 @@ TEST(guesses_colours) {
                 assert_refused(NULL, "with tiffset -s 262 1 FILE for grey, or 2 for RGB");
                 continue;
             }
-            if (gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &error) != GF_OK)
-                fail_msg("%s", error.message);
+            assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &error), &error);
             assert_int_equal(info.format.channels, samples);
         }
     for (size_t i = 0; i < sizeof faxes / sizeof *faxes; i++) {
@@ -648,8 +648,7 @@ TEST(lists_pages_in_blocks) {
         memcpy(at + 2 + 12 * i, "\xfe\0\4\0\1\0\0\0\1\0\0", 12);
     put_bytes(file_path(), grown, (size_t)(at - grown) + BYTES);
     reads = 0;
-    if (gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_inspect_file(file_path(), &(gf_file_options){0}, &info, &error), &error);
     assert_in_range(reads, BYTES / 4096, BYTES / 4096 + 40);
     free(grown);
     free(data);

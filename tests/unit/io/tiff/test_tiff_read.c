@@ -198,8 +198,7 @@ static void check_page(const char *path, uint32_t page, uint32_t width, const ch
     const gf_file_options options = {.page = page};
     gf_file_info info;
     gf_error error = {0};
-    if (gf_inspect_file(path, &options, &info, &error) != GF_OK)
-        fail_msg("%s", error.message);
+    assert_ok(gf_inspect_file(path, &options, &info, &error), &error);
     assert_int_equal(info.format.width, width);
     assert_string_equal(info.kind, "tif");
     assert_string_equal(info.stored, text);
@@ -367,10 +366,10 @@ TEST(keeps_associated_alpha) {
                            &error),
             GF_FAILED);
         assert_message(&error, "PNG does not support the associated (premultiplied) alpha");
-        if (test_run_files(&(test_files){engine, filter, settings, &in, in_directory("y.raw"),
-                                         &options, .report = &report},
-                           &error) != GF_OK)
-            fail_msg("%s", error.message);
+        assert_ok(test_run_files(&(test_files){engine, filter, settings, &in, in_directory("y.raw"),
+                                               &options, .report = &report},
+                                 &error),
+                  &error);
         assert_int_equal(report.pages, 1);
     }
     gf_settings_free(settings);

@@ -87,8 +87,7 @@ static void encode(const gf_format *format, const unsigned char *pixels, const h
     const uint64_t rows = h->rows ? h->rows : format->height;
     gf_error error = {0};
     gf_sink *sink;
-    if (open_sink(format, h, &sink, &error))
-        fail_msg("%s", error.message);
+    assert_ok(open_sink(format, h, &sink, &error), &error);
     assert_true(sink->exact);
     assert_int_equal(sink->counts_clipped, format->type != GF_F32);
     assert_true(sink->memory <= (h->max_memory ? h->max_memory : 1 << 30));
