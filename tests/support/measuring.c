@@ -26,6 +26,8 @@ static gf_status run(const gf_engine_options *options, const char *name, const c
     return status;
 }
 
+static char running[512]; /* the last run, for messages */
+
 gf_result *test_measure(const char *backend, const char *filter, const char *text, gf_format format,
                         const void *a, const void *b, void *drawn) {
     gf_result *result = NULL;
@@ -33,8 +35,9 @@ gf_result *test_measure(const char *backend, const char *filter, const char *tex
     /* One row per strip, unless there would be too many strips. */
     const gf_engine_options options = {
         .backend = backend, .threads = 2, .rows_per_strip = format.height < 1000 ? 1 : 0};
+    snprintf(running, sizeof running, "%s '%s' on %s", filter, text, backend);
     if (run(&options, filter, text, format, a, b, drawn, &result, &error))
-        fail_msg("%s '%s' on %s: %s", filter, text, backend, error.message);
+        fail_msg("%s: %s", running, error.message);
     return result;
 }
 
@@ -81,11 +84,78 @@ void test_column(const gf_result *result, const char *table, const char *column,
         if (strlen(got) + 64 < sizeof got)
             gf_value_format(&value, got + strlen(got), 64);
     }
-    assert_string_equal(got, want);
+    if (strcmp(got, want) != 0)
+        fail_msg("%s: %s.%s is '%s', expected '%s'", running, table, column, got, want);
 }
 
 const char *const *test_backends(void) {
     static const char *const all[] = {"golden", "cpu", "cuda", NULL};
     static const char *const without[] = {"golden", "cpu", NULL};
     return test_has_cuda() ? all : without;
+}
+
+/* Compare one entry of test_measured.cells. *table: that of the entry before. */
+static void check_cells(const gf_result *result, char *entry, char **table) {
+    char *want = strstr(entry, ": "), *column = strchr(entry, '.'), *row = strchr(entry, '@');
+    const gf_table *first = gf_result_table(result, 0);
+    assert_non_null(want);
+    *want = '\0';
+    want += 2;
+    if (!column || column > want) {
+        if (strcmp(entry, "table") == 0)
+            assert_string_equal(first->name, want);
+        else
+            assert_int_equal(strcmp(entry, "rows") ? first->column_count : first->row_count,
+                             strtoull(want, NULL, 10));
+        return;
+    }
+    *column++ = '\0';
+    if (*entry)
+        *table = entry;
+    if (row && row < want) {
+        char got[64];
+        *row++ = '\0';
+        const gf_value value = test_cell(result, *table, column, strtoull(row, NULL, 10));
+        gf_value_format(&value, got, sizeof got);
+        assert_string_equal(got, want);
+    } else {
+        test_column(result, *table, column, want);
+    }
+}
+
+static void check_shown(const char *text, const char *shown) {
+    if (*shown == '=') {
+        assert_string_equal(text, shown + 1);
+        return;
+    }
+    while (*shown) {
+        char line[256];
+        const size_t size = strcspn(shown, "\n"), with_end = size + (shown[size] == '\n');
+        snprintf(line, sizeof line, "%.*s", (int)with_end, shown);
+        if (!strstr(text, line))
+            fail_msg("%s: '%s' is not in '%s'", running, line, text);
+        shown += with_end;
+    }
+}
+
+void test_measure_cases(const char *filter, const test_measured *cases, size_t count) {
+    for (const char *const *backend = test_backends(); *backend; backend++)
+        for (const test_measured *c = cases; c < cases + count; c++) {
+            const gf_format format = {c->width, c->height, c->channels, c->type,
+                                      c->channels % 2 == 0 && !c->data};
+            gf_result *result =
+                test_measure(*backend, filter, c->text, format, c->in, c->other, NULL);
+            char cells[2048], *rest = cells, *table = NULL;
+            assert_true((size_t)snprintf(cells, sizeof cells, "%s", c->cells) < sizeof cells);
+            while (*rest) {
+                char *entry = rest, *end = strstr(rest, "; ");
+                rest = end ? end + 2 : rest + strlen(rest);
+                if (end)
+                    *end = '\0';
+                check_cells(result, entry, &table);
+            }
+            if (c->shown)
+                check_shown(gf_result_text(result), c->shown);
+            gf_result_free(result);
+        }
 }

@@ -8,6 +8,22 @@
  * receives the image that the filter makes; NULL: none. The caller frees the result. */
 gf_result *test_measure(const char *backend, const char *filter, const char *text, gf_format format,
                         const void *a, const void *b, void *drawn);
+/* A run on a small image, and what its result must contain. */
+typedef struct test_measured {
+    const char *text; /* case of the filter */
+    uint64_t width, height;
+    uint32_t channels;
+    gf_type type;
+    const void *in;
+    /* "TABLE.COLUMN: cells; ...", as test_column; ".COLUMN" is in the table before, "@ROW" selects
+     * one cell. "table: NAME", "columns: N" and "rows: N" describe the first table. */
+    const char *cells;
+    const char *shown; /* lines that the text contains, or after "=" the whole text; NULL: any */
+    const void *other; /* second input of the filter */
+    bool data;         /* all channels are data; otherwise the last of 2 or 4 is alpha */
+} test_measured;
+/* Run cases on every backend of this machine. */
+void test_measure_cases(const char *filter, const test_measured *cases, size_t count);
 /* Run a case that may fail, on the cpu backend. Return the status, with the message in *error. */
 gf_status test_measure_error(const char *filter, const char *text, gf_format format, const void *a,
                              uint64_t max_memory, gf_error *error);

@@ -42,29 +42,16 @@ TEST(published_check) {
 
 TEST(channels_and_alpha) {
     const uint8_t rgba[] = {1, 2, 3, 200, 10, 20, 30, 201, /* */ 4, 5, 6, 202, 40, 50, 60, 203};
-    const gf_format format = {2, 2, 4, GF_U8, true};
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "axis-sum", "", format, rgba, NULL, NULL);
-        assert_int_equal(gf_result_table(result, 0)->column_count, 4);
-        test_column(result, "sums", "r", "11 44");
-        test_column(result, "sums", "g", "22 55");
-        test_column(result, "sums", "b", "33 66");
-        test_column(result, "totals", "channel", "r g b");
-        gf_result_free(result);
-        const gf_format data = {format.width, format.height, 4, format.type, false};
-        result = test_measure(*backend, "axis-sum", "axis=y", data, rgba, NULL, NULL);
-        test_column(result, "sums", "r", "5 50");
-        test_column(result, "sums", "data", "402 404");
-        test_column(result, "totals", "channel", "r g b data");
-        test_column(result, "totals", "sum", "55 77 99 806");
-        gf_result_free(result);
-        const uint16_t grey_alpha[] = {7, 1000, 8, 2000};
-        result = test_measure(*backend, "axis-sum", "", (gf_format){2, 1, 2, GF_U16, true},
-                              grey_alpha, NULL, NULL);
-        assert_int_equal(gf_result_table(result, 0)->column_count, 2);
-        test_column(result, "sums", "grey", "15");
-        gf_result_free(result);
-    }
+    const uint16_t grey_alpha[] = {7, 1000, 8, 2000};
+    const test_measured cases[] = {
+        {"", 2, 2, 4, GF_U8, rgba,
+         "columns: 4; sums.r: 11 44; .g: 22 55; .b: 33 66; totals.channel: r g b"},
+        {"axis=y", 2, 2, 4, GF_U8, rgba,
+         "sums.r: 5 50; .data: 402 404; totals.channel: r g b data; .sum: 55 77 99 806",
+         .data = true},
+        {"", 2, 1, 2, GF_U16, grey_alpha, "columns: 2; sums.grey: 15"},
+    };
+    test_measure_cases("axis-sum", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* The sum of 70000 samples of 65535 exceeds 2^32. */
@@ -73,12 +60,11 @@ TEST(sums_past_32_bits) {
     uint16_t *white = malloc(WIDTH * sizeof *white);
     assert_non_null(white);
     memset(white, 0xff, WIDTH * sizeof *white);
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        check_grey(*backend, "", (gf_format){WIDTH, 1, 1, GF_U16, false}, white, "sums",
-                   "4587450000");
-        check_grey(*backend, "axis=y", (gf_format){1, WIDTH, 1, GF_U16, false}, white, "sums",
-                   "4587450000");
-    }
+    const test_measured cases[] = {
+        {"", WIDTH, 1, 1, GF_U16, white, "sums.grey: 4587450000"},
+        {"axis=y", 1, WIDTH, 1, GF_U16, white, "sums.grey: 4587450000"},
+    };
+    test_measure_cases("axis-sum", cases, sizeof cases / sizeof cases[0]);
     free(white);
 }
 
@@ -92,16 +78,12 @@ TEST(means) {
     assert_true(gf_quotient(1, UINT64_MAX) == 0x1p-64);
     assert_true(gf_quotient(2, 3) == 2.0 / 3);
     assert_true(gf_quotient(0, 3) == 0);
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "axis-sum", "mean",
-                                         (gf_format){3, 2, 1, GF_U8, false}, v, NULL, NULL);
-        test_column(result, "means", "grey", "2.3333333333333335 10");
-        test_column(result, "totals", "sum", "37");
-        gf_result_free(result);
-        check_grey(*backend, "axis=y mean", (gf_format){3, 2, 1, GF_U8, false}, v, "means",
-                   "5.5 11 2");
-        check_grey(*backend, "mean", (gf_format){3, 1, 1, GF_F32, false}, real, "means", "-0.5");
-    }
+    const test_measured cases[] = {
+        {"mean", 3, 2, 1, GF_U8, v, "means.grey: 2.3333333333333335 10; totals.sum: 37"},
+        {"axis=y mean", 3, 2, 1, GF_U8, v, "means.grey: 5.5 11 2"},
+        {"mean", 3, 1, 1, GF_F32, real, "means.grey: -0.5"},
+    };
+    test_measure_cases("axis-sum", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* Merged sums of columns exceed 2^32. */
@@ -130,13 +112,12 @@ TEST(rows_are_summed_in_lanes) {
     float row[258] = {0};
     row[0] = 9007199254740992.0f;
     row[1] = row[256] = row[257] = 1;
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        check_grey(*backend, "", (gf_format){258, 1, 1, GF_F32, false}, row, "sums",
-                   "9007199254740994");
+    const test_measured cases[] = {
+        {"", 258, 1, 1, GF_F32, row, "sums.grey: 9007199254740994"},
         /* The same samples in a column are added one by one. */
-        check_grey(*backend, "axis=y", (gf_format){1, 258, 1, GF_F32, false}, row, "sums",
-                   "9007199254740992");
-    }
+        {"axis=y", 1, 258, 1, GF_F32, row, "sums.grey: 9007199254740992"},
+    };
+    test_measure_cases("axis-sum", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* The tree starts with stride 128: lanes 0 and 128 yield 2^53 + 1 = 2^53, lanes 1 and 129 yield 1 +

@@ -1,46 +1,11 @@
-/* compare against values computed by hand, on every backend; also with strips of two rows. */
+/* compare against values computed by hand, on every backend. */
 #include <float.h>
 #include <math.h>
 
 #include "compare/compare.h"
 #include "core/filter.h"
 #include "core/result.h"
-#include "testing.h"
-
-static const char *const backends[] = {"golden", "cpu", "cuda"};
-
-/* Return how many of them are available. */
-static int backend_count(void) {
-    return test_has_cuda() ? 3 : 2;
-}
-
-/* Compare two images without padding, in strips of two rows. rgb: the difference image, or NULL. */
-static gf_result *run_case(const char *backend, const char *text, gf_format format, const void *a,
-                           const void *b, uint8_t *rgb) {
-    const gf_filter *filter = gf_filter_find("compare");
-    const gf_engine_options options = {.backend = backend, .threads = 2, .rows_per_strip = 2};
-    const size_t row = gf_row_bytes(&format);
-    gf_settings *settings = test_settings(filter, text);
-    gf_engine *engine = NULL;
-    gf_result *result = NULL;
-    gf_report report;
-    gf_error error = {0};
-    if (gf_engine_open(&options, &engine, &error) ||
-        test_run_memory(
-            &(test_memory){engine, filter, settings, &format, (gf_pixels[]){{a, row}, {b, row}},
-                           rgb, 3 * (size_t)format.width, .result = &result, .report = &report},
-            &error))
-        fail_msg("%s: %s", backend, error.message);
-    assert_string_equal(report.backend, backend);
-    gf_engine_close(engine);
-    gf_settings_free(settings);
-    return result;
-}
-
-static gf_result *run(const char *backend, gf_format format, const void *a, const void *b,
-                      uint8_t *rgb) {
-    return run_case(backend, rgb ? "diff=-" : "", format, a, b, rgb);
-}
+#include "measuring.h"
 
 static void assert_cell(const gf_result *result, size_t column, const char *name,
                         const char *want) {
@@ -54,8 +19,8 @@ static void assert_cell(const gf_result *result, size_t column, const char *name
 
 static void assert_within(const char *tolerance, gf_format format, const void *a, const void *b,
                           const char *want) {
-    for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run_case(backends[i], tolerance, format, a, b, NULL);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = test_measure(*backend, "compare", tolerance, format, a, b, NULL);
         assert_string_equal(gf_result_text(result), want);
         assert_int_equal(gf_result_passed(result), strncmp(want, "same", 4) == 0);
         gf_result_free(result);
@@ -90,7 +55,8 @@ TEST(equal_images) {
             assert_summary((gf_format){5, 3, channels, (gf_type)type, channels % 2 == 0}, image,
                            image, want);
         }
-    gf_result *result = run("golden", (gf_format){5, 3, 4, GF_U8, true}, image, image, NULL);
+    gf_result *result = test_measure("golden", "compare", "", (gf_format){5, 3, 4, GF_U8, true},
+                                     image, image, NULL);
     const gf_table *table = gf_result_table(result, 0);
     assert_int_equal(gf_result_table_count(result), 1);
     assert_string_equal(table->name, "comparison");
@@ -109,8 +75,9 @@ TEST(equal_images) {
 TEST(table_contents) {
     const uint16_t a[6] = {1, 2, 3, 400, 500, 600}, b[6] = {1, 2, 3, 400, 65535, 0};
     const float fa[4] = {0.25f, 1, 2, 3}, fb[4] = {0.25f, 0.5f, 2, 4.25f};
-    for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], (gf_format){1, 2, 3, GF_U16, false}, a, b, NULL);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result =
+            test_measure(*backend, "compare", "", (gf_format){1, 2, 3, GF_U16, false}, a, b, NULL);
         assert_int_equal(gf_result_table(result, 0)->column_count, 8);
         assert_cell(result, 0, "samples", "6");
         assert_cell(result, 1, "differing", "2");
@@ -121,7 +88,8 @@ TEST(table_contents) {
         assert_cell(result, 6, "first", "500");
         assert_cell(result, 7, "second", "65535");
         gf_result_free(result);
-        result = run(backends[i], (gf_format){2, 1, 2, GF_F32, true}, fa, fb, NULL);
+        result =
+            test_measure(*backend, "compare", "", (gf_format){2, 1, 2, GF_F32, true}, fa, fb, NULL);
         assert_cell(result, 1, "differing", "2");
         assert_cell(result, 2, "largest", "1.25");
         assert_cell(result, 3, "x", "0");
@@ -335,9 +303,9 @@ TEST(tolerance_of_every_integer) {
 
 static void assert_drawing(gf_format format, const void *a, const void *b, const uint8_t *want) {
     const size_t size = (size_t)(format.width * format.height * 3);
-    for (int i = 0; i < backend_count(); i++) {
+    for (const char *const *backend = test_backends(); *backend; backend++) {
         uint8_t got[768] = {0};
-        gf_result_free(run(backends[i], format, a, b, got));
+        gf_result_free(test_measure(*backend, "compare", "diff=-", format, a, b, got));
         assert_memory_equal(got, want, size);
     }
 }

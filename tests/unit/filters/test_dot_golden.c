@@ -22,9 +22,9 @@ TEST(published_check) {
     const uint16_t u16[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const float f32[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     const void *const images[] = {u8, u16, f32};
-    for (int i = 0; i < backend_count(); i++)
+    for (const char *const *backend = test_backends(); *backend; backend++)
         for (int type = GF_U8; type <= GF_F32; type++) {
-            gf_result *result = run(backends[i], "", (gf_format){8, 1, 1, (gf_type)type, false},
+            gf_result *result = run(*backend, (gf_format){8, 1, 1, (gf_type)type, false},
                                     images[type], images[type]);
             const gf_table *table = gf_result_table(result, 0);
             assert_string_equal(table->name, "products");
@@ -48,22 +48,22 @@ TEST(cosine_mse_and_psnr) {
     const uint8_t p8[4] = {51, 7, 9, 0}, q8[4] = {0, 7, 9, 0};
     const uint16_t p16[4] = {0, 100, 0, 60000}, q16[4] = {0, 100, 13107, 60000};
     const float p32[2] = {3, 4}, q32[2] = {4, 3}, far32[2] = {13, -6};
-    for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], "", (gf_format){2, 2, 1, GF_U8, false}, p8, q8);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = run(*backend, (gf_format){2, 2, 1, GF_U8, false}, p8, q8);
         assert_row(
             result, 0,
             (const char *[]){"grey", "130", "2731", "130", "0.21817793456592643", "650.25", "20"});
         gf_result_free(result);
-        result = run(backends[i], "", (gf_format){1, 4, 1, GF_U16, false}, p16, q16);
+        result = run(*backend, (gf_format){1, 4, 1, GF_U16, false}, p16, q16);
         assert_text(result, 0, AA, "3600010000");
         assert_text(result, 0, BB, "3771803449");
         assert_text(result, 0, MSE, "42948362.25");
         assert_text(result, 0, PSNR, "20");
         gf_result_free(result);
-        result = run(backends[i], "", (gf_format){2, 1, 1, GF_F32, false}, p32, q32);
+        result = run(*backend, (gf_format){2, 1, 1, GF_F32, false}, p32, q32);
         assert_row(result, 0, (const char *[]){"grey", "24", "25", "25", "0.96", "1", "0"});
         gf_result_free(result);
-        result = run(backends[i], "", (gf_format){1, 2, 1, GF_F32, false}, p32, far32);
+        result = run(*backend, (gf_format){1, 2, 1, GF_F32, false}, p32, far32);
         assert_row(
             result, 0,
             (const char *[]){"grey", "15", "25", "205", "0.20952908873087348", "100", "-20"});
@@ -73,8 +73,8 @@ TEST(cosine_mse_and_psnr) {
 
 TEST(black_has_no_cosine) {
     const uint8_t black[2] = {0, 0}, white[2] = {255, 255};
-    for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], "", (gf_format){2, 1, 1, GF_U8, false}, black, white);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = run(*backend, (gf_format){2, 1, 1, GF_U8, false}, black, white);
         assert_row(result, 0, (const char *[]){"grey", "0", "0", "130050", "nan", "65025", "0"});
         assert_nan(result, COSINE);
         gf_result_free(result);
@@ -110,13 +110,13 @@ TEST(channels_and_total) {
          {"84", "438", "522"},
          {"213", "327.75", "270.375"}},
     };
-    for (int i = 0; i < backend_count(); i++)
+    for (const char *const *backend = test_backends(); *backend; backend++)
         for (size_t w = 0; w < sizeof wants / sizeof wants[0]; w++)
             for (int real = 0; real < 2; real++) {
                 const gf_format format = {2, 4 / wants[w].channels, wants[w].channels,
                                           real ? GF_F32 : GF_U8, wants[w].alpha};
-                gf_result *result = run(backends[i], "", format, real ? (const void *)fa : a,
-                                        real ? (const void *)fb : b);
+                gf_result *result =
+                    run(*backend, format, real ? (const void *)fa : a, real ? (const void *)fb : b);
                 assert_int_equal(gf_result_table(result, 0)->row_count, wants[w].rows);
                 for (size_t row = 0; row < wants[w].rows; row++) {
                     assert_text(result, row, CHANNEL, wants[w].names[row]);
@@ -138,12 +138,12 @@ TEST(white_rows) {
     assert_non_null(u16);
     memset(u8, 0xff, width8);
     memset(u16, 0xff, width16 * sizeof *u16);
-    for (int i = 0; i < backend_count(); i++) {
-        gf_result *result = run(backends[i], "", (gf_format){width8, 1, 1, GF_U8, false}, u8, u8);
+    for (const char *const *backend = test_backends(); *backend; backend++) {
+        gf_result *result = run(*backend, (gf_format){width8, 1, 1, GF_U8, false}, u8, u8);
         for (size_t column = AB; column <= BB; column++)
             assert_text(result, 0, column, "260100065025"); /* 4000001 * 65025 */
         gf_result_free(result);
-        result = run(backends[i], "", (gf_format){width16, 1, 1, GF_U16, false}, u16, u16);
+        result = run(*backend, (gf_format){width16, 1, 1, GF_U16, false}, u16, u16);
         for (size_t column = AB; column <= BB; column++)
             assert_text(result, 0, column, "300638535750000"); /* 70000 * 4294836225 */
         gf_result_free(result);

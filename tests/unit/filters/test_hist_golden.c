@@ -33,49 +33,27 @@ TEST(published_check) {
 TEST(integer_edges) {
     const uint8_t v[] = {0, 31, 32, 63, 64, 127, 128, 223, 224, 255};
     const uint16_t w[] = {0, 1, 65534, 65535};
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", "bins=8",
-                                         (gf_format){10, 1, 1, GF_U8, false}, v, NULL, NULL);
-        test_column(result, "bins", "grey", "2 2 1 1 1 0 1 2");
-        test_column(result, "bins", "from", "0 32 64 96 128 160 192 224");
-        test_column(result, "bins", "to", "31 63 95 127 159 191 223 255");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=8 extract=3 out=-",
-                              (gf_format){10, 1, 1, GF_U8, false}, v, NULL, NULL);
-        assert_non_null(strstr(gf_result_text(result), "Bin 3 [96, 127] count: 1\n"));
-        gf_result_free(result);
+    const test_measured cases[] = {
+        {"bins=8", 10, 1, 1, GF_U8, v,
+         "bins.grey: 2 2 1 1 1 0 1 2; .from: 0 32 64 96 128 160 192 224; "
+         ".to: 31 63 95 127 159 191 223 255"},
+        {"bins=8 extract=3 out=-", 10, 1, 1, GF_U8, v, "", "Bin 3 [96, 127] count: 1\n"},
         /* More bins than values: bin edges are between values, 255 / 510 apart. */
-        result = test_measure(*backend, "hist", "bins=510 extract=3,509 out=-",
-                              (gf_format){10, 1, 1, GF_U8, false}, v, NULL, NULL);
-        test_column(result, "extracted", "from", "1.5 254.5");
-        test_column(result, "extracted", "to", "2 255");
-        assert_non_null(strstr(gf_result_text(result), "Bin 3 [1.5, 2) count: 0\n"));
-        assert_non_null(strstr(gf_result_text(result), "Bin 509 [254.5, 255] count: 1\n"));
-        gf_result_free(result);
+        {"bins=510 extract=3,509 out=-", 10, 1, 1, GF_U8, v,
+         "extracted.from: 1.5 254.5; .to: 2 255",
+         "Bin 3 [1.5, 2) count: 0\n"
+         "Bin 509 [254.5, 255] count: 1\n"},
         /* One bin per value, except that 255 counts in the last bin. */
-        result =
-            test_measure(*backend, "hist", "", (gf_format){10, 1, 1, GF_U8, false}, v, NULL, NULL);
-        assert_int_equal(gf_result_table(result, 0)->row_count, 256);
-        for (int i = 0; i < 10; i++)
-            assert_int_equal(test_cell(result, "bins", "grey", v[i]).low, 1);
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=255", (gf_format){10, 1, 1, GF_U8, false}, v,
-                              NULL, NULL);
-        assert_int_equal(test_cell(result, "bins", "grey", 254).low, 1);
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=1", (gf_format){10, 1, 1, GF_U8, false}, v,
-                              NULL, NULL);
-        test_column(result, "bins", "grey", "10");
-        gf_result_free(result);
+        {"", 10, 1, 1, GF_U8, v,
+         "rows: 256; bins.grey@0: 1; .grey@31: 1; .grey@32: 1; .grey@63: 1; .grey@64: 1; "
+         ".grey@127: 1; .grey@128: 1; .grey@223: 1; .grey@224: 1; .grey@255: 1"},
+        {"bins=255", 10, 1, 1, GF_U8, v, "bins.grey@254: 1"},
+        {"bins=1", 10, 1, 1, GF_U8, v, "bins.grey: 10"},
         /* 65534 * 65536 / 65535 = 65534.99..; 65535 * 65536 / 65535 = 65536: in the last bin. */
-        result = test_measure(*backend, "hist", "bins=65536", (gf_format){4, 1, 1, GF_U16, false},
-                              w, NULL, NULL);
-        assert_int_equal(test_cell(result, "bins", "grey", 0).low, 1);
-        assert_int_equal(test_cell(result, "bins", "grey", 1).low, 1);
-        assert_int_equal(test_cell(result, "bins", "grey", 65534).low, 1);
-        assert_int_equal(test_cell(result, "bins", "grey", 65535).low, 1);
-        gf_result_free(result);
-    }
+        {"bins=65536", 4, 1, 1, GF_U16, w,
+         "bins.grey@0: 1; .grey@1: 1; .grey@65534: 1; .grey@65535: 1"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* fl(0.1) is above 0.1, and the preceding binary32 is below. fl(0.3) * 10 is above 3. The product
@@ -89,23 +67,17 @@ TEST(float_edges) {
     memcpy(v, bits, sizeof bits);
     v[14] = inf;
     v[15] = -inf;
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", "bins=10 extract=0,9 out=-",
-                                         (gf_format){16, 1, 1, GF_F32, false}, v, NULL, NULL);
-        test_column(result, "bins", "grey", "6 1 1 1 0 0 0 0 0 4");
-        test_column(result, "totals", "samples", "16");
-        test_column(result, "totals", "nan", "3");
-        test_column(result, "totals", "below", "2"); /* -1, -inf; -0 and 1 are inside */
-        test_column(result, "totals", "above", "2");
-        assert_non_null(strstr(gf_result_text(result), "NaN in grey: 3\n"));
-        assert_non_null(strstr(gf_result_text(result),
-                               "Outside the range in grey: 2 below 0, 2 above 1, counted in the "
-                               "first and the last bin\n"));
-        test_column(result, "samples", "x", "1 6 7 8 13 15 4 5 12 14");
-        test_column(result, "samples", "value",
-                    "0.099999994 -0 1e-45 -1 0 -inf 1 0.99999994 2 inf");
-        gf_result_free(result);
-    }
+    const test_measured cases[] = {
+        /* Below: -1, -inf; -0 and 1 are inside. */
+        {"bins=10 extract=0,9 out=-", 16, 1, 1, GF_F32, v,
+         "bins.grey: 6 1 1 1 0 0 0 0 0 4; totals.samples: 16; .nan: 3; .below: 2; .above: 2; "
+         "samples.x: 1 6 7 8 13 15 4 5 12 14; "
+         ".value: 0.099999994 -0 1e-45 -1 0 -inf 1 0.99999994 2 inf",
+         "NaN in grey: 3\n"
+         "Outside the range in grey: 2 below 0, 2 above 1, counted in the first and the "
+         "last bin\n"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* The samples outside of 0..1 count in the end bins and apart, with every number of bins (and
@@ -145,46 +117,24 @@ TEST(clamped_samples_are_counted) {
 TEST(ranges) {
     const float v[] = {-1, -0.75f, -0.5f, 0, 0.5f, 1, 2, -5};
     const uint8_t u[] = {0, 99, 100, 149, 150, 199, 200, 255};
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", "bins=4 range=-1,1",
-                                         (gf_format){8, 1, 1, GF_F32, false}, v, NULL, NULL);
-        test_column(result, "bins", "grey", "2 1 1 2");
-        test_column(result, "bins", "from", "-1 -0.5 0 0.5");
-        test_column(result, "bins", "to", "-0.5 0 0.5 1");
-        test_column(result, "totals", "samples", "8");
-        test_column(result, "totals", "nan", "0");
-        test_column(result, "totals", "below", "1");
-        test_column(result, "totals", "above", "1");
-        assert_non_null(
-            strstr(gf_result_text(result), "Outside the range in grey: 1 below -1, 1 above 1\n"));
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 range=100,200 extract=all out=-",
-                              (gf_format){8, 1, 1, GF_U8, false}, u, NULL, NULL);
-        test_column(result, "bins", "grey", "2 3");
-        test_column(result, "bins", "from", "100 150");
-        test_column(result, "bins", "to", "150 200");
-        test_column(result, "totals", "below", "2");
-        test_column(result, "totals", "above", "1");
-        test_column(result, "samples", "value", "100 149 150 199 200");
-        assert_non_null(strstr(gf_result_text(result), "Bin 0 [100, 150) count: 2\n"));
-        assert_non_null(strstr(gf_result_text(result), "Bin 1 [150, 200] count: 3\n"));
-        gf_result_free(result);
+    const test_measured cases[] = {
+        {"bins=4 range=-1,1", 8, 1, 1, GF_F32, v,
+         "bins.grey: 2 1 1 2; .from: -1 -0.5 0 0.5; .to: -0.5 0 0.5 1; totals.samples: 8; "
+         ".nan: 0; .below: 1; .above: 1",
+         "Outside the range in grey: 1 below -1, 1 above 1\n"},
+        {"bins=2 range=100,200 extract=all out=-", 8, 1, 1, GF_U8, u,
+         "bins.grey: 2 3; .from: 100 150; .to: 150 200; totals.below: 2; .above: 1; "
+         "samples.value: 100 149 150 199 200",
+         "Bin 0 [100, 150) count: 2\n"
+         "Bin 1 [150, 200] count: 3\n"},
         /* Integer bin edges are printed as integers; 3 / 11 * 55 would not be. */
-        result = test_measure(*backend, "hist", "bins=11 range=0,55",
-                              (gf_format){8, 1, 1, GF_U8, false}, u, NULL, NULL);
-        test_column(result, "bins", "from", "0 5 10 15 20 25 30 35 40 45 50");
-        test_column(result, "bins", "to", "5 10 15 20 25 30 35 40 45 50 55");
-        gf_result_free(result);
+        {"bins=11 range=0,55", 8, 1, 1, GF_U8, u,
+         "bins.from: 0 5 10 15 20 25 30 35 40 45 50; .to: 5 10 15 20 25 30 35 40 45 50 55"},
         /* Each channel, including alpha, has its own counts, also per row. */
-        result = test_measure(*backend, "hist", "bins=1 range=100,200 channel=all per-row",
-                              (gf_format){2, 2, 2, GF_U8, true}, u, NULL, NULL);
-        test_column(result, "bins", "grey", "3");
-        test_column(result, "bins", "a", "2");
-        test_column(result, "totals", "below", "1 1");
-        test_column(result, "totals", "above", "0 1");
-        test_column(result, "rows", "count", "1 1 2 1");
-        gf_result_free(result);
-    }
+        {"bins=1 range=100,200 channel=all per-row", 2, 2, 2, GF_U8, u,
+         "bins.grey: 3; .a: 2; totals.below: 1 1; .above: 0 1; rows.count: 1 1 2 1"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* The range of the finite samples of all measured channels; infinities are outside of it. Equal
@@ -194,39 +144,19 @@ TEST(range_of_the_data) {
     const float v[] = {3, -inf, 5, nan, -1, inf, 4, 1}, same[] = {inf, 2.5f, nan, 2.5f};
     const float zeros[] = {-0.0f, 0}, none[] = {nan, inf, -inf, nan};
     const uint16_t w[] = {100, 7, 300, 9, 200, 65535};
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", "bins=3 range=data extract=0 out=-",
-                                         (gf_format){4, 2, 1, GF_F32, false}, v, NULL, NULL);
-        test_column(result, "bins", "from", "-1 1 3");
-        test_column(result, "bins", "to", "1 3 5");
-        test_column(result, "bins", "grey", "1 1 3");
-        test_column(result, "totals", "nan", "1");
-        test_column(result, "totals", "below", "1");
-        test_column(result, "totals", "above", "1");
-        test_column(result, "samples", "value", "-1");
-        assert_non_null(strstr(gf_result_text(result), "Range of the data: -1 to 5\n"));
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=4 range=data channel=all",
-                              (gf_format){1, 2, 3, GF_U16, false}, w, NULL, NULL);
-        test_column(result, "bins", "from", "7 16389 32771 49153");
-        test_column(result, "bins", "b", "1 0 0 1");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "range=data channel=b",
-                              (gf_format){1, 2, 3, GF_U16, false}, w, NULL, NULL);
-        assert_true(test_cell(result, "bins", "from", 0).real == 300);
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=3 range=data extract=2 out=-",
-                              (gf_format){4, 1, 1, GF_F32, false}, same, NULL, NULL);
-        test_column(result, "bins", "from", "2.5 2.5 2.5");
-        test_column(result, "bins", "grey", "0 0 2");
-        test_column(result, "samples", "x", "1 3");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 range=data",
-                              (gf_format){2, 1, 1, GF_F32, false}, zeros, NULL, NULL);
-        test_column(result, "bins", "from", "0 0");
-        test_column(result, "bins", "grey", "0 2");
-        gf_result_free(result);
-    }
+    const test_measured cases[] = {
+        {"bins=3 range=data extract=0 out=-", 4, 2, 1, GF_F32, v,
+         "bins.from: -1 1 3; .to: 1 3 5; .grey: 1 1 3; totals.nan: 1; .below: 1; .above: 1; "
+         "samples.value: -1",
+         "Range of the data: -1 to 5\n"},
+        {"bins=4 range=data channel=all", 1, 2, 3, GF_U16, w,
+         "bins.from: 7 16389 32771 49153; .b: 1 0 0 1"},
+        {"range=data channel=b", 1, 2, 3, GF_U16, w, "bins.from@0: 300"},
+        {"bins=3 range=data extract=2 out=-", 4, 1, 1, GF_F32, same,
+         "bins.from: 2.5 2.5 2.5; .grey: 0 0 2; samples.x: 1 3"},
+        {"bins=2 range=data", 2, 1, 1, GF_F32, zeros, "bins.from: 0 0; .grey: 0 2"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
     gf_error error;
     assert_int_equal(test_measure_error("hist", "range=data", (gf_format){4, 1, 1, GF_F32, false},
                                         none, 0, &error),
@@ -332,112 +262,65 @@ TEST(range_ends) {
                              0x80000000, 0x80000001, 0x00000001};
     float v[12];
     memcpy(v, bits, sizeof bits);
-    for (const char *const *backend = test_backends(); *backend; backend++) {
+    const test_measured cases[] = {
         /* The lower end is 2^-27 above fl(0.1), less than half of the distance between floats. */
-        gf_result *result =
-            test_measure(*backend, "hist", "bins=3 range=0.10000000149011613,1 extract=0,2 out=-",
-                         (gf_format){12, 1, 1, GF_F32, false}, v, NULL, NULL);
-        test_column(result, "totals", "below", "6");
-        test_column(result, "totals", "above", "2");
-        test_column(result, "totals", "nan", "1");
-        test_column(result, "samples", "x", "2 3 4");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 range=0,1e-45 extract=0 out=-",
-                              (gf_format){12, 1, 1, GF_F32, false}, v, NULL, NULL);
-        test_column(result, "totals", "below", "2"); /* -inf, -1e-45 */
-        test_column(result, "samples", "x", "9");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=65536 range=1,3e38 extract=0,65535 out=-",
-                              (gf_format){12, 1, 1, GF_F32, false}, v, NULL, NULL);
-        test_column(result, "totals", "below", "8");
-        test_column(result, "totals", "above", "1");
-        test_column(result, "extracted", "count", "2 0");
-        gf_result_free(result);
-    }
+        {"bins=3 range=0.10000000149011613,1 extract=0,2 out=-", 12, 1, 1, GF_F32, v,
+         "totals.below: 6; .above: 2; .nan: 1; samples.x: 2 3 4"},
+        /* Below: -inf, -1e-45. */
+        {"bins=2 range=0,1e-45 extract=0 out=-", 12, 1, 1, GF_F32, v,
+         "totals.below: 2; samples.x: 9"},
+        {"bins=65536 range=1,3e38 extract=0,65535 out=-", 12, 1, 1, GF_F32, v,
+         "totals.below: 8; .above: 1; extracted.count: 2 0"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* (13933 * 255 + 32768) / 65536 is 54.7; 46871 yields 182.9, and 4732 yields 18.9. */
 TEST(luma_and_channels) {
     const uint8_t rgba[] = {255, 0, 0, 9, 0, 255, 0, 9, 0, 0, 255, 9, 255, 255, 255, 9};
-    const gf_format format = {4, 1, 4, GF_U8, true};
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result =
-            test_measure(*backend, "hist", "extract=18,54,182,255 out=-", format, rgba, NULL, NULL);
-        test_column(result, "extracted", "count", "1 1 1 1");
-        test_column(result, "samples", "x", "2 0 1 3");
-        test_column(result, "samples", "channel", "luma luma luma luma");
-        test_column(result, "samples", "value", "18 54 182 255");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 channel=g extract=1 out=-", format, rgba,
-                              NULL, NULL);
-        test_column(result, "bins", "g", "2 2");
-        test_column(result, "samples", "x", "1 3");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 channel=a", format, rgba, NULL, NULL);
-        test_column(result, "bins", "a", "4 0");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 channel=all extract=1 out=-", format, rgba,
-                              NULL, NULL);
-        test_column(result, "bins", "r", "2 2");
-        test_column(result, "bins", "a", "4 0");
-        test_column(result, "samples", "x", "0 1 2 3 3 3");
-        test_column(result, "samples", "channel", "r g b r g b");
-        gf_result_free(result);
-        const uint16_t grey_alpha[] = {0, 65535, 65535, 0};
-        result = test_measure(*backend, "hist", "bins=2", (gf_format){2, 1, 2, GF_U16, true},
-                              grey_alpha, NULL, NULL);
-        test_column(result, "bins", "grey", "1 1");
-        gf_result_free(result);
+    const uint16_t grey_alpha[] = {0, 65535, 65535, 0};
+    const float even[] = {0.5f, 0.5f, 0.5f};
+    const test_measured cases[] = {
+        {"extract=18,54,182,255 out=-", 4, 1, 4, GF_U8, rgba,
+         "extracted.count: 1 1 1 1; samples.x: 2 0 1 3; .channel: luma luma luma luma; "
+         ".value: 18 54 182 255"},
+        {"bins=2 channel=g extract=1 out=-", 4, 1, 4, GF_U8, rgba, "bins.g: 2 2; samples.x: 1 3"},
+        {"bins=2 channel=a", 4, 1, 4, GF_U8, rgba, "bins.a: 4 0"},
+        {"bins=2 channel=all extract=1 out=-", 4, 1, 4, GF_U8, rgba,
+         "bins.r: 2 2; .a: 4 0; samples.x: 0 1 2 3 3 3; .channel: r g b r g b"},
+        {"bins=2", 2, 1, 2, GF_U16, grey_alpha, "bins.grey: 1 1"},
         /* The roundings of the weights cancel: the luma of a neutral grey is the grey itself. */
-        const float even[] = {0.5f, 0.5f, 0.5f};
-        result = test_measure(*backend, "hist", "bins=4 extract=2 out=-",
-                              (gf_format){1, 1, 3, GF_F32, false}, even, NULL, NULL);
-        test_column(result, "samples", "value", "0.5");
-        gf_result_free(result);
-    }
+        {"bins=4 extract=2 out=-", 1, 1, 3, GF_F32, even, "samples.value: 0.5"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* Extracted samples are ordered by bin, then by position: a stable partition. */
 TEST(partition) {
     const uint8_t v[] = {200, 3, 100, 255, /* */ 7, 90, 250, 5, /* */ 101, 201, 1, 102};
-    const gf_format format = {4, 3, 1, GF_U8, false};
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result =
-            test_measure(*backend, "hist", "bins=3 extract=all out=-", format, v, NULL, NULL);
-        test_column(result, "extracted", "bin", "0 1 2");
-        test_column(result, "extracted", "count", "4 4 4");
-        test_column(result, "samples", "bin", "0 0 0 0 1 1 1 1 2 2 2 2");
-        test_column(result, "samples", "value", "3 7 5 1 100 90 101 102 200 255 250 201");
-        test_column(result, "samples", "x", "1 0 3 2 2 1 0 3 0 3 2 1");
-        test_column(result, "samples", "y", "0 1 1 2 0 1 2 2 0 0 1 2");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=3 extract=0,2 out=-", format, v, NULL, NULL);
-        test_column(result, "samples", "bin", "0 0 0 0 2 2 2 2");
-        test_column(result, "samples", "value", "3 7 5 1 200 255 250 201");
-        gf_result_free(result);
+    const test_measured cases[] = {
+        {"bins=3 extract=all out=-", 4, 3, 1, GF_U8, v,
+         "extracted.bin: 0 1 2; .count: 4 4 4; samples.bin: 0 0 0 0 1 1 1 1 2 2 2 2; "
+         ".value: 3 7 5 1 100 90 101 102 200 255 250 201; .x: 1 0 3 2 2 1 0 3 0 3 2 1; "
+         ".y: 0 1 1 2 0 1 2 2 0 0 1 2"},
+        {"bins=3 extract=0,2 out=-", 4, 3, 1, GF_U8, v,
+         "samples.bin: 0 0 0 0 2 2 2 2; .value: 3 7 5 1 200 255 250 201"},
         /* An empty bin, and a bin with all samples. */
-        result = test_measure(*backend, "hist", "bins=256 extract=4 out=-", format, v, NULL, NULL);
-        test_column(result, "extracted", "count", "0");
-        test_column(result, "samples", "value", "");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=1 extract=0 out=-", format, v, NULL, NULL);
-        test_column(result, "samples", "value", "200 3 100 255 7 90 250 5 101 201 1 102");
-        gf_result_free(result);
-    }
+        {"bins=256 extract=4 out=-", 4, 3, 1, GF_U8, v, "extracted.count: 0; samples.value: "},
+        {"bins=1 extract=0 out=-", 4, 3, 1, GF_U8, v,
+         "samples.value: 200 3 100 255 7 90 250 5 101 201 1 102"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 TEST(counts_per_row) {
     const uint8_t v[] = {0, 0, 255, /* */ 255, 255, 255, /* */ 0, 255, 0};
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", "bins=2 per-row",
-                                         (gf_format){3, 3, 1, GF_U8, false}, v, NULL, NULL);
-        assert_string_equal(gf_result_table(result, 0)->name, "rows");
-        test_column(result, "rows", "y", "0 0 1 1 2 2");
-        test_column(result, "rows", "bin", "0 1 0 1 0 1");
-        test_column(result, "rows", "count", "2 1 0 3 2 1");
-        test_column(result, "bins", "grey", "4 5");
-        gf_result_free(result);
-    }
+    const test_measured cases[] = {
+        {"bins=2 per-row", 3, 3, 1, GF_U8, v,
+         "table: rows; rows.y: 0 0 1 1 2 2; .bin: 0 1 0 1 0 1; .count: 2 1 0 3 2 1; "
+         "bins.grey: 4 5"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 TEST(masks) {
@@ -532,44 +415,25 @@ TEST(percentiles) {
     uint8_t v[101];
     for (int i = 0; i < 101; i++)
         v[i] = (uint8_t)(100 - i);
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", "", (gf_format){100, 1, 1, GF_U8, false},
-                                         v + 1, NULL, NULL);
-        test_column(result, "statistics", "p1", "0");
-        test_column(result, "statistics", "median", "49");
-        test_column(result, "statistics", "p99", "98");
-        test_column(result, "statistics", "mean", "49.5");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=9 statistics",
-                              (gf_format){101, 1, 1, GF_U8, false}, v, NULL, NULL);
-        test_column(result, "statistics", "p1", "1");
-        test_column(result, "statistics", "median", "50");
-        test_column(result, "statistics", "p99", "99");
-        gf_result_free(result);
-    }
+    const test_measured cases[] = {
+        {"", 100, 1, 1, GF_U8, v + 1, "statistics.p1: 0; .median: 49; .p99: 98; .mean: 49.5"},
+        {"bins=9 statistics", 101, 1, 1, GF_U8, v, "statistics.p1: 1; .median: 50; .p99: 99"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* Luma, and channels with alpha. The variance of 0, 0, 255 is 255^2 * 2 / 9, that of 1, 2, 3 is 6
  * / 9. */
 TEST(statistics_of_channels) {
     const uint8_t rgba[] = {255, 0, 0, 1, 255, 0, 0, 2, 0, 255, 0, 3};
-    const gf_format format = {1, 3, 4, GF_U8, true};
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", "", format, rgba, NULL, NULL);
-        test_column(result, "statistics", "channel", "luma");
-        test_column(result, "statistics", "min", "54");
-        test_column(result, "statistics", "max", "182");
-        test_column(result, "statistics", "mean", "96.66666666666667");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=2 channel=all statistics", format, rgba, NULL,
-                              NULL);
-        test_column(result, "statistics", "channel", "r g b a");
-        test_column(result, "statistics", "median", "255 0 0 2");
-        test_column(result, "statistics", "mean", "170 85 0 2");
-        test_column(result, "statistics", "std",
-                    "120.20815280171308 120.20815280171308 0 0.8164965809277259");
-        gf_result_free(result);
-    }
+    const test_measured cases[] = {
+        {"", 1, 3, 4, GF_U8, rgba,
+         "statistics.channel: luma; .min: 54; .max: 182; .mean: 96.66666666666667"},
+        {"bins=2 channel=all statistics", 1, 3, 4, GF_U8, rgba,
+         "statistics.channel: r g b a; .median: 255 0 0 2; .mean: 170 85 0 2; "
+         ".std: 120.20815280171308 120.20815280171308 0 0.8164965809277259"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* 2^48 samples, half of them 0 and half 65535, have a standard deviation; one more has none. */
@@ -605,52 +469,23 @@ TEST(float_statistics) {
     const float few[] = {1, nan, -2.5f, 3}, none[] = {nan, -nan, nan, nan};
     const float zeros[] = {0, -0.0f, -0.0f, nan}, ends[] = {inf, 1, -nan, -inf};
     const float five[] = {10.01f, 100, 10.03f, -7.77f, 10.02f}, same[] = {0.3f, 0.3f, 0.3f, 0.3f};
-    const gf_format format = {2, 2, 1, GF_F32, false};
-    const char *const text = "bins=2 statistics";
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", text, format, few, NULL, NULL);
-        test_column(result, "bins", "grey", "1 2");
-        test_column(result, "statistics", "count", "3");
-        test_column(result, "statistics", "min", "-2.5");
-        test_column(result, "statistics", "max", "3");
-        test_column(result, "statistics", "mean", "0.5");
-        test_column(result, "statistics", "std", "2.273030282830976"); /* sqrt(15.5 / 3) */
-        test_column(result, "statistics", "median", "1");
-        test_column(result, "statistics", "p1", "-2.5");
-        test_column(result, "statistics", "p99", "3");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", text, format, none, NULL, NULL);
-        test_column(result, "statistics", "count", "0");
-        test_column(result, "statistics", "min", "");
-        test_column(result, "statistics", "std", "");
-        assert_string_equal(gf_result_text(result), "NaN in grey: 4\n");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", text, format, zeros, NULL, NULL);
-        test_column(result, "statistics", "min", "-0");
-        test_column(result, "statistics", "median", "-0");
-        test_column(result, "statistics", "max", "0");
-        test_column(result, "statistics", "mean", "0");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", text, format, ends, NULL, NULL);
-        test_column(result, "statistics", "count", "3");
-        test_column(result, "statistics", "min", "-inf");
-        test_column(result, "statistics", "median", "1");
-        test_column(result, "statistics", "max", "inf");
-        test_column(result, "statistics", "mean", "nan");
-        test_column(result, "statistics", "std", "nan");
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", text, (gf_format){1, 5, 1, GF_F32, false}, five,
-                              NULL, NULL);
-        test_column(result, "statistics", "median", "10");
-        test_column(result, "statistics", "p1", "-7.75");
-        test_column(result, "statistics", "p99", "100");
-        gf_result_free(result);
+    const test_measured cases[] = {
+        /* std: sqrt(15.5 / 3). */
+        {"bins=2 statistics", 2, 2, 1, GF_F32, few,
+         "bins.grey: 1 2; statistics.count: 3; .min: -2.5; .max: 3; .mean: 0.5; "
+         ".std: 2.273030282830976; .median: 1; .p1: -2.5; .p99: 3"},
+        {"bins=2 statistics", 2, 2, 1, GF_F32, none,
+         "statistics.count: 0; .min: ; .std: ", "=NaN in grey: 4\n"},
+        {"bins=2 statistics", 2, 2, 1, GF_F32, zeros,
+         "statistics.min: -0; .median: -0; .max: 0; .mean: 0"},
+        {"bins=2 statistics", 2, 2, 1, GF_F32, ends,
+         "statistics.count: 3; .min: -inf; .median: 1; .max: inf; .mean: nan; .std: nan"},
+        {"bins=2 statistics", 1, 5, 1, GF_F32, five,
+         "statistics.median: 10; .p1: -7.75; .p99: 100"},
         /* Percentiles are not outside of min and max. */
-        result = test_measure(*backend, "hist", text, format, same, NULL, NULL);
-        test_column(result, "statistics", "median", "0.3");
-        test_column(result, "statistics", "std", "0");
-        gf_result_free(result);
-    }
+        {"bins=2 statistics", 2, 2, 1, GF_F32, same, "statistics.median: 0.3; .std: 0"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* 2^53 + 1 rounds to 2^53. As in axis-sum, lane 1 holds 1 + 1 = 2, and rows are added in order. The
@@ -664,20 +499,13 @@ TEST(float_sums_are_ordered) {
     static float wide[3 * 2000];
     wide[0] = 9007199254740992.0f;
     wide[3 * 84] = wide[3 * 1620] = 1;
-    for (const char *const *backend = test_backends(); *backend; backend++) {
-        gf_result *result = test_measure(*backend, "hist", "bins=1 statistics",
-                                         (gf_format){258, 1, 1, GF_F32, false}, row, NULL, NULL);
-        assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740994.0 / 258);
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=1 statistics",
-                              (gf_format){1, 3, 1, GF_F32, false}, column, NULL, NULL);
-        assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740992.0 / 3);
-        gf_result_free(result);
-        result = test_measure(*backend, "hist", "bins=1 statistics channel=all",
-                              (gf_format){2000, 1, 3, GF_F32, false}, wide, NULL, NULL);
-        assert_true(test_cell(result, "statistics", "mean", 0).real == 9007199254740994.0 / 2000);
-        gf_result_free(result);
-    }
+    const test_measured cases[] = {
+        {"bins=1 statistics", 258, 1, 1, GF_F32, row, "statistics.mean@0: 34911625018375.945"},
+        {"bins=1 statistics", 1, 3, 1, GF_F32, column, "statistics.mean@0: 3002399751580330.5"},
+        {"bins=1 statistics channel=all", 2000, 1, 3, GF_F32, wide,
+         "statistics.mean@0: 4503599627370.497"},
+    };
+    test_measure_cases("hist", cases, sizeof cases / sizeof cases[0]);
 }
 
 /* Counts exceed 2^32: states merge exactly. */
