@@ -54,7 +54,7 @@ static void check_rejected(const char *name, png_bytes *file, const char *words,
         start_program(in, out, messages);
     assert_int_equal(wait4(child, &status, 0, &usage), child);
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    char *message = (char *)get_bytes(messages, &length);
+    char *message = (char *)test_bytes(messages, &length);
     const long ms = ms_of(usage.ru_utime) + ms_of(usage.ru_stime);
     const long wall = (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
     print_message("%-18s %8zu bytes: %3ld ms (CPU time %ld ms), %2ld MiB: %s", name, size, wall, ms,

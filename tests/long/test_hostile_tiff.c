@@ -76,7 +76,7 @@ TEST(damaged_files) {
         const tiff_spec spec = tiff_random(&random, i % 20 == 0 ? 150 : 40);
         png_bytes file;
         assert_true(tiff_write(in_directory("x.tif"), &spec, 1, &random));
-        file.data = get_bytes(in_directory("x.tif"), &file.size);
+        file.data = test_bytes(in_directory("x.tif"), &file.size);
         for (size_t k = 0; k < VARIANTS; k++) {
             png_bytes made = copy_of(&file);
             damage(&made, &random);

@@ -214,7 +214,7 @@ static inline void check_outcomes(const char *what) {
 
 static inline void check_file(int i, const char *what) {
     size_t size, other;
-    unsigned char *a = get_bytes(want_paths[i], &size), *b = get_bytes(out_paths[i], &other);
+    unsigned char *a = test_bytes(want_paths[i], &size), *b = test_bytes(out_paths[i], &other);
     if (size != other || memcmp(a, b, size) != 0)
         fail_msg("%s: item %d: the bytes differ", what, i);
     free(a);

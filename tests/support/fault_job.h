@@ -3,12 +3,10 @@
 #ifndef FAULT_JOB_H
 #define FAULT_JOB_H
 
-#include <pthread.h>
-#include <sys/stat.h>
-
 #include "faulty_backend.h"
 #include "io_util.h"
 #include "job.h"
+#include "pipe.h"
 
 typedef enum fault_input { FROM_MEMORY, FROM_FILES, FROM_PIPE, FAULT_INPUTS } fault_input;
 
@@ -105,25 +103,9 @@ static inline void fault_put_inputs(fault_job *job, gf_engine *golden) {
                        &error))
         fail_msg("golden: %s", error.message);
     if (job->samples_path[0])
-        job->samples = get_bytes(job->samples_path, &job->sample_bytes);
+        job->samples = test_bytes(job->samples_path, &job->sample_bytes);
     unlink(job->samples_path);
     unlink(job->out_path);
-}
-
-typedef struct fault_feeder {
-    const char *from, *to;
-} fault_feeder;
-
-static inline void *fault_feed(void *context) {
-    const fault_feeder *feeder = context;
-    size_t size;
-    unsigned char *bytes = get_bytes(feeder->from, &size);
-    FILE *pipe = fopen(feeder->to, "wb");
-    assert_non_null(pipe);
-    (void)fwrite(bytes, 1, size, pipe); /* fails if the reader has closed the pipe */
-    (void)fclose(pipe);
-    free(bytes);
-    return NULL;
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -146,7 +128,7 @@ static inline void fault_check_files(const fault_job *job, const char *what) {
     }
     if (job->samples_path[0]) {
         size_t size;
-        unsigned char *bytes = get_bytes(job->samples_path, &size);
+        unsigned char *bytes = test_bytes(job->samples_path, &size);
         if (size != job->sample_bytes || memcmp(bytes, job->samples, size) != 0)
             fail_msg("%s: the samples differ", what);
         free(bytes);
@@ -176,26 +158,18 @@ static inline fault_outcome fault_run(fault_job *job, gf_engine *engine, fault_i
         const char *in[2] = {job->in_paths[0], job->in_paths[1]};
         const gf_file_options options = {.force = true};
         const int files_before = count_files(false);
-        fault_feeder feeder = {job->in_paths[0], in_directory("pipe")};
-        pthread_t thread;
+        test_feeder *feeder = NULL;
         if (input == FROM_PIPE) {
-            in[0] = feeder.to;
-            assert_int_equal(mkfifo(feeder.to, 0600), 0);
-            assert_int_equal(pthread_create(&thread, NULL, fault_feed, &feeder), 0);
+            in[0] = in_directory("pipe");
+            feeder = test_feed_file(in[0], job->in_paths[0], 0);
         }
         done.status =
             test_run_files(&(test_files){engine, job->one.filter, job->one.settings, in,
                                          job->one.filter->info.makes_image ? job->out_path : NULL,
                                          &options, .result = &result, .report = &done.report},
                            &done.error);
-        if (input == FROM_PIPE) {
-            /* If the run did not open the pipe, the feeder would wait forever. */
-            FILE *end = fopen(feeder.to, "r+b");
-            assert_non_null(end);
-            pthread_join(thread, NULL);
-            fclose(end);
-            unlink(feeder.to);
-        }
+        if (feeder)
+            test_feed_end(feeder);
         if (!done.status)
             fault_check_files(job, what);
         assert_int_equal(count_files(false), files_before);

@@ -69,24 +69,9 @@ static inline void put_bytes(const char *path, const void *data, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Return the bytes of a file, allocated with malloc and followed by a zero byte. */
-static inline unsigned char *get_bytes(const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    unsigned char *data;
-    assert_non_null(file);
-    assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    data = calloc(1, *size + 1);
-    assert_non_null(data);
-    assert_int_equal(fread(data, 1, *size, file), *size);
-    fclose(file);
-    return data;
-}
-
 static inline void assert_bytes(const char *path, const void *expected, size_t size) {
     size_t got;
-    unsigned char *data = get_bytes(path, &got);
+    unsigned char *data = test_bytes(path, &got);
     assert_int_equal(got, size);
     assert_memory_equal(data, expected, size);
     free(data);

@@ -5,6 +5,7 @@
 #include "output_calls.h"
 
 #include "io_util.h"
+#include "pipe.h"
 
 #include "io/file/output.h"
 

@@ -68,6 +68,20 @@ void test_check(gf_status status, const gf_error *error, const char *file, int l
     _assert_int_equal(status, GF_OK, file, line);
 }
 
+unsigned char *test_bytes(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    unsigned char *data;
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    data = calloc(1, *size + 1);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, *size, file), *size);
+    fclose(file);
+    return data;
+}
+
 const char *test_tier(void) {
     const char *tier = getenv("GF_TEST_TIER");
     return tier && *tier ? tier : "test";

@@ -39,6 +39,9 @@ int test_main(const test_fixture *fixture);
 #define assert_ok(call, error) test_check(call, error, __FILE__, __LINE__)
 void test_check(gf_status status, const gf_error *error, const char *file, int line);
 
+/* Return the bytes of a file, allocated with malloc and followed by a zero byte. */
+unsigned char *test_bytes(const char *path, size_t *size);
+
 /* Random numbers by xorshift64*, equal on all machines. */
 typedef struct test_random {
     uint64_t state;

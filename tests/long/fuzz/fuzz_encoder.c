@@ -59,7 +59,7 @@ static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t
     if (sink != NULL)
         sink->ops->close(sink);
     FUZZ_CHECK(status == GF_OK, "%s", error.message);
-    return get_bytes(path, size);
+    return test_bytes(path, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

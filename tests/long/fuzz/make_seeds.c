@@ -151,7 +151,7 @@ static void seed_tiffs(void) {
         size_t size;
         if (!tiff_write(path, specs, 1 + i % 2, &random))
             abort();
-        unsigned char *data = get_bytes(path, &size);
+        unsigned char *data = test_bytes(path, &size);
         seed_put("fuzz_tiff", data, size);
         free(data);
     }

@@ -37,7 +37,7 @@ static int replay_file(const char *path, const struct stat *info, int kind, stru
     if (kind != FTW_F)
         return kind == FTW_D ? 0 : -1;
     size_t size;
-    uint8_t *data = get_bytes(path, &size);
+    uint8_t *data = test_bytes(path, &size);
     /* Drop the byte that get_bytes adds, so that sanitizers detect a read past the end. */
     if (size != 0)
         data = realloc(data, size);

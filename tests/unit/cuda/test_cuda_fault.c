@@ -100,9 +100,9 @@ static void image_continues(void) {
                                     NULL),
                      GF_OK);
     size_t sizes[3];
-    unsigned char *want = get_bytes(in_directory("want.ppm"), &sizes[0]);
-    unsigned char *got = get_bytes(in_directory("out.ppm"), &sizes[1]);
-    unsigned char *next = get_bytes(in_directory("again.ppm"), &sizes[2]);
+    unsigned char *want = test_bytes(in_directory("want.ppm"), &sizes[0]);
+    unsigned char *got = test_bytes(in_directory("out.ppm"), &sizes[1]);
+    unsigned char *next = test_bytes(in_directory("again.ppm"), &sizes[2]);
     assert_true(sizes[0] == sizes[1] && sizes[0] == sizes[2]);
     assert_memory_equal(want, got, sizes[0]);
     assert_memory_equal(want, next, sizes[0]);

@@ -1,10 +1,7 @@
 /* Devices that fail in the middle of a batch: every file is processed exactly once, with golden's
  * bits. If no permitted device remains, unprocessed files leave no output. */
 #include "batch_util.h"
-
-#include <pthread.h>
-#include <signal.h>
-#include <sys/stat.h>
+#include "pipe.h"
 
 #include "faulty_backend.h"
 
@@ -62,39 +59,12 @@ static int check(const char *what, bool image, int max_lost) {
     return reported;
 }
 
-typedef struct feeder {
-    const char *from;
-    char to[1200];
-    pthread_t thread;
-} feeder;
-
-static void *feed(void *context) {
-    const feeder *own = context;
-    size_t size;
-    unsigned char *bytes = get_bytes(own->from, &size);
-    FILE *pipe = fopen(own->to, "wb");
-    assert_non_null(pipe);
-    (void)fwrite(bytes, 1, size, pipe);
-    (void)fclose(pipe);
-    free(bytes);
-    return NULL;
-}
-
-static void start_pipe(feeder *own, gf_batch_item *item) {
-    own->from = item->in;
-    snprintf(own->to, sizeof own->to, "%s.fifo", item->in);
-    item->in = own->to;
-    assert_int_equal(mkfifo(own->to, 0600), 0);
-    assert_int_equal(pthread_create(&own->thread, NULL, feed, own), 0);
-}
-
-/* Unblock the feeder if the pipe was never opened. */
-static void end_pipe(feeder *own) {
-    FILE *end = fopen(own->to, "r+b");
-    assert_non_null(end);
-    pthread_join(own->thread, NULL);
-    fclose(end);
-    unlink(own->to);
+/* Feed the input of an item from a pipe. */
+static test_feeder *start_pipe(gf_batch_item *item, char path[1300]) {
+    snprintf(path, 1300, "%s.fifo", item->in);
+    test_feeder *feeder = test_feed_file(path, item->in, 0);
+    item->in = path;
+    return feeder;
 }
 
 static gf_status run(const scenario *w, const gf_settings *settings, gf_error *error) {
@@ -108,14 +78,15 @@ static gf_status run(const scenario *w, const gf_settings *settings, gf_error *e
                                       .done = on_done,
                                       .context = &all};
     gf_batch_devices devices = {.count = w->devices, .names = {"0", "1", "2"}};
-    feeder feeders[PIPES];
+    test_feeder *feeders[PIPES];
+    char paths[PIPES][1300];
     make_items(items, gf_filter_describe(filter)->makes_image);
     for (int i = 0; w->pipe && i < PIPES; i++)
-        start_pipe(&feeders[i], &items[PIPE + i]);
+        feeders[i] = start_pipe(&items[PIPE + i], paths[i]);
     const gf_status status =
         test_run_batch_on(&(test_batch){&devices, filter, settings, items, COUNT, &options}, error);
     for (int i = 0; w->pipe && i < PIPES; i++)
-        end_pipe(&feeders[i]);
+        test_feed_end(feeders[i]);
     return status;
 }
 
@@ -238,15 +209,15 @@ TEST(last_pipe_is_reported) {
     const gf_batch_options options = {
         .engine = {.backend = "cuda", .threads = 2}, .done = on_done, .context = &all};
     gf_batch_item items[ITEMS];
-    feeder pipe;
+    char path[1300];
     faulty_expect(&(faulty_plan){.rows = 6, .fail_at = 3, .status = GF_NO_BACKEND});
     make_items(items, true);
-    start_pipe(&pipe, &items[0]);
+    test_feeder *feeder = start_pipe(&items[0], path);
     assert_int_equal(
         test_run_batch_on(
             &(test_batch){&devices, gf_filter_find("smooth"), settings, items, 1, &options}, NULL),
         GF_OK);
-    end_pipe(&pipe);
+    test_feed_end(feeder);
     assert_int_equal(got[0].times, 1);
     assert_int_equal(got[0].status, GF_NO_BACKEND);
     assert_string_equal(faulty_failed(), "submit");
@@ -333,6 +304,5 @@ TEST(one_corruption_is_reported) {
 }
 
 int main(void) {
-    (void)signal(SIGPIPE, SIG_IGN);
     return test_main(&(test_fixture){make_all, remove_directory});
 }

@@ -1,10 +1,9 @@
 /* A batch of files produces the same bytes, results and errors as single runs, on threads and on
  * devices (replaced by the cpu backend). */
 #include "batch_util.h"
+#include "pipe.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /* ---- batch and single runs ------------------------------------------------------------------- */
 
@@ -127,21 +126,6 @@ TEST(keeps_existing_files) {
     }
 }
 
-static void *feed(void *argument) {
-    size_t size;
-    unsigned char *data = get_bytes(in_paths[0], &size);
-    FILE *file = fopen(argument, "wb");
-    fwrite(data, 1, size, file);
-    fclose(file);
-    free(data);
-    return NULL;
-}
-
-static void *feed_late(void *argument) {
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-    return feed(argument);
-}
-
 /* Pipes are read once. */
 TEST(reads_pipes) {
     for (uint32_t round = 0; round < 3; round++) {
@@ -153,19 +137,16 @@ TEST(reads_pipes) {
             .engine = {.backend = "cpu", .threads = 2, .max_memory = round == 2 ? 3600 : 0},
             .done = on_done,
             .context = &all};
-        pthread_t feeder;
         char path[2048];
         snprintf(path, sizeof path, "%s", in_directory("pipe.png"));
         make_items(items, true);
-        unlink(path);
-        assert_int_equal(mkfifo(path, 0600), 0);
-        assert_int_equal(pthread_create(&feeder, NULL, feed, path), 0);
+        test_feeder *feeder = test_feed_file(path, in_paths[0], 0);
         items[1].in = path;
         assert_int_equal(run_smooth(items, 3, devices, &options, NULL), GF_OK);
-        pthread_join(feeder, NULL);
+        test_feed_end(feeder);
         assert_int_equal(got[1].status, GF_OK);
         size_t size;
-        unsigned char *data = get_bytes(out_paths[0], &size);
+        unsigned char *data = test_bytes(out_paths[0], &size);
         assert_bytes(out_paths[1], data, size);
         free(data);
     }
@@ -247,17 +228,14 @@ TEST(stops_before_it_is_reported) {
                                           .fail_fast = fast,
                                           .done = count_calls,
                                           .context = &calls};
-        pthread_t feeder;
         make_items(items, false);
-        unlink(path);
-        assert_int_equal(mkfifo(path, 0600), 0);
         items[0].in = path;
         for (int i = 1; i < ITEMS; i++)
             items[i].in = "absent.png";
         /* The feeder writes to the pipe only after the other items had time to finish. */
-        assert_int_equal(pthread_create(&feeder, NULL, feed_late, path), 0);
+        test_feeder *feeder = test_feed_file(path, in_paths[0], 100);
         assert_int_equal(test_run_batch(filter, settings, items, ITEMS, &options, NULL), GF_OK);
-        pthread_join(feeder, NULL);
+        test_feed_end(feeder);
         if (fast)
             assert_int_equal(calls, 2);
         else

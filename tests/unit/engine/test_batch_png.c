@@ -132,7 +132,7 @@ static gf_status png_encode(void *state, const gf_device_encoding *call, gf_erro
         size_t size;
         snprintf(path, sizeof path, "%s/device%p.png", test_directory, state);
         assert_int_equal(gf_save_file(path, format, in, NULL, error), GF_OK);
-        unsigned char *file = get_bytes(path, &size);
+        unsigned char *file = test_bytes(path, &size);
         unlink(path);
         assert_true(size <= out->size);
         memcpy(out->data, file, size);

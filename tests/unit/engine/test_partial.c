@@ -136,7 +136,7 @@ static bool exists(const char *path) {
 
 static void assert_same_file(const char *a, const char *b, const char *what) {
     size_t size_a, size_b;
-    unsigned char *bytes_a = get_bytes(a, &size_a), *bytes_b = get_bytes(b, &size_b);
+    unsigned char *bytes_a = test_bytes(a, &size_a), *bytes_b = test_bytes(b, &size_b);
     if (size_a != size_b || memcmp(bytes_a, bytes_b, size_a) != 0)
         fail_msg("%s: %s differs", what, b);
     free(bytes_a);

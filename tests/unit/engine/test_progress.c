@@ -1,11 +1,11 @@
 /* Progress reports, and the numbers of bytes read and written. */
 #include "io_util.h"
+#include "pipe.h"
 #include "testing.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define WIDTH 64
 #define HEIGHT 40
@@ -207,19 +207,10 @@ TEST(counts_the_bytes_of_a_pipe) {
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < 3; k++) {
             put_picture(kinds[k]);
-            assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
-            const pid_t feeder = fork();
-            if (feeder == 0) {
-                char from[1200], to[1200];
-                (void)snprintf(from, sizeof from, "%s", in_directory(kinds[k]));
-                (void)snprintf(to, sizeof to, "%s", in_directory("pipe"));
-                execlp("cp", "cp", from, to, (char *)NULL);
-                _exit(127);
-            }
+            test_feeder *feeder = test_feed_file(in_directory("pipe"), in_directory(kinds[k]), 0);
             const gf_report report = run_bytes(names[i], "pipe", NULL, "o.ppm", NULL);
             assert_int_equal(report.in_bytes, file_size(kinds[k]));
-            assert_int_equal(waitpid(feeder, NULL, 0), feeder);
-            assert_int_equal(unlink(in_directory("pipe")), 0);
+            test_feed_end(feeder);
         }
 }
 

@@ -1,5 +1,6 @@
 /* Complete runs: outputs that appear together, one memory budget, a file that is read twice. */
 #include "io_util.h"
+#include "pipe.h"
 #include "testing.h"
 
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "core/filter.h"
 #include "engine/run/task.h"
@@ -96,7 +96,7 @@ TEST(commits_outputs_after_ready) {
     assert_true(record.calls == 1 && record.has_result);
     assert_int_equal(access(in_directory("new.csv"), F_OK), 0);
     size_t size;
-    char *png = (char *)get_bytes(in_directory("old.png"), &size);
+    char *png = (char *)test_bytes(in_directory("old.png"), &size);
     assert_memory_equal(png, "\x89PNG", 4);
     free(png);
     assert_int_equal(count_files(false), 3);
@@ -167,7 +167,7 @@ TEST(rejects_one_file_for_two_outputs) {
 
 /* ---- memory budget --------------------------------------------------------------------------- */
 
-/* Run normalize on a file, or on a pipe fed by a child process. */
+/* Run normalize on a file, or on a pipe. */
 static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
     char path[2048];
     const char *const paths[1] = {path};
@@ -175,25 +175,12 @@ static gf_status normalize(bool piped, uint64_t max_memory, gf_error *error) {
     const gf_file_options options = {.force = true};
     gf_settings *settings = test_settings(filter, "");
     gf_engine *engine = open_engine(max_memory);
-    pid_t child = -1;
     (void)snprintf(path, sizeof path, "%s", in_directory(piped ? "pipe" : "in.pgm"));
-    if (piped) {
-        fflush(NULL);
-        assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
-        child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            execlp("cp", "cp", in_directory("in.pgm"), in_directory("pipe"), (char *)NULL);
-            _exit(1);
-        }
-    }
+    test_feeder *feeder = piped ? test_feed_file(path, in_directory("in.pgm"), 0) : NULL;
     gf_status status = test_run_files(
         &(test_files){engine, filter, settings, paths, in_directory("out.pgm"), &options}, error);
-    if (piped) {
-        (void)kill(child, SIGKILL);
-        (void)waitpid(child, NULL, 0);
-        assert_int_equal(unlink(in_directory("pipe")), 0);
-    }
+    if (piped)
+        test_feed_end(feeder);
     gf_engine_close(engine);
     gf_settings_free(settings);
     return status;

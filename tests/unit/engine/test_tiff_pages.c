@@ -218,7 +218,7 @@ TEST(reports_a_damaged_page) {
     gf_error error = {0};
     size_t size;
     write_pages(2);
-    unsigned char *data = get_bytes(input_path(), &size);
+    unsigned char *data = test_bytes(input_path(), &size);
     const uint32_t first = data[4] | (uint32_t)data[5] << 8;
     const uint32_t second = first + 2 + 12u * data[first];
     const uint32_t directory = data[second] | (uint32_t)data[second + 1] << 8;

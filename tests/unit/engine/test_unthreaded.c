@@ -60,7 +60,7 @@ TEST(unthreaded_engines_start_none) {
     }
     gf_settings_free(settings);
     size_t size;
-    unsigned char *data = get_bytes(out, &size);
+    unsigned char *data = test_bytes(out, &size);
     assert_bytes(other, data, size);
     free(data);
 }

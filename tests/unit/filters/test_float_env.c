@@ -258,7 +258,7 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     *size = 0;
     for (int i = 0; i < 4; i++) {
         size_t more;
-        unsigned char *data = get_bytes(out_paths[i], &more);
+        unsigned char *data = test_bytes(out_paths[i], &more);
         all = realloc(all, *size + more);
         assert_non_null(all);
         memcpy(all + *size, data, more);

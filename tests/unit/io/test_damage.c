@@ -333,7 +333,7 @@ static void damage_check(const damage_case *kind) {
     size_t size;
     snprintf(name, sizeof name, "x.%s", kind->extension);
     kind->make(kind, in_directory(name));
-    unsigned char *data = get_bytes(in_directory(name), &size);
+    unsigned char *data = test_bytes(in_directory(name), &size);
     damage_image intact = damage_read(kind, data, size, &error);
     if (!intact.pixels || intact.reported)
         fail_msg("%s: the intact file: %s", kind->name, error.message);

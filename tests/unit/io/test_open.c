@@ -72,7 +72,7 @@ TEST(chooses_the_format) {
     assert_int_equal(count_files(false), 0);
     const gf_file_options pam = {.format = "pam"};
     assert_int_equal(save_image(in_directory("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
-    unsigned char *data = get_bytes(in_directory("x.png"), &size);
+    unsigned char *data = test_bytes(in_directory("x.png"), &size);
     assert_memory_equal(data, "P7\n", 3);
     free(data);
     const gf_file_options unknown = {.format = "webp"};
@@ -98,7 +98,7 @@ TEST(writes_standard_output) {
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    unsigned char *data = get_bytes(in_directory("out"), &size);
+    unsigned char *data = test_bytes(in_directory("out"), &size);
     assert_memory_equal(data, "\x89PNG", 4);
     free(data);
 }

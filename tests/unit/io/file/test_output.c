@@ -114,9 +114,7 @@ TEST(rejects_a_second_output_to_a_file) {
 /* Two outputs to one pipe would be mixed. /dev/null accepts any number of outputs. */
 TEST(rejects_a_second_output_to_a_pipe) {
     gf_output *outputs[2];
-    assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
-    int reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
-    assert_true(reader >= 0);
+    const int reader = test_pipe_reader(in_directory("pipe"));
     gf_output *pipe = open_output(in_directory("pipe"), false);
     assert_no_output(in_directory("pipe"), false, GF_USAGE, TWICE);
     gf_output_close(pipe);

@@ -76,9 +76,7 @@ TEST(report_disk_errors) {
 /* Pipes are not synced. */
 TEST(do_not_sync_pipes) {
     gf_error error = {0};
-    assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
-    const int reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
-    assert_true(reader >= 0);
+    const int reader = test_pipe_reader(in_directory("pipe"));
     gf_output *output = open_as("pipe", false, GF_SYNC_ALWAYS);
     assert_int_equal(gf_output_prepare(output, &error), GF_OK);
     assert_int_equal(gf_output_commit(output, &error), GF_OK);

@@ -385,7 +385,7 @@ TEST(converts_resolutions) {
         metadata = (gf_metadata){0};
         gf_metadata_add(&metadata, GF_ITEM_RESOLUTION, false, &cases[i].from, sizeof cases[i].from);
         save_with("o.jpg", &metadata);
-        unsigned char *file = get_bytes(in_directory("o.jpg"), &size);
+        unsigned char *file = test_bytes(in_directory("o.jpg"), &size);
         assert_memory_equal(file + 13, cases[i].jfif, 5);
         free(file);
         save_with("o.png", &metadata);

@@ -1,9 +1,5 @@
-#define _GNU_SOURCE /* mkfifo */
-
 #include "io_util.h"
-
-#include <sys/stat.h>
-#include <sys/wait.h>
+#include "pipe.h"
 
 /* A literal and its size, inner zero bytes included. */
 #define TEXT(literal) (literal), sizeof(literal) - 1
@@ -379,71 +375,37 @@ TEST(reads_pfm_of_both_orders) {
     assert_is_pfm(in_directory("b.pfm"));
 }
 
-/* Write bytes to a new FIFO from a child process. */
-static pid_t feed(const char *path, const void *data, size_t size) {
-    assert_int_equal(mkfifo(path, 0600), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        FILE *file = fopen(path, "wb");
-        bool done = file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0;
-        _exit(done ? 0 : 1);
-    }
-    return child;
-}
-
-static void wait_for(pid_t child) {
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+/* Read a file from a pipe. message: of the error; NULL: pixels are expected. */
+static void assert_piped(const void *file, size_t size, uint64_t max_memory, const char *pixels,
+                         const char *message) {
+    const char *path = in_directory("fifo");
+    test_feeder *feeder = test_feed(path, file, size);
+    const gf_limits limits = {.max_memory = max_memory};
+    gf_format format;
+    unsigned char *got;
+    gf_error error = {0};
+    const gf_status status = load_image(path, &limits, 1, &format, &got, NULL, &error);
+    assert_int_equal(status, message ? GF_FAILED : GF_OK);
+    if (message)
+        assert_message(&error, message);
+    else
+        assert_memory_equal(got, pixels, gf_row_bytes(&format) * format.height);
+    free(got);
+    test_feed_end(feeder);
 }
 
 TEST(reads_pipes) {
-    gf_format format;
-    unsigned char *pixels;
-    gf_error error = {0};
-    pid_t child = feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 1);
+    test_feeder *feeder = test_feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 1);
     assert_is_pfm(in_directory("fifo"));
-    wait_for(child);
-    unlink(in_directory("fifo"));
-    child = feed(in_directory("fifo"), TEXT("P5 3 2 255\nabcdef"));
-    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
-                     GF_OK);
-    assert_memory_equal(pixels, "abcdef", 6);
-    free(pixels);
-    wait_for(child);
-    unlink(in_directory("fifo"));
-    child = feed(in_directory("fifo"), TEXT("P4 9 2\n\x80\0\xff\x80"));
-    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
-                     GF_OK);
-    assert_memory_equal(pixels, "\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0", 18);
-    free(pixels);
-    wait_for(child);
-    unlink(in_directory("fifo"));
-    child = feed(in_directory("fifo"), TEXT("P5 1 1 1023\r\n\3\xff"));
-    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
-                     GF_FAILED);
-    assert_message(&error, "its header ends in CR LF, and the LF may be part of the image");
-    wait_for(child);
-    unlink(in_directory("fifo"));
-    child = feed(in_directory("fifo"), TEXT("P5 1 3 5 \1\5\6"));
-    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
-                     GF_FAILED);
-    assert_message(&error, "row 3 of 3 has a sample greater than maxval 5");
-    wait_for(child);
-    unlink(in_directory("fifo"));
-    child = feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 1);
-    assert_int_equal(load_image(in_directory("fifo"), &(gf_limits){.max_memory = 15}, 1, &format,
-                                &pixels, NULL, &error),
-                     GF_FAILED);
-    assert_message(&error, "--max-memory");
-    wait_for(child);
-    unlink(in_directory("fifo"));
-    child = feed(in_directory("fifo"), pfm_big, sizeof pfm_big - 2);
-    assert_int_equal(load_image(in_directory("fifo"), NULL, 1, &format, &pixels, NULL, &error),
-                     GF_FAILED);
-    assert_message(&error, "ends too early, in row 2 of 2");
-    wait_for(child);
+    test_feed_end(feeder);
+    assert_piped(TEXT("P5 3 2 255\nabcdef"), 0, "abcdef", NULL);
+    assert_piped(TEXT("P4 9 2\n\x80\0\xff\x80"), 0,
+                 "\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0", NULL);
+    assert_piped(TEXT("P5 1 1 1023\r\n\3\xff"), 0, NULL,
+                 "its header ends in CR LF, and the LF may be part of the image");
+    assert_piped(TEXT("P5 1 3 5 \1\5\6"), 0, NULL, "row 3 of 3 has a sample greater than maxval 5");
+    assert_piped(pfm_big, sizeof pfm_big - 1, 15, NULL, "--max-memory");
+    assert_piped(pfm_big, sizeof pfm_big - 2, 0, NULL, "ends too early, in row 2 of 2");
 }
 
 TEST(reads_standard_input) {
@@ -462,19 +424,12 @@ TEST(reads_standard_input) {
 TEST(writes_pfm_to_a_pipe) {
     gf_error error = {0};
     unsigned char got[64];
-    assert_int_equal(mkfifo(in_directory("out.pfm"), 0600), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        gf_status status = save_image(in_directory("out.pfm"), &(gf_format){2, 2, 1, GF_F32, false},
-                                      pfm_pixels, NULL, NULL, 1, &error);
-        _exit(status == GF_OK ? 0 : 1);
-    }
-    FILE *file = fopen(in_directory("out.pfm"), "rb");
-    assert_non_null(file);
-    size_t size = fread(got, 1, sizeof got, file);
-    fclose(file);
-    wait_for(child);
+    const int reader = test_pipe_reader(in_directory("out.pfm"));
+    assert_ok(save_image(in_directory("out.pfm"), &(gf_format){2, 2, 1, GF_F32, false}, pfm_pixels,
+                         NULL, NULL, 1, &error),
+              &error);
+    const ssize_t size = read(reader, got, sizeof got);
+    close(reader);
     assert_int_equal(size, sizeof pfm_little - 1);
     assert_memory_equal(got + 12, pfm_little + 12, 16);
     assert_memory_equal(got, "Pf\n2 2\n-1.0\n", 12);

@@ -1,10 +1,6 @@
 /* Raw rows without a header, read and written with a given shape. */
-#define _GNU_SOURCE /* mkfifo */
-
 #include "io_util.h"
-
-#include <sys/stat.h>
-#include <sys/wait.h>
+#include "pipe.h"
 
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
@@ -34,28 +30,12 @@ static gf_status load_raw(const char *path, const char *text, uint64_t strip,
     return status;
 }
 
-/* Write bytes to a new FIFO from a child process. The reader may close the FIFO early. */
-static pid_t feed(const char *path, const void *data, size_t size) {
-    assert_int_equal(mkfifo(path, 0600), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        FILE *file = fopen(path, "wb");
-        (void)!fwrite(data, 1, size, file);
-        fclose(file);
-        _exit(0);
-    }
-    return child;
-}
-
 static gf_status load_piped(const void *data, size_t size, const char *text, uint64_t strip,
                             unsigned char **pixels, gf_error *error) {
     const char *path = in_directory("fifo");
-    const pid_t child = feed(path, data, size);
+    test_feeder *feeder = test_feed(path, data, size);
     const gf_status status = load_raw(path, text, strip, pixels, error);
-
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    unlink(path);
+    test_feed_end(feeder);
     return status;
 }
 

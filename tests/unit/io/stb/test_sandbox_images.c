@@ -93,7 +93,7 @@ TEST(decodes_as_in_process) {
         }
         if (!equals_unsandboxed(name))
             fail_msg("%s: is rejected", name);
-        unsigned char *file = get_bytes(in_directory(name), &size);
+        unsigned char *file = test_bytes(in_directory(name), &size);
         for (int round = 0; round < 40; round++) {
             unsigned char *damaged = malloc(size);
             memcpy(damaged, file, size);
@@ -213,7 +213,7 @@ TEST(stops_at_the_limit_of_a_pipe) {
     const pid_t writer = fork();
     if (writer == 0) {
         size_t size;
-        unsigned char *head = get_bytes(in_directory("head.tga"), &size);
+        unsigned char *head = test_bytes(in_directory("head.tga"), &size);
         const int pipe = open(in_directory("x.tga"), O_WRONLY);
         while (write(pipe, head, size) > 0)
             memset(head, 0, size);

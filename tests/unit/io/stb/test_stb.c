@@ -145,7 +145,7 @@ TEST(limit_errors_name_the_option) {
     assert_int_equal(count_files(false), 0);
     assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &error),
                      GF_OK);
-    unsigned char *file = get_bytes(in_directory("x.bmp"), &size);
+    unsigned char *file = test_bytes(in_directory("x.bmp"), &size);
     assert_int_equal(load_bytes("x.bmp", file, size, &(gf_limits){.max_pixels = 599}, &error),
                      GF_FAILED);
     assert_message(&error, "--max-pixels");
@@ -175,7 +175,7 @@ TEST(reports_truncation) {
             memset(pixels, 0x3f, gf_row_bytes(&format) * format.height);
         assert_int_equal(save_image(in_directory(names[i]), &format, pixels, NULL, NULL, 1, &error),
                          GF_OK);
-        unsigned char *file = get_bytes(in_directory(names[i]), &size);
+        unsigned char *file = test_bytes(in_directory(names[i]), &size);
         for (size_t cut = 0; cut < size; cut++) {
             /* BMP: the padding of the last row contains no pixels. */
             gf_status status = load_bytes(names[i], file, cut, NULL, &error);

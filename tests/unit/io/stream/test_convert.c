@@ -390,7 +390,7 @@ TEST(ignores_rows_below) {
     size_t size;
     assert_int_equal(save_image(in_directory("x.png"), &format, pixels, NULL, NULL, 300, NULL),
                      GF_OK);
-    unsigned char *bytes = get_bytes(in_directory("x.png"), &size);
+    unsigned char *bytes = test_bytes(in_directory("x.png"), &size);
     put_bytes(in_directory("x.png"), bytes, size - 40000);
     for (limits.threads = 1; limits.threads <= 4; limits.threads += 3) {
         crop.height = 10;

@@ -199,7 +199,7 @@ TEST(writes_no_samples) {
         "\"fields\":[\"bin\",\"x\",\"y\",\"channel\",\"value\"],\"samples\":[]}\n";
     assert_bytes(in_directory("json"), json, sizeof json - 1);
     size_t size;
-    unsigned char *npy = get_bytes(in_directory("npy"), &size);
+    unsigned char *npy = test_bytes(in_directory("npy"), &size);
     assert_int_equal(size, 192);
     assert_non_null(strstr((char *)npy + 10, "'shape': (0,), }"));
     assert_int_equal(npy[191], '\n');

@@ -1,6 +1,7 @@
 /* Files of extracted samples: formats, destinations and failures. */
 #define _GNU_SOURCE
 
+#include "pipe.h"
 #include "sample_util.h"
 #include "testing.h"
 
@@ -60,9 +61,7 @@ static gf_status try_file(const char *path, const char *format, const gf_sample_
 
 /* Open both ends of a pipe in the directory. */
 static gf_sample_sink *open_pipe(const char *format, int *reader) {
-    assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
-    *reader = open(in_directory("pipe"), O_RDONLY | O_NONBLOCK);
-    assert_int_not_equal(*reader, -1);
+    *reader = test_pipe_reader(in_directory("pipe"));
     return open_sink(in_directory("pipe"), format, &grey8);
 }
 
@@ -84,7 +83,7 @@ TEST(writes_into_a_pipe) {
             assert_int_equal(gf_sample_sink_count(sink, 4, &error), GF_OK);
         put_grey8(sink);
         finish(sink);
-        unsigned char *want = get_bytes(in_directory("file"), &size);
+        unsigned char *want = test_bytes(in_directory("file"), &size);
         assert_int_equal(read(reader, got, sizeof got), size);
         assert_memory_equal(got, want, size);
         free(want);
@@ -113,7 +112,7 @@ TEST(writes_standard_output) {
     gf_sample_sink *sink = open_sink(in_directory("file"), "npy", &rgb16);
     put_many(sink);
     finish(sink);
-    unsigned char *want = get_bytes(in_directory("file"), &size);
+    unsigned char *want = test_bytes(in_directory("file"), &size);
     assert_bytes(in_directory("out"), want, size);
     free(want);
     empty_directory(NULL);
@@ -274,7 +273,7 @@ TEST(chooses_the_format) {
     put_grey8(sink);
     finish(sink);
     size_t size;
-    unsigned char *json = get_bytes(in_directory("b.csv"), &size);
+    unsigned char *json = test_bytes(in_directory("b.csv"), &size);
     assert_memory_equal(json, "{\"schema\":", 10);
     free(json);
 }

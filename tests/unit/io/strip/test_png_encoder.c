@@ -108,7 +108,7 @@ static void check_image(gf_format format, const char *compression, int content, 
     unsigned char *pixels = draw(&format, content, seed);
     size_t size;
     encode(&format, pixels, compression, 1, 0, format.height);
-    unsigned char *file = get_bytes(in_directory("x.png"), &size);
+    unsigned char *file = test_bytes(in_directory("x.png"), &size);
     check_pixels(&format, pixels, file, size);
     for (size_t w = 0; w < sizeof variants / sizeof *variants; w++) {
         encode(&format, pixels, compression, variants[w].threads, variants[w].max_memory,
@@ -170,7 +170,7 @@ TEST(simd_levels_write_the_same_bytes) {
             assert_int_equal(sink->ops->finish(sink, NULL, &error), GF_OK);
             assert_int_equal(gf_output_commit(sink->output, &error), GF_OK);
             sink->ops->close(sink);
-            unsigned char *bytes = get_bytes(in_directory("part"), &size);
+            unsigned char *bytes = test_bytes(in_directory("part"), &size);
             if (first) {
                 assert_int_equal(size, first_size);
                 assert_memory_equal(bytes, first, size);
@@ -191,7 +191,7 @@ static size_t size_of(const gf_format *format, const unsigned char *pixels,
                       const char *compression) {
     size_t size;
     encode(format, pixels, compression, 2, 0, 64);
-    free(get_bytes(in_directory("x.png"), &size));
+    free(test_bytes(in_directory("x.png"), &size));
     return size;
 }
 
@@ -340,7 +340,7 @@ TEST(chunks_contain_all_bytes) {
         assert_int_equal(gf_output_prepare(output, &error), GF_OK);
         assert_int_equal(gf_output_commit(output, &error), GF_OK);
         gf_output_close(output);
-        file = get_bytes(in_directory("chunks"), &got);
+        file = test_bytes(in_directory("chunks"), &got);
         assert_int_equal(got, size + (size + MAX - 1) / MAX * 12);
         for (size_t done = 0, length; done < size; done += length, at += length + 12) {
             length = size - done < MAX ? size - done : MAX;

@@ -49,7 +49,7 @@ static unsigned char *entry_of(unsigned char *data, unsigned tag) {
 /* Set the tag, number of values and value of an entry in the file. */
 static void patch_entry(unsigned tag, unsigned new_tag, uint32_t count, uint32_t value) {
     size_t size;
-    unsigned char *data = get_bytes(file_path(), &size), *entry = entry_of(data, tag);
+    unsigned char *data = test_bytes(file_path(), &size), *entry = entry_of(data, tag);
     assert_non_null(entry);
     put_little(entry, new_tag, 2);
     put_little(entry + 4, count, 4);
@@ -284,7 +284,7 @@ TEST(notices_damage_in_every_compression) {
         size_t size;
         if (!write_case(&cases[i], 37, 29))
             continue;
-        unsigned char *data = get_bytes(file_path(), &size);
+        unsigned char *data = test_bytes(file_path(), &size);
         damage_image intact = read_file((gf_limits){0}, &error);
         if (!intact.pixels || intact.damage[0])
             fail_msg("%s: the intact file: %s%s", cases[i].name, error.message, intact.damage);
@@ -384,7 +384,7 @@ TEST(counts_missing_rows_of_a_fax) {
 
 static void zero_strips(uint32_t first, uint32_t count) {
     size_t size;
-    unsigned char *data = get_bytes(file_path(), &size);
+    unsigned char *data = test_bytes(file_path(), &size);
     TIFF *tiff = TIFFOpen(file_path(), "r");
     assert_non_null(tiff);
     for (uint32_t i = first; i < first + count; i++)
@@ -454,7 +454,7 @@ TEST(reads_a_fax_without_ends_of_lines) {
     for (uint32_t strip = 20; strip <= FAX_ROWS; strip += 40) {
         write_fax(COMPRESSION_CCITTFAX3, 0, strip);
         damage_image intact = read_file((gf_limits){0}, &error), image;
-        unsigned char *data = get_bytes(file_path(), &size);
+        unsigned char *data = test_bytes(file_path(), &size);
         TIFF *tiff = TIFFOpen(file_path(), "r");
         assert_non_null(tiff);
         /* The last strip keeps the codes if there are others. */
@@ -485,7 +485,7 @@ TEST(refuses_incomplete_tables) {
         test_random random = test_seeded(1);
         size_t size;
         assert_true(tiff_write(file_path(), &spec, 1, &random));
-        unsigned char *data = get_bytes(file_path(), &size);
+        unsigned char *data = test_bytes(file_path(), &size);
         const uint32_t value = little(entry_of(data, tags[i]) + 8, 4);
         free(data);
         patch_entry(tags[i], tags[i], 3, value);
@@ -637,7 +637,7 @@ TEST(lists_pages_in_blocks) {
     size_t size;
     spec.big_endian = false;
     assert_true(tiff_write(file_path(), &spec, 1, &random));
-    unsigned char *data = get_bytes(file_path(), &size);
+    unsigned char *data = test_bytes(file_path(), &size);
     unsigned char *grown = calloc(1, size + 1 + BYTES), *at = grown + ((size + 1) & ~(size_t)1);
     assert_non_null(grown);
     memcpy(grown, data, size);

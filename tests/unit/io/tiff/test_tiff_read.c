@@ -1,12 +1,10 @@
 /* Reading TIFF: every kind that libtiff writes gives the samples that libtiff reads, for any number
  * of threads, heights of strips and pages; other kinds are refused by name. */
-#define _GNU_SOURCE /* mkfifo, truncate */
-
-#include <sys/stat.h>
-#include <sys/wait.h>
+#define _GNU_SOURCE /* truncate */
 
 #include "io/bytes.h"
 #include "io_util.h"
+#include "pipe.h"
 #include "tiff_file.h"
 
 #include <zlib.h>
@@ -136,25 +134,12 @@ static void check_announced(const char *path, const gf_limits *limits, test_rand
     source->ops->close(source);
 }
 
-/* Copy a file to a new FIFO from a child process. */
+/* Read a file from a pipe. */
 static void check_pipe(const char *path, const gf_limits *limits, const gf_format *format,
                        const unsigned char *expected, const char *what) {
-    const char *fifo = in_directory("fifo");
-    size_t size;
-    unsigned char *data = get_bytes(path, &size);
-    assert_int_equal(mkfifo(fifo, 0600), 0);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        FILE *file = fopen(fifo, "wb");
-        (void)!fwrite(data, 1, size, file);
-        fclose(file);
-        _exit(0);
-    }
-    check_pixels(fifo, limits, 3, format, expected, what);
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    unlink(fifo);
-    free(data);
+    test_feeder *feeder = test_feed_file(in_directory("fifo"), path, 0);
+    check_pixels(in_directory("fifo"), limits, 3, format, expected, what);
+    test_feed_end(feeder);
 }
 
 static void check_file(const char *path, uint32_t page, test_random *random, const char *what) {
@@ -276,7 +261,7 @@ TEST(ends_cyclic_pages) {
                                tiff_small_grey(12, 0)};
     size_t size;
     assert_true(tiff_write(path, pages, 3, &random));
-    unsigned char *data = get_bytes(path, &size);
+    unsigned char *data = test_bytes(path, &size);
     /* The last directory is the end of the file: its link to the next one is its last 4 bytes,
      * before values that do not fit into entries; find them from the first directory. */
     uint32_t at, next, count;
@@ -461,7 +446,7 @@ TEST(refuses_unknown_compression) {
     gf_error error = {0};
     size_t size;
     assert_true(tiff_write(path, &spec, 1, &random));
-    unsigned char *data = get_bytes(path, &size);
+    unsigned char *data = test_bytes(path, &size);
     for (size_t i = 0; i + 12 <= size; i++)
         if (memcmp(data + i, "\3\1\3\0\1\0\0\0\5\0", 10) == 0)
             memcpy(data + i + 8, "\x34\x12", 2);
@@ -591,7 +576,7 @@ TEST(refuses_huge_tiles) {
         spec.tile_width = spec.tile_height = 64;
         spec.big_endian = false;
         assert_true(tiff_write(file_path(), &spec, 1, &random));
-        unsigned char *data = get_bytes(file_path(), &size);
+        unsigned char *data = test_bytes(file_path(), &size);
         for (size_t k = 0; k + 12 <= size; k++)
             if ((i != 1 && memcmp(data + k, "\x42\1\3\0\1\0\0\0\x40\0", 10) == 0) ||
                 (i != 0 && memcmp(data + k, "\x43\1\3\0\1\0\0\0\x40\0", 10) == 0))
@@ -636,7 +621,7 @@ TEST(reports_damaged_rows) {
             const uint64_t next = TIFFGetStrileOffset(tiff, unit + 1);
             TIFFClose(tiff);
             size_t size;
-            unsigned char *data = get_bytes(path, &size);
+            unsigned char *data = test_bytes(path, &size);
             if (codecs[i] == COMPRESSION_NONE) {
                 /* Cut the file after the data: the directory, which follows it, moves before. */
                 free(data);
@@ -704,7 +689,7 @@ TEST(reports_the_first_of_two_strips) {
         spec.rows_per_strip = 16;
         spec.compression = COMPRESSION_ADOBE_DEFLATE;
         assert_true(tiff_write(path, &spec, 1, &random));
-        unsigned char *data = get_bytes(path, &size);
+        unsigned char *data = test_bytes(path, &size);
         TIFF *tiff = TIFFOpen(path, "r");
         assert_non_null(tiff);
         /* The checksum of one strip, and the header of the next one. */
@@ -748,7 +733,7 @@ TEST(finds_every_wrong_bit_of_deflate_data) {
         const uint64_t bytes = TIFFGetStrileByteCount(tiff, unit);
         TIFFClose(tiff);
         for (int k = 0; k < 20 && bytes != 0; k++) {
-            unsigned char *data = get_bytes(path, &size);
+            unsigned char *data = test_bytes(path, &size);
             const uint64_t bit = test_below(&random, 8 * bytes);
             data[offset + bit / 8] ^= (unsigned char)(1u << bit % 8);
             put_bytes(in_directory("damaged.tif"), data, size);
@@ -818,7 +803,7 @@ TEST(refuses_truncated_files) {
         size_t size;
         spec.compression = compressed ? COMPRESSION_LZW : COMPRESSION_NONE;
         assert_true(tiff_write(path, &spec, 1, &random));
-        unsigned char *data = get_bytes(path, &size);
+        unsigned char *data = test_bytes(path, &size);
         for (size_t cut = 0; cut < size; cut++) {
             gf_error error = {0};
             put_bytes(path, data, cut);

@@ -414,7 +414,7 @@ static void put_stack(const char *description, const unsigned char *pixels, uint
     TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description);
     assert_true(TIFFWriteEncodedStrip(tiff, 0, (void *)pixels, SLICES * SLICE) >= 0);
     TIFFClose(tiff);
-    unsigned char *data = get_bytes(file_path(), &size);
+    unsigned char *data = test_bytes(file_path(), &size);
     memcpy(&directory, data + 4, 4);
     for (unsigned char *entry = data + directory + 2; entry[0] | entry[1] << 8; entry += 12) {
         const int tag = entry[0] | entry[1] << 8;
@@ -474,7 +474,7 @@ TEST(notes_frames_of_png) {
     void *loaded;
     size_t size;
     assert_int_equal(gf_save_file(path, &format, &(gf_pixels){"a", 1}, NULL, NULL), GF_OK);
-    unsigned char *data = get_bytes(path, &size), *with = malloc(size + sizeof control);
+    unsigned char *data = test_bytes(path, &size), *with = malloc(size + sizeof control);
     gf_put_big32(control + 16, (uint32_t)crc32(0, control + 4, 12));
     memcpy(with, data, 33);
     memcpy(with + 33, control, sizeof control);

@@ -196,7 +196,7 @@ static void check_image(gf_format format, const char *compression, int content, 
     size_t size;
     encode(&format, pixels, &first);
     check_file(&format, pixels, &first);
-    unsigned char *file = get_bytes(in_directory("x.tif"), &size);
+    unsigned char *file = test_bytes(in_directory("x.tif"), &size);
     for (size_t w = 0; w < sizeof variants / sizeof *variants; w++) {
         encode(&format, pixels, &variants[w]);
         assert_bytes(in_directory("x.tif"), file, size);
@@ -282,17 +282,17 @@ TEST(large_files_are_bigtiff) {
     for (int c = 0; c < 4; c++) {
         how h = {.compression = gf_tiff_compressions()[c], .threads = 3};
         encode(&format, pixels, &h);
-        unsigned char *bytes = get_bytes(in_directory("x.tif"), &size);
+        unsigned char *bytes = test_bytes(in_directory("x.tif"), &size);
         assert_memory_equal(bytes, "II*\0", 4);
         h.classic_max = size;
         encode(&format, pixels, &h);
-        unsigned char *same = get_bytes(in_directory("x.tif"), &big_size);
+        unsigned char *same = test_bytes(in_directory("x.tif"), &big_size);
         assert_int_equal(big_size, size);
         assert_memory_equal(same, bytes, size);
         free(same);
         h.classic_max--;
         encode(&format, pixels, &h);
-        same = get_bytes(in_directory("x.tif"), &big_size);
+        same = test_bytes(in_directory("x.tif"), &big_size);
         assert_memory_equal(same, "II+\0\x08\0\0\0", 8);
         /* Only the header and the directory differ. */
         assert_memory_equal(same + 16, bytes + 16, size - 1000);
@@ -311,9 +311,9 @@ TEST(compresses_as_png) {
         const size_t raw = gf_row_bytes(&format) * (size_t)format.height;
         size_t size, lzw;
         encode(&format, pixels, &(how){.compression = "deflate"});
-        free(get_bytes(in_directory("x.tif"), &size));
+        free(test_bytes(in_directory("x.tif"), &size));
         encode(&format, pixels, &(how){.compression = "lzw"});
-        free(get_bytes(in_directory("x.tif"), &lzw));
+        free(test_bytes(in_directory("x.tif"), &lzw));
         if (getenv("GF_TEST_SHOW"))
             print_message("%d: %zu, lzw %zu, of %zu\n", content, size, lzw, raw);
         assert_true(size < raw + raw / 500 + 1000);
@@ -431,7 +431,7 @@ TEST(metadata_is_written_and_read) {
         assert_int_equal(gf_metadata_orientation(&back), 6);
         /* The same items give the same file. */
         size_t file_size;
-        unsigned char *file = get_bytes(in_directory("x.tif"), &file_size);
+        unsigned char *file = test_bytes(in_directory("x.tif"), &file_size);
         encode(&format, pixels,
                &(how){.compression = "deflate", .late = &back, .classic_max = h.classic_max});
         assert_bytes(in_directory("x.tif"), file, file_size);
