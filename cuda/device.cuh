@@ -16,6 +16,13 @@
 
 #define GF_WARP 0xffffffffu // mask of all lanes, for the warp intrinsics
 
+// __CUDA_ARCH__, in constants that depend on it; 0 in host code.
+#ifdef __CUDA_ARCH__
+static constexpr int gf_arch = __CUDA_ARCH__;
+#else
+static constexpr int gf_arch = 0;
+#endif
+
 #define ADLER_BASE 65521u // modulus of Adler-32
 
 // ---- host ---------------------------------------------------------------------------------------
@@ -227,6 +234,15 @@ GF_DEVICE uint32_t gf_word(const uint4 &v, int i) {
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
+// Convert a vector to its four words, and back.
+GF_DEVICE void gf_unpack(const uint4 &v, uint32_t *words) {
+    words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+}
+
+GF_DEVICE uint4 gf_vector_of(const uint32_t *words) {
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
 // Return sample k of a vector. k is constant after unrolling.
 template <typename T> GF_DEVICE T gf_sample_at(const uint4 &v, int k) {
     const int per_word = 4 / sizeof(T);
@@ -240,6 +256,20 @@ template <typename T> GF_DEVICE T gf_sample_at(const uint4 &v, int k) {
 // Pack the lowest bytes of four words into one word.
 GF_DEVICE uint32_t gf_pack(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+// Pack samples, each in the low bits of a word, as far as they fill words.
+template <typename T, int SAMPLES>
+GF_DEVICE void gf_pack_samples(const uint32_t *bits, uint32_t *to) {
+#pragma unroll
+    for (int i = 0; i < SAMPLES * static_cast<int>(sizeof(T)) / 4; i++) {
+        if constexpr (sizeof(T) == 4)
+            to[i] = bits[i];
+        else if constexpr (sizeof(T) == 2)
+            to[i] = __byte_perm(bits[2 * i], bits[2 * i + 1], 0x5410);
+        else
+            to[i] = gf_pack(bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]);
+    }
 }
 
 // Return the 4 bytes of channel c of 4 u8 pixels. c is constant after unrolling.
@@ -280,7 +310,7 @@ template <int BYTES> GF_DEVICE void gf_store_words(unsigned char *to, const uint
     else if constexpr (BYTES == 8)
         *reinterpret_cast<uint2 *>(to) = make_uint2(words[0], words[1]);
     else
-        *reinterpret_cast<uint4 *>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+        *reinterpret_cast<uint4 *>(to) = gf_vector_of(words);
 }
 
 // Start to move the line of an address to the L2 cache.

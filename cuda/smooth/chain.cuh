@@ -16,12 +16,22 @@ struct gf_chain_args {
     float gain, shifted_gain; // -2^23 * gain, exact
 };
 
+GF_BOTH gf_chain_args gf_chain_args_of(float gain) {
+    return {gain, -8388608.0f * gain};
+}
+
+// Test whether the stages in registers support a plan. real: the samples are f32.
+static inline bool gf_chain_fits(const gf_smooth_plan *plan, bool real) {
+    return plan->tile == 0 && plan->radius <= 3 &&
+           (real || plan->gain == 0 || plan->gain >= GF_MIN_GAIN);
+}
+
 // Return sample i of words, enhanced. The bits of an integer sample v are inserted into the float
 // 2^23 + v; the fma subtracts 2^23 * gain from the exact product and rounds once: fl(v * gain).
 template <typename T>
 GF_DEVICE float gf_enhanced(const uint32_t *words, int i, const gf_chain_args &args) {
     if constexpr (sizeof(T) == 4)
-        return enhance(__uint_as_float(words[i]), args.gain);
+        return gf_smooth_enhance(__uint_as_float(words[i]), args.gain);
     const uint32_t bits = 0x4b000000u; // 2^23
     uint32_t whole;
     if (sizeof(T) == 2)
@@ -31,8 +41,8 @@ GF_DEVICE float gf_enhanced(const uint32_t *words, int i, const gf_chain_args &a
     return __fmaf_rn(__uint_as_float(whole), args.gain, args.shifted_gain);
 }
 
-// Return the stored bits of t, in the low bits.
-template <typename Tout> GF_DEVICE uint32_t gf_stored_bits(float t) {
+// Return the bits of t as stored in the output, in the low bits.
+template <typename Tout> GF_DEVICE uint32_t gf_smooth_bits(float t) {
     if constexpr (sizeof(Tout) == 4)
         return __float_as_uint(gf_store<Tout>(t));
     uint16_t bits; // rounds to even and clamps, NaN to 0, as gf_store
@@ -72,7 +82,7 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
 #pragma unroll
             for (int j = 1; j < 2 * RADIUS + 1; j++)
                 sum = __fadd_rn(sum, loaded[i + j]);
-            mean[i] = gf_divided<Tin, 2 * RADIUS + 1>(sum, &max);
+            mean[i] = gf_smooth_divided<Tin, 2 * RADIUS + 1>(sum, &max);
         }
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
@@ -90,7 +100,7 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
                 t[i] = __fmul_rn(t[i], k.inner_factor);
 #pragma unroll
         for (int i = 0; i < PIXELS; i++)
-            bits[i * C + c] = gf_stored_bits<Tout>(t[i]);
+            bits[i * C + c] = gf_smooth_bits<Tout>(t[i]);
     }
     if (filtered < C) {
 #pragma unroll
@@ -98,19 +108,7 @@ GF_DEVICE bool gf_chain(const gf_smooth_constants &k, const gf_chain_args &args,
             bits[i * C + C - 1] =
                 gf_converted_bits<Tin, Tout>(words, FIRST + (AROUND + i) * C + C - 1);
     }
-    if (sizeof(Tout) == 4) {
-#pragma unroll
-        for (int i = 0; i < PIXELS * C; i++)
-            out[i] = bits[i];
-    } else if (sizeof(Tout) == 2) {
-#pragma unroll
-        for (int i = 0; i < PIXELS * C / 2; i++)
-            out[i] = __byte_perm(bits[2 * i], bits[2 * i + 1], 0x5410);
-    } else {
-#pragma unroll
-        for (int i = 0; i < PIXELS * C / 4; i++)
-            out[i] = gf_pack(bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]);
-    }
+    gf_pack_samples<Tout, PIXELS * C>(bits, out);
     return sizeof(Tin) == 4 && max == __uint_as_float(0x7f800000u);
 }
 

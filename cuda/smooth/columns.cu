@@ -7,18 +7,15 @@
 // each row, from top to bottom, because a running sum would round differently.
 #include "cuda/smooth/chain.cuh"
 
-#define GF_COLUMN_THREADS 128
-#define GF_COLUMN_WAVES 2 // of blocks, at least, if chunks have more than the minimum of rows
-#define GF_COLUMN_MIN_ROWS 8
-// Resident blocks per SM of u8 with radius 2. Before sm_90, 5 would spill registers.
-#if __CUDA_ARCH__ >= 900
-#define GF_COLUMN_BLOCKS 5
-#else
-#define GF_COLUMN_BLOCKS 4
-#endif
-#define GF_COLUMN_EDGES 2 // values of blockIdx.y for the rows near the top and the bottom
+// Tuning constants of smooth_columns. Those of column_work are the others.
+struct column_policy {
+    static constexpr int THREADS = 128;
+    static constexpr int WAVES = 2; // of blocks, at least, if chunks have more than MIN_ROWS rows
+    static constexpr int MIN_ROWS = 8;
+    static constexpr int EDGES = 2; // values of blockIdx.y for the rows near the top and the bottom
+};
 
-struct gf_column_args {
+struct column_args {
     const unsigned char *in; // row 0 is the first output row, here and in all row numbers below
     unsigned char *out;
     size_t in_stride, out_stride;      // bytes
@@ -34,7 +31,7 @@ struct gf_column_args {
 
 // Types, channels and radius of a kernel, and its tuning constants. STEP: the last of every STEP
 // samples is alpha; 0: none.
-template <typename In, typename Out, int STEP, int MEAN> struct gf_column_work {
+template <typename In, typename Out, int STEP, int MEAN> struct column_work {
     typedef In Tin;
     typedef Out Tout;
     static const int RADIUS = MEAN, TAPS = 2 * MEAN + 1;
@@ -45,7 +42,7 @@ template <typename In, typename Out, int STEP, int MEAN> struct gf_column_work {
     // Resident blocks per SM, which limit the registers, but not so far that any would spill.
     static const int BLOCKS = sizeof(In) == 4   ? (RADIUS < 3 ? 7 : 5)
                               : sizeof(In) == 2 ? (RADIUS < 2 ? 5 : 4)
-                              : RADIUS == 2     ? GF_COLUMN_BLOCKS
+                              : RADIUS == 2     ? (gf_arch >= 900 ? 5 : 4) // 5 spill before sm_90
                                                 : (RADIUS < 2 ? 6 : 4);
     static_assert(AHEAD % TAPS == 0, "the window must rotate completely");
     static_assert((SAMPLES & (STEP > 0 ? STEP - 1 : 0)) == 0,
@@ -60,7 +57,7 @@ template <typename In, typename Out, int STEP, int MEAN> struct gf_column_work {
 
 // Return sample s of words: enhanced, or unchanged if it is alpha.
 template <typename Work>
-GF_DEVICE float gf_column_sample(const gf_column_args &a, const uint32_t *words, int s) {
+GF_DEVICE float column_sample(const column_args &a, const uint32_t *words, int s) {
     typedef typename Work::Tin Tin;
     if (!Work::is_alpha(s))
         return gf_enhanced<Tin>(words, s, a.chain);
@@ -69,13 +66,13 @@ GF_DEVICE float gf_column_sample(const gf_column_args &a, const uint32_t *words,
     return gf_enhanced<Tin>(words, s, {1.0f, -8388608.0f});
 }
 
-// Return x / TAPS, correctly rounded. An infinite f32 x, for which gf_divided fails, is its own
-// quotient.
-template <typename Work> GF_DEVICE float gf_column_divided(float x) {
+// Return x / TAPS, correctly rounded. An infinite f32 x, for which gf_smooth_divided fails, is its
+// own quotient.
+template <typename Work> GF_DEVICE float column_divided(float x) {
     if (Work::TAPS == 1)
         return x;
     float max = 0.0f;
-    const float quotient = gf_divided<typename Work::Tin, Work::TAPS>(x, &max);
+    const float quotient = gf_smooth_divided<typename Work::Tin, Work::TAPS>(x, &max);
     if constexpr (sizeof(typename Work::Tin) == 4)
         return fabsf(x) == __uint_as_float(0x7f800000u) ? x : quotient;
     return quotient;
@@ -83,7 +80,7 @@ template <typename Work> GF_DEVICE float gf_column_divided(float x) {
 
 // Round four results to u8 and pack them into a word, the first in the lowest byte. Values are
 // clamped; NaN becomes 0.
-GF_DEVICE uint32_t gf_pack_rounded(float a, float b, float c, float d) {
+GF_DEVICE uint32_t column_pack(float a, float b, float c, float d) {
     uint32_t word;
     asm("{\n"
         ".reg .s32 a, b, c, d;\n"
@@ -101,25 +98,21 @@ GF_DEVICE uint32_t gf_pack_rounded(float a, float b, float c, float d) {
 }
 
 // Store the results of a thread. valid: samples before the end of the row.
-template <typename Work>
-GF_DEVICE void gf_column_store(unsigned char *to, int valid, const float *t) {
+template <typename Work> GF_DEVICE void column_store(unsigned char *to, int valid, const float *t) {
     typedef typename Work::Tout Tout;
     const int SAMPLES = Work::SAMPLES, WORDS = Work::OUT_BYTES / 4;
     uint32_t words[WORDS];
-    if constexpr (sizeof(Tout) == 4) {
-#pragma unroll
-        for (int s = 0; s < SAMPLES; s++)
-            words[s] =
-                Work::is_alpha(s) ? __float_as_uint(t[s]) : __float_as_uint(gf_store<float>(t[s]));
-    } else if constexpr (sizeof(Tout) == 2) {
+    if constexpr (sizeof(Tout) == 1) {
 #pragma unroll
         for (int w = 0; w < WORDS; w++)
-            words[w] = __byte_perm(gf_stored_bits<Tout>(t[2 * w]),
-                                   gf_stored_bits<Tout>(t[2 * w + 1]), 0x5410);
+            words[w] = column_pack(t[4 * w], t[4 * w + 1], t[4 * w + 2], t[4 * w + 3]);
     } else {
+        uint32_t bits[SAMPLES];
 #pragma unroll
-        for (int w = 0; w < WORDS; w++)
-            words[w] = gf_pack_rounded(t[4 * w], t[4 * w + 1], t[4 * w + 2], t[4 * w + 3]);
+        for (int s = 0; s < SAMPLES; s++) // the bits of f32 alpha are stored unchanged
+            bits[s] = sizeof(Tout) == 4 && Work::is_alpha(s) ? __float_as_uint(t[s])
+                                                             : gf_smooth_bits<Tout>(t[s]);
+        gf_pack_samples<Tout, SAMPLES>(bits, words);
     }
     if (valid == SAMPLES) {
         gf_store_words<Work::OUT_BYTES>(to, words);
@@ -143,8 +136,8 @@ GF_DEVICE void gf_column_store(unsigned char *to, int valid, const float *t) {
 // Compute output rows [begin, end) whose windows may contain an edge. Rows outside the image count
 // as -0: adding -0 changes no sum, whatever its sign.
 template <typename Work>
-GF_DEVICE void gf_column_edge(const gf_column_args &a, uint64_t first, int valid, int64_t begin,
-                              int64_t end) {
+GF_DEVICE void column_compute_edge(const column_args &a, uint64_t first, int valid, int64_t begin,
+                                   int64_t end) {
     const int SAMPLES = Work::SAMPLES, RADIUS = Work::RADIUS, TAPS = Work::TAPS;
     const unsigned char *in = a.in + first * sizeof(typename Work::Tin);
     unsigned char *out = a.out + first * sizeof(typename Work::Tout);
@@ -182,7 +175,7 @@ GF_DEVICE void gf_column_edge(const gf_column_args &a, uint64_t first, int valid
 #pragma unroll
             for (int k = 0; k + 1 < TAPS; k++)
                 window[k][s] = window[k + 1][s];
-            window[TAPS - 1][s] = loaded ? gf_column_sample<Work>(a, words, s) : -0.0f;
+            window[TAPS - 1][s] = loaded ? column_sample<Work>(a, words, s) : -0.0f;
             if (Work::is_alpha(s))
                 continue;
             float sum = window[0][s];
@@ -190,12 +183,13 @@ GF_DEVICE void gf_column_edge(const gf_column_args &a, uint64_t first, int valid
             for (int k = 1; k < TAPS; k++)
                 sum = __fadd_rn(sum, window[k][s]);
             const float next = __fdiv_rn(sum, taps);
-            t[s] = a.constants.smooth ? smooth(prev[s], mid[s], next, ends, a.constants) : mid[s];
+            t[s] = a.constants.smooth ? gf_smooth_mid(prev[s], mid[s], next, ends, a.constants)
+                                      : mid[s];
             prev[s] = mid[s];
             mid[s] = next;
         }
         if (done >= begin)
-            gf_column_store<Work>(out + done * static_cast<int64_t>(a.out_stride), valid, t);
+            column_store<Work>(out + done * static_cast<int64_t>(a.out_stride), valid, t);
     }
 }
 
@@ -203,104 +197,121 @@ GF_DEVICE void gf_column_edge(const gf_column_args &a, uint64_t first, int valid
 
 // Return the mean of a window whose oldest row is `oldest`. All indices are constant.
 template <typename Work>
-GF_DEVICE float gf_column_mean(const float (&window)[Work::TAPS][Work::SAMPLES], int oldest,
-                               int s) {
+GF_DEVICE float column_mean(const float (&window)[Work::TAPS][Work::SAMPLES], int oldest, int s) {
     float sum = window[oldest % Work::TAPS][s];
 #pragma unroll
     for (int k = 1; k < Work::TAPS; k++)
         sum = __fadd_rn(sum, window[(oldest + k) % Work::TAPS][s]);
-    return gf_column_divided<Work>(sum);
+    return column_divided<Work>(sum);
+}
+
+// Rows of a thread that walks down: those loaded ahead, the window, and the last two means.
+template <typename Work> struct column_state {
+    const unsigned char *from; // next row to load
+    int left;                  // rows to load after those in raw
+    uint32_t raw[Work::AHEAD][Work::IN_BYTES / 4] = {};
+    float window[Work::TAPS][Work::SAMPLES], prev[Work::SAMPLES], mid[Work::SAMPLES];
+};
+
+// Load the window of the row above a chunk of `rows` rows, the row that completes that of its first
+// row, and AHEAD more, and compute their means.
+template <typename Work>
+GF_DEVICE void column_start(const column_args &a, int rows, column_state<Work> *state) {
+    const int TAPS = Work::TAPS, AHEAD = Work::AHEAD;
+    uint32_t warm[TAPS + 1][Work::IN_BYTES / 4] = {};
+    state->left = a.constants.smooth ? rows : rows - 1;
+#pragma unroll
+    for (int i = 0; i < TAPS + 1; i++) {
+        if (i > 0 || a.constants.smooth)
+            gf_load_words<Work::IN_BYTES>(warm[i], state->from);
+        state->from += a.in_stride;
+    }
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+        if (i < state->left)
+            gf_load_words<Work::IN_BYTES>(state->raw[i], state->from);
+        state->from += a.in_stride;
+    }
+    state->left -= AHEAD;
+#pragma unroll
+    for (int s = 0; s < Work::SAMPLES; s++) {
+#pragma unroll
+        for (int i = 0; i < TAPS; i++)
+            state->window[i][s] = column_sample<Work>(a, warm[i], s);
+        if (!Work::is_alpha(s))
+            state->prev[s] = column_mean<Work>(state->window, 0, s);
+        state->window[0][s] = column_sample<Work>(a, warm[TAPS], s);
+        if (!Work::is_alpha(s))
+            state->mid[s] = column_mean<Work>(state->window, 1, s);
+    }
+}
+
+// Compute the results t of the next row, and replace row `oldest` of the window. All indices are
+// constant.
+template <typename Work>
+GF_DEVICE void column_next(const column_args &a, column_state<Work> *state, int oldest, float *t) {
+    const int SAMPLES = Work::SAMPLES, TAPS = Work::TAPS, i = oldest - 1;
+    const gf_smooth_constants &k = a.constants;
+    float next[SAMPLES];
+#pragma unroll
+    for (int s = 0; s < SAMPLES; s++) {
+        t[s] = Work::is_alpha(s) ? state->window[(oldest + Work::RADIUS) % TAPS][s] : state->mid[s];
+        state->window[oldest % TAPS][s] = column_sample<Work>(a, state->raw[i], s);
+    }
+    if (i < state->left)
+        gf_load_words<Work::IN_BYTES>(state->raw[i], state->from);
+    state->from += a.in_stride;
+#pragma unroll
+    for (int s = 0; s < SAMPLES; s++)
+        if (!Work::is_alpha(s))
+            next[s] = column_mean<Work>(state->window, oldest + 1, s);
+    if (k.smooth) {
+#pragma unroll
+        for (int s = 0; s < SAMPLES; s++)
+            if (!Work::is_alpha(s)) {
+                t[s] = __fmul_rn(__fadd_rn(t[s], state->prev[s]), k.weight);
+                t[s] = __fmul_rn(__fadd_rn(t[s], next[s]), k.weight);
+            }
+    }
+    if (k.inner_factor != 1.0f) {
+#pragma unroll
+        for (int s = 0; s < SAMPLES; s++)
+            if (!Work::is_alpha(s))
+                t[s] = __fmul_rn(t[s], k.inner_factor);
+    }
+#pragma unroll
+    for (int s = 0; s < SAMPLES; s++)
+        if (!Work::is_alpha(s)) {
+            state->prev[s] = state->mid[s];
+            state->mid[s] = next[s];
+        }
 }
 
 // Compute `rows` output rows from row `begin`, with no edge in any window.
 // Without the smooth stage, the first row above the chunk's windows and the first one below them
 // may be missing. They are not loaded, and only means that no result needs contain them.
 template <typename Work>
-GF_DEVICE void gf_column_walk(const gf_column_args &a, uint64_t first, int valid, int64_t begin,
-                              int rows) {
-    const int SAMPLES = Work::SAMPLES, RADIUS = Work::RADIUS, TAPS = Work::TAPS;
-    const int AHEAD = Work::AHEAD, WORDS = Work::IN_BYTES / 4;
-    const gf_smooth_constants &k = a.constants;
-    const unsigned char *from = a.in + first * sizeof(typename Work::Tin) +
-                                (begin - RADIUS - 1) * static_cast<int64_t>(a.in_stride);
+GF_DEVICE void column_compute_inner(const column_args &a, uint64_t first, int valid, int64_t begin,
+                                    int rows) {
+    const int AHEAD = Work::AHEAD;
+    column_state<Work> state;
+    state.from = a.in + first * sizeof(typename Work::Tin) +
+                 (begin - Work::RADIUS - 1) * static_cast<int64_t>(a.in_stride);
     unsigned char *to =
         a.out + first * sizeof(typename Work::Tout) + begin * static_cast<int64_t>(a.out_stride);
-
-    // Load the window of the row above the chunk, the row that completes that of its first row, and
-    // AHEAD more.
-    uint32_t warm[TAPS + 1][WORDS] = {}, raw[AHEAD][WORDS] = {};
-    int left = k.smooth ? rows : rows - 1; // rows to load after those in warm
-#pragma unroll
-    for (int i = 0; i < TAPS + 1; i++) {
-        if (i > 0 || k.smooth)
-            gf_load_words<Work::IN_BYTES>(warm[i], from);
-        from += a.in_stride;
-    }
-#pragma unroll
-    for (int i = 0; i < AHEAD; i++) {
-        if (i < left)
-            gf_load_words<Work::IN_BYTES>(raw[i], from);
-        from += a.in_stride;
-    }
-    left -= AHEAD;
-
-    float window[TAPS][SAMPLES], prev[SAMPLES], mid[SAMPLES];
-#pragma unroll
-    for (int s = 0; s < SAMPLES; s++) {
-#pragma unroll
-        for (int i = 0; i < TAPS; i++)
-            window[i][s] = gf_column_sample<Work>(a, warm[i], s);
-        if (!Work::is_alpha(s))
-            prev[s] = gf_column_mean<Work>(window, 0, s);
-        window[0][s] = gf_column_sample<Work>(a, warm[TAPS], s);
-        if (!Work::is_alpha(s))
-            mid[s] = gf_column_mean<Work>(window, 1, s);
-    }
-
-    // Now the oldest row of the window is 1 % TAPS, and it is replaced first.
+    column_start(a, rows, &state);
 #pragma unroll 1
     for (int done = 0; done < rows; done += AHEAD) {
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
             if (done + i >= rows)
                 return;
-            float t[SAMPLES], next[SAMPLES];
-#pragma unroll
-            for (int s = 0; s < SAMPLES; s++) {
-                t[s] = Work::is_alpha(s) ? window[(i + 1 + RADIUS) % TAPS][s] : mid[s];
-                window[(i + 1) % TAPS][s] = gf_column_sample<Work>(a, raw[i], s);
-            }
-            if (i < left)
-                gf_load_words<Work::IN_BYTES>(raw[i], from);
-            from += a.in_stride;
-#pragma unroll
-            for (int s = 0; s < SAMPLES; s++)
-                if (!Work::is_alpha(s))
-                    next[s] = gf_column_mean<Work>(window, i + 2, s);
-            if (k.smooth) {
-#pragma unroll
-                for (int s = 0; s < SAMPLES; s++)
-                    if (!Work::is_alpha(s)) {
-                        t[s] = __fmul_rn(__fadd_rn(t[s], prev[s]), k.weight);
-                        t[s] = __fmul_rn(__fadd_rn(t[s], next[s]), k.weight);
-                    }
-            }
-            if (k.inner_factor != 1.0f) {
-#pragma unroll
-                for (int s = 0; s < SAMPLES; s++)
-                    if (!Work::is_alpha(s))
-                        t[s] = __fmul_rn(t[s], k.inner_factor);
-            }
-            gf_column_store<Work>(to, valid, t);
+            float t[Work::SAMPLES];
+            column_next(a, &state, i + 1, t);
+            column_store<Work>(to, valid, t);
             to += a.out_stride;
-#pragma unroll
-            for (int s = 0; s < SAMPLES; s++)
-                if (!Work::is_alpha(s)) {
-                    prev[s] = mid[s];
-                    mid[s] = next[s];
-                }
         }
-        left -= AHEAD;
+        state.left -= AHEAD;
     }
 }
 
@@ -320,94 +331,100 @@ GF_DEVICE void gf_column_walk(const gf_column_args &a, uint64_t first, int valid
 // Shared memory: none. Registers (sm_90): f32 46 to 89, u8 53 to 127, u16 64 to 127. Resident
 // blocks: 4 to 7, Work::BLOCKS.
 template <typename Work>
-__global__ void __launch_bounds__(GF_COLUMN_THREADS, Work::BLOCKS)
-    smooth_columns(const __grid_constant__ gf_column_args a) {
+__global__ void __launch_bounds__(column_policy::THREADS, Work::BLOCKS)
+    smooth_columns(const __grid_constant__ column_args a) {
     const uint64_t first =
-        (static_cast<uint64_t>(blockIdx.x) * GF_COLUMN_THREADS + threadIdx.x) * Work::SAMPLES;
+        (static_cast<uint64_t>(blockIdx.x) * column_policy::THREADS + threadIdx.x) * Work::SAMPLES;
     if (first >= a.samples)
         return;
     const uint64_t rest = a.samples - first;
     const int valid = rest < Work::SAMPLES ? static_cast<int>(rest) : Work::SAMPLES;
     gf_wait_for_stream();
-    if (blockIdx.y < GF_COLUMN_EDGES) {
+    if (blockIdx.y < column_policy::EDGES) {
         const bool top = blockIdx.y == 0;
-        gf_column_edge<Work>(a, first, valid, top ? 0 : a.inner_end, top ? a.inner_begin : a.rows);
+        column_compute_edge<Work>(a, first, valid, top ? 0 : a.inner_end,
+                                  top ? a.inner_begin : a.rows);
         return;
     }
     const int64_t begin =
         a.inner_begin + static_cast<int64_t>(gridDim.y - 1 - blockIdx.y) * a.length;
     const int64_t left = a.inner_end - begin;
-    gf_column_walk<Work>(a, first, valid, begin,
-                         static_cast<int>(left < a.length ? left : a.length));
+    column_compute_inner<Work>(a, first, valid, begin,
+                               static_cast<int>(left < a.length ? left : a.length));
 }
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// Queue the kernel for all rows of out. Returns false if the image is too large for its counters.
-template <typename Work>
-static bool gf_column_launch(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                             gf_queue *queue) {
-    const uint64_t y0 = out->y0, reach = Work::RADIUS + (plan->smooth ? 1 : 0);
-    const uint64_t end = y0 + out->rows;
+// Set the arguments that do not depend on the kernel.
+static void column_set_args(column_args *a, const gf_smooth_job &job) {
+    const gf_smooth_plan *plan = job.plan;
+    const gf_rows *in = &job.strip.in, *out = &job.strip.out;
+    const uint64_t y0 = out->y0, end = y0 + out->rows;
     const uint64_t height = plan->head.in.height > end ? plan->head.in.height : end;
-    gf_column_args a = {};
-    a.in = gf_row(in, y0);
-    a.out = out->data;
-    a.in_stride = in->stride;
-    a.out_stride = out->stride;
-    a.samples = gf_row_samples(&plan->head.in);
-    a.rows = static_cast<int64_t>(out->rows);
-    a.top = -static_cast<int64_t>(y0);
-    a.bottom = static_cast<int64_t>(height - 1 - y0);
-    a.loaded_first = static_cast<int64_t>(in->y0) - static_cast<int64_t>(y0);
-    a.loaded_last = a.loaded_first + static_cast<int64_t>(in->rows) - 1;
-    const int64_t first = static_cast<int64_t>(reach) + a.top;   // first row without an edge
-    const int64_t last = a.bottom - static_cast<int64_t>(reach); // last one
-    a.inner_begin = first < 0 ? 0 : first < a.rows ? first : a.rows;
-    a.inner_end = last + 1 < a.inner_begin ? a.inner_begin : last + 1 < a.rows ? last + 1 : a.rows;
-    a.constants = gf_smooth_constants_of(plan);
-    a.chain = {plan->gain, -8388608.0f * plan->gain};
+    a->in = gf_row(in, y0);
+    a->out = out->data;
+    a->in_stride = in->stride;
+    a->out_stride = out->stride;
+    a->samples = gf_row_samples(&plan->head.in);
+    a->rows = static_cast<int64_t>(out->rows);
+    a->top = -static_cast<int64_t>(y0);
+    a->bottom = static_cast<int64_t>(height - 1 - y0);
+    a->loaded_first = static_cast<int64_t>(in->y0) - static_cast<int64_t>(y0);
+    a->loaded_last = a->loaded_first + static_cast<int64_t>(in->rows) - 1;
+    const int64_t reach = static_cast<int64_t>(plan->radius) + (plan->smooth ? 1 : 0);
+    const int64_t first = reach + a->top, last = a->bottom - reach; // rows without an edge
+    a->inner_begin = first < 0 ? 0 : first < a->rows ? first : a->rows;
+    a->inner_end = last + 1 < a->inner_begin ? a->inner_begin
+                   : last + 1 < a->rows      ? last + 1
+                                             : a->rows;
+    a->constants = gf_smooth_constants_of(plan);
+    a->chain = gf_chain_args_of(plan->gain);
+}
 
+// Queue the kernel for all rows of a strip. Returns false if the image is too large for its
+// counters.
+template <typename Work> static bool column_launch(column_args a, gf_queue *queue) {
+    typedef column_policy Policy;
     const uint64_t inner = static_cast<uint64_t>(a.inner_end - a.inner_begin);
-    const uint64_t across = gf_divide_up(a.samples, GF_COLUMN_THREADS * Work::SAMPLES);
-    const uint64_t max_chunks = 65535 - GF_COLUMN_EDGES; // limit of gridDim.y
-    const uint64_t wave = gf_resident_blocks<smooth_columns<Work>>(GF_COLUMN_THREADS);
-    uint64_t chunks = gf_divide_up(GF_COLUMN_WAVES * wave, across);
-    if (chunks > inner / GF_COLUMN_MIN_ROWS)
-        chunks = inner / GF_COLUMN_MIN_ROWS;
+    const uint64_t across = gf_divide_up(a.samples, Policy::THREADS * Work::SAMPLES);
+    const uint64_t max_chunks = 65535 - Policy::EDGES; // limit of gridDim.y
+    const uint64_t wave = gf_resident_blocks<smooth_columns<Work>>(Policy::THREADS);
+    uint64_t chunks = gf_divide_up(Policy::WAVES * wave, across);
+    if (chunks > inner / Policy::MIN_ROWS)
+        chunks = inner / Policy::MIN_ROWS;
     chunks = chunks < 1 ? 1 : chunks < max_chunks ? chunks : max_chunks;
     const uint64_t length = gf_divide_up(inner, chunks);
     if (across > INT32_MAX || length > INT32_MAX / 2)
         return false;
     a.length = static_cast<uint32_t>(length);
     chunks = length == 0 ? 0 : gf_divide_up(inner, length);
-    const dim3 grid(static_cast<unsigned>(across), static_cast<unsigned>(GF_COLUMN_EDGES + chunks));
-    gf_launch_kernel(smooth_columns<Work>, grid, GF_COLUMN_THREADS, 0, queue, a);
+    const dim3 grid(static_cast<unsigned>(across), static_cast<unsigned>(Policy::EDGES + chunks));
+    gf_launch_kernel(smooth_columns<Work>, grid, Policy::THREADS, 0, queue, a);
     return true;
 }
 
 // Test whether all rows start at a multiple of 16 bytes.
-static bool gf_column_aligned(const gf_rows *rows) {
+static bool column_aligned(const gf_rows *rows) {
     return (reinterpret_cast<uintptr_t>(rows->data) | rows->stride) % 16 == 0;
 }
 
-bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_rows *in,
-                       const gf_rows *out, gf_queue *queue) {
-    const gf_type type = plan->head.in.type;
-    const uint32_t pairs = gf_has_alpha(&plan->head.in) ? plan->head.in.channels / 2 : 0;
-    if (plan->tile != 0 || plan->radius > 3 || !gf_column_aligned(in) || !gf_column_aligned(out) ||
-        (type != GF_F32 && !from_float && plan->gain != 0 && plan->gain < GF_MIN_GAIN))
+bool gf_smooth_columns(const gf_smooth_job &job) {
+    const gf_type type = job.plan->head.in.type;
+    const uint32_t pairs = gf_has_alpha(&job.plan->head.in) ? job.plan->head.in.channels / 2 : 0;
+    if (!gf_chain_fits(job.plan, job.wide || type == GF_F32) || !column_aligned(&job.strip.in) ||
+        !column_aligned(&job.strip.out))
         return false;
+    column_args a = {};
+    column_set_args(&a, job);
     bool done = false;
     gf_for_type(type, [&](auto sample) {
-        gf_for_flag(from_float, [&](auto wide) {
+        gf_for_flag(job.wide, [&](auto from_float) {
             gf_for_number<0, 2>(pairs, [&](auto half) {
-                gf_for_number<0, 3>(plan->radius, [&](auto radius) {
+                gf_for_number<0, 3>(job.plan->radius, [&](auto radius) {
                     typedef decltype(sample) Tout;
-                    typedef typename std::conditional<decltype(wide)::value, float, Tout>::type Tin;
-                    done = gf_column_launch<gf_column_work<Tin, Tout, 2 * decltype(half)::value,
-                                                           decltype(radius)::value>>(plan, in, out,
-                                                                                     queue);
+                    typedef std::conditional_t<decltype(from_float)::value, float, Tout> Tin;
+                    const int STEP = 2 * decltype(half)::value, RADIUS = decltype(radius)::value;
+                    done = column_launch<column_work<Tin, Tout, STEP, RADIUS>>(a, job.queue);
                 });
             });
         });

@@ -1,5 +1,5 @@
-// Helpers that the kernels of smooth share: stages, iteration over rows, the exact path,
-// asynchronous copies. smooth.cu lists the kernels.
+// Helpers that the kernels of smooth share: stages, rows, the exact path, asynchronous copies.
+// smooth.cu lists the kernels.
 #ifndef GF_SMOOTH_DEVICE_CUH
 #define GF_SMOOTH_DEVICE_CUH
 
@@ -9,20 +9,21 @@
 
 #include "smooth/smooth.h"
 
-// Launch functions. Each returns false, without side effects, if its kernel does not support the
-// plan or the image. to_float: the output is unrounded f32, the input of the y pass.
+// One pass over a strip. wide: for axis xy, the result of the x pass is unrounded f32; of rows this
+// is the output, of columns the input.
+struct gf_smooth_job {
+    const gf_smooth_plan *plan;
+    gf_strip strip;
+    bool wide;
+    gf_queue *queue;
+};
 
-// u8 on tensor cores: radius up to 8, weights that are small integers.
-bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue);
-// u8 by integers: radius up to 8.
-bool gf_smooth_integer_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue);
-// The stages in registers: radius 0 to 3.
-bool gf_smooth_chain_rows(const gf_smooth_plan *plan, bool to_float, const gf_strip *strip,
-                          gf_queue *queue);
-// Columns, by the stages in registers: radius 0 to 3. from_float: the input is the unrounded f32 of
-// the x pass.
-bool gf_smooth_columns(const gf_smooth_plan *plan, bool from_float, const gf_rows *in,
-                       const gf_rows *out, gf_queue *queue);
+// Queue a kernel for all rows of a strip. Returns false, without side effects, if the kernel does
+// not support the plan or the image. smooth.cu lists when each is used.
+typedef bool gf_smooth_kernel(const gf_smooth_job &job);
+
+gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_direct_rows, gf_smooth_integer_rows,
+    gf_smooth_tile_rows, gf_smooth_chain_rows, gf_smooth_columns;
 
 // ---- stages -------------------------------------------------------------------------------------
 
@@ -43,12 +44,12 @@ struct gf_smooth_end {
     bool has_prev, has_next;
 };
 
-GF_DEVICE float enhance(float x, float gain) {
+GF_DEVICE float gf_smooth_enhance(float x, float gain) {
     return __fmul_rn(x, gain);
 }
 
-GF_DEVICE float smooth(float prev, float mid, float next, gf_smooth_end end,
-                       const gf_smooth_constants &k) {
+GF_DEVICE float gf_smooth_mid(float prev, float mid, float next, gf_smooth_end end,
+                              const gf_smooth_constants &k) {
     float t = mid;
     if (end.has_prev)
         t = __fmul_rn(__fadd_rn(t, prev), k.weight);
@@ -61,68 +62,61 @@ GF_DEVICE float smooth(float prev, float mid, float next, gf_smooth_end end,
     return t;
 }
 
-// ---- iteration ----------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
-// Rows of a strip, and how a launch divides them. A lane of most kernels processes one run:
-// consecutive groups of 4 pixels. Rows start on 64-byte boundaries; strides are multiples of 64.
-struct gf_walk {
-    const unsigned char *in;
+// Rows of a launch, and the parameters of the exact path. The arguments of the fast kernels of rows
+// extend it. Rows start on 64-byte boundaries; strides are multiples of 64.
+struct gf_smooth_rows {
+    const unsigned char *in; // first row of the first image
     unsigned char *out;
     size_t in_stride, out_stride; // bytes
-    uint32_t in_stride32;         // in_stride in 32 bits
     uint64_t width;               // pixels
     uint32_t rows;
-    uint32_t runs;                    // per row; the last ones may be past its end
-    gf_divider by;                    // divides by runs, tiles_per_row or in_stride
-    uint32_t lanes;                   // lanes per row of a tile, one run each
-    uint32_t rows_per_tile;           // rows per tile; 0: a tile is part of one row
-    uint32_t tiles_per_row;           // tiles per row
-    uint32_t tiles;                   // in all; kernels without tiles: runs
-    uint64_t inner_end;               // pixels from here on take the exact path
-    uint32_t next_runs;               // runs with a halo after them
-    uint32_t inner_first, inner_runs; // first run without edges, and number of such runs
-    uint32_t in_units, out_units;     // 16-byte units: per input stride, whole ones per output row
-    uint32_t radius, reach;           // samples on each side: of the mean, and of all stages
+    uint32_t radius, reach; // samples on each side: of the mean, and of all stages
     float inverse[2 * GF_SMOOTH_INTEGER_REACH]; // [n]: 1 / n
     gf_smooth_constants constants;
     gf_images<2> images; // one per block row
 };
 
-// Return the first row of the block's image.
-GF_DEVICE const unsigned char *gf_walk_in(const gf_walk &a) {
-    return a.in + a.images.at[0][blockIdx.y];
+// Return row y of the block's image.
+GF_DEVICE const unsigned char *gf_smooth_in(const gf_smooth_rows &a, uint32_t y) {
+    return a.in + a.images.at[0][blockIdx.y] + y * a.in_stride;
 }
 
-GF_DEVICE unsigned char *gf_walk_out(const gf_walk &a) {
-    return a.out + a.images.at[1][blockIdx.y];
+GF_DEVICE unsigned char *gf_smooth_out(const gf_smooth_rows &a, uint32_t y) {
+    return a.out + a.images.at[1][blockIdx.y] + y * a.out_stride;
 }
 
-static inline gf_walk gf_walk_of(const gf_smooth_plan *plan, const gf_strip *strip) {
-    const gf_rows *in = &strip->in, *out = &strip->out;
-    gf_walk walk = {};
-    walk.in = gf_row(in, out->y0);
-    walk.out = out->data;
-    walk.in_stride = in->stride;
-    walk.out_stride = out->stride;
-    walk.in_stride32 = static_cast<uint32_t>(in->stride);
-    walk.width = plan->head.in.width;
-    walk.radius = plan->radius;
-    walk.reach = plan->radius + (plan->smooth ? 1 : 0);
+// Test whether the fast kernels of rows support a plan: no tiles, and an even number of channels
+// only with alpha, because they copy the last of 2 or 4 channels.
+static inline bool gf_smooth_rows_fit(const gf_smooth_plan *plan) {
+    return plan->tile == 0 && (plan->head.in.channels % 2 != 0 || gf_has_alpha(&plan->head.in));
+}
+
+static inline void gf_smooth_set_rows(gf_smooth_rows *a, const gf_smooth_job &job) {
+    const gf_smooth_plan *plan = job.plan;
+    const gf_strip *strip = &job.strip;
+    a->in = gf_row(&strip->in, strip->out.y0);
+    a->out = strip->out.data;
+    a->in_stride = strip->in.stride;
+    a->out_stride = strip->out.stride;
+    a->width = plan->head.in.width;
+    a->radius = plan->radius;
+    a->reach = plan->radius + (plan->smooth ? 1 : 0);
     for (int n = 1; n < 2 * GF_SMOOTH_INTEGER_REACH; n++)
-        walk.inverse[n] = 1.0f / static_cast<float>(n);
-    walk.constants = gf_smooth_constants_of(plan);
-    walk.images = gf_images_of<2>(&plan->head, strip);
-    return walk;
+        a->inverse[n] = 1.0f / static_cast<float>(n);
+    a->constants = gf_smooth_constants_of(plan);
+    a->images = gf_images_of<2>(&plan->head, strip);
 }
 
-// Call launch for parts of at most max rows each.
-template <typename F>
-static void gf_walk_rows(gf_walk walk, uint64_t rows, uint64_t max, F launch) {
+// Call launch with the arguments of parts of at most max rows each.
+template <typename Args, typename F>
+static void gf_smooth_parts(Args a, uint64_t rows, uint64_t max, F launch) {
     for (uint64_t y = 0; y < rows; y += max) {
-        walk.rows = static_cast<uint32_t>(rows - y < max ? rows - y : max);
-        launch(walk);
-        walk.in += walk.rows * walk.in_stride;
-        walk.out += walk.rows * walk.out_stride;
+        a.rows = static_cast<uint32_t>(rows - y < max ? rows - y : max);
+        launch(a);
+        a.in += a.rows * a.in_stride;
+        a.out += a.rows * a.out_stride;
     }
 }
 
@@ -133,7 +127,7 @@ static void gf_walk_rows(gf_walk walk, uint64_t rows, uint64_t max, F launch) {
 // sum is a relative 2^-48; a quotient by 3, 5 or 7 is further from the midpoint of two floats.
 // f32, where part of that product may underflow: a quotient corrected by its own error, which is
 // exact. An infinite x gives NaN: *max keeps the largest magnitude to detect this.
-template <typename T, int N> GF_DEVICE float gf_divided(float x, float *max) {
+template <typename T, int N> GF_DEVICE float gf_smooth_divided(float x, float *max) {
     const float n = static_cast<float>(N);
     if constexpr (sizeof(T) != 4) {
         const float high = 1.0f / n;
@@ -152,7 +146,7 @@ template <typename T, int N> GF_DEVICE float gf_divided(float x, float *max) {
 // on. RADIUS: of the mean; -1: a.radius. AROUND: pixels to read on each side; 0: a.reach. INSIDE:
 // all of these pixels are in the row.
 template <typename T, int C, int RADIUS, int AROUND, int PIXELS, bool INSIDE = false>
-GF_DEVICE void gf_smooth_exact(const gf_walk &a, const T *in, int left, int right,
+GF_DEVICE void gf_smooth_exact(const gf_smooth_rows &a, const T *in, int left, int right,
                                float (&result)[PIXELS]) {
     const int radius = RADIUS >= 0 ? RADIUS : static_cast<int>(a.radius);
     const int around = AROUND > 0 ? AROUND : static_cast<int>(a.reach);
@@ -163,7 +157,7 @@ GF_DEVICE void gf_smooth_exact(const gf_walk &a, const T *in, int left, int righ
 #pragma unroll(AROUND > 0 ? PIXELS + 2 * AROUND : 1)
     for (int d = -around; d < PIXELS + around; d++) {
         const bool inside = INSIDE || (d >= -left && d < right);
-        const float x = inside ? enhance(gf_load(in[d * C]), a.constants.gain) : -0.0f;
+        const float x = inside ? gf_smooth_enhance(gf_load(in[d * C]), a.constants.gain) : -0.0f;
 #pragma unroll
         for (int j = 0; j < PIXELS + 2; j++) {
             // With a constant AROUND this is one comparison per distance. Otherwise around is at
@@ -182,7 +176,7 @@ GF_DEVICE void gf_smooth_exact(const gf_walk &a, const T *in, int left, int righ
     for (int j = 0; j < PIXELS + 2; j++) {
         if constexpr (INSIDE) {
             float max = 0.0f; // no sample is infinite
-            mean[j] = gf_divided<T, 2 * RADIUS + 1>(mean[j], &max);
+            mean[j] = gf_smooth_divided<T, 2 * RADIUS + 1>(mean[j], &max);
         } else {
             const int lo = j - 1 - radius < -left ? -left : j - 1 - radius;
             const int hi = j - 1 + radius < right ? j - 1 + radius : right - 1;
@@ -200,20 +194,20 @@ GF_DEVICE void gf_smooth_exact(const gf_walk &a, const T *in, int left, int righ
     for (int i = 0; i < PIXELS; i++) {
         result[i] = mean[i + 1];
         if (a.constants.smooth)
-            result[i] = smooth(mean[i], result[i], mean[i + 2],
-                               {INSIDE || i > -left, INSIDE || i + 1 < right}, a.constants);
+            result[i] = gf_smooth_mid(mean[i], result[i], mean[i + 2],
+                                      {INSIDE || i > -left, INSIDE || i + 1 < right}, a.constants);
     }
 }
 
 // Compute channel c of a group of up to 4 pixels from pixel p, in row y. Not inlined: few threads
 // need it, and the caller needs fewer registers.
 template <typename Tin, typename Tout, int C, int RADIUS, int AROUND>
-static __device__ __noinline__ void gf_smooth_group(const gf_walk &a, uint32_t y, uint64_t p,
+static __device__ __noinline__ void gf_smooth_group(const gf_smooth_rows &a, uint32_t y, uint64_t p,
                                                     int c) {
     const int left = p < 64 ? static_cast<int>(p) : 64;
     const int right = a.width - p < 64 ? static_cast<int>(a.width - p) : 64;
-    const Tin *in = reinterpret_cast<const Tin *>(gf_walk_in(a) + y * a.in_stride) + p * C;
-    Tout *out = reinterpret_cast<Tout *>(gf_walk_out(a) + y * a.out_stride) + p * C;
+    const Tin *in = reinterpret_cast<const Tin *>(gf_smooth_in(a, y)) + p * C;
+    Tout *out = reinterpret_cast<Tout *>(gf_smooth_out(a, y)) + p * C;
     float t[4];
     gf_smooth_exact<Tin, C, RADIUS, AROUND>(a, in + c, left, right, t);
     if constexpr (sizeof(Tout) == 1 && C == 1)
@@ -251,15 +245,6 @@ GF_DEVICE void gf_copy_async(uint4 *to, const unsigned char *from, bool active) 
     if (active)
         *to = *reinterpret_cast<const uint4 *>(from);
 #endif
-}
-
-// Convert a vector to its four words, and back.
-GF_DEVICE void gf_unpack(const uint4 &v, uint32_t *words) {
-    words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-}
-
-GF_DEVICE uint4 gf_vector_of(const uint32_t *words) {
-    return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
 #endif

@@ -17,34 +17,29 @@
 
 #include "smooth/smooth.h"
 
-// Tuning constants of the kernel.
-#define GF_MMA_THREADS 32 // one warp
-#define GF_MMA_LINE 128
-#define GF_MMA_GROUPS 3 // maximum groups of 8 lines per tile
-#define GF_MMA_TILE (GF_MMA_GROUPS * 8 * GF_MMA_LINE)
-#define GF_MMA_MAX_SIDE 48
-#define GF_MMA_TAP_WORDS (GF_MMA_MAX_SIDE / 2 + 8)
-#define GF_MMA_MAX_TIES 20 // of a lane's 96 samples; with more, recomputing all is as fast
-// Resident blocks per SM, which limit the registers. Only data-center chips hold 32 blocks.
-#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ / 100 == 10
-#define GF_MMA_BLOCKS 32
-#else
-#define GF_MMA_BLOCKS 16
-#endif
+// Tuning constants of smooth_mma. Sizes are in bytes.
+struct mma_policy {
+    static constexpr int LINE = 128;
+    static constexpr int GROUPS = 3; // maximum groups of 8 lines per tile
+    static constexpr int TILE = GROUPS * 8 * LINE;
+    static constexpr int MAX_TIES = 20; // of a lane's 96 samples; more: recomputing all is as fast
+    // Resident blocks per SM, which limit the registers. Only data-center chips hold 32 blocks.
+    static constexpr int BLOCKS = gf_arch == 800 || gf_arch == 900 || gf_arch / 100 == 10 ? 32 : 16;
+};
 
-struct gf_mma_args {
-    uint32_t taps[GF_MMA_TAP_WORDS]; // byte SIDE + 16 + d: of an input d bytes after the output
-    uint32_t start;                  // of every sum; saturates after gf_smooth_fixed.max more
-    uint32_t factor, half;           // fixed-point factor and offset of a sum
+struct mma_args : gf_smooth_rows {
+    uint32_t taps[32];     // byte SIDE + 16 + d: of an input d bytes after the output
+    uint32_t start;        // of every sum; saturates after gf_smooth_fixed.max more
+    uint32_t factor, half; // fixed-point factor and offset of a sum
     uint32_t row_bytes;
-    uint32_t tile_bytes, last; // of a tile in a row, and of its last tile
-    uint32_t left, right;      // before and from here on, windows contain an edge
-    gf_divider tiles, edges;   // divide by the tiles per row, and by the edge samples per row
+    uint32_t left, right; // before and from here on, windows contain an edge
+    // A tile is rows_per_tile rows, or if that is 0, tile_bytes of a row, or last_bytes at its end.
+    uint32_t rows_per_tile, tiles_per_row, tile_bytes, last_bytes;
+    gf_divider strides, tiles, edges; // divide by in_stride, tiles_per_row, edge samples per row
 };
 
 // Set the arguments that do not depend on the image. Returns false if the plan has no such form.
-static inline bool gf_mma_args_of(const gf_smooth_integer *by, int channels, int side,
-                                  gf_mma_args *args) {
+static bool mma_set_taps(mma_args *args, const gf_smooth_integer *by, int channels, int side) {
     gf_smooth_fixed fixed;
     if (!gf_smooth_fixed_of(by, &fixed))
         return false;
@@ -62,8 +57,8 @@ static inline bool gf_mma_args_of(const gf_smooth_integer *by, int channels, int
 // ---- products -----------------------------------------------------------------------------------
 
 // Compute to = from + bytes * taps with saturation, for 32 or 16 bytes per row.
-GF_DEVICE void gf_mma(uint32_t *to, const uint32_t *from, uint32_t a0, uint32_t a1, uint32_t a2,
-                      uint32_t a3, uint32_t b0, uint32_t b1) {
+GF_DEVICE void mma_multiply(uint32_t *to, const uint32_t *from, uint32_t a0, uint32_t a1,
+                            uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};\n"
@@ -75,7 +70,8 @@ GF_DEVICE void gf_mma(uint32_t *to, const uint32_t *from, uint32_t a0, uint32_t 
 #endif
 }
 
-GF_DEVICE void gf_mma(uint32_t *to, const uint32_t *from, uint32_t a0, uint32_t a1, uint32_t b0) {
+GF_DEVICE void mma_multiply(uint32_t *to, const uint32_t *from, uint32_t a0, uint32_t a1,
+                            uint32_t b0) {
 #if __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m16n8k16.row.col.satfinite.s32.u8.u8.s32 "
         "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};\n"
@@ -88,14 +84,14 @@ GF_DEVICE void gf_mma(uint32_t *to, const uint32_t *from, uint32_t a0, uint32_t 
 
 // Computation for C channels and windows of at most SIDE bytes on each side. RADIUS: of the mean;
 // 0: any.
-template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
+template <int CHANNELS, int BYTES, int MEAN> struct mma_work {
     static const int C = CHANNELS, SIDE = BYTES, RADIUS = MEAN;
     static const int PARTS = SIDE / 8 + 1; // parts of 16 bytes per matrix row
     static const int OWN = SIDE / 16; // part that contains a lane's own word, if SIDE % 16 == 0
     static const int AT_ONCE = PARTS <= 3 ? 4 : 2; // lines loaded at a time
     static const uint32_t FILTERED = C == 2 ? 0x00800080u : C == 4 ? 0x00808080u : 0x80808080u;
     static_assert(SIDE % 16 == 0 || (SIDE == 8 && C % 2 == 1), "alpha is taken from OWN");
-    static_assert(SIDE <= GF_MMA_MAX_SIDE, "all taps fit in the arguments");
+    static_assert(2 * (SIDE + 16) <= 32 * 4, "all taps fit in the arguments, one word per lane");
 
     uint32_t taps[2][PARTS]; // for the first and the last two bytes of a word
     uint32_t start[4];
@@ -108,9 +104,8 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
     // Load the matrix of taps. A lane has 4 rows, from 4 * (lane % 4), of column lane / 4. This
     // column is the sum at byte 4 * (column / 2) + column % 2 of a chunk, or at that plus 2. quad:
     // shared memory.
-    __device__ __forceinline__ void set_up(const gf_mma_args &args, int *quad) {
+    __device__ __forceinline__ void set_up(const mma_args &args, int *quad) {
         const int lane = threadIdx.x % 32, odd = lane / 4 % 2;
-        static_assert(GF_MMA_TAP_WORDS == 32, "one word per lane");
         const uint32_t own = args.taps[lane];
 #pragma unroll
         for (int p = 0; p < PARTS; p++) {
@@ -132,7 +127,7 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
 
     // Compute the results of a lane's words in two lines, x and y. tie: one bit (the highest of a
     // byte) per near-tie.
-    __device__ __forceinline__ void lines(const gf_mma_args &args, const uint32_t *x,
+    __device__ __forceinline__ void lines(const mma_args &args, const uint32_t *x,
                                           const uint32_t *y, uint32_t *result,
                                           uint32_t *tie) const {
         uint32_t pair[2][2]; // [line][first or second two bytes]: fractions, then results
@@ -141,10 +136,10 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
             uint32_t sum[4];
 #pragma unroll
             for (int p = 0; p + 1 < PARTS; p += 2)
-                gf_mma(sum, p == 0 ? start : sum, x[p], y[p], x[p + 1], y[p + 1], taps[s][p],
-                       taps[s][p + 1]);
+                mma_multiply(sum, p == 0 ? start : sum, x[p], y[p], x[p + 1], y[p + 1], taps[s][p],
+                             taps[s][p + 1]);
             if (PARTS % 2)
-                gf_mma(sum, sum, x[PARTS - 1], y[PARTS - 1], taps[s][PARTS - 1]);
+                mma_multiply(sum, sum, x[PARTS - 1], y[PARTS - 1], taps[s][PARTS - 1]);
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 sum[i] = sum[i] * args.factor + args.half;
@@ -172,16 +167,16 @@ template <int CHANNELS, int BYTES, int MEAN> struct gf_mma_work {
 // Shared memory of a warp. The tile is surrounded by the units of 16 bytes that windows may reach.
 // It has the alignment of global memory relative to 32-byte sectors: an asynchronous copy reads a
 // misaligned sector twice.
-template <typename Work> struct __align__(128) gf_mma_shared {
-    static const int BEFORE = GF_MMA_LINE / 16;
+template <typename Work> struct __align__(128) mma_shared {
+    static const int BEFORE = mma_policy::LINE / 16;
     static const int AROUND = (Work::SIDE + 15) / 16;
-    uint4 in[BEFORE + GF_MMA_TILE / 16 + AROUND];
-    uint4 out[GF_MMA_TILE / 16];
+    uint4 in[BEFORE + mma_policy::TILE / 16 + AROUND];
+    uint4 out[mma_policy::TILE / 16];
     int queued[64]; // samples for the exact path, by offset in the tile; negative: none
 };
 
 // Tile. All sizes are in bytes.
-struct gf_mma_tile {
+struct mma_tile {
     const unsigned char *in;
     unsigned char *out;
     int begin; // offset in its row
@@ -189,38 +184,35 @@ struct gf_mma_tile {
     int bytes; // input bytes to process
 };
 
-GF_DEVICE gf_mma_tile gf_mma_find(const gf_walk &a, const gf_mma_args &args) {
-    gf_mma_tile tile;
+GF_DEVICE mma_tile mma_find(const mma_args &a) {
+    mma_tile tile = {};
     uint32_t y = blockIdx.x;
     if (a.rows_per_tile > 0) {
         y *= a.rows_per_tile;
-        tile.begin = 0;
         tile.rows = static_cast<int>(a.rows - y < a.rows_per_tile ? a.rows - y : a.rows_per_tile);
         tile.bytes = tile.rows * static_cast<int>(a.in_stride);
     } else {
         if (a.tiles_per_row > 1)
-            y = gf_divide(y, args.tiles);
+            y = gf_divide(y, a.tiles);
         const uint32_t before = blockIdx.x - y * a.tiles_per_row;
-        tile.begin = before * args.tile_bytes;
-        tile.rows = 0;
-        tile.bytes = static_cast<int>(before + 1 == a.tiles_per_row ? args.last : args.tile_bytes);
+        tile.begin = before * a.tile_bytes;
+        tile.bytes = static_cast<int>(before + 1 == a.tiles_per_row ? a.last_bytes : a.tile_bytes);
     }
-    tile.in = gf_walk_in(a) + y * a.in_stride + tile.begin;
-    tile.out = gf_walk_out(a) + y * a.out_stride + tile.begin;
+    tile.in = gf_smooth_in(a, y) + tile.begin;
+    tile.out = gf_smooth_out(a, y) + tile.begin;
     return tile;
 }
 
 // Start to copy a tile and its halo. Bytes outside the memory of its rows are not copied: no result
 // depends on them.
 template <typename Work>
-GF_DEVICE void gf_mma_fetch(const gf_walk &a, const gf_mma_tile &tile,
-                            gf_mma_shared<Work> *shared) {
-    typedef gf_mma_shared<Work> Shared;
+GF_DEVICE void mma_load(const mma_args &a, const mma_tile &tile, mma_shared<Work> *shared) {
+    typedef mma_shared<Work> Shared;
     const int lane = threadIdx.x;
     const int memory = tile.rows > 0 ? tile.bytes : static_cast<int>(a.in_stride) - tile.begin;
     uint4 *to = shared->in + Shared::BEFORE;
 #pragma unroll
-    for (int k = 0; k < GF_MMA_TILE / 512; k++)
+    for (int k = 0; k < mma_policy::TILE / 512; k++)
         gf_copy_async(to + lane + 32 * k, tile.in + (lane + 32 * k) * 16,
                       (lane + 32 * k) * 16 < tile.bytes);
     const int halo_offset =
@@ -232,12 +224,11 @@ GF_DEVICE void gf_mma_fetch(const gf_walk &a, const gf_mma_tile &tile,
 
 // Store a tile: whole units, and the remaining bytes at the ends of whole rows.
 template <typename Work>
-GF_DEVICE void gf_mma_write(const gf_walk &a, const gf_mma_args &args, const gf_mma_tile &tile,
-                            const gf_mma_shared<Work> *shared) {
+GF_DEVICE void mma_store(const mma_args &a, const mma_tile &tile, const mma_shared<Work> *shared) {
     const int lane = threadIdx.x, units = tile.bytes / 16;
     if (tile.rows == 0) {
 #pragma unroll
-        for (int k = 0; k < GF_MMA_TILE / 512; k++)
+        for (int k = 0; k < mma_policy::TILE / 512; k++)
             if (lane + 32 * k < units)
                 *reinterpret_cast<uint4 *>(tile.out + (lane + 32 * k) * 16) =
                     shared->out[lane + 32 * k];
@@ -245,9 +236,9 @@ GF_DEVICE void gf_mma_write(const gf_walk &a, const gf_mma_args &args, const gf_
     }
 #pragma unroll 1
     for (int unit = lane; unit < units; unit += 32) {
-        const uint32_t r = gf_divide(unit * 16, a.by);
+        const uint32_t r = gf_divide(unit * 16, a.strides);
         const int pos = unit * 16 - static_cast<int>(r * static_cast<uint32_t>(a.in_stride));
-        const int valid = static_cast<int>(args.row_bytes) - pos;
+        const int valid = static_cast<int>(a.row_bytes) - pos;
         unsigned char *to = tile.out + r * a.out_stride + pos;
         const unsigned char *from = reinterpret_cast<const unsigned char *>(shared->out + unit);
         if (valid >= 16)
@@ -263,16 +254,16 @@ GF_DEVICE void gf_mma_write(const gf_walk &a, const gf_mma_args &args, const gf_
 // Compute sample `at` of a tile by the exact path; negative: none. The sample may be just after the
 // tile, where less than 16 bytes of a row remain. All lanes must call it.
 template <typename Work>
-GF_DEVICE void gf_mma_exact_sample(const gf_walk &a, const gf_mma_args &args,
-                                   const gf_mma_tile &tile, int at, gf_mma_shared<Work> *shared) {
+GF_DEVICE void mma_compute_sample(const mma_args &a, const mma_tile &tile, int at,
+                                  mma_shared<Work> *shared) {
     const int C = Work::C, RADIUS = Work::RADIUS, radius = static_cast<int>(a.radius);
     const unsigned char *in = reinterpret_cast<const unsigned char *>(shared->in + shared->BEFORE);
     uint32_t pos = tile.begin + at;
     if (tile.rows > 0)
-        pos -= gf_divide(pos, a.by) * static_cast<uint32_t>(a.in_stride);
+        pos -= gf_divide(pos, a.strides) * static_cast<uint32_t>(a.in_stride);
     const uint32_t x = pos / C, after = static_cast<uint32_t>(a.width) - 1 - x;
     const int left = x < 64 ? x : 64, right = after < 64 ? after + 1 : 65;
-    const bool active = at >= 0 && pos < args.row_bytes; // not in the padding between rows
+    const bool active = at >= 0 && pos < a.row_bytes; // not in the padding between rows
     const bool inside = !active || (left > radius && right > radius + 1);
     const bool all_inside = RADIUS > 0 && __all_sync(~0u, inside);
     if (!active)
@@ -300,10 +291,10 @@ GF_DEVICE void gf_mma_exact_sample(const gf_walk &a, const gf_mma_args &args,
 // Compute all samples of a tile by the stages in registers, as if no edge were near. A lane
 // processes 16 or 24 bytes at a time, and the whole pixels in them.
 template <typename Work>
-GF_DEVICE void gf_mma_all(const gf_walk &a, int bytes, gf_mma_shared<Work> *shared) {
+GF_DEVICE void mma_compute_all(const mma_args &a, int bytes, mma_shared<Work> *shared) {
     const int C = Work::C, RADIUS = Work::RADIUS, AROUND = (RADIUS + 1) * C;
     const int WORDS = C == 3 ? 6 : 4, HALO = (AROUND + 3) / 4;
-    const gf_chain_args args = {a.constants.gain, -8388608.0f * a.constants.gain};
+    const gf_chain_args args = gf_chain_args_of(a.constants.gain);
     const uint32_t *in = reinterpret_cast<const uint32_t *>(shared->in + shared->BEFORE);
     uint32_t *out = reinterpret_cast<uint32_t *>(shared->out);
 #pragma unroll 1
@@ -325,17 +316,17 @@ GF_DEVICE void gf_mma_all(const gf_walk &a, int bytes, gf_mma_shared<Work> *shar
 // Compute all samples of a tile on tensor cores, as if no edge were near. ties: for each group of
 // lines, one bit per near-tie of a lane: bit 7 - line of its byte, counted from the lowest.
 template <typename Work>
-GF_DEVICE void gf_mma_products(const Work &work, const gf_mma_args &args, int bytes,
-                               gf_mma_shared<Work> *shared, uint32_t *ties) {
+GF_DEVICE void mma_compute(const Work &work, const mma_args &args, int bytes,
+                           mma_shared<Work> *shared, uint32_t *ties) {
     const int PARTS = Work::PARTS, AT_ONCE = Work::AT_ONCE, lane = threadIdx.x;
     const uint32_t *from = reinterpret_cast<const uint32_t *>(shared->in + shared->BEFORE) + lane;
     uint32_t *to = reinterpret_cast<uint32_t *>(shared->out) + lane;
 #pragma unroll
-    for (int g = 0; g < GF_MMA_GROUPS; g++)
+    for (int g = 0; g < mma_policy::GROUPS; g++)
         ties[g] = 0;
 #pragma unroll
-    for (int g = 0; g < GF_MMA_GROUPS; g++) {
-        if (g * 8 * GF_MMA_LINE >= bytes)
+    for (int g = 0; g < mma_policy::GROUPS; g++) {
+        if (g * 8 * mma_policy::LINE >= bytes)
             break;
 #pragma unroll
         for (int l = 8 * g; l < 8 * g + 8; l += AT_ONCE) {
@@ -344,14 +335,14 @@ GF_DEVICE void gf_mma_products(const Work &work, const gf_mma_args &args, int by
             for (int k = 0; k < AT_ONCE; k++)
 #pragma unroll
                 for (int p = 0; p < PARTS; p++)
-                    raw[k][p] = from[((l + k) * GF_MMA_LINE + Work::offset(p)) / 4];
+                    raw[k][p] = from[((l + k) * mma_policy::LINE + Work::offset(p)) / 4];
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k += 2) {
                 uint32_t result[2], tie[2];
                 work.lines(args, raw[k], raw[k + 1], result, tie);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    to[(l + k + i) * (GF_MMA_LINE / 4)] = result[i];
+                    to[(l + k + i) * (mma_policy::LINE / 4)] = result[i];
                     ties[g] |= tie[i] >> (l + k + i) % 8;
                 }
             }
@@ -360,36 +351,36 @@ GF_DEVICE void gf_mma_products(const Work &work, const gf_mma_args &args, int by
 }
 
 // Remove a lane's next near-tie and return its offset in the tile; -1 if there is none.
-GF_DEVICE int gf_mma_next(uint32_t *ties) {
+GF_DEVICE int mma_next(uint32_t *ties) {
     uint32_t mask = 0;
     int line = 7;
 #pragma unroll
-    for (int g = GF_MMA_GROUPS - 1; g >= 0; g--)
+    for (int g = mma_policy::GROUPS - 1; g >= 0; g--)
         if (ties[g] != 0) {
             mask = ties[g];
             line = 8 * g + 7;
         }
     bool found = false;
 #pragma unroll
-    for (int g = 0; g < GF_MMA_GROUPS; g++)
+    for (int g = 0; g < mma_policy::GROUPS; g++)
         if (!found && ties[g] != 0) {
             ties[g] &= ties[g] - 1;
             found = true;
         }
     const int bit = __ffs(static_cast<int>(mask)) - 1, lane = threadIdx.x;
-    return mask == 0 ? -1 : (line - bit % 8) * GF_MMA_LINE + lane * 4 + bit / 8;
+    return mask == 0 ? -1 : (line - bit % 8) * mma_policy::LINE + lane * 4 + bit / 8;
 }
 
 // Compute the edge samples and the near-ties by the exact path, 32 samples at a time.
 template <typename Work>
-GF_DEVICE void gf_mma_exact(const gf_walk &a, const gf_mma_args &args, const gf_mma_tile &tile,
-                            uint32_t *ties, gf_mma_shared<Work> *shared) {
+GF_DEVICE void mma_compute_exact(const mma_args &a, const mma_tile &tile, uint32_t *ties,
+                                 mma_shared<Work> *shared) {
     const int lane = threadIdx.x;
     // Edge samples of a row: those before `left` and from `right` on, as far as they are in this
     // tile.
-    const int row_end = static_cast<int>(args.row_bytes) - tile.begin;
-    int left_count = static_cast<int>(args.left) - tile.begin;
-    int right_begin = static_cast<int>(args.right) - tile.begin;
+    const int row_end = static_cast<int>(a.row_bytes) - tile.begin;
+    int left_count = static_cast<int>(a.left) - tile.begin;
+    int right_begin = static_cast<int>(a.right) - tile.begin;
     left_count = left_count > 0 ? left_count : 0;
     right_begin = right_begin > 0 ? right_begin : 0;
     // Less than 16 bytes remain after the last tile.
@@ -405,14 +396,14 @@ GF_DEVICE void gf_mma_exact(const gf_walk &a, const gf_mma_args &args, const gf_
         int at = -1;
         if (edge) {
             const int i = done + lane;
-            const int r = per_row == 1 ? i : gf_divide(i, args.edges);
+            const int r = per_row == 1 ? i : gf_divide(i, a.edges);
             const int k = i - r * per_row;
             if (i < edges)
                 at = r * static_cast<int>(a.in_stride) +
                      (k < left_count ? k : right_begin + k - left_count);
             done += 32;
         } else {
-            at = gf_mma_next(ties);
+            at = mma_next(ties);
         }
         const uint32_t lanes = __ballot_sync(~0u, at >= 0);
         more = edge || lanes != 0;
@@ -424,8 +415,8 @@ GF_DEVICE void gf_mma_exact(const gf_walk &a, const gf_mma_args &args, const gf_
         if (queued >= 32 || !more) {
             const uint32_t batch = queued < 32 ? queued : 32;
             queued -= batch;
-            gf_mma_exact_sample<Work>(
-                a, args, tile, lane < static_cast<int>(batch) ? shared->queued[queued + lane] : -1,
+            mma_compute_sample<Work>(
+                a, tile, lane < static_cast<int>(batch) ? shared->queued[queued + lane] : -1,
                 shared);
             __syncwarp();
         }
@@ -440,129 +431,131 @@ GF_DEVICE void gf_mma_exact(const gf_walk &a, const gf_mma_args &args, const gf_
 // 32 near-ties and edge samples cost a warp 150 more. Shared memory: 6.6 KB. Registers: 50 to 64
 // (sm_90), 32 resident blocks.
 template <typename Work>
-__global__ void __launch_bounds__(GF_MMA_THREADS, GF_MMA_BLOCKS)
-    smooth_mma(const __grid_constant__ gf_walk a, const __grid_constant__ gf_mma_args args) {
-    __shared__ gf_mma_shared<Work> shared;
-    const gf_mma_tile tile = gf_mma_find(a, args);
+__global__ void __launch_bounds__(32, mma_policy::BLOCKS)
+    smooth_mma(const __grid_constant__ mma_args a) {
+    __shared__ mma_shared<Work> shared;
+    const mma_tile tile = mma_find(a);
     gf_wait_for_stream();
-    gf_mma_fetch(a, tile, &shared);
+    mma_load(a, tile, &shared);
     __pipeline_commit();
     Work work;
-    work.set_up(args, shared.queued);
+    work.set_up(a, shared.queued);
     __pipeline_wait_prior(0);
     __syncwarp();
-    uint32_t ties[GF_MMA_GROUPS];
-    gf_mma_products(work, args, tile.bytes, &shared, ties);
+    uint32_t ties[mma_policy::GROUPS];
+    mma_compute(work, a, tile.bytes, &shared, ties);
     __syncwarp();
 
     // If most samples are near-ties, as in flat areas of some values, recompute all.
     if constexpr (Work::RADIUS > 0) {
         int is_tie = 0;
 #pragma unroll
-        for (int g = 0; g < GF_MMA_GROUPS; g++)
+        for (int g = 0; g < mma_policy::GROUPS; g++)
             is_tie += __popc(ties[g]);
-        if (__popc(__ballot_sync(~0u, is_tie > GF_MMA_MAX_TIES)) > 16) {
-            gf_mma_all<Work>(a, tile.bytes, &shared);
+        if (__popc(__ballot_sync(~0u, is_tie > mma_policy::MAX_TIES)) > 16) {
+            mma_compute_all<Work>(a, tile.bytes, &shared);
 #pragma unroll
-            for (int g = 0; g < GF_MMA_GROUPS; g++)
+            for (int g = 0; g < mma_policy::GROUPS; g++)
                 ties[g] = 0;
             __syncwarp();
         }
     }
 
-    gf_mma_exact(a, args, tile, ties, &shared);
-    gf_mma_write<Work>(a, args, tile, &shared);
+    mma_compute_exact(a, tile, ties, &shared);
+    mma_store<Work>(a, tile, &shared);
 }
 
 // ---- launch -------------------------------------------------------------------------------------
 
+// Divide rows into tiles, for 16-byte accesses. Sets the rest of the arguments.
+static void mma_set_tiles(mma_args *a, uint32_t channels) {
+    const uint32_t max = mma_policy::TILE, stride = static_cast<uint32_t>(a->in_stride);
+    const uint32_t row = static_cast<uint32_t>(a->width * channels), edge = a->reach * channels;
+    const uint32_t whole = row & ~15u;
+    a->row_bytes = row;
+    a->left = edge < row ? edge : row;
+    a->right = row - a->left > edge ? row - edge : a->left;
+    a->strides = gf_divider_of(stride);
+    if (stride <= max / 2) {
+        a->rows_per_tile = max / stride;
+        a->tiles_per_row = 1;
+        a->edges = gf_divider_of(a->left + row - a->right);
+        return;
+    }
+    if (a->right > whole)
+        a->right = whole;
+    // Divide the row into about equal tiles of whole lines.
+    const uint32_t line = mma_policy::LINE, lines = (whole + line - 1) / line;
+    const uint32_t fewest = (lines + max / line - 1) / (max / line);
+    a->tile_bytes = (lines + fewest - 1) / fewest * line;
+    a->tiles_per_row = (whole + a->tile_bytes - 1) / a->tile_bytes;
+    a->last_bytes = whole - (a->tiles_per_row - 1) * a->tile_bytes;
+    a->tiles = gf_divider_of(a->tiles_per_row);
+}
+
 // Queue the kernel for all rows of an image. Returns false if rows are too long for its counters,
 // or too short for their stride, if the plan has no such form, or if the device code lacks these
 // instructions.
-template <typename Work>
-static bool gf_mma_launch(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
-    gf_walk walk = gf_walk_of(plan, strip);
-    gf_mma_args args = {};
-    if (walk.in_stride > UINT32_C(1) << 30 ||
-        (walk.in_stride > GF_MMA_TILE / 2 && walk.width * Work::C < 16) ||
-        !gf_mma_args_of(&plan->integer, Work::C, Work::SIDE, &args))
+template <typename Work> static bool mma_launch(const gf_smooth_job &job) {
+    mma_args a = {};
+    gf_smooth_set_rows(&a, job);
+    if (a.in_stride > UINT32_C(1) << 30 ||
+        (a.in_stride > mma_policy::TILE / 2 && a.width * Work::C < 16) ||
+        !mma_set_taps(&a, &job.plan->integer, Work::C, Work::SIDE) ||
+        gf_code_version(reinterpret_cast<const void *>(smooth_mma<Work>)) < 80)
         return false;
-    if (gf_code_version(reinterpret_cast<const void *>(smooth_mma<Work>)) < 80)
-        return false;
-    const uint32_t max = GF_MMA_TILE, stride = walk.in_stride32;
-    const uint32_t row = static_cast<uint32_t>(walk.width * Work::C), edge = walk.reach * Work::C;
-    const uint32_t whole = row & ~15u;
-    args.row_bytes = row;
-    args.left = edge < row ? edge : row;
-    args.right = row - args.left > edge ? row - edge : args.left;
-    uint64_t tiles_per_row = 1;
-    if (stride <= max / 2) {
-        walk.rows_per_tile = max / stride;
-        args.edges = gf_divider_of(args.left + row - args.right);
-    } else {
-        if (args.right > whole)
-            args.right = whole;
-        // Divide the row into about equal tiles of whole lines.
-        const uint64_t lines = gf_divide_up(whole, GF_MMA_LINE);
-        const uint64_t fewest = gf_divide_up(lines, max / GF_MMA_LINE);
-        args.tile_bytes = static_cast<uint32_t>(gf_divide_up(lines, fewest) * GF_MMA_LINE);
-        tiles_per_row = gf_divide_up(whole, args.tile_bytes);
-        args.last = static_cast<uint32_t>(whole - (tiles_per_row - 1) * args.tile_bytes);
-        walk.tiles_per_row = static_cast<uint32_t>(tiles_per_row);
-        args.tiles = gf_divider_of(tiles_per_row);
-    }
-    walk.by = gf_divider_of(stride);
-    gf_walk_rows(walk, strip->out.rows, (UINT64_C(1) << 30) / tiles_per_row, [&](gf_walk &part) {
-        const uint64_t tiles = part.rows_per_tile > 0 ? gf_divide_up(part.rows, part.rows_per_tile)
-                                                      : part.rows * tiles_per_row;
-        gf_launch_kernel(smooth_mma<Work>, dim3(static_cast<unsigned>(tiles), part.images.count),
-                         GF_MMA_THREADS, 0, queue, part, args);
-    });
+    mma_set_tiles(&a, Work::C);
+    gf_smooth_parts(
+        a, job.strip.out.rows, (UINT64_C(1) << 30) / a.tiles_per_row, [&](mma_args &part) {
+            const unsigned tiles = part.rows_per_tile > 0 ? gf_blocks(part.rows, part.rows_per_tile)
+                                                          : part.rows * part.tiles_per_row;
+            gf_launch_kernel(smooth_mma<Work>, dim3(tiles, part.images.count), 32, 0, job.queue,
+                             part);
+        });
     return true;
 }
 
 // ---- dispatch -----------------------------------------------------------------------------------
 
 // Test whether a mean of this radius may need SIDE bytes, and no fewer.
-template <int C, int SIDE, int RADIUS> static constexpr bool gf_mma_has() {
+template <int C, int SIDE, int RADIUS> static constexpr bool mma_has() {
     return SIDE <= 16 && RADIUS * C <= SIDE && (SIDE == 8 || C % 2 == 0 || (RADIUS + 1) * C > 8);
 }
 
-template <int C, int SIDE>
-static bool gf_mma_by_radius(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
+template <int C, int SIDE> static bool mma_by_radius(const gf_smooth_job &job) {
     bool done = false;
-    gf_for_number<0, 3>(plan->radius <= 3 ? plan->radius : 0, [&](auto n) {
-        const int RADIUS = gf_mma_has<C, SIDE, decltype(n)::value>() ? decltype(n)::value : 0;
-        done = gf_mma_launch<gf_mma_work<C, SIDE, RADIUS>>(plan, strip, queue);
+    gf_for_number<0, 3>(job.plan->radius <= 3 ? job.plan->radius : 0, [&](auto n) {
+        const int RADIUS = mma_has<C, SIDE, decltype(n)::value>() ? decltype(n)::value : 0;
+        done = mma_launch<mma_work<C, SIDE, RADIUS>>(job);
     });
     return done;
 }
 
 // Select SIDE. With 8 bytes, the bytes of the chunk itself are not loaded aligned, therefore images
 // with alpha need at least 16.
-template <int C>
-static bool gf_mma_by_side(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
-    const uint32_t side = plan->integer.reach * C;
+template <int C> static bool mma_by_side(const gf_smooth_job &job) {
+    const uint32_t side = job.plan->integer.reach * C;
     if constexpr (C % 2 == 1)
         if (side <= 8)
-            return gf_mma_by_radius<C, 8>(plan, strip, queue);
+            return mma_by_radius<C, 8>(job);
     if (side <= 16)
-        return gf_mma_by_radius<C, 16>(plan, strip, queue);
+        return mma_by_radius<C, 16>(job);
     if constexpr (C > 1)
         if (side <= 32)
-            return gf_mma_by_radius<C, 32>(plan, strip, queue);
+            return mma_by_radius<C, 32>(job);
     if constexpr (C == 4)
         if (side <= 48)
-            return gf_mma_by_radius<C, 48>(plan, strip, queue);
+            return mma_by_radius<C, 48>(job);
     return false;
 }
 
-bool gf_smooth_mma_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
+bool gf_smooth_mma_rows(const gf_smooth_job &job) {
     // A gain without a mean may make every second sample a tie.
-    if (plan->integer.form != GF_SMOOTH_TAPS || plan->tile != 0 || plan->integer.reach == 0)
+    if (!gf_smooth_rows_fit(job.plan) || job.wide || job.plan->integer.form != GF_SMOOTH_TAPS ||
+        job.plan->integer.reach == 0)
         return false;
     bool done = false;
-    gf_for_channels(plan->head.in.channels,
-                    [&](auto n) { done = gf_mma_by_side<decltype(n)::value>(plan, strip, queue); });
+    gf_for_channels(job.plan->head.in.channels,
+                    [&](auto n) { done = mma_by_side<decltype(n)::value>(job); });
     return done;
 }

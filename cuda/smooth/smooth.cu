@@ -1,32 +1,38 @@
-// smooth on CUDA: kernel selection, and the general kernel.
-//
-//   kernel          used for                                      file
-//   smooth_general  any radius, tile and axis                     this one
-//   smooth_columns  columns, radius 0 to 3, no tiles              cuda/smooth/columns.cu
-//   smooth_staged   rows, in tiles in shared memory, by stages    cuda/smooth/staged.cuh, from
-//                   or by integers, if no kernel below applies    cuda/smooth/chain.cu and
-//                                                                 cuda/smooth/integer.cu
-//   smooth_tiles    rows wide enough for whole warps, radius 0    cuda/smooth/chain.cu
-//                   to 3, results as large as the samples
-//   smooth_direct   u8 rows by integers, 1, 2 or 4 channels,      cuda/smooth/integer.cu
-//                   radius up to 8
-//   smooth_mma      u8 rows on tensor cores, radius up to 8,      cuda/smooth/mma.cu
-//                   weights that are small integers
-//
-// The last three compute most samples with other arithmetic, or as if no edge were near. The
-// remaining samples (near-ties of integers, samples near an edge) take the exact path of
-// cuda/smooth/device.cuh.
+// smooth on CUDA: the choice of kernels, and the general kernel.
 #include "cuda/smooth/device.cuh"
 
-#define SHARED_BYTES_LIMIT (48 * 1024) // shared memory of a block on every device without opt-in
-#define ROW_PIECE_SAMPLES 1024
-#define COLUMN_PIECE_ROWS 64
+template <bool COLUMNS> static bool general_launch(const gf_smooth_job &job);
+
+// The kernels of rows, the fastest first. All but the last compute most samples with other
+// arithmetic, or as if no edge were near. The remaining samples (near-ties of integers, samples
+// near an edge) take the exact path of cuda/smooth/device.cuh.
+static gf_smooth_kernel *const smooth_row_kernels[] = {
+    gf_smooth_mma_rows,     // smooth_mma: u8, radius up to 8, weights that are small integers
+    gf_smooth_direct_rows,  // smooth_direct: u8, radius up to 8, other weights; not 3 channels
+    gf_smooth_integer_rows, // smooth_staged: the same, all channels
+    gf_smooth_tile_rows,   // smooth_tiles: radius 0 to 3, rows wide enough for whole warps, results
+                           // as large as the samples
+    gf_smooth_chain_rows,  // smooth_staged: radius 0 to 3
+    general_launch<false>, // smooth_general: any radius and tile
+};
+
+static gf_smooth_kernel *const smooth_column_kernels[] = {
+    gf_smooth_columns,    // smooth_columns: radius 0 to 3, no tiles
+    general_launch<true>, // smooth_general: any radius and tile
+};
 
 // ---- general kernel -----------------------------------------------------------------------------
 
-#define GF_GENERAL_THREADS 256
+// Tuning constants of smooth_general.
+struct general_policy {
+    static constexpr int THREADS = 256;
+    static constexpr int SHARED_LIMIT =
+        48 * 1024;                           // of a block on every device without opt-in, bytes
+    static constexpr int ROW_SAMPLES = 1024; // per piece of a row
+    static constexpr int COLUMN_ROWS = 64;   // per piece of columns
+};
 
-struct gf_general_args {
+struct general_args {
     const unsigned char *in; // position in_first, lane 0 of signal group 0
     unsigned char *out;      // position first, likewise
     uint64_t in_first;
@@ -43,17 +49,17 @@ struct gf_general_args {
     gf_images<2> images; // of rows only: signal groups of all images in order
 };
 
-struct gf_piece {
-    const unsigned char *in; // as in gf_general_args, of the piece's signal group
+struct general_piece {
+    const unsigned char *in; // as in general_args, of the piece's signal group
     unsigned char *out;
     uint64_t begin, end;           // output positions
     uint64_t load_begin, load_end; // positions to load and enhance
     int lanes;
 };
 
-GF_DEVICE gf_piece general_piece_of(const gf_general_args &a, uint64_t index) {
+GF_DEVICE general_piece general_find(const general_args &a, uint64_t index) {
     const uint64_t pieces = (a.last - a.first + a.length - 1) / a.length;
-    gf_piece piece;
+    general_piece piece;
     const uint64_t across = index / pieces;
     const gf_image_row row = gf_find_row(a.images, across);
     piece.in = a.in + a.images.at[0][row.image] + row.y * a.in_across;
@@ -72,21 +78,20 @@ GF_DEVICE gf_piece general_piece_of(const gf_general_args &a, uint64_t index) {
     return piece;
 }
 
-GF_DEVICE void general_tile_of(const gf_general_args &a, uint64_t p, uint64_t *begin,
-                               uint64_t *end) {
+GF_DEVICE void general_tile_of(const general_args &a, uint64_t p, uint64_t *begin, uint64_t *end) {
     *begin = a.tile ? p - p % a.tile : 0;
     *end = a.tile && a.tile < a.signal - *begin ? *begin + a.tile : a.signal;
 }
 
 template <typename Tin>
-static __device__ void general_produce(const gf_general_args &a, const gf_piece &piece,
-                                       float *loaded, int thread, int threads) {
+static __device__ void general_load(const general_args &a, const general_piece &piece,
+                                    float *loaded, int thread, int threads) {
     const int count = static_cast<int>(piece.load_end - piece.load_begin) * piece.lanes;
     const unsigned char *base = piece.in + (piece.load_begin - a.in_first) * a.in_position;
     for (int i = thread; i < count; i += threads) {
         const int position = i / piece.lanes, lane = i - position * piece.lanes;
         const Tin *p = reinterpret_cast<const Tin *>(base + position * a.in_position) + lane;
-        loaded[i] = enhance(gf_load(*p), a.constants.gain);
+        loaded[i] = gf_smooth_enhance(gf_load(*p), a.constants.gain);
     }
 }
 
@@ -102,9 +107,9 @@ GF_DEVICE float general_blur(const float *p, int step, int taps) {
 
 // Blur a piece. blurred holds positions [begin - 1, end + 1); those outside the signal or not
 // needed are not written.
-static __device__ void general_consume(const gf_general_args &a, const gf_piece &piece,
-                                       const float *loaded, float *blurred, int thread,
-                                       int threads) {
+static __device__ void general_blur_piece(const general_args &a, const general_piece &piece,
+                                          const float *loaded, float *blurred, int thread,
+                                          int threads) {
     const int side = a.constants.smooth ? 1 : 0;
     const uint64_t from = piece.begin < side ? 0 : piece.begin - side;
     const uint64_t to = a.signal - piece.end < side ? a.signal : piece.end + side;
@@ -127,8 +132,8 @@ static __device__ void general_consume(const gf_general_args &a, const gf_piece 
 }
 
 template <typename Tin, typename Tout>
-static __device__ void general_finish(const gf_general_args &a, const gf_piece &piece,
-                                      const float *blurred, int thread, int threads) {
+static __device__ void general_store(const general_args &a, const general_piece &piece,
+                                     const float *blurred, int thread, int threads) {
     const int count = static_cast<int>(piece.end - piece.begin) * piece.lanes;
     const bool has_alpha = GF_COLOURS(a.channels) < a.channels;
     for (int i = thread; i < count; i += threads) {
@@ -148,8 +153,8 @@ static __device__ void general_finish(const gf_general_args &a, const gf_piece &
         const float *mid = blurred + (position + 1) * piece.lanes + lane;
         float t = *mid;
         if (a.constants.smooth)
-            t = smooth(end.has_prev ? mid[-piece.lanes] : 0.0f, t,
-                       end.has_next ? mid[piece.lanes] : 0.0f, end, a.constants);
+            t = gf_smooth_mid(end.has_prev ? mid[-piece.lanes] : 0.0f, t,
+                              end.has_next ? mid[piece.lanes] : 0.0f, end, a.constants);
         *q = gf_store<Tout>(t);
     }
 }
@@ -168,13 +173,13 @@ static __device__ void general_finish(const gf_general_args &a, const gf_piece &
 // Shared memory: (2 * (length + 2 * radius + 2) + length + 2) * lanes floats. Registers: 40
 // (sm_90).
 template <typename Tin, typename Tout>
-__global__ void __launch_bounds__(GF_GENERAL_THREADS)
-    smooth_general(const __grid_constant__ gf_general_args a) {
+__global__ void __launch_bounds__(general_policy::THREADS)
+    smooth_general(const __grid_constant__ general_args a) {
     extern __shared__ float shared[];
     const int loaded_floats = (a.length + 2 * a.radius + 2) * a.lanes;
     float *const loaded[2] = {shared, shared + loaded_floats};
     float *const blurred = shared + 2 * loaded_floats;
-    const int half = GF_GENERAL_THREADS / 2;
+    const int half = general_policy::THREADS / 2;
     const bool producer = threadIdx.x < half;
     const int thread = producer ? threadIdx.x : threadIdx.x - half;
 
@@ -182,23 +187,23 @@ __global__ void __launch_bounds__(GF_GENERAL_THREADS)
     uint64_t index = blockIdx.x;
     if (index >= pieces)
         return;
-    gf_piece piece = general_piece_of(a, index);
+    general_piece piece = general_find(a, index);
     gf_wait_for_stream();
     if (producer)
-        general_produce<Tin>(a, piece, loaded[0], thread, half);
+        general_load<Tin>(a, piece, loaded[0], thread, half);
     __syncthreads();
     for (int buffer = 0;; buffer ^= 1) {
         const uint64_t next = index + gridDim.x;
         const bool more = next < pieces;
-        const gf_piece next_piece = more ? general_piece_of(a, next) : piece;
+        const general_piece next_piece = more ? general_find(a, next) : piece;
         if (producer) {
             if (more)
-                general_produce<Tin>(a, next_piece, loaded[buffer ^ 1], thread, half);
+                general_load<Tin>(a, next_piece, loaded[buffer ^ 1], thread, half);
         } else {
-            general_consume(a, piece, loaded[buffer], blurred, thread, half);
+            general_blur_piece(a, piece, loaded[buffer], blurred, thread, half);
         }
         __syncthreads();
-        general_finish<Tin, Tout>(a, piece, blurred, threadIdx.x, GF_GENERAL_THREADS);
+        general_store<Tin, Tout>(a, piece, blurred, threadIdx.x, general_policy::THREADS);
         if (!more)
             break;
         __syncthreads();
@@ -211,118 +216,94 @@ static constexpr size_t general_shared(int length, int radius, int lanes) {
     return static_cast<size_t>(2 * (length + 2 * radius + 2) + length + 2) * lanes * sizeof(float);
 }
 
-template <typename Tin, typename Tout>
-static void general_launch(const gf_general_args &a, gf_queue *queue) {
-    const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
-    // One wave: each block processes several pieces and overlaps loading with blurring.
-    gf_launch_kernel(smooth_general<Tin, Tout>, gf_grid(pieces, 1), GF_GENERAL_THREADS,
-                     general_shared(a.length, a.radius, a.lanes), queue, a);
-}
-
-static_assert(general_shared(COLUMN_PIECE_ROWS, GF_SMOOTH_MAX_RADIUS, 16) <= SHARED_BYTES_LIMIT,
+static_assert(general_shared(general_policy::COLUMN_ROWS, GF_SMOOTH_MAX_RADIUS, 16) <=
+                  general_policy::SHARED_LIMIT,
               "16 lanes must fit at the largest radius");
-static_assert(general_shared(ROW_PIECE_SAMPLES / GF_MAX_CHANNELS, GF_SMOOTH_MAX_RADIUS,
-                             GF_MAX_CHANNELS) <= SHARED_BYTES_LIMIT,
+static_assert(general_shared(general_policy::ROW_SAMPLES / GF_MAX_CHANNELS, GF_SMOOTH_MAX_RADIUS,
+                             GF_MAX_CHANNELS) <= general_policy::SHARED_LIMIT,
               "a piece of a row must fit at the largest radius");
 
-// Queue the kernel for all rows of a strip, along x.
-template <typename Tin, typename Tout>
-static void general_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
-    const gf_rows *in = &strip->in, *out = &strip->out;
-    const int channels = static_cast<int>(plan->head.in.channels);
-    gf_general_args a = {};
-    a.in = gf_row(in, out->y0);
-    a.out = out->data;
-    a.in_across = in->stride;
-    a.out_across = out->stride;
-    a.in_position = channels * sizeof(Tin);
-    a.out_position = channels * sizeof(Tout);
-    a.signal = a.last = plan->head.in.width;
-    a.images = gf_images_of<2>(&plan->head, strip);
-    a.across = out->rows * a.images.count;
-    a.tile = plan->tile;
-    a.lanes = channels;
-    a.last_lanes = channels;
-    a.length = ROW_PIECE_SAMPLES / channels;
-    a.radius = static_cast<int>(plan->radius);
-    a.channels = gf_has_alpha(&plan->head.in) ? static_cast<int>(channels) : 1;
-    a.constants = gf_smooth_constants_of(plan);
-    general_launch<Tin, Tout>(a, queue);
+// Set the arguments for the rows of a strip.
+static void general_set_rows(general_args *a, const gf_smooth_job &job, size_t in_bytes,
+                             size_t out_bytes) {
+    const gf_rows *in = &job.strip.in, *out = &job.strip.out;
+    const int channels = static_cast<int>(job.plan->head.in.channels);
+    a->in = gf_row(in, out->y0);
+    a->out = out->data;
+    a->in_across = in->stride;
+    a->out_across = out->stride;
+    a->in_position = channels * in_bytes;
+    a->out_position = channels * out_bytes;
+    a->signal = a->last = job.plan->head.in.width;
+    a->images = gf_images_of<2>(&job.plan->head, &job.strip);
+    a->across = out->rows * a->images.count;
+    a->lanes = channels;
+    a->last_lanes = channels;
+    a->length = general_policy::ROW_SAMPLES / channels;
 }
 
-// Queue the kernel for all rows of out, along y.
-template <typename Tin, typename Tout>
-static void general_columns(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                            gf_queue *queue) {
-    const uint64_t samples = gf_row_samples(&plan->head.in);
-    gf_general_args a = {};
-    a.radius = static_cast<int>(plan->radius);
-    a.length = COLUMN_PIECE_ROWS;
-    a.lanes = general_shared(a.length, a.radius, 32) <= SHARED_BYTES_LIMIT ? 32 : 16;
-    a.in = in->data;
-    a.in_first = in->y0;
-    a.out = out->data;
-    a.in_across = a.lanes * sizeof(Tin);
-    a.out_across = a.lanes * sizeof(Tout);
-    a.in_position = in->stride;
-    a.out_position = out->stride;
-    a.signal = plan->head.in.height;
-    a.first = out->y0;
-    a.last = out->y0 + out->rows;
-    a.images.count = 1;
-    a.across = gf_divide_up(samples, a.lanes);
-    a.last_lanes = samples - (a.across - 1) * a.lanes;
-    a.tile = plan->tile;
-    a.channels = gf_has_alpha(&plan->head.in) ? static_cast<int>(plan->head.in.channels) : 1;
-    a.constants = gf_smooth_constants_of(plan);
-    general_launch<Tin, Tout>(a, queue);
+// Set the arguments for the columns of a strip.
+static void general_set_columns(general_args *a, const gf_smooth_job &job, size_t in_bytes,
+                                size_t out_bytes) {
+    const gf_rows *in = &job.strip.in, *out = &job.strip.out;
+    const uint64_t samples = gf_row_samples(&job.plan->head.in);
+    a->length = general_policy::COLUMN_ROWS;
+    a->lanes = general_shared(a->length, static_cast<int>(job.plan->radius), 32) <=
+                       general_policy::SHARED_LIMIT
+                   ? 32
+                   : 16;
+    a->in = in->data;
+    a->in_first = in->y0;
+    a->out = out->data;
+    a->in_across = a->lanes * in_bytes;
+    a->out_across = a->lanes * out_bytes;
+    a->in_position = in->stride;
+    a->out_position = out->stride;
+    a->signal = job.plan->head.in.height;
+    a->first = out->y0;
+    a->last = out->y0 + out->rows;
+    a->images.count = 1;
+    a->across = gf_divide_up(samples, a->lanes);
+    a->last_lanes = samples - (a->across - 1) * a->lanes;
+}
+
+// Queue the kernel for all rows of a strip, along x or y. Supports every plan.
+template <bool COLUMNS> static bool general_launch(const gf_smooth_job &job) {
+    gf_for_type(job.plan->head.in.type, [&](auto sample) {
+        gf_for_flag(job.wide, [&](auto is_wide) {
+            typedef decltype(sample) Sample;
+            typedef std::conditional_t<decltype(is_wide)::value, float, Sample> Wide;
+            typedef std::conditional_t<COLUMNS, Wide, Sample> Tin;
+            typedef std::conditional_t<COLUMNS, Sample, Wide> Tout;
+            general_args a = {};
+            (COLUMNS ? general_set_columns : general_set_rows)(&a, job, sizeof(Tin), sizeof(Tout));
+            a.tile = job.plan->tile;
+            a.radius = static_cast<int>(job.plan->radius);
+            a.channels =
+                gf_has_alpha(&job.plan->head.in) ? static_cast<int>(job.plan->head.in.channels) : 1;
+            a.constants = gf_smooth_constants_of(job.plan);
+            const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
+            // One wave: each block processes several pieces and overlaps loading with blurring.
+            gf_launch_kernel(smooth_general<Tin, Tout>, gf_grid(pieces, 1), general_policy::THREADS,
+                             general_shared(a.length, a.radius, a.lanes), job.queue, a);
+        });
+    });
+    return true;
 }
 
 // ---- dispatch -----------------------------------------------------------------------------------
 
-// Queue the kernel for all rows of the image, or of the images, of a strip.
-template <typename Tin, typename Tout>
-static void smooth_rows(const gf_smooth_plan *plan, const gf_strip *strip, gf_queue *queue) {
-    const bool to_float = sizeof(Tout) > sizeof(Tin);
-    // The fast kernels copy the last of 2 or 4 channels.
-    const bool fast = plan->head.in.channels % 2 != 0 || gf_has_alpha(&plan->head.in);
-    if (fast && sizeof(Tout) == 1 &&
-        (gf_smooth_mma_rows(plan, strip, queue) || gf_smooth_integer_rows(plan, strip, queue)))
-        return;
-    if (fast && gf_smooth_chain_rows(plan, to_float, strip, queue))
-        return;
-    general_rows<Tin, Tout>(plan, strip, queue);
-}
-
-template <typename Tin, typename Tout>
-static void smooth_down_columns(const gf_smooth_plan *plan, const gf_rows *in, const gf_rows *out,
-                                gf_queue *queue) {
-    const bool from_float = sizeof(Tin) > sizeof(Tout);
-    if (!gf_smooth_columns(plan, from_float, in, out, queue))
-        general_columns<Tin, Tout>(plan, in, out, queue);
+template <int KERNELS>
+static void smooth_launch_first(gf_smooth_kernel *const (&kernels)[KERNELS],
+                                const gf_smooth_job &job) {
+    for (gf_smooth_kernel *launch : kernels)
+        if (launch(job))
+            return;
 }
 
 // Return the row stride of the unrounded result of the x pass, the input of the y pass of axis xy.
 static size_t smooth_between_stride(const gf_plan *plan) {
     return (static_cast<size_t>(gf_row_samples(&plan->in)) * sizeof(float) + 63) & ~size_t(63);
-}
-
-template <typename T>
-static void smooth_run(const gf_smooth_plan *plan, const gf_strip *strip, void *scratch,
-                       gf_queue *queue) {
-    const gf_rows *in = &strip->in, *out = &strip->out;
-    if (plan->axis == GF_SMOOTH_X) {
-        smooth_rows<T, T>(plan, strip, queue);
-    } else if (plan->axis == GF_SMOOTH_Y) {
-        smooth_down_columns<T, T>(plan, in, out, queue);
-    } else {
-        const gf_rows between = {static_cast<unsigned char *>(scratch),
-                                 smooth_between_stride(&plan->head), in->y0, in->rows};
-        gf_strip first = *strip;
-        first.out = between;
-        smooth_rows<T, float>(plan, &first, queue);
-        smooth_down_columns<float, T>(plan, &between, out, queue);
-    }
 }
 
 static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
@@ -334,8 +315,18 @@ static size_t smooth_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
 static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scratch,
                           gf_queue *queue) {
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
-    gf_for_type(head->in.type,
-                [&](auto sample) { smooth_run<decltype(sample)>(plan, strip, scratch, queue); });
+    const gf_rows between = {static_cast<unsigned char *>(scratch), smooth_between_stride(head),
+                             strip->in.y0, strip->in.rows};
+    gf_smooth_job job = {plan, *strip, plan->axis == GF_SMOOTH_XY, queue};
+    if (job.wide)
+        job.strip.out = between;
+    if (plan->axis != GF_SMOOTH_Y)
+        smooth_launch_first(smooth_row_kernels, job);
+    job.strip.out = strip->out;
+    if (job.wide)
+        job.strip.in = between;
+    if (plan->axis != GF_SMOOTH_X)
+        smooth_launch_first(smooth_column_kernels, job);
 }
 
 extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch, nullptr, 0,
