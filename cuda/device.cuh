@@ -338,6 +338,11 @@ struct gf_maximum {
     }
 };
 
+// Return a sum with the canonical NaN.
+GF_DEVICE double gf_canonical(double x) {
+    return x == x ? x : __longlong_as_double(0x7ff8000000000000ll);
+}
+
 // Reduce the values of GROUP consecutive lanes by warp shuffles. All lanes of the group get the
 // result. All lanes of the warp must call it.
 template <int GROUP, typename T, typename Operation>
@@ -346,6 +351,16 @@ GF_DEVICE T gf_reduce_group(T x, Operation operation) {
     for (int distance = GROUP / 2; distance > 0; distance /= 2)
         x = operation(x, __shfl_xor_sync(GF_WARP, x, distance));
     return x;
+}
+
+// Add 256 values in the order of filters/samples.h. Thread t of the warp has values t + 32 * i.
+GF_DEVICE double gf_add_lanes(double (&x)[8]) {
+#pragma unroll
+    for (int stride = 4; stride > 0; stride /= 2)
+#pragma unroll
+        for (int i = 0; i < stride; i++)
+            x[i] = __dadd_rn(x[i], x[i + stride]);
+    return gf_reduce_group<32>(x[0], gf_plus());
 }
 
 #endif

@@ -34,8 +34,8 @@ GF_DEVICE uint4 gf_first_bytes(uint4 v, uint32_t n) {
 // Calls visit(u, v, valid, vectors) for each vector. u: 0..UNROLL - 1. valid: bytes of the vector
 // before the end of the row, at most 16. Vectors after the end are zero and have valid = 0.
 template <int IMAGES, int GROUP, int UNROLL, bool STREAMING = true, typename Visit>
-GF_DEVICE void gf_walk(const unsigned char *const (&row)[IMAGES], uint64_t bytes, uint32_t lane,
-                       Visit visit) {
+GF_DEVICE void gf_visit_vectors(const unsigned char *const (&row)[IMAGES], uint64_t bytes,
+                                uint32_t lane, Visit visit) {
     const uint32_t step = UNROLL * GROUP; // vectors
     const uint64_t steps = bytes / 16 / step;
     const unsigned char *p[IMAGES];
@@ -148,12 +148,24 @@ GF_DEVICE gf_unit gf_unit_at(const gf_partition &partition, uint64_t row_bytes, 
     return {y, begin, rest < partition.piece_bytes ? rest : partition.piece_bytes};
 }
 
-// Set the arguments that kernels which write a record per row have in common. rows: of all images
-// in order. LISTS: as in gf_images.
-template <int LISTS, typename Args>
-static inline void gf_set_row_args(Args *a, const gf_plan *plan, const gf_strip *strip) {
-    for (uint32_t i = 0; i < plan->inputs; i++) {
-        const gf_rows rows = gf_strip_input(strip, plan->inputs, i);
+// ---- records ------------------------------------------------------------------------------------
+
+// Arguments of kernels that write a record per row. INPUTS: of the filter. LISTS: as in gf_images.
+template <int INPUTS, int LISTS = INPUTS> struct gf_row_args {
+    const unsigned char *in[INPUTS]; // first row of each input
+    size_t in_stride;
+    unsigned char *records; // record of the first row
+    size_t record_stride;
+    uint64_t width, rows, row_bytes; // rows: of all images in order
+    gf_partition partition;
+    gf_images<LISTS> images;
+};
+
+template <int INPUTS, int LISTS>
+static inline void gf_set_row_args(gf_row_args<INPUTS, LISTS> *a, const gf_plan *plan,
+                                   const gf_strip *strip) {
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        const gf_rows rows = gf_strip_input(strip, INPUTS, i);
         a->in[i] = gf_row(&rows, strip->out.y0);
     }
     a->in_stride = strip->in.stride;
@@ -164,7 +176,23 @@ static inline void gf_set_row_args(Args *a, const gf_plan *plan, const gf_strip 
     a->width = plan->in.width;
     a->rows = records.rows * a->images.count;
     a->row_bytes = gf_row_bytes(&plan->in);
-    a->partition = gf_partition_rows(a->rows, a->row_bytes, plan->inputs);
+    a->partition = gf_partition_rows(a->rows, a->row_bytes, INPUTS);
+}
+
+// Return the record of row y.
+template <typename Record, typename Args>
+GF_DEVICE Record *gf_record_at(const Args &a, uint64_t y) {
+    return reinterpret_cast<Record *>(a.records + y * a.record_stride);
+}
+
+// Find the byte at offset `at` of row y of each input.
+template <int INPUTS, int LISTS>
+GF_DEVICE void gf_row_inputs(const gf_row_args<INPUTS, LISTS> &a, uint64_t y, uint64_t at,
+                             const unsigned char *(&row)[INPUTS]) {
+    const gf_image_row image_row = gf_find_row(a.images, y);
+#pragma unroll
+    for (int i = 0; i < INPUTS; i++)
+        row[i] = a.in[i] + a.images.at[i][image_row.image] + image_row.y * a.in_stride + at;
 }
 
 #endif

@@ -1,16 +1,15 @@
-// axis-sum on CUDA: sums along rows or columns.
+// axis-sum on CUDA: sums along rows (row_sums.cuh) or columns.
 //
-//   kernel                       used for           order of summation in a column
-//   gf_sum_integer_rows, ...     rows               (see row_sums.cuh)
-//   gf_sum_integer_columns       columns, u8, u16   any: blocks add chunks of rows to the state
-//   gf_sum_f32_columns           columns, f32       image order: one thread per column
+//   kernel                   used for           order of summation in a column
+//   axis_sum_integer_columns columns, u8, u16   any: blocks add chunks of rows to the state
+//   axis_sum_f32_columns     columns, f32       image order: one thread per column
 #include <cuda_pipeline.h>
 
 #include "cuda/sums/row_sums.cuh"
 
 #include "axis_sum/axis_sum.h"
 
-struct gf_column_sums {
+struct axis_sum_args {
     const unsigned char *in; // first row
     size_t in_stride;
     void *state;
@@ -21,7 +20,7 @@ struct gf_column_sums {
 // ---- integers -----------------------------------------------------------------------------------
 
 // Sums of the samples of one vector over at most 257 rows. u8: two 16-bit sums per word.
-template <typename T> struct gf_vector_sums {
+template <typename T> struct axis_sum_vector {
     static const int samples = 16 / sizeof(T);
     uint32_t even[4] = {}, odd[4] = {}; // sums of the even and odd samples of each word
 
@@ -41,7 +40,11 @@ template <typename T> struct gf_vector_sums {
     }
 };
 
-#define GF_ROWS_PER_THREAD 256 // maximum rows per thread in a chunk
+// Tuning constants of axis_sum_integer_columns.
+struct integer_columns_policy {
+    static constexpr int UNROLL = 8;     // rows per thread loaded at once
+    static constexpr int MAX_ROWS = 256; // per thread in a chunk
+};
 
 // Sum columns of integers.
 // Grid: x = tiles of ACROSS vectors, y = chunks of a.chunk rows. Block: 256 threads; thread t loads
@@ -50,8 +53,9 @@ template <typename T> struct gf_vector_sums {
 // Shared memory: 128 B to 2 KB. Registers: 40 to 48 (sm_90). Reads each sample once. The last
 // vector may extend past the end of the row; those sums are discarded.
 template <typename T, int ACROSS>
-__global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sums a) {
-    const int samples = gf_vector_sums<T>::samples, row_threads = GF_BLOCK / ACROSS, unroll = 8;
+__global__ void __launch_bounds__(GF_BLOCK) axis_sum_integer_columns(axis_sum_args a) {
+    const int samples = axis_sum_vector<T>::samples, row_threads = GF_BLOCK / ACROSS,
+              unroll = integer_columns_policy::UNROLL;
     __shared__ uint32_t tile[samples][ACROSS];
     const uint32_t across = threadIdx.x % ACROSS;
     const uint64_t at = (static_cast<uint64_t>(blockIdx.x) * ACROSS + across) * 16;
@@ -63,7 +67,7 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sum
         __syncthreads();
         const uint64_t rest = a.rows - top;
         const uint32_t rows = rest < a.chunk ? static_cast<uint32_t>(rest) : a.chunk;
-        gf_vector_sums<T> sums;
+        axis_sum_vector<T> sums;
         const unsigned char *p = a.in + (top + threadIdx.x / ACROSS) * a.in_stride + at;
         for (uint32_t y = threadIdx.x / ACROSS; y < rows; y += unroll * row_threads) {
             uint4 q[unroll];
@@ -93,25 +97,24 @@ __global__ void __launch_bounds__(GF_BLOCK) gf_sum_integer_columns(gf_column_sum
 }
 
 template <typename T, int ACROSS>
-static void gf_run_integer_columns(gf_column_sums a, gf_queue *queue) {
+static void axis_sum_launch_integer(axis_sum_args a, gf_queue *queue) {
     const uint64_t tiles = gf_divide_up(gf_divide_up(a.row_bytes, 16), ACROSS);
     const uint64_t row_threads = GF_BLOCK / ACROSS;
-    // Two waves of blocks, but at least eight rows per thread to load at once.
+    // Two waves of blocks, but at least the rows that the threads load at once.
     const uint64_t balanced = a.rows * tiles / (16 * gf_sm_count());
-    const uint64_t chunk = gf_divide_up(balanced, 8 * row_threads) * (8 * row_threads);
-    const uint64_t max = GF_ROWS_PER_THREAD * row_threads;
-    a.chunk = static_cast<uint32_t>(chunk < 8 * row_threads ? 8 * row_threads
-                                    : chunk < max           ? chunk
-                                                            : max);
+    const uint64_t min = integer_columns_policy::UNROLL * row_threads;
+    const uint64_t max = integer_columns_policy::MAX_ROWS * row_threads;
+    const uint64_t chunk = gf_divide_up(balanced, min) * min;
+    a.chunk = static_cast<uint32_t>(chunk < min ? min : chunk < max ? chunk : max);
     const uint64_t chunks = gf_divide_up(a.rows, a.chunk);
     const dim3 grid(static_cast<unsigned>(tiles),
                     static_cast<unsigned>(chunks < 65535 ? chunks : 65535));
-    gf_launch_kernel(gf_sum_integer_columns<T, ACROSS>, grid, GF_BLOCK, 0, queue, a);
+    gf_launch_kernel(axis_sum_integer_columns<T, ACROSS>, grid, GF_BLOCK, 0, queue, a);
 }
 
 // ---- f32 ----------------------------------------------------------------------------------------
 
-#define GF_STAGES 8 // depth of the ring of rows in shared memory
+static constexpr uint32_t f32_columns_stages = 8; // depth of the ring of rows in shared memory
 
 // Sum columns of f32 in image order.
 // Grid: one block per tile of WARPS * 32 columns. Block: WARPS warps; one thread sums all rows of
@@ -121,9 +124,9 @@ static void gf_run_integer_columns(gf_column_sums a, gf_queue *queue) {
 // warp (sm_90). Reads each sample once. Rows after the last one are zeros, which change no sum: no
 // sum is ever -0. The last vector may extend past the end of the row; those columns are discarded.
 template <int WARPS>
-static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_column_sums a) {
+static __global__ void __launch_bounds__(32 * WARPS) axis_sum_f32_columns(axis_sum_args a) {
     const int tile = 32 * WARPS, rows = 32 / WARPS; // rows per stage
-    __shared__ __align__(16) float ring[GF_STAGES][rows][tile];
+    __shared__ __align__(16) float ring[f32_columns_stages][rows][tile];
     // Each thread copies four samples from `chunk` of every fourth row from row_offset.
     const uint32_t t = threadIdx.x, chunk = t % (tile / 4) * 4, row_offset = t / (tile / 4);
     const uint64_t left = static_cast<uint64_t>(blockIdx.x) * tile;
@@ -151,14 +154,14 @@ static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_colum
             __syncthreads();
     };
     gf_wait_for_stream();
-    for (uint32_t slot = 0; slot < GF_STAGES; slot++)
+    for (uint32_t slot = 0; slot < f32_columns_stages; slot++)
         fetch(slot);
     double *state = static_cast<double *>(a.state) + left + t;
     double sum = left + t < a.samples ? *state : 0;
     double x[rows] = {}; // rows of the previous stage
     for (uint64_t stage = 0; stage < stages; stage++) {
-        const uint32_t slot = stage % GF_STAGES;
-        __pipeline_wait_prior(GF_STAGES - 1);
+        const uint32_t slot = stage % f32_columns_stages;
+        __pipeline_wait_prior(f32_columns_stages - 1);
         sync();
         float next[rows];
 #pragma unroll
@@ -176,19 +179,19 @@ static __global__ void __launch_bounds__(32 * WARPS) gf_sum_f32_columns(gf_colum
     for (int r = 0; r < rows; r++)
         sum = __dadd_rn(sum, x[r]);
     if (left + t < a.samples)
-        *state = sum == sum ? sum : __longlong_as_double(0x7ff8000000000000ll);
+        *state = gf_canonical(sum);
 }
 
-template <int WARPS> static void gf_run_f32_columns(const gf_column_sums &a, gf_queue *queue) {
+template <int WARPS> static void axis_sum_launch_f32(const axis_sum_args &a, gf_queue *queue) {
     const unsigned tiles = static_cast<unsigned>(gf_divide_up(a.samples, 32 * WARPS));
-    gf_launch_kernel(gf_sum_f32_columns<WARPS>, tiles, 32 * WARPS, 0, queue, a);
+    gf_launch_kernel(axis_sum_f32_columns<WARPS>, tiles, 32 * WARPS, 0, queue, a);
 }
 
 // ---- launch -------------------------------------------------------------------------------------
 
 template <typename T>
-static void axis_sum_columns(const gf_plan *head, const gf_strip *strip, gf_queue *queue) {
-    gf_column_sums a = {};
+static void axis_sum_launch_columns(const gf_plan *head, const gf_strip *strip, gf_queue *queue) {
+    axis_sum_args a = {};
     a.in = gf_row(&strip->in, strip->out.y0);
     a.in_stride = strip->in.stride;
     a.state = strip->state;
@@ -199,21 +202,22 @@ static void axis_sum_columns(const gf_plan *head, const gf_strip *strip, gf_queu
         // Adjacent warps of one block read adjacent memory. With few columns, use one warp per
         // block to occupy all SMs.
         if (a.samples < 128 * gf_sm_count())
-            gf_run_f32_columns<1>(a, queue);
+            axis_sum_launch_f32<1>(a, queue);
         else
-            gf_run_f32_columns<4>(a, queue);
+            axis_sum_launch_f32<4>(a, queue);
     } else if (a.row_bytes <= 4 * 16) {
-        gf_run_integer_columns<T, 4>(a, queue);
+        axis_sum_launch_integer<T, 4>(a, queue);
     } else {
-        gf_run_integer_columns<T, 32>(a, queue);
+        axis_sum_launch_integer<T, 32>(a, queue);
     }
 }
 
 static void axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     const gf_axis_sum_plan *plan = reinterpret_cast<const gf_axis_sum_plan *>(head);
     if (plan->columns)
-        gf_for_type(head->in.type,
-                    [&](auto sample) { axis_sum_columns<decltype(sample)>(head, strip, queue); });
+        gf_for_type(head->in.type, [&](auto sample) {
+            axis_sum_launch_columns<decltype(sample)>(head, strip, queue);
+        });
     else
         gf_launch_rows<1>(head, strip, queue);
 }

@@ -10,41 +10,26 @@
 #include "compare/compare.h"
 #include "samples.h"
 
-struct gf_compare_args {
-    const unsigned char *in[2]; // first row of each input
-    size_t in_stride;
-    unsigned char *out, *records; // image row and record of the first row
-    size_t out_stride, record_stride;
-    uint64_t width, rows, row_bytes;
+// images: two lists of inputs, and the output.
+struct compare_args : gf_row_args<2, 3> {
+    unsigned char *out; // image row of the first row
+    size_t out_stride;
     uint64_t limit;                // of gf_compare_plan
     uint32_t above_add, above_low; // integers: see compare_launch
-    gf_partition partition;
-    gf_images<3> images; // two inputs and the output; rows: of all images in order
 };
 
-GF_DEVICE gf_compare_record *record_at(const gf_compare_args &args, uint64_t y) {
-    return reinterpret_cast<gf_compare_record *>(args.records + y * args.record_stride);
+GF_DEVICE gf_compare_record *compare_record(const compare_args &args, uint64_t y) {
+    return gf_record_at<gf_compare_record>(args, y);
 }
 
-// Row y of both inputs.
-struct compare_pair {
-    const unsigned char *a, *b;
-};
-
-GF_DEVICE compare_pair compare_pair_at(const gf_compare_args &args, uint64_t y) {
-    const gf_image_row row = gf_find_row(args.images, y);
-    return {args.in[0] + args.images.at[0][row.image] + row.y * args.in_stride,
-            args.in[1] + args.images.at[1][row.image] + row.y * args.in_stride};
-}
-
-GF_DEVICE gf_compare_record no_difference() {
+GF_DEVICE gf_compare_record compare_equal() {
     return {0, UINT64_MAX, 0, 0, 0};
 }
 
 // ---- samples ------------------------------------------------------------------------------------
 
 // Return the value, or the bits of an f32. Samples are equal if these are equal.
-template <typename T> GF_DEVICE uint32_t sample_bits(T x) {
+template <typename T> GF_DEVICE uint32_t compare_bits(T x) {
     if constexpr (sizeof(T) == sizeof(float))
         return __float_as_uint(x);
     else
@@ -52,7 +37,7 @@ template <typename T> GF_DEVICE uint32_t sample_bits(T x) {
 }
 
 // Return the distance of two samples with different bits, as stored in a record.
-template <typename T> GF_DEVICE unsigned long long sample_distance(T x, T y) {
+template <typename T> GF_DEVICE unsigned long long compare_distance(T x, T y) {
     if constexpr (sizeof(T) < sizeof(float)) {
         return x > y ? x - y : y - x;
     } else {
@@ -64,7 +49,7 @@ template <typename T> GF_DEVICE unsigned long long sample_distance(T x, T y) {
 }
 
 // Scale a distance to the range 0..669.
-template <typename T> GF_DEVICE uint32_t distance_part(unsigned long long distance) {
+template <typename T> GF_DEVICE uint32_t compare_part(unsigned long long distance) {
     if constexpr (sizeof(T) < sizeof(float))
         return static_cast<uint32_t>(distance) * 669 / (sizeof(T) == 1 ? 255 : 65535);
     const double d = __longlong_as_double(static_cast<long long>(distance));
@@ -73,7 +58,7 @@ template <typename T> GF_DEVICE uint32_t distance_part(unsigned long long distan
 
 // Return a quarter of the grey value of a pixel (its only color channel or its luma), scaled to
 // 255.
-template <int CHANNELS, typename T> GF_DEVICE uint32_t pixel_dark(const T *p) {
+template <int CHANNELS, typename T> GF_DEVICE uint32_t compare_dark(const T *p) {
     if constexpr (sizeof(T) < sizeof(float)) {
         const uint32_t grey =
             CHANNELS < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[CHANNELS / 3 * 2]);
@@ -99,7 +84,7 @@ template <typename T> struct compare_counts {
     typename std::conditional<sizeof(T) == 4, unsigned long long, uint32_t>::type largest = 0;
 
     // Compare one word of each image.
-    __device__ __forceinline__ void add(const gf_compare_args &args, uint32_t x, uint32_t y) {
+    __device__ __forceinline__ void add(const compare_args &args, uint32_t x, uint32_t y) {
         if constexpr (sizeof(T) < sizeof(float)) {
             const uint32_t distance = sizeof(T) == 1 ? __vabsdiffu4(x, y) : __vabsdiffu2(x, y);
             const uint32_t top = compare_top_bits<T>, sum = (distance & ~top) + args.above_add;
@@ -107,7 +92,7 @@ template <typename T> struct compare_counts {
             largest = sizeof(T) == 1 ? __vmaxu4(largest, distance) : __vmaxu2(largest, distance);
         } else {
             const unsigned long long distance =
-                sample_distance(__uint_as_float(x), __uint_as_float(y));
+                compare_distance(__uint_as_float(x), __uint_as_float(y));
             differing += x != y && distance >= args.limit;
             largest = x != y && distance > largest ? distance : largest;
         }
@@ -126,17 +111,17 @@ template <typename T> struct compare_counts {
     }
 };
 
-template <typename T> GF_DEVICE uint32_t sample_bits_at(const unsigned char *p) {
-    return sample_bits(*reinterpret_cast<const T *>(p));
+template <typename T> GF_DEVICE uint32_t compare_bits_at(const unsigned char *p) {
+    return compare_bits(*reinterpret_cast<const T *>(p));
 }
 
 // Return the index of the first sample that counts in two vectors with such a sample.
 template <typename T>
-GF_DEVICE uint32_t compare_first(const gf_compare_args &args, const unsigned char *a,
+GF_DEVICE uint32_t compare_first(const compare_args &args, const unsigned char *a,
                                  const unsigned char *b) {
     const T *const x = reinterpret_cast<const T *>(a), *const y = reinterpret_cast<const T *>(b);
     uint32_t i = 0;
-    while (sample_bits(x[i]) == sample_bits(y[i]) || sample_distance(x[i], y[i]) < args.limit)
+    while (compare_bits(x[i]) == compare_bits(y[i]) || compare_distance(x[i], y[i]) < args.limit)
         i++;
     return i;
 }
@@ -168,41 +153,41 @@ GF_DEVICE unsigned long long compare_combine(unsigned long long x, Operation ope
 // (sm_90), 3 or 4 resident blocks.
 template <typename T, int GROUP>
 __global__ void __launch_bounds__(GF_BLOCK)
-    compare_rows(const __grid_constant__ gf_compare_args args) {
+    compare_rows(const __grid_constant__ compare_args args) {
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
     gf_wait_for_stream();
     for (uint64_t at = static_cast<uint64_t>(blockIdx.x) * groups; at < args.partition.units;
          at += static_cast<uint64_t>(gridDim.x) * groups) {
         const gf_unit unit =
             gf_unit_at<GROUP == GF_BLOCK>(args.partition, args.row_bytes, at + threadIdx.x / GROUP);
-        const compare_pair pair = compare_pair_at(args, unit.y);
-        const unsigned char *const row[2] = {pair.a + unit.begin, pair.b + unit.begin};
+        const unsigned char *row[2];
+        gf_row_inputs(args, unit.y, unit.begin, row);
         compare_counts<T> counts;
         unsigned long long first = UINT64_MAX; // index of a vector in the unit
-        gf_walk<2, GROUP, 4>(row, unit.bytes, lane,
-                             [&](int, uint64_t v, uint32_t, const uint4(&q)[2]) {
-                                 const uint4 x = q[0], y = q[1];
-                                 if (((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) == 0)
-                                     return;
-                                 const uint32_t before = counts.differing;
-                                 counts.add(args, x.x, y.x);
-                                 counts.add(args, x.y, y.y);
-                                 counts.add(args, x.z, y.z);
-                                 counts.add(args, x.w, y.w);
-                                 if (counts.differing != before)
-                                     first = v < first ? v : first;
-                             });
+        gf_visit_vectors<2, GROUP, 4>(
+            row, unit.bytes, lane, [&](int, uint64_t v, uint32_t, const uint4(&q)[2]) {
+                const uint4 x = q[0], y = q[1];
+                if (((x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w)) == 0)
+                    return;
+                const uint32_t before = counts.differing;
+                counts.add(args, x.x, y.x);
+                counts.add(args, x.y, y.y);
+                counts.add(args, x.z, y.z);
+                counts.add(args, x.w, y.w);
+                if (counts.differing != before)
+                    first = v < first ? v : first;
+            });
         const bool writes = lane == 0 && unit.bytes;
-        gf_compare_record *record = record_at(args, unit.y);
+        gf_compare_record *record = compare_record(args, unit.y);
         const bool found_any = counts.differing != 0 || counts.largest != 0;
         const bool any =
             GROUP < GF_BLOCK ? __any_sync(GF_WARP, found_any) : __syncthreads_or(found_any);
         if (!any) {
             if (writes && args.partition.pieces == 1)
-                *record = no_difference();
+                *record = compare_equal();
             continue;
         }
-        gf_compare_record found = no_difference();
+        gf_compare_record found = compare_equal();
         found.differing = compare_combine<GROUP>(counts.differing, gf_plus());
         found.largest = compare_combine<GROUP>(counts.max(), gf_maximum());
         first = compare_combine<GROUP>(first, gf_minimum());
@@ -212,8 +197,8 @@ __global__ void __launch_bounds__(GF_BLOCK)
             const unsigned char *a = row[0] + 16 * first, *b = row[1] + 16 * first;
             const uint32_t i = compare_first<T>(args, a, b);
             found.first = (unit.begin + 16 * first) / sizeof(T) + i;
-            found.a = sample_bits_at<T>(a + i * sizeof(T));
-            found.b = sample_bits_at<T>(b + i * sizeof(T));
+            found.a = compare_bits_at<T>(a + i * sizeof(T));
+            found.b = compare_bits_at<T>(b + i * sizeof(T));
         }
         if (args.partition.pieces == 1) {
             *record = found;
@@ -228,31 +213,32 @@ __global__ void __launch_bounds__(GF_BLOCK)
 
 // Initialize the records of rows in pieces. One thread per row; 10 registers (sm_90).
 __global__ void __launch_bounds__(GF_BLOCK)
-    compare_start_records(const __grid_constant__ gf_compare_args args) {
+    compare_start_records(const __grid_constant__ compare_args args) {
     gf_wait_for_stream();
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
     if (y < args.rows)
-        *record_at(args, y) = no_difference();
+        *compare_record(args, y) = compare_equal();
 }
 
 // Look up the first differing values of rows in pieces. One thread per row; 12 registers (sm_90).
 template <typename T>
 __global__ void __launch_bounds__(GF_BLOCK)
-    compare_end_records(const __grid_constant__ gf_compare_args args) {
+    compare_end_records(const __grid_constant__ compare_args args) {
     gf_wait_for_stream();
     const uint64_t y = static_cast<uint64_t>(blockIdx.x) * GF_BLOCK + threadIdx.x;
-    if (y >= args.rows || record_at(args, y)->differing == 0)
+    if (y >= args.rows || compare_record(args, y)->differing == 0)
         return;
-    gf_compare_record *record = record_at(args, y);
-    const compare_pair pair = compare_pair_at(args, y);
-    record->a = sample_bits_at<T>(pair.a + record->first * sizeof(T));
-    record->b = sample_bits_at<T>(pair.b + record->first * sizeof(T));
+    gf_compare_record *record = compare_record(args, y);
+    const unsigned char *first[2];
+    gf_row_inputs(args, y, record->first * sizeof(T), first);
+    record->a = compare_bits_at<T>(first[0]);
+    record->b = compare_bits_at<T>(first[1]);
 }
 
 // ---- picture ------------------------------------------------------------------------------------
 
 // Four pixels of an image. The first n are valid, the others are zero.
-template <typename T, int CHANNELS> struct four_pixels {
+template <typename T, int CHANNELS> struct compare_pixels {
     static const int samples = 4 * CHANNELS, words = CHANNELS * sizeof(T);
     uint32_t w[words];
 
@@ -264,7 +250,7 @@ template <typename T, int CHANNELS> struct four_pixels {
 #pragma unroll
             for (int i = 0; i < samples; i++)
                 if (i < n * CHANNELS)
-                    w[i * sizeof(T) / 4] |= sample_bits(reinterpret_cast<const T *>(p)[i])
+                    w[i * sizeof(T) / 4] |= compare_bits(reinterpret_cast<const T *>(p)[i])
                                             << 8 * (i * sizeof(T) % 4);
             return;
         }
@@ -282,8 +268,8 @@ template <typename T, int CHANNELS> struct four_pixels {
 
 // Return the output pixel: red, green and blue, red in the lowest byte.
 template <typename T, int CHANNELS>
-GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixels<T, CHANNELS> &b,
-                              int pixel) {
+GF_DEVICE uint32_t compare_draw_pixel(const compare_pixels<T, CHANNELS> &a,
+                                      const compare_pixels<T, CHANNELS> &b, int pixel) {
     T p[CHANNELS];
     bool differs = false;
     unsigned long long max = 0;
@@ -291,18 +277,18 @@ GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixe
     for (int c = 0; c < CHANNELS; c++) {
         const T q = b.at(pixel * CHANNELS + c);
         p[c] = a.at(pixel * CHANNELS + c);
-        if (sample_bits(p[c]) != sample_bits(q)) {
-            const unsigned long long distance = sample_distance(p[c], q);
+        if (compare_bits(p[c]) != compare_bits(q)) {
+            const unsigned long long distance = compare_distance(p[c], q);
             max = distance > max ? distance : max;
             differs = true;
         }
     }
     if (differs)
-        return gf_compare_colour(96 + distance_part<T>(max));
-    return pixel_dark<CHANNELS>(p) * 0x010101u;
+        return gf_compare_colour(96 + compare_part<T>(max));
+    return compare_dark<CHANNELS>(p) * 0x010101u;
 }
 
-#define SEGMENT 128 // pixels of a row that a warp draws at a time
+static constexpr int compare_segment = 128; // pixels of a row that a warp draws at a time
 
 // Draw the output image.
 // Grid: one warp per UNROLL segments of a row, up to 2^30 blocks; blocks then loop. Block: 256
@@ -313,42 +299,43 @@ GF_DEVICE uint32_t draw_pixel(const four_pixels<T, CHANNELS> &a, const four_pixe
 // to 62 (sm_90).
 template <typename T, int CHANNELS, int UNROLL>
 __global__ void __launch_bounds__(GF_BLOCK)
-    compare_draw_rows(const __grid_constant__ gf_compare_args d) {
-    __shared__ uint4 staged[GF_BLOCK / 32][SEGMENT * 3 / 16];
+    compare_draw_rows(const __grid_constant__ compare_args d) {
+    __shared__ uint4 staged[GF_BLOCK / 32][compare_segment * 3 / 16];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     uint32_t *stage = reinterpret_cast<uint32_t *>(staged[warp]);
-    const uint64_t segments = (d.width + UNROLL * SEGMENT - 1) / (UNROLL * SEGMENT);
+    const uint64_t segments = (d.width + UNROLL * compare_segment - 1) / (UNROLL * compare_segment);
     gf_wait_for_stream();
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + warp;
          i < segments * d.rows; i += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
-        const uint64_t y = i / segments, begin = i % segments * (UNROLL * SEGMENT);
-        const compare_pair pair = compare_pair_at(d, y);
-        four_pixels<T, CHANNELS> a[UNROLL], b[UNROLL];
+        const uint64_t y = i / segments, begin = i % segments * (UNROLL * compare_segment);
+        const unsigned char *from[2];
+        gf_row_inputs(d, y, 0, from);
+        compare_pixels<T, CHANNELS> a[UNROLL], b[UNROLL];
         int n[UNROLL];
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
-            const uint64_t x = begin + k * SEGMENT + 4 * lane;
+            const uint64_t x = begin + k * compare_segment + 4 * lane;
             const size_t at = x * CHANNELS * sizeof(T);
             n[k] = x + 4 <= d.width ? 4 : x < d.width ? static_cast<int>(d.width - x) : 0;
-            a[k].load(pair.a + at, n[k]);
-            b[k].load(pair.b + at, n[k]);
+            a[k].load(from[0] + at, n[k]);
+            b[k].load(from[1] + at, n[k]);
         }
         const gf_image_row row = gf_find_row(d.images, y);
         unsigned char *const to = d.out + d.images.at[2][row.image] + row.y * d.out_stride;
 #pragma unroll
         for (int k = 0; k < UNROLL; k++) {
-            const uint64_t left = begin + k * SEGMENT;
+            const uint64_t left = begin + k * compare_segment;
             uint32_t rgb[4];
 #pragma unroll
             for (int pixel = 0; pixel < 4; pixel++)
-                rgb[pixel] = draw_pixel(a[k], b[k], pixel);
+                rgb[pixel] = compare_draw_pixel(a[k], b[k], pixel);
             unsigned char *out = to + 3 * left;
-            if (left + SEGMENT <= d.width) {
+            if (left + compare_segment <= d.width) {
                 stage[3 * lane] = rgb[0] | rgb[1] << 24;
                 stage[3 * lane + 1] = rgb[1] >> 8 | rgb[2] << 16;
                 stage[3 * lane + 2] = rgb[2] >> 16 | rgb[3] << 8;
                 __syncwarp();
-                if (lane < SEGMENT * 3 / 16)
+                if (lane < compare_segment * 3 / 16)
                     __stcs(reinterpret_cast<uint4 *>(out) + lane, staged[warp][lane]);
                 __syncwarp();
                 continue;
@@ -364,7 +351,7 @@ __global__ void __launch_bounds__(GF_BLOCK)
 
 // ---- launch -------------------------------------------------------------------------------------
 
-template <typename T> static void compare_records(const gf_compare_args &args, gf_queue *queue) {
+template <typename T> static void compare_records(const compare_args &args, gf_queue *queue) {
     const bool split = args.partition.pieces > 1;
     const unsigned blocks = static_cast<unsigned>(gf_divide_up(args.rows, GF_BLOCK));
     if (split)
@@ -378,16 +365,16 @@ template <typename T> static void compare_records(const gf_compare_args &args, g
 }
 
 template <typename T, int CHANNELS>
-static void compare_draw(const gf_compare_args &args, gf_queue *queue) {
+static void compare_draw(const compare_args &args, gf_queue *queue) {
     const int bytes = CHANNELS * sizeof(T), unroll = bytes <= 4 ? 4 : bytes <= 8 ? 2 : 1;
-    const uint64_t segments = gf_divide_up(args.width, unroll * SEGMENT);
+    const uint64_t segments = gf_divide_up(args.width, unroll * compare_segment);
     gf_launch_kernel(compare_draw_rows<T, CHANNELS, unroll>,
                      gf_blocks(segments * args.rows, GF_BLOCK / 32), GF_BLOCK, 0, queue, args);
 }
 
 static void compare_launch(const gf_plan *plan, const gf_strip *strip, void *, gf_queue *queue) {
-    gf_compare_args args = {};
-    gf_set_row_args<3>(&args, plan, strip);
+    compare_args args = {};
+    gf_set_row_args(&args, plan, strip);
     args.out = strip->out.data;
     args.out_stride = strip->out.stride;
     args.limit = reinterpret_cast<const gf_compare_plan *>(plan)->limit;

@@ -8,7 +8,7 @@
 
 #include "normalize/normalize.h"
 
-struct gf_normalize_args {
+struct normalize_args {
     const unsigned char *in; // first row
     unsigned char *out;
     size_t in_stride, out_stride;
@@ -19,21 +19,22 @@ struct gf_normalize_args {
 };
 
 // Divisor of one channel. inverse: 1 / mean, rounded. at_once: half / mean, rounded.
-struct gf_divisor {
+struct normalize_divisor {
     float mean, inverse, half, at_once;
 };
 
-#define TWO_23 8388608.0f // the float 2^23 + n, n < 2^23, has n in its low bits
-#define TWO_23_BITS 0x4b000000u
+// The float 2^23 + n, n < 2^23, has n in its low bits.
+static constexpr float normalize_two_23 = 8388608.0f;
+static constexpr uint32_t normalize_bits = 0x4b000000u; // of 2^23
 
 // Return the stored sample of a non-negative value to which 2^23 was added, in the low bits.
-template <typename T> GF_DEVICE uint32_t gf_normalize_clamped(float x) {
-    const uint32_t bits = __float_as_uint(x), max = TWO_23_BITS + (sizeof(T) == 1 ? 255 : 65535);
+template <typename T> GF_DEVICE uint32_t normalize_clamped(float x) {
+    const uint32_t bits = __float_as_uint(x), max = normalize_bits + (sizeof(T) == 1 ? 255 : 65535);
     return bits < max ? bits : max;
 }
 
 // Correct a quotient by its own error, once.
-GF_DEVICE float gf_normalize_refine(float q, float x, const gf_divisor &by) {
+GF_DEVICE float normalize_correct(float q, float x, const normalize_divisor &by) {
     return __fmaf_rn(__fmaf_rn(-by.mean, q, x), by.inverse, q);
 }
 
@@ -42,42 +43,44 @@ GF_DEVICE float gf_normalize_refine(float q, float x, const gf_divisor &by) {
 // floats adjacent to the quotient, the second the nearest one (Markstein's theorem: the inverse is
 // the float nearest to 1 / mean, and nothing underflows, because a nonzero mean of integers is at
 // least 2^-64). docs/numerics.md defines the other operations.
-template <typename T> GF_DEVICE uint32_t gf_normalize_exact(uint32_t bits, const gf_divisor &by) {
-    const float x = __fsub_rn(__uint_as_float(bits), TWO_23);
-    const float q = gf_normalize_refine(__fmul_rn(x, by.inverse), x, by);
-    return gf_normalize_clamped<T>(
-        __fadd_rn(__fmul_rn(gf_normalize_refine(q, x, by), by.half), TWO_23));
+template <typename T>
+GF_DEVICE uint32_t normalize_exact(uint32_t bits, const normalize_divisor &by) {
+    const float x = __fsub_rn(__uint_as_float(bits), normalize_two_23);
+    const float q = normalize_correct(__fmul_rn(x, by.inverse), x, by);
+    return normalize_clamped<T>(
+        __fadd_rn(__fmul_rn(normalize_correct(q, x, by), by.half), normalize_two_23));
 }
 
 // Compute one u8 sample with other intermediate roundings, which seldom change the result.
-GF_DEVICE uint32_t gf_normalize_quick(uint32_t bits, const gf_divisor &by) {
-    const float x = __fsub_rn(__uint_as_float(bits), TWO_23);
-    return gf_normalize_clamped<uint8_t>(__fmaf_rn(x, by.at_once, TWO_23));
+GF_DEVICE uint32_t normalize_quick(uint32_t bits, const normalize_divisor &by) {
+    const float x = __fsub_rn(__uint_as_float(bits), normalize_two_23);
+    return normalize_clamped<uint8_t>(__fmaf_rn(x, by.at_once, normalize_two_23));
 }
 
 // Test whether the quick path is exact for all 256 values. Each thread of the block tests one
 // value.
 template <int COLOURS, int CHANNELS>
-GF_DEVICE bool gf_normalize_check_quick(const gf_divisor (&by)[CHANNELS]) {
-    const uint32_t bits = TWO_23_BITS + threadIdx.x;
+GF_DEVICE bool normalize_check_quick(const normalize_divisor (&by)[CHANNELS]) {
+    const uint32_t bits = normalize_bits + threadIdx.x;
     bool same = true;
 #pragma unroll
     for (int c = 0; c < COLOURS; c++)
-        same = same && gf_normalize_quick(bits, by[c]) == gf_normalize_exact<uint8_t>(bits, by[c]);
+        same = same && normalize_quick(bits, by[c]) == normalize_exact<uint8_t>(bits, by[c]);
     return __syncthreads_and(same);
 }
 
-template <typename T> GF_DEVICE T gf_normalize_sample(T x, const gf_divisor &by) {
+template <typename T> GF_DEVICE T normalize_sample(T x, const normalize_divisor &by) {
     if constexpr (sizeof(T) == sizeof(float))
         return gf_store<float>(__fdiv_rn(x, by.mean));
     else
-        return static_cast<T>(gf_normalize_exact<T>(TWO_23_BITS + x, by));
+        return static_cast<T>(normalize_exact<T>(normalize_bits + x, by));
 }
 
 // Normalize one vector. shift: channel of its first sample, relative to the thread's first vector,
 // whose first channel is by[0]. Alpha is copied.
 template <bool QUICK, typename T, int COLOURS, int CHANNELS>
-GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANNELS], int shift) {
+GF_DEVICE uint4 normalize_vector(const uint4 &v, const normalize_divisor (&by)[CHANNELS],
+                                 int shift) {
     const int per_word = 4 / sizeof(T);
     uint32_t w[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
@@ -88,16 +91,16 @@ GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANN
             const int c = (per_word * i + k + shift) % CHANNELS;
             const bool copied = c >= COLOURS;
             if constexpr (sizeof(T) == 1) {
-                b[k] = __byte_perm(w[i], TWO_23_BITS, 0x7540 | k);
+                b[k] = __byte_perm(w[i], normalize_bits, 0x7540 | k);
                 if (!copied)
-                    b[k] = QUICK ? gf_normalize_quick(b[k], by[c])
-                                 : gf_normalize_exact<uint8_t>(b[k], by[c]);
+                    b[k] = QUICK ? normalize_quick(b[k], by[c])
+                                 : normalize_exact<uint8_t>(b[k], by[c]);
             } else if constexpr (sizeof(T) == 2) {
-                b[k] = __byte_perm(w[i], TWO_23_BITS, k == 0 ? 0x7410 : 0x7432);
+                b[k] = __byte_perm(w[i], normalize_bits, k == 0 ? 0x7410 : 0x7432);
                 if (!copied)
-                    b[k] = gf_normalize_exact<uint16_t>(b[k], by[c]);
+                    b[k] = normalize_exact<uint16_t>(b[k], by[c]);
             } else if (!copied) {
-                w[i] = __float_as_uint(gf_normalize_sample(__uint_as_float(w[i]), by[c]));
+                w[i] = __float_as_uint(normalize_sample(__uint_as_float(w[i]), by[c]));
             }
         }
         if constexpr (sizeof(T) == 1)
@@ -110,16 +113,16 @@ GF_DEVICE uint4 gf_normalize_vector(const uint4 &v, const gf_divisor (&by)[CHANN
 
 // Normalize one unit with one group of threads.
 template <bool QUICK, typename T, int COLOURS, int CHANNELS, int GROUP>
-GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, uint32_t bytes,
-                                 uint32_t lane, const gf_divisor (&by)[CHANNELS]) {
+GF_DEVICE void normalize_unit(const unsigned char *in, unsigned char *out, uint32_t bytes,
+                              uint32_t lane, const normalize_divisor (&by)[CHANNELS]) {
     const int vector_samples = 16 / sizeof(T);
     const unsigned char *const row[1] = {in};
-    gf_walk<1, GROUP, CHANNELS == 3 ? 3 : 4, false>(
+    gf_visit_vectors<1, GROUP, CHANNELS == 3 ? 3 : 4, false>(
         row, bytes, lane, [&](int u, uint64_t v, uint32_t valid, const uint4(&q)[1]) {
             const int shift = u * GROUP * vector_samples % CHANNELS;
             if (valid == 16) {
                 __stcs(reinterpret_cast<uint4 *>(out) + v,
-                       gf_normalize_vector<QUICK, T, COLOURS>(q[0], by, shift));
+                       normalize_vector<QUICK, T, COLOURS>(q[0], by, shift));
                 return;
             }
             const T *from = reinterpret_cast<const T *>(in + 16 * v);
@@ -131,21 +134,20 @@ GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, ui
 #pragma unroll
                 for (uint32_t c = 0; c < COLOURS; c++)
                     if (c == channel)
-                        result = gf_normalize_sample(from[i], by[c]);
+                        result = normalize_sample(from[i], by[c]);
                 to[i] = result;
             }
         });
 }
 
-// Resident blocks per SM: five, for enough loads in flight, where registers suffice. Turing: four.
-#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800
-#define NORMALIZE_BLOCKS(T, CHANNELS, GROUP) 4
-#else
-#define NORMALIZE_BLOCKS(T, CHANNELS, GROUP)                                                       \
-    ((GROUP) == 4 || (sizeof(T) == sizeof(float) && (CHANNELS) == 4) ? 4 : 5)
-#endif
-
-#define PIECE_BYTES 3072 // bytes per piece: whole pixels
+// Tuning constants of normalize_rows.
+template <typename T = float, int CHANNELS = 1, int GROUP = 32> struct normalize_policy {
+    static constexpr int PIECE_BYTES = 3072; // whole pixels
+    // Resident blocks per SM: five, for enough loads in flight, where registers suffice. Turing:
+    // four.
+    static constexpr int BLOCKS =
+        gf_arch < 800 || GROUP == 4 || (sizeof(T) == 4 && CHANNELS == 4) ? 4 : 5;
+};
 
 // Normalize rows.
 // Grid: one group of GROUP threads per unit, up to 2^30 blocks; blocks then loop. Block: 256
@@ -155,11 +157,11 @@ GF_DEVICE void gf_normalize_unit(const unsigned char *in, unsigned char *out, ui
 // vector that holds the end of the row are written one by one. Shared memory: none. Registers: 48
 // to 64 (sm_90), for 4 or 5 resident blocks.
 template <typename T, int COLOURS, int CHANNELS, int GROUP>
-__global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP))
-    normalize(gf_normalize_args a) {
+__global__ void __launch_bounds__(GF_BLOCK, normalize_policy<T, CHANNELS, GROUP>::BLOCKS)
+    normalize_rows(normalize_args a) {
     const int vector_samples = 16 / sizeof(T);
     const uint32_t lane = threadIdx.x % GROUP, groups = GF_BLOCK / GROUP;
-    gf_divisor by[CHANNELS], mine[CHANNELS];
+    normalize_divisor by[CHANNELS], mine[CHANNELS];
     gf_wait_for_stream();
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
@@ -168,7 +170,7 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
     }
     bool quick = false;
     if constexpr (sizeof(T) == 1)
-        quick = gf_normalize_check_quick<COLOURS>(by);
+        quick = normalize_check_quick<COLOURS>(by);
     const uint32_t phase = lane * vector_samples % CHANNELS;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
@@ -181,17 +183,17 @@ __global__ void __launch_bounds__(GF_BLOCK, NORMALIZE_BLOCKS(T, CHANNELS, GROUP)
             gf_unit_at<GROUP == 32>(a.partition, a.row_bytes, first + threadIdx.x / GROUP);
         const unsigned char *in = a.in + unit.y * a.in_stride + unit.begin;
         unsigned char *out = a.out + unit.y * a.out_stride + unit.begin;
-        const uint32_t bytes = static_cast<uint32_t>(unit.bytes); // at most PIECE_BYTES
+        const uint32_t bytes = static_cast<uint32_t>(unit.bytes); // at most a piece
         if (sizeof(T) == 1 && quick)
-            gf_normalize_unit<true, T, COLOURS, CHANNELS, GROUP>(in, out, bytes, lane, mine);
+            normalize_unit<true, T, COLOURS, CHANNELS, GROUP>(in, out, bytes, lane, mine);
         else
-            gf_normalize_unit<false, T, COLOURS, CHANNELS, GROUP>(in, out, bytes, lane, mine);
+            normalize_unit<false, T, COLOURS, CHANNELS, GROUP>(in, out, bytes, lane, mine);
     }
 }
 
 static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     const gf_normalize_plan *plan = reinterpret_cast<const gf_normalize_plan *>(head);
-    gf_normalize_args a = {};
+    normalize_args a = {};
     a.in = gf_row(&strip->in, strip->out.y0);
     a.out = strip->out.data;
     a.in_stride = strip->in.stride;
@@ -201,8 +203,9 @@ static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
         a.mean[c] = plan->mean[c];
     a.half = plan->half;
     a.refined = static_cast<const float *>(strip->refined);
-    const uint64_t pieces = gf_divide_up(a.row_bytes, PIECE_BYTES);
-    a.partition = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), PIECE_BYTES,
+    const uint64_t piece = normalize_policy<>::PIECE_BYTES;
+    const uint64_t pieces = gf_divide_up(a.row_bytes, piece);
+    a.partition = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), piece,
                    strip->out.rows * pieces};
     const unsigned grid = gf_partition_grid(a.partition);
     gf_for_type(head->in.type, [&](auto sample) {
@@ -211,8 +214,8 @@ static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
                 typedef decltype(sample) Sample;
                 const int C = decltype(n)::value;
                 const int COLOURS = decltype(alpha)::value ? GF_COLOURS(C) : C;
-                const auto kernel = a.partition.group == 4 ? normalize<Sample, COLOURS, C, 4>
-                                                           : normalize<Sample, COLOURS, C, 32>;
+                const auto kernel = a.partition.group == 4 ? normalize_rows<Sample, COLOURS, C, 4>
+                                                           : normalize_rows<Sample, COLOURS, C, 32>;
                 gf_launch_kernel(kernel, grid, GF_BLOCK, 0, queue, a);
             });
         });
@@ -221,7 +224,7 @@ static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
 
 // ---- means --------------------------------------------------------------------------------------
 
-#define MEANS_THREADS 256
+static constexpr int means_threads = 256; // of normalize_means
 
 // Compute the mean of each channel from the sums of its rows: as the measure of axis-sum and refine
 // of filters/normalize/normalize.c do.
@@ -229,10 +232,10 @@ static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
 // are added by one thread from the first row to the last; the block loads the next ones while it
 // adds. Shared memory: 4 KB. Registers: 25 to 30 (sm_90).
 template <bool REAL>
-__global__ void __launch_bounds__(MEANS_THREADS)
+__global__ void __launch_bounds__(means_threads)
     normalize_means(const unsigned char *records, size_t stride, uint64_t rows, double count,
                     float *means) {
-    __shared__ unsigned long long sums[2][MEANS_THREADS];
+    __shared__ unsigned long long sums[2][means_threads];
     const unsigned char *record = records + blockIdx.x * sizeof(uint64_t);
     const auto load = [&](uint64_t y) {
         return y < rows ? *reinterpret_cast<const unsigned long long *>(record + y * stride) : 0;
@@ -241,14 +244,14 @@ __global__ void __launch_bounds__(MEANS_THREADS)
     gf_wait_for_stream();
     if constexpr (REAL) {
         unsigned long long next = load(threadIdx.x);
-        for (uint64_t first = 0; first < rows; first += MEANS_THREADS) {
-            unsigned long long *stage = sums[first / MEANS_THREADS % 2];
+        for (uint64_t first = 0; first < rows; first += means_threads) {
+            unsigned long long *stage = sums[first / means_threads % 2];
             stage[threadIdx.x] = next;
             __syncthreads();
-            next = load(first + MEANS_THREADS + threadIdx.x);
+            next = load(first + means_threads + threadIdx.x);
             if (threadIdx.x == 0) {
                 const uint64_t left = rows - first;
-                const int n = left < MEANS_THREADS ? static_cast<int>(left) : MEANS_THREADS;
+                const int n = left < means_threads ? static_cast<int>(left) : means_threads;
 #pragma unroll 8
                 for (int i = 0; i < n; i++)
                     total =
@@ -257,10 +260,10 @@ __global__ void __launch_bounds__(MEANS_THREADS)
         }
     } else {
         unsigned long long sum = 0; // no image in device memory exceeds 64 bits
-        for (uint64_t y = threadIdx.x; y < rows; y += MEANS_THREADS)
+        for (uint64_t y = threadIdx.x; y < rows; y += means_threads)
             sum += load(y);
         sums[0][threadIdx.x] = sum;
-        for (unsigned distance = MEANS_THREADS / 2; distance > 0; distance /= 2) {
+        for (unsigned distance = means_threads / 2; distance > 0; distance /= 2) {
             __syncthreads();
             if (threadIdx.x < distance)
                 sums[0][threadIdx.x] += sums[0][threadIdx.x + distance];
@@ -278,7 +281,7 @@ static void normalize_refine(const gf_plan *plan, const gf_rows *records, void *
     const unsigned channels = gf_measured_channels(&plan->in);
     const double count = static_cast<double>(plan->in.width) * static_cast<double>(records->rows);
     gf_for_flag(plan->in.type == GF_F32, [&](auto real) {
-        gf_launch_kernel(normalize_means<decltype(real)::value>, channels, MEANS_THREADS, 0, queue,
+        gf_launch_kernel(normalize_means<decltype(real)::value>, channels, means_threads, 0, queue,
                          records->data, records->stride, records->rows, count,
                          static_cast<float *>(refined));
     });

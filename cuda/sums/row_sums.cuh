@@ -1,10 +1,5 @@
-// Sums along rows: of samples (one image, axis-sum) or of products (two images, dot).
-//
-//   kernel                used for                              threads per row
-//   gf_sum_integer_rows   u8, u16: exact in any order           4, 16, or a block per piece
-//   gf_sum_few_lanes      f32, rows of at most 256 pixels       up to 32
-//   gf_sum_short_lanes    f32, one channel, up to 2048 pixels   a warp
-//   gf_sum_lanes          f32, all other rows                   a block: 64 per channel
+// Sums along rows: of samples (one image, axis-sum) or of products (two images, dot). The end of
+// this file lists the kernels.
 //
 // f32 is summed in binary64, in the order that filters/samples.h defines: 256 lanes per channel,
 // then a tree. The f32 kernels differ only in the assignment of lanes to threads. In this file,
@@ -16,30 +11,11 @@
 #include "samples.h"
 
 // IMAGES: inputs.
-template <int IMAGES> struct gf_row_sums {
-    const unsigned char *in[IMAGES]; // first row of each input
-    size_t in_stride;
-    unsigned char *records; // record of the first row
-    size_t record_stride;
-    uint64_t width, rows, row_bytes;
-    uint32_t measured;
-    gf_partition partition;
-    gf_images<IMAGES> images; // rows: of all images in order
-};
+template <int IMAGES> struct gf_row_sums : gf_row_args<IMAGES> { uint32_t channels, measured; };
 
 template <int IMAGES>
-GF_DEVICE unsigned long long *gf_record_at(const gf_row_sums<IMAGES> &a, uint64_t y) {
-    return reinterpret_cast<unsigned long long *>(a.records + y * a.record_stride);
-}
-
-// Find row y of each input.
-template <int IMAGES>
-GF_DEVICE void gf_row_inputs(const gf_row_sums<IMAGES> &a, uint64_t y,
-                             const unsigned char *(&row)[IMAGES]) {
-    const gf_image_row at = gf_find_row(a.images, y);
-#pragma unroll
-    for (int i = 0; i < IMAGES; i++)
-        row[i] = a.in[i] + a.images.at[i][at.image] + at.y * a.in_stride;
+GF_DEVICE unsigned long long *gf_sums_at(const gf_row_sums<IMAGES> &a, uint64_t y) {
+    return gf_record_at<unsigned long long>(a, y);
 }
 
 // ---- the channels of a vector -------------------------------------------------------------------
@@ -116,6 +92,23 @@ template <typename T, int CHANNELS, int IMAGES> struct gf_integer_sums {
     }
 };
 
+// Add the sums of the warps of a block, and store them in the record of its row. VALUES: of a warp.
+template <int VALUES>
+GF_DEVICE void gf_store_block_sums(const unsigned long long (&parts)[GF_BLOCK / 32][VALUES],
+                                   uint32_t values, bool is_row, unsigned long long *record) {
+    __syncthreads();
+    if (threadIdx.x < values) {
+        unsigned long long total = 0;
+        for (int warp = 0; warp < GF_BLOCK / 32; warp++)
+            total += parts[warp][threadIdx.x];
+        if (is_row)
+            record[threadIdx.x] = total;
+        else
+            atomicAdd(&record[threadIdx.x], total);
+    }
+    __syncthreads();
+}
+
 // Sum rows of integers.
 // Grid: one group of GROUP threads per unit, up to 2^30 blocks; blocks then loop. Block: 256
 // threads. A unit is a row, or with GROUP = 256 a piece of a row. Reads each sample once, 16 bytes
@@ -140,18 +133,15 @@ __global__ void __launch_bounds__(GF_BLOCK)
         const gf_unit unit =
             gf_unit_at<GROUP == GF_BLOCK>(a.partition, a.row_bytes, first + threadIdx.x / GROUP);
         const unsigned char *row[IMAGES];
-        gf_row_inputs(a, unit.y, row);
-#pragma unroll
-        for (int i = 0; i < IMAGES; i++)
-            row[i] += unit.begin;
+        gf_row_inputs(a, unit.y, unit.begin, row);
         Sum sum[Sums::sums][CHANNELS] = {};
-        gf_walk<IMAGES, GROUP, unroll>(row, unit.bytes, lane,
-                                       [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
-                                           Sums::add(sum, u * GROUP * vector_samples % CHANNELS, q);
-                                       });
+        gf_visit_vectors<IMAGES, GROUP, unroll>(
+            row, unit.bytes, lane, [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
+                Sums::add(sum, u * GROUP * vector_samples % CHANNELS, q);
+            });
         // The channel of each sum depends on the first vector of the thread.
         const uint32_t phase = lane * vector_samples % CHANNELS;
-        unsigned long long *record = gf_record_at(a, unit.y);
+        unsigned long long *record = gf_sums_at(a, unit.y);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
 #pragma unroll
@@ -173,45 +163,49 @@ __global__ void __launch_bounds__(GF_BLOCK)
                         parts[threadIdx.x / 32][value] = total;
                 }
             }
-        if (GROUP < GF_BLOCK)
-            continue;
-        __syncthreads();
-        if (threadIdx.x < a.measured * Sums::sums) {
-            unsigned long long total = 0;
-            for (int warp = 0; warp < GF_BLOCK / 32; warp++)
-                total += parts[warp][threadIdx.x];
-            if (a.partition.pieces == 1)
-                record[threadIdx.x] = total;
-            else
-                atomicAdd(&record[threadIdx.x], total);
-        }
-        __syncthreads();
+        if (GROUP == GF_BLOCK)
+            gf_store_block_sums(parts, a.measured * Sums::sums, a.partition.pieces == 1, record);
     }
 }
 
-template <typename T, int CHANNELS, int IMAGES>
-static inline void gf_launch_integer_rows(const gf_row_sums<IMAGES> &a, gf_queue *queue) {
+template <int IMAGES>
+static bool gf_launch_integer_rows(const gf_row_sums<IMAGES> &a, gf_type type, gf_queue *queue) {
+    if (type == GF_F32)
+        return false;
     if (a.partition.pieces > 1)
         gf_clear_rows({a.records, a.record_stride, 0, a.rows},
-                      a.measured * gf_integer_sums<T, CHANNELS, IMAGES>::sums, queue);
-    gf_for_group(a.partition.group, [&](auto group) {
-        gf_launch_kernel(gf_sum_integer_rows<T, CHANNELS, IMAGES, decltype(group)::value>,
-                         gf_partition_grid(a.partition), GF_BLOCK, 0, queue, a);
+                      a.measured * gf_integer_sums<uint8_t, 1, IMAGES>::sums, queue);
+    gf_for_flag(type == GF_U8, [&](auto is_u8) {
+        typedef std::conditional_t<decltype(is_u8)::value, uint8_t, uint16_t> Sample;
+        gf_for_channels(a.channels, [&](auto n) {
+            gf_for_group(a.partition.group, [&](auto group) {
+                const int CHANNELS = decltype(n)::value, GROUP = decltype(group)::value;
+                gf_launch_kernel(gf_sum_integer_rows<Sample, CHANNELS, IMAGES, GROUP>,
+                                 gf_partition_grid(a.partition), GF_BLOCK, 0, queue, a);
+            });
+        });
     });
+    return true;
 }
 
 // ---- f32 ----------------------------------------------------------------------------------------
 
+// Tuning constants of the f32 kernels.
+struct gf_lanes_policy {
+    static constexpr int PER_THREAD = 8;   // lanes, in gf_sum_few_lanes
+    static constexpr int SHORT_ROW = 2048; // pixels; up to this width, one warp per row
+};
+
 // Sums per channel for one or two images, in the order of dot's records.
-#define GF_SUMS_OF(IMAGES) ((IMAGES) == 1 ? 1 : 4)
+template <int IMAGES> static constexpr int gf_sums_of = IMAGES == 1 ? 1 : 4;
 
 // Add one sample to the sums. Each operation is rounded separately. A product of two f32 is exact
 // in binary64; rounding it before the addition changes nothing.
-GF_DEVICE void gf_add(double (&sum)[1], const float (&x)[1]) {
+GF_DEVICE void gf_add_sample(double (&sum)[1], const float (&x)[1]) {
     sum[0] = __dadd_rn(sum[0], static_cast<double>(x[0]));
 }
 
-GF_DEVICE void gf_add(double (&sum)[4], const float (&x)[2]) {
+GF_DEVICE void gf_add_sample(double (&sum)[4], const float (&x)[2]) {
     const double p = x[0], q = x[1], d = __dsub_rn(p, q);
     sum[0] = __fma_rn(p, q, sum[0]);
     sum[1] = __fma_rn(p, p, sum[1]);
@@ -219,10 +213,9 @@ GF_DEVICE void gf_add(double (&sum)[4], const float (&x)[2]) {
     sum[3] = __dadd_rn(sum[3], __dmul_rn(d, d));
 }
 
-// Return the bits of a sum for a record, with the canonical NaN.
+// Return the bits of a sum for a record.
 GF_DEVICE unsigned long long gf_result_bits(double x) {
-    return x == x ? static_cast<unsigned long long>(__double_as_longlong(x))
-                  : 0x7ff8000000000000ull;
+    return static_cast<unsigned long long>(__double_as_longlong(gf_canonical(x)));
 }
 
 // Add the samples of one vector per image to the four lanes of a thread.
@@ -234,7 +227,7 @@ GF_DEVICE void gf_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) 
 #pragma unroll
         for (int i = 0; i < IMAGES; i++)
             x[i] = gf_sample_at<float>(q[i], j);
-        gf_add(sum[j], x);
+        gf_add_sample(sum[j], x);
     }
 }
 
@@ -248,14 +241,14 @@ GF_DEVICE void gf_add_vectors(double (&sum)[4][SUMS], const uint4 (&q)[IMAGES]) 
 template <int CHANNELS, int IMAGES, int UNROLL>
 __global__ void __launch_bounds__(64 * CHANNELS)
     gf_sum_lanes(const __grid_constant__ gf_row_sums<IMAGES> a) {
-    const int threads = 64 * CHANNELS, sums = GF_SUMS_OF(IMAGES), pitch = threads + 4;
+    const int threads = 64 * CHANNELS, sums = gf_sums_of<IMAGES>, pitch = threads + 4;
     __shared__ double lanes[sums][4 * pitch];
     gf_wait_for_stream();
     for (uint64_t y = blockIdx.x; y < a.rows; y += gridDim.x) {
         const unsigned char *row[IMAGES];
-        gf_row_inputs(a, y, row);
+        gf_row_inputs(a, y, 0, row);
         double sum[4][sums] = {};
-        gf_walk<IMAGES, threads, UNROLL / IMAGES>(
+        gf_visit_vectors<IMAGES, threads, UNROLL / IMAGES>(
             row, a.row_bytes, threadIdx.x,
             [&](int, uint64_t, uint32_t, const uint4(&q)[IMAGES]) { gf_add_vectors(sum, q); });
 #pragma unroll
@@ -273,14 +266,9 @@ __global__ void __launch_bounds__(64 * CHANNELS)
                 const uint32_t e = (threadIdx.x % 32 + 32 * i) * CHANNELS + c;
                 x[i] = lanes[value % sums][e % 4 * pitch + e / 4];
             }
-#pragma unroll
-            for (int stride = 4; stride > 0; stride /= 2)
-#pragma unroll
-                for (int i = 0; i < stride; i++)
-                    x[i] = __dadd_rn(x[i], x[i + stride]);
-            const double total = gf_reduce_group<32>(x[0], gf_plus());
+            const double total = gf_add_lanes(x);
             if (threadIdx.x % 32 == 0)
-                gf_record_at(a, y)[value] = gf_result_bits(total);
+                gf_sums_at(a, y)[value] = gf_result_bits(total);
         }
         __syncthreads();
     }
@@ -312,18 +300,18 @@ GF_DEVICE double gf_warp_tree(const double (&x)[4]) {
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
     gf_sum_short_lanes(const __grid_constant__ gf_row_sums<IMAGES> a) {
-    const int sums = GF_SUMS_OF(IMAGES);
+    const int sums = gf_sums_of<IMAGES>;
     const uint32_t lane = threadIdx.x % 32;
     gf_wait_for_stream();
     for (uint64_t y = static_cast<uint64_t>(blockIdx.x) * (GF_BLOCK / 32) + threadIdx.x / 32;
          y < a.rows; y += static_cast<uint64_t>(gridDim.x) * (GF_BLOCK / 32)) {
         const unsigned char *row[IMAGES];
-        gf_row_inputs(a, y, row);
+        gf_row_inputs(a, y, 0, row);
         double sum[2][4][sums] = {};
-        gf_walk<IMAGES, 32, 4>(row, a.row_bytes, lane,
-                               [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
-                                   gf_add_vectors(sum[u % 2], q);
-                               });
+        gf_visit_vectors<IMAGES, 32, 4>(row, a.row_bytes, lane,
+                                        [&](int u, uint64_t, uint32_t, const uint4(&q)[IMAGES]) {
+                                            gf_add_vectors(sum[u % 2], q);
+                                        });
 #pragma unroll
         for (int s = 0; s < sums; s++) {
             double x[4];
@@ -332,12 +320,10 @@ __global__ void __launch_bounds__(GF_BLOCK)
                 x[j] = __dadd_rn(sum[0][j][s], sum[1][j][s]); // stride 128
             const double total = gf_warp_tree(x);
             if (lane == 0)
-                gf_record_at(a, y)[s] = gf_result_bits(total);
+                gf_sums_at(a, y)[s] = gf_result_bits(total);
         }
     }
 }
-
-#define GF_LANES_PER_THREAD 8 // lanes per thread
 
 // Sum rows of f32 with at most 256 pixels: a lane has one sample or none.
 // Grid: 2^log_group threads per row, up to 2^30 blocks; blocks then loop. Block: 256 threads. A
@@ -346,9 +332,8 @@ __global__ void __launch_bounds__(GF_BLOCK)
 // for dot (sm_90).
 template <int IMAGES>
 __global__ void __launch_bounds__(GF_BLOCK)
-    gf_sum_few_lanes(const __grid_constant__ gf_row_sums<IMAGES> a, uint32_t channels,
-                     uint32_t log_group) {
-    const int sums = GF_SUMS_OF(IMAGES);
+    gf_sum_few_lanes(const __grid_constant__ gf_row_sums<IMAGES> a, uint32_t log_group) {
+    const int sums = gf_sums_of<IMAGES>;
     const uint32_t group = 1u << log_group, rows_per_block = GF_BLOCK >> log_group;
     const uint32_t lane = threadIdx.x & (group - 1);
     gf_wait_for_stream();
@@ -357,24 +342,24 @@ __global__ void __launch_bounds__(GF_BLOCK)
         const uint64_t y = first + (threadIdx.x >> log_group);
         const uint32_t width = y < a.rows ? static_cast<uint32_t>(a.width) : 0;
         const unsigned char *row[IMAGES];
-        gf_row_inputs(a, width ? y : 0, row);
+        gf_row_inputs(a, width ? y : 0, 0, row);
         for (uint32_t c = 0; c < a.measured; c++) {
-            float x[GF_LANES_PER_THREAD][IMAGES] = {};
+            float x[gf_lanes_policy::PER_THREAD][IMAGES] = {};
 #pragma unroll
-            for (uint32_t i = 0; i < GF_LANES_PER_THREAD; i++)
+            for (uint32_t i = 0; i < gf_lanes_policy::PER_THREAD; i++)
 #pragma unroll
                 for (int k = 0; k < IMAGES; k++)
                     if (lane + (i << log_group) < width)
                         x[i][k] = reinterpret_cast<const float *>(
-                            row[k])[(lane + (i << log_group)) * channels + c];
-            double sum[GF_LANES_PER_THREAD][sums] = {};
+                            row[k])[(lane + (i << log_group)) * a.channels + c];
+            double sum[gf_lanes_policy::PER_THREAD][sums] = {};
 #pragma unroll
-            for (int i = 0; i < GF_LANES_PER_THREAD; i++)
-                gf_add(sum[i], x[i]);
+            for (int i = 0; i < gf_lanes_policy::PER_THREAD; i++)
+                gf_add_sample(sum[i], x[i]);
 #pragma unroll
             for (int s = 0; s < sums; s++) {
 #pragma unroll
-                for (int stride = GF_LANES_PER_THREAD / 2; stride > 0; stride /= 2)
+                for (int stride = gf_lanes_policy::PER_THREAD / 2; stride > 0; stride /= 2)
 #pragma unroll
                     for (int i = 0; i < stride; i++)
                         sum[i][s] = __dadd_rn(sum[i][s], sum[i + stride][s]);
@@ -382,59 +367,65 @@ __global__ void __launch_bounds__(GF_BLOCK)
                 for (uint32_t distance = group / 2; distance > 0; distance /= 2)
                     total = __dadd_rn(total, __shfl_xor_sync(GF_WARP, total, distance));
                 if (lane == 0 && width)
-                    gf_record_at(a, y)[c * sums + s] = gf_result_bits(total);
+                    gf_sums_at(a, y)[c * sums + s] = gf_result_bits(total);
             }
         }
     }
 }
 
-#define GF_SHORT_ROW 2048 // pixels; up to this width, one warp per row
+template <int IMAGES>
+static bool gf_launch_few_lanes(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *queue) {
+    uint32_t log_group = 0;
+    while ((static_cast<uint64_t>(gf_lanes_policy::PER_THREAD) << log_group) < a.width)
+        log_group++;
+    if (a.width > GF_LANES)
+        return false;
+    gf_launch_kernel(gf_sum_few_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK >> log_group), GF_BLOCK,
+                     0, queue, a, log_group);
+    return true;
+}
 
 template <int IMAGES>
-static inline void gf_launch_lanes(const gf_row_sums<IMAGES> &a, uint32_t channels,
-                                   gf_queue *queue) {
-    if (a.width <= GF_LANES) {
-        uint32_t log_group = 0;
-        while ((static_cast<uint64_t>(GF_LANES_PER_THREAD) << log_group) < a.width)
-            log_group++;
-        const unsigned blocks = gf_blocks(a.rows, GF_BLOCK >> log_group);
-        gf_launch_kernel(gf_sum_few_lanes<IMAGES>, blocks, GF_BLOCK, 0, queue, a, channels,
-                         log_group);
-        return;
-    }
-    if (channels == 1 && a.width <= GF_SHORT_ROW) {
-        const unsigned blocks = gf_blocks(a.rows, GF_BLOCK / 32);
-        gf_launch_kernel(gf_sum_short_lanes<IMAGES>, blocks, GF_BLOCK, 0, queue, a);
-        return;
-    }
+static bool gf_launch_short_lanes(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *queue) {
+    if (a.channels > 1 || a.width > gf_lanes_policy::SHORT_ROW)
+        return false;
+    gf_launch_kernel(gf_sum_short_lanes<IMAGES>, gf_blocks(a.rows, GF_BLOCK / 32), GF_BLOCK, 0,
+                     queue, a);
+    return true;
+}
+
+template <int IMAGES>
+static bool gf_launch_lanes(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *queue) {
     // With few rows, each block needs more loads in flight.
     const bool few_rows = a.rows < 4 * gf_sm_count();
-    gf_for_channels(channels, [&](auto n) {
+    gf_for_channels(a.channels, [&](auto n) {
         const int count = decltype(n)::value, unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
-        const auto kernel = few_rows      ? gf_sum_lanes < count, IMAGES,
-                   count == 1 ? 32 : 16 > : gf_sum_lanes<count, IMAGES, unroll>;
+        const auto kernel = few_rows ? gf_sum_lanes<count, IMAGES, (count == 1 ? 32 : 16)>
+                                     : gf_sum_lanes<count, IMAGES, unroll>;
         gf_launch_kernel(kernel, gf_blocks(a.rows, 1), 64 * count, 0, queue, a);
     });
+    return true;
 }
 
 // ---- launch -------------------------------------------------------------------------------------
 
-// Queue the kernels that sum the rows of a strip into their records.
+// Queue the kernel that sums the rows of a strip into their records: the first that supports them.
 template <int IMAGES>
 static inline void gf_launch_rows(const gf_plan *plan, const gf_strip *strip, gf_queue *queue) {
+    static bool (*const kernels[])(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *) = {
+        gf_launch_integer_rows<IMAGES>, // u8, u16: exact in any order; 4 or 16 threads per row, or
+                                        // a block per piece of a row
+        gf_launch_few_lanes<IMAGES>,    // f32, at most 256 pixels; up to 32 threads per row
+        gf_launch_short_lanes<IMAGES>,  // f32, one channel, at most 2048 pixels; a warp per row
+        gf_launch_lanes<IMAGES>,        // f32; a block per row, 64 threads per channel
+    };
     gf_row_sums<IMAGES> a = {};
-    gf_set_row_args<IMAGES>(&a, plan, strip);
+    gf_set_row_args(&a, plan, strip);
+    a.channels = plan->in.channels;
     a.measured = gf_measured_channels(&plan->in);
-    const uint32_t channels = plan->in.channels;
-    gf_for_type(plan->in.type, [&](auto sample) {
-        typedef decltype(sample) Sample;
-        if constexpr (std::is_same<Sample, float>::value)
-            gf_launch_lanes<IMAGES>(a, channels, queue);
-        else
-            gf_for_channels(channels, [&](auto n) {
-                gf_launch_integer_rows<Sample, decltype(n)::value, IMAGES>(a, queue);
-            });
-    });
+    for (const auto launch : kernels)
+        if (launch(a, plan->in.type, queue))
+            return;
 }
 
 #endif
