@@ -11,6 +11,8 @@
 #include <atomic>
 #include <type_traits>
 
+typedef unsigned long long gf_u64; // of the 64-bit atomics
+
 // A device function. Always inlined, therefore its arguments stay in registers.
 #define GF_DEVICE static __device__ __forceinline__
 
@@ -226,6 +228,14 @@ template <typename To, typename From> GF_DEVICE To gf_convert(From x) {
         return x;
     else
         return gf_store<To>(gf_load(x));
+}
+
+// Return the value, or the bits of an f32.
+template <typename T> GF_DEVICE uint32_t gf_bits(T x) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return __float_as_uint(x);
+    else
+        return x;
 }
 
 // ---- vectors ------------------------------------------------------------------------------------

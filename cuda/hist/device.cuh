@@ -7,28 +7,38 @@
 
 #include "hist/hist.h"
 
-#define HIST_THREADS 512
-#define HIST_WARPS (HIST_THREADS / 32)
-#define HIST_BLOCKS 3 // resident blocks per SM
-// Turing SMs hold at most two blocks.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define HIST_RESIDENT(blocks) ((blocks) < 2 ? (blocks) : 2)
-#else
-#define HIST_RESIDENT(blocks) (blocks)
-#endif
+// Tuning constants of all kernels.
+struct gf_hist_policy {
+    static constexpr int THREADS = 512, WARPS = THREADS / 32;
+    static constexpr int BLOCKS = 3;             // resident blocks per SM
+    static constexpr int CHUNK = 1 << 27;        // vectors per block: 32 bits count its samples
+    static constexpr int MAX_DISTANCE = 1 << 30; // larger than any chunk, in vectors
 
-#define HIST_CHUNK (1 << 27)        // per block: 32 bits count its samples
-#define HIST_MAX_DISTANCE (1 << 30) // larger than any chunk, in vectors
+    // Turing SMs hold at most two blocks.
+    static constexpr int resident(int blocks) {
+        return gf_arch < 800 && blocks > 2 ? 2 : blocks;
+    }
+};
 
-typedef unsigned long long hist_u64;
+typedef gf_hist_policy Policy;
 
-struct HistArgs {
+// A distance between two vectors.
+struct gf_hist_move {
+    int64_t at;       // bytes
+    int64_t j;        // samples
+    uint32_t channel; // channels, modulo the measured ones
+};
+
+struct gf_hist_args {
+    // The strip.
     const unsigned char *in; // first row
     size_t in_stride;
     uint64_t width, rows;
     uint64_t before;  // measured samples of the image before this strip
     uint64_t samples; // measured samples per row
-    uint32_t channels, first, measured, bins;
+    uint32_t channels, first, measured;
+    // The bins.
+    uint32_t bins;
     uint32_t counters; // counters per channel
     uint32_t nodata;   // of integers; UINT32_MAX: none
     bool luma, ranged, extract_all, keys;
@@ -38,27 +48,23 @@ struct HistArgs {
     uint32_t extracts;
     uint32_t listed[GF_HIST_MAX_LISTED];
     // Iteration over the vectors of a strip.
-    uint64_t vectors;    // vectors per row
-    int32_t row_vectors; // the same, at most HIST_MAX_DISTANCE
-    uint64_t end;        // vectors in the strip
-    uint64_t chunk;      // vectors per block
-    uint64_t blocks;     // resident blocks per SM
-    int32_t step;        // step to a thread's next vector: vectors, modulo a row ..
-    int64_t step_at;     // .. bytes ..
-    int64_t step_j;      // .. samples ..
-    uint32_t step_c;     // .. and channels, modulo the measured ones
-    int64_t wrap_at;     // the same from the end of a row to the next
-    int64_t wrap_j;
-    uint32_t wrap_c;
-    uint32_t last;       // samples in the last vector of a row
-    uint32_t last_words; // and its 16-byte image words
+    uint64_t vectors;     // vectors per row
+    int32_t row_vectors;  // the same, at most MAX_DISTANCE
+    uint64_t end;         // vectors in the strip
+    uint64_t chunk;       // vectors per block
+    uint64_t blocks;      // resident blocks per SM
+    int32_t step_vectors; // step to a thread's next vector, modulo a row
+    gf_hist_move step;    // the same
+    gf_hist_move wrap;    // from the end of a row to the next
+    uint32_t last;        // samples in the last vector of a row
+    uint32_t last_words;  // and its 16-byte image words
 };
 
 // ---- samples ------------------------------------------------------------------------------------
 
 // Return measured sample s of pixel x.
 template <typename T>
-GF_DEVICE T hist_sample(const HistArgs &a, const T *row, uint64_t x, uint32_t s) {
+GF_DEVICE T gf_hist_sample(const gf_hist_args &a, const T *row, uint64_t x, uint32_t s) {
     const T *pixel = row + x * a.channels;
     if (!a.luma)
         return pixel[a.first + s];
@@ -68,20 +74,20 @@ GF_DEVICE T hist_sample(const HistArgs &a, const T *row, uint64_t x, uint32_t s)
         return static_cast<T>(gf_luma_integer(pixel[0], pixel[1], pixel[2]));
 }
 
-template <typename T> GF_DEVICE const T *hist_row(const HistArgs &a, uint64_t y) {
+template <typename T> GF_DEVICE const T *gf_hist_row(const gf_hist_args &a, uint64_t y) {
     return reinterpret_cast<const T *>(a.in + y * a.in_stride);
 }
 
-template <typename T> struct hist_vector { static constexpr int size = 16 / sizeof(T); };
+template <typename T> struct gf_hist_vector { static constexpr int size = 16 / sizeof(T); };
 
 // Return element i of the 16-byte words of some pixels.
-template <typename T> GF_DEVICE T hist_element(const uint4 *words, int i) {
-    return gf_sample_at<T>(words[i / hist_vector<T>::size], i % hist_vector<T>::size);
+template <typename T> GF_DEVICE T gf_hist_element(const uint4 *words, int i) {
+    return gf_sample_at<T>(words[i / gf_hist_vector<T>::size], i % gf_hist_vector<T>::size);
 }
 
 // Return x unchanged. The compiler would otherwise convert a selection between two registers to an
 // indexed load from local memory.
-template <typename T> GF_DEVICE T hist_opaque(T x) {
+template <typename T> GF_DEVICE T gf_hist_opaque(T x) {
     if constexpr (sizeof(T) == sizeof(float)) {
         asm("" : "+f"(x));
         return x;
@@ -93,9 +99,9 @@ template <typename T> GF_DEVICE T hist_opaque(T x) {
 }
 
 // Return the luma of pixel p among C words of pixels.
-template <typename T, int C> GF_DEVICE T hist_luma(const uint4 *words, int p) {
-    const T r = hist_element<T>(words, C * p), g = hist_element<T>(words, C * p + 1);
-    const T b = hist_element<T>(words, C >= 3 ? C * p + 2 : 0); // never called with C < 3
+template <typename T, int C> GF_DEVICE T gf_hist_luma(const uint4 *words, int p) {
+    const T r = gf_hist_element<T>(words, C * p), g = gf_hist_element<T>(words, C * p + 1);
+    const T b = gf_hist_element<T>(words, C >= 3 ? C * p + 2 : 0); // never called with C < 3
     if constexpr (sizeof(T) == sizeof(float))
         return gf_luma_real(r, g, b);
     else
@@ -104,28 +110,26 @@ template <typename T, int C> GF_DEVICE T hist_luma(const uint4 *words, int p) {
 
 // Return the measured channel of pixel p. If hist_count assigns each channel its own blocks, the
 // channel is blockIdx.z.
-template <typename T, int C> GF_DEVICE T hist_pick(const HistArgs &a, const uint4 *words, int p) {
+template <typename T, int C>
+GF_DEVICE T gf_hist_pick(const gf_hist_args &a, const uint4 *words, int p) {
     const uint32_t first = a.first + blockIdx.z;
-    T x = hist_element<T>(words, C * p);
+    T x = gf_hist_element<T>(words, C * p);
 #pragma unroll
     for (int c = 1; c < C; c++) {
-        const T other = hist_opaque(hist_element<T>(words, C * p + c));
+        const T other = gf_hist_opaque(gf_hist_element<T>(words, C * p + c));
         x = first == static_cast<uint32_t>(c) ? other : x;
     }
     return x;
 }
 
 // Insert sample k into a zero-initialized vector.
-template <typename T> GF_DEVICE void hist_insert(uint32_t *words, int k, T x) {
-    if constexpr (sizeof(T) == sizeof(float))
-        words[k] = __float_as_uint(x);
-    else
-        words[k * sizeof(T) / 4] |= static_cast<uint32_t>(x) << k * sizeof(T) % 4 * 8;
+template <typename T> GF_DEVICE void gf_hist_insert(uint32_t *words, int k, T x) {
+    words[k * sizeof(T) / 4] |= gf_bits(x) << k * sizeof(T) % 4 * 8;
 }
 
 // Gather the measured samples of n words of pixels into one vector.
 template <typename T, int C>
-GF_DEVICE uint4 hist_gather(const HistArgs &a, const uint4 *from, uint32_t n) {
+GF_DEVICE uint4 gf_hist_gather(const gf_hist_args &a, const uint4 *from, uint32_t n) {
     uint4 words[C];
 #pragma unroll
     for (uint32_t i = 0; i < C; i++)
@@ -133,14 +137,14 @@ GF_DEVICE uint4 hist_gather(const HistArgs &a, const uint4 *from, uint32_t n) {
     uint32_t out[4] = {};
     if (C >= 3 && a.luma) {
 #pragma unroll
-        for (int k = 0; k < hist_vector<T>::size; k++)
-            hist_insert(out, k, hist_luma<T, C>(words, k));
+        for (int k = 0; k < gf_hist_vector<T>::size; k++)
+            gf_hist_insert(out, k, gf_hist_luma<T, C>(words, k));
     } else {
 #pragma unroll
-        for (int k = 0; k < hist_vector<T>::size; k++)
-            hist_insert(out, k, hist_pick<T, C>(a, words, k));
+        for (int k = 0; k < gf_hist_vector<T>::size; k++)
+            gf_hist_insert(out, k, gf_hist_pick<T, C>(a, words, k));
     }
-    return make_uint4(out[0], out[1], out[2], out[3]);
+    return gf_vector_of(out);
 }
 
 // ---- bins ---------------------------------------------------------------------------------------
@@ -150,8 +154,9 @@ GF_DEVICE uint4 hist_gather(const HistArgs &a, const uint4 *from, uint32_t n) {
 // by less than a relative 2^-50. If the product is not that close to an integer, both have the same
 // floor, and the sample is inside the range. Otherwise, or if scale is 0, compute the golden
 // formula.
-static __device__ __noinline__ uint32_t hist_bin_exact(double v, double lo, double hi, double span,
-                                                       double scale, uint32_t bins) {
+static __device__ __noinline__ uint32_t gf_hist_bin_exact(double v, double lo, double hi,
+                                                          double span, double scale,
+                                                          uint32_t bins) {
     const double scaled = (v - lo) * scale;
     if (scale > 0 && scaled > 0 && scaled < bins) {
         const double magic = 6755399441055744.0; // 1.5 * 2^52: its last bit has the value 1
@@ -170,7 +175,7 @@ static __device__ __noinline__ uint32_t hist_bin_exact(double v, double lo, doub
 }
 
 // Return the bin of a sample without --range.
-template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T value) {
+template <typename T> GF_DEVICE uint32_t gf_hist_bin_plain(const gf_hist_args &a, T value) {
     if constexpr (sizeof(T) == sizeof(float)) {
         // The product, rounded down, is at least the floor of the exact product and at most the
         // exact product: both have the same floor.
@@ -188,13 +193,13 @@ template <typename T> GF_DEVICE uint32_t hist_bin_plain(const HistArgs &a, T val
 }
 
 // Return the bin of a sample, or the index of its counter after the bins.
-template <typename T> GF_DEVICE uint32_t hist_bin(const HistArgs &a, T value) {
+template <typename T> GF_DEVICE uint32_t gf_hist_bin(const gf_hist_args &a, T value) {
     if constexpr (sizeof(T) < sizeof(float))
         if (value == a.nodata)
             return a.bins + GF_HIST_AT_NAN;
     return a.ranged
-               ? hist_bin_exact(static_cast<double>(value), a.lo, a.hi, a.span, a.scale, a.bins)
-               : hist_bin_plain<T>(a, value);
+               ? gf_hist_bin_exact(static_cast<double>(value), a.lo, a.hi, a.span, a.scale, a.bins)
+               : gf_hist_bin_plain<T>(a, value);
 }
 
 // Compute the bins of a vector with --range, in binary32 where its precision suffices.
@@ -203,13 +208,13 @@ template <typename T> GF_DEVICE uint32_t hist_bin(const HistArgs &a, T value) {
 // times that error for every difference up to two bins outside the range. Values further outside
 // are never computed as less than one bin outside.
 template <typename T>
-GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
-                                uint32_t (&bins)[hist_vector<T>::size]) {
+GF_DEVICE void gf_hist_bins_ranged(const gf_hist_args &a, const uint4 &v,
+                                   uint32_t (&bins)[gf_hist_vector<T>::size]) {
     const float below = -1.5f, above = static_cast<float>(a.bins) + 1.5f, limit = 0.5f - a.margin;
     const float magic = 12582912.0f; // 1.5 * 2^23: its last bit has the value 1
     uint32_t ties = 0;
 #pragma unroll
-    for (int k = 0; k < hist_vector<T>::size; k++) {
+    for (int k = 0; k < gf_hist_vector<T>::size; k++) {
         const T x = gf_sample_at<T>(v, k);
         float scaled = __fmaf_rn(static_cast<float>(x), a.quick_scale, -a.quick_lo);
         scaled = scaled > below ? scaled : below;
@@ -224,30 +229,30 @@ GF_DEVICE void hist_bins_ranged(const HistArgs &a, const uint4 &v,
     if (ties == 0)
         return;
 #pragma unroll
-    for (int k = 0; k < hist_vector<T>::size; k++) {
+    for (int k = 0; k < gf_hist_vector<T>::size; k++) {
         const T x = gf_sample_at<T>(v, k);
         if (ties >> k & 1)
-            bins[k] = hist_bin<T>(a, x);
+            bins[k] = gf_hist_bin<T>(a, x);
     }
 }
 
 // Computation of bins: HIST_PLAIN only for plans without --range and nodata, HIST_KEYS only for
 // plans with keys.
-enum HistBy { HIST_PLAIN, HIST_RANGED, HIST_KEYS };
+enum gf_hist_by { HIST_PLAIN, HIST_RANGED, HIST_KEYS };
 
 // Compute the bins of the samples of a vector.
-template <typename T, HistBy By = HIST_RANGED>
-GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
-                         uint32_t (&bins)[hist_vector<T>::size]) {
-    constexpr int size = hist_vector<T>::size, bits = sizeof(T) == 1 ? 8 : 16;
+template <typename T, gf_hist_by BY = HIST_RANGED>
+GF_DEVICE void gf_hist_bins(const gf_hist_args &a, const uint4 &v,
+                            uint32_t (&bins)[gf_hist_vector<T>::size]) {
+    constexpr int size = gf_hist_vector<T>::size, bits = sizeof(T) == 1 ? 8 : 16;
     constexpr uint32_t max = sizeof(T) == 1 ? 255 : 65535;
-    if constexpr (By == HIST_KEYS) {
+    if constexpr (BY == HIST_KEYS) {
         const uint32_t words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
         for (int k = 0; k < size; k++)
             bins[k] = (words[k] & 0x7fffffffu) > 0x7f800000u ? a.bins : gf_hist_key(words[k]) >> 16;
-    } else if (By == HIST_RANGED && a.ranged) {
-        hist_bins_ranged<T>(a, v, bins);
+    } else if (BY == HIST_RANGED && a.ranged) {
+        gf_hist_bins_ranged<T>(a, v, bins);
     } else if (sizeof(T) < sizeof(float) && a.bins <= max) {
         // Compute v * bins / max without a division. Let m = max + 1 and p = v * bins + 1. The
         // floor of (p + p / m) / m is the floor of the quotient for every quotient up to max: p =
@@ -263,10 +268,10 @@ GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
 #pragma unroll
         for (int k = 0; k < size; k++) {
             const T x = gf_sample_at<T>(v, k);
-            bins[k] = hist_bin_plain<T>(a, x);
+            bins[k] = gf_hist_bin_plain<T>(a, x);
         }
     }
-    if constexpr (By == HIST_RANGED && sizeof(T) < sizeof(float))
+    if constexpr (BY == HIST_RANGED && sizeof(T) < sizeof(float))
         if (a.nodata != UINT32_MAX) {
 #pragma unroll
             for (int k = 0; k < size; k++)
@@ -276,7 +281,7 @@ GF_DEVICE void hist_bins(const HistArgs &a, const uint4 &v,
 
 // Return the index of the bin of a counter among the extracted bins; a.extracts or more if it is
 // not extracted.
-GF_DEVICE uint32_t hist_nth(const HistArgs &a, uint32_t counter) {
+GF_DEVICE uint32_t gf_hist_nth(const gf_hist_args &a, uint32_t counter) {
     const uint32_t bin = gf_hist_clamp(counter, a.bins, a.ranged);
     if (a.extract_all)
         return bin; // the counters after the bins start at a.extracts
@@ -294,85 +299,90 @@ GF_DEVICE uint32_t hist_nth(const HistArgs &a, uint32_t counter) {
 // through the strip. Block b processes the vectors from b * chunk, therefore the order of blocks is
 // the image order of samples.
 
-struct HistWalk {
+struct gf_hist_walk {
     const unsigned char *at;
     int32_t left;     // vectors from this one to the end of the chunk; <= 0: past the end
-    int32_t row;      // to the end of its row, at most HIST_MAX_DISTANCE; 1: last of the row
+    int32_t row;      // to the end of its row, at most Policy::MAX_DISTANCE; 1: last of the row
     uint64_t j;       // index of its first sample in the image
     uint32_t channel; // channel of its first sample, if all channels are measured
 };
 
-GF_BOTH int32_t hist_clamp_distance(uint64_t vectors) {
-    return static_cast<int32_t>(vectors < HIST_MAX_DISTANCE ? vectors : HIST_MAX_DISTANCE);
+GF_BOTH int32_t gf_hist_clamp_distance(uint64_t vectors) {
+    return static_cast<int32_t>(vectors < Policy::MAX_DISTANCE ? vectors : Policy::MAX_DISTANCE);
 }
 
 // Return the number of counters per channel that u8 samples may use: u8 has no NaN.
-GF_BOTH uint32_t hist_used(const HistArgs &a) {
+GF_BOTH uint32_t gf_hist_used(const gf_hist_args &a) {
     return a.ranged || a.nodata != UINT32_MAX ? a.counters : a.bins;
 }
 
 // Start at the first vector of this thread in the chunk of this block.
-template <typename T, bool Dense> GF_DEVICE HistWalk hist_walk(const HistArgs &a) {
+template <typename T, bool DENSE> GF_DEVICE gf_hist_walk gf_hist_start(const gf_hist_args &a) {
     const uint64_t begin = blockIdx.x * a.chunk, i = begin + threadIdx.x;
     const uint64_t n = begin + a.chunk < a.end ? a.chunk : a.end - begin;
     const uint64_t y =
         a.end >> 32 ? i / a.vectors : static_cast<uint32_t>(i) / static_cast<uint32_t>(a.vectors);
     const uint64_t v = i - y * a.vectors;
-    HistWalk walk = {};
-    walk.at = a.in + y * a.in_stride + v * 16 * (Dense ? 1 : a.channels);
+    gf_hist_walk walk = {};
+    walk.at = a.in + y * a.in_stride + v * 16 * (DENSE ? 1 : a.channels);
     walk.left = static_cast<int32_t>(n) - static_cast<int32_t>(threadIdx.x);
-    walk.row = hist_clamp_distance(a.vectors - v);
-    walk.j = a.before + y * a.samples + v * hist_vector<T>::size;
-    walk.channel = static_cast<uint32_t>(v * hist_vector<T>::size % a.measured);
+    walk.row = gf_hist_clamp_distance(a.vectors - v);
+    walk.j = a.before + y * a.samples + v * gf_hist_vector<T>::size;
+    walk.channel = static_cast<uint32_t>(v * gf_hist_vector<T>::size % a.measured);
     return walk;
 }
 
-// Advance by one vector per thread. The compiler removes the fields that a kernel does not use.
-template <int Threads = HIST_THREADS> GF_DEVICE void hist_step(const HistArgs &a, HistWalk *walk) {
-    walk->left -= Threads;
-    walk->row -= a.step;
-    walk->at += a.step_at;
-    walk->j += a.step_j;
-    walk->channel += a.step_c;
+GF_DEVICE void gf_hist_move_by(const gf_hist_args &a, gf_hist_walk *walk,
+                               const gf_hist_move &move) {
+    walk->at += move.at;
+    walk->j += move.j;
+    walk->channel += move.channel;
     walk->channel -= walk->channel >= a.measured ? a.measured : 0;
+}
+
+// Advance by one vector per thread. The compiler removes the fields that a kernel does not use.
+template <int THREADS = Policy::THREADS>
+GF_DEVICE void gf_hist_step(const gf_hist_args &a, gf_hist_walk *walk) {
+    walk->left -= THREADS;
+    walk->row -= a.step_vectors;
+    gf_hist_move_by(a, walk, a.step);
     if (walk->row <= 0) {
         walk->row += a.row_vectors;
-        walk->at += a.wrap_at;
-        walk->j += a.wrap_j;
-        walk->channel += a.wrap_c;
-        walk->channel -= walk->channel >= a.measured ? a.measured : 0;
+        gf_hist_move_by(a, walk, a.wrap);
     }
 }
 
 // Return the number of iterations of the block, the same for all its threads.
-template <int Threads = HIST_THREADS> GF_DEVICE uint32_t hist_iterations(const HistWalk &walk) {
+template <int THREADS = Policy::THREADS>
+GF_DEVICE uint32_t gf_hist_iterations(const gf_hist_walk &walk) {
     const int32_t n = walk.left + static_cast<int32_t>(threadIdx.x);
-    return static_cast<uint32_t>(n + Threads - 1) / Threads;
+    return static_cast<uint32_t>(n + THREADS - 1) / THREADS;
 }
 
 // Return the number of valid samples of a vector.
-template <typename T> GF_DEVICE uint32_t hist_valid(const HistArgs &a, const HistWalk &walk) {
-    return walk.row == 1 ? a.last : hist_vector<T>::size;
+template <typename T>
+GF_DEVICE uint32_t gf_hist_valid(const gf_hist_args &a, const gf_hist_walk &walk) {
+    return walk.row == 1 ? a.last : gf_hist_vector<T>::size;
 }
 
-template <typename T, bool Dense>
-GF_DEVICE uint4 hist_load(const HistArgs &a, const HistWalk &walk) {
+template <typename T, bool DENSE>
+GF_DEVICE uint4 gf_hist_load(const gf_hist_args &a, const gf_hist_walk &walk) {
     const uint4 *from = reinterpret_cast<const uint4 *>(walk.at);
-    if constexpr (Dense)
+    if constexpr (DENSE)
         return __ldg(from);
     const uint32_t n = walk.row == 1 ? a.last_words : a.channels;
     if (a.channels == 2)
-        return hist_gather<T, 2>(a, from, n);
+        return gf_hist_gather<T, 2>(a, from, n);
     if (a.channels == 3)
-        return hist_gather<T, 3>(a, from, n);
-    return hist_gather<T, 4>(a, from, n);
+        return gf_hist_gather<T, 3>(a, from, n);
+    return gf_hist_gather<T, 4>(a, from, n);
 }
 
 // ---- host ---------------------------------------------------------------------------------------
 
 // Allow a kernel as much dynamic shared memory as the device has. Threads launch the same kernel
 // with different sizes, therefore none of them may set its own size.
-template <auto KERNEL> static void hist_set_max_shared() {
+template <auto KERNEL> static void gf_hist_set_max_shared() {
     gf_per_device([](int) {
         cudaFuncAttributes code;
         const size_t max = gf_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>();
@@ -385,14 +395,14 @@ template <auto KERNEL> static void hist_set_max_shared() {
     });
 }
 
-static inline bool hist_dense(const HistArgs &a) {
+static inline bool gf_hist_dense(const gf_hist_args &a) {
     return !a.luma && a.measured == a.channels;
 }
 
 // Call run with two flags as compile-time constants: whether the iteration is dense, and whether
 // more than one channel is measured. Only a dense iteration has several channels.
-template <typename F> static void hist_for_layout(const HistArgs &a, F run) {
-    if (!hist_dense(a))
+template <typename F> static void gf_hist_for_layout(const gf_hist_args &a, F run) {
+    if (!gf_hist_dense(a))
         run(std::false_type{}, std::false_type{});
     else if (a.measured > 1)
         run(std::true_type{}, std::true_type{});
@@ -401,69 +411,88 @@ template <typename F> static void hist_for_layout(const HistArgs &a, F run) {
 }
 
 // Split rows into vectors of `size` samples.
-static inline void hist_set_walk(HistArgs *a, uint32_t size, uint32_t threads = HIST_THREADS) {
+static inline void gf_hist_set_walk(gf_hist_args *a, uint32_t size,
+                                    uint32_t threads = Policy::THREADS) {
     const uint64_t row_bytes = a->width * a->channels * (16 / size);
-    const uint64_t words = hist_dense(*a) ? 1 : a->channels;
+    const uint64_t words = gf_hist_dense(*a) ? 1 : a->channels;
     a->samples = a->width * a->measured;
     a->vectors = gf_divide_up(a->samples, size);
     a->end = a->vectors * a->rows;
-    a->row_vectors = hist_clamp_distance(a->vectors);
+    a->row_vectors = gf_hist_clamp_distance(a->vectors);
     const uint64_t step_rows = threads / a->vectors, step = threads % a->vectors;
-    a->step = static_cast<int32_t>(step);
-    a->step_at = static_cast<int64_t>(step_rows * a->in_stride + step * words * 16);
-    a->step_j = static_cast<int64_t>(step_rows * a->samples + step * size);
-    a->step_c = static_cast<uint32_t>(step * size % a->measured);
-    a->wrap_at = static_cast<int64_t>(a->in_stride - a->vectors * words * 16);
-    a->wrap_j = static_cast<int64_t>(a->samples - a->vectors * size);
-    a->wrap_c =
-        static_cast<uint32_t>((a->measured - a->vectors * size % a->measured) % a->measured);
+    a->step_vectors = static_cast<int32_t>(step);
+    a->step = {static_cast<int64_t>(step_rows * a->in_stride + step * words * 16),
+               static_cast<int64_t>(step_rows * a->samples + step * size),
+               static_cast<uint32_t>(step * size % a->measured)};
+    const uint64_t row = a->vectors * size; // samples, with those missing in the last vector
+    a->wrap = {static_cast<int64_t>(a->in_stride - a->vectors * words * 16),
+               static_cast<int64_t>(a->samples - row),
+               static_cast<uint32_t>((a->measured - row % a->measured) % a->measured)};
     a->last = static_cast<uint32_t>(a->samples - (a->vectors - 1) * size);
     a->last_words =
         static_cast<uint32_t>(gf_divide_up(row_bytes - (a->vectors - 1) * words * 16, 16));
 }
 
 // Treat rows without padding as one long row.
-static inline void hist_join_rows(HistArgs *a, uint32_t size, uint32_t threads = HIST_THREADS) {
+static inline void gf_hist_join_rows(gf_hist_args *a, uint32_t size,
+                                     uint32_t threads = Policy::THREADS) {
     const uint64_t row_bytes = a->width * a->channels * (16 / size);
     if (row_bytes == a->in_stride) {
         a->width *= a->rows;
         a->in_stride *= a->rows;
         a->rows = 1;
     }
-    hist_set_walk(a, size, threads);
+    gf_hist_set_walk(a, size, threads);
 }
 
 // Assign each block a chunk of whole iterations and at least min vectors. Returns the number of
-// blocks: at most max, unless chunks reach HIST_CHUNK.
-static inline unsigned hist_cut(HistArgs *a, uint64_t max, uint64_t min) {
-    const uint64_t iterations = gf_divide_up(a->end, HIST_THREADS);
-    uint64_t chunk = gf_divide_up(iterations, max) * HIST_THREADS;
-    chunk = chunk > min ? chunk : gf_divide_up(min, HIST_THREADS) * HIST_THREADS;
-    a->chunk = chunk < HIST_CHUNK ? chunk : HIST_CHUNK;
+// blocks: at most max, unless chunks reach Policy::CHUNK.
+static inline unsigned gf_hist_cut(gf_hist_args *a, uint64_t max, uint64_t min) {
+    const uint64_t iterations = gf_divide_up(a->end, Policy::THREADS);
+    uint64_t chunk = gf_divide_up(iterations, max) * Policy::THREADS;
+    chunk = chunk > min ? chunk : gf_divide_up(min, Policy::THREADS) * Policy::THREADS;
+    a->chunk = chunk < Policy::CHUNK ? chunk : Policy::CHUNK;
     return static_cast<unsigned>(gf_divide_up(a->end, a->chunk));
 }
 
-// Return an upper bound of the result of hist_cut_common for a strip of `samples` samples.
-static inline uint64_t hist_max_blocks(uint64_t samples) {
-    return HIST_BLOCKS * gf_sm_count() + samples / HIST_CHUNK + 1;
+// Return an upper bound of the result of gf_hist_cut_common for a strip of `samples` samples.
+static inline uint64_t gf_hist_max_blocks(uint64_t samples) {
+    return Policy::BLOCKS * gf_sm_count() + samples / Policy::CHUNK + 1;
 }
 
 // Compute the chunks that counting and extraction share.
-static inline unsigned hist_cut_common(HistArgs *a) {
-    return hist_cut(a, a->blocks * gf_sm_count(), 1);
+static inline unsigned gf_hist_cut_common(gf_hist_args *a) {
+    return gf_hist_cut(a, a->blocks * gf_sm_count(), 1);
 }
 
-// ---- sort ---------------------------------------------------------------------------------------
+// ---- files --------------------------------------------------------------------------------------
+
+// Queue the counting of an image (count.cu). Returns whether counts, if not NULL, receives the
+// number of samples of each extracted bin in the chunk of each block.
+bool gf_hist_count(const gf_hist_args &a, gf_type type, gf_u64 *state, uint32_t *counts,
+                   gf_queue *queue);
+
+// Return the resident blocks per SM of the kernel that counts an image.
+uint64_t gf_hist_count_blocks(const gf_hist_plan *plan);
+
+// Queue the counting of each row of a strip.
+void gf_hist_count_rows(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
+                        gf_queue *queue);
+
+// Queue the extraction of selected bins (extract.cu). counted: scratch holds the counts of
+// gf_hist_count.
+void gf_hist_extract(const gf_hist_plan *plan, const gf_hist_args &a, bool counted, void *scratch,
+                     gf_u64 *payload, gf_queue *queue);
 
 // Scratch layout to sort n samples, as byte offsets. The keys are at offset 0.
-struct HistSortScratch {
+struct gf_hist_scratch {
     size_t indices, sorted_keys, sorted_indices, sort, sort_bytes, bytes;
 };
 
-HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts);
+gf_hist_scratch gf_hist_scratch_of(uint64_t n, uint32_t extracts);
 
 // Sort indices by key, stably. Keys are at most extracts. A separate file, cuda/hist/sort.cu,
 // compiles CUB's templates.
-void hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue);
+void gf_hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue);
 
 #endif

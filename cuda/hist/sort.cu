@@ -19,8 +19,8 @@ typedef int Count;
 #endif
 
 static cudaError_t hist_sort_pairs(void *scratch, size_t *bytes, const uint32_t *keys,
-                                   uint32_t *sorted_keys, const hist_u64 *indices,
-                                   hist_u64 *sorted_indices, uint64_t n, uint32_t extracts,
+                                   uint32_t *sorted_keys, const gf_u64 *indices,
+                                   gf_u64 *sorted_indices, uint64_t n, uint32_t extracts,
                                    cudaStream_t stream) {
     int bits = 1;
     while (extracts >> bits)
@@ -33,12 +33,12 @@ static size_t hist_sort_aligned(size_t bytes) {
     return (bytes + 255) & ~static_cast<size_t>(255);
 }
 
-HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
-    HistSortScratch scratch = {};
+gf_hist_scratch gf_hist_scratch_of(uint64_t n, uint32_t extracts) {
+    gf_hist_scratch scratch = {};
     scratch.indices = hist_sort_aligned(n * sizeof(uint32_t));
-    scratch.sorted_keys = scratch.indices + hist_sort_aligned(n * sizeof(hist_u64));
+    scratch.sorted_keys = scratch.indices + hist_sort_aligned(n * sizeof(gf_u64));
     scratch.sorted_indices = scratch.sorted_keys + hist_sort_aligned(n * sizeof(uint32_t));
-    scratch.sort = scratch.sorted_indices + hist_sort_aligned(n * sizeof(hist_u64));
+    scratch.sort = scratch.sorted_indices + hist_sort_aligned(n * sizeof(gf_u64));
     const cudaError_t result =
         hist_sort_pairs(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
                         n < MAX_SORTED ? n : MAX_SORTED, extracts, nullptr);
@@ -47,7 +47,7 @@ HistSortScratch hist_sort_scratch(uint64_t n, uint32_t extracts) {
     return scratch;
 }
 
-void hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue) {
+void gf_hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue) {
     if (!queue->status && n > MAX_SORTED)
         gf_queue_fail(queue, GF_FAILED,
                       "cuda: sorting 2^31 or more samples of a strip requires CUDA 12 or later; "
@@ -55,11 +55,11 @@ void hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue) {
     if (queue->status || gf_sequence_refuse(queue))
         return;
     unsigned char *base = static_cast<unsigned char *>(memory);
-    HistSortScratch scratch = hist_sort_scratch(n, extracts);
+    gf_hist_scratch scratch = gf_hist_scratch_of(n, extracts);
     const cudaError_t result = hist_sort_pairs(
         base + scratch.sort, &scratch.sort_bytes, reinterpret_cast<uint32_t *>(base),
         reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
-        reinterpret_cast<hist_u64 *>(base + scratch.indices),
-        reinterpret_cast<hist_u64 *>(base + scratch.sorted_indices), n, extracts, queue->stream);
+        reinterpret_cast<gf_u64 *>(base + scratch.indices),
+        reinterpret_cast<gf_u64 *>(base + scratch.sorted_indices), n, extracts, queue->stream);
     gf_queue_check(queue, result, "radix sort");
 }

@@ -28,14 +28,6 @@ GF_DEVICE gf_compare_record compare_equal() {
 
 // ---- samples ------------------------------------------------------------------------------------
 
-// Return the value, or the bits of an f32. Samples are equal if these are equal.
-template <typename T> GF_DEVICE uint32_t compare_bits(T x) {
-    if constexpr (sizeof(T) == sizeof(float))
-        return __float_as_uint(x);
-    else
-        return x;
-}
-
 // Return the distance of two samples with different bits, as stored in a record.
 template <typename T> GF_DEVICE unsigned long long compare_distance(T x, T y) {
     if constexpr (sizeof(T) < sizeof(float)) {
@@ -112,7 +104,7 @@ template <typename T> struct compare_counts {
 };
 
 template <typename T> GF_DEVICE uint32_t compare_bits_at(const unsigned char *p) {
-    return compare_bits(*reinterpret_cast<const T *>(p));
+    return gf_bits(*reinterpret_cast<const T *>(p));
 }
 
 // Return the index of the first sample that counts in two vectors with such a sample.
@@ -121,7 +113,7 @@ GF_DEVICE uint32_t compare_first(const compare_args &args, const unsigned char *
                                  const unsigned char *b) {
     const T *const x = reinterpret_cast<const T *>(a), *const y = reinterpret_cast<const T *>(b);
     uint32_t i = 0;
-    while (compare_bits(x[i]) == compare_bits(y[i]) || compare_distance(x[i], y[i]) < args.limit)
+    while (gf_bits(x[i]) == gf_bits(y[i]) || compare_distance(x[i], y[i]) < args.limit)
         i++;
     return i;
 }
@@ -250,7 +242,7 @@ template <typename T, int CHANNELS> struct compare_pixels {
 #pragma unroll
             for (int i = 0; i < samples; i++)
                 if (i < n * CHANNELS)
-                    w[i * sizeof(T) / 4] |= compare_bits(reinterpret_cast<const T *>(p)[i])
+                    w[i * sizeof(T) / 4] |= gf_bits(reinterpret_cast<const T *>(p)[i])
                                             << 8 * (i * sizeof(T) % 4);
             return;
         }
@@ -277,7 +269,7 @@ GF_DEVICE uint32_t compare_draw_pixel(const compare_pixels<T, CHANNELS> &a,
     for (int c = 0; c < CHANNELS; c++) {
         const T q = b.at(pixel * CHANNELS + c);
         p[c] = a.at(pixel * CHANNELS + c);
-        if (compare_bits(p[c]) != compare_bits(q)) {
+        if (gf_bits(p[c]) != gf_bits(q)) {
             const unsigned long long distance = compare_distance(p[c], q);
             max = distance > max ? distance : max;
             differs = true;

@@ -1,4 +1,4 @@
-// Extraction kernels of hist: the samples of selected bins, in image order.
+// hist on CUDA: extraction of the samples of selected bins, in image order.
 //
 //   kernels                                used for           method
 //   hist_keys, hist_offsets, hist_collect  more than 64 bins  stable radix sort by bin (CUB)
@@ -9,9 +9,6 @@
 // hist_split and hist_select read counts: the number of samples of each extracted bin in the chunk
 // of each block. From these each block computes its output offsets; it then reads its chunk again
 // and writes the samples.
-#ifndef GF_HIST_EXTRACT_CUH
-#define GF_HIST_EXTRACT_CUH
-
 #include "cuda/hist/device.cuh"
 
 // ---- interval of a bin --------------------------------------------------------------------------
@@ -20,9 +17,9 @@
 // extract one bin compare samples with it and compute no bins.
 
 // Interval lo <= v <= hi. u8: constants of hist_bytes_ge for the comparison of four bytes at once.
-template <typename T> struct HistWindow { T lo, hi; };
+template <typename T> struct hist_window { T lo, hi; };
 
-template <> struct HistWindow<uint8_t> { uint32_t add_lo, low_lo, add_above, low_above; };
+template <> struct hist_window<uint8_t> { uint32_t add_lo, low_lo, add_above, low_above; };
 
 // Compare four bytes with a bound: set the highest bit of each byte >= bound. Adding 128 minus the
 // low 7 bits of the bound to the low 7 bits of a byte sets the highest bit if the byte's 7 bits are
@@ -34,7 +31,7 @@ GF_DEVICE uint32_t hist_bytes_ge(uint32_t word, uint32_t add, uint32_t low) {
 }
 
 // Set bit k if sample k of a vector is in the interval.
-template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, const uint4 &v) {
+template <typename T> GF_DEVICE uint32_t hist_hits(const hist_window<T> &window, const uint4 &v) {
     uint32_t hits = 0;
     if constexpr (sizeof(T) == 1) {
 #pragma unroll
@@ -48,7 +45,7 @@ template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, 
         }
     } else {
 #pragma unroll
-        for (int k = 0; k < hist_vector<T>::size; k++) {
+        for (int k = 0; k < gf_hist_vector<T>::size; k++) {
             const T x = gf_sample_at<T>(v, k);
             if (x >= window.lo && x <= window.hi)
                 hits |= 1u << k;
@@ -58,10 +55,10 @@ template <typename T> GF_DEVICE uint32_t hist_hits(const HistWindow<T> &window, 
 }
 
 // Return the interval of the single extracted bin.
-template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan *plan) {
+template <typename T> static hist_window<T> hist_window_of(const gf_hist_plan *plan) {
     uint32_t from, to;
     gf_hist_extracted_keys(plan, &from, &to);
-    HistWindow<T> window;
+    hist_window<T> window;
     if constexpr (sizeof(T) == 1) {
         const auto set = [](uint32_t bound, uint32_t *add, uint32_t *low) {
             *add = bound < 256 ? (128 - bound % 128) * 0x01010101u : 0; // no byte is >= 256
@@ -81,16 +78,16 @@ template <typename T> static inline HistWindow<T> hist_window(const gf_hist_plan
 
 // Shared memory of one pass: a block orders two vectors per thread, first the first vectors of all
 // threads, then the second ones.
-template <typename T> struct HistPass {
-    static constexpr int samples = 2 * HIST_THREADS * hist_vector<T>::size;
-    uint4 raw[2 * HIST_THREADS];    // the vectors
-    uint16_t gap[2 * HIST_THREADS]; // index in raw less index in the image, modulo 2^16
-    uint16_t list[samples];         // indices of the extracted samples in raw, in order
-    uint32_t warps[HIST_WARPS];     // extracted samples per warp, 16 bits for each vector
-    uint64_t first;                 // image index of the first sample
+template <typename T> struct hist_pass {
+    static constexpr int samples = 2 * Policy::THREADS * gf_hist_vector<T>::size;
+    uint4 raw[2 * Policy::THREADS];    // the vectors
+    uint16_t gap[2 * Policy::THREADS]; // index in raw less index in the image, modulo 2^16
+    uint16_t list[samples];            // indices of the extracted samples in raw, in order
+    uint32_t warps[Policy::WARPS];     // extracted samples per warp, 16 bits for each vector
+    uint64_t first;                    // image index of the first sample
 };
 
-template <typename T> struct HistPair {
+template <typename T> struct hist_pair {
     uint4 v[2];
     uint64_t j[2];
     uint32_t valid[2];
@@ -104,21 +101,21 @@ GF_DEVICE uint4 hist_load_volatile(const uint4 *from) {
     return v;
 }
 
-template <typename T, bool Dense>
-GF_DEVICE void hist_load_pair(const HistArgs &a, HistWalk *walk, HistPair<T> *pair) {
+template <typename T, bool DENSE>
+GF_DEVICE void hist_load_pair(const gf_hist_args &a, gf_hist_walk *walk, hist_pair<T> *pair) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         pair->v[i] = make_uint4(0, 0, 0, 0);
         pair->valid[i] = 0;
         pair->j[i] = walk->j;
         if (walk->left > 0) {
-            if (Dense)
+            if (DENSE)
                 pair->v[i] = hist_load_volatile(reinterpret_cast<const uint4 *>(walk->at));
             else
-                pair->v[i] = hist_load<T, Dense>(a, *walk);
-            pair->valid[i] = hist_valid<T>(a, *walk);
+                pair->v[i] = gf_hist_load<T, DENSE>(a, *walk);
+            pair->valid[i] = gf_hist_valid<T>(a, *walk);
         }
-        hist_step(a, walk);
+        gf_hist_step(a, walk);
     }
 }
 
@@ -156,23 +153,23 @@ GF_DEVICE void hist_list_hits(uint16_t *end, uint32_t hits, uint32_t index) {
 // barriers, after the vectors are stored in shared memory. No barrier is needed between reading the
 // list and the next call.
 template <typename T, typename F>
-GF_DEVICE uint32_t hist_list(HistPass<T> *pass, const HistPair<T> &pair, uint32_t hits0,
+GF_DEVICE uint32_t hist_list(hist_pass<T> *pass, const hist_pair<T> &pair, uint32_t hits0,
                              uint32_t hits1, F then) {
-    constexpr uint32_t size = hist_vector<T>::size;
+    constexpr uint32_t size = gf_hist_vector<T>::size;
     const uint32_t n = static_cast<uint32_t>(__popc(hits0)) | static_cast<uint32_t>(__popc(hits1))
                                                                   << 16;
     const uint32_t upto = hist_sum_up(n), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (lane == 31)
         pass->warps[warp] = upto;
     __syncthreads();
-    const uint32_t other = lane < HIST_WARPS ? pass->warps[lane] : 0;
+    const uint32_t other = lane < Policy::WARPS ? pass->warps[lane] : 0;
     const uint32_t all = hist_sum_warp(other);
     const uint32_t end = hist_sum_warp(lane < warp ? other : 0) + upto; // end of the thread's hits
 #pragma unroll
     for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t index = (i * HIST_THREADS + threadIdx.x) * size;
-        pass->raw[i * HIST_THREADS + threadIdx.x] = pair.v[i];
-        pass->gap[i * HIST_THREADS + threadIdx.x] =
+        const uint32_t index = (i * Policy::THREADS + threadIdx.x) * size;
+        pass->raw[i * Policy::THREADS + threadIdx.x] = pair.v[i];
+        pass->gap[i * Policy::THREADS + threadIdx.x] =
             static_cast<uint16_t>(index - static_cast<uint32_t>(pair.j[i]));
     }
     if (threadIdx.x == 0)
@@ -180,28 +177,27 @@ GF_DEVICE uint32_t hist_list(HistPass<T> *pass, const HistPair<T> &pair, uint32_
     then();
     hist_list_hits(pass->list + (end & 0xffff), hits0, threadIdx.x * size);
     hist_list_hits(pass->list + (all & 0xffff) + (end >> 16), hits1,
-                   (HIST_THREADS + threadIdx.x) * size);
+                   (Policy::THREADS + threadIdx.x) * size);
     __syncthreads();
     return (all & 0xffff) + (all >> 16);
 }
 
-template <typename T> GF_DEVICE T hist_listed(const HistPass<T> &pass, uint32_t index) {
+template <typename T> GF_DEVICE T hist_listed(const hist_pass<T> &pass, uint32_t index) {
     return reinterpret_cast<const T *>(pass.raw)[index];
 }
 
 // Return the image index of a listed sample. 16 bits suffice within a pass, because image indices
 // are consecutive.
 template <typename T>
-GF_DEVICE uint64_t hist_number(const HistPass<T> &pass, uint64_t first, uint32_t index) {
-    const uint32_t number = index - pass.gap[index / hist_vector<T>::size];
+GF_DEVICE uint64_t hist_number(const hist_pass<T> &pass, uint64_t first, uint32_t index) {
+    const uint32_t number = index - pass.gap[index / gf_hist_vector<T>::size];
     return first + static_cast<uint16_t>(number - static_cast<uint32_t>(first));
 }
 
 // Sum the counts of one extracted bin over the blocks before this one, and over all blocks. All
 // lanes of the warp get both sums. Warps may pass different bins.
-GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t nth, hist_u64 *before,
-                               hist_u64 *all) {
-    hist_u64 sum = 0, sum_before = 0;
+GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t nth, gf_u64 *before, gf_u64 *all) {
+    gf_u64 sum = 0, sum_before = 0;
     for (uint32_t b = threadIdx.x % 32; b < gridDim.x; b += 32) {
         const uint32_t count = counts[nth * gridDim.x + b];
         sum += count;
@@ -214,35 +210,35 @@ GF_DEVICE void hist_sum_counts(const uint32_t *counts, uint32_t nth, hist_u64 *b
 // Extract one bin.
 // Grid: one block per chunk. Block: 512 threads; each pass processes two vectors per thread. Hits
 // are listed in shared memory and then written contiguously while the next vectors are loaded.
-// Reads each sample once; without Dense, its whole pixel. Writes 8 bytes and the value for each
-// sample of the bin. Shared memory: a HistPass. Registers: 40 (sm_90), 3 resident blocks.
-template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
-    hist_select(HistArgs a, HistWindow<T> window, const uint32_t *counts, hist_u64 *payload) {
+// Reads each sample once; without DENSE, its whole pixel. Writes 8 bytes and the value for each
+// sample of the bin. Shared memory: a hist_pass. Registers: 40 (sm_90), 3 resident blocks.
+template <typename T, bool DENSE>
+__global__ void __launch_bounds__(Policy::THREADS, Policy::resident(Policy::BLOCKS))
+    hist_select(gf_hist_args a, hist_window<T> window, const uint32_t *counts, gf_u64 *payload) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
-    HistPass<T> *pass = reinterpret_cast<HistPass<T> *>(hist_shared);
+    hist_pass<T> *pass = reinterpret_cast<hist_pass<T> *>(hist_shared);
     gf_wait_for_stream();
-    HistWalk walk = hist_walk<T, Dense>(a);
-    uint32_t iterations = (hist_iterations(walk) + 1) / 2;
-    HistPair<T> pair;
-    hist_load_pair<T, Dense>(a, &walk, &pair);
+    gf_hist_walk walk = gf_hist_start<T, DENSE>(a);
+    uint32_t iterations = (gf_hist_iterations(walk) + 1) / 2;
+    hist_pair<T> pair;
+    hist_load_pair<T, DENSE>(a, &walk, &pair);
 
-    hist_u64 before, all;
+    gf_u64 before, all;
     hist_sum_counts(counts, 0, &before, &all);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         payload[0] = 0;
         payload[1] = all;
     }
-    hist_u64 *positions = payload + 2 + before;
+    gf_u64 *positions = payload + 2 + before;
     T *values = reinterpret_cast<T *>(payload + 2 + all) + before;
 
     for (; iterations > 0; iterations--) {
         const uint32_t hits0 = hist_hits<T>(window, pair.v[0]) & ((1u << pair.valid[0]) - 1);
         const uint32_t hits1 = hist_hits<T>(window, pair.v[1]) & ((1u << pair.valid[1]) - 1);
         const uint32_t n = hist_list<T>(pass, pair, hits0, hits1,
-                                        [&] { hist_load_pair<T, Dense>(a, &walk, &pair); });
+                                        [&] { hist_load_pair<T, DENSE>(a, &walk, &pair); });
         const uint64_t first = pass->first;
-        for (uint32_t h = threadIdx.x; h < n; h += HIST_THREADS) {
+        for (uint32_t h = threadIdx.x; h < n; h += Policy::THREADS) {
             const uint32_t index = pass->list[h];
             positions[h] = hist_number<T>(*pass, first, index);
             values[h] = hist_listed<T>(*pass, index);
@@ -256,22 +252,22 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
 
 // Map from samples to extracted bins. u8: a table of values. Other types: one bit per bin, and for
 // each word the number of bits set in the words before it.
-template <typename T> struct HistExtracted {
+template <typename T> struct hist_extracted {
     uint32_t bits[GF_HIST_MAX_BINS / 32];
     uint8_t before[GF_HIST_MAX_BINS / 32];
 };
 
-template <> struct HistExtracted<uint8_t> { uint8_t table[256]; };
+template <> struct hist_extracted<uint8_t> { uint8_t table[256]; };
 
 // Build the map. All threads of the block must call it; a barrier must follow.
 template <typename T>
-GF_DEVICE void hist_set_extracted(const HistArgs &a, HistExtracted<T> *extracted) {
+GF_DEVICE void hist_set_extracted(const gf_hist_args &a, hist_extracted<T> *extracted) {
     if constexpr (sizeof(T) == 1) {
-        for (uint32_t v = threadIdx.x; v < 256; v += HIST_THREADS)
-            extracted->table[v] =
-                static_cast<uint8_t>(hist_nth(a, hist_bin<uint8_t>(a, static_cast<uint8_t>(v))));
+        for (uint32_t v = threadIdx.x; v < 256; v += Policy::THREADS)
+            extracted->table[v] = static_cast<uint8_t>(
+                gf_hist_nth(a, gf_hist_bin<uint8_t>(a, static_cast<uint8_t>(v))));
     } else {
-        for (uint32_t word = threadIdx.x; word <= (a.bins - 1) / 32; word += HIST_THREADS) {
+        for (uint32_t word = threadIdx.x; word <= (a.bins - 1) / 32; word += Policy::THREADS) {
             uint32_t bits = 0, before = 0;
             for (uint32_t i = 0; i < a.extracts; i++) {
                 const uint32_t bin = a.extract_all ? i : a.listed[i];
@@ -286,11 +282,12 @@ GF_DEVICE void hist_set_extracted(const HistArgs &a, HistExtracted<T> *extracted
 
 // Return the index of the extracted bin of a sample; a.extracts or more if there is none.
 template <typename T>
-GF_DEVICE uint32_t hist_sample_nth(const HistArgs &a, const HistExtracted<T> &extracted, T value) {
+GF_DEVICE uint32_t hist_sample_nth(const gf_hist_args &a, const hist_extracted<T> &extracted,
+                                   T value) {
     if constexpr (sizeof(T) == 1) {
         return extracted.table[value];
     } else {
-        const uint32_t bin = gf_hist_clamp(hist_bin<T>(a, value), a.bins, a.ranged);
+        const uint32_t bin = gf_hist_clamp(gf_hist_bin<T>(a, value), a.bins, a.ranged);
         const uint32_t clamped = min(bin, a.bins - 1),
                        bits = extracted.bits[clamped / 32]; // the bin of NaN is too large
         const uint32_t before = bits & ((1u << clamped % 32) - 1);
@@ -301,7 +298,8 @@ GF_DEVICE uint32_t hist_sample_nth(const HistArgs &a, const HistExtracted<T> &ex
 
 // Set bit k if sample k of a vector is in an extracted bin.
 template <typename T>
-GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted, const uint4 &v) {
+GF_DEVICE uint32_t hist_any(const gf_hist_args &a, const hist_extracted<T> &extracted,
+                            const uint4 &v) {
     uint32_t hits = 0;
     if constexpr (sizeof(T) == 1) {
 #pragma unroll
@@ -309,10 +307,10 @@ GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted
             hits |=
                 extracted.table[gf_word(v, k / 4) >> k % 4 * 8 & 255] < a.extracts ? 1u << k : 0;
     } else {
-        uint32_t bins[hist_vector<T>::size];
-        hist_bins<T>(a, v, bins);
+        uint32_t bins[gf_hist_vector<T>::size];
+        gf_hist_bins<T>(a, v, bins);
 #pragma unroll
-        for (int k = 0; k < hist_vector<T>::size; k++) {
+        for (int k = 0; k < gf_hist_vector<T>::size; k++) {
             const uint32_t bin = gf_hist_clamp(bins[k], a.bins, a.ranged);
             const uint32_t clamped = min(bin, a.bins - 1);
             const bool in = extracted.bits[clamped / 32] >> clamped % 32 & 1;
@@ -326,26 +324,26 @@ GF_DEVICE uint32_t hist_any(const HistArgs &a, const HistExtracted<T> &extracted
 
 // Count the samples of each extracted bin per chunk, if the counting kernel did not.
 // Grid: one block per chunk. Block: 512 threads. Reads each sample once. Shared memory: a
-// HistExtracted, 0.5 to 10 KB in all. Registers: 40 (sm_90).
-template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
-    hist_count_selected(HistArgs a, uint32_t *counts) {
-    __shared__ HistExtracted<T> extracted;
+// hist_extracted, 0.5 to 10 KB in all. Registers: 40 (sm_90).
+template <typename T, bool DENSE>
+__global__ void __launch_bounds__(Policy::THREADS, Policy::resident(Policy::BLOCKS))
+    hist_count_selected(gf_hist_args a, uint32_t *counts) {
+    __shared__ hist_extracted<T> extracted;
     __shared__ uint32_t selected[GF_HIST_MAX_LISTED];
     gf_wait_for_stream();
     hist_set_extracted(a, &extracted);
     if (threadIdx.x < GF_HIST_MAX_LISTED)
         selected[threadIdx.x] = 0;
     __syncthreads();
-    HistWalk walk = hist_walk<T, Dense>(a);
+    gf_hist_walk walk = gf_hist_start<T, DENSE>(a);
     while (walk.left > 0) {
-        HistPair<T> pair;
-        hist_load_pair<T, Dense>(a, &walk, &pair);
+        hist_pair<T> pair;
+        hist_load_pair<T, DENSE>(a, &walk, &pair);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             uint32_t hits = hist_any(a, extracted, pair.v[i]) & ((1u << pair.valid[i]) - 1);
 #pragma unroll
-            for (int k = 0; k < hist_vector<T>::size; k++) {
+            for (int k = 0; k < gf_hist_vector<T>::size; k++) {
                 const T x = gf_sample_at<T>(pair.v[i], k);
                 if (hits >> k & 1)
                     atomicAdd(&selected[hist_sample_nth(a, extracted, x)], 1u);
@@ -360,27 +358,27 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
 // ---- splitting ----------------------------------------------------------------------------------
 
 // Output offsets of the samples of each bin.
-struct HistSplit {
-    hist_u64 all[GF_HIST_MAX_LISTED];
-    hist_u64 next[GF_HIST_MAX_LISTED];              // of the block: next sample
-    hist_u64 begin[HIST_WARPS][GF_HIST_MAX_LISTED]; // of a warp in this round
-    uint16_t many[HIST_WARPS][GF_HIST_MAX_LISTED];  // samples of a warp in this round
+struct hist_split_state {
+    gf_u64 all[GF_HIST_MAX_LISTED];
+    gf_u64 next[GF_HIST_MAX_LISTED];                  // of the block: next sample
+    gf_u64 begin[Policy::WARPS][GF_HIST_MAX_LISTED];  // of a warp in this round
+    uint16_t many[Policy::WARPS][GF_HIST_MAX_LISTED]; // samples of a warp in this round
 };
 
 // Compute the output offsets of the block for each bin, and write the head of the payload. Returns
 // the number of samples of all extracted bins.
-GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const uint32_t *counts,
-                                    hist_u64 *payload) {
-    for (uint32_t nth = threadIdx.x / 32; nth < a.extracts; nth += HIST_WARPS) {
-        hist_u64 before, all;
+GF_DEVICE gf_u64 hist_begin_split(const gf_hist_args &a, hist_split_state *split,
+                                  const uint32_t *counts, gf_u64 *payload) {
+    for (uint32_t nth = threadIdx.x / 32; nth < a.extracts; nth += Policy::WARPS) {
+        gf_u64 before, all;
         hist_sum_counts(counts, nth, &before, &all);
         split->next[nth] = before;
         split->all[nth] = all;
     }
-    for (uint32_t i = threadIdx.x; i < HIST_WARPS * GF_HIST_MAX_LISTED; i += HIST_THREADS)
+    for (uint32_t i = threadIdx.x; i < Policy::WARPS * GF_HIST_MAX_LISTED; i += Policy::THREADS)
         split->many[i / GF_HIST_MAX_LISTED][i % GF_HIST_MAX_LISTED] = 0;
     __syncthreads();
-    hist_u64 begin = 0;
+    gf_u64 begin = 0;
     for (uint32_t nth = 0; nth < a.extracts; nth++) {
         if (threadIdx.x == nth) {
             split->next[nth] += begin;
@@ -394,43 +392,43 @@ GF_DEVICE hist_u64 hist_begin_split(const HistArgs &a, HistSplit *split, const u
     return begin;
 }
 
-template <typename T> struct HistSplitShared {
-    HistPass<T> pass;
-    HistExtracted<T> extracted;
-    HistSplit split;
+template <typename T> struct hist_split_shared {
+    hist_pass<T> pass;
+    hist_extracted<T> extracted;
+    hist_split_state split;
 };
 
 // Extract up to 64 bins.
 // Grid, block and reads: as hist_select. The listed samples are processed in rounds of one sample
 // per thread. Lanes with the same bin are found by a warp match; the counts of the warps are summed
-// bin by bin. Shared memory: a HistSplitShared. Registers: 40 (sm_90).
-template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
-    hist_split(HistArgs a, const uint32_t *counts, hist_u64 *payload) {
+// bin by bin. Shared memory: a hist_split_shared. Registers: 40 (sm_90).
+template <typename T, bool DENSE>
+__global__ void __launch_bounds__(Policy::THREADS, Policy::resident(Policy::BLOCKS))
+    hist_split(gf_hist_args a, const uint32_t *counts, gf_u64 *payload) {
     extern __shared__ __align__(128) uint32_t hist_shared[];
-    HistSplitShared<T> *shared = reinterpret_cast<HistSplitShared<T> *>(hist_shared);
-    HistPass<T> &pass = shared->pass;
-    HistExtracted<T> &extracted = shared->extracted;
-    HistSplit &split = shared->split;
+    hist_split_shared<T> *shared = reinterpret_cast<hist_split_shared<T> *>(hist_shared);
+    hist_pass<T> &pass = shared->pass;
+    hist_extracted<T> &extracted = shared->extracted;
+    hist_split_state &split = shared->split;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     gf_wait_for_stream();
     hist_set_extracted(a, &extracted);
-    const hist_u64 all = hist_begin_split(a, &split, counts, payload);
-    hist_u64 *positions = payload + a.extracts + 1;
+    const gf_u64 all = hist_begin_split(a, &split, counts, payload);
+    gf_u64 *positions = payload + a.extracts + 1;
     T *values = reinterpret_cast<T *>(positions + all);
     __syncthreads();
 
-    HistWalk walk = hist_walk<T, Dense>(a);
-    for (uint32_t iterations = (hist_iterations(walk) + 1) / 2; iterations > 0; iterations--) {
-        HistPair<T> pair;
-        hist_load_pair<T, Dense>(a, &walk, &pair);
+    gf_hist_walk walk = gf_hist_start<T, DENSE>(a);
+    for (uint32_t iterations = (gf_hist_iterations(walk) + 1) / 2; iterations > 0; iterations--) {
+        hist_pair<T> pair;
+        hist_load_pair<T, DENSE>(a, &walk, &pair);
         uint32_t hits[2];
 #pragma unroll
         for (int i = 0; i < 2; i++)
             hits[i] = hist_any(a, extracted, pair.v[i]) & ((1u << pair.valid[i]) - 1);
         const uint32_t n = hist_list<T>(&pass, pair, hits[0], hits[1], [] {});
         const uint64_t first = pass.first;
-        for (uint32_t round = 0; round < n; round += HIST_THREADS) {
+        for (uint32_t round = 0; round < n; round += Policy::THREADS) {
             const bool listed = round + threadIdx.x < n;
             uint32_t index = 0, nth = GF_HIST_MAX_LISTED;
             T value = 0;
@@ -445,8 +443,8 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
                 split.many[warp][nth] = static_cast<uint16_t>(__popc(peers));
             __syncthreads();
             if (threadIdx.x < a.extracts) {
-                hist_u64 next = split.next[threadIdx.x];
-                for (int w = 0; w < HIST_WARPS; w++) {
+                gf_u64 next = split.next[threadIdx.x];
+                for (int w = 0; w < Policy::WARPS; w++) {
                     split.begin[w][threadIdx.x] = next;
                     next += split.many[w][threadIdx.x];
                     split.many[w][threadIdx.x] = 0;
@@ -455,7 +453,7 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
             }
             __syncthreads();
             if (listed) {
-                const hist_u64 to = split.begin[warp][nth] + before;
+                const gf_u64 to = split.begin[warp][nth] + before;
                 positions[to] = hist_number<T>(pass, first, index);
                 values[to] = value;
             }
@@ -467,29 +465,29 @@ __global__ void __launch_bounds__(HIST_THREADS, HIST_RESIDENT(HIST_BLOCKS))
 
 // Write the key of each sample (its bin) and its index in the strip, for the sort. One vector per
 // thread and iteration; 51 to 53 registers (sm_90).
-template <typename T, bool Dense>
-__global__ void __launch_bounds__(HIST_THREADS)
-    hist_keys(HistArgs a, uint32_t *keys, hist_u64 *indices) {
+template <typename T, bool DENSE>
+__global__ void __launch_bounds__(Policy::THREADS)
+    hist_keys(gf_hist_args a, uint32_t *keys, gf_u64 *indices) {
     gf_wait_for_stream();
-    for (HistWalk walk = hist_walk<T, Dense>(a); walk.left > 0; hist_step(a, &walk)) {
-        const uint4 v = hist_load<T, Dense>(a, walk);
-        const uint32_t valid = hist_valid<T>(a, walk);
+    for (gf_hist_walk walk = gf_hist_start<T, DENSE>(a); walk.left > 0; gf_hist_step(a, &walk)) {
+        const uint4 v = gf_hist_load<T, DENSE>(a, walk);
+        const uint32_t valid = gf_hist_valid<T>(a, walk);
 #pragma unroll
-        for (int k = 0; k < hist_vector<T>::size; k++)
+        for (int k = 0; k < gf_hist_vector<T>::size; k++)
             if (static_cast<uint32_t>(k) < valid) {
                 const T x = gf_sample_at<T>(v, k);
                 const uint64_t index = walk.j - a.before + k;
                 keys[index] =
-                    min(hist_nth(a, hist_bin<T>(a, x)), a.extracts); // no bin: sorted last
+                    min(gf_hist_nth(a, gf_hist_bin<T>(a, x)), a.extracts); // no bin: sorted last
                 indices[index] = index;
             }
     }
 }
 
 // Find the first sorted key of each bin by binary search, one thread per bin. 16 registers (sm_90).
-static __global__ void __launch_bounds__(HIST_THREADS)
-    hist_offsets(const uint32_t *keys, uint64_t n, uint32_t extracts, hist_u64 *offsets) {
-    const uint32_t bin = blockIdx.x * HIST_THREADS + threadIdx.x;
+static __global__ void __launch_bounds__(Policy::THREADS)
+    hist_offsets(const uint32_t *keys, uint64_t n, uint32_t extracts, gf_u64 *offsets) {
+    const uint32_t bin = blockIdx.x * Policy::THREADS + threadIdx.x;
     gf_wait_for_stream();
     if (bin > extracts)
         return;
@@ -507,24 +505,78 @@ static __global__ void __launch_bounds__(HIST_THREADS)
 // Write the positions and values of the sorted samples. One thread per sample, at most 8 blocks per
 // SM, which loop; 28 registers (sm_90).
 template <typename T>
-__global__ void __launch_bounds__(HIST_THREADS)
-    hist_collect(HistArgs a, const hist_u64 *indices, hist_u64 *payload) {
+__global__ void __launch_bounds__(Policy::THREADS)
+    hist_collect(gf_hist_args a, const gf_u64 *indices, gf_u64 *payload) {
     gf_wait_for_stream();
-    const hist_u64 count = payload[a.extracts];
-    hist_u64 *positions = payload + a.extracts + 1;
+    const gf_u64 count = payload[a.extracts];
+    gf_u64 *positions = payload + a.extracts + 1;
     T *out = reinterpret_cast<T *>(positions + count);
-    const uint64_t step = static_cast<uint64_t>(gridDim.x) * HIST_THREADS;
+    const uint64_t step = static_cast<uint64_t>(gridDim.x) * Policy::THREADS;
     const bool small = a.rows * a.samples >> 32 == 0; // 64-bit divisions are slow
-    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * HIST_THREADS + threadIdx.x; i < count;
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * Policy::THREADS + threadIdx.x; i < count;
          i += step) {
         const uint64_t j = indices[i];
         const uint64_t y =
             small ? static_cast<uint32_t>(j) / static_cast<uint32_t>(a.samples) : j / a.samples;
         const uint64_t at = j - y * a.samples;
-        const T *row = hist_row<T>(a, y);
+        const T *row = gf_hist_row<T>(a, y);
         positions[i] = a.before + j;
-        out[i] = a.measured == 1 ? hist_sample<T>(a, row, at, 0) : row[at]; // else all channels
+        out[i] = a.measured == 1 ? gf_hist_sample<T>(a, row, at, 0) : row[at]; // else all channels
     }
 }
 
-#endif
+// ---- launch -------------------------------------------------------------------------------------
+
+template <typename T, bool DENSE>
+static void hist_extract_few(const gf_hist_plan *plan, const gf_hist_args &a, unsigned grid,
+                             bool counted, uint32_t *counts, gf_u64 *payload, gf_queue *queue) {
+    if (!counted)
+        gf_launch_kernel(hist_count_selected<T, DENSE>, grid, Policy::THREADS, 0, queue, a, counts);
+    if (a.extracts == 1 && a.nodata == UINT32_MAX) { // the samples of the bin form an interval
+        constexpr auto kernel = hist_select<T, DENSE>;
+        gf_hist_set_max_shared<kernel>();
+        gf_launch_kernel(kernel, grid, Policy::THREADS, sizeof(hist_pass<T>), queue, a,
+                         hist_window_of<T>(plan), counts, payload);
+    } else {
+        constexpr auto kernel = hist_split<T, DENSE>;
+        gf_hist_set_max_shared<kernel>();
+        gf_launch_kernel(kernel, grid, Policy::THREADS, sizeof(hist_split_shared<T>), queue, a,
+                         counts, payload);
+    }
+}
+
+template <typename T, bool DENSE>
+static void hist_extract_sorted(const gf_hist_args &a, unsigned grid, void *memory, gf_u64 *payload,
+                                gf_queue *queue) {
+    const uint64_t n = a.rows * a.samples;
+    const gf_hist_scratch scratch = gf_hist_scratch_of(n, a.extracts);
+    unsigned char *base = static_cast<unsigned char *>(memory);
+    gf_launch_kernel(hist_keys<T, DENSE>, grid, Policy::THREADS, 0, queue, a,
+                     reinterpret_cast<uint32_t *>(base),
+                     reinterpret_cast<gf_u64 *>(base + scratch.indices));
+    gf_hist_sort(memory, n, a.extracts, queue);
+    const unsigned bins = static_cast<unsigned>(gf_divide_up(a.extracts + 1, Policy::THREADS));
+    gf_launch_kernel(hist_offsets, bins, Policy::THREADS, 0, queue,
+                     reinterpret_cast<const uint32_t *>(base + scratch.sorted_keys), n, a.extracts,
+                     payload);
+    gf_launch_kernel(hist_collect<T>, gf_grid(n, Policy::THREADS), Policy::THREADS, 0, queue, a,
+                     reinterpret_cast<const gf_u64 *>(base + scratch.sorted_indices), payload);
+}
+
+void gf_hist_extract(const gf_hist_plan *plan, const gf_hist_args &strip_args, bool counted,
+                     void *scratch, gf_u64 *payload, gf_queue *queue) {
+    gf_for_type(plan->head.in.type, [&](auto sample) {
+        gf_for_flag(gf_hist_dense(strip_args), [&](auto dense) {
+            typedef decltype(sample) T;
+            const bool DENSE = decltype(dense)::value;
+            gf_hist_args a = strip_args;
+            gf_hist_join_rows(&a, 16 / sizeof(T));
+            const unsigned grid = gf_hist_cut_common(&a);
+            if (a.extracts > GF_HIST_MAX_LISTED)
+                hist_extract_sorted<T, DENSE>(a, grid, scratch, payload, queue);
+            else
+                hist_extract_few<T, DENSE>(plan, a, grid, counted, static_cast<uint32_t *>(scratch),
+                                           payload, queue);
+        });
+    });
+}
