@@ -4,9 +4,9 @@
 
 #include "cuda/png/encode.cuh"
 
-#define THREADS 256                        // of a block that processes a chunk
-#define THREAD_BYTES (PNG_CHUNK / THREADS) // consecutive bytes of a chunk per thread
-#define THREAD_WORDS (THREAD_BYTES / 4)
+static constexpr uint32_t THREADS = 256;                      // of a block that processes a chunk
+static constexpr uint32_t THREAD_BYTES = PNG_CHUNK / THREADS; // consecutive, per thread
+static constexpr uint32_t THREAD_WORDS = THREAD_BYTES / 4;
 
 static_assert(THREAD_BYTES == 64, "a thread describes its bytes by a 64-bit mask");
 

@@ -1,12 +1,13 @@
 // Deflate decoder for many streams at once (RFC 1951): one warp per stream.
 #include "cuda/png/decode.cuh"
 
-#define LITERAL_BITS 10 // index of the table of literals and lengths
-#define DISTANCE_BITS 9
-#define MAX_BITS 15
-#define RING 4096u   // bytes of output in shared memory
-#define SEGMENT 512u // bytes that a warp stores at once: 16 per lane
-#define CHUNK 32u    // words of input that a warp loads at once
+// Tuning constants of png_inflate.
+static constexpr uint32_t LITERAL_BITS = 10; // index of the table of literals and lengths
+static constexpr uint32_t DISTANCE_BITS = 9;
+static constexpr uint32_t MAX_BITS = 15;
+static constexpr uint32_t RING = 4096;   // bytes of output in shared memory
+static constexpr uint32_t SEGMENT = 512; // bytes that a warp stores at once: 16 per lane
+static constexpr uint32_t CHUNK = 32;    // words of input that a warp loads at once
 
 // A step writes up to 31 + 258 bytes, 32 at once, and up to SEGMENT - 1 before it are not stored.
 static_assert(RING >= SEGMENT + 2 * 32 + 258, "a source that is not in the ring has been stored");

@@ -10,11 +10,9 @@
 
 // ---- layout -------------------------------------------------------------------------------------
 
-#define IDAT_HEAD 8
-#define ZLIB_HEAD 2
-#define ADLER_BYTES 4
-#define CRC_BYTES 4
-#define IEND_BYTES 12
+// Bytes of the parts of a file.
+static constexpr uint32_t IDAT_HEAD = 8, ZLIB_HEAD = 2, ADLER_BYTES = 4, CRC_BYTES = 4;
+static constexpr uint32_t IEND_BYTES = 12;
 
 // Return the first bit of byte `at` of a block in stored form, from the start of the block, whose
 // first bit is `start`. The header before a part precedes its first byte.
@@ -92,7 +90,7 @@ __global__ void __launch_bounds__(PNG_MAX_STRIPS) png_lay_out(const png_window w
 // ---- packing ------------------------------------------------------------------------------------
 
 // 14 bits per byte, a block header of at most 336 items, and the end of a block and a strip.
-#define PACKED_WORDS ((PNG_CHUNK * GF_DEFLATE_MAX_BITS + 336 * 17 + 256) / 32)
+static constexpr uint32_t PACKED_WORDS = (PNG_CHUNK * GF_DEFLATE_MAX_BITS + 336 * 17 + 256) / 32;
 
 struct png_bit_counter {
     uint32_t bits;
@@ -204,6 +202,20 @@ GF_DEVICE void png_copy_external(const png_window &w, const png_place &p, uint32
         w.out[state.data + i] = w.external[state.external + i];
 }
 
+// Store bits [start, end) of the output. Other chunks may write the other bits of their first and
+// last word.
+GF_DEVICE void png_store_packed(unsigned char *to, const uint32_t *packed, uint64_t start,
+                                uint64_t end) {
+    uint32_t *out = reinterpret_cast<uint32_t *>(to) + start / 32;
+    const uint32_t words = static_cast<uint32_t>((end - 1) / 32 - start / 32) + 1;
+    for (uint32_t i = threadIdx.x; i < words; i += THREADS) {
+        if ((i == 0 && start % 32) || (i + 1 == words && end % 32))
+            atomicOr(out + i, packed[i]);
+        else
+            out[i] = packed[i];
+    }
+}
+
 // Write the bits of a chunk.
 // Grid: chunks. Block: 256 threads with 64 consecutive bytes each. Shared memory: 30 KiB: the bits,
 // and the codes. Reads the filtered bytes once; writes words. The first and the last word may be
@@ -262,22 +274,15 @@ __global__ void __launch_bounds__(THREADS) png_pack_chunks(const png_window w) {
     const uint64_t end = last_of_block && last_of_strip ? data + 8 * uint64_t{w.state[p.strip].size}
                          : last_of_block                ? data + w.block[p.block + 1].start
                                          : data + block.start + w.chunk_bits[p.index + 1];
-    uint32_t *out = reinterpret_cast<uint32_t *>(w.out) + start / 32;
-    const uint32_t words = static_cast<uint32_t>((end - 1) / 32 - start / 32) + 1;
-    for (uint32_t i = threadIdx.x; i < words; i += THREADS) {
-        if ((i == 0 && start % 32) || (i + 1 == words && end % 32))
-            atomicOr(out + i, packed[i]);
-        else
-            out[i] = packed[i];
-    }
+    png_store_packed(w.out, packed, start, end);
 }
 
 // ---- frames -------------------------------------------------------------------------------------
 
-#define CRC_THREADS 1024           // one per entry of the table
-#define WORD_POWER 2               // of a word in png_powers
-#define BLOCK_POWER 12             // of CRC_THREADS words
-#define CRC_POLYNOMIAL 0xedb88320u // reflected: bit 31 is x^0
+static constexpr uint32_t CRC_THREADS = 1024;           // one per entry of the table
+static constexpr uint32_t WORD_POWER = 2;               // of a word in png_powers
+static constexpr uint32_t BLOCK_POWER = 12;             // of CRC_THREADS words
+static constexpr uint32_t CRC_POLYNOMIAL = 0xedb88320u; // reflected: bit 31 is x^0
 
 // Return a * b modulo the polynomial of CRC-32.
 GF_DEVICE uint32_t png_crc_multiply(uint32_t a, uint32_t b) {

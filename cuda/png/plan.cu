@@ -68,7 +68,7 @@ GF_DEVICE uint32_t png_filtered_byte(const png_window &w, const png_strip &s, ui
            255;
 }
 
-#define UNIT_WORDS 4 // words per unit of png_filtered_unit
+static constexpr int UNIT_WORDS = 4; // words per unit of png_filtered_unit
 
 // Load the words of UNIT_WORDS * 4 bytes at any address. One more word may be read.
 GF_DEVICE void png_load_unit(uint32_t (&unit)[UNIT_WORDS], const unsigned char *from) {
@@ -115,8 +115,9 @@ GF_DEVICE void png_filtered_unit(const png_window &w, const png_strip &s, uint32
 
 // ---- choice of the filter -----------------------------------------------------------------------
 
-#define PROBE_THREADS 512
-#define PROBE_COPIES 4 // of each histogram, for conflicts between lanes
+// Tuning constants of png_probe_strips.
+static constexpr uint32_t PROBE_THREADS = 512;
+static constexpr uint32_t PROBE_COPIES = 4; // of each histogram, for conflicts between lanes
 
 // Return the number of pieces of a strip. Each thread gets it.
 GF_DEVICE uint32_t png_piece_count(const png_window &w, uint32_t count) {
@@ -147,44 +148,55 @@ GF_DEVICE void png_count_repeat(const png_window &w, const png_strip &s, int64_t
     *repeated += same && !(up && left) ? GF_PNG_PROBE_STRIDE : 0;
 }
 
+// Histograms of the residuals of each filter.
+struct png_probe_counts {
+    uint32_t count[GF_PNG_FILTERS][256][PROBE_COPIES];
+};
+
+// Count the residuals of the word, or of the last bytes of a piece, at byte c of row y.
+GF_DEVICE void png_count_residuals(const png_window &w, const png_strip &s, int64_t y, int64_t c,
+                                   uint32_t bytes, png_probe_counts *counts) {
+    const int64_t left = c - w.bpp;
+    uint32_t word[4] = {0, 0, 0, 0}; // the bytes and their neighbours
+    if (bytes == 4) {
+        word[0] = png_word(w, s, y, c);
+        word[1] = png_word(w, s, y, left);
+        word[2] = png_word(w, s, y - 1, c);
+        word[3] = png_word(w, s, y - 1, left);
+    }
+    for (uint32_t k = 0; k < bytes && bytes < 4; k++) {
+        word[0] |= png_byte(w, s, y, c + k) << 8 * k;
+        word[1] |= png_byte(w, s, y, left + k) << 8 * k;
+        word[2] |= png_byte(w, s, y - 1, c + k) << 8 * k;
+        word[3] |= png_byte(w, s, y - 1, left + k) << 8 * k;
+    }
+#pragma unroll
+    for (uint32_t f = 0; f < GF_PNG_FILTERS; f++) {
+        const uint32_t residuals = png_filter_word(f, word[0], word[1], word[2], word[3]);
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++)
+            if (k < bytes)
+                atomicAdd(&counts->count[f][residuals >> 8 * k & 255][threadIdx.x % PROBE_COPIES],
+                          1);
+    }
+}
+
 // Choose the filter of a strip from its probe.
 // Grid: strips. Block: 512 threads; a warp examines a piece. Shared memory: 20 KiB of histograms.
 __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_window w) {
-    __shared__ uint32_t counts[GF_PNG_FILTERS][256][PROBE_COPIES];
+    __shared__ png_probe_counts counts;
     gf_wait_for_stream();
     const png_strip s = w.strip[blockIdx.x];
     for (uint32_t i = threadIdx.x; i < GF_PNG_FILTERS * 256 * PROBE_COPIES; i += PROBE_THREADS)
-        counts[0][0][i] = 0;
+        counts.count[0][0][i] = 0;
     const uint32_t pieces = png_piece_count(w, s.count);
     uint64_t total = 0, flat = 0, repeated = 0;
     for (uint32_t k = threadIdx.x / 32; k < pieces; k += PROBE_THREADS / 32) {
         const gf_png_piece piece = gf_png_piece_at(w.row_bytes, k);
         const int64_t y = static_cast<int64_t>(piece.y);
         for (uint32_t i = threadIdx.x % 32 * 4; i < piece.size; i += 32 * 4) {
-            const int64_t c = static_cast<int64_t>(piece.at + i), left = c - w.bpp;
             const uint32_t bytes = min(static_cast<uint32_t>(piece.size) - i, 4u);
-            uint32_t word[4] = {0, 0, 0, 0}; // the bytes and their neighbours
-            if (bytes == 4) {
-                word[0] = png_word(w, s, y, c);
-                word[1] = png_word(w, s, y, left);
-                word[2] = png_word(w, s, y - 1, c);
-                word[3] = png_word(w, s, y - 1, left);
-            }
-            for (uint32_t k = 0; k < bytes && bytes < 4; k++) {
-                word[0] |= png_byte(w, s, y, c + k) << 8 * k;
-                word[1] |= png_byte(w, s, y, left + k) << 8 * k;
-                word[2] |= png_byte(w, s, y - 1, c + k) << 8 * k;
-                word[3] |= png_byte(w, s, y - 1, left + k) << 8 * k;
-            }
-#pragma unroll
-            for (uint32_t f = 0; f < GF_PNG_FILTERS; f++) {
-                const uint32_t residuals = png_filter_word(f, word[0], word[1], word[2], word[3]);
-#pragma unroll
-                for (uint32_t k = 0; k < 4; k++)
-                    if (k < bytes)
-                        atomicAdd(&counts[f][residuals >> 8 * k & 255][threadIdx.x % PROBE_COPIES],
-                                  1);
-            }
+            png_count_residuals(w, s, y, static_cast<int64_t>(piece.at + i), bytes, &counts);
             total += bytes;
         }
         for (uint32_t i = threadIdx.x % 32 * GF_PNG_PROBE_STRIDE; i + 4 <= piece.size;
@@ -202,7 +214,7 @@ __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_wind
     for (uint32_t f = 0; f < GF_PNG_FILTERS; f++) {
         uint32_t count = 0;
         for (uint32_t k = 0; k < PROBE_COPIES && threadIdx.x < 256; k++)
-            count += counts[f][threadIdx.x][k];
+            count += counts.count[f][threadIdx.x][k];
         probe.cost[f] = gf_png_entropy(probe.total, png_block_sum(gf_png_entropy_term(count)));
     }
     if (threadIdx.x != 0)
@@ -326,7 +338,8 @@ GF_DEVICE void png_find_repeats(const png_window &w, uint32_t strip) {
 
 // ---- counting -----------------------------------------------------------------------------------
 
-#define COPIES 8 // counters per byte value: lanes that count the same value rarely conflict
+// Counters per byte value: lanes that count the same value rarely conflict.
+static constexpr uint32_t COPIES = 8;
 
 // Count the symbols of a chunk, and add its bytes to the Adler-32 sums of the strip. The first
 // blocks search for repeats instead: they take longer, and both only read the filtered bytes. Grid:
@@ -391,7 +404,7 @@ __global__ void __launch_bounds__(THREADS) png_count_chunks(const png_window w) 
 
 // ---- codes --------------------------------------------------------------------------------------
 
-#define CODE_THREADS 320 // one per code length of both codes
+static constexpr unsigned CODE_THREADS = 320; // one per code length of both codes
 
 struct png_code_memory {
     uint32_t literal[GF_DEFLATE_LITERALS];
@@ -475,69 +488,83 @@ GF_DEVICE void png_encode_lengths(gf_deflate_codes *codes) {
     __syncthreads();
 }
 
-// Make the codes of a block, and find the size of each chunk.
+// Add up the symbols of the chunks of a block. All matches have distance 1.
+GF_DEVICE void png_sum_counts(png_code_memory *m, const uint16_t *counts, uint32_t chunks) {
+    for (unsigned i = threadIdx.x; i < GF_DEFLATE_LITERALS; i += CODE_THREADS) {
+        m->literal[i] = i == GF_DEFLATE_END ? 1 : 0;
+        for (uint32_t c = 0; c < chunks; c++)
+            m->literal[i] += counts[c * PNG_COUNTS + i];
+    }
+    if (threadIdx.x < GF_DEFLATE_DISTANCES)
+        m->distance[threadIdx.x] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (uint32_t c = 0; c < chunks; c++)
+            m->distance[0] += counts[c * PNG_COUNTS + GF_DEFLATE_LITERALS];
+    __syncthreads();
+}
+
+// Make the code of the code lengths, and find the size of the header.
+GF_DEVICE void png_make_header(png_code_memory *m) {
+    if (threadIdx.x < GF_DEFLATE_LENGTHS)
+        m->length[threadIdx.x] = 0;
+    if (threadIdx.x == 0)
+        gf_header_cut_codes(&m->codes);
+    __syncthreads();
+    png_encode_lengths(&m->codes);
+    for (unsigned i = threadIdx.x; i < m->codes.length_symbols; i += CODE_THREADS)
+        atomicAdd(&m->length[m->codes.length_symbol[i].symbol], 1);
+    __syncthreads();
+    png_make_code(m, m->length, GF_DEFLATE_LENGTHS, GF_DEFLATE_LENGTH_BITS,
+                  m->codes.length_codeword);
+    if (threadIdx.x == 0)
+        gf_header_cut_lengths(&m->codes);
+    __syncthreads();
+    uint32_t header = 0;
+    for (unsigned i = threadIdx.x, bits; i < gf_header_items(&m->codes); i += CODE_THREADS) {
+        (void)gf_header_item(&m->codes, i, false, &bits);
+        header += bits;
+    }
+    const uint64_t header_bits = png_block_sum(header);
+    if (threadIdx.x == 0)
+        m->codes.header_bits = header_bits;
+    __syncthreads();
+}
+
+// Find the bits of each chunk. A warp adds up those of a chunk.
+GF_DEVICE void png_size_chunks(const gf_deflate_codes &codes, const uint16_t *counts,
+                               uint32_t chunks, uint32_t *chunk_bits) {
+    for (uint32_t c = threadIdx.x / 32; c < chunks; c += CODE_THREADS / 32) {
+        const uint16_t *own = counts + c * PNG_COUNTS;
+        uint32_t bits = 0;
+        for (unsigned i = threadIdx.x % 32; i < GF_DEFLATE_LITERALS; i += 32)
+            bits += own[i] * (gf_deflate_bits(codes.literal[i]) + gf_literal_extra_bits(i));
+        bits = gf_reduce_group<32>(bits, gf_plus());
+        if (threadIdx.x % 32 == 0)
+            chunk_bits[c] = bits + own[GF_DEFLATE_LITERALS] * gf_deflate_bits(codes.distance[0]);
+    }
+}
+
+// Make the codes of a block, and find the first bit of each chunk.
 // Grid: blocks of the window. Block: 320 threads; for half of the time, one joins the leaves.
 // Shared memory: 10 KiB.
 __global__ void __launch_bounds__(CODE_THREADS) png_make_codes(const png_window w) {
     __shared__ png_code_memory m;
     gf_wait_for_stream();
-    const png_strip s = w.strip[blockIdx.x / w.blocks];
-    const uint32_t begin = blockIdx.x % w.blocks * GF_DEFLATE_BLOCK;
+    const uint32_t strip = blockIdx.x / w.blocks, begin = blockIdx.x % w.blocks * GF_DEFLATE_BLOCK;
+    const png_strip s = w.strip[strip];
     if (begin >= s.filtered)
         return;
     const uint32_t size = min(s.filtered - begin, static_cast<uint32_t>(GF_DEFLATE_BLOCK));
     const uint32_t chunks = (size + PNG_CHUNK - 1) / PNG_CHUNK;
-    const size_t chunk = static_cast<size_t>(blockIdx.x / w.blocks) * w.chunks + begin / PNG_CHUNK;
+    const size_t chunk = static_cast<size_t>(strip) * w.chunks + begin / PNG_CHUNK;
     const uint16_t *counts = w.counts + chunk * PNG_COUNTS;
-    for (unsigned i = threadIdx.x; i < GF_DEFLATE_LITERALS; i += CODE_THREADS) {
-        m.literal[i] = i == GF_DEFLATE_END ? 1 : 0;
-        for (uint32_t c = 0; c < chunks; c++)
-            m.literal[i] += counts[c * PNG_COUNTS + i];
-    }
-    if (threadIdx.x < GF_DEFLATE_DISTANCES)
-        m.distance[threadIdx.x] = 0;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        for (uint32_t c = 0; c < chunks; c++) // all matches have distance 1
-            m.distance[0] += counts[c * PNG_COUNTS + GF_DEFLATE_LITERALS];
-    }
-    __syncthreads();
+    uint32_t *chunk_bits = w.chunk_bits + chunk;
+    png_sum_counts(&m, counts, chunks);
     png_make_code(&m, m.literal, GF_DEFLATE_LITERALS, GF_DEFLATE_MAX_BITS, m.codes.literal);
     png_make_code(&m, m.distance, GF_DEFLATE_DISTANCES, GF_DEFLATE_MAX_BITS, m.codes.distance);
-    if (threadIdx.x < GF_DEFLATE_LENGTHS)
-        m.length[threadIdx.x] = 0;
-    if (threadIdx.x == 0)
-        gf_header_cut_codes(&m.codes);
-    __syncthreads();
-    png_encode_lengths(&m.codes);
-    for (unsigned i = threadIdx.x; i < m.codes.length_symbols; i += CODE_THREADS)
-        atomicAdd(&m.length[m.codes.length_symbol[i].symbol], 1);
-    __syncthreads();
-    png_make_code(&m, m.length, GF_DEFLATE_LENGTHS, GF_DEFLATE_LENGTH_BITS,
-                  m.codes.length_codeword);
-    if (threadIdx.x == 0)
-        gf_header_cut_lengths(&m.codes);
-    __syncthreads();
-    uint32_t header = 0;
-    for (unsigned i = threadIdx.x, bits; i < gf_header_items(&m.codes); i += CODE_THREADS) {
-        (void)gf_header_item(&m.codes, i, false, &bits);
-        header += bits;
-    }
-    const uint64_t header_bits = png_block_sum(header);
-    if (threadIdx.x == 0)
-        m.codes.header_bits = header_bits;
-    __syncthreads();
-    // A warp adds up the bits of a chunk.
-    for (uint32_t c = threadIdx.x / 32; c < chunks; c += CODE_THREADS / 32) {
-        const uint16_t *own = counts + c * PNG_COUNTS;
-        uint32_t bits = 0;
-        for (unsigned i = threadIdx.x % 32; i < GF_DEFLATE_LITERALS; i += 32)
-            bits += own[i] * (gf_deflate_bits(m.codes.literal[i]) + gf_literal_extra_bits(i));
-        bits = gf_reduce_group<32>(bits, gf_plus());
-        if (threadIdx.x % 32 == 0)
-            w.chunk_bits[chunk + c] =
-                bits + own[GF_DEFLATE_LITERALS] * gf_deflate_bits(m.codes.distance[0]);
-    }
+    png_make_header(&m);
+    png_size_chunks(m.codes, counts, chunks, chunk_bits);
     const uint64_t literals = png_block_sum(threadIdx.x < 256 ? m.literal[threadIdx.x] : 0);
     const uint32_t *from = reinterpret_cast<const uint32_t *>(&m.codes);
     uint32_t *to = reinterpret_cast<uint32_t *>(w.codes + blockIdx.x);
@@ -548,15 +575,15 @@ __global__ void __launch_bounds__(CODE_THREADS) png_make_codes(const png_window 
         return;
     uint64_t at = m.codes.header_bits;
     for (uint32_t c = 0; c < chunks; c++) {
-        const uint32_t bits = w.chunk_bits[chunk + c];
-        w.chunk_bits[chunk + c] = c == 0 ? 0 : static_cast<uint32_t>(at);
+        const uint32_t bits = chunk_bits[c];
+        chunk_bits[c] = c == 0 ? 0 : static_cast<uint32_t>(at);
         at += bits;
     }
     png_block block = {};
     block.bits = at + gf_deflate_bits(m.codes.literal[GF_DEFLATE_END]);
     block.stored = block.bits >= gf_stored_bits(size);
     w.block[blockIdx.x] = block;
-    png_strip_state *state = w.state + blockIdx.x / w.blocks;
+    png_strip_state *state = w.state + strip;
     if (state->matches == PNG_MATCHES_UNLESS_CHEAP &&
         !gf_block_is_cheap(block.bits, literals, size))
         *w.any_matches = state->matches = PNG_MATCHES;

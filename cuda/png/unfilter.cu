@@ -7,11 +7,20 @@
 // numbered in the order of their start: each waits only for running ones.
 #include "cuda/png/decode.cuh"
 
-#define WARPS 4
-#define PUBLISH 2 // blocks of a row after which a group reports to another thread block
-#define BLOCK 48  // bytes of a row that a lane loads at once: whole pixels, whole vectors
-#define WORDS (BLOCK / 4)
-#define RING 16 // blocks of a row on their way from a warp to the next one
+// Tuning constants of png_unfilter.
+struct unfilter_policy {
+    static constexpr int WARPS = 4;
+    static constexpr int PUBLISH = 2; // blocks of a row after which a group reports to another
+                                      // thread block
+    static constexpr int BLOCK = 48; // bytes of a row that a lane loads at once: whole pixels,
+                                     // whole vectors
+    static constexpr int RING = 16; // blocks of a row on their way from a warp to the next one
+};
+
+static constexpr int WARPS = unfilter_policy::WARPS, BLOCK = unfilter_policy::BLOCK;
+static constexpr int WORDS = BLOCK / 4, RING = unfilter_policy::RING;
+
+typedef uint32_t unfilter_block[WORDS];
 
 // A block of a row before it is shifted into place: words from an address that is a multiple of 16.
 struct unfilter_raw {
@@ -36,11 +45,7 @@ GF_DEVICE unfilter_raw unfilter_load(const unsigned char *row, int32_t at, uint3
             continue;
         uint32_t *word = raw.word + i;
         if (from + int64_t{16} <= readable) {
-            const uint4 v = ABOVE ? __ldcg(vectors + i / 4) : vectors[i / 4];
-            word[0] = v.x;
-            word[1] = v.y;
-            word[2] = v.z;
-            word[3] = v.w;
+            gf_unpack(ABOVE ? __ldcg(vectors + i / 4) : vectors[i / 4], word);
             continue;
         }
 #pragma unroll
@@ -62,7 +67,7 @@ template <int STEP> GF_DEVICE void unfilter_move(uint32_t (&word)[WORDS + 4], bo
 }
 
 // Return the bytes of a block that begins with byte `shift` of raw.
-GF_DEVICE void unfilter_shift(uint32_t (&block)[WORDS], const unfilter_raw &raw, uint32_t shift) {
+GF_DEVICE void unfilter_shift(unfilter_block &block, const unfilter_raw &raw, uint32_t shift) {
     unfilter_raw w = raw;
     unfilter_move<2>(w.word, shift & 8);
     unfilter_move<1>(w.word, shift & 4);
@@ -71,7 +76,7 @@ GF_DEVICE void unfilter_shift(uint32_t (&block)[WORDS], const unfilter_raw &raw,
         block[i] = __funnelshift_r(w.word[i], w.word[i + 1], 8 * (shift & 3));
 }
 
-GF_DEVICE void unfilter_swap(uint32_t (&block)[WORDS]) {
+GF_DEVICE void unfilter_swap(unfilter_block &block) {
 #pragma unroll
     for (int i = 0; i < WORDS; i++)
         block[i] = __byte_perm(block[i], 0, 0x2301);
@@ -80,7 +85,7 @@ GF_DEVICE void unfilter_swap(uint32_t (&block)[WORDS]) {
 // Store the block at byte `at` of a row, but the last address % 16 bytes: they are left to the next
 // call, in `carry`.
 GF_DEVICE void unfilter_store(unsigned char *row, int32_t at, uint32_t row_bytes,
-                              const uint32_t (&block)[WORDS], uint32_t (&carry)[4]) {
+                              const unfilter_block &block, uint32_t (&carry)[4]) {
     const uint32_t shift =
         static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row) + static_cast<uintptr_t>(at)) & 15;
     const int32_t first = at - static_cast<int32_t>(shift);
@@ -100,8 +105,7 @@ GF_DEVICE void unfilter_store(unsigned char *row, int32_t at, uint32_t row_bytes
     if (first >= 0 && first + BLOCK <= end) {
 #pragma unroll
         for (int i = 0; i < WORDS; i += 4)
-            *reinterpret_cast<uint4 *>(row + first + 4 * i) =
-                make_uint4(word[i + 4], word[i + 5], word[i + 6], word[i + 7]);
+            *reinterpret_cast<uint4 *>(row + first + 4 * i) = gf_vector_of(word + i + 4);
         return;
     }
 #pragma unroll
@@ -112,7 +116,7 @@ GF_DEVICE void unfilter_store(unsigned char *row, int32_t at, uint32_t row_bytes
 
 // Return the four bytes of a block from byte k on; zeros follow the block. k is a constant after
 // unrolling.
-GF_DEVICE uint32_t unfilter_bytes(const uint32_t (&block)[WORDS], int k) {
+GF_DEVICE uint32_t unfilter_bytes(const unfilter_block &block, int k) {
     return k % 4 == 0 ? block[k / 4]
                       : __funnelshift_r(block[k / 4], k / 4 + 1 < WORDS ? block[k / 4 + 1] : 0,
                                         8 * (k % 4));
@@ -142,8 +146,8 @@ template <int BPP> GF_DEVICE void unfilter_start(unfilter_row<BPP> *row, uint32_
 
 // Reconstruct pixels [FIRST, END) of a block. above: the row above of the first lane.
 template <int BPP, int FIRST, int END>
-GF_DEVICE void unfilter_pixels(unfilter_row<BPP> *row, const uint32_t (&filtered)[WORDS],
-                               const uint32_t (&above)[WORDS], uint32_t (&result)[WORDS]) {
+GF_DEVICE void unfilter_pixels(unfilter_row<BPP> *row, const unfilter_block &filtered,
+                               const unfilter_block &above, unfilter_block &result) {
     constexpr int PARTS = unfilter_row<BPP>::WORDS_OF_PIXEL, PAIRS = unfilter_row<BPP>::PAIRS;
 #pragma unroll
     for (int x = FIRST; x < END; x++) {
@@ -221,7 +225,7 @@ GF_DEVICE void unfilter_wait(const uint32_t *done, uint32_t blocks) {
 // Read block b of the row above from the warp before. Its last lane is LAG bytes behind its first
 // one, and reaches the end of the block up to LATER blocks later. blocks: of a row.
 template <int BPP>
-GF_DEVICE void unfilter_from_warp(uint32_t (&block)[WORDS], const unfilter_shared &shared,
+GF_DEVICE void unfilter_from_warp(unfilter_block &block, const unfilter_shared &shared,
                                   uint32_t before, uint32_t b, uint32_t blocks) {
     constexpr uint32_t LAG = 31 * BPP, LATER = (LAG + BLOCK - 1) / BLOCK;
     unfilter_wait(&shared.done[before], min(b + LATER + 1, blocks));
@@ -239,7 +243,7 @@ GF_DEVICE void unfilter_from_warp(uint32_t (&block)[WORDS], const unfilter_share
 
 // Pass block b of the last lane to the next warp, if it is read, and count it.
 GF_DEVICE void unfilter_to_warp(unfilter_shared *shared, uint32_t warp, uint32_t b, bool read,
-                                const uint32_t (&block)[WORDS]) {
+                                const unfilter_block &block) {
     if (read && b >= RING) // the next warp no longer reads the block before
         unfilter_wait(&shared->done[warp + 1], b + 1 - RING);
     if (threadIdx.x % 32 == 31) {
@@ -252,96 +256,132 @@ GF_DEVICE void unfilter_to_warp(unfilter_shared *shared, uint32_t warp, uint32_t
     }
 }
 
+// The row of a lane, and where it comes from and goes to.
+struct unfilter_lane {
+    const unsigned char *from; // after the filter type
+    unsigned char *to;
+    uint32_t filter;
+    int32_t lag; // bytes behind the first lane
+    bool exists;
+    bool from_warp, waits;   // the row above comes from the warp before, or from the image
+    bool to_warp, to_memory; // the next warp reads the last row, or another thread block
+};
+
+GF_DEVICE unfilter_lane unfilter_find(const png_rows &image, uint32_t group, int bpp) {
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, y = group * PNG_GROUP + lane;
+    const bool is_read = (group + 1) * PNG_GROUP < image.height; // by the next group
+    unfilter_lane l;
+    l.exists = y < image.height;
+    const uint32_t number = l.exists ? y : image.height - 1;
+    l.from = image.filtered + number / image.part_rows * image.part_stride +
+             number % image.part_rows * (static_cast<size_t>(image.row_bytes) + 1);
+    l.filter = *l.from++;
+    l.to = image.out + number * image.stride;
+    l.lag = static_cast<int32_t>(lane) * bpp;
+    l.from_warp = group > 0 && warp > 0;
+    l.waits = lane == 0 && group > 0 && warp == 0;
+    l.to_warp = is_read && warp < WARPS - 1;
+    l.to_memory = is_read && warp == WARPS - 1;
+    return l;
+}
+
+// Wait for the block at byte `at` of the row above, and load it. known: bytes of that row known to
+// be complete.
+GF_DEVICE unfilter_raw unfilter_receive(const png_rows &image, const unsigned char *above,
+                                        int32_t at, const uint32_t *progress, uint32_t *known) {
+    const uint32_t needed = min(static_cast<uint32_t>(at + BLOCK), image.row_bytes);
+    while (*known < needed) {
+        *known = unfilter_acquire<true>(progress);
+        if (*known < needed)
+            __nanosleep(64);
+    }
+    return unfilter_load<true>(above, at, image.row_bytes,
+                               static_cast<int64_t>(image.stride + image.row_bytes));
+}
+
+// Shift a block into place, with zeros before the first pixel of the row. at: first byte.
+GF_DEVICE void unfilter_place(unfilter_block &block, const unfilter_raw &raw, uint32_t shift,
+                              int32_t at, bool starts) {
+    unfilter_shift(block, raw, shift);
+    if (!starts)
+        return;
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        if (at + 4 * i < 0)
+            block[i] = at + 4 * i > -4 ? block[i] & ~0u << -8 * (at + 4 * i) : 0;
+}
+
+// Let all others go on that wait for a group with an invalid filter type.
+GF_DEVICE void unfilter_fail(const png_rows &image, unfilter_shared *shared, uint32_t *progress,
+                             uint32_t *failed) {
+    if (threadIdx.x % 32 != 0)
+        return;
+    *failed = 1;
+    unfilter_release<true>(progress, image.row_bytes);
+    unfilter_release<false>(&shared->done[threadIdx.x / 32], UINT32_MAX);
+}
+
+// Return the distance of an address from a multiple of 16.
+GF_DEVICE uint32_t unfilter_misaligned(const unsigned char *p) {
+    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p)) & 15;
+}
+
 // Unfilter the rows of a group. progress: bytes of its last row that other thread blocks may read;
 // before it those of the group above.
 template <int BPP>
 GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_shared *shared,
                               uint32_t *progress, uint32_t *failed) {
-    constexpr int PIXELS = BLOCK / BPP;
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, y = group * PNG_GROUP + lane;
-    const bool exists = y < image.height;
-    const uint32_t number = exists ? y : image.height - 1;
-    const unsigned char *from =
-        image.filtered + number / image.part_rows * image.part_stride +
-        number % image.part_rows * (static_cast<size_t>(image.row_bytes) + 1);
-    const uint32_t filter = *from++;
-    const bool is_read = (group + 1) * PNG_GROUP < image.height; // by the next group
-    const bool to_warp = is_read && warp < WARPS - 1, to_memory = is_read && warp == WARPS - 1;
-    const bool from_warp = group > 0 && warp > 0;
-    if (__any_sync(GF_WARP, filter >= GF_PNG_FILTERS)) {
-        if (lane == 0) { // other groups must not wait
-            *failed = 1;
-            unfilter_release<true>(progress, image.row_bytes);
-            unfilter_release<false>(&shared->done[warp], UINT32_MAX);
-        }
+    constexpr int PIXELS = BLOCK / BPP, LAG = 31 * BPP; // of the last lane
+    const uint32_t warp = threadIdx.x / 32, row_bytes = image.row_bytes;
+    const unfilter_lane l = unfilter_find(image, group, BPP);
+    if (__any_sync(GF_WARP, l.filter >= GF_PNG_FILTERS)) {
+        unfilter_fail(image, shared, progress, failed);
         return;
     }
-    unsigned char *to = image.out + number * image.stride;
-    const unsigned char *above = to - image.stride; // used by the first lane
-    const int32_t lag = static_cast<int32_t>(lane * BPP);
-    const uint32_t from_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) - lag) & 15;
-    const uint32_t to_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(to) - lag) & 15;
-    const uint32_t above_shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(above)) & 15;
-    const bool waits = lane == 0 && group > 0 && warp == 0;
+    const unsigned char *above = l.to - image.stride; // used by the first lane
     // A lane stores up to 15 bytes of a block with the next one.
-    const uint32_t blocks = (image.row_bytes + 31 * BPP + 15 + BLOCK - 1) / BLOCK;
+    const uint32_t blocks = (row_bytes + LAG + 15 + BLOCK - 1) / BLOCK;
     unfilter_row<BPP> row;
-    unfilter_start(&row, filter);
-    unfilter_raw next = unfilter_load<false>(from, -lag, image.row_bytes, INT64_MAX),
-                 next_above = {};
+    unfilter_start(&row, l.filter);
+    unfilter_raw next = unfilter_load<false>(l.from, -l.lag, row_bytes, INT64_MAX);
+    unfilter_raw next_above = {};
     uint32_t known = 0, carry[4] = {};
-    const auto receive = [&](int32_t at) { // the block of the row above
-        const uint32_t needed = min(static_cast<uint32_t>(at + BLOCK), image.row_bytes);
-        while (known < needed) {
-            known = unfilter_acquire<true>(progress - 1);
-            if (known < needed)
-                __nanosleep(64);
-        }
-        return unfilter_load<true>(above, at, image.row_bytes,
-                                   static_cast<int64_t>(image.stride + image.row_bytes));
-    };
-    if (waits)
-        next_above = receive(0);
+    if (l.waits)
+        next_above = unfilter_receive(image, above, 0, progress - 1, &known);
     __syncwarp(); // here and below: otherwise a lane stays apart from the others
     for (uint32_t b = 0; b < blocks; b++) {
-        const int32_t first_at = static_cast<int32_t>(b * BLOCK), at = first_at - lag; // bytes
+        const int32_t first_at = static_cast<int32_t>(b * BLOCK), at = first_at - l.lag; // bytes
         uint32_t filtered[WORDS], up[WORDS], result[WORDS] = {};
-        unfilter_shift(filtered, next, from_shift);
-        if (from_warp) {
+        unfilter_place(filtered, next, unfilter_misaligned(l.from - l.lag), at, first_at < LAG);
+        if (l.from_warp) {
             unfilter_from_warp<BPP>(up, *shared, warp - 1, b, blocks);
         } else {
-            unfilter_shift(up, next_above, above_shift);
+            unfilter_shift(up, next_above, unfilter_misaligned(above));
             if (image.swap)
                 unfilter_swap(up);
         }
-        if (first_at < 31 * BPP) {
-#pragma unroll
-            for (int i = 0; i < WORDS; i++) // zeros before the first pixel
-                if (at + 4 * i < 0)
-                    filtered[i] = at + 4 * i > -4 ? filtered[i] & ~0u << -8 * (at + 4 * i) : 0;
-        }
-        next = unfilter_load<false>(from, at + BLOCK, image.row_bytes, INT64_MAX);
+        next = unfilter_load<false>(l.from, at + BLOCK, row_bytes, INT64_MAX);
         unfilter_pixels<BPP, 0, PIXELS / 2>(&row, filtered, up, result);
-        if (waits && first_at + BLOCK < static_cast<int32_t>(image.row_bytes))
-            next_above = receive(first_at + BLOCK);
+        if (l.waits && first_at + BLOCK < static_cast<int32_t>(row_bytes))
+            next_above = unfilter_receive(image, above, first_at + BLOCK, progress - 1, &known);
         __syncwarp();
         unfilter_pixels<BPP, PIXELS / 2, PIXELS>(&row, filtered, up, result);
-        unfilter_to_warp(shared, warp, b, to_warp, result);
+        unfilter_to_warp(shared, warp, b, l.to_warp, result);
         __syncwarp();
         if (image.swap)
             unfilter_swap(result);
-        if (exists)
-            unfilter_store(to, at, image.row_bytes, result, carry);
-        if (to_memory && b % PUBLISH == PUBLISH - 1) {
-            const int32_t stored = at + BLOCK - static_cast<int32_t>(to_shift);
-            if (lane == 31 && stored > 0)
-                unfilter_release<true>(progress,
-                                       min(static_cast<uint32_t>(stored), image.row_bytes));
+        if (l.exists)
+            unfilter_store(l.to, at, row_bytes, result, carry);
+        if (l.to_memory && b % unfilter_policy::PUBLISH == unfilter_policy::PUBLISH - 1) {
+            const int32_t stored =
+                at + BLOCK - static_cast<int32_t>(unfilter_misaligned(l.to - l.lag));
+            if (threadIdx.x % 32 == 31 && stored > 0)
+                unfilter_release<true>(progress, min(static_cast<uint32_t>(stored), row_bytes));
         }
         __syncwarp();
     }
-    if (to_memory && lane == 31)
-        unfilter_release<true>(progress, image.row_bytes);
+    if (l.to_memory && threadIdx.x % 32 == 31)
+        unfilter_release<true>(progress, row_bytes);
 }
 
 // Unfilter the rows of images.
