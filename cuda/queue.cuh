@@ -45,30 +45,73 @@ template <typename T> static T *gf_queue_new(gf_queue *queue, const char *what) 
 
 // Make a device current, and continue on a stream of it. The current device is a property of the
 // thread, and the calling thread may be new.
-void gf_queue_move(gf_queue *queue, int device, cudaStream_t stream);
+static inline void gf_queue_move(gf_queue *queue, int device, cudaStream_t stream) {
+    queue->stream = stream;
+    if (!queue->status)
+        gf_queue_check(queue, cudaSetDevice(device), "cudaSetDevice");
+}
 
 // ---- copies and events --------------------------------------------------------------------------
 
 // Create a stream or an event on the current device, unless it exists. flags: of
 // cudaEventCreateWithFlags.
-void gf_stream_create(cudaStream_t *stream, gf_queue *queue);
-void gf_event_create(cudaEvent_t *event, unsigned flags, gf_queue *queue);
+static inline void gf_stream_create(cudaStream_t *stream, gf_queue *queue) {
+    if (!queue->status && !*stream)
+        gf_queue_check(queue, cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
+                       "cudaStreamCreate");
+}
 
-void gf_queue_upload(gf_queue *queue, void *to, const void *from, size_t bytes);
-void gf_queue_download(gf_queue *queue, void *to, const void *from, size_t bytes);
-// Copy bytes between any memory. what: for the message.
-void gf_queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes, const char *what);
-void gf_queue_clear(gf_queue *queue, void *memory, size_t bytes);
-void gf_queue_record(gf_queue *queue, cudaEvent_t event);
+static inline void gf_event_create(cudaEvent_t *event, unsigned flags, gf_queue *queue) {
+    if (!queue->status && !*event)
+        gf_queue_check(queue, cudaEventCreateWithFlags(event, flags), "cudaEventCreate");
+}
+
+// Copy bytes. what: for the message.
+static inline void gf_queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes,
+                                 const char *what, cudaMemcpyKind kind = cudaMemcpyDefault) {
+    if (!queue->status && bytes)
+        gf_queue_check(queue, cudaMemcpyAsync(to, from, bytes, kind, queue->stream), what);
+}
+
+static inline void gf_queue_upload(gf_queue *queue, void *to, const void *from, size_t bytes) {
+    gf_queue_copy(queue, to, from, bytes, "upload", cudaMemcpyHostToDevice);
+}
+
+static inline void gf_queue_download(gf_queue *queue, void *to, const void *from, size_t bytes) {
+    gf_queue_copy(queue, to, from, bytes, "download", cudaMemcpyDeviceToHost);
+}
+
+static inline void gf_queue_clear(gf_queue *queue, void *memory, size_t bytes) {
+    if (!queue->status && bytes)
+        gf_queue_check(queue, cudaMemsetAsync(memory, 0, bytes, queue->stream), "cudaMemset");
+}
+
+static inline void gf_queue_record(gf_queue *queue, cudaEvent_t event) {
+    if (!queue->status)
+        gf_queue_check(queue, cudaEventRecord(event, queue->stream), "cudaEventRecord");
+}
+
 // Let the operations after this one wait for an event.
-void gf_queue_follow(gf_queue *queue, cudaEvent_t event);
+static inline void gf_queue_follow(gf_queue *queue, cudaEvent_t event) {
+    if (!queue->status)
+        gf_queue_check(queue, cudaStreamWaitEvent(queue->stream, event, 0), "cudaStreamWaitEvent");
+}
+
 // Wait for all operations. what: for the message. The thread sleeps if the backend has made the
 // context, and spins in a context of the caller.
-void gf_queue_synchronize(gf_queue *queue, const char *what);
-// The same for a long wait on a stream of the caller: it leaves the core to other threads.
-void gf_queue_wait(gf_queue *queue, const char *what);
-// The same, also after an operation that failed.
+static inline void gf_queue_synchronize(gf_queue *queue, const char *what) {
+    if (!queue->status)
+        gf_queue_check(queue, cudaStreamSynchronize(queue->stream), what);
+}
+
+// The same for a long wait on a stream of the caller, also after an operation that failed: it
+// leaves the core to other threads.
 void gf_queue_finish(gf_queue *queue, const char *what);
+static inline void gf_queue_wait(gf_queue *queue, const char *what) {
+    if (!queue->status)
+        gf_queue_finish(queue, what);
+}
+
 // Clear the first `words` 8-byte words of each row by a kernel.
 void gf_clear_rows(const gf_rows &rows, uint32_t words, gf_queue *queue);
 

@@ -2,12 +2,10 @@
 #include "cuda/device.cuh"
 #include "cuda/host/memory.cuh"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 static constexpr size_t large_page = size_t{2} << 20;
-static constexpr size_t pageable_align = 64;
 
 // ---- host memory --------------------------------------------------------------------------------
 
@@ -39,37 +37,23 @@ static unsigned char *memory_map(size_t bytes) {
     return begin;
 }
 
-// Map huge pages and register them with the driver. This takes less than half the time of
-// cudaHostAlloc. Returns NULL if the driver rejects the memory.
-static unsigned char *memory_register(size_t bytes) {
-    unsigned char *pages = memory_map(bytes);
-    if (!pages || cudaHostRegister(pages, bytes, cudaHostRegisterPortable) == cudaSuccess)
-        return pages;
-    cudaGetLastError();
-    munmap(pages, bytes);
-    return nullptr;
-}
-
-static void memory_allocate_host(gf_memory *memory, size_t size, gf_queue *queue) {
-    memory->kind = GF_MEMORY_MAPPED;
-    memory->data = size < large_page ? nullptr : memory_register(memory_page_bytes(size));
-    if (memory->data)
-        return;
-    memory->kind = GF_MEMORY_HOST;
-    if (cudaHostAlloc(&memory->data, size, cudaHostAllocPortable) == cudaSuccess)
-        return;
-    // The limit on locked memory, or a failed device: the next CUDA call returns that error.
-    cudaGetLastError();
-    memory->kind = GF_MEMORY_PAGEABLE;
-    memory->data = static_cast<unsigned char *>(
-        aligned_alloc(pageable_align, gf_divide_up(size, pageable_align) * pageable_align));
-    if (!memory->data)
-        gf_queue_fail_memory(queue, size, "strips");
+// Map memory and register it with the driver: for large sizes this takes less than half the time of
+// cudaHostAlloc.
+static void memory_take_host(gf_memory *memory, size_t size, gf_queue *queue) {
+    const size_t bytes = memory_page_bytes(size);
+    memory->data = memory_map(bytes);
+    if (!memory->data) {
+        queue->status = gf_fail_memory(queue->error, "cuda", size, "strips");
+    } else if (cudaHostRegister(memory->data, bytes, cudaHostRegisterPortable) != cudaSuccess) {
+        // The limit on locked memory, or a failed device: the next CUDA call returns that error.
+        cudaGetLastError();
+        memory->kind = GF_MEMORY_PAGEABLE;
+    }
 }
 
 // ---- any memory ---------------------------------------------------------------------------------
 
-static void memory_allocate_device(gf_memory *memory, size_t size, gf_queue *queue) {
+static void memory_take_device(gf_memory *memory, size_t size, gf_queue *queue) {
     cudaError_t result = cudaErrorNotSupported;
     if (memory->kind == GF_MEMORY_STREAM)
         result = cudaMallocAsync(&memory->data, size, queue->stream);
@@ -86,25 +70,21 @@ static void memory_allocate_device(gf_memory *memory, size_t size, gf_queue *que
 static void memory_take(gf_memory *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
     *memory = gf_memory{nullptr, 0, kind};
     if (kind == GF_MEMORY_HOST)
-        memory_allocate_host(memory, size, queue);
+        memory_take_host(memory, size, queue);
     else
-        memory_allocate_device(memory, size, queue);
+        memory_take_device(memory, size, queue);
     memory->size = queue->status ? 0 : size;
 }
 
 void gf_memory_free(gf_memory *memory) {
     if (!memory->data)
         return;
-    if (memory->kind == GF_MEMORY_MAPPED) {
+    if (memory->kind == GF_MEMORY_HOST)
         cudaHostUnregister(memory->data);
+    if (memory->kind == GF_MEMORY_HOST || memory->kind == GF_MEMORY_PAGEABLE)
         munmap(memory->data, memory_page_bytes(memory->size));
-    } else if (memory->kind == GF_MEMORY_HOST) {
-        cudaFreeHost(memory->data);
-    } else if (memory->kind == GF_MEMORY_PAGEABLE) {
-        free(memory->data);
-    } else {
+    else
         cudaFree(memory->data);
-    }
     *memory = gf_memory{};
 }
 

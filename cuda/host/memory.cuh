@@ -18,8 +18,7 @@ enum gf_memory_kind {
     // Page-locked host memory that all devices access directly. If no more memory can be locked, it
     // is pageable: the driver then copies through its own buffer.
     GF_MEMORY_HOST,
-    GF_MEMORY_MAPPED,   // host memory in huge pages: memory.cu chooses it
-    GF_MEMORY_PAGEABLE, // the same, pageable
+    GF_MEMORY_PAGEABLE, // chosen by gf_memory_grow
 };
 
 // Zero: no memory.

@@ -11,63 +11,6 @@ extern "C" {
 static constexpr double spin_seconds = 1e-3; // of a wait, before the thread sleeps
 static constexpr long sleep_ns = 50000;
 
-void gf_queue_move(gf_queue *queue, int device, cudaStream_t stream) {
-    queue->stream = stream;
-    if (!queue->status)
-        gf_queue_check(queue, cudaSetDevice(device), "cudaSetDevice");
-}
-
-// ---- copies and events --------------------------------------------------------------------------
-
-void gf_stream_create(cudaStream_t *stream, gf_queue *queue) {
-    if (!queue->status && !*stream)
-        gf_queue_check(queue, cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking),
-                       "cudaStreamCreate");
-}
-
-void gf_event_create(cudaEvent_t *event, unsigned flags, gf_queue *queue) {
-    if (!queue->status && !*event)
-        gf_queue_check(queue, cudaEventCreateWithFlags(event, flags), "cudaEventCreate");
-}
-
-static void queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes,
-                       cudaMemcpyKind kind, const char *what) {
-    if (!queue->status && bytes)
-        gf_queue_check(queue, cudaMemcpyAsync(to, from, bytes, kind, queue->stream), what);
-}
-
-void gf_queue_upload(gf_queue *queue, void *to, const void *from, size_t bytes) {
-    queue_copy(queue, to, from, bytes, cudaMemcpyHostToDevice, "upload");
-}
-
-void gf_queue_download(gf_queue *queue, void *to, const void *from, size_t bytes) {
-    queue_copy(queue, to, from, bytes, cudaMemcpyDeviceToHost, "download");
-}
-
-void gf_queue_copy(gf_queue *queue, void *to, const void *from, size_t bytes, const char *what) {
-    queue_copy(queue, to, from, bytes, cudaMemcpyDefault, what);
-}
-
-void gf_queue_clear(gf_queue *queue, void *memory, size_t bytes) {
-    if (!queue->status && bytes)
-        gf_queue_check(queue, cudaMemsetAsync(memory, 0, bytes, queue->stream), "cudaMemset");
-}
-
-void gf_queue_record(gf_queue *queue, cudaEvent_t event) {
-    if (!queue->status)
-        gf_queue_check(queue, cudaEventRecord(event, queue->stream), "cudaEventRecord");
-}
-
-void gf_queue_follow(gf_queue *queue, cudaEvent_t event) {
-    if (!queue->status)
-        gf_queue_check(queue, cudaStreamWaitEvent(queue->stream, event, 0), "cudaStreamWaitEvent");
-}
-
-void gf_queue_synchronize(gf_queue *queue, const char *what) {
-    if (!queue->status)
-        gf_queue_check(queue, cudaStreamSynchronize(queue->stream), what);
-}
-
 void gf_queue_finish(gf_queue *queue, const char *what) {
     const double began = gf_now();
     const struct timespec pause = {0, sleep_ns};
@@ -76,11 +19,6 @@ void gf_queue_finish(gf_queue *queue, const char *what) {
         if (gf_now() - began > spin_seconds)
             nanosleep(&pause, nullptr);
     gf_queue_check(queue, result, what);
-}
-
-void gf_queue_wait(gf_queue *queue, const char *what) {
-    if (!queue->status)
-        gf_queue_finish(queue, what);
 }
 
 // ---- sequences ----------------------------------------------------------------------------------
