@@ -176,10 +176,17 @@ $(BUILD)/libgpufilter.a: $(LIB_O) $(BUILD)/config
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(LIB_O)
 
-$(BUILD)/libgpufilter.so: $(LIB_O) $(BUILD)/config
+# The installed library exports the functions of gpufilter.h, that of the wheel also those of gpufilter_tools.h.
+$(BUILD)/exports.map: src/gpufilter.h
+	@mkdir -p $(@D)
+	@{ echo '{ global:'; sed -nE '/^GF_API/,/;/s/.*\b(gf_[a-z0-9_]+)\(.*/\1;/p' $<; echo 'local: *; };'; } >$@
+$(BUILD)/libgpufilter.so: EXPORTS = -Wl,--version-script=$(BUILD)/exports.map
+$(BUILD)/libgpufilter.so: $(BUILD)/exports.map
+$(BUILD)/libgpufilter.so $(BUILD)/shared/libgpufilter.so: $(LIB_O) $(BUILD)/config
+	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(HARDEN_LINK) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
-	@ln -sf libgpufilter.so $(BUILD)/$(SONAME)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--exclude-libs,ALL -Wl,-z,defs $(EXPORTS) $(HARDEN_LINK) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(LIB_O) $(LIBS) $(CUDA_LIBS)
+	@ln -sf libgpufilter.so $(@D)/$(SONAME)
 
 $(BUILD)/gpufilter: $(CLI_O) $(if $(filter 1,$(MPI)),$(MPI_O)) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)

@@ -92,7 +92,7 @@ static void choose_thread_counts(bench_options *options, uint32_t max) {
 
 static bool choose_isa(bench_options *options, const char *name) {
     for (int i = 0; i < GF_ISA_COUNT; i++)
-        if (strcmp(name, gf_simd_names()[1 + i]) == 0 && gf_isa_available((gf_isa)i)) {
+        if (strcmp(name, gf_names(GF_NAMES_SIMD)[1 + i]) == 0 && gf_isa_available((gf_isa)i)) {
             options->isa = (gf_isa)i;
             return true;
         }
@@ -117,7 +117,7 @@ static void print_head(const bench_options *options, const bench_peer *peer) {
     gf_processor(processor, sizeof processor);
     printf("%llu x %llu, %s, SIMD %s, OpenCV %s; milliseconds, %s of %u rounds\n\n",
            (unsigned long long)options->width, (unsigned long long)options->height, processor,
-           gf_simd_names()[1 + options->isa], peer ? bench_peer_version(peer) : "not found",
+           gf_names(GF_NAMES_SIMD)[1 + options->isa], peer ? bench_peer_version(peer) : "not found",
            options->best ? "best" : "medians", options->rounds);
     printf("%-44s %-7s %7s %7s %7s %8s", "filter", "format", "memcpy", "read", "1 core",
            "of limit");
@@ -183,7 +183,7 @@ static FILE *json_begin(const char *path, const bench_options *options, const be
     fprintf(file,
             "{\"version\": \"%s\", \"processor\": \"%s\", \"simd\": \"%s\", \"opencv\": \"%s\", "
             "\"width\": %llu, \"height\": %llu, \"rounds\": %u, \"threads\": [",
-            gf_version(), processor, gf_simd_names()[1 + options->isa],
+            gf_version(), processor, gf_names(GF_NAMES_SIMD)[1 + options->isa],
             peer ? bench_peer_version(peer) : "", (unsigned long long)options->width,
             (unsigned long long)options->height, options->rounds);
     for (uint32_t t = 0; t < options->thread_counts; t++)

@@ -78,12 +78,22 @@ static bool run(const gf_engine_options *options, const bench_case *c, const gf_
     gf_settings *settings = gf_settings_new(filter->info.params, filter->info.param_count);
     gf_engine *engine = NULL;
     gf_error error = {0};
+    const gf_out_pixels to = {out, stride};
+    gf_result *results[2] = {NULL};
+    gf_outcome outcome = {.results = results};
+    const gf_step steps[2] = {{.filter = filter, .settings = settings, .in = in + 1, .out = &to},
+                              {.out = &to}};
+    const gf_job job = {.steps = steps,
+                        .step_count = filter->info.makes_image ? 2 : 1,
+                        .memory = GF_HOST,
+                        .in = in,
+                        .format = *format};
     gf_status status = gf_settings_apply_case(settings, c->text, &error);
     if (!status)
         status = gf_engine_open(options, &engine, &error);
     if (!status)
-        status =
-            gf_run_memory(engine, filter, settings, format, in, out, stride, result, NULL, &error);
+        status = gf_run(engine, &job, &outcome, &error);
+    *result = results[0];
     if (status)
         fprintf(stderr, "bench-cpu: %s %s: %s\n", c->filter, c->text, error.message);
     gf_engine_close(engine);
@@ -110,7 +120,7 @@ bool bench_check(const bench_case *c, const bench_options *options) {
                    &golden) &&
                run(&(gf_engine_options){.backend = "cpu",
                                         .threads = 2,
-                                        .simd = gf_simd_names()[1 + options->isa]},
+                                        .simd = gf_names(GF_NAMES_SIMD)[1 + options->isa]},
                    c, &format, pixels, other, out_stride, &cpu);
         if (same && (memcmp(out, other, out_stride * (size_t)format.height) != 0 ||
                      !same_result(golden, cpu))) {

@@ -182,15 +182,21 @@ typedef struct bench_samples {
 
 static bool time_run(gf_engine *engine, const bench_work *work, const gf_settings *settings,
                      const gf_pixels *in, double *ms) {
-    gf_result *result = NULL;
+    const gf_out_pixels out = {work->strip.out.data, work->strip.out.stride};
+    gf_result *results[2] = {NULL};
+    gf_outcome outcome = {.results = results};
+    const gf_step steps[2] = {
+        {.filter = work->filter, .settings = settings, .in = in + 1, .out = &out}, {.out = &out}};
+    const gf_job job = {.steps = steps,
+                        .step_count = work->filter->info.makes_image ? 2 : 1,
+                        .memory = GF_HOST,
+                        .in = in,
+                        .format = work->plan->in};
     gf_error error = {0};
     const double start = gf_now();
-    const bool image = work->plan->out.width != 0;
-    const gf_status status = gf_run_memory(
-        engine, work->filter, settings, &work->plan->in, in, image ? work->strip.out.data : NULL,
-        image ? work->strip.out.stride : 0, &result, NULL, &error);
+    const gf_status status = gf_run(engine, &job, &outcome, &error);
     *ms = (gf_now() - start) * 1e3;
-    gf_result_free(result);
+    gf_result_free(results[0]);
     if (status)
         fprintf(stderr, "bench-cpu: %s\n", error.message);
     return !status;
@@ -226,7 +232,8 @@ static bool run_rounds(const bench_case *c, const bench_options *options, bench_
     for (uint32_t t = 0; ok && t < options->thread_counts; t++) {
         const gf_engine_options engine_options = {.backend = "cpu",
                                                   .threads = options->threads[t],
-                                                  .simd = gf_simd_names()[1 + options->isa]};
+                                                  .simd =
+                                                      gf_names(GF_NAMES_SIMD)[1 + options->isa]};
         ok = !gf_pool_open(options->threads[t], &pools[t], NULL) &&
              !gf_engine_open(&engine_options, &engines[t], NULL);
     }

@@ -105,7 +105,12 @@ static void start(bench *b, gf_engine *engine, const bench_row *work) {
     b->step = (size_t)work->format.height * b->stride + work->apart;
     b->bytes = (size_t)(work->images * work->format.height) * b->row;
     check(gf_settings_apply_case(settings, work->text, &error), &error);
-    check(gf_device_job_new(engine, filter, settings, &work->format, &b->job, &error), &error);
+    const gf_step steps[2] = {{.filter = filter, .settings = settings}, {.filter = NULL}};
+    const gf_job job = {.steps = steps,
+                        .step_count = info->makes_image ? 2 : 1,
+                        .memory = GF_DEVICE,
+                        .format = work->format};
+    check(gf_device_job_new(engine, &job, &b->job, &error), &error);
     gf_settings_free(settings);
     const size_t size = work->images * b->step;
     must(cudaMalloc((void **)&b->from, size), "cudaMalloc");
@@ -156,9 +161,9 @@ static void finish(bench *b) {
 static gf_device_results *call(bench *b, int i) {
     gf_error error = {0};
     gf_device_results *results = NULL;
-    check(gf_device_job_run(b->job, b->work->images, b->in, b->out[i % 2], b->stream, &results,
-                            &error),
-          &error);
+    const gf_out_pixels *out = b->out[i % 2];
+    const gf_device_images images = {.count = b->work->images, .in = b->in, .out = &out};
+    check(gf_device_job_run(b->job, &images, b->stream, &results, &error), &error);
     return results;
 }
 

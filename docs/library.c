@@ -54,14 +54,13 @@ int main(int argc, char **argv) {
     gf_settings *smoothing = settings_of(smooth), *counting = settings_of(hist);
     gf_engine *engine = NULL;
     gf_result *result = NULL;
-    gf_report report;
     gf_error error = {.status = GF_FAILED, .message = "out of memory"};
     gf_status status = GF_FAILED;
 
     if (argc != 3 || !gf_version_fits(GF_VERSION)) {
         fprintf(stderr, "usage: %s IN OUT (compiled for libgpufilter %s, found %s)\n", argv[0],
                 GF_VERSION_STRING, gf_version());
-        goto done;
+        goto end;
     }
     if (!smoothing || !counting)
         goto failed;
@@ -79,36 +78,46 @@ int main(int argc, char **argv) {
         (status = gf_settings_set(counting, "bins", "4", &error)))
         goto failed;
 
-    /* Smooth from memory to memory. The region starts at column 1; the result has no gaps. */
+    /* Smooth from memory to memory: a filter, and a step that writes its image. The region starts
+     * at column 1; the result has no gaps. */
     const gf_format format = {.width = WIDTH, .height = HEIGHT, .channels = 1, .type = GF_U8};
     const gf_pixels part = {&picture[0][1], STRIDE};
     uint8_t smoothed[HEIGHT][WIDTH];
-    if ((status = gf_run_memory(engine, smooth, smoothing, &format, &part, smoothed, WIDTH, NULL,
-                                NULL, &error)))
+    const gf_out_pixels to = {smoothed, WIDTH};
+    const gf_step in_memory[] = {{.filter = smooth, .settings = smoothing}, {.out = &to}};
+    const gf_job region = {
+        .steps = in_memory, .step_count = 2, .memory = GF_HOST, .in = &part, .format = format};
+    if ((status = gf_run(engine, &region, NULL, &error)))
         goto failed;
     print_pixels(smoothed[0]);
 
     /* A filter that measures returns a result and no image. */
     const gf_pixels again = {smoothed, WIDTH};
-    if ((status = gf_run_memory(engine, hist, counting, &format, &again, NULL, 0, &result, NULL,
-                                &error)))
+    const gf_step count = {.filter = hist, .settings = counting};
+    const gf_job counts = {
+        .steps = &count, .step_count = 1, .memory = GF_HOST, .in = &again, .format = format};
+    gf_outcome counted = {.results = &result};
+    if ((status = gf_run(engine, &counts, &counted, &error)))
         goto failed;
     print_tables(result);
 
     /* Smooth from file to file. Replace OUT if it exists. */
     const gf_file_options files = {.force = true};
-    const char *const in[] = {argv[1]};
-    if ((status =
-             gf_run_file(engine, smooth, smoothing, in, argv[2], &files, NULL, &report, &error)))
+    const gf_step steps[] = {{.filter = smooth, .settings = smoothing}, {.out_path = argv[2]}};
+    const gf_job file = {.steps = steps, .step_count = 2, .in_path = argv[1], .options = &files};
+    gf_step_report reports[2];
+    gf_outcome done = {.steps = reports};
+    if ((status = gf_run(engine, &file, &done, &error)))
         goto failed;
     printf("%s: %" PRIu64 " x %" PRIu64 " pixels of %" PRIu32 " channels\n", argv[2],
-           report.out.width, report.out.height, report.out.channels);
-    fprintf(stderr, "%s, %s: %.3f s\n", report.backend, report.device, report.total_seconds);
-    goto done;
+           reports[1].out.width, reports[1].out.height, reports[1].out.channels);
+    fprintf(stderr, "%s, %s: %.3f s\n", done.report.backend, done.report.device,
+            done.report.total_seconds);
+    goto end;
 
 failed:
     fprintf(stderr, "%s: %s\n", argv[0], error.message);
-done: /* freeing or closing NULL does nothing */
+end: /* freeing or closing NULL does nothing */
     gf_result_free(result);
     gf_engine_close(engine);
     gf_settings_free(counting);

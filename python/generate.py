@@ -265,7 +265,7 @@ class Writer:
         return function(self.filter.function + "_file", signature, returns, summary, sections, body)
 
     def backends(self):
-        return "what computes: " + ", ".join(self.c.texts(self.c.lib.gf_backend_names()))
+        return "what computes: " + ", ".join(self.c.texts(self.c.lib.gf_names(self.c.NAMES_BACKEND)))
 
 
 def read(settings):
@@ -336,7 +336,7 @@ def batch(settings, backends):
 
 def main(library, out):
     c, settings = load(library)
-    backends = c.texts(c.lib.gf_backend_names())
+    backends = c.texts(c.lib.gf_names(c.NAMES_BACKEND))
     text = HEAD % ", ".join('"%s"' % name for name in backends)
     names = ["read", "write", "batch"]
     for found in c.FILTERS.values():

@@ -88,8 +88,9 @@ typedef struct gf_error {
      * ("--radius"). The middle of a long path is omitted; bytes that gf_printable rejects become
      * '?'. */
     char message[1024];
-    int cause; /* errno if an input cannot be opened, or an output cannot be created, written or
-                * renamed (EEXIST: it exists without `force`); else 0 */
+    int cause;     /* errno if an input cannot be opened, or an output cannot be created, written or
+                    * renamed (EEXIST: it exists without `force`); else 0 */
+    uint32_t step; /* step of the job that failed, from 1; 0: no single step */
 } gf_error;
 
 /* Return the size in bytes, 1 to 4, of the character at the start of a NUL-terminated text. Return
@@ -118,6 +119,19 @@ typedef struct gf_format {
      * requested. false: all channels are data. */
     bool alpha;
 } gf_format;
+
+/* Rows of an input image in memory. The bytes between two rows and after the last one are not read.
+ */
+typedef struct gf_pixels {
+    const void *data;
+    size_t stride; /* bytes from one row to the next, at least the size of a row; any alignment */
+} gf_pixels;
+
+/* Rows of an output image in memory. The bytes between two rows are not written. */
+typedef struct gf_out_pixels {
+    void *data;
+    size_t stride; /* as in gf_pixels */
+} gf_out_pixels;
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
@@ -193,26 +207,12 @@ typedef struct gf_filter_info {
     const char *const *cases;
 } gf_filter_info;
 
-/* Return the number of built-in filters. */
-GF_API size_t gf_filter_count(void);
-/* Return a filter by its index, from 0; NULL past the end. */
+/* Return a built-in filter by its index, from 0; NULL past the end. */
 GF_API const gf_filter *gf_filter_at(size_t index);
 /* Return the filter with this name ("smooth"); NULL if there is none. */
 GF_API const gf_filter *gf_filter_find(const char *name);
 /* Return the description of a filter. filter must not be NULL. */
 GF_API const gf_filter_info *gf_filter_describe(const gf_filter *filter);
-/* Compute the format of the image that the filter produces from an input of format *in: its result,
- * or the image of its parameter of type IMAGE. *out is all zero if these settings produce no image.
- * Return GF_USAGE if settings conflict with each other or with the input. Read no image and start
- * no backend. */
-GF_API gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
-                                  const gf_format *in, gf_format *out, gf_error *error);
-/* Copy settings and fill in the values that the filter derives for an input of this format:
- * parameters without a default (smooth: gain; hist: range, channel). Free *effective with
- * gf_settings_free. Fail like gf_filter_output, and with GF_FAILED if out of memory. */
-GF_API gf_status gf_settings_effective(const gf_filter *filter, const gf_settings *settings,
-                                       const gf_format *in, gf_settings **effective,
-                                       gf_error *error);
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* Tables that a filter measured. The first one is the main table; docs/results.md lists the tables
@@ -290,6 +290,22 @@ GF_API void gf_result_free(gf_result *result);
  * including the NUL, as snprintf does. 40 bytes hold any number. */
 GF_API void gf_value_format(const gf_value *value, char *text, size_t size);
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Lists of names. */
+typedef enum gf_name_list {
+    GF_NAMES_BACKEND, /* gf_engine_options.backend, "auto" first. "cuda" is always listed: if CUDA
+                       * is not built in, opening the engine reports the reason */
+    GF_NAMES_SIMD,    /* gf_engine_options.simd, "auto" first */
+    GF_NAMES_STAGE,   /* stages, by gf_stage: "decoding" */
+    GF_NAMES_FORMAT,  /* gf_write_options.format */
+    GF_NAMES_COMPRESSION,     /* gf_write_options.compression, the default first */
+    GF_NAMES_TIFF_COMPRESSION /* gf_write_options.tiff_compression, the default first */
+} gf_name_list;
+
+/* Return a NULL-terminated list of names. */
+GF_API const char *const *gf_names(gf_name_list list);
+
 /* ---- engine ---------------------------------------------------------------------------------- */
 
 /* Resources shared by many images: threads, devices, buffers. */
@@ -301,7 +317,7 @@ typedef struct gf_engine_options {
     /* CUDA devices: "0", "0,2", "all"; NULL: device 0 if CUDA runs. A list with backend "auto"
      * selects CUDA; with "golden" or "cpu" it is GF_USAGE. */
     const char *devices;
-    const char *simd; /* "auto" (NULL) or one of gf_simd_names() */
+    const char *simd; /* "auto" (NULL) or one of gf_names(GF_NAMES_SIMD) */
     uint32_t threads; /* CPU worker threads, at most 1024; 0: gf_cores() */
     /* Start no threads: read, compute on the CPU and write in the calling thread. For callers that
      * run many engines in parallel; `threads` is then 1. */
@@ -328,11 +344,6 @@ typedef struct gf_engine_options {
 #define GF_ALL_PAGES UINT32_MAX
 #define GF_MAX_PAGE UINT32_C(1048576)
 
-/* Return NULL-terminated names for gf_engine_options.backend, "auto" first. "cuda" is always
- * listed: if CUDA is not built in, opening the engine reports the reason. */
-GF_API const char *const *gf_backend_names(void);
-/* Return NULL-terminated names for gf_engine_options.simd, "auto" first. */
-GF_API const char *const *gf_simd_names(void);
 /* Return whether the CUDA backend is built in. */
 GF_API bool gf_has_cuda(void);
 /* Open an engine. Close it with gf_engine_close. An explicitly requested backend starts at once.
@@ -356,9 +367,6 @@ typedef enum gf_stage {
     GF_ENCODING,
     GF_STAGE_COUNT
 } gf_stage;
-
-/* Return the name of a stage, such as "decoding"; NULL past the end. */
-GF_API const char *gf_stage_name(gf_stage stage);
 
 /* Busy time of a stage: seconds of wall time during which each of its workers (threads or devices)
  * had work, summed over the workers. The stage was busy for seconds / workers. */
@@ -393,7 +401,7 @@ typedef struct gf_remarks {
     uint64_t nodata;  /* samples with the nodata value of the file, of all pages; also a note */
 } gf_remarks;
 
-/* Statistics of a job: backend, device, sizes and busy times. After a failure, the fields cover the
+/* Statistics of a job: backend, device, input and busy times. After a failure, the fields cover the
  * work done so far; the others are zero. */
 typedef struct gf_report {
     char backend[16];
@@ -403,20 +411,10 @@ typedef struct gf_report {
      * holds the cause. Backend "cuda+cpu": the cpu backend computed the rows that were missing when
      * CUDA failed. */
     bool device_failed;
-    bool verified;      /* golden computed the whole image, too, without a difference */
-    gf_format in, out;  /* in: as the filter received it. out: as it was written; all zero if no
-                         * image was produced. With several pages, those of the first */
-    uint64_t pixels;    /* pixels of `in`, or of all pages with GF_ALL_PAGES */
-    uint64_t in_bytes;  /* size of the input files; 0 for memory */
-    uint64_t out_bytes; /* size of the image and sample files written; 0 for memory */
-    /* Samples written with the maximum value (255, 65535), alpha excluded, whether clipped or
-     * exact. Counted where integer rows are encoded (PNG, JPEG, BMP, TGA). The count is exact and
-     * the same on every backend. */
-    uint64_t clipped;
-    uint64_t counted;  /* samples that were counted for `clipped`, alpha excluded; 0: none */
-    double brightness; /* factor applied to a flat area, such as 1.452; 0: none */
-    char advice[64];   /* option that avoids this clipping; empty: none */
-    uint32_t dropped;  /* bits of gf_dropped: metadata that was not copied */
+    bool verified;     /* golden computed the whole image, too, without a difference */
+    gf_format in;      /* as the first filter received it. With several pages, the first one */
+    uint64_t pixels;   /* pixels of `in`, or of all pages with GF_ALL_PAGES */
+    uint64_t in_bytes; /* size of the input files; 0 for memory */
     uint32_t pages;    /* pages of the input file; 0: its format has none */
     uint64_t rows_per_strip, strips; /* rows per strip, and number of strips */
     gf_busy busy[GF_STAGE_COUNT];
@@ -426,15 +424,38 @@ typedef struct gf_report {
     gf_remarks remarks;
 } gf_report;
 
-/* Argument of gf_file_options.ready: a complete output without its final name. */
-typedef struct gf_ready {
-    uint64_t item; /* index in the batch */
-    /* Path at which this process can open the image until then. The file may have no name of its
-     * own ("/proc/self/fd/7"). NULL: the image is not a file. */
+/* Statistics of one step of a job. The fields of outputs are those of the image that it wrote: by a
+ * writer, or drawn by a filter that measures. */
+typedef struct gf_step_report {
+    gf_format in;       /* as the step received the image */
+    gf_format out;      /* as it passed the image on or wrote it; all zero: no image */
+    uint64_t out_bytes; /* size of the image and sample files written; 0 for memory */
+    /* Samples written with the maximum value (255, 65535), alpha excluded, whether clipped or
+     * exact. Counted where integer rows are encoded (PNG, JPEG, BMP, TGA). The count is exact and
+     * the same on every backend. */
+    uint64_t clipped;
+    uint64_t counted;  /* samples that were counted for `clipped`, alpha excluded; 0: none */
+    uint32_t dropped;  /* bits of gf_dropped: metadata that was not copied */
+    double brightness; /* factor applied to a flat area, such as 1.452; 0: none */
+    char advice[64];   /* option that avoids this clipping; empty: none */
+    /* During gf_file_options.ready: path at which this process can open the image until it gets its
+     * name. The file may have no name of its own ("/proc/self/fd/7"). NULL: not a file. */
     const char *file;
-    const gf_result *result; /* NULL for a filter that produces an image */
-    const gf_report *report; /* complete except for the time that renaming the outputs takes */
-    void *outputs;           /* internal */
+} gf_step_report;
+
+/* Outcome of a job. The caller provides the arrays; NULL discards their contents. */
+typedef struct gf_outcome {
+    gf_report report;
+    gf_step_report *steps; /* one per step */
+    gf_result **results; /* [step * count + image]: NULL without a result, and after a failure. The
+                          * caller frees them */
+} gf_outcome;
+
+/* Argument of gf_file_options.ready: complete outputs without their final names. */
+typedef struct gf_ready {
+    uint64_t item;             /* index in the batch */
+    const gf_outcome *outcome; /* complete except for the time that renaming the outputs takes */
+    void *outputs;             /* internal */
 } gf_ready;
 
 /* Progress of one image. */
@@ -490,27 +511,32 @@ typedef enum gf_alpha {
     GF_ALPHA_NONE  /* none: all channels are data */
 } gf_alpha;
 
+/* How an image is written. All zero selects the defaults. */
+typedef struct gf_write_options {
+    const char *format;           /* "png", "pam", ...; NULL: from the extension */
+    const char *compression;      /* of PNG; NULL: the first of GF_NAMES_COMPRESSION */
+    const char *tiff_compression; /* NULL: the first of GF_NAMES_TIFF_COMPRESSION */
+    uint32_t quality;             /* of JPEG, 1 to 100; 0: GF_DEFAULT_QUALITY */
+    /* Sample type. A filter that produces an image computes in this type if it is larger than that
+     * of the input: the input is converted. Otherwise the image is converted when it is written.
+     * docs/numerics.md defines both conversions. */
+    gf_depth depth;
+    bool strip; /* omit the input's metadata */
+} gf_write_options;
+
 /* Options for reading and writing files. All zero selects the defaults. */
 typedef struct gf_file_options {
-    const char *format;        /* output format: "png", "pam", ...; NULL: from the extension */
+    gf_write_options write;    /* of writers without options of their own, and of drawings */
     const char *sample_format; /* sample format: "csv", "npy", "json"; NULL: from the extension */
     bool force;                /* replace existing outputs; write binary data to a terminal */
     gf_sync sync;
     bool dry_run; /* only check that inputs and outputs can be opened; compute and write
-                   * nothing. For gf_run_file only; else GF_USAGE */
-    bool strip;   /* omit the input's metadata */
-    /* Sample type of the image written. A filter that produces an image computes in this type if it
-     * is larger than that of the input: the input is converted. Otherwise the image is converted
-     * when it is written. docs/numerics.md defines both conversions. */
-    gf_depth depth;
+                   * nothing. For gf_run on files only; else GF_USAGE */
     /* Convert sRGB samples to linear light, f32, for a filter that produces an image, and back when
      * it is written. f32 images are linear already, and stay so. GF_FAILED if the metadata says
      * that the image is not sRGB. GF_USAGE for a filter that measures. */
     bool linear;
-    const char *compression;      /* PNG compression: one of gf_compressions(); NULL: the first */
-    const char *tiff_compression; /* one of gf_tiff_compressions(); NULL: the first */
-    uint32_t quality;             /* JPEG quality, 1 to 100; 0: GF_DEFAULT_QUALITY */
-    uint64_t max_pixels;          /* maximum pixels per image; 0: GF_DEFAULT_MAX_PIXELS */
+    uint64_t max_pixels; /* maximum pixels per image; 0: GF_DEFAULT_MAX_PIXELS */
     /* Maximum bytes for each file whose format must be held in memory as a whole, in addition to
      * the engine's memory; 0: as gf_engine_options.max_memory. */
     uint64_t max_memory;
@@ -530,14 +556,15 @@ typedef struct gf_file_options {
      * not read, and neither is what follows them: late metadata, checksums. */
     const gf_crop *crop;
     /* Called after all outputs are written and before any of them is renamed to its final name. If
-     * it fails, no output appears. Only the name of the image file changes afterwards: its bytes
-     * and modification time do not. The caller of gf_run_file owns the result, not this callback.
+     * it fails, no output appears. Only the names of image files change afterwards: their bytes
+     * and modification times do not. The caller of gf_run owns the results, not this callback.
      * NULL for none. */
     gf_status (*ready)(void *context, const gf_ready *ready, gf_error *error);
     void *ready_context;
-    /* Called after each strip of an image, therefore often: it must be fast. gf_run_file calls it
-     * in the calling thread; a batch calls it from several threads concurrently. NULL for none. */
-    void (*progress)(void *context, const gf_progress *progress);
+    /* Called after each strip of an image, therefore often: it must be fast. gf_run calls it in the
+     * calling thread; a batch calls it from several threads concurrently. Return false to cancel
+     * the image: the call fails with GF_FAILED, and no output appears. NULL for none. */
+    bool (*progress)(void *context, const gf_progress *progress);
     void *progress_context;
     gf_alpha alpha; /* of the inputs */
     /* Weigh colours by alpha: multiply them by it, filter all channels in f32, alpha included, and
@@ -560,53 +587,119 @@ typedef struct gf_file_options {
     const char *channels;
 } gf_file_options;
 
-/* Return NULL-terminated names for gf_file_options.compression, the default first. */
-GF_API const char *const *gf_compressions(void);
-/* Return NULL-terminated names for gf_file_options.tiff_compression, the default first. */
-GF_API const char *const *gf_tiff_compressions(void);
-/* Return NULL-terminated names for gf_file_options.format. */
-GF_API const char *const *gf_output_formats(void);
-
-/* Run a filter on files. "-" is standard input or output.
+/* ---- jobs ------------------------------------------------------------------------------------
  *
- * in_paths has one path for each input of the filter. out_path is the output image; NULL for a
- * filter that measures. Files named by parameters (IMAGE, SAMPLES) are written, too. All outputs
- * must be different files. They get their final names together, after all of them are complete.
- * From then on only a rename can fail, and outputs already renamed are then removed. After a
- * failure, files that existed before are unchanged. The caller frees *result, which is NULL for a
- * filter that produces an image.
+ * A job is a list of steps that an image passes through. A filter that produces an image passes it
+ * on to the next step. A filter that measures passes on the image that it received. A step without
+ * a filter is a writer: it writes the image, and passes it on. This version runs one filter,
+ * followed by one writer if it produces an image. */
+
+/* Where the images of a job are. */
+typedef enum gf_memory {
+    GF_FILES,
+    GF_HOST,  /* memory of the process */
+    GF_DEVICE /* memory of a CUDA device */
+} gf_memory;
+
+#define GF_FROM_INPUT UINT32_MAX
+
+/* A step of a job. */
+typedef struct gf_step {
+    const gf_filter *filter;     /* NULL: a writer */
+    const gf_settings *settings; /* of the filter; NULL: its defaults */
+    uint32_t from; /* 0: the image after the step before; GF_FROM_INPUT: that of the job. This
+                    * version accepts 0 only */
+    /* Second input of a filter with two: a path for GF_FILES, otherwise one image for each of the
+     * job, of the same format. */
+    const char *in_path;
+    const gf_pixels *in;
+    /* Output of a writer: a path for GF_FILES, otherwise one image for each of the job. A filter
+     * that measures takes the paths of its outputs from its parameters (IMAGE, SAMPLES); in memory,
+     * `out` receives the image that it draws if that parameter is set. */
+    const char *out_path;
+    const gf_out_pixels *out;
+    const gf_write_options *write; /* of this writer; NULL: those of the job */
+} gf_step;
+
+/* Work for gf_run. Zero members are defaults. The caller owns everything that it points to. */
+typedef struct gf_job {
+    const gf_step *steps;
+    uint32_t step_count;
+    gf_memory memory;
+    const char *in_path; /* GF_FILES: the input; "-" is standard input */
+    const gf_pixels *in; /* otherwise `count` images of this format; 0 counts as 1 */
+    uint64_t count;
+    gf_format format;
+    void *stream;                   /* GF_DEVICE: a cudaStream_t; NULL: the default stream */
+    const gf_file_options *options; /* GF_FILES: NULL: the defaults; otherwise unused */
+} gf_job;
+
+/* Description of a step for images of a format. */
+typedef struct gf_step_info {
+    gf_format in, out;      /* out: all zero if the step produces no image */
+    gf_settings *effective; /* settings with the values that the filter derives for this format:
+                             * parameters without a default (smooth: gain; hist: range, channel).
+                             * The caller frees them with gf_settings_free. NULL for a writer */
+    uint64_t before, after; /* rows read above and below an output row */
+    uint64_t result_bytes;  /* memory of the result without extracted samples, which
+                             * gf_engine_options.max_memory must allow */
+    /* Filter that measures the whole image first, with its default settings; NULL: none. */
+    const gf_filter *measures_first;
+} gf_step_info;
+
+/* Describe the steps of a job for images of job->format. info has one entry per step. Read no image
+ * and start no backend; images and paths may be missing. Return GF_USAGE if settings conflict with
+ * each other or with the format. */
+GF_API gf_status gf_job_inspect(const gf_job *job, gf_step_info *info, gf_error *error);
+
+/* Run a job.
+ *
+ * Files: all outputs must be different files. They get their final names together, after all of
+ * them are complete. From then on only a rename can fail, and outputs already renamed are then
+ * removed. After a failure, files that existed before are unchanged.
+ *
+ * Host memory: results are the same as those of single images. If each output row depends on the
+ * input row at the same position only, images share strips: thousands of small images cost a few
+ * uploads, launches and downloads. Other filters run the images one after the other. An output must
+ * not share bytes with the inputs of its image; sharing with those of others is not detected. A
+ * parameter that names a file (IMAGE, SAMPLES) enables its output, but no file is written; the
+ * result holds all extracted samples. max_memory limits the result of one image, and the strips of
+ * all images. The report covers all images together; its formats are those of one image.
+ *
+ * Device memory: see below. The report is not filled in.
  *
  * GF_USAGE: settings of another filter, settings that conflict with each other or with the image,
- * a number or name in options outside its range, or a path that is missing, superfluous, of an
- * unknown format, or in use as the output of another job. GF_FAILED: a file cannot be read or
- * written, is damaged, exceeds a limit, or exists without `force`; or memory is short.
- * GF_NO_BACKEND: a requested device failed. */
-GF_API gf_status gf_run_file(gf_engine *engine, const gf_filter *filter,
-                             const gf_settings *settings, const char *const *in_paths,
-                             const char *out_path, const gf_file_options *options,
-                             gf_result **result, gf_report *report, gf_error *error);
+ * a number or name in options outside its range, a path or pointer that is missing or superfluous,
+ * an unknown format of a path, a path in use as the output of another job, an overlap, a stride
+ * smaller than a row, an unsupported list of steps. GF_FAILED: a file cannot be read or written, is
+ * damaged, exceeds a limit, or exists without `force`; an invalid format; or memory is short.
+ * GF_NO_BACKEND: a requested device failed. After a failure, some rows of outputs in memory may
+ * have been written. If one image fails, the call fails, and all results are NULL. */
+GF_API gf_status gf_run(gf_engine *engine, const gf_job *job, gf_outcome *outcome, gf_error *error);
+
+/* ---- batches of files ------------------------------------------------------------------------ */
 
 /* One file of a batch. The strings must outlive the batch. */
 typedef struct gf_batch_item {
-    const char *in;  /* not NULL; "-" is standard input, allowed for at most one item */
-    const char *out; /* NULL for a filter that measures. All outputs must be different files */
-    bool replace;    /* replace an existing output, as gf_file_options.force does for all items */
+    const char *in;         /* not NULL; "-" is standard input, allowed for at most one item */
+    const char *const *out; /* a path per writer of the job; NULL without one. All outputs must be
+                             * different files */
+    bool replace; /* replace an existing output, as gf_file_options.force does for all items */
 } gf_batch_item;
 
 /* Outcome of one item. */
 typedef struct gf_batch_done {
     uint64_t item; /* index of the item */
     gf_status status;
-    const gf_error *error;   /* cause of the failure; NULL if status is GF_OK */
-    const gf_report *report; /* statistics up to the end or the failure; times of images computed
-                              * together are divided among them */
-    const gf_result *result; /* NULL for a filter that produces an image, and after a failure */
+    const gf_error *error; /* cause of the failure; NULL if status is GF_OK */
+    /* Statistics up to the end or the failure; times of images computed together are divided among
+     * them. Results are NULL after a failure. */
+    const gf_outcome *outcome;
 } gf_batch_done;
 
 /* Options of a batch. All zero selects the defaults. */
 typedef struct gf_batch_options {
     gf_engine_options engine; /* threads: number of images processed at once on the CPU */
-    gf_file_options files;    /* ready is called from several threads concurrently */
     bool in_order;            /* report items in their order; otherwise in order of completion */
     bool fail_fast;           /* start no more items after a failure, reported or not */
     /* Called once for each started item, after it has finished. Calls are serialized, but come from
@@ -614,15 +707,17 @@ typedef struct gf_batch_options {
      * items already started finish and are reported. NULL for none. */
     bool (*done)(void *context, const gf_batch_done *done);
     void *context;
+    const struct gf_work_source *source; /* internal; NULL */
 } gf_batch_options;
 
-/* Run a filter with one input on many files, each independently. A failed item does not stop the
- * others. Results are the same as those of gf_run_file. Parameters that name files (IMAGE, SAMPLES)
- * must not be set.
+/* Run the steps of a job with one input on many files, each independently. The job has neither
+ * inputs nor paths of writers: the items have them. job->options.ready is called from several
+ * threads concurrently. A failed item does not stop the others. Results are the same as those of
+ * gf_run. Parameters that name files (IMAGE, SAMPLES) must not be set.
  *
  * On the CPU, each thread processes its own image. With CUDA devices, the threads decode and
  * encode. Small images of the same format are computed together. Larger images, and all images with
- * `verify`, are run individually, like gf_run_file, up to four at once per device. Each device
+ * `verify`, are run individually, like gf_run, up to four at once per device. Each device
  * runs the next waiting image. "auto" decides once for the whole batch, from the first image and
  * the count.
  *
@@ -634,70 +729,33 @@ typedef struct gf_batch_options {
  * backend that is not available. If one of several requested devices fails after all have started,
  * the others finish its work. If none is left, the batch returns GF_NO_BACKEND, and items that were
  * not reported were not processed. */
-GF_API gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settings,
-                              const gf_batch_item *items, uint64_t count,
+GF_API gf_status gf_run_batch(const gf_job *job, const gf_batch_item *items, uint64_t count,
                               const gf_batch_options *options, gf_error *error);
-
-/* Rows of an input image in memory. They are read until the call returns. The bytes between two
- * rows and after the last one are not read. */
-typedef struct gf_pixels {
-    const void *data;
-    size_t stride; /* bytes from one row to the next, at least the size of a row; any alignment */
-} gf_pixels;
-
-/* Run a filter on images in memory: in[0], and in[1] of the same format for a filter with two
- * inputs.
- *
- * out receives the image described by gf_filter_output, with rows out_stride bytes apart. It must
- * not share bytes with the inputs. It is NULL if no image is produced. A parameter that names a
- * file (IMAGE, SAMPLES) enables its output, but no file is written; the result holds all extracted
- * samples, within max_memory. The caller frees *result, which is NULL for a filter that produces an
- * image.
- *
- * GF_USAGE: as for gf_run_file; a data pointer is NULL; a stride is smaller than a row or does not
- * fit the address space; out overlaps an input. GF_FAILED: an invalid format, or not enough memory.
- * GF_NO_BACKEND: a requested device failed. After a failure, some rows of out may have been
- * written. */
-GF_API gf_status gf_run_memory(gf_engine *engine, const gf_filter *filter,
-                               const gf_settings *settings, const gf_format *format,
-                               const gf_pixels *in, void *out, size_t out_stride,
-                               gf_result **result, gf_report *report, gf_error *error);
-
-/* Rows of an output image in memory. The bytes between two rows are not written. */
-typedef struct gf_out_pixels {
-    void *data;
-    size_t stride; /* as in gf_pixels */
-} gf_out_pixels;
-
-/* Run a filter on `count` images in memory, all of the same format. Results equal those of
- * gf_run_memory on each image. Image i is in[i * inputs]; a filter with two inputs also reads in[i
- * * inputs + 1]. Its output image is written to out[i] (out: NULL if none is produced), its result
- * to results[i] (results: NULL to discard). Only an overlap with inputs of the same image is
- * detected. The caller frees each result. Fail like gf_run_memory:
- * if one image fails, the call fails and all results are NULL.
- *
- * If each output row depends on the input row at the same position only, images share strips:
- * thousands of small images cost a few uploads, launches and downloads. Other filters run the
- * images one after the other. max_memory limits the result of one image, and the strips of all
- * images. The report covers all images together; its formats are those of one image. */
-GF_API gf_status gf_run_memory_batch(gf_engine *engine, const gf_filter *filter,
-                                     const gf_settings *settings, const gf_format *format,
-                                     uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
-                                     gf_result **results, gf_report *report, gf_error *error);
 
 /* ---- device memory ---------------------------------------------------------------------------
  *
- * Run a filter on images in the memory of a CUDA device. Nothing crosses the bus except the results
- * of measurements. Pixels, strides and results are those of gf_run_memory, with the same bits, but
+ * Run a job on images in the memory of a CUDA device. Nothing crosses the bus except the results of
+ * measurements. Pixels, strides and results are those of host memory, with the same bits, but
  * `data` points to device memory: from cudaMalloc, cudaMallocAsync, a virtual mapping or
  * cudaMallocManaged. The work is queued on a stream of the caller, a cudaStream_t of the engine's
- * first device (NULL: the default stream). Calls that make only images return before it is done; as
- * with any kernel, the memory must stay valid until then.
+ * first device (NULL: the default stream). gf_run keeps the prepared jobs of the last 16
+ * combinations of steps, settings and format in the engine; a later call takes the existing one, so
+ * that it does not allocate. A job that measures waits for its results. Do not capture gf_run into
+ * a CUDA graph: the engine may free the job while the graph needs it. Calls that make only images
+ * return before it is done; as with any kernel, the memory must stay valid until then.
  *
  * Strides may have any alignment. Rows and strides that are multiples of 16 bytes are read and
  * written in place; others are copied inside the device, which takes about three times as long. */
 
-/* A filter with its settings, prepared for images of one format. It holds device memory: for each
+/* Images of a run. */
+typedef struct gf_device_images {
+    uint64_t count;
+    const gf_pixels *in;             /* `count` images */
+    const gf_pixels *const *second;  /* a list for each step with a second input, in their order */
+    const gf_out_pixels *const *out; /* a list for each step with an output image */
+} gf_device_images;
+
+/* A job, prepared for images of one format. It holds device memory: for each
  * stream that it has run on, what the filter needs in addition to the images. Destroy a stream only
  * after its work is complete: a new one with the same handle would share this memory. */
 typedef struct gf_device_job gf_device_job;
@@ -705,21 +763,21 @@ typedef struct gf_device_job gf_device_job;
 /* Results of measurements that were queued on a stream. */
 typedef struct gf_device_results gf_device_results;
 
-/* Prepare a job. It copies what it needs from settings and format. The engine may be "cuda" or
+/* Prepare a job for images of job->format. It copies steps, settings and format; images, paths and
+ * options are not used. The engine may be "cuda" or
  * "auto", which starts the device now, and must outlive the job. Free it with gf_device_job_free.
  *
- * GF_USAGE: as for gf_run_memory; an engine of another backend or with `verify`. GF_FAILED: an
+ * GF_USAGE: as for gf_run; an engine of another backend or with `verify`. GF_FAILED: an
  * invalid format, or not enough memory. GF_NO_BACKEND: CUDA is not available. */
-GF_API gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter,
-                                   const gf_settings *settings, const gf_format *format,
-                                   gf_device_job **job, gf_error *error);
+GF_API gf_status gf_device_job_new(gf_engine *engine, const gf_job *job, gf_device_job **prepared,
+                                   gf_error *error);
 
-/* Queue a job for `count` images; in, out and the order of two inputs are those of
- * gf_run_memory_batch. If rows are independent, one launch computes all images that follow each
- * other in memory without a gap, or up to 64 images anywhere with the same strides. A filter that
- * measures stores a handle in *results, which the caller passes to gf_device_results_wait or
- * gf_device_results_free; if results is NULL, the call waits and discards the measurements. For a
- * filter that produces only an image, results may be NULL, and *results is set to NULL.
+/* Queue a job for a number of images. If rows are independent, one launch computes all images that
+ * follow each other in memory without a gap, or up to 64 images anywhere with the same strides. A
+ * filter that measures stores a handle in *results, which the caller passes to
+ * gf_device_results_wait or gf_device_results_free; if results is NULL, the call waits and discards
+ * the measurements. For a filter that produces only an image, results may be NULL, and *results is
+ * set to NULL.
  *
  * A job of a filter without a result does not wait for the device, and allocates memory only in its
  * first run on each further stream, and in its first run on unaligned rows. After such a run, the
@@ -732,12 +790,11 @@ GF_API gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter,
  * another device; a stream that is being captured, if the call measures or must allocate.
  * GF_FAILED: not enough memory. GF_NO_BACKEND: the device failed. After an error, some of the work
  * may have been queued. */
-GF_API gf_status gf_device_job_run(gf_device_job *job, uint64_t count, const gf_pixels *in,
-                                   const gf_out_pixels *out, void *stream,
+GF_API gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, void *stream,
                                    gf_device_results **results, gf_error *error);
 
-/* Wait until the measurements of a run are complete, and store one result per image in list. Free
- * the handle, also on failure; all results are then NULL. */
+/* Wait until the measurements of a run are complete, and store the results in list, ordered as in
+ * gf_outcome. Free the handle, also on failure; all results are then NULL. */
 GF_API gf_status gf_device_results_wait(gf_device_results *results, gf_result **list,
                                         gf_error *error);
 /* Free a handle without its results. Waits for its work. NULL is allowed. */
@@ -748,23 +805,6 @@ GF_API void gf_device_job_free(gf_device_job *job);
  * cudaStreamSynchronize, for callers without the CUDA runtime. GF_USAGE and GF_NO_BACKEND: as for
  * gf_device_job_new, or the work failed. */
 GF_API gf_status gf_device_wait(gf_engine *engine, void *stream, gf_error *error);
-
-/* Run a filter on an image in device memory: gf_device_job_new and gf_device_job_run. The engine
- * keeps the jobs of the last 16 combinations of filter, settings and format; a later call takes the
- * existing one, so that it does not allocate. A filter that measures waits for its result. Do not
- * capture the call into a CUDA graph: the engine may free the job while the graph needs it. Errors
- * are those of both calls. */
-GF_API gf_status gf_run_device(gf_engine *engine, const gf_filter *filter,
-                               const gf_settings *settings, const gf_format *format,
-                               const gf_pixels *in, void *out, size_t out_stride, void *stream,
-                               gf_result **result, gf_error *error);
-
-/* Run a filter on `count` images of one format in device memory, as gf_run_device does for one.
- * results receives one result per image, or is NULL. */
-GF_API gf_status gf_run_device_batch(gf_engine *engine, const gf_filter *filter,
-                                     const gf_settings *settings, const gf_format *format,
-                                     uint64_t count, const gf_pixels *in, const gf_out_pixels *out,
-                                     void *stream, gf_result **results, gf_error *error);
 
 /* ---- PNG in device memory -------------------------------------------------------------------- */
 
@@ -842,9 +882,8 @@ GF_API gf_status gf_load_file(const char *path, const gf_file_options *options, 
                               void **pixels, gf_report *report, gf_error *error);
 
 /* Write an image in memory to a file; the counterpart of gf_load_file. The bytes are those that
- * gf_run_file writes for these pixels. format, depth, compression, tiff_compression, quality, force
- * and sync are used. Return GF_USAGE for an unknown format, GF_FAILED if the file exists without
- * `force` or cannot be written. */
+ * gf_run writes for these pixels. `write`, force and sync are used. Return GF_USAGE for an unknown
+ * format, GF_FAILED if the file exists without `force` or cannot be written. */
 GF_API gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixels *pixels,
                               const gf_file_options *options, gf_error *error);
 

@@ -1,11 +1,13 @@
-/* Functions of libgpufilter for the gpufilter program only. They are outside the compatibility
- * promise of gpufilter.h and may change in every version. */
+/* Functions of libgpufilter for the gpufilter program only. They may change in every version. The
+ * static library has them; the installed shared one does not export them. */
 #ifndef GPUFILTER_TOOLS_H
 #define GPUFILTER_TOOLS_H
 
 #include <time.h>
 
 #include "gpufilter.h"
+
+#define GF_TOOL GF_API
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,31 +19,25 @@ extern "C" {
  * returns zero for an unknown name, another type, or a parameter with neither value nor default. */
 
 /* Return whether a flag is set. */
-GF_API bool gf_settings_flag(const gf_settings *settings, const char *name);
+GF_TOOL bool gf_settings_flag(const gf_settings *settings, const char *name);
 /* Return an integer. */
-GF_API int64_t gf_settings_int(const gf_settings *settings, const char *name);
+GF_TOOL int64_t gf_settings_int(const gf_settings *settings, const char *name);
 /* Return a size in bytes. */
-GF_API uint64_t gf_settings_size(const gf_settings *settings, const char *name);
+GF_TOOL uint64_t gf_settings_size(const gf_settings *settings, const char *name);
 /* Return a number as binary32. */
-GF_API float gf_settings_float(const gf_settings *settings, const char *name);
+GF_TOOL float gf_settings_float(const gf_settings *settings, const char *name);
 /* Return the index of a choice. */
-GF_API size_t gf_settings_choice(const gf_settings *settings, const char *name);
+GF_TOOL size_t gf_settings_choice(const gf_settings *settings, const char *name);
 /* Return the choices of a list: bit i is choice i. */
-GF_API uint64_t gf_settings_list(const gf_settings *settings, const char *name);
+GF_TOOL uint64_t gf_settings_list(const gf_settings *settings, const char *name);
 /* Store both bounds of a range. If there are none, store zeros and return false. */
-GF_API bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
-                              double *hi);
+GF_TOOL bool gf_settings_range(const gf_settings *settings, const char *name, double *lo,
+                               double *hi);
 /* Round the edge of a bin to the fewest decimals, by at most 1/10000 of the width of the bin. */
-GF_API double gf_round_edge(double x, double width);
+GF_TOOL double gf_round_edge(double x, double width);
 /* Set parameters from one entry of gf_filter_info.cases: "name=value" items and flag names,
  * separated by spaces. Stop at the first failure of gf_settings_set. */
-GF_API gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
-/* Compute the bytes of memory that the result for an input of this format occupies, without
- * extracted samples. gf_engine_options.max_memory must be at least that large. Fail like
- * gf_filter_output. */
-GF_API gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
-                                        const gf_format *in, uint64_t *bytes, gf_error *error);
-
+GF_TOOL gf_status gf_settings_apply_case(gf_settings *settings, const char *text, gf_error *error);
 /* ---- image formats --------------------------------------------------------------------------- */
 
 static inline size_t gf_type_bytes(gf_type type) {
@@ -49,7 +45,7 @@ static inline size_t gf_type_bytes(gf_type type) {
 }
 
 /* Return "u8", "u16" or "f32". */
-GF_API const char *gf_type_name(gf_type type);
+GF_TOOL const char *gf_type_name(gf_type type);
 
 /* Return the samples (not bytes) per row. */
 static inline uint64_t gf_row_samples(const gf_format *format) {
@@ -62,7 +58,7 @@ static inline size_t gf_row_bytes(const gf_format *format) {
 }
 
 /* Write a format as "768x512 RGB u8"; the channels are "RGB+data" for four without alpha. */
-GF_API void gf_format_text(const gf_format *format, char *text, size_t size);
+GF_TOOL void gf_format_text(const gf_format *format, char *text, size_t size);
 
 /* ---- this machine and this build ------------------------------------------------------------- */
 
@@ -74,14 +70,14 @@ static inline double gf_now(void) {
 }
 
 /* Return the compute capabilities of the build, times ten: "75/80/90"; "" without CUDA. */
-GF_API const char *gf_cuda_architectures(void);
+GF_TOOL const char *gf_cuda_architectures(void);
 
 /* Describe the CPU as the cpu backend uses it: "64 cores, avx512". Truncate to size bytes. */
-GF_API void gf_processor(char *text, size_t size);
+GF_TOOL void gf_processor(char *text, size_t size);
 
 /* Return the default of max_memory: GF_DEFAULT_MAX_MEMORY, or half of the memory limit of the
  * control groups of this process if that is less. */
-GF_API uint64_t gf_default_memory(void);
+GF_TOOL uint64_t gf_default_memory(void);
 
 /* ---- output files of the program ------------------------------------------------------------- */
 
@@ -91,29 +87,29 @@ typedef struct gf_output gf_output_file;
 /* Open an output file. It appears complete or not at all, like the outputs of a filter. "-" is
  * standard output. Close it with gf_output_file_close. Return GF_FAILED if the path cannot be
  * written, or exists and `force` is not set. Only force and sync are used from options. */
-GF_API gf_status gf_output_file_open(const char *path, const gf_file_options *options,
-                                     gf_output_file **file, gf_error *error);
+GF_TOOL gf_status gf_output_file_open(const char *path, const gf_file_options *options,
+                                      gf_output_file **file, gf_error *error);
 /* Write the whole content, once. The file then lacks only its final name: gf_ready_add renames it
  * together with the outputs of a job. */
-GF_API gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
-                                      gf_error *error);
+GF_TOOL gf_status gf_output_file_write(gf_output_file *file, const void *data, size_t size,
+                                       gf_error *error);
 /* Rename a written file together with the outputs of the job. Call it from gf_file_options.ready,
  * at most once per job. The file must live until the job ends. */
-GF_API void gf_ready_add(const gf_ready *ready, gf_output_file *file);
+GF_TOOL void gf_ready_add(const gf_ready *ready, gf_output_file *file);
 /* Free an output file. Delete it if it has not been renamed to its final name. */
-GF_API void gf_output_file_close(gf_output_file *file);
+GF_TOOL void gf_output_file_close(gf_output_file *file);
 
 /* Unlink the temporary files of all running jobs of this process. Async-signal-safe: for signal
  * handlers that end the process. From then on, a thread that is about to create a temporary file,
  * or that also calls this function, blocks until the process ends. Wait for threads that are
  * creating a file at that time, about 10 s at most. */
-GF_API void gf_remove_temporaries(void);
+GF_TOOL void gf_remove_temporaries(void);
 
 /* ---- several processes on one machine, or on one batch --------------------------------------- */
 
 /* Declare this process as number `index`, from 0, of `count` processes on this machine. Engines
  * opened later divide the CUDA devices, listed or all, among these processes. */
-GF_API void gf_set_local_process(uint32_t index, uint32_t count);
+GF_TOOL void gf_set_local_process(uint32_t index, uint32_t count);
 
 /* Return value of gf_work_source.take. */
 typedef enum gf_take {
@@ -122,7 +118,8 @@ typedef enum gf_take {
     GF_TAKE_NONE   /* no more items; not called again */
 } gf_take;
 
-/* Distributor of the items of a list that several processes share. */
+/* Distributor of the items of a list that several processes share (gf_batch_options.source). Not
+ * with in_order. */
 typedef struct gf_work_source {
     /* Choose the next item and store its index in *item. No other process may have started it.
      * Called when a thread is free to process it. Calls are serialized but come from any thread,
@@ -134,12 +131,6 @@ typedef struct gf_work_source {
     uint64_t expected; /* number of items to expect, used to choose the backend and to divide
                         * threads; 0: all */
 } gf_work_source;
-
-/* Run a batch like gf_run_batch on the items that source returns. Return GF_USAGE with in_order. */
-GF_API gf_status gf_run_shared_batch(const gf_filter *filter, const gf_settings *settings,
-                                     const gf_batch_item *items, uint64_t count,
-                                     const gf_batch_options *options, const gf_work_source *source,
-                                     gf_error *error);
 
 /* ---- ranges of rows of one image ----------------------------------------------------------------
  *
@@ -154,71 +145,56 @@ typedef struct gf_partial gf_partial;
 /* Image file that ranges of rows write concurrently, with a temporary name until it is complete. */
 typedef struct gf_sink gf_rows_file;
 
-/* Return the filter that must measure a whole image of this format first, with its default
- * settings; NULL for none. */
-GF_API const gf_filter *gf_filter_before(const gf_filter *filter, const gf_settings *settings,
-                                         const gf_format *in);
-
 /* Check whether the image can be processed in ranges of rows, and store the answer in *possible.
- * Inputs must be regular files. They and out_path (NULL: none) must store rows at fixed offsets.
- * The measurements of ranges must be mergeable. *format is the format of the inputs if possible.
- * Fail like gf_run_file for inputs that cannot be read. */
-GF_API gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
-                                  const gf_settings *settings, const char *const *in_paths,
-                                  const char *out_path, const gf_file_options *options,
-                                  gf_format *format, bool *possible, gf_error *error);
+ * Inputs must be regular files. They and the output image must store rows at fixed offsets. The
+ * measurements of ranges must be mergeable. *format is the format of the inputs if possible. Fail
+ * like gf_run for inputs that cannot be read. */
+GF_TOOL gf_status gf_rows_possible(const gf_engine *engine, const gf_job *job, gf_format *format,
+                                   bool *possible, gf_error *error);
 
 /* Create the output file of an image with its header, on a file system that all processes share.
- * Ranges write its rows. Pass it to gf_finish_rows or gf_rows_file_close. Fail like gf_run_file. */
-GF_API gf_status gf_rows_file_open(const char *path, const gf_format *format,
-                                   const gf_file_options *options, gf_rows_file **file,
-                                   gf_error *error);
+ * Ranges write its rows. Pass it to gf_finish_rows or gf_rows_file_close. *file is NULL without an
+ * output image. format: of the inputs. Fail like gf_run. */
+GF_TOOL gf_status gf_rows_file_open(const gf_job *job, const gf_format *format, gf_rows_file **file,
+                                    gf_error *error);
 /* Return the temporary name of the file. Valid as long as the file object. */
-GF_API const char *gf_rows_file_name(const gf_rows_file *file);
+GF_TOOL const char *gf_rows_file_name(const gf_rows_file *file);
 /* Delete the file and free its object. NULL is allowed. */
-GF_API void gf_rows_file_close(gf_rows_file *file);
+GF_TOOL void gf_rows_file_close(gf_rows_file *file);
 
 /* A range of rows of one image. */
-typedef struct gf_rows_job {
-    const char *const *in_paths; /* as in gf_run_file */
-    const char *out_path;        /* final output path, for its format and messages; or NULL */
-    const char *out_file;        /* result of gf_rows_file_name; NULL if no image is produced */
-    uint64_t first, end;         /* rows [first, end); may be empty */
-    const gf_partial *before;    /* partial result of gf_filter_before for the whole image; NULL if
-                                  * there is no such filter */
-} gf_rows_job;
+typedef struct gf_rows_range {
+    uint64_t first, end;      /* rows [first, end) of the output; may be empty */
+    const char *file;         /* result of gf_rows_file_name; NULL if no image is produced */
+    const gf_partial *before; /* partial result of gf_step_info.measures_first for the whole image;
+                               * NULL without such a filter */
+} gf_rows_range;
 
 /* Run a range of rows. The caller frees *partial. The limits, raw, compression and progress are
- * used from options. Return GF_USAGE for images that gf_rows_possible rejects, and for rows outside
- * the image; otherwise fail like gf_run_file. */
-GF_API gf_status gf_run_rows(gf_engine *engine, const gf_filter *filter,
-                             const gf_settings *settings, const gf_rows_job *job,
-                             const gf_file_options *options, gf_partial **partial,
-                             gf_report *report, gf_error *error);
+ * used from options. outcome receives the report and the steps. Return GF_USAGE for images that
+ * gf_rows_possible rejects, and for rows outside the image; otherwise fail like gf_run. */
+GF_TOOL gf_status gf_run_rows(gf_engine *engine, const gf_job *job, const gf_rows_range *range,
+                              gf_partial **partial, gf_outcome *outcome, gf_error *error);
 
 /* Append the partial result of the following rows to *partial. next is not modified. Return
  * GF_USAGE if it is from another job or does not follow. */
-GF_API gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error *error);
+GF_TOOL gf_status gf_partial_merge(gf_partial *partial, const gf_partial *next, gf_error *error);
 /* Return the number of bytes that gf_partial_write writes. */
-GF_API size_t gf_partial_size(const gf_partial *partial);
+GF_TOOL size_t gf_partial_size(const gf_partial *partial);
 /* Serialize a partial result for a process of the same version and architecture. */
-GF_API void gf_partial_write(const gf_partial *partial, void *bytes);
+GF_TOOL void gf_partial_write(const gf_partial *partial, void *bytes);
 /* Deserialize the output of gf_partial_write into *partial; the caller frees it. Return GF_USAGE
  * for another filter or other settings, GF_FAILED for corrupt data. */
-GF_API gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings,
-                                 const void *bytes, size_t size, gf_partial **partial,
-                                 gf_error *error);
+GF_TOOL gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size,
+                                  gf_partial **partial, gf_error *error);
 /* Free a partial result. NULL is allowed. */
-GF_API void gf_partial_free(gf_partial *partial);
+GF_TOOL void gf_partial_free(gf_partial *partial);
 
 /* Compute the result from the merged partial results of all rows, write extracted samples, call
  * options->ready, and rename all outputs, file (NULL: none) included. Always free file. On entry,
- * report holds the merged statistics of all ranges; its output fields are filled in here. Fail like
- * gf_run_file. */
-GF_API gf_status gf_finish_rows(gf_engine *engine, const gf_filter *filter,
-                                const gf_settings *settings, const gf_partial *partial,
-                                gf_rows_file *file, const gf_file_options *options,
-                                gf_result **result, gf_report *report, gf_error *error);
+ * outcome holds the merged report of all ranges, and the steps of one. Fail like gf_run. */
+GF_TOOL gf_status gf_finish_rows(gf_engine *engine, const gf_job *job, const gf_partial *partial,
+                                 gf_rows_file *file, gf_outcome *outcome, gf_error *error);
 
 #ifdef __cplusplus
 }

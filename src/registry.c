@@ -28,23 +28,21 @@ static const struct {
 #undef GF_FILTER
 };
 
-size_t gf_filter_count(void) {
-    return sizeof filters / sizeof *filters;
-}
+enum { FILTERS = sizeof filters / sizeof *filters };
 
 const gf_filter *gf_filter_at(size_t index) {
-    return index < gf_filter_count() ? filters[index].filter : NULL;
+    return index < FILTERS ? filters[index].filter : NULL;
 }
 
 const gf_filter *gf_filter_find(const char *name) {
-    for (size_t i = 0; i < gf_filter_count(); i++)
+    for (size_t i = 0; i < FILTERS; i++)
         if (strcmp(filters[i].filter->info.name, name) == 0)
             return filters[i].filter;
     return NULL;
 }
 
 const gf_filter_cuda *gf_filter_kernels(const gf_filter *filter) {
-    for (size_t i = 0; i < gf_filter_count(); i++)
+    for (size_t i = 0; i < FILTERS; i++)
         if (filters[i].filter == filter)
             return filters[i].kernels;
     return NULL;

@@ -22,10 +22,10 @@ $(BUILD)/gpufilter-mpi: $(CLI_O) $(MPI_O) $(BUILD)/libgpufilter.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) -pie $(HARDEN_LINK) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS) $(CUDA_LIBS) $(MPI_LIBS)
 
-# The program on the shared library: the link fails if it uses a symbol that is not exported.
-$(BUILD)/gpufilter-shared: $(CLI_O) $(BUILD)/libgpufilter.so
+# The program of the wheel, on a shared library.
+$(BUILD)/shared/gpufilter: $(CLI_O) $(BUILD)/shared/libgpufilter.so
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(BUILD) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
+	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(CLI_O) -L$(@D) -lgpufilter $(CLI_LIBS) -Wl,-rpath,'$$ORIGIN'
 
 define TEST_RULE
 $(BUILD)/tests/$(notdir $(1)): $(OBJ)/$(1).o $(TEST_UTIL_O) $(BUILD)/libgpufilter.a
@@ -72,7 +72,7 @@ $(BUILD)/tests/hold_memory: $(OBJ)/tests/support/tools/hold_memory.o
 	$(Q)$(CC) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ -lm -pthread $(CUDA_LIBS)
 
 # The program with wrapped library calls that alter the results of backends.
-LIES := filter_describe run_memory result_table_count result_table result_cell result_text result_passed
+LIES := filter_describe run result_table_count result_table result_cell result_text result_passed
 $(BUILD)/tests/liar: $(OBJ)/tests/support/tools/liar.o $(CLI_O) $(BUILD)/libgpufilter.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -117,7 +117,7 @@ libfuzzers: $(LIBFUZZERS) $(BUILD)/fuzz/corpus
 
 FAULTS := $(BUILD)/gpufilter-faults $(BUILD)/tests/faults
 TEST_TOOLS := $(BUILD)/tests/list_cases $(BUILD)/tests/liar $(if $(NVCC),$(BUILD)/tests/hold_memory) $(BUILD)/draw
-tests: $(TESTS) $(FAULTS) fuzzers $(TEST_TOOLS) $(BUILD)/gpufilter-shared $(if $(MPICC),$(BUILD)/gpufilter-mpi)
+tests: $(TESTS) $(FAULTS) fuzzers $(TEST_TOOLS) $(BUILD)/shared/gpufilter $(if $(MPICC),$(BUILD)/gpufilter-mpi)
 
 faults fuzz: export LSAN_OPTIONS = suppressions=$(CURDIR)/tests/support/lsan.txt:print_suppressions=0
 faults: ## Fail commands at every call that may fail (with sanitizers), and kill them there: about 25 minutes on 2 cores

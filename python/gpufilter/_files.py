@@ -8,7 +8,7 @@ import shutil
 import threading
 import warnings
 from contextlib import ExitStack, contextmanager, nullcontext
-from ctypes import byref, c_char_p, c_void_p, memmove
+from ctypes import byref, c_char_p, c_void_p, memmove, pointer
 from dataclasses import dataclass
 from importlib import import_module
 from tempfile import TemporaryDirectory
@@ -22,7 +22,9 @@ from ._arrays import DTYPES, NUMPY, kind_of
 from ._library import (ClippingWarning, DamageWarning, Error, UsageError, bytes_of, check, error_of,
                        free, lib)
 from ._results import Result, Tables, class_of
-from ._run import Spec, encode_backend, engine_of, rows_of, threads_of, warn_clipping
+from ._run import (
+    Job, Spec, encode_backend, engine_of, output_of, rows_of, threads_of, warn_clipping,
+)
 from ._settings import FORMATS, Settings, Use, file_options, uses_of
 
 Path = Union[str, "os.PathLike[str]"]
@@ -125,16 +127,18 @@ def run_file(spec: Spec, paths: Tuple[Source, ...], out: Optional[Path], values:
     draws = any(values[p.keyword] is not None for p in found.params if p.type == c.IMAGE)
     chosen = file_options(uses_of(found, draws), options)
     engine = engine_of(backend, None, threads)
-    handle, report = c_void_p(), c.gf_report()
+    job = Job(found, settings, c.FILES)
+    job.struct.options = pointer(chosen)
     arguments = ["image"] if len(paths) == 1 else ["a", "b"]
     with ExitStack() as stack:
         opened = [stack.enter_context(_named(*pair)) for pair in zip(arguments, paths)]
-        check(lib.gf_run_file, engine.handle, found.handle, settings.handle,
-              (c_char_p * len(opened))(*opened), None if out is None else bytes_of("out", out),
-              byref(chosen), byref(handle), byref(report))
+        job.struct.in_path, job.steps[0].in_path = opened[0], opened[1] if opened[1:] else None
+        job.last.out_path = None if out is None else bytes_of("out", out)
+        check(lib.gf_run, engine.handle, byref(job.struct), byref(job.outcome))
+    report, made = job.outcome.report, output_of(job.reports, found.info.makes_image)
     _warn(report.remarks, *paths)
-    warn_clipping(found.function, report, report.clipped > 0, 3)
-    return _outcome_of(found.name, handle.value, report)
+    warn_clipping(found.function, made, made.clipped > 0, 3)
+    return _outcome_of(found.name, job.taken()[0], report, made)
 
 
 @dataclass(frozen=True)
@@ -151,14 +155,14 @@ class Report:
     clipped: Optional[int]
 
 
-def _outcome_of(name: str, handle: Optional[int], report: c.gf_report,
+def _outcome_of(name: str, handle: Optional[int], report: c.gf_report, made: c.gf_step_report,
                 borrowed: bool = False) -> Union[Result, Report]:
     """Return what a filter measured, or the report of a filter that produces an image."""
     if handle:
         return class_of(name).make(
             Tables(handle, borrowed), None, DTYPES[report.in_.type], report.in_.channels)
     return Report(report.backend.decode(), report.device.decode(), report.total_seconds,
-                  report.clipped if report.counted else None)
+                  made.clipped if made.counted else None)
 
 
 # ---- batches ------------------------------------------------------------------------------------
@@ -184,11 +188,12 @@ class Outcome:
 class _Collector:
     """Receives the outcomes of a batch, from any thread, one at a time."""
 
-    def __init__(self, name: str, items: List[Tuple[str, Optional[str]]], bar: Any) -> None:
-        self.name, self.items, self.bar = name, items, bar
+    def __init__(self, found: Filter, items: List[Tuple[str, Optional[str]]], bar: Any) -> None:
+        self.name, self.makes_image = found.name, found.info.makes_image
+        self.items, self.bar = items, bar
         self.outcomes: Dict[int, Outcome] = {}
         self.failure: Optional[BaseException] = None
-        self.clipping: Optional[c.gf_report] = None  # of an image that clips
+        self.clipping: Optional[c.gf_step_report] = None  # of an image that clips
         self.stopped = False
 
     def done(self, context: Any, pointer: Any) -> bool:
@@ -197,11 +202,12 @@ class _Collector:
             error = error_of(done.status, done.error.contents) if done.status else None
             result = None
             if error is None:
-                report = done.report.contents
-                _warn(report.remarks, self.items[done.item][0])
-                result = _outcome_of(self.name, done.result, report, True)
-                if self.clipping is None and report.clipped and report.brightness > 1:
-                    self.clipping = c.gf_report.from_buffer_copy(report)
+                outcome = done.outcome.contents
+                made = output_of(outcome.steps, self.makes_image)
+                _warn(outcome.report.remarks, self.items[done.item][0])
+                result = _outcome_of(self.name, outcome.results[0], outcome.report, made, True)
+                if self.clipping is None and made.clipped and made.brightness > 1:
+                    self.clipping = made
             path, out = self.items[done.item]
             self.outcomes[done.item] = Outcome(path, out, error, result)
             if self.bar is not None:
@@ -287,20 +293,23 @@ def run_batch(paths: Iterable[Path], out_dir: Optional[Path], filter: str,
                 raise UsageError("%s and %s have the same output: %s" % (written[out], path, out))
             written[out] = path
     todo = [i for i, (path, out) in enumerate(items) if not (resume and _is_newer(out, path))]
-    handles = (c.gf_batch_item * len(todo))(*[
-        c.gf_batch_item(os.fsencode(path), None if out is None else os.fsencode(out), resume)
-        for path, out in (items[i] for i in todo)])
+    handles = (c.gf_batch_item * len(todo))()
+    for item, (path, out) in zip(handles, (items[i] for i in todo)):
+        item.in_, item.replace = os.fsencode(path), resume
+        if out is not None:
+            item.out = (c_char_p * 1)(os.fsencode(out))
     bar = _bar(len(todo)) if progress else None
-    collector = _Collector(found.name, [items[i] for i in todo], bar)
+    collector = _Collector(found, [items[i] for i in todo], bar)
     callback = c.DONE(collector.done)
     engine = c.gf_engine_options(backend=encode_backend(backend), threads=threads_of(threads))
-    batch = c.gf_batch_options(engine, chosen, done=callback)
+    batch = c.gf_batch_options(engine, done=callback)
+    job = Job(found, values, c.FILES)
+    job.struct.options = pointer(chosen)
     failures: List[Error] = []
 
     def work() -> None:
         try:
-            check(lib.gf_run_batch, found.handle, values.handle, handles, len(todo),
-                  byref(batch))
+            check(lib.gf_run_batch, byref(job.struct), handles, len(todo), byref(batch))
         except Error as failure:
             failures.append(failure)
 

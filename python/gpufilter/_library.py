@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import errno
 import glob
+import itertools
 import os
 import re
 import weakref
@@ -24,10 +25,14 @@ OK, FAILED, USAGE, NO_BACKEND = range(4)
 FLAG, INT, FLOAT, CHOICE, LIST, SIZE, RANGE, TEXT, IMAGE, SAMPLES = range(10)
 VALUE_UINT, VALUE_FLOAT, VALUE_DOUBLE, VALUE_TEXT, VALUE_NONE = range(5)
 CHART_NONE, CHART_BARS, CHART_LINES = range(3)
+FILES, HOST, DEVICE = range(3)
+(NAMES_BACKEND, NAMES_SIMD, NAMES_STAGE, NAMES_FORMAT, NAMES_COMPRESSION,
+ NAMES_TIFF_COMPRESSION) = range(6)
 
 
 class gf_error(Structure):
-    _fields_ = [("status", c_int), ("message", c_char * 1024), ("cause", c_int)]
+    _fields_ = [("status", c_int), ("message", c_char * 1024), ("cause", c_int),
+                ("step", c_uint32)]
 
 
 class gf_format(Structure):
@@ -91,11 +96,17 @@ class gf_crop(Structure):
     _fields_ = [("x", c_uint64), ("y", c_uint64), ("width", c_uint64), ("height", c_uint64)]
 
 
+class gf_write_options(Structure):
+    _fields_ = [
+        ("format", c_char_p), ("compression", c_char_p), ("tiff_compression", c_char_p),
+        ("quality", c_uint32), ("depth", c_int), ("strip", c_bool),
+    ]
+
+
 class gf_file_options(Structure):
     _fields_ = [
-        ("format", c_char_p), ("sample_format", c_char_p), ("force", c_bool), ("sync", c_int),
-        ("dry_run", c_bool), ("strip", c_bool), ("depth", c_int), ("linear", c_bool),
-        ("compression", c_char_p), ("tiff_compression", c_char_p), ("quality", c_uint32),
+        ("write", gf_write_options), ("sample_format", c_char_p), ("force", c_bool),
+        ("sync", c_int), ("dry_run", c_bool), ("linear", c_bool),
         ("max_pixels", c_uint64), ("max_memory", c_uint64), ("max_chunk", c_uint64),
         ("max_seconds", c_uint32), ("no_sandbox", c_bool), ("raw", c_void_p),
         ("page", c_uint32), ("autorotate", c_bool), ("crop", POINTER(gf_crop)), ("ready", c_void_p),
@@ -117,24 +128,63 @@ class gf_remarks(Structure):
 class gf_report(Structure):
     _fields_ = [
         ("backend", c_char * 16), ("device", c_char * 192), ("reason", c_char * 192),
-        ("device_failed", c_bool), ("verified", c_bool), ("in_", gf_format), ("out", gf_format),
-        ("pixels", c_uint64), ("in_bytes", c_uint64), ("out_bytes", c_uint64),
-        ("clipped", c_uint64), ("counted", c_uint64), ("brightness", c_double),
-        ("advice", c_char * 64), ("dropped", c_uint32),
-        ("pages", c_uint32), ("rows_per_strip", c_uint64),
-        ("strips", c_uint64), ("busy", gf_busy * 5), ("processes", c_uint32),
+        ("device_failed", c_bool), ("verified", c_bool), ("in_", gf_format),
+        ("pixels", c_uint64), ("in_bytes", c_uint64), ("pages", c_uint32),
+        ("rows_per_strip", c_uint64), ("strips", c_uint64), ("busy", gf_busy * 5),
+        ("processes", c_uint32),
         ("start_seconds", c_double), ("total_seconds", c_double), ("remarks", gf_remarks),
     ]
 
 
+class gf_step_report(Structure):
+    _fields_ = [
+        ("in_", gf_format), ("out", gf_format), ("out_bytes", c_uint64), ("clipped", c_uint64),
+        ("counted", c_uint64), ("dropped", c_uint32), ("brightness", c_double),
+        ("advice", c_char * 64), ("file", c_char_p),
+    ]
+
+
+class gf_outcome(Structure):
+    _fields_ = [("report", gf_report), ("steps", POINTER(gf_step_report)),
+                ("results", POINTER(c_void_p))]
+
+
+class gf_step(Structure):
+    _fields_ = [
+        ("filter", c_void_p), ("settings", c_void_p), ("from_", c_uint32), ("in_path", c_char_p),
+        ("in_", POINTER(gf_pixels)), ("out_path", c_char_p), ("out", POINTER(gf_pixels)),
+        ("write", POINTER(gf_write_options)),
+    ]
+
+
+class gf_job(Structure):
+    _fields_ = [
+        ("steps", POINTER(gf_step)), ("step_count", c_uint32), ("memory", c_int),
+        ("in_path", c_char_p), ("in_", POINTER(gf_pixels)), ("count", c_uint64),
+        ("format", gf_format), ("stream", c_void_p), ("options", POINTER(gf_file_options)),
+    ]
+
+
+class gf_step_info(Structure):
+    _fields_ = [
+        ("in_", gf_format), ("out", gf_format), ("effective", c_void_p), ("before", c_uint64),
+        ("after", c_uint64), ("result_bytes", c_uint64), ("measures_first", c_void_p),
+    ]
+
+
+class gf_device_images(Structure):
+    _fields_ = [("count", c_uint64), ("in_", POINTER(gf_pixels)),
+                ("second", POINTER(POINTER(gf_pixels))), ("out", POINTER(POINTER(gf_pixels)))]
+
+
 class gf_batch_item(Structure):
-    _fields_ = [("in_", c_char_p), ("out", c_char_p), ("replace", c_bool)]
+    _fields_ = [("in_", c_char_p), ("out", POINTER(c_char_p)), ("replace", c_bool)]
 
 
 class gf_batch_done(Structure):
     _fields_ = [
         ("item", c_uint64), ("status", c_int), ("error", POINTER(gf_error)),
-        ("report", POINTER(gf_report)), ("result", c_void_p),
+        ("outcome", POINTER(gf_outcome)),
     ]
 
 
@@ -143,8 +193,8 @@ DONE = CFUNCTYPE(c_bool, c_void_p, POINTER(gf_batch_done))
 
 class gf_batch_options(Structure):
     _fields_ = [
-        ("engine", gf_engine_options), ("files", gf_file_options), ("in_order", c_bool),
-        ("fail_fast", c_bool), ("done", DONE), ("context", c_void_p),
+        ("engine", gf_engine_options), ("in_order", c_bool), ("fail_fast", c_bool), ("done", DONE),
+        ("context", c_void_p), ("source", c_void_p),
     ]
 
 
@@ -258,25 +308,19 @@ PROTOTYPES = [
     ("gf_version", c_char_p),
     ("gf_version_fits", c_bool, c_int),
     ("gf_has_cuda", c_bool),
-    ("gf_backend_names", POINTER(c_char_p)),
-    ("gf_compressions", POINTER(c_char_p)),
-    ("gf_tiff_compressions", POINTER(c_char_p)),
-    ("gf_output_formats", POINTER(c_char_p)),
-    ("gf_filter_count", c_size_t),
+    ("gf_names", POINTER(c_char_p), c_int),
     ("gf_filter_at", P, c_size_t),
     ("gf_filter_describe", POINTER(gf_filter_info), P),
-    ("gf_filter_output", c_int, P, P, P, P, P),
+    ("gf_job_inspect", c_int, P, P, P),
     ("gf_settings_new", P, P, c_size_t),
     ("gf_settings_set", c_int, P, c_char_p, c_char_p, P),
     ("gf_settings_free", None, P),
     ("gf_engine_open", c_int, P, P, P),
     ("gf_engine_close", None, P),
-    ("gf_run_memory", c_int, P, P, P, P, P, P, c_size_t, P, P, P),
-    ("gf_run_memory_batch", c_int, P, P, P, P, c_uint64, P, P, P, P, P),
-    ("gf_run_file", c_int, P, P, P, P, c_char_p, P, P, P, P),
-    ("gf_run_batch", c_int, P, P, P, c_uint64, P, P),
-    ("gf_device_job_new", c_int, P, P, P, P, P, P),
-    ("gf_device_job_run", c_int, P, c_uint64, P, P, P, P, P),
+    ("gf_run", c_int, P, P, P, P),
+    ("gf_run_batch", c_int, P, P, c_uint64, P, P),
+    ("gf_device_job_new", c_int, P, P, P, P),
+    ("gf_device_job_run", c_int, P, P, P, P, P),
     ("gf_device_job_free", None, P),
     ("gf_device_results_wait", c_int, P, P, P),
     ("gf_device_wait", c_int, P, P, P),
@@ -374,8 +418,10 @@ def _text(value: Optional[bytes]) -> str:
 
 
 def _all_filters() -> Iterator[Filter]:
-    for index in range(lib.gf_filter_count()):
+    for index in itertools.count():
         handle = lib.gf_filter_at(index)
+        if not handle:
+            return
         info = lib.gf_filter_describe(handle).contents
         params = [
             Param(_text(p.name), python_name(_text(p.name)), p.type, _text(p.metavar),
@@ -389,4 +435,4 @@ def _all_filters() -> Iterator[Filter]:
 FILTERS: Dict[str, Filter] = {found.name: found for found in _all_filters()}
 KEYWORDS.update((param.keyword, (param.type == FLAG, param.choices))
                 for found in FILTERS.values() for param in found.params)
-KEYWORDS["backend"] = False, texts(lib.gf_backend_names())
+KEYWORDS["backend"] = False, texts(lib.gf_names(NAMES_BACKEND))

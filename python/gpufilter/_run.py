@@ -6,7 +6,7 @@ import operator
 import os
 import threading
 import warnings
-from ctypes import addressof, byref, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_void_p, cast, pointer
 from dataclasses import replace
 from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Tuple
 
@@ -23,7 +23,7 @@ from ._settings import Settings, plain
 
 MAX_THREADS = 1024
 MAX_PLANS = 16  # per thread; a plan of a device may hold copies of the images
-BACKENDS = c.texts(lib.gf_backend_names())
+BACKENDS = c.texts(lib.gf_names(c.NAMES_BACKEND))
 
 
 class Spec:
@@ -107,7 +107,7 @@ def engine_of(backend: str, device: Optional[int] = None, threads: Any = None) -
 _warned = False
 
 
-def warn_clipping(name: str, report: c.gf_report, clipped: bool, level: int) -> None:
+def warn_clipping(name: str, report: c.gf_step_report, clipped: bool, level: int) -> None:
     """Warn, once per process, that a filter made an image brighter and that samples clipped."""
     global _warned
     if _warned or not clipped or report.brightness <= 1:
@@ -167,27 +167,58 @@ def rows_of(name: str, layout: Layout, alpha: Optional[bool] = None) -> Rows:
 
 
 class Pixels:
-    """An array of gf_pixels or gf_out_pixels: `arrays` arrays of images at equal distances."""
+    """An array of gf_pixels or gf_out_pixels: the images of an array at equal distances."""
 
-    def __init__(self, arrays: List[Rows]) -> None:
-        count = arrays[0].images
-        structs = (c.gf_pixels * (count * len(arrays)))()
-        self.pointer = c_void_p(addressof(structs))
-        self.first = [structs[i] for i in range(len(arrays))]
-        table: Any = np.frombuffer(memoryview(structs).cast("B"), np.uint64)
-        self.table = table.reshape(count, len(arrays), 2)
-        for i, rows in enumerate(arrays):
-            self.table[:, i, 1] = rows.stride
-        self.offsets = [
-            None if count == 1 else np.arange(count, dtype=np.int64) * rows.step for rows in arrays]
+    def __init__(self, rows: Rows) -> None:
+        self.structs = (c.gf_pixels * rows.images)()
+        table: Any = np.frombuffer(memoryview(self.structs).cast("B"), np.uint64)
+        self.table = table.reshape(rows.images, 2)
+        self.table[:, 1] = rows.stride
+        self.offsets = (None if rows.images == 1
+                        else np.arange(rows.images, dtype=np.int64) * rows.step)
+        self.pointer = cast(self.structs, POINTER(c.gf_pixels))
 
-    def point(self, index: int, pointer: int) -> None:
-        """Set the addresses of the images of one array."""
-        offsets = self.offsets[index]
-        if offsets is None:
-            self.first[index].data = pointer
+    def point(self, pointer: int) -> None:
+        """Set the addresses of the images."""
+        if self.offsets is None:
+            self.structs[0].data = pointer
         else:
-            self.table[:, index, 0] = offsets + pointer
+            self.table[:, 0] = self.offsets + pointer
+
+
+class Job:
+    """A gf_job of one filter, and a writer if it produces an image; and what it reports."""
+
+    def __init__(self, found: Filter, settings: Settings, memory: int, count: int = 1) -> None:
+        self.settings, self.count = settings, count
+        self.steps = (c.gf_step * 2)()
+        self.steps[0].filter, self.steps[0].settings = found.handle, settings.handle
+        writes = found.info.makes_image
+        self.last = self.steps[1 if writes else 0]
+        self.struct = c.gf_job(steps=self.steps, step_count=2 if writes else 1, memory=memory,
+                               count=count)
+        self.reports = (c.gf_step_report * 2)()
+        self.results = (c_void_p * (2 * count))()
+        self.outcome = c.gf_outcome(steps=self.reports, results=self.results)
+
+    def inspect(self, form: c.gf_format) -> c.gf_format:
+        """Set the format of the images, and return that of the output."""
+        info = (c.gf_step_info * 2)()
+        self.struct.format = form
+        check(lib.gf_job_inspect, byref(self.struct), info)
+        lib.gf_settings_free(info[0].effective)
+        return info[0].out
+
+    def taken(self) -> List[Optional[int]]:
+        """Return the results, which the caller frees."""
+        return [self.results[i] for i in range(self.count)]
+
+
+def output_of(steps: Any, makes_image: bool) -> c.gf_step_report:
+    """Return the report of the step with the output, with the brightness of the filter."""
+    made = c.gf_step_report.from_buffer_copy(steps[1 if makes_image else 0])
+    made.brightness, made.advice = steps[0].brightness, steps[0].advice
+    return made
 
 
 class Plan:
@@ -211,50 +242,52 @@ class Plan:
         self.batch, self.count = len(layouts[0].shape) == 4, arrays[0].images
         self.engine = engine_of("cuda" if kind.on_device else backend, device, threads)
         self.format, self.error = arrays[0].format, c.gf_error()
-        self.settings, made = self._settings(dict(zip(spec.keywords, values)))
+        memory = c.DEVICE if kind.on_device else c.HOST
+        self.job, made = self._make_job(dict(zip(spec.keywords, values)), memory)
         self.out_shape = self._out_shape(made, layouts[0].shape) if made.width else None
         self.out_dtype = DTYPES[made.type]
         self.copies = [rows.stride == 0 for rows in arrays]
         for i, layout in enumerate(layouts):
             if self.copies[i]:
                 arrays[i] = rows_of("", contiguous_layout(layout.shape, layout.dtype))
-        self.inputs = Pixels(arrays)
+        self.inputs = [Pixels(rows) for rows in arrays]
         self.outputs: Optional[Pixels] = None
         if self.out_shape is not None:
             layout = contiguous_layout(self.out_shape, self.out_dtype)
             self.same = layout == layouts[0]._replace(device=None)
             if out is not None:
                 layout = self._check_out(spec.names[0], kind.layout(out), device)
-            self.outputs = Pixels([rows_of("out", layout)])
+            self.outputs = Pixels(rows_of("out", layout))
         elif out is not None:
             draws = [param.keyword for param in spec.filter.params if param.type == c.IMAGE]
             raise UsageError("out: %s produces no image%s" % (
                 spec.filter.function, " without %s=True" % draws[0] if draws else ""))
-        self.out_pointer = self.outputs.pointer if self.outputs else None
-        self.out_stride = int(self.outputs.table[0, 0, 1]) if self.outputs else 0
-        measures = not self.filter.info.makes_image
-        self.results = (c_void_p * self.count)() if measures else None
+        self.job.struct.in_ = self.inputs[0].pointer
+        if len(self.inputs) > 1:
+            self.job.steps[0].in_ = self.inputs[1].pointer
+        if self.outputs is not None:
+            self.job.last.out = self.outputs.pointer
+        self.measures = not self.filter.info.makes_image
         self.on_device = kind.on_device
         if self.on_device:
-            self._make_job()
+            self._prepare()
 
-    def _settings(self, values: Dict[str, Any]) -> Tuple[Settings, c.gf_format]:
-        """Return the settings, and the format of the output. Keep extracted samples, if any."""
-        made = c.gf_format()
+    def _make_job(self, values: Dict[str, Any], memory: int) -> Tuple[Job, c.gf_format]:
+        """Return the job, and the format of its output. Keep extracted samples, if any."""
         for param in self.filter.params:
             if param.type == c.IMAGE:
                 values[param.keyword] = bool(values[param.keyword])
         samples = [param.keyword for param in self.filter.params if param.type == c.SAMPLES]
-        for more in [dict.fromkeys(samples, True), {}] if samples else [{}]:
-            settings = Settings(self.filter, {**values, **more})
+        if samples:
             try:
-                check(lib.gf_filter_output, self.filter.handle, settings.handle,
-                      byref(self.format), byref(made))
-                break
+                return self._try_job({**values, **dict.fromkeys(samples, True)}, memory)
             except UsageError:  # nothing is extracted, or the settings are invalid
-                if not more:
-                    raise
-        return settings, made
+                pass
+        return self._try_job(values, memory)
+
+    def _try_job(self, values: Dict[str, Any], memory: int) -> Tuple[Job, c.gf_format]:
+        job = Job(self.filter, Settings(self.filter, values), memory, self.count)
+        return job, job.inspect(self.format)
 
     def _out_shape(self, made: c.gf_format, shape: Tuple[int, ...]) -> Tuple[int, ...]:
         pixels: Tuple[int, ...] = (made.height, made.width)
@@ -275,17 +308,20 @@ class Plan:
             raise UsageError("out: all images of the batch are in the same memory")
         return layout
 
-    def _make_job(self) -> None:
+    def _prepare(self) -> None:
         """Prepare a run on a device. Its arguments are made once: a call costs microseconds."""
-        self.job, self.stream, self.waiting = c_void_p(), c_void_p(), c_void_p()
-        check(lib.gf_device_job_new, self.engine.handle, self.filter.handle, self.settings.handle,
-              byref(self.format), byref(self.job))
-        on_delete(self, _release, lib.gf_device_job_free, self.job, os.getpid())
+        self.prepared, self.stream, self.waiting = c_void_p(), c_void_p(), c_void_p()
+        check(lib.gf_device_job_new, self.engine.handle, byref(self.job.struct),
+              byref(self.prepared))
+        on_delete(self, _release, lib.gf_device_job_free, self.prepared, os.getpid())
         self.captured = False
+        second, out = self.inputs[-1].pointer, self.outputs.pointer if self.outputs else None
+        self.images = c.gf_device_images(
+            self.count, self.inputs[0].pointer, pointer(second), pointer(out) if out else None)
         self.run_job = lib["gf_device_job_run"]  # no argtypes: nothing is converted
         self.job_arguments = (
-            self.job, c_uint64(self.count), self.inputs.pointer, self.out_pointer, self.stream,
-            byref(self.waiting) if self.results is not None else None, byref(self.error))
+            self.prepared, byref(self.images), self.stream,
+            byref(self.waiting) if self.measures else None, byref(self.error))
 
     def run(self, kind: Kind, images: Tuple[Any, ...], out: Any, stream: Optional[int],
             returned: Any) -> Any:
@@ -295,19 +331,19 @@ class Plan:
             if self.copies[i]:
                 image = kind.contiguous(image)
                 images = images[:i] + (image,) + images[i + 1:]  # keep the copy
-            self.inputs.point(i, kind.pointer(image))
+            self.inputs[i].point(kind.pointer(image))
         if self.outputs is not None:
             if out is None:
                 out = returned = kind.empty(self.out_shape or (), self.out_dtype, images[0],
                                             self.same)
-            self.outputs.point(0, kind.pointer(out))
+            self.outputs.point(kind.pointer(out))
         if self.on_device:
             status = self._run_job(kind, images[0], stream)
         else:
             status = self._run_memory(images, out)
         if status:
             raise error_of(status, self.error)
-        return returned if self.results is None else self._make_results(returned)
+        return self._make_results(returned) if self.measures else returned
 
     def _run_memory(self, images: Tuple[Any, ...], out: Any) -> int:
         if out is not None:
@@ -316,21 +352,13 @@ class Plan:
             for image in images:
                 if np.may_share_memory(image, out) and np.shares_memory(image, out):
                     raise UsageError("out: the array overlaps an input")
-        common = (self.engine.handle, self.filter.handle, self.settings.handle, byref(self.format))
-        error = byref(self.error)
-        report = c.gf_report() if self.filter.info.makes_image and not _warned else None
-        told = None if report is None else byref(report)
-        if self.count > 1:
-            status = lib.gf_run_memory_batch(
-                *common, self.count, self.inputs.pointer, self.out_pointer, self.results, told,
-                error)
-        else:
-            data = self.outputs.first[0].data if self.outputs else None
-            status = lib.gf_run_memory(
-                *common, self.inputs.pointer, data, self.out_stride, self.results, told, error)
-        if not status and report is not None and report.brightness > 1 and out.dtype.kind == "u":
+        job = self.job
+        status = lib.gf_run(self.engine.handle, byref(job.struct), byref(job.outcome),
+                            byref(self.error))
+        if (not status and not self.measures and not _warned and job.reports[0].brightness > 1
+                and out.dtype.kind == "u"):
             colours = out[..., :-1] if self.format.alpha else out
-            warn_clipping(self.filter.function, report,
+            warn_clipping(self.filter.function, job.reports[0],
                           bool(colours.max() == np.iinfo(out.dtype).max), 6)
         return int(status)
 
@@ -340,14 +368,14 @@ class Plan:
             self.captured = True
             _captured.append(self)
         status: int = self.run_job(*self.job_arguments)
-        if not status and self.results is not None:
-            status = lib.gf_device_results_wait(self.waiting, self.results, byref(self.error))
+        if not status and self.measures:
+            status = lib.gf_device_results_wait(self.waiting, self.job.results, byref(self.error))
         elif not status and kind is VIEW:  # its package does not know about the work
             status = lib.gf_device_wait(self.engine.handle, self.stream, byref(self.error))
         return status
 
     def _make_results(self, out: Any) -> Any:
-        kept = [Tables(handle) for handle in self.results or () if handle]
+        kept = [Tables(handle) for handle in self.job.taken() if handle]
         made = [
             class_of(self.filter.name).make(
                 tables, out[i] if self.batch and out is not None else out, self.dtype,

@@ -148,7 +148,7 @@ def _crop(value: Any) -> Any:
 
 
 DEPTHS = [None, "8", "16", "f32"]  # in the order of gf_depth
-FORMATS = c.texts(lib.gf_output_formats())
+FORMATS = c.texts(lib.gf_names(c.NAMES_FORMAT))
 
 
 def _limit(name: str, help: str) -> Option:
@@ -180,11 +180,11 @@ OPTIONS = [
            "an integer from 1 or 'all'",
            "page of TIFF, NPY, PNM, MPO and GIF inputs; all: filter every page, to a TIFF, or "
            "measure all pages as one image, one below the other"),
-    _choice("compression", Use.WRITE, c.texts(lib.gf_compressions()),
+    _choice("compression", Use.WRITE, c.texts(lib.gf_names(c.NAMES_COMPRESSION)),
             "PNG compression effort"),
     Option("quality", Use.WRITE, "int", c.DEFAULT_QUALITY,
            lambda value: _integer(value, 1, 100), "an integer from 1 to 100", "JPEG quality"),
-    _choice("tiff_compression", Use.WRITE, c.texts(lib.gf_tiff_compressions()),
+    _choice("tiff_compression", Use.WRITE, c.texts(lib.gf_names(c.NAMES_TIFF_COMPRESSION)),
             "compression of TIFF outputs"),
     _flag("strip", Use.COPY, "omit the metadata of the input from the output"),
     Option("depth", Use.READ | Use.WRITE, 'Optional[Literal["8", "16", "f32"]]', None,
@@ -205,6 +205,9 @@ OPTIONS = [
           "decode without a sandbox; for trusted files only: BMP, TGA, PSD, GIF, HDR, rare TIFFs"),
 ]
 c.KEYWORDS.update((option.name, (option.default is False, option.choices)) for option in OPTIONS)
+
+
+WRITE_MEMBERS = {name for name, _ in c.gf_write_options._fields_}
 
 
 def options_of(uses: Use) -> Dict[str, Option]:
@@ -231,7 +234,7 @@ def file_options(uses: Use, values: Dict[str, Any]) -> c.gf_file_options:
         option = accepted.get(name) or next(other for other in OPTIONS if other.name == name)
         member = option.member(value)
         if name in accepted:
-            setattr(made, name, member)
+            setattr(made.write if name in WRITE_MEMBERS else made, name, member)
         elif value != option.default:
             raise UsageError("%s: no image is written" % name)
     return made

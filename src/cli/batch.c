@@ -102,8 +102,12 @@ static gf_status batch_check(batch_run *run, gf_error *error) {
     if (!status && directory && !directory[0])
         status = gf_set_error(error, GF_USAGE,
                               "--out-dir '': must not be empty; . is the current directory");
+    if (status)
+        return status;
     /* Run no items: this rejects settings that are invalid for all images or for batches. */
-    return status ? status : gf_run_batch(run->filter, run->line->filter, NULL, 0, NULL, error);
+    gf_step steps[GF_CLI_MAX_STEPS];
+    const gf_job job = gf_cli_job_of(run->filter, run->line->filter, steps);
+    return gf_run_batch(&job, NULL, 0, NULL, error);
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -165,7 +169,7 @@ static gf_status batch_choose_one(batch_run *run, size_t i, gf_batch_item *item,
     if (!run->outputs)
         return GF_OK;
     const gf_cli_output *output = &run->outputs[i];
-    item->out = output->path;
+    item->out = (const char *const *)&output->path;
     if (options->files.dry_run && batch_check_item(input->path, output, error))
         return GF_FAILED;
     *skip = options->resume && gf_cli_is_finished(&output->state, input);
@@ -251,7 +255,7 @@ static double batch_pixels(const gf_format *in) {
 }
 
 /* Implement gf_file_options.progress. Several threads call it, each for its own item. */
-static void batch_on_progress(void *context, const gf_progress *now) {
+static bool batch_on_progress(void *context, const gf_progress *now) {
     batch_run *run = context;
     const float part = (float)now->done / (float)now->total;
     pthread_mutex_lock(&run->lock);
@@ -261,6 +265,7 @@ static void batch_on_progress(void *context, const gf_progress *now) {
     run->progress.pixels_running += more * batch_pixels(&now->in);
     gf_cli_progress_draw(&run->progress);
     pthread_mutex_unlock(&run->lock);
+    return true;
 }
 
 /* Replace the completed fraction of an item by the whole item. */
@@ -277,13 +282,15 @@ static void batch_end_progress(batch_run *run, uint64_t item, const gf_format *i
 /* ---- reports --------------------------------------------------------------------------------- */
 
 static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item, uint32_t rank,
-                                 const gf_report *report, const gf_result *result) {
+                                 const gf_outcome *made) {
+    const gf_result *result = made->results ? made->results[0] : NULL;
     return (gf_cli_run){.info = run->info,
                         .settings = run->line->filter,
                         .inputs = &item->in,
                         .page = run->options->files.page == GF_ALL_PAGES && result ? "all" : NULL,
-                        .output = item->out,
-                        .report = report,
+                        .output = item->out ? item->out[0] : NULL,
+                        .report = &made->report,
+                        .steps = made->steps,
                         .result = result,
                         .screen = &run->screen,
                         .batch = true,
@@ -295,8 +302,7 @@ static gf_cli_run batch_describe(const batch_run *run, const gf_batch_item *item
 static gf_status batch_render(void *context, const gf_batch_item *item, const gf_batch_done *done,
                               gf_cli_text *text, gf_error *error) {
     const batch_run *run = context;
-    const gf_cli_run one =
-        batch_describe(run, item, gf_cli_ranks()->rank, done->report, done->result);
+    const gf_cli_run one = batch_describe(run, item, gf_cli_ranks()->rank, done->outcome);
     *text = (gf_cli_text){0};
     if (done->status) {
         *error = *done->error;
@@ -343,7 +349,7 @@ static gf_status batch_print(batch_run *run, const gf_cli_finished *finished, gf
     if (text->size)
         fwrite(text->text + header, 1, text->size - header, stdout);
     if (options->verbose) {
-        const gf_cli_run one = batch_describe(run, item, finished->rank, finished->report, NULL);
+        const gf_cli_run one = batch_describe(run, item, finished->rank, &finished->made);
         fflush(stdout);
         gf_cli_report_run(&one, true);
     }
@@ -362,13 +368,14 @@ static bool batch_names(const gf_error *error, const char *path) {
 /* Prefix an error that names neither file, as of memory and backends, with the input name. */
 static void batch_name_file(const gf_batch_item *item, const gf_error *reason, gf_error *error) {
     *error = *reason;
-    if (batch_names(error, item->in) || (item->out && batch_names(error, item->out)))
+    if (batch_names(error, item->in) || (item->out && batch_names(error, item->out[0])))
         return;
     gf_set_error(error, error->status, "%s: %s", item->in, reason->message);
     error->cause = reason->cause;
 }
 
-static void batch_count(batch_run *run, const char *in, const gf_report *report) {
+static void batch_count(batch_run *run, const gf_cli_run *one) {
+    const gf_report *report = one->report;
     batch_engine *engine = run->engines, *last = engine + MAX_ENGINES - 1;
     char name[sizeof engine->name];
     snprintf(name, sizeof name, "%s (%s)", report->backend, report->device);
@@ -380,8 +387,8 @@ static void batch_count(batch_run *run, const char *in, const gf_report *report)
     run->done++;
     run->progress.pixels += (double)report->pixels;
     run->in_bytes += report->in_bytes;
-    run->out_bytes += report->out_bytes;
-    gf_cli_summary_add(&run->summary, in, report, !run->options->page);
+    run->out_bytes += gf_cli_outputs_of(one->steps).out_bytes;
+    gf_cli_summary_add(&run->summary, one->inputs[0], one, !run->options->page);
 }
 
 /* Return whether, with --resume, another process has finished the output since this run started. */
@@ -398,7 +405,7 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
     gf_cli_progress *progress = &run->progress;
     const gf_batch_item *item = &run->items[finished->item];
     const size_t i = run->input_index[finished->item];
-    const gf_report *report = finished->report;
+    const gf_report *report = &finished->made.report;
     gf_error error = {0};
     pthread_mutex_lock(&run->lock);
     run->begun = true;
@@ -417,7 +424,8 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
         gf_cli_event_failed(progress, item->in, error.message);
     } else {
         gf_cli_report_damage(item->in, &report->remarks);
-        batch_count(run, item->in, report);
+        const gf_cli_run one = batch_describe(run, item, finished->rank, &finished->made);
+        batch_count(run, &one);
     }
     if (!run->out_cause && ferror(stdout))
         run->out_cause = errno ? errno : EIO;
@@ -432,7 +440,9 @@ static bool batch_report(void *context, const gf_cli_finished *finished) {
 static bool batch_done(void *context, const gf_batch_done *done) {
     const batch_run *run = context;
     gf_error error;
-    gf_cli_finished finished = {.item = done->item, .error = &error, .report = done->report};
+    gf_cli_finished finished = {.item = done->item,
+                                .error = &error,
+                                .made = {done->outcome->report, done->outcome->steps, NULL}};
     finished.status = batch_render(context, &run->items[done->item], done, &finished.text, &error);
     const bool more = batch_report(context, &finished);
     free(finished.text.text);
@@ -495,20 +505,20 @@ static void batch_tick(void *context) {
 
 /* Run the items on all ranks. status: the status of rank 0 so far. */
 static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *error) {
-    gf_batch_options options = {.engine = run->options->engine,
-                                .files = run->options->files,
-                                .done = batch_done,
-                                .context = run};
+    gf_batch_options options = {.engine = run->options->engine, .done = batch_done, .context = run};
+    gf_file_options files = run->options->files;
+    gf_step steps[GF_CLI_MAX_STEPS];
+    gf_job job = gf_cli_job_of(run->filter, run->line->filter, steps);
+    job.options = &files;
     if (run->info->makes_image) {
-        options.files.force = false; /* gf_batch_item.replace decides per item */
+        files.force = false; /* gf_batch_item.replace decides per item */
     } else {
         options.in_order = true;
         /* Not for outputs: a failed one may have been finished by another process. */
         options.fail_fast = run->options->fail_fast;
     }
     if (gf_cli_ranks()->count > 1) {
-        const gf_cli_shared_batch shared = {.filter = run->filter,
-                                            .settings = run->line->filter,
+        const gf_cli_shared_batch shared = {.job = &job,
                                             .options = &options,
                                             .items = run->items,
                                             .count = run->count,
@@ -524,10 +534,10 @@ static gf_status batch_run_items(batch_run *run, gf_status status, gf_error *err
     /* Without this memory, the bar advances per file. */
     if (run->progress.show != GF_CLI_SHOW_NOTHING &&
         (run->parts = calloc(run->count + 1, sizeof *run->parts))) {
-        options.files.progress = batch_on_progress;
-        options.files.progress_context = run;
+        files.progress = batch_on_progress;
+        files.progress_context = run;
     }
-    return gf_run_batch(run->filter, run->line->filter, run->items, run->count, &options, error);
+    return gf_run_batch(&job, run->items, run->count, &options, error);
 }
 
 /* Run the items and print the summary. Rank 0 only. */
@@ -562,7 +572,7 @@ static gf_status batch_compute(batch_run *run, gf_error *error) {
 
 static gf_status batch_list(const batch_run *run) {
     for (size_t i = 0; i < run->count && run->outputs; i++)
-        gf_cli_list_output(run->items[i].out);
+        gf_cli_list_output(run->items[i].out[0]);
     if (!run->options->quiet)
         fprintf(stderr, "dry run: %zu to do, %" PRIu64 " failed, %" PRIu64 " skipped\n", run->count,
                 run->progress.failed, run->skipped + run->inputs.skipped);

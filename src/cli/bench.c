@@ -151,17 +151,22 @@ static gf_status add_item(gf_bench *bench, const char *operand, gf_error *error)
     bench->item_count++;
     if (!item->settings)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
+    gf_step steps[GF_CLI_MAX_STEPS];
+    gf_step_info step[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
+    gf_job job = gf_cli_job_of(item->filter, item->settings, steps);
+    job.format = bench->format;
     gf_status status = gf_settings_apply_case(item->settings, item->text, error);
     if (!status)
-        status =
-            gf_filter_output(item->filter, item->settings, &bench->format, &item->drawn, error);
-    return status ? status
-                  : gf_settings_effective(item->filter, item->settings, &bench->format,
-                                          &item->effective, error);
+        status = gf_job_inspect(&job, step, error);
+    item->drawn = step[0].out;
+    item->effective = step[0].effective;
+    return status;
 }
 
 static gf_status add_items(gf_bench *bench, const gf_cli_line *line, gf_error *error) {
-    const size_t count = line->operand_count ? line->operand_count : gf_filter_count();
+    size_t count = line->operand_count;
+    while (!line->operand_count && gf_filter_at(count))
+        count++;
     bench->items = calloc(count, sizeof *bench->items);
     if (!bench->items)
         return gf_set_error(error, GF_FAILED, "bench: out of memory");
@@ -234,7 +239,7 @@ static void print_start(const gf_bench *bench) {
     printf("image: %s, generated; every result is compared with golden\n\n", format);
     printf("%-*s %-17s %8s %8s", bench->name_width, "filter", "target", "ms", "MP/s");
     for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++)
-        printf(" %s", gf_stage_name(stage));
+        printf(" %s", gf_names(GF_NAMES_STAGE)[stage]);
     putchar('\n');
     fflush(stdout);
 }
@@ -248,7 +253,7 @@ static void bench_print_row(const gf_bench *bench, const gf_bench_item *item, si
     else
         printf(" %8.3f %8.0f", row_seconds(row) * 1e3, pixels / row_seconds(row) * 1e-6);
     for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING && !row->differs; stage++) {
-        const int width = (int)strlen(gf_stage_name(stage));
+        const int width = (int)strlen(gf_names(GF_NAMES_STAGE)[stage]);
         if (stage_seconds(row, stage) > 0)
             printf(" %*.3f", width, stage_seconds(row, stage) * 1e3);
         else
@@ -274,7 +279,7 @@ static void bench_json_row(const gf_bench *bench, const gf_bench_item *item, siz
     gf_json_string(stdout, "device", row->report.device);
     print_number("seconds", row_seconds(row));
     for (gf_stage stage = GF_UPLOADING; stage <= GF_DOWNLOADING; stage++)
-        print_number(gf_stage_name(stage), stage_seconds(row, stage));
+        print_number(gf_names(GF_NAMES_STAGE)[stage], stage_seconds(row, stage));
     gf_json_count(stdout, "runs", row->runs);
     printf(", \"matches_golden\": %s}", row->differs ? "false" : "true");
 }
@@ -304,12 +309,14 @@ static int compare_reports(const void *a, const void *b) {
 static gf_status run_item(const gf_bench *bench, const gf_bench_item *item, size_t t,
                           gf_run_output *made, gf_report *report, gf_error *error) {
     const size_t stride = gf_row_bytes(&bench->format);
-    const gf_pixels in[2] = {{bench->images[0], stride}, {bench->images[1], stride}};
+    const gf_run_input input = {.filter = item->filter,
+                                .settings = item->settings,
+                                .in = bench->format,
+                                .drawn = item->drawn,
+                                .images = {{bench->images[0], stride}, {bench->images[1], stride}}};
     if (item->drawn.width && !made->image && allocate_image(&item->drawn, &made->image, error))
         return GF_FAILED;
-    gf_result_free(made->result);
-    return gf_run_memory(bench->targets[t].engine, item->filter, item->settings, &bench->format, in,
-                         made->image, gf_row_bytes(&item->drawn), &made->result, report, error);
+    return gf_run_output_make(bench->targets[t].engine, &input, made, report, error);
 }
 
 /* Time an item on a target: golden once, others at least MIN_RUNS times after a warm-up run. */

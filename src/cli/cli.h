@@ -110,6 +110,19 @@ bool gf_cli_colour_on(FILE *file);
 /* Return the escape sequence that starts a colour, or ends it (GF_PAINT_OFF); "" if !on. */
 const char *gf_cli_paint_text(bool on, gf_cli_paint paint);
 
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+enum { GF_CLI_MAX_STEPS = 2 };
+
+/* Return the job of a filter: its step, and a writer if it produces an image. steps: receives both;
+ * they must outlive the job. */
+static inline gf_job gf_cli_job_of(const gf_filter *filter, const gf_settings *settings,
+                                   gf_step steps[GF_CLI_MAX_STEPS]) {
+    steps[0] = (gf_step){.filter = filter, .settings = settings};
+    steps[1] = (gf_step){.filter = NULL};
+    return (gf_job){.steps = steps, .step_count = gf_filter_describe(filter)->makes_image ? 2 : 1};
+}
+
 /* ---- running a filter (filter.c), and on many files (batch.c) -------------------------------- */
 
 /* Run a filter command and print its report. Return GF_FAILED without a message if a test such as

@@ -14,10 +14,12 @@ const gf_help_word gf_help_words[] = {
 gf_command gf_command_at(size_t index) {
     static const gf_command *const others[] = {&gf_verify_command, &gf_bench_command,
                                                &gf_info_command, &gf_devices_command};
-    const size_t filters = gf_filter_count();
     const gf_filter *filter = gf_filter_at(index);
+    size_t filters = 0;
     if (filter)
         return (gf_command){.info = *gf_filter_describe(filter), .filter = filter};
+    while (gf_filter_at(filters))
+        filters++;
     return index - filters < sizeof others / sizeof others[0] ? *others[index - filters]
                                                               : (gf_command){0};
 }

@@ -105,12 +105,24 @@ typedef struct gf_differences {
     char first[256];
 } gf_differences;
 
+/* Input of a run of one filter in memory. */
+typedef struct gf_run_input {
+    const gf_filter *filter;
+    const gf_settings *settings;
+    gf_format in, drawn; /* of the input images and the output image; drawn.width 0: none */
+    gf_pixels images[2];
+} gf_run_input;
+
 /* Output of a run: the packed rows of an image, and a result; either may be NULL. */
 typedef struct gf_run_output {
     void *image;
     gf_result *result;
 } gf_run_output;
 
+/* Run a filter on its inputs in memory. made->image: rows of the format `drawn`, or NULL; the
+ * previous result is freed. */
+gf_status gf_run_output_make(gf_engine *engine, const gf_run_input *input, gf_run_output *made,
+                             gf_report *report, gf_error *error);
 /* Count the samples of the images, cells of the tables and texts that differ in any bit. */
 gf_differences gf_run_output_compare(const gf_format *format, const gf_run_output *want,
                                      const gf_run_output *got);

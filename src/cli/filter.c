@@ -126,8 +126,9 @@ static gf_status print_report(const gf_cli_job *job, const gf_cli_run *run, gf_e
 static gf_status filter_on_ready(void *context, const gf_ready *ready, gf_error *error) {
     const gf_cli_job *job = context;
     gf_cli_run run = job->run;
-    run.result = ready->result;
-    run.report = ready->report;
+    run.result = ready->outcome->results[0];
+    run.report = &ready->outcome->report;
+    run.steps = ready->outcome->steps;
     gf_cli_bar_hide();
     const gf_status status = job->plot ? gf_cli_plot_draw(job->plot, ready, error) : GF_OK;
     return status || job->silent ? status : print_report(job, &run, error);
@@ -143,7 +144,7 @@ static void print_summary(const gf_cli_run *run, const gf_cli_options *options) 
     gf_cli_report_damage(name, &run->report->remarks);
     if (options->quiet)
         return;
-    gf_cli_summary_add(&summary, name, run->report, !options->page);
+    gf_cli_summary_add(&summary, name, run, !options->page);
     gf_cli_report_notes(&summary);
     gf_cli_report_losses(&summary);
     if (options->verbose || (run->output && !options->json && isatty(STDERR_FILENO)))
@@ -166,7 +167,7 @@ static void filter_list_outputs(const gf_cli_job *job) {
 
 /* Implement gf_file_options.progress. Called in the main thread. Pages are read twice: together,
  * then each. */
-static void filter_on_progress(void *context, const gf_progress *now) {
+static bool filter_on_progress(void *context, const gf_progress *now) {
     gf_cli_job *job = context;
     gf_cli_progress *progress = &job->progress;
     if (!job->page)
@@ -175,12 +176,19 @@ static void filter_on_progress(void *context, const gf_progress *now) {
     progress->pixels_running =
         (double)now->in.width * (double)now->in.height * progress->running / (double)now->total;
     gf_cli_progress_draw(progress);
+    return true;
 }
 
-static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *report,
-                                gf_error *error) {
+static gf_status filter_compute(gf_cli_job *job, gf_outcome *outcome, gf_error *error) {
     const gf_cli_options *options = &job->line->options;
+    const gf_filter_info *info = job->run.info;
     gf_file_options files = options->files;
+    gf_step steps[GF_CLI_MAX_STEPS];
+    gf_job work = gf_cli_job_of(job->filter, job->line->filter, steps);
+    work.in_path = job->line->operands[0];
+    work.options = &files;
+    steps[0].in_path = info->inputs > 1 ? job->line->operands[1] : NULL;
+    steps[1].out_path = job->run.output;
     files.page = job->page ? job->page : files.page;
     files.ready = filter_on_ready;
     files.ready_context = job;
@@ -192,9 +200,7 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
     gf_status status = gf_engine_open(&options->engine, &engine, error);
     status = gf_cli_ranks()->agree(status, error);
     if (!status)
-        status = (gf_cli_ranks()->launched ? gf_mpi_run_file : gf_run_file)(
-            engine, job->filter, job->line->filter, job->line->operands, job->run.output, &files,
-            result, report, error);
+        status = (gf_cli_ranks()->launched ? gf_mpi_run : gf_run)(engine, &work, outcome, error);
     gf_engine_close(engine);
     gf_cli_bar_hide();
     job->progress.done += job->progress.running;
@@ -204,8 +210,10 @@ static gf_status filter_compute(gf_cli_job *job, gf_result **result, gf_report *
 }
 
 /* Measure all pages together, then each one. Report each one, then the total, as in *report. */
-static gf_status filter_measure_pages(gf_cli_job *job, gf_report *report, gf_error *error) {
-    gf_result *total = NULL, *result = NULL;
+static gf_status filter_measure_pages(gf_cli_job *job, gf_outcome *outcome, gf_error *error) {
+    gf_step_report steps[GF_CLI_MAX_STEPS];
+    gf_result *results[GF_CLI_MAX_STEPS] = {NULL};
+    gf_outcome one = {.steps = steps, .results = results};
     char text[16];
     size_t i = 0;
     if (next_own_output(job, &i) || job->plot || gf_cli_ranks()->launched)
@@ -214,24 +222,23 @@ static gf_status filter_measure_pages(gf_cli_job *job, gf_report *report, gf_err
             "--page all: plots, extracted samples and ranks of MPI are those of one "
             "page; choose it with --page N");
     job->silent = true;
-    gf_status status = filter_compute(job, &total, report, error);
-    const gf_report all = *report;
+    gf_status status = filter_compute(job, outcome, error);
+    const uint32_t pages = outcome->report.pages;
     job->silent = false;
     job->run.page = text;
-    for (job->page = 1; job->page <= all.pages && all.pages > 1 && !status; job->page++) {
+    for (job->page = 1; job->page <= pages && pages > 1 && !status; job->page++) {
         snprintf(text, sizeof text, "%" PRIu32, job->page);
         job->run.later = job->page > 1;
-        status = filter_compute(job, &result, report, error);
-        gf_result_free(result);
+        status = filter_compute(job, &one, error);
+        gf_result_free(results[0]);
     }
-    *report = all;
-    job->run.page = all.pages > 1 ? "all" : "1";
-    job->run.later = all.pages > 1;
-    job->run.result = total;
+    job->run.page = pages > 1 ? "all" : "1";
+    job->run.later = pages > 1;
+    job->run.result = outcome->results[0];
     if (!status)
         status = print_report(job, &job->run, error);
-    gf_result_free(total);
-    job->run.result = NULL;
+    gf_result_free(outcome->results[0]);
+    job->run.result = outcome->results[0] = NULL;
     return status;
 }
 
@@ -249,13 +256,16 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
     const gf_filter_info *info = gf_filter_describe(filter);
     if (filter_is_batch(info, line))
         return gf_cli_batch(filter, line, error);
-    gf_result *result = NULL;
-    gf_report report;
-    gf_cli_job job = {
-        .filter = filter,
-        .line = line,
-        .run = {
-            .info = info, .settings = line->filter, .inputs = line->operands, .report = &report}};
+    gf_step_report steps[GF_CLI_MAX_STEPS] = {{.out_bytes = 0}};
+    gf_result *results[GF_CLI_MAX_STEPS] = {NULL};
+    gf_outcome outcome = {.steps = steps, .results = results};
+    gf_cli_job job = {.filter = filter,
+                      .line = line,
+                      .run = {.info = info,
+                              .settings = line->filter,
+                              .inputs = line->operands,
+                              .report = &outcome.report,
+                              .steps = steps}};
     gf_status status = check_job(&job, error);
     if (!status && line->options.plot && !gf_cli_plot_open)
         status = gf_set_error(error, GF_FAILED,
@@ -270,8 +280,8 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
         gf_cli_progress_begin(&job.progress, info->name, line->options.progress,
                               line->options.quiet, false);
     if (!status)
-        status = pages ? filter_measure_pages(&job, &report, error)
-                       : filter_compute(&job, &result, &report, error);
+        status = pages ? filter_measure_pages(&job, &outcome, error)
+                       : filter_compute(&job, &outcome, error);
     if (status && error->message[0])
         gf_cli_event_failed(&job.progress, line->operands[0], error->message);
     gf_cli_event_end(&job.progress, !status, status != GF_OK, 0);
@@ -280,10 +290,10 @@ gf_status gf_cli_filter(const gf_filter *filter, const gf_cli_line *line, gf_err
                                     : print_summary(&job.run, &line->options);
     if (info->is_test && status == GF_FAILED)
         status = GF_USAGE;
-    else if (!status && result && !gf_result_passed(result))
+    else if (!status && results[0] && !gf_result_passed(results[0]))
         status = GF_FAILED;
     if (job.plot)
         gf_cli_plot_close(job.plot);
-    gf_result_free(result);
+    gf_result_free(results[0]);
     return status;
 }

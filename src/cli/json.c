@@ -247,11 +247,11 @@ static void print_busy(FILE *file, const gf_report *report) {
     fprintf(file, ", \"busy_seconds\": {\"starting\": %.6f", report->start_seconds);
     for (int i = 0; i < GF_STAGE_COUNT; i++)
         if (report->busy[i].workers)
-            fprintf(file, ", \"%s\": %.6f", gf_stage_name((gf_stage)i), report->busy[i].seconds);
+            fprintf(file, ", \"%s\": %.6f", gf_names(GF_NAMES_STAGE)[i], report->busy[i].seconds);
     fputs("}, \"workers\": {\"starting\": 1", file);
     for (int i = 0; i < GF_STAGE_COUNT; i++)
         if (report->busy[i].workers)
-            fprintf(file, ", \"%s\": %u", gf_stage_name((gf_stage)i), report->busy[i].workers);
+            fprintf(file, ", \"%s\": %u", gf_names(GF_NAMES_STAGE)[i], report->busy[i].workers);
     putc('}', file);
 }
 
@@ -280,6 +280,7 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
                                           "iptc",  "resolution", "text",        "colour",
                                           "other", "depth",      NULL};
     const gf_report *report = run->report;
+    const gf_step_report made = gf_cli_outputs_of(run->steps);
     json_begin(file, run->info, run->inputs, run->output);
     gf_json_format(file, &report->in);
     gf_json_string(file, "backend", report->backend);
@@ -288,17 +289,17 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
         fputs(", \"device_failed\": true", file);
         gf_json_string(file, "reason", report->reason);
     }
-    if (report->brightness > 0) {
+    if (made.brightness > 0) {
         fputs(", \"brightness\": ", file);
-        print_real(file, GF_VALUE_FLOAT, (double)(float)report->brightness);
+        print_real(file, GF_VALUE_FLOAT, (double)(float)made.brightness);
     }
-    if (run->output && report->counted)
-        gf_json_count(file, "clipped", report->clipped);
+    if (run->output && made.counted)
+        gf_json_count(file, "clipped", made.clipped);
     else if (run->output)
         gf_json_string(file, "clipped", NULL);
-    if (report->dropped) {
+    if (made.dropped) {
         fputs(", \"dropped_metadata\": ", file);
-        print_bits(file, dropped, report->dropped);
+        print_bits(file, dropped, made.dropped);
     }
     if (report->pages > 1)
         gf_json_count(file, "pages", report->pages);
@@ -315,7 +316,7 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
     if (run->ranks > 1)
         gf_json_count(file, "rank", run->rank);
     gf_json_count(file, "bytes_in", report->in_bytes);
-    gf_json_count(file, "bytes_out", report->out_bytes);
+    gf_json_count(file, "bytes_out", made.out_bytes);
     fprintf(file, ", \"seconds\": %.6f", report->total_seconds);
     print_busy(file, report);
     gf_json_settings(file, run->info, effective);
@@ -324,12 +325,35 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
     fputs("}\n", file);
 }
 
+gf_step_report gf_cli_outputs_of(const gf_step_report steps[GF_CLI_MAX_STEPS]) {
+    gf_step_report all = {.out_bytes = 0};
+    for (int i = 0; i < GF_CLI_MAX_STEPS; i++) {
+        if (steps[i].out.width)
+            all.out = steps[i].out;
+        all.out_bytes += steps[i].out_bytes;
+        all.clipped += steps[i].clipped;
+        all.counted += steps[i].counted;
+        all.dropped |= steps[i].dropped;
+        if (steps[i].brightness > all.brightness) {
+            all.brightness = steps[i].brightness;
+            memcpy(all.advice, steps[i].advice, sizeof all.advice);
+        }
+    }
+    return all;
+}
+
+gf_settings *gf_cli_effective(const gf_cli_run *run, gf_error *error) {
+    gf_step steps[GF_CLI_MAX_STEPS];
+    gf_step_info info[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
+    gf_job job = gf_cli_job_of(gf_filter_find(run->info->name), run->settings, steps);
+    job.format = run->report->in;
+    return gf_job_inspect(&job, info, error) ? NULL : info[0].effective;
+}
+
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error) {
-    gf_settings *effective; /* including derived values */
-    const gf_status status = gf_settings_effective(gf_filter_find(run->info->name), run->settings,
-                                                   &run->report->in, &effective, error);
-    if (status)
-        return status;
+    gf_settings *effective = gf_cli_effective(run, error);
+    if (!effective)
+        return error->status;
     print_record(file, run, effective);
     gf_settings_free(effective);
     return GF_OK;

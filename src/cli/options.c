@@ -81,15 +81,15 @@ static const struct gf_common {
          "read 1 to 4 channels of each input, such as 1,2,3; they are data, not alpha"),
     FLAG(ANY, files.strict, "strict", 0,
          "fail for damaged pixels that can be read, such as repaired rows of a fax"),
-    CHOICE(IMAGE, files.format, "format", 0, "FORMAT",
+    CHOICE(IMAGE, files.write.format, "format", 0, "FORMAT",
            "image format of the output; without it, the extension selects the format", NULL, NULL),
-    CHOICE(IMAGE, files.compression, "compression", 'c', "EFFORT", "PNG compression effort", "fast",
-           NULL),
-    INT(IMAGE, files.quality, "quality", 'Q', "N", "JPEG quality; chroma is not subsampled", "95",
-        1, 100),
-    CHOICE(IMAGE, files.tiff_compression, "tiff-compression", 0, "NAME",
+    CHOICE(IMAGE, files.write.compression, "compression", 'c', "EFFORT", "PNG compression effort",
+           "fast", NULL),
+    INT(IMAGE, files.write.quality, "quality", 'Q', "N", "JPEG quality; chroma is not subsampled",
+        "95", 1, 100),
+    CHOICE(IMAGE, files.write.tiff_compression, "tiff-compression", 0, "NAME",
            "compression of TIFF outputs", "deflate", NULL),
-    FLAG(IMAGE, files.strip, "strip", 0, "omit the metadata of the input from the output"),
+    FLAG(IMAGE, files.write.strip, "strip", 0, "omit the metadata of the input from the output"),
     CHOICE(IMAGE, depth, "depth", 0, "DEPTH",
            "sample type of the output: bits of integers, or f32; filters that change the image "
            "also compute in a type larger than that of the input",
@@ -212,12 +212,13 @@ static unsigned options_features(const gf_filter_info *info) {
 
 size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMMON]) {
     static const struct {
-        const char *option, *const *(*choices)(void);
-    } named[] = {{"backend", gf_backend_names},
-                 {"simd", gf_simd_names},
-                 {"format", gf_output_formats},
-                 {"compression", gf_compressions},
-                 {"tiff-compression", gf_tiff_compressions}};
+        const char *option;
+        gf_name_list choices;
+    } named[] = {{"backend", GF_NAMES_BACKEND},
+                 {"simd", GF_NAMES_SIMD},
+                 {"format", GF_NAMES_FORMAT},
+                 {"compression", GF_NAMES_COMPRESSION},
+                 {"tiff-compression", GF_NAMES_TIFF_COMPRESSION}};
     size_t count = 0;
     const char *group = NULL;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -230,7 +231,7 @@ size_t gf_cli_common(const gf_filter_info *info, gf_param params[GF_CLI_MAX_COMM
         param->group = group;
         for (size_t j = 0; j < sizeof named / sizeof named[0]; j++)
             if (strcmp(param->name, named[j].option) == 0)
-                param->choices = named[j].choices();
+                param->choices = gf_names(named[j].choices);
     }
     return count;
 }
@@ -307,7 +308,7 @@ gf_status gf_cli_decode(gf_cli_line *line, gf_error *error) {
     if (!gf_settings_given(common, "max-memory"))
         options->files.max_memory = gf_default_memory();
     options->engine.max_memory = options->files.max_memory;
-    options->files.depth = (gf_depth)gf_settings_choice(common, "depth");
+    options->files.write.depth = (gf_depth)gf_settings_choice(common, "depth");
     options->files.alpha = (gf_alpha)gf_settings_choice(common, "alpha");
     options->files.keep_nodata = gf_settings_choice(common, "nodata") == 1;
     options->files.premultiply = gf_settings_choice(common, "premultiply") == 1;

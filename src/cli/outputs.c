@@ -123,7 +123,7 @@ static char *outputs_real(const char *path) {
 static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *input,
                                   uint64_t index, gf_cli_output *output, gf_error *error) {
     const char *directory = line->options.out_dir;
-    const char *format = line->options.files.format;
+    const char *format = line->options.files.write.format;
     const char *kept = input->path + input->relative, *slash = strrchr(kept, '/');
     const char *base = slash ? slash + 1 : kept;
     char *name;

@@ -635,7 +635,7 @@ gf_status gf_cli_plot_open(const gf_cli_options *options, gf_cli_plot **out, gf_
 }
 
 gf_status gf_cli_plot_draw(gf_cli_plot *plot, const gf_ready *ready, gf_error *error) {
-    plot->result = ready->result;
+    plot->result = ready->outcome->results[0];
     gf_ready_add(ready, plot->file);
     if (!find_chart(plot))
         return gf_set_error(error, GF_FAILED, "%s: no data to plot", plot->path);

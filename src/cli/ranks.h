@@ -3,7 +3,7 @@
 #ifndef GF_CLI_RANKS_H
 #define GF_CLI_RANKS_H
 
-#include "gpufilter_tools.h"
+#include "cli.h"
 
 /* Report of an item for standard output, allocated or NULL. A CSV report includes its header. */
 typedef struct gf_cli_text {
@@ -17,14 +17,13 @@ typedef struct gf_cli_finished {
     uint32_t rank;
     gf_status status;
     const gf_error *error;
-    const gf_report *report;
+    gf_outcome made; /* without results */
     gf_cli_text text;
 } gf_cli_finished;
 
 /* A batch shared by all ranks. Rank 0 broadcasts its list of items and prints all reports. */
 typedef struct gf_cli_shared_batch {
-    const gf_filter *filter;
-    const gf_settings *settings;
+    const gf_job *job;
     const gf_batch_options *options; /* of one process; `done` is not called */
     const gf_batch_item *items;      /* valid on rank 0 */
     uint64_t count;
@@ -58,13 +57,10 @@ typedef struct gf_cli_peers {
 /* Return the table of this process; NULL: no launcher started it. The first call starts MPI. */
 extern const gf_cli_peers *gf_mpi_peers(void) __attribute__((weak));
 
-/* Run gf_run_file on all ranks, with the same arguments except for options->progress. Only rank 0
- * returns result and report, and calls options->ready. */
-extern gf_status gf_mpi_run_file(gf_engine *engine, const gf_filter *filter,
-                                 const gf_settings *settings, const char *const *in_paths,
-                                 const char *out_path, const gf_file_options *options,
-                                 gf_result **result, gf_report *report, gf_error *error)
-    __attribute__((weak));
+/* Run gf_run on all ranks, with the same job of files except for options->progress. Only rank 0
+ * fills in the outcome, and calls options->ready. */
+extern gf_status gf_mpi_run(gf_engine *engine, const gf_job *job, gf_outcome *outcome,
+                            gf_error *error) __attribute__((weak));
 
 /* Run a batch on several ranks. status: the status of rank 0 so far; if it failed, all ranks
  * return. Return the failure of the lowest rank that could not run its part. */

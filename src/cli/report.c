@@ -404,11 +404,13 @@ static void tally_add(gf_cli_tally *tally, const char *name) {
     tally->last = name;
 }
 
-void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_report *report,
+void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_run *run,
                         bool first_page) {
-    if (report->dropped)
+    const gf_report *report = run->report;
+    const gf_step_report made = gf_cli_outputs_of(run->steps);
+    if (made.dropped)
         tally_add(&summary->dropping, name);
-    summary->dropped |= report->dropped;
+    summary->dropped |= made.dropped;
     if (first_page && report->pages > 1) {
         tally_add(&summary->paged, name);
         summary->pages = report->pages;
@@ -417,13 +419,13 @@ void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_repo
         tally_add(&summary->noted, name);
         memcpy(summary->notes, report->remarks.notes, sizeof summary->notes);
     }
-    if (report->brightness > summary->factor) {
-        summary->factor = report->brightness;
-        memcpy(summary->advice, report->advice, sizeof summary->advice);
+    if (made.brightness > summary->factor) {
+        summary->factor = made.brightness;
+        memcpy(summary->advice, made.advice, sizeof summary->advice);
     }
-    summary->uncounted |= !report->counted && report->out.type != GF_F32;
-    summary->clipped += report->clipped;
-    summary->samples += report->counted;
+    summary->uncounted |= !made.counted && made.out.type != GF_F32;
+    summary->clipped += made.clipped;
+    summary->samples += made.counted;
 }
 
 void gf_cli_report_losses(const gf_cli_summary *summary) {
@@ -506,7 +508,7 @@ static void report_busy(const gf_report *report) {
     for (int i = -1; i < GF_STAGE_COUNT; i++) {
         const bool starting = i < 0;
         const gf_busy busy = starting ? (gf_busy){report->start_seconds, 1} : report->busy[i];
-        const char *name = starting ? "starting" : gf_stage_name((gf_stage)i);
+        const char *name = starting ? "starting" : gf_names(GF_NAMES_STAGE)[i];
         const double share = total > 0 && busy.workers ? busy.seconds / (busy.workers * total) : 0;
         if (!busy.workers || (starting && share < min_starting))
             continue;
@@ -526,9 +528,8 @@ static void report_busy(const gf_report *report) {
 /* Print the parameters with the values used, derived ones included: "gain=1.1 axis=x". */
 static void report_parameters(const gf_cli_run *run) {
     const gf_filter_info *info = run->info;
-    gf_settings *effective;
-    if (gf_settings_effective(gf_filter_find(info->name), run->settings, &run->report->in,
-                              &effective, NULL))
+    gf_settings *effective = gf_cli_effective(run, NULL);
+    if (!effective)
         return;
     fputs("  parameters:", stderr);
     for (size_t i = 0; i < info->param_count; i++) {
@@ -558,9 +559,9 @@ void gf_cli_report_run(const gf_cli_run *run, bool verbose) {
         fprintf(stderr, " on %u ranks", report->processes);
     if (run->ranks > 1)
         fprintf(stderr, " of rank %" PRIu32, run->rank);
-    gf_cli_report_bytes(report->in_bytes, report->out_bytes);
+    gf_cli_report_bytes(report->in_bytes, gf_cli_outputs_of(run->steps).out_bytes);
     putc('\n', stderr);
-    gf_cli_summary_add(&summary, run->inputs[0], report, false);
+    gf_cli_summary_add(&summary, run->inputs[0], run, false);
     gf_cli_report_brightness(&summary, NULL);
     if (!verbose)
         return;

@@ -25,11 +25,15 @@ typedef struct gf_cli_run {
     bool later;                  /* a report precedes: CSV needs no header, text a blank line */
     const char *output;          /* name of the output image; NULL for a filter that measures */
     const gf_report *report;
+    const gf_step_report *steps; /* GF_CLI_MAX_STEPS */
     const gf_result *result;     /* NULL for an image filter */
     const gf_cli_screen *screen; /* NULL: properties of the file that receives the report */
     uint32_t rank, ranks;        /* rank that ran it, and number of ranks */
 } gf_cli_run;
 
+/* Return the outputs of all steps together: bytes, clipped samples, dropped metadata, and the
+ * largest brightness. */
+gf_step_report gf_cli_outputs_of(const gf_step_report steps[GF_CLI_MAX_STEPS]);
 /* Return a cell as a number for bars and plots. */
 double gf_cli_number(gf_value value);
 /* Return a cell as text: in `number`, or owned by the result. */
@@ -67,11 +71,11 @@ typedef struct gf_cli_summary {
     double factor;                              /* maximum brightness factor; 0: none */
     uint64_t clipped, samples;                  /* over the images with counts, without alpha */
     bool uncounted;                             /* an integer image has no count */
-    char advice[sizeof((gf_report *)0)->advice];
+    char advice[sizeof((gf_step_report *)0)->advice];
 } gf_cli_summary;
 
 /* Add an image. first_page: without --page. */
-void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_report *report,
+void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_run *run,
                         bool first_page);
 /* Print one line about what the outputs lack, and one about pages that were not read. */
 void gf_cli_report_losses(const gf_cli_summary *summary);
@@ -103,6 +107,9 @@ void gf_json_format(FILE *file, const gf_format *format);
 /* Append "parameters": an object of all parameters of a filter. */
 void gf_json_settings(FILE *file, const gf_filter_info *info, const gf_settings *settings);
 
+/* Return the settings of a run with the values that the filter derives. The caller frees them. NULL
+ * on failure. */
+gf_settings *gf_cli_effective(const gf_cli_run *run, gf_error *error);
 /* Print the record of a run as one line. Its last member, "result", is the same for every backend.
  * Print nothing on failure. */
 gf_status gf_cli_report_json(FILE *file, const gf_cli_run *run, gf_error *error);

@@ -127,9 +127,23 @@ static void note_job(gf_verify *verify, const gf_verify_job *job, const char *ta
 
 /* ---- selection of jobs ----------------------------------------------------------------------- */
 
+/* Set the output format. *bytes: memory of the result. */
+static gf_status inspect_job(gf_verify_job *job, uint64_t *bytes, gf_error *error) {
+    gf_step steps[GF_CLI_MAX_STEPS];
+    gf_step_info info[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
+    gf_job what = gf_cli_job_of(job->entry->filter, job->settings, steps);
+    what.format = job->in;
+    const gf_status status = gf_job_inspect(&what, info, error);
+    if (status)
+        return status;
+    job->out = info[0].out;
+    *bytes = info[0].result_bytes;
+    gf_settings_free(info[0].effective);
+    return GF_OK;
+}
+
 /* Create the settings and the output format. GF_USAGE: the case does not support the image. */
 static gf_status prepare_job(gf_verify_job *job, gf_error *error) {
-    const gf_filter *filter = job->entry->filter;
     const gf_filter_info *info = job->entry->info;
     uint64_t bytes;
     job->settings = gf_settings_new(info->params, info->param_count);
@@ -139,11 +153,11 @@ static gf_status prepare_job(gf_verify_job *job, gf_error *error) {
     if (status == GF_USAGE)
         status = GF_FAILED; /* the case is invalid for every image */
     if (!status)
-        status = gf_filter_result_bytes(filter, job->settings, &job->in, &bytes, error);
-    if (!status && bytes > MAX_RESULT)
+        status = inspect_job(job, &bytes, error);
+    if (!status && bytes > MAX_RESULT) {
         job->in.height = 1 + (uint64_t)((double)job->in.height * MAX_RESULT / (double)bytes);
-    if (!status)
-        status = gf_filter_output(filter, job->settings, &job->in, &job->out, error);
+        status = inspect_job(job, &bytes, error);
+    }
     if (status)
         gf_settings_free(job->settings);
     return status;
@@ -221,8 +235,12 @@ static gf_status run_job(gf_engine *engine, const gf_verify_job *job, gf_run_out
     const size_t stride = gf_row_bytes(&job->out);
     if (made->image)
         memset(made->image, 0xa5, stride * job->out.height); /* makes unwritten samples differ */
-    return gf_run_memory(engine, job->entry->filter, job->settings, &job->in, job->inputs,
-                         made->image, stride, &made->result, report, error);
+    const gf_run_input input = {.filter = job->entry->filter,
+                                .settings = job->settings,
+                                .in = job->in,
+                                .drawn = job->out,
+                                .images = {job->inputs[0], job->inputs[1]}};
+    return gf_run_output_make(engine, &input, made, report, error);
 }
 
 /* Run the job on a random engine of a target. */
@@ -381,7 +399,8 @@ static gf_status verify_add_target(gf_verify *verify, const char *backend, const
 /* Add a target for each SIMD level of this processor, and one for the CUDA devices. */
 static gf_status verify_add_targets(gf_verify *verify, const char *backend, gf_error *error) {
     const bool cpu = strcmp(backend, "cuda") != 0, cuda = strcmp(backend, "cpu") != 0;
-    const char *devices = verify->options->engine.devices, *const *simd = gf_simd_names() + 1;
+    const char *devices = verify->options->engine.devices, *const *simd =
+                                                               gf_names(GF_NAMES_SIMD) + 1;
     gf_status status = GF_OK;
     if (devices && !cuda)
         return gf_set_error(error, GF_USAGE, "--device: requires --backend cuda or all");
@@ -477,7 +496,9 @@ static void verify_print_json(const gf_verify *verify) {
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static gf_verify *verify_new(const gf_cli_line *line) {
-    const size_t count = gf_filter_count();
+    size_t count = 0;
+    while (gf_filter_at(count))
+        count++;
     gf_verify *verify = calloc(1, sizeof *verify + count * sizeof verify->filters[0]);
     if (!verify)
         return NULL;

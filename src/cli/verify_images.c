@@ -303,6 +303,25 @@ gf_differences gf_run_output_compare(const gf_format *format, const gf_run_outpu
     return found;
 }
 
+gf_status gf_run_output_make(gf_engine *engine, const gf_run_input *input, gf_run_output *made,
+                             gf_report *report, gf_error *error) {
+    const gf_out_pixels out = {made->image, gf_row_bytes(&input->drawn)};
+    gf_step steps[GF_CLI_MAX_STEPS];
+    gf_result *results[GF_CLI_MAX_STEPS] = {NULL};
+    gf_outcome outcome = {.results = results};
+    gf_job job = gf_cli_job_of(input->filter, input->settings, steps);
+    job.memory = GF_HOST;
+    job.format = input->in;
+    job.in = &input->images[0];
+    steps[0].in = &input->images[1];
+    steps[job.step_count - 1].out = made->image ? &out : NULL;
+    gf_result_free(made->result);
+    const gf_status status = gf_run(engine, &job, &outcome, error);
+    made->result = results[0];
+    *report = outcome.report;
+    return status;
+}
+
 void gf_run_output_free(gf_run_output *made) {
     gf_result_free(made->result);
     free(made->image);

@@ -14,6 +14,9 @@
 #define GF_BOTH static inline
 #endif
 
+/* Return the list GF_NAMES_SIMD. */
+const char *const *gf_simd_names(void);
+
 /* SIMD levels, in the order of gf_simd_names() after "auto". Every level produces the same bits. */
 typedef enum gf_isa {
     GF_ISA_PORTABLE, /* compiler baseline: SSE2 on x86-64, NEON on arm64 */

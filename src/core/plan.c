@@ -1,11 +1,10 @@
-/* Creation of plans from settings, and the public functions that need only a plan. */
+/* Creation of plans from settings. */
 #include "core/filter.h"
 
 #include <stdlib.h>
 
 #include "core/error.h"
 #include "core/settings.h"
-#include "core/thread.h"
 
 const gf_filter_info *gf_filter_describe(const gf_filter *filter) {
     return &filter->info;
@@ -58,69 +57,5 @@ gf_status gf_plan_before(const gf_plan *plan, gf_plan **out, gf_error *error) {
     if (!status)
         (*out)->nodata = plan->nodata;
     gf_settings_free(settings);
-    return status;
-}
-
-/* Create a plan, copy its head and free it. */
-static gf_status plan_new_head(const gf_filter *filter, const gf_settings *settings,
-                               const gf_format *in, gf_plan *head, gf_error *error) {
-    gf_plan *plan;
-    gf_status status = gf_format_check(in, "memory", error);
-    if (!status)
-        status = gf_plan_new(filter, settings, in, &plan, error);
-    if (status)
-        return status;
-    *head = *plan;
-    free(plan);
-    return GF_OK;
-}
-
-gf_status gf_filter_output(const gf_filter *filter, const gf_settings *settings,
-                           const gf_format *in, gf_format *out, gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    gf_plan head;
-    gf_status status = plan_new_head(filter, settings, in, &head, error);
-    if (!status)
-        *out = head.out;
-    return status;
-}
-
-const gf_filter *gf_filter_before(const gf_filter *filter, const gf_settings *settings,
-                                  const gf_format *in) {
-    GF_FLOAT_ENV_SCOPE();
-    gf_plan head;
-    return plan_new_head(filter, settings, in, &head, NULL) ? NULL : head.before;
-}
-
-gf_status gf_settings_effective(const gf_filter *filter, const gf_settings *settings,
-                                const gf_format *in, gf_settings **effective, gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    gf_plan *plan = NULL;
-    *effective = NULL;
-    gf_status status = gf_format_check(in, "memory", error);
-    if (!status)
-        status = gf_plan_new(filter, settings, in, &plan, error);
-    if (status)
-        return status;
-    gf_settings *copy = gf_settings_copy(settings);
-    status = copy ? GF_OK
-                  : gf_fail(error, GF_FAILED, "%s: out of memory for settings", filter->info.name);
-    if (!status && filter->effective)
-        status = filter->effective(plan, copy, error);
-    free(plan);
-    if (status)
-        gf_settings_free(copy);
-    else
-        *effective = copy;
-    return status;
-}
-
-gf_status gf_filter_result_bytes(const gf_filter *filter, const gf_settings *settings,
-                                 const gf_format *in, uint64_t *bytes, gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    gf_plan head;
-    gf_status status = plan_new_head(filter, settings, in, &head, error);
-    if (!status)
-        *bytes = head.result_bytes;
     return status;
 }

@@ -23,17 +23,27 @@ void gf_engine_stand_in(const gf_backend *backend) {
 
 static const char *const names[] = {"auto", "golden", "cpu", "cuda", NULL};
 
-const char *const *gf_backend_names(void) {
-    return names;
-}
-
-const char *gf_stage_name(gf_stage stage) {
-    static const char *const stages[GF_STAGE_COUNT] = {
+const char *const *gf_names(gf_name_list list) {
+    static const char *const stages[] = {
         [GF_DECODING] = "decoding",   [GF_UPLOADING] = "uploading",
         [GF_COMPUTING] = "computing", [GF_DOWNLOADING] = "downloading",
-        [GF_ENCODING] = "encoding",
+        [GF_ENCODING] = "encoding",   NULL,
     };
-    return (unsigned)stage < GF_STAGE_COUNT ? stages[stage] : NULL;
+    switch (list) {
+    case GF_NAMES_BACKEND:
+        return names;
+    case GF_NAMES_SIMD:
+        return gf_simd_names();
+    case GF_NAMES_STAGE:
+        return stages;
+    case GF_NAMES_FORMAT:
+        return gf_output_formats();
+    case GF_NAMES_COMPRESSION:
+        return gf_compressions();
+    case GF_NAMES_TIFF_COMPRESSION:
+        return gf_tiff_compressions();
+    }
+    return names + sizeof names / sizeof *names - 1; /* no such list */
 }
 
 gf_status gf_devices(gf_device *devices, size_t capacity, size_t *count, gf_error *error) {

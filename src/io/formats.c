@@ -358,8 +358,8 @@ static gf_status sink_check_alpha(const struct sink_kind *kind, const char *name
 
 bool gf_sink_takes_encoded(const char *path, gf_type type, const gf_file_options *options) {
     const struct sink_kind *kind;
-    const char *compression = options->compression;
-    return type != GF_F32 && !sink_choose_kind(path, options->format, &kind, NULL) &&
+    const char *compression = options->write.compression;
+    return type != GF_F32 && !sink_choose_kind(path, options->write.format, &kind, NULL) &&
            kind->kind == GF_SINK_PNG &&
            (!compression || strcmp(compression, gf_compressions()[GF_PNG_FAST]) == 0);
 }
@@ -368,7 +368,7 @@ bool gf_sink_has_parts(const char *path, const gf_file_options *options) {
     const struct sink_kind *kind;
     struct stat info;
     return strcmp(path, "-") != 0 && (stat(path, &info) != 0 || S_ISREG(info.st_mode)) &&
-           !sink_choose_kind(path, options->format, &kind, NULL) && sink_is_plain(kind);
+           !sink_choose_kind(path, options->write.format, &kind, NULL) && sink_is_plain(kind);
 }
 
 /* The part of a file that a sink writes. */
@@ -420,7 +420,7 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
     if (!options)
         options = &no_options;
     const gf_limits limits = gf_limits_of(options, threads);
-    if ((status = sink_choose_kind(path, options->format, &kind, error)) ||
+    if ((status = sink_choose_kind(path, options->write.format, &kind, error)) ||
         (status = gf_format_check(format, name, error)) ||
         (status = sink_check(kind, name, format, error)) ||
         (status = sink_check_alpha(kind, name, format, metadata, error)) ||
@@ -431,9 +431,9 @@ static gf_status sink_open(const char *path, const gf_format *format, const gf_m
         .output = output,
         .format = format,
         .metadata = metadata ? metadata : &none,
-        .compression = options->compression,
-        .quality = options->quality ? options->quality : GF_DEFAULT_QUALITY,
-        .tiff_compression = options->tiff_compression,
+        .compression = options->write.compression,
+        .quality = options->write.quality ? options->write.quality : GF_DEFAULT_QUALITY,
+        .tiff_compression = options->write.tiff_compression,
         .max_memory = limits.max_memory,
         .threads = limits.threads,
         .first = part->first,
@@ -491,10 +491,10 @@ gf_codec_costs gf_encoding_costs(const char *format, const gf_file_options *opti
     else if (kind->kind == GF_SINK_JPEG)
         costs.encode = GF_JPEG_ENCODE_COST;
     else if (kind->kind == GF_SINK_PNG)
-        costs = (gf_codec_costs){.encode = gf_png_encode_cost(options->compression),
+        costs = (gf_codec_costs){.encode = gf_png_encode_cost(options->write.compression),
                                  .encode_threads = threads};
     else if (kind->kind == GF_SINK_TIFF)
-        costs = (gf_codec_costs){.encode = gf_tiff_encode_cost(options->tiff_compression),
+        costs = (gf_codec_costs){.encode = gf_tiff_encode_cost(options->write.tiff_compression),
                                  .encode_threads = threads};
     return costs;
 }
@@ -557,7 +557,7 @@ gf_status gf_load_file(const char *path, const gf_file_options *options, gf_form
     if (status)
         return status;
     const gf_type stored = source->format.type;
-    const gf_type type = gf_depth_type(options ? options->depth : GF_DEPTH_INPUT, stored);
+    const gf_type type = gf_depth_type(options ? options->write.depth : GF_DEPTH_INPUT, stored);
     if (type > stored)
         status = gf_convert_source(&source, type, false, false, name, error);
     *format = source->format;
@@ -590,7 +590,7 @@ gf_status gf_save_file(const char *path, const gf_format *format, const gf_pixel
     if (status)
         return status;
     gf_format stored = *format;
-    stored.type = gf_depth_type(options->depth, format->type);
+    stored.type = gf_depth_type(options->write.depth, format->type);
     status = gf_sink_open(path, &stored, NULL, options, gf_cores(), &sink, error);
     if (status)
         return status;

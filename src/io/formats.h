@@ -62,6 +62,11 @@ gf_open_sink gf_jpeg_sink_open;
 gf_open_sink gf_tiff_sink_open;
 gf_open_sink gf_stb_sink_open; /* BMP, TGA, HDR */
 
+/* Return the lists of gf_names. */
+const char *const *gf_output_formats(void);
+const char *const *gf_compressions(void);
+const char *const *gf_tiff_compressions(void);
+
 /* Return the estimated time to encode, in ns per sample on one core. */
 double gf_tiff_encode_cost(const char *compression);
 

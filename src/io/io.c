@@ -57,9 +57,9 @@ gf_status gf_check_options(const gf_engine_options *engine, const gf_file_option
         const char *name;
         uint64_t value, max;
     } list[] = {{"threads", engine ? engine->threads : 0, GF_MAX_THREADS},
-                {"depth", files ? files->depth : 0, GF_DEPTH_F32},
+                {"depth", files ? files->write.depth : 0, GF_DEPTH_F32},
                 {"sync", files ? files->sync : 0, GF_SYNC_NEVER},
-                {"quality", files ? files->quality : 0, 100}};
+                {"quality", files ? files->write.quality : 0, 100}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (list[i].value > list[i].max)
             return gf_fail(error, GF_USAGE, "%s: %" PRIu64 " is above the maximum of %" PRIu64,

@@ -33,6 +33,7 @@ typedef struct batch_message {
     gf_status status;
     gf_error error;
     gf_report report;
+    gf_step_report steps[GF_CLI_MAX_STEPS];
     uint64_t size; /* bytes of text */
     char text[];
 } batch_message;
@@ -118,8 +119,9 @@ static bool worker_done(void *context, const gf_batch_done *done) {
     *message = (batch_message){.kind = BATCH_FINISHED,
                                .item = done->item,
                                .status = status,
-                               .report = *done->report,
+                               .report = done->outcome->report,
                                .size = text.size};
+    memcpy(message->steps, done->outcome->steps, batch->job->step_count * sizeof *message->steps);
     if (status)
         message->error = error;
     if (text.size)
@@ -137,11 +139,11 @@ static void *worker_run(void *argument) {
     const uint32_t ranks = gf_mpi_peers()->count;
     const gf_work_source source = {worker_take, worker, (batch->count + ranks - 1) / ranks};
     gf_batch_options options = *batch->options;
+    options.source = &source;
     options.in_order = false; /* the leader orders the reports */
     options.done = worker_done;
     options.context = worker;
-    worker->status = gf_run_shared_batch(batch->filter, batch->settings, batch->items, batch->count,
-                                         &options, &source, &worker->error);
+    worker->status = gf_run_batch(batch->job, batch->items, batch->count, &options, &worker->error);
     worker_send(&(batch_message){.kind = BATCH_ENDED, .status = worker->status});
     for (unsigned tries = 0; !worker->last; gf_mpi_rest(&tries)) {
         pthread_mutex_lock(&gf_mpi_calls);
@@ -235,7 +237,7 @@ static void leader_report(batch_leader *leader, batch_message *message) {
                                       .rank = message->rank,
                                       .status = message->status,
                                       .error = &message->error,
-                                      .report = &message->report,
+                                      .made = {message->report, message->steps, NULL},
                                       .text = {message->text, message->size}};
     if (!batch->report(batch->context, &finished))
         leader->stop = true;
@@ -345,8 +347,9 @@ static void batch_lead(batch_worker *worker) {
     MPI_Buffer_attach(buffer, buffer_bytes);
     const int cause = pthread_create(&thread, NULL, worker_run, worker);
     if (cause) {
-        worker->status = gf_set_error(&worker->error, GF_FAILED, "%s: cannot start a thread: %s",
-                                      gf_filter_describe(batch->filter)->name, strerror(cause));
+        worker->status =
+            gf_set_error(&worker->error, GF_FAILED, "%s: cannot start a thread: %s",
+                         gf_filter_describe(batch->job->steps[0].filter)->name, strerror(cause));
         leader.stop = leader.members[0].closed = true;
         leader.ended = 1;
     }
@@ -367,20 +370,22 @@ static char *list_pack(const gf_cli_shared_batch *batch, size_t *bytes) {
     FILE *file = gf_mpi_need(open_memstream(&names, bytes));
     for (uint64_t i = 0; i < batch->count; i++) {
         const gf_batch_item *item = &batch->items[i];
-        fprintf(file, "%c%s%c%s%c", item->replace ? 1 : 0, item->in, 0, item->out ? item->out : "",
-                0);
+        fprintf(file, "%c%s%c%s%c", item->replace ? 1 : 0, item->in, 0,
+                item->out ? item->out[0] : "", 0);
     }
     const bool written = !ferror(file);
     return gf_mpi_need(fclose(file) == 0 && written ? names : NULL);
 }
 
-static gf_batch_item *list_unpack(const char *names, uint64_t count) {
+/* outputs: receives the output names, which the items point to. */
+static gf_batch_item *list_unpack(const char *names, uint64_t count, const char **outputs) {
     gf_batch_item *items = gf_mpi_need(calloc((size_t)count, sizeof *items));
     for (uint64_t i = 0; i < count; i++) {
         items[i].replace = *names++;
         items[i].in = names;
         names += strlen(names) + 1;
-        items[i].out = *names ? names : NULL;
+        outputs[i] = names;
+        items[i].out = *names ? &outputs[i] : NULL;
         names += strlen(names) + 1;
     }
     return items;
@@ -397,7 +402,8 @@ gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, g
         return status;
     char *names = gf_mpi_share(first ? list_pack(batch, &bytes) : NULL, &bytes);
     gf_mpi_broadcast(batch->setup, batch->setup_size);
-    gf_batch_item *items = list_unpack(names, all.count);
+    const char **outputs = gf_mpi_need(malloc((size_t)all.count * sizeof *outputs));
+    gf_batch_item *items = list_unpack(names, all.count, outputs);
     all.items = items;
     batch_worker worker = {.batch = &all};
     if (first)
@@ -407,6 +413,7 @@ gf_status gf_mpi_run_batch(const gf_cli_shared_batch *batch, gf_status status, g
     if (worker.status)
         gf_set_error(error, worker.status, "%s: %s", gf_mpi_name(), worker.error.message);
     free(items);
+    free(outputs);
     free(names);
     return gf_mpi_agree(worker.status, error);
 }

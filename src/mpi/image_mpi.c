@@ -16,11 +16,7 @@ typedef struct image_found {
 
 typedef struct image_job {
     gf_engine *engine;
-    const gf_filter *filter;
-    const gf_settings *settings;
-    const char *const *in_paths;
-    const char *out_path; /* output image; NULL: none */
-    const gf_file_options *options;
+    const gf_job *job;
     uint32_t rank, count;
     image_found found;
     gf_rows_file *file; /* output image, on rank 0; NULL: none */
@@ -78,8 +74,8 @@ static void image_send(const gf_partial *partial, gf_report *report) {
 }
 
 /* Receive partial result and report of the next rank, and merge them into *all and *report. */
-static gf_status image_receive(const gf_filter *filter, const gf_settings *settings, uint32_t from,
-                               gf_partial *all, gf_report *report, gf_error *error) {
+static gf_status image_receive(const gf_job *job, uint32_t from, gf_partial *all, gf_report *report,
+                               gf_error *error) {
     size_t size;
     gf_report one;
     gf_partial *part = NULL;
@@ -89,7 +85,7 @@ static gf_status image_receive(const gf_filter *filter, const gf_settings *setti
     gf_mpi_receive(from, &one, sizeof one);
     if (one.strips) /* 0: the rank had no rows, with fewer rows than ranks */
         image_add_report(report, &one);
-    gf_status status = gf_partial_read(filter, settings, bytes, size, &part, error);
+    gf_status status = gf_partial_read(job, bytes, size, &part, error);
     if (!status)
         status = gf_partial_merge(all, part, error);
     gf_partial_free(part);
@@ -98,14 +94,14 @@ static gf_status image_receive(const gf_filter *filter, const gf_settings *setti
 }
 
 /* Replace the partial result of all ranks by that of rank 0. */
-static gf_status image_share(const image_job *job, const gf_filter *filter,
-                             const gf_settings *settings, gf_partial **partial, gf_error *error) {
+static gf_status image_share(const image_job *image, const gf_job *job, gf_partial **partial,
+                             gf_error *error) {
     size_t size;
     gf_status status = GF_OK;
-    void *bytes = gf_mpi_share(job->rank == 0 ? image_pack(*partial, &size) : NULL, &size);
-    if (job->rank != 0) {
+    void *bytes = gf_mpi_share(image->rank == 0 ? image_pack(*partial, &size) : NULL, &size);
+    if (image->rank != 0) {
         gf_partial_free(*partial);
-        status = gf_partial_read(filter, settings, bytes, size, partial, error);
+        status = gf_partial_read(job, bytes, size, partial, error);
     }
     free(bytes);
     return gf_mpi_agree(status, error);
@@ -114,118 +110,98 @@ static gf_status image_share(const image_job *job, const gf_filter *filter,
 /* ---- one image ------------------------------------------------------------------------------- */
 
 /* Rank 0: inspect the inputs and create the output file. */
-static gf_status image_prepare(image_job *job, gf_error *error) {
-    image_found *found = &job->found;
-    gf_format drawn;
+static gf_status image_prepare(image_job *image, gf_error *error) {
+    const gf_job *job = image->job;
+    image_found *found = &image->found;
     gf_status status =
-        gf_rows_possible(job->engine, job->filter, job->settings, job->in_paths, job->out_path,
-                         job->options, &found->format, &found->possible, error);
-    found->possible = !status && found->possible && !job->options->dry_run;
+        gf_rows_possible(image->engine, job, &found->format, &found->possible, error);
+    found->possible = !status && found->possible && !(job->options && job->options->dry_run);
     if (!found->possible)
         return status;
-    status = gf_filter_output(job->filter, job->settings, &found->format, &drawn, error);
-    if (status || !drawn.width)
-        return status;
-    status = gf_rows_file_open(job->out_path, &drawn, job->options, &job->file, error);
-    if (!status)
-        (void)snprintf(found->file, sizeof found->file, "%s", gf_rows_file_name(job->file));
+    status = gf_rows_file_open(job, &found->format, &image->file, error);
+    if (!status && image->file)
+        (void)snprintf(found->file, sizeof found->file, "%s", gf_rows_file_name(image->file));
     return status;
 }
 
 /* Return the first row of a rank. Rank 0 always has rows, even with fewer rows than ranks. */
-static uint64_t image_first_row(const image_job *job, uint32_t rank) {
-    const uint64_t height = job->found.format.height, count = job->count;
+static uint64_t image_first_row(const image_job *image, uint32_t rank) {
+    const uint64_t height = image->found.format.height, count = image->count;
     return height / count * rank + (height % count * rank + count - 1) / count;
 }
 
-/* Run this rank's range of rows. On rank 0, *partial becomes the merged result of all ranges. */
-static gf_status image_run_range(image_job *job, const gf_filter *filter,
-                                 const gf_settings *settings, const gf_partial *before,
-                                 gf_partial **partial, gf_report *report, gf_error *error) {
-    const bool draws = filter == job->filter && job->found.file[0];
-    const gf_rows_job rows = {.in_paths = job->in_paths,
-                              .out_path = draws ? job->out_path : NULL,
-                              .out_file = draws ? job->found.file : NULL,
-                              .first = image_first_row(job, job->rank),
-                              .end = image_first_row(job, job->rank + 1),
-                              .before = before};
-    gf_status status =
-        gf_run_rows(job->engine, filter, settings, &rows, job->options, partial, report, error);
-    report->processes = job->count;
+/* Run this rank's range of rows of a job. On rank 0, *partial becomes the merged result of all
+ * ranges. */
+static gf_status image_run_range(image_job *image, const gf_job *job, const gf_partial *before,
+                                 gf_partial **partial, gf_outcome *outcome, gf_error *error) {
+    gf_report *report = &outcome->report;
+    const gf_rows_range rows = {
+        .first = image_first_row(image, image->rank),
+        .end = image_first_row(image, image->rank + 1),
+        .file = job == image->job && image->found.file[0] ? image->found.file : NULL,
+        .before = before};
+    gf_status status = gf_run_rows(image->engine, job, &rows, partial, outcome, error);
+    report->processes = image->count;
     status = gf_mpi_agree(status, error);
-    for (uint32_t r = 1; r < job->count && !status; r++) {
-        if (job->rank == r)
+    for (uint32_t r = 1; r < image->count && !status; r++) {
+        if (image->rank == r)
             image_send(*partial, report);
-        else if (job->rank == 0)
-            status = image_receive(filter, settings, r, *partial, report, error);
+        else if (image->rank == 0)
+            status = image_receive(job, r, *partial, report, error);
         status = gf_mpi_agree(status, error);
     }
     return status;
 }
 
-/* Run gf_filter_before on the whole image. Return its merged partial result on all ranks. */
-static gf_status image_run_before(image_job *job, gf_partial **before, gf_error *error) {
-    const gf_filter *filter = gf_filter_before(job->filter, job->settings, &job->found.format);
-    gf_report unread;
-    if (!filter)
+/* Measure the whole image first, if the filter needs that. Return the merged partial result on all
+ * ranks. */
+static gf_status image_run_before(image_job *image, gf_partial **before, gf_error *error) {
+    gf_step_info info[GF_CLI_MAX_STEPS] = {{.effective = NULL}};
+    gf_job what = *image->job;
+    gf_outcome unread = {.steps = NULL};
+    what.format = image->found.format;
+    gf_status status = gf_job_inspect(&what, info, error);
+    if (status)
+        return status;
+    gf_settings_free(info[0].effective);
+    if (!info[0].measures_first)
         return GF_OK;
-    const gf_filter_info *info = gf_filter_describe(filter);
-    gf_settings *settings = gf_mpi_need(gf_settings_new(info->params, info->param_count));
-    gf_status status = image_run_range(job, filter, settings, NULL, before, &unread, error);
-    if (!status)
-        status = image_share(job, filter, settings, before, error);
-    gf_settings_free(settings);
-    return status;
+    const gf_step step = {.filter = info[0].measures_first};
+    const gf_job job = {
+        .steps = &step, .step_count = 1, .in_path = what.in_path, .options = what.options};
+    status = image_run_range(image, &job, NULL, before, &unread, error);
+    return status ? status : image_share(image, &job, before, error);
 }
 
-static gf_status image_run_ranges(image_job *job, gf_result **result, gf_report *report,
-                                  gf_error *error) {
+static gf_status image_run_ranges(image_job *image, gf_outcome *outcome, gf_error *error) {
     gf_partial *before = NULL, *all = NULL;
-    gf_status status = image_run_before(job, &before, error);
+    gf_status status = image_run_before(image, &before, error);
     if (!status)
-        status = image_run_range(job, job->filter, job->settings, before, &all, report, error);
-    if (!status && job->rank == 0) {
-        status = gf_finish_rows(job->engine, job->filter, job->settings, all, job->file,
-                                job->options, result, report, error);
-        job->file = NULL;
+        status = image_run_range(image, image->job, before, &all, outcome, error);
+    if (!status && image->rank == 0) {
+        status = gf_finish_rows(image->engine, image->job, all, image->file, outcome, error);
+        image->file = NULL;
     }
     gf_partial_free(before);
     gf_partial_free(all);
     return status;
 }
 
-gf_status gf_mpi_run_file(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                          const char *const *in_paths, const char *out_path,
-                          const gf_file_options *options, gf_result **result, gf_report *report,
-                          gf_error *error) {
+gf_status gf_mpi_run(gf_engine *engine, const gf_job *job, gf_outcome *outcome, gf_error *error) {
     const gf_cli_peers *peers = gf_mpi_peers();
-    const gf_filter_info *info = gf_filter_describe(filter);
-    image_job job = {.engine = engine,
-                     .filter = filter,
-                     .settings = settings,
-                     .in_paths = in_paths,
-                     .out_path = out_path,
-                     .options = options,
-                     .rank = peers->rank,
-                     .count = peers->count};
+    image_job image = {.engine = engine, .job = job, .rank = peers->rank, .count = peers->count};
     gf_status status = GF_OK;
-    *result = NULL;
-    *report = (gf_report){0};
-    for (size_t i = 0; !job.out_path && i < info->param_count; i++)
-        if (info->params[i].type == GF_PARAM_IMAGE)
-            job.out_path = gf_settings_text(settings, info->params[i].name);
-    if (job.rank == 0 && job.count > 1)
-        status = image_prepare(&job, error);
+    if (image.rank == 0 && image.count > 1)
+        status = image_prepare(&image, error);
     status = gf_mpi_agree(status, error);
     if (!status) {
-        gf_mpi_broadcast(&job.found, sizeof job.found);
-        if (job.found.possible)
-            status = image_run_ranges(&job, result, report, error);
-        else if (job.rank == 0)
-            status = gf_run_file(engine, filter, settings, in_paths, out_path, options, result,
-                                 report, error);
+        gf_mpi_broadcast(&image.found, sizeof image.found);
+        if (image.found.possible)
+            status = image_run_ranges(&image, outcome, error);
+        else if (image.rank == 0)
+            status = gf_run(engine, job, outcome, error);
         status = gf_mpi_agree(status, error);
     }
-    gf_rows_file_close(job.file);
+    gf_rows_file_close(image.file);
     return status;
 }

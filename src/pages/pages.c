@@ -156,12 +156,12 @@ static void put_values(const gf_param *param, FILE *page) {
 /* Name the filters that accept a shared option, unless all accept it. */
 static void put_owners(const char *option, FILE *page) {
     const char *names[64];
-    size_t count = 0;
+    size_t count = 0, filters = 0;
     gf_command command;
-    for (size_t i = 0; (command = gf_command_at(i)).filter && count < 64; i++)
+    for (; (command = gf_command_at(filters)).filter && count < 64; filters++)
         if (gf_command_has(&command, option, strlen(option)))
             names[count++] = command.info.name;
-    if (count == gf_filter_count())
+    if (count == filters)
         return;
     fputs("For ", page);
     put_series(names, count, " and ", page);
@@ -381,7 +381,7 @@ static void put_table(FILE *out) {
                 images  ? "images"
                 : names ? "words"
                         : "nothing");
-        for (size_t j = 0; names && j < gf_filter_count(); j++)
+        for (size_t j = 0; names && gf_filter_at(j); j++)
             fprintf(out, "%s%s", j ? " " : "", gf_filter_describe(gf_filter_at(j))->name);
         fputc('|', out);
         put_quoted(command.info.summary, out);

@@ -59,7 +59,7 @@ esac
 # The program linked with the shared library must produce the same output as the statically linked one.
 same_from_shared() {
     "$build/gpufilter" smooth --backend cpu samples/cutout.png "$work/a.pam" &&
-        "$build/gpufilter-shared" smooth --backend cpu samples/cutout.png "$work/b.pam" &&
+        "$build/shared/gpufilter" smooth --backend cpu samples/cutout.png "$work/b.pam" &&
         cmp "$work/a.pam" "$work/b.pam"
 }
 check "the program linked with the shared library" same_from_shared

@@ -84,7 +84,8 @@ typedef struct item_outcome {
     gf_status status;
     gf_error error;
     gf_report report;
-    char text[4000]; /* the first cells of the result */
+    gf_step_report output; /* of the last step, with the brightness of the first one */
+    char text[4000];       /* the first cells of the result */
 } item_outcome;
 
 static item_outcome got[ITEMS];
@@ -118,30 +119,32 @@ static inline bool on_done(void *context, const gf_batch_done *done) {
         assert_int_equal(done->item, all->calls);
     one->times++;
     one->status = done->status;
-    one->report = *done->report;
+    one->report = done->outcome->report;
+    one->output = done->outcome->steps[done->outcome->steps[1].in.width ? 1 : 0];
+    one->output.brightness = done->outcome->steps[0].brightness;
     if (done->status) {
         assert_non_null(done->error);
-        assert_null(done->result);
+        assert_null(done->outcome->results[0]);
         one->error = *done->error;
-    } else if (done->result) {
-        write_result(done->result, one->text);
+    } else if (done->outcome->results[0]) {
+        write_result(done->outcome->results[0], one->text);
     }
     all->calls++;
     atomic_fetch_sub(&all->inside, 1);
     return !all->max || all->calls < all->max;
 }
 
-static inline void make_items(gf_batch_item items[ITEMS], bool image) {
+static inline void make_items(test_item items[ITEMS], bool image) {
     for (int i = 0; i < ITEMS; i++) {
-        items[i] = (gf_batch_item){.in = in_paths[i], .out = image ? out_paths[i] : NULL};
+        items[i] = (test_item){.in = in_paths[i], .out = image ? out_paths[i] : NULL};
         unlink(out_paths[i]);
     }
     memset(got, 0, sizeof got);
 }
 
 /* Run smooth as a batch on this number of devices (simulated by cpu backends); 0: on threads. */
-static inline gf_status run_smooth_from(const gf_batch_item *items, uint64_t count,
-                                        uint32_t devices, const gf_batch_options *options,
+static inline gf_status run_smooth_from(const test_item *items, uint64_t count, uint32_t devices,
+                                        const test_batch_options *options,
                                         const gf_work_source *source, gf_error *error) {
     const gf_filter *filter = gf_filter_find("smooth");
     const gf_batch_devices on = {.count = devices};
@@ -154,8 +157,8 @@ static inline gf_status run_smooth_from(const gf_batch_item *items, uint64_t cou
     return status;
 }
 
-static inline gf_status run_smooth(const gf_batch_item *items, uint64_t count, uint32_t devices,
-                                   const gf_batch_options *options, gf_error *error) {
+static inline gf_status run_smooth(const test_item *items, uint64_t count, uint32_t devices,
+                                   const test_batch_options *options, gf_error *error) {
     return run_smooth_from(items, count, devices, options, NULL, error);
 }
 
@@ -175,10 +178,10 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
         const char *in = in_paths[i];
         gf_result *result = NULL;
         unlink(want_paths[i]);
-        want[i].status = test_run_files(&(test_files){engine, filter, settings, &in,
-                                                      image ? want_paths[i] : NULL, options,
-                                                      .result = &result, .report = &want[i].report},
-                                        &want[i].error);
+        want[i].status = test_run_files(
+            &(test_files){engine, filter, settings, &in, image ? want_paths[i] : NULL, options,
+                          .result = &result, .report = &want[i].report, .output = &want[i].output},
+            &want[i].error);
         if (result)
             write_result(result, want[i].text);
         gf_result_free(result);
@@ -189,10 +192,11 @@ static inline void run_each(const gf_filter *filter, const gf_settings *settings
 /* Check what a report says about the files: it does not depend on what computed them. */
 static inline void check_report(const char *what, int i) {
     const gf_report *a = &got[i].report, *b = &want[i].report;
-    if (!gf_format_equal(&a->in, &b->in) || !gf_format_equal(&a->out, &b->out) ||
-        a->pixels != b->pixels || a->in_bytes != b->in_bytes || a->out_bytes != b->out_bytes ||
-        a->clipped != b->clipped || a->counted != b->counted || a->brightness != b->brightness ||
-        a->dropped != b->dropped || a->pages != b->pages ||
+    const gf_step_report *c = &got[i].output, *d = &want[i].output;
+    if (!gf_format_equal(&a->in, &b->in) || !gf_format_equal(&c->out, &d->out) ||
+        a->pixels != b->pixels || a->in_bytes != b->in_bytes || c->out_bytes != d->out_bytes ||
+        c->clipped != d->clipped || c->counted != d->counted || c->brightness != d->brightness ||
+        c->dropped != d->dropped || a->pages != b->pages ||
         strcmp(a->remarks.damage, b->remarks.damage) || strcmp(a->remarks.notes, b->remarks.notes))
         fail_msg("%s: item %d: another report: %u and %u pages, %lu and %lu bytes read", what, i,
                  a->pages, b->pages, (unsigned long)a->in_bytes, (unsigned long)b->in_bytes);

@@ -4,7 +4,7 @@ bool test_job_new(test_job *job, const gf_filter *filter, const char *text, gf_f
                   test_random *random) {
     *job = (test_job){
         .filter = filter, .text = text, .settings = test_settings(filter, text), .format = format};
-    if (gf_filter_output(filter, job->settings, &format, &job->drawn, NULL)) {
+    if (test_filter_output(filter, job->settings, &format, &job->drawn, NULL)) {
         gf_settings_free(job->settings);
         return false;
     }
@@ -77,7 +77,7 @@ void test_describe(char what[512], const test_job *job, uint64_t seed,
 uint64_t test_each_case(test_case_run *run, void *context, uint64_t rounds, bool limits) {
     const uint64_t seed = test_environment("GF_TEST_SEED", 1);
     uint64_t total = 0;
-    for (size_t f = 0; f < gf_filter_count(); f++) {
+    for (size_t f = 0; f < test_filter_count(); f++) {
         const gf_filter *filter = gf_filter_at(f);
         const char *text;
         for (size_t c = 0; (text = limits ? test_case(filter, c) : filter->info.cases[c]); c++) {

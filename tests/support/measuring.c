@@ -13,7 +13,7 @@ static gf_status run(const gf_engine_options *options, const char *name, const c
     const gf_pixels in[2] = {{a, row}, {b, row}};
     gf_status status = gf_engine_open(options, &engine, error);
     if (!status)
-        status = gf_filter_output(filter, settings, &format, &out, error);
+        status = test_filter_output(filter, settings, &format, &out, error);
     if (!status)
         status = test_run_memory(&(test_memory){engine, filter, settings, &format, in, drawn,
                                                 out.width ? gf_row_bytes(&out) : 0,

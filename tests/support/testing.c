@@ -217,7 +217,7 @@ static uint32_t sample_at(const test_image *image, uint64_t y, uint64_t i) {
 }
 
 void test_put(const char *path, const test_image *image) {
-    const gf_file_options options = {.force = true, .compression = "fast"};
+    const gf_file_options options = {.force = true, .write.compression = "fast"};
     gf_sink *sink;
     gf_error error = {0};
     if (gf_sink_open(path, &image->format, NULL, &options, 1, &sink, &error) ||

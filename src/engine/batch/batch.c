@@ -24,9 +24,10 @@ static gf_status files_check_settings(const gf_file_batch *batch, gf_error *erro
     for (uint32_t channels = 1; channels <= 4; channels++)
         for (gf_type type = GF_U8; type <= GF_F32; type++) {
             const gf_format format = {64, 64, channels, type, channels % 2 == 0};
-            gf_format out;
-            const gf_status rejected = gf_filter_output(batch->filter, batch->settings, &format,
-                                                        &out, status ? NULL : &first);
+            gf_plan *plan = NULL;
+            const gf_status rejected =
+                gf_chain_plan(&batch->chain, &format, &plan, status ? NULL : &first);
+            free(plan);
             if (!rejected)
                 return GF_OK;
             status = status ? status : rejected;
@@ -37,11 +38,11 @@ static gf_status files_check_settings(const gf_file_batch *batch, gf_error *erro
 }
 
 static gf_status files_check_parameters(const gf_file_batch *batch, gf_error *error) {
-    const gf_filter_info *info = &batch->filter->info;
+    const gf_filter_info *info = &batch->chain.filter->info;
     for (size_t i = 0; i < info->param_count; i++) {
         const gf_param *param = &info->params[i];
         if ((param->type == GF_PARAM_IMAGE || param->type == GF_PARAM_SAMPLES) &&
-            gf_settings_text(batch->settings, param->name))
+            gf_settings_text(batch->chain.settings, param->name))
             return gf_fail(error, GF_USAGE,
                            "--%s: names one file, and there may be many inputs; run them one by "
                            "one",
@@ -51,31 +52,34 @@ static gf_status files_check_parameters(const gf_file_batch *batch, gf_error *er
 }
 
 static gf_status files_check_items(const gf_file_batch *batch, gf_error *error) {
+    const gf_filter_info *info = &batch->chain.filter->info;
     gf_status status = GF_OK;
     if (!batch->items && batch->count)
-        return gf_fail(error, GF_USAGE, "%s: the list of items is NULL", batch->filter->info.name);
-    for (uint64_t i = 0; i < batch->count && !status; i++)
-        status = gf_check_paths(batch->filter, &batch->items[i].in, batch->items[i].out, error);
+        return gf_fail(error, GF_USAGE, "%s: the list of items is NULL", info->name);
+    for (uint64_t i = 0; i < batch->count && !status; i++) {
+        const gf_chain chain = gf_batch_chain(batch, i);
+        status = gf_chain_check_paths(&chain, error);
+        if (!status && !info->makes_image && batch->items[i].out)
+            status = gf_fail(error, GF_USAGE, "%s: produces no image; remove the output path %s",
+                             info->name, batch->items[i].out[0]);
+    }
     return status;
 }
 
 /* Reject a filter of two inputs, and settings that conflict for every image. */
 static gf_status files_check(const gf_file_batch *batch, gf_error *error) {
-    const gf_filter_info *info = &batch->filter->info;
-    gf_status status = gf_check_use(batch->filter, batch->settings, error);
-    if (status)
-        return status;
+    const gf_filter_info *info = &batch->chain.filter->info;
     if (info->inputs != 1)
         return gf_fail(error, GF_USAGE,
                        "%s: needs %u inputs, and a batch has one per item; run them one by one",
                        info->name, info->inputs);
-    status = gf_check_options(&batch->options.engine, &batch->options.files, error);
+    gf_status status = gf_check_options(&batch->options.engine, &batch->chain.options, error);
     if (!status)
         status = files_check_parameters(batch, error);
     if (!status && gf_batch_is_shared(batch) && batch->options.in_order)
         status =
             gf_fail(error, GF_USAGE, "%s: a shared batch cannot report items in order", info->name);
-    if (!status && batch->options.files.dry_run)
+    if (!status && batch->chain.options.dry_run)
         status = gf_fail(error, GF_USAGE,
                          "%s: a batch does not support dry runs; check each file separately",
                          info->name);
@@ -131,10 +135,11 @@ static gf_status files_list_devices(const char *list, gf_batch_devices *devices,
 /* Return the cost of reading an item and writing its output; 0 for writing an unknown format. */
 static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_source *source,
                                         const char *out) {
-    const gf_file_options *options = &batch->options.files;
+    const gf_file_options *options = &batch->chain.options;
     gf_codec_costs codec = {0};
     if (out)
-        codec = gf_encoding_costs(options->format ? options->format : gf_path_extension(out),
+        codec = gf_encoding_costs(options->write.format ? options->write.format
+                                                        : gf_path_extension(out),
                                   options, batch->threads_per_file);
     codec.decode = source->cost;
     codec.decode_threads = source->threads;
@@ -182,13 +187,15 @@ static bool files_wants_both(gf_file_batch *batch, const gf_task *task, gf_forec
 static bool files_wants_cuda(gf_file_batch *batch) {
     for (uint64_t i = 0; i < batch->count && i < TRIES; i++) {
         const gf_batch_item *item = &batch->items[i];
+        gf_chain chain;
         gf_task task;
         if (!gf_stat_file(item->in).st_mode)
             continue;
         gf_forecast forecast = {.cuda = false};
-        const gf_status status = gf_batch_open_image(batch, i, &task, NULL);
+        const gf_status status = gf_batch_open_image(batch, i, &chain, &task, NULL);
         if (!status) {
-            const gf_codec_costs codec = files_codec_costs(batch, task.inputs.source, item->out);
+            const gf_codec_costs codec =
+                files_codec_costs(batch, task.inputs.source, chain.out_path);
             forecast = gf_batch_expect(batch, task.plan, &codec);
             batch->with_cpu = files_wants_both(batch, &task, &forecast);
             snprintf(batch->reason, sizeof batch->reason, "%s", forecast.reason);
@@ -273,7 +280,7 @@ static gf_status files_run(gf_file_batch *batch, const gf_batch_devices *devices
         batch->ahead = ahead < MIN_AHEAD ? MIN_AHEAD : ahead;
         batch->window = calloc((size_t)batch->ahead, sizeof *batch->window);
         if (!batch->window)
-            return gf_fail_memory(error, batch->filter->info.name,
+            return gf_fail_memory(error, batch->chain.filter->info.name,
                                   batch->ahead * sizeof *batch->window, "results in order");
     }
     pthread_mutex_init(&batch->lock, NULL);
@@ -288,7 +295,7 @@ static gf_status files_run(gf_file_batch *batch, const gf_batch_devices *devices
     pthread_mutex_destroy(&batch->lock);
     for (uint64_t i = 0; i < batch->ahead; i++)
         if (batch->window[i].pending) /* not reported */
-            gf_result_free(batch->window[i].result);
+            gf_made_free_results(&batch->window[i].made);
     free(batch->window);
     if (status || !batch->error.status)
         return status;
@@ -303,38 +310,33 @@ static gf_status files_run(gf_file_batch *batch, const gf_batch_devices *devices
     return batch->error.status;
 }
 
-gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_filter *filter,
-                          const gf_settings *settings, const gf_batch_item *items, uint64_t count,
-                          const gf_batch_options *options, const gf_work_source *source,
-                          gf_error *error) {
-    gf_file_batch batch = {.filter = filter, .settings = settings, .items = items, .count = count};
+gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_job *job,
+                          const gf_batch_item *items, uint64_t count,
+                          const gf_batch_options *options, gf_error *error) {
+    gf_file_batch batch = {.items = items, .count = count};
     gf_batch_devices chosen = {0};
     if (options)
         batch.options = *options;
-    if (source)
-        batch.source = *source;
-    gf_status status = files_check(&batch, error);
-    if (status || count == 0)
-        return status;
-    files_plan_threads(&batch);
-    if (!devices) {
-        status = files_choose(&batch, &chosen, error);
-        devices = &chosen;
+    if (batch.options.source)
+        batch.source = *batch.options.source;
+    gf_status status = gf_chain_open(job, &batch.chain, error);
+    if (!status)
+        status = files_check(&batch, error);
+    if (!status && count) {
+        files_plan_threads(&batch);
+        if (!devices) {
+            status = files_choose(&batch, &chosen, error);
+            devices = &chosen;
+        }
+        if (!status)
+            status = files_run(&batch, devices, error);
     }
-    return status ? status : files_run(&batch, devices, error);
+    gf_chain_close(&batch.chain);
+    return status;
 }
 
-gf_status gf_run_batch(const gf_filter *filter, const gf_settings *settings,
-                       const gf_batch_item *items, uint64_t count, const gf_batch_options *options,
-                       gf_error *error) {
+gf_status gf_run_batch(const gf_job *job, const gf_batch_item *items, uint64_t count,
+                       const gf_batch_options *options, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    return gf_run_batch_on(NULL, filter, settings, items, count, options, NULL, error);
-}
-
-gf_status gf_run_shared_batch(const gf_filter *filter, const gf_settings *settings,
-                              const gf_batch_item *items, uint64_t count,
-                              const gf_batch_options *options, const gf_work_source *source,
-                              gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    return gf_run_batch_on(NULL, filter, settings, items, count, options, source, error);
+    return gf_run_batch_on(NULL, job, items, count, options, error);
 }

@@ -20,14 +20,12 @@ typedef struct gf_batch_outcome {
                    * earlier item is not */
     gf_status status;
     gf_error error;
-    gf_report report;
-    gf_result *result;
+    gf_made made;
 } gf_batch_outcome;
 
 /* State of a batch, shared by its threads. */
 typedef struct gf_file_batch {
-    const gf_filter *filter;
-    const gf_settings *settings;
+    gf_chain chain; /* of an item: see gf_batch_chain */
     const gf_batch_item *items;
     uint64_t count;
     gf_batch_options options; /* options.engine: options of the batch's engines */
@@ -89,11 +87,12 @@ void gf_batch_abort(gf_file_batch *batch, const gf_error *error);
 void gf_batch_note_device_failure(gf_file_batch *batch, const gf_engine *engine);
 /* Report a finished item. Take ownership of its result. */
 void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_outcome *outcome);
-/* Return the file options of an item. */
-gf_file_options gf_batch_file_options(const gf_file_batch *batch, uint64_t item);
-/* Open the input of an item and create its plan. Always call gf_task_end, also after a failure. */
-gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_task *task,
-                              gf_error *error);
+/* Return the chain of an item. */
+gf_chain gf_batch_chain(const gf_file_batch *batch, uint64_t item);
+/* Open the input of an item and create its plan. chain: receives that of the item; it must outlive
+ * the task. Always call gf_task_end, also after a failure. */
+gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_chain *chain,
+                              gf_task *task, gf_error *error);
 /* Return whether the engine's device failed and only another device may do its work. */
 bool gf_batch_device_failed(const gf_engine *engine);
 /* Run an item through an engine, from file to file, and report it. Return false if `again` is set
@@ -175,11 +174,10 @@ void gf_batch_share_threads(gf_file_batch *batch, uint32_t threads, uint64_t ope
 /* Return auto's estimate for all items, assuming that they resemble this one. */
 gf_forecast gf_batch_expect(const gf_file_batch *batch, const gf_plan *plan,
                             const gf_codec_costs *codec);
-/* Run gf_run_batch with this backend on the given devices, regardless of auto and of the backend's
- * type, for tests without a device. devices NULL: no difference. */
-gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_filter *filter,
-                          const gf_settings *settings, const gf_batch_item *items, uint64_t count,
-                          const gf_batch_options *options, const gf_work_source *source,
-                          gf_error *error);
+/* Run gf_run_batch on the given devices, regardless of auto and of the backend's type, for tests
+ * without a device. devices NULL: no difference. */
+gf_status gf_run_batch_on(const gf_batch_devices *devices, const gf_job *job,
+                          const gf_batch_item *items, uint64_t count,
+                          const gf_batch_options *options, gf_error *error);
 
 #endif

@@ -55,6 +55,7 @@ typedef struct device_image {
     device_state state;
     bool read_once; /* the input cannot be read again */
     double began;
+    gf_chain chain; /* of the item */
     gf_task task;   /* open until the image is written; reads the file, then memory */
     bool is_png;    /* a device decodes the file */
     bool has_parts; /* is_png: the file is known to have several streams */
@@ -243,8 +244,9 @@ static void device_open(device_run *run, uint64_t item, bool reads_png) {
     image->read_once = !gf_stat_file(path).st_mode;
     if (!image->read_once) {
         gf_batch_outcome *outcome = &image->outcome;
-        outcome->status = gf_batch_open_image(batch, item, &image->task, &outcome->error);
-        image->task.report = &outcome->report;
+        outcome->status =
+            gf_batch_open_image(batch, item, &image->chain, &image->task, &outcome->error);
+        image->task.made = &outcome->made;
         if (outcome->status) {
             next = IMAGE_FINISHED;
         } else {
@@ -260,7 +262,7 @@ static void device_decode(device_run *run, device_image *image) {
     gf_task *task = &image->task;
     const gf_format *out = &task->plan->out;
     gf_batch_outcome *outcome = &image->outcome;
-    gf_report *report = &outcome->report;
+    gf_report *report = &outcome->made.report;
     uint64_t memory = image->bytes;
     image->out = gf_aligned_alloc(1, device_pixel_bytes(out));
     if (!image->out) {
@@ -294,19 +296,15 @@ static void device_release(device_run *run, device_image *image) {
 
 /* Write the image, if there is one, and report the item. */
 static void device_encode(device_run *run, device_image *image) {
-    const gf_file_batch *batch = run->batch;
-    const gf_file_options options = gf_batch_file_options(batch, image->item);
     gf_batch_outcome *outcome = &image->outcome;
     if (image->task.inputs.source)
         gf_task_report_input(&image->task);
     if (!outcome->status)
         outcome->status =
-            gf_task_write(&image->task, batch->settings, batch->items[image->item].out,
-                          image->driver ? gf_batch_png_fill : device_fill,
-                          image->driver ? (void *)&image->png : (void *)image, &options,
-                          &outcome->result, &outcome->error);
+            gf_task_write(&image->task, image->driver ? gf_batch_png_fill : device_fill,
+                          image->driver ? (void *)&image->png : (void *)image, &outcome->error);
     device_release(run, image);
-    outcome->report.total_seconds = gf_now() - image->began;
+    outcome->made.report.total_seconds = gf_now() - image->began;
     device_move(run, image, IMAGE_DONE);
     gf_batch_report(run->batch, image->item, outcome);
     free(image);
@@ -441,7 +439,7 @@ static void device_read(device_run *run, device_coder *coder, device_image *imag
         device_refuse(run, image, file != NULL);
         return;
     }
-    gf_busy_add(&outcome->report.busy[GF_DECODING], (gf_busy){gf_now() - began, 1});
+    gf_busy_add(&outcome->made.report.busy[GF_DECODING], (gf_busy){gf_now() - began, 1});
     const bool uploaded = !outcome->status && intact;
     outcome->status = GF_OK; /* otherwise it is run from file to file */
     if (!uploaded)
@@ -754,14 +752,15 @@ static device_image *device_take_group(device_run *run, size_t *count) {
 }
 
 /* Divide the report of a group among its images. */
-static void device_share_report(gf_report *report, const gf_report *together, size_t count) {
-    gf_report own = *together;
+static void device_share_report(gf_made *made, const gf_made *together, size_t count) {
+    const gf_busy decoding = made->report.busy[GF_DECODING];
+    gf_report *own = &made->report;
+    *made = *together;
     for (int i = 0; i < GF_STAGE_COUNT; i++)
-        own.busy[i].seconds /= (double)count;
-    own.busy[GF_DECODING] = report->busy[GF_DECODING];
-    own.busy[GF_ENCODING] = (gf_busy){0};
-    own.start_seconds /= (double)count;
-    *report = own;
+        own->busy[i].seconds /= (double)count;
+    own->busy[GF_DECODING] = decoding;
+    own->busy[GF_ENCODING] = (gf_busy){0};
+    own->start_seconds /= (double)count;
 }
 
 static gf_status device_compute(const gf_file_batch *batch, gf_engine *engine, device_image *group,
@@ -777,14 +776,18 @@ static gf_status device_compute(const gf_file_batch *batch, gf_engine *engine, d
         in[i] = gf_memory_source_pixels(image->task.inputs.source);
         out[i] = (gf_out_pixels){image->out, gf_row_bytes(&plan->out)};
     }
-    gf_report report;
+    gf_made made = {.results = {NULL}};
+    gf_chain chain = batch->chain;
+    chain.options = (gf_file_options){0};
+    chain.count = count;
+    chain.in[0] = in;
+    chain.out = plan->out.width ? out : NULL;
     if (!status)
-        status = gf_run_memory_batch(engine, batch->filter, batch->settings, &plan->in, count, in,
-                                     plan->out.width ? out : NULL, results, &report, NULL);
+        status = gf_run_images(engine, &chain, &plan->in, &made, results, NULL);
     i = 0;
     for (device_image *image = group; image && !status; image = image->next, i++) {
-        image->outcome.result = results[i];
-        device_share_report(&image->outcome.report, &report, count);
+        device_share_report(&image->outcome.made, &made, count);
+        image->outcome.made.results[0] = results[i];
     }
     free(in);
     free(out);
@@ -884,7 +887,7 @@ static void device_find_functions(device_driver *driver) {
         found ? (uint64_t)((double)device->memory->free_bytes(driver->state) * share) : 0;
     bytes = bytes > ENCODER_BYTES ? bytes - ENCODER_BYTES : 0;
     /* The rest is for the filtered rows of the input image. */
-    bytes = run->batch->filter->info.makes_image ? bytes / 3 * 2 : bytes / 2;
+    bytes = run->batch->chain.filter->info.makes_image ? bytes / 3 * 2 : bytes / 2;
     pthread_mutex_lock(&run->batch->lock);
     if (!device_is_additional(driver)) {
         run->reads_png = run->reads_png && found;
@@ -1047,8 +1050,8 @@ static void device_run_threads(device_run *run, uint32_t coders) {
         driving += !failed;
     }
     if (driving < run->devices->count) {
-        (void)gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s", batch->filter->info.name,
-                      strerror(failed));
+        (void)gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s",
+                      batch->chain.filter->info.name, strerror(failed));
         gf_batch_abort(batch, &error);
     }
     while (started < coders &&
@@ -1071,7 +1074,7 @@ void gf_batch_run_on_devices(gf_file_batch *batch, const gf_batch_devices *devic
     device_run *run = calloc(1, sizeof *run);
     if (!run) {
         gf_error error;
-        (void)gf_fail_memory(&error, batch->filter->info.name, sizeof *run, "a batch");
+        (void)gf_fail_memory(&error, batch->chain.filter->info.name, sizeof *run, "a batch");
         gf_batch_abort(batch, &error);
         return;
     }
@@ -1100,7 +1103,7 @@ void gf_batch_run_on_devices(gf_file_batch *batch, const gf_batch_devices *devic
     for (int i = 0; i < IMAGE_STATES; i++)
         while (run->queues[i].first) {
             device_image *image = device_take(run, &run->queues[i].first);
-            gf_result_free(image->outcome.result);
+            gf_made_free_results(&image->outcome.made);
             device_drop(image);
             free(image);
         }

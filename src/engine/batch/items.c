@@ -55,7 +55,7 @@ static bool items_take(gf_file_batch *batch, uint64_t *item) {
         gf_error error;
         (void)gf_fail(&error, GF_USAGE,
                       "%s: item %" PRIu64 " is out of range; the batch has %" PRIu64,
-                      batch->filter->info.name, *item, batch->count);
+                      batch->chain.filter->info.name, *item, batch->count);
         items_end(batch, &error);
     }
     pthread_cond_broadcast(&batch->changed);
@@ -79,16 +79,16 @@ void gf_batch_note_device_failure(gf_file_batch *batch, const gf_engine *engine)
     pthread_mutex_unlock(&batch->reporting);
 }
 
-static void items_report_one(gf_file_batch *batch, uint64_t item, const gf_batch_outcome *outcome) {
+static void items_report_one(gf_file_batch *batch, uint64_t item, gf_batch_outcome *outcome) {
     const gf_status status = outcome->status;
     const gf_batch_options *options = &batch->options;
-    const gf_batch_done done = {.item = item,
-                                .status = status,
-                                .error = status ? &outcome->error : NULL,
-                                .report = &outcome->report,
-                                .result = status ? NULL : outcome->result};
+    if (status)
+        gf_made_free_results(&outcome->made);
+    const gf_outcome made = gf_made_outcome(&outcome->made);
+    const gf_batch_done done = {
+        .item = item, .status = status, .error = status ? &outcome->error : NULL, .outcome = &made};
     const bool proceed = !options->done || options->done(options->context, &done);
-    gf_result_free(outcome->result);
+    gf_made_free_results(&outcome->made);
     pthread_mutex_lock(&batch->lock);
     batch->reported++;
     batch->stop = batch->stop || !proceed;
@@ -97,7 +97,7 @@ static void items_report_one(gf_file_batch *batch, uint64_t item, const gf_batch
 }
 
 void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_outcome *outcome) {
-    gf_report *report = &outcome->report;
+    gf_report *report = &outcome->made.report;
     if (outcome->status && batch->options.fail_fast) {
         pthread_mutex_lock(&batch->lock);
         batch->stop = true;
@@ -118,24 +118,27 @@ void gf_batch_report(gf_file_batch *batch, uint64_t item, gf_batch_outcome *outc
             items_report_one(batch, batch->reported, next);
         }
     }
-    outcome->result = NULL;
+    memset(outcome->made.results, 0, sizeof outcome->made.results);
     pthread_mutex_unlock(&batch->reporting);
 }
 
 /* ---- one item -------------------------------------------------------------------------------- */
 
-gf_file_options gf_batch_file_options(const gf_file_batch *batch, uint64_t item) {
-    gf_file_options options = batch->options.files;
-    options.force = options.force || batch->items[item].replace;
-    return options;
+gf_chain gf_batch_chain(const gf_file_batch *batch, uint64_t item) {
+    const gf_batch_item *files = &batch->items[item];
+    gf_chain chain = batch->chain;
+    chain.item = item;
+    chain.in_paths[0] = files->in;
+    chain.out_path = chain.output && files->out ? files->out[0] : NULL;
+    chain.options.force = chain.options.force || files->replace;
+    return chain;
 }
 
-gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_task *task,
-                              gf_error *error) {
-    const char *const *path = &batch->items[item].in;
-    const gf_file_options options = gf_batch_file_options(batch, item);
-    *task = (gf_task){.filter = batch->filter, .threads = batch->threads_per_file, .item = item};
-    return gf_task_open_files(task, batch->settings, path, &options, error);
+gf_status gf_batch_open_image(const gf_file_batch *batch, uint64_t item, gf_chain *chain,
+                              gf_task *task, gf_error *error) {
+    *chain = gf_batch_chain(batch, item);
+    *task = (gf_task){.chain = chain, .threads = batch->threads_per_file};
+    return gf_task_open_files(task, error);
 }
 
 bool gf_batch_device_failed(const gf_engine *engine) {
@@ -143,13 +146,10 @@ bool gf_batch_device_failed(const gf_engine *engine) {
 }
 
 bool gf_batch_run_item(gf_file_batch *batch, gf_engine *engine, uint64_t item, bool again) {
-    const gf_batch_item *files = &batch->items[item];
-    const gf_file_options options = gf_batch_file_options(batch, item);
+    const gf_chain chain = gf_batch_chain(batch, item);
     gf_batch_outcome outcome = {0};
-    const gf_report *report = &outcome.report;
-    outcome.status =
-        gf_run_file_of(engine, batch->filter, batch->settings, &files->in, files->out, item,
-                       &options, &outcome.result, &outcome.report, &outcome.error);
+    const gf_report *report = &outcome.made.report;
+    outcome.status = gf_run_files(engine, &chain, &outcome.made, &outcome.error);
     const bool device_failed = outcome.status == GF_NO_BACKEND && gf_batch_device_failed(engine);
     /* a backend was chosen, but received no strip */
     const bool not_begun =

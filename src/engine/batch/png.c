@@ -60,17 +60,17 @@ uint64_t gf_batch_png_bytes(const gf_task *task) {
 
 bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) {
     const gf_plan *plan = task->plan;
-    const gf_file_options options = gf_batch_file_options(batch, task->item);
+    const gf_file_options *options = &task->chain->options;
     const uint64_t memory = batch->options.engine.max_memory;
     const uint64_t max = (memory ? memory : GF_DEFAULT_MAX_MEMORY) / MEMORY_SHARE / batch->at_once;
     const uint64_t filtered = (gf_row_bytes(&plan->in) + 1) * plan->in.height;
     return strcmp(task->inputs.source->kind, "png") == 0 && png_file_bytes(task) <= max &&
-           !options.as && !options.channels && png_file_bytes(task) < MAX_BYTES &&
+           !options->as && !options->channels && png_file_bytes(task) < MAX_BYTES &&
            filtered < MAX_BYTES && task->inputs.limits.max_chunk >= MIN_MAX_CHUNK &&
            !batch->options.engine.verify &&
            (!plan->out.width ||
             (task->stored.type == plan->out.type &&
-             gf_sink_takes_encoded(batch->items[task->item].out, plan->out.type, &options)));
+             gf_sink_takes_encoded(task->chain->out_path, plan->out.type, options)));
 }
 
 unsigned char *gf_batch_png_read(const gf_task *task, const gf_buffer *host, gf_byte_buffer *buffer,
@@ -135,14 +135,14 @@ static void png_add_time(gf_batch_outcome *const *outcomes, size_t count, gf_sta
                          double *began) {
     const double now = gf_now(), each = (now - *began) / (double)count;
     for (size_t i = 0; i < count; i++)
-        gf_busy_add(&outcomes[i]->report.busy[stage], (gf_busy){each, 1});
+        gf_busy_add(&outcomes[i]->made.report.busy[stage], (gf_busy){each, 1});
     *began = now;
 }
 
 /* Decode all files. */
 static gf_status png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
                             gf_batch_png *const *list, void *stream, gf_error *error) {
-    const char *name = batch->filter->info.name;
+    const char *name = batch->chain.filter->info.name;
     gf_device_file *files = calloc(count, sizeof *files);
     gf_out_pixels *images = calloc(count, sizeof *images);
     bool *decoded = calloc(count, sizeof *decoded);
@@ -208,12 +208,13 @@ static void png_add(png_group *group, unsigned char *memory, const gf_plan *plan
 
 static gf_status png_filter(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
                             const png_group *group, void *stream, gf_error *error) {
-    const gf_filter *filter = batch->filter;
-    return group->count
-               ? gf_run_device_batch(engine, filter, batch->settings, &plan->in, group->count,
-                                     group->in, plan->out.width ? group->out : NULL, stream,
-                                     filter->measure ? group->results : NULL, error)
-               : GF_OK;
+    gf_chain chain = batch->chain;
+    chain.count = group->count;
+    chain.in[0] = group->in;
+    chain.out = plan->out.width ? group->out : NULL;
+    return group->count ? gf_run_on_device(engine, &chain, &plan->in, stream,
+                                           chain.filter->measure ? group->results : NULL, error)
+                        : GF_OK;
 }
 
 static gf_status png_encode(const gf_engine *engine, const gf_batch_png *png, const gf_plan *plan,
@@ -226,10 +227,11 @@ static gf_status png_encode(const gf_engine *engine, const gf_batch_png *png, co
 }
 
 static void png_report(const gf_backend *backend, const void *state, const gf_plan *plan,
-                       gf_report *report) {
+                       gf_made *made) {
+    gf_report *report = &made->report;
     snprintf(report->backend, sizeof report->backend, "%s", backend->name);
     backend->describe(state, report->device, sizeof report->device);
-    gf_report_plan(report, plan);
+    gf_made_report_plan(made, plan);
     report->rows_per_strip = plan->in.height;
     report->strips = 1;
 }
@@ -239,7 +241,7 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, co
                                gf_batch_outcome *const *outcomes, void *stream, gf_error *error) {
     double began = gf_now();
     png_group group;
-    gf_status status = png_allocate(&group, count, batch->filter->info.name, error);
+    gf_status status = png_allocate(&group, count, batch->chain.filter->info.name, error);
     for (size_t i = 0; i < count && !status; i++)
         if (list[i]->decoded)
             png_add(&group, list[i]->memory, plan);
@@ -250,12 +252,12 @@ gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, co
         status = png_encode(engine, list[0], plan, &group, stream, error);
     png_add_time(outcomes, count, GF_ENCODING, &began);
     for (size_t i = 0, k = 0; i < count && !status; i++) {
-        png_report(engine->named, list[i]->state, plan, &outcomes[i]->report);
+        png_report(engine->named, list[i]->state, plan, &outcomes[i]->made);
         if (!list[i]->decoded)
             continue;
         list[i]->encoded = group.encoded[k];
         list[i]->largest = group.largest[k];
-        outcomes[i]->result = group.results[k++];
+        outcomes[i]->made.results[0] = group.results[k++];
     }
     png_free(&group);
     return status;
@@ -271,9 +273,9 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
     png->file = (gf_device_file){.scan = {.format = *format, .part_rows = format->height},
                                  .data = png->memory,
                                  .places = places};
-    gf_status status = png_allocate(&group, 1, batch->filter->info.name, error);
+    gf_status status = png_allocate(&group, 1, batch->chain.filter->info.name, error);
     if (!status)
-        status = gf_plan_new(batch->filter, batch->settings, format, &plan, error);
+        status = gf_chain_plan(&batch->chain, format, &plan, error);
     if (!status)
         status = png_decode(batch, plan, 1, list, stream, error); /* fails: the stream is empty */
     if (!status) {

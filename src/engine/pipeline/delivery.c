@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/image.h"
 
 /* Return the rows of a strip from row `next`. */
@@ -45,14 +46,16 @@ static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_e
     const double began = gf_now();
     const gf_status status = delivery_take(delivery, slot, error);
     gf_busy_add(&delivery->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
-    if (!status && watch && watch->progress) {
-        const uint64_t done = slot->out.y0 + slot->out.rows - watch->first;
-        watch->progress(watch->context, &(gf_progress){.item = watch->item,
-                                                       .in = delivery->plan->in,
-                                                       .done = watch->pass * watch->rows + done,
-                                                       .total = watch->passes * watch->rows});
-    }
-    return status;
+    if (status || !watch || !watch->progress)
+        return status;
+    const gf_progress now = {.item = watch->item,
+                             .in = delivery->plan->in,
+                             .done = watch->pass * watch->rows + slot->out.y0 + slot->out.rows -
+                                     watch->first,
+                             .total = watch->passes * watch->rows};
+    return watch->progress(watch->context, &now)
+               ? GF_OK
+               : gf_fail(error, GF_FAILED, "%s: cancelled", watch->name);
 }
 
 static gf_status delivery_state(gf_consumer *consumer, const void *state, gf_error *error) {

@@ -103,13 +103,13 @@ gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *co
 }
 
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
-                                uint64_t times, const gf_pixels *in, gf_error *error) {
+                                uint64_t times, const gf_pixels *const *in, gf_error *error) {
     gf_source *second;
     *inputs = (gf_inputs){.name = "memory", .count = count};
-    gf_status status = gf_batch_source(format, times, in, count, &inputs->source, error);
+    gf_status status = gf_batch_source(format, times, in[0], 1, &inputs->source, error);
     if (status || count == 1)
         return status;
-    status = gf_batch_source(format, times, in + 1, count, &second, error);
+    status = gf_batch_source(format, times, in[1], 1, &second, error);
     return status ? status : inputs_add(inputs, second, "memory", "memory", error);
 }
 

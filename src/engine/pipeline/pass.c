@@ -145,15 +145,6 @@ static gf_status pass_stream(gf_attempt *attempt, gf_error *error) {
     return status;
 }
 
-void gf_report_plan(gf_report *report, const gf_plan *plan) {
-    report->in = plan->in;
-    report->out = plan->out;
-    report->pixels = plan->in.width * plan->in.height;
-    report->brightness = plan->brightness;
-    if (plan->advice)
-        snprintf(report->advice, sizeof report->advice, "%s", plan->advice);
-}
-
 static gf_status pass_try(gf_pass *pass, gf_error *error) {
     gf_engine *engine = pass->engine;
     gf_report *report = pass->report;
@@ -185,7 +176,8 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
         return status;
     if (!report->device_failed) /* keep the reason of a failure in an earlier pass over the image */
         memcpy(report->reason, reason, sizeof reason);
-    gf_report_plan(report, plan);
+    report->in = plan->in;
+    report->pixels = plan->in.width * plan->in.height;
     report->strips = 0;
     report->device_failed = report->device_failed || engine->cuda_failed;
     status = pass_stream(&attempt, error);

@@ -67,10 +67,10 @@ typedef struct gf_inputs {
 /* Open input files. Always close the inputs, also after a failure. */
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
                                const gf_limits *limits, gf_input_type type, gf_error *error);
-/* Open `times` images, or pairs of images, in memory as one tall image. Image i starts at
- * in[i * count]. Always close the inputs, also after a failure. */
+/* Open `times` images, or pairs of images, in memory as one tall image. in: a list per input.
+ * Always close the inputs, also after a failure. */
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
-                                uint64_t times, const gf_pixels *in, gf_error *error);
+                                uint64_t times, const gf_pixels *const *in, gf_error *error);
 /* Set the first row to read. Requires source->ops->seek. */
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
 /* Return whether the inputs can be read again. */
@@ -152,15 +152,14 @@ typedef struct gf_pass {
 
 /* Run a pass. */
 gf_status gf_pass_run(gf_pass *pass, gf_error *error);
-/* Report the image of a plan: formats, pixels and brightness. */
-void gf_report_plan(gf_report *report, const gf_plan *plan);
 
 /* ---- outputs and measurements (delivery.c) --------------------------------------------------- */
 
 /* Progress callback of an image, which may be read more than once. */
 typedef struct gf_watch {
+    const char *name;                                             /* of the image, for messages */
     uint64_t item;                                                /* index in the batch */
-    void (*progress)(void *context, const gf_progress *progress); /* NULL: none */
+    bool (*progress)(void *context, const gf_progress *progress); /* NULL: none */
     void *context;
     uint64_t first, rows;  /* a pass reads rows [first, first + rows) */
     uint32_t pass, passes; /* number of the current reading pass, from 0, and of all passes */

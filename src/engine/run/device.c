@@ -10,8 +10,7 @@
 
 struct gf_device_job {
     gf_engine *engine;
-    const gf_filter *filter;
-    gf_settings *settings;
+    gf_chain chain; /* owns its settings */
     gf_plan *plan;
     gf_plan *before;              /* of plan->before; NULL without */
     const gf_job_functions *jobs; /* of the backend */
@@ -35,40 +34,48 @@ struct gf_device_results {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                            const gf_format *format, gf_device_job **out, gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
+/* Copy the settings of the chain, create the plans, and open the job of the backend. */
+static gf_status device_open_job(gf_device_job *job, const gf_format *format, gf_error *error) {
+    gf_chain *chain = &job->chain;
+    const char *name = chain->filter->info.name;
     const gf_backend *backend;
     void *state;
-    *out = NULL;
-    gf_status status = gf_check_use(filter, settings, error);
+    if (!chain->own)
+        chain->settings = chain->own = gf_settings_copy(chain->settings);
+    /* texts of the caller's settings, or of the job: only whether there are samples matters */
+    chain->samples_path = chain->samples_path ? "" : NULL;
+    chain->in_paths[0] = chain->in_paths[1] = chain->out_path = NULL;
+    gf_status status =
+        chain->own ? GF_OK : gf_fail(error, GF_FAILED, "%s: out of memory for settings", name);
     if (!status)
-        status = gf_format_check(format, "device memory", error);
-    if (status)
-        return status;
-    gf_device_job *job = calloc(1, sizeof *job);
-    if (!job)
-        return gf_fail_memory(error, filter->info.name, sizeof *job, "a job");
-    job->engine = engine;
-    job->filter = filter;
-    job->settings = gf_settings_copy(settings);
-    if (!job->settings)
-        status = gf_fail(error, GF_FAILED, "%s: out of memory for settings", filter->info.name);
-    if (!status)
-        status = gf_plan_new(filter, settings, format, &job->plan, error);
+        status = gf_chain_plan(chain, format, &job->plan, error);
     if (!status)
         status = gf_plan_before(job->plan, &job->before, error);
-    if (!status && job->before && filter->measure)
+    if (!status && job->before && chain->filter->measure)
         status = gf_fail(error, GF_USAGE,
                          "%s: --range data needs a first pass; in device memory, "
                          "measure min and max with --statistics, and give them as --range LO,HI",
-                         filter->info.name);
+                         name);
     if (!status)
-        status = gf_engine_device(engine, &backend, &state, error);
-    if (!status) {
-        job->jobs = backend->jobs;
-        status = job->jobs->open(state, filter, job->plan, job->before, &job->job, error);
+        status = gf_engine_device(job->engine, &backend, &state, error);
+    if (status)
+        return status;
+    job->jobs = backend->jobs;
+    return job->jobs->open(state, chain->filter, job->plan, job->before, &job->job, error);
+}
+
+/* Create a job. Takes ownership of the chain. */
+static gf_status device_new(gf_engine *engine, gf_chain *chain, const gf_format *format,
+                            gf_device_job **out, gf_error *error) {
+    gf_device_job *job = calloc(1, sizeof *job);
+    *out = NULL;
+    if (!job) {
+        gf_chain_close(chain);
+        return gf_fail_memory(error, chain->filter->info.name, sizeof *job, "a job");
     }
+    job->engine = engine;
+    job->chain = *chain;
+    const gf_status status = device_open_job(job, format, error);
     if (status) {
         gf_device_job_free(job);
         return status;
@@ -80,6 +87,20 @@ gf_status gf_device_job_new(gf_engine *engine, const gf_filter *filter, const gf
     return GF_OK;
 }
 
+gf_status gf_device_job_new(gf_engine *engine, const gf_job *job, gf_device_job **out,
+                            gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_chain chain;
+    *out = NULL;
+    gf_status status = gf_chain_open(job, &chain, error);
+    if (!status)
+        status = gf_format_check(&job->format, "device memory", error);
+    if (!status)
+        return device_new(engine, &chain, &job->format, out, error);
+    gf_chain_close(&chain);
+    return status;
+}
+
 void gf_device_job_free(gf_device_job *job) {
     if (!job)
         return;
@@ -87,7 +108,7 @@ void gf_device_job_free(gf_device_job *job) {
         job->jobs->close(job->job);
     free(job->before);
     free(job->plan);
-    gf_settings_free(job->settings);
+    gf_chain_close(&job->chain);
     free(job);
 }
 
@@ -96,7 +117,7 @@ void gf_device_job_free(gf_device_job *job) {
 /* Check the memory of one image. in: its inputs. */
 static gf_status device_check(const gf_device_job *job, const gf_pixels *in,
                               const gf_out_pixels *out, gf_error *error) {
-    const char *name = job->filter->info.name;
+    const char *name = job->chain.filter->info.name;
     const gf_plan *plan = job->plan;
     gf_status status = GF_OK;
     for (uint32_t i = 0; i < plan->inputs && !status; i++)
@@ -105,7 +126,7 @@ static gf_status device_check(const gf_device_job *job, const gf_pixels *in,
         return status;
     status =
         gf_pixels_check(name, "output", &plan->out, (gf_pixels){out->data, out->stride}, error);
-    return status ? status : gf_check_overlap(name, plan, in, out, error);
+    return status ? status : gf_check_overlap(plan, name, in, out, error);
 }
 
 /* Return whether image `next` of a list begins where the one before it ends. */
@@ -144,7 +165,7 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
                 break;
         if (images > 1)
             group.rows *= images;
-        else if (job->independent || !job->filter->measure)
+        else if (job->independent || !job->chain.filter->measure)
             group.count = images = count - i;
         status = job->jobs->run(job->job, &group, stream, &part, error);
         if (!status && results)
@@ -153,26 +174,58 @@ static gf_status device_queue(gf_device_job *job, uint64_t count, const gf_pixel
     return status;
 }
 
-gf_status gf_device_job_run(gf_device_job *job, uint64_t count, const gf_pixels *in,
-                            const gf_out_pixels *out, void *stream, gf_device_results **out_results,
-                            gf_error *error) {
+/* Arrange the lists of two inputs as pairs. *pairs: allocated; NULL with one input. */
+static gf_status device_pair_inputs(const gf_device_job *job, const gf_device_images *images,
+                                    gf_pixels **pairs, gf_error *error) {
+    *pairs = NULL;
+    if (job->plan->inputs == 1)
+        return GF_OK;
+    *pairs = malloc((size_t)(2 * images->count + 1) * sizeof **pairs);
+    if (!*pairs)
+        return gf_fail_memory(error, job->chain.filter->info.name,
+                              2 * images->count * sizeof **pairs, "the list of images");
+    for (uint64_t i = 0; i < images->count; i++) {
+        (*pairs)[2 * i] = images->in[i];
+        (*pairs)[2 * i + 1] = images->second[0][i];
+    }
+    return GF_OK;
+}
+
+static gf_status device_check_lists(const gf_device_job *job, const gf_device_images *images,
+                                    gf_error *error) {
+    const char *name = job->chain.filter->info.name;
+    if (images->count && !images->in)
+        return gf_fail(error, GF_USAGE, "%s: the list of input images is NULL", name);
+    if (images->count && job->plan->inputs == 2 && (!images->second || !images->second[0]))
+        return gf_fail(error, GF_USAGE, "%s: the list of second images is NULL", name);
+    if (images->count && job->out_row && (!images->out || !images->out[0]))
+        return gf_fail(error, GF_USAGE, "%s: produces an image; give an output", name);
+    return GF_OK;
+}
+
+gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, void *stream,
+                            gf_device_results **out_results, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    const char *name = job->filter->info.name;
     gf_device_results *results = NULL;
+    gf_pixels *pairs = NULL;
     if (out_results)
         *out_results = NULL;
-    if (!in && count)
-        return gf_fail(error, GF_USAGE, "%s: the list of input images is NULL", name);
-    if (job->out_row && !out && count)
-        return gf_fail(error, GF_USAGE, "%s: produces an image; give an output", name);
-    if (job->filter->measure) {
-        const size_t bytes = sizeof *results + (size_t)count * sizeof results->groups[0];
+    gf_status status = device_check_lists(job, images, error);
+    if (!status)
+        status = device_pair_inputs(job, images, &pairs, error);
+    if (!status && job->chain.filter->measure) {
+        const size_t bytes = sizeof *results + (size_t)images->count * sizeof results->groups[0];
         results = malloc(bytes);
-        if (!results)
-            return gf_fail_memory(error, name, bytes, "the results");
-        *results = (gf_device_results){.job = job, .count = count};
+        if (results)
+            *results = (gf_device_results){.job = job, .count = images->count};
+        else
+            status = gf_fail_memory(error, job->chain.filter->info.name, bytes, "the results");
     }
-    const gf_status status = device_queue(job, count, in, out, stream, results, error);
+    if (!status)
+        status = device_queue(job, images->count, pairs ? pairs : images->in,
+                              job->out_row && images->count ? images->out[0] : NULL, stream,
+                              results, error);
+    free(pairs);
     if (status || !out_results)
         gf_device_results_free(results);
     else
@@ -185,7 +238,7 @@ gf_status gf_device_job_run(gf_device_job *job, uint64_t count, const gf_pixels 
 /* Pass the measurements of image `image` of a part to the measure of its task. */
 static gf_status device_deliver(const gf_device_part *part, uint64_t image, gf_task *task,
                                 gf_error *error) {
-    const gf_measure *measure = task->filter->measure;
+    const gf_measure *measure = task->chain->filter->measure;
     gf_plan *plan = task->plan;
     gf_status status = GF_OK;
     if (part->records.data) {
@@ -204,13 +257,13 @@ static gf_status device_deliver(const gf_device_part *part, uint64_t image, gf_t
 
 static gf_status device_make_result(const gf_device_job *job, const gf_device_part *part,
                                     uint64_t image, gf_result **result, gf_error *error) {
-    const bool samples = gf_filter_file(job->filter, job->settings, GF_PARAM_SAMPLES) != NULL;
-    gf_task task = {.filter = job->filter,
+    const bool samples = job->chain.samples_path != NULL;
+    gf_task task = {.chain = &job->chain,
                     .inputs = {.name = "device memory"},
                     .memory = job->engine->options.max_memory,
                     .keep_samples = samples,
                     .buffer_samples = samples};
-    gf_status status = gf_plan_new(job->filter, job->settings, &job->plan->in, &task.plan, error);
+    gf_status status = gf_chain_plan(&job->chain, &job->plan->in, &task.plan, error);
     if (!status)
         status = gf_task_open_measure(&task, error);
     if (!status)
@@ -387,26 +440,24 @@ static void device_free_jobs(gf_device_jobs *jobs) {
     free(jobs);
 }
 
-/* Find or create a job, and move it to the front. */
-static gf_status device_find_job(gf_engine *engine, const gf_filter *filter,
-                                 const gf_settings *settings, const gf_format *format,
+/* Find or create the job of a chain, and move it to the front. */
+static gf_status device_find_job(gf_engine *engine, const gf_chain *chain, const gf_format *format,
                                  gf_device_job **out, gf_error *error) {
-    gf_status status = gf_check_use(filter, settings, error);
-    if (status)
-        return status;
     if (!engine->jobs && !(engine->jobs = calloc(1, sizeof *engine->jobs)))
-        return gf_fail_memory(error, filter->info.name, sizeof *engine->jobs, "a job");
+        return gf_fail_memory(error, chain->filter->info.name, sizeof *engine->jobs, "a job");
     engine->free_jobs = device_free_jobs;
     gf_device_jobs *jobs = engine->jobs;
     gf_device_job *found = NULL;
     size_t at = 0;
     for (; at < jobs->count && !found; at++)
-        if (jobs->list[at]->filter == filter &&
+        if (jobs->list[at]->chain.filter == chain->filter &&
             gf_format_equal(&jobs->list[at]->plan->in, format) &&
-            gf_settings_same(jobs->list[at]->settings, settings))
+            gf_settings_same(jobs->list[at]->chain.settings, chain->settings))
             found = jobs->list[at];
     if (!found) {
-        status = gf_device_job_new(engine, filter, settings, format, &found, error);
+        gf_chain kept = *chain;
+        kept.own = NULL; /* the job copies the settings */
+        const gf_status status = device_new(engine, &kept, format, &found, error);
         if (status)
             return status;
         if (jobs->count == GF_KEPT_JOBS)
@@ -419,23 +470,14 @@ static gf_status device_find_job(gf_engine *engine, const gf_filter *filter,
     return GF_OK;
 }
 
-gf_status gf_run_device_batch(gf_engine *engine, const gf_filter *filter,
-                              const gf_settings *settings, const gf_format *format, uint64_t count,
-                              const gf_pixels *in, const gf_out_pixels *out, void *stream,
-                              gf_result **results, gf_error *error) {
-    gf_device_job *job;
+gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
+                           void *stream, gf_result **results, gf_error *error) {
+    gf_device_job *prepared;
     gf_device_results *queued = NULL;
-    for (uint64_t i = 0; results && i < count; i++)
-        results[i] = NULL;
-    gf_status status = device_find_job(engine, filter, settings, format, &job, error);
+    const gf_device_images images = {
+        .count = chain->count, .in = chain->in[0], .second = &chain->in[1], .out = &chain->out};
+    gf_status status = device_find_job(engine, chain, format, &prepared, error);
     if (!status)
-        status = gf_device_job_run(job, count, in, out, stream, results ? &queued : NULL, error);
+        status = gf_device_job_run(prepared, &images, stream, results ? &queued : NULL, error);
     return queued ? gf_device_results_wait(queued, results, error) : status;
-}
-
-gf_status gf_run_device(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                        const gf_format *format, const gf_pixels *in, void *out, size_t out_stride,
-                        void *stream, gf_result **result, gf_error *error) {
-    const gf_out_pixels to = {out, out_stride};
-    return gf_run_device_batch(engine, filter, settings, format, 1, in, &to, stream, result, error);
 }

@@ -60,10 +60,11 @@ static uint64_t partial_digest(uint64_t digest, const void *data, size_t bytes) 
 }
 
 /* Digest the texts of all parameters, which determine the computation. */
-static uint64_t partial_digest_settings(const gf_filter *filter, const gf_settings *settings) {
+static uint64_t partial_digest_settings(const gf_chain *chain) {
+    const gf_filter_info *info = &chain->filter->info;
     uint64_t digest = 0;
-    for (size_t i = 0; i < filter->info.param_count; i++) {
-        const char *text = gf_settings_text(settings, filter->info.params[i].name);
+    for (size_t i = 0; i < info->param_count; i++) {
+        const char *text = gf_settings_text(chain->settings, info->params[i].name);
         digest = partial_digest(digest, text ? text : "", text ? strlen(text) + 1 : 1);
     }
     return digest;
@@ -86,19 +87,20 @@ static gf_status partial_fail_files(const char *name, gf_error *error) {
                    name);
 }
 
-static gf_status partial_new(const gf_filter *filter, const gf_settings *settings,
-                             const gf_format *format, gf_partial **out, gf_error *error) {
+static gf_status partial_new(const gf_chain *chain, const gf_format *format, gf_partial **out,
+                             gf_error *error) {
+    const gf_filter *filter = chain->filter;
     gf_partial *partial = calloc(1, sizeof *partial);
     *out = partial;
     if (!partial)
         return gf_fail_memory(error, filter->info.name, sizeof *partial, "a partial result");
     partial->filter = filter;
-    gf_status status = gf_plan_new(filter, settings, format, &partial->plan, error);
+    gf_status status = gf_chain_plan(chain, format, &partial->plan, error);
     if (!status) {
         gf_partial_head *head = &partial->head;
         snprintf(head->filter, sizeof head->filter, "%s", filter->info.name);
         head->in = *format;
-        head->settings = partial_digest_settings(filter, settings);
+        head->settings = partial_digest_settings(chain);
         head->state_bytes = partial->plan->state_bytes;
         partial->state = calloc(1, (size_t)head->state_bytes + 1);
         if (!partial->state)
@@ -188,11 +190,24 @@ static gf_status partial_finish(const gf_plan *plan, void *data, const void *sta
 
 /* ---- the output file ------------------------------------------------------------------------- */
 
-gf_status gf_rows_file_open(const char *path, const gf_format *format,
-                            const gf_file_options *options, gf_rows_file **file, gf_error *error) {
-    gf_format stored = *format;
-    stored.type = gf_depth_type(options->depth, format->type);
-    return gf_sink_open_part(path, NULL, &stored, 0, options, 1, file, error);
+gf_status gf_rows_file_open(const gf_job *job, const gf_format *format, gf_rows_file **file,
+                            gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_chain chain;
+    gf_plan *plan = NULL;
+    *file = NULL;
+    gf_status status = gf_chain_open_files(job, &chain, error);
+    if (!status)
+        status = gf_chain_plan(&chain, format, &plan, error);
+    if (!status && plan->out.width) {
+        gf_format stored = plan->out;
+        stored.type = gf_depth_type(chain.options.write.depth, stored.type);
+        status =
+            gf_sink_open_part(chain.out_path, NULL, &stored, 0, &chain.options, 1, file, error);
+    }
+    free(plan);
+    gf_chain_close(&chain);
+    return status;
 }
 
 const char *gf_rows_file_name(const gf_rows_file *file) {
@@ -215,21 +230,21 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
         return GF_OK;
     if (!before || before->filter != filter || !gf_format_equal(&before->head.in, &task->plan->in))
         return gf_fail(error, GF_USAGE, "%s: needs the partial result of %s for the whole image",
-                       task->filter->info.name, filter->info.name);
+                       task->chain->filter->info.name, filter->info.name);
     if (before->head.files != partial_digest_files(&task->inputs))
         return partial_fail_files(task->inputs.name, error);
     gf_status status = filter->measure->open(before->plan, &keep, &data, error);
     if (!status)
         status = gf_partial_deliver(before, before->plan, data, error);
     if (!status)
-        status = task->filter->refine(task->plan, before->plan, data, error);
+        status = task->chain->filter->refine(task->plan, before->plan, data, error);
     if (data)
         filter->measure->close(data);
     return status;
 }
 
 /* Reject images and ranges that cannot be processed in ranges of rows. */
-static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_error *error) {
+static gf_status partial_check(const gf_task *task, const gf_rows_range *range, gf_error *error) {
     if (task->inputs.type.linear || task->inputs.premultiplied)
         return gf_fail(error, GF_USAGE,
                        "%s: ranges of rows do not support --linear and --premultiply; run the "
@@ -241,12 +256,12 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
             "%s: %s measures the samples of the file, not those of --depth; run the image "
             "as a whole",
             task->inputs.name, task->plan->before->info.name);
-    if (task->plan->before && task->filter->measure)
+    if (task->plan->before && task->chain->filter->measure)
         return gf_fail(
             error, GF_USAGE,
             "%s: --range data reads the image twice; run it as a whole, or give --range LO,HI",
             task->inputs.name);
-    if (task->inputs.left_out && task->filter->nodata == GF_NODATA_ZERO)
+    if (task->inputs.left_out && task->chain->filter->nodata == GF_NODATA_ZERO)
         return gf_fail(error, GF_USAGE,
                        "%s: the means of ranges of rows do not leave out samples with the nodata "
                        "value; run the image as a whole, or with --nodata none",
@@ -270,103 +285,109 @@ static gf_status partial_check(const gf_task *task, const gf_rows_job *job, gf_e
             error, GF_USAGE,
             "%s: rows cannot be read at random in this format; use PNM, PAM, PFM, NPY or TIFF",
             task->inputs.name);
-    if (job->first > job->end || job->end > task->plan->in.height)
+    if (range->first > range->end || range->end > task->plan->in.height)
         return gf_fail(error, GF_USAGE, "%s: invalid range of rows; the image has %" PRIu64 " rows",
                        task->inputs.name, task->plan->in.height);
     return GF_OK;
 }
 
-gf_status gf_rows_possible(const gf_engine *engine, const gf_filter *filter,
-                           const gf_settings *settings, const char *const *in_paths,
-                           const char *out_path, const gf_file_options *options, gf_format *format,
+gf_status gf_rows_possible(const gf_engine *engine, const gf_job *job, gf_format *format,
                            bool *possible, gf_error *error) {
     GF_FLOAT_ENV_SCOPE();
-    gf_task task = {.filter = filter, .threads = 1};
-    gf_status status = gf_check_use(filter, settings, error);
+    gf_chain chain;
+    gf_task task = {.chain = &chain, .threads = 1};
+    bool regular = true; /* opening a pipe would consume its data */
     *possible = false;
-    if (status)
-        return status;
-    for (uint32_t i = 0; i < filter->info.inputs; i++)
-        if (!gf_stat_file(in_paths[i]).st_mode) /* opening a pipe would consume its data */
-            return GF_OK;
-    if (!filter->info.makes_image)
-        out_path = gf_filter_file(filter, settings, GF_PARAM_IMAGE);
-    status = gf_task_open_files(&task, settings, in_paths, options, error);
-    if (!status) {
-        const gf_rows_job none = {.in_paths = in_paths};
+    gf_status status = gf_chain_open_files(job, &chain, error);
+    for (uint32_t i = 0; !status && i < chain.filter->info.inputs; i++)
+        regular = regular && gf_stat_file(chain.in_paths[i]).st_mode;
+    if (!status && regular)
+        status = gf_task_open_files(&task, error);
+    if (!status && regular) {
+        const gf_rows_range none = {.first = 0};
         *format = task.plan->in;
         *possible = engine->named != &gf_backend_golden && /* golden needs whole images */
-                    (!task.plan->out.width || (gf_sink_has_parts(out_path, options) &&
+                    (!task.plan->out.width || (gf_sink_has_parts(chain.out_path, &chain.options) &&
                                                !task.inputs.source->metadata.associated_alpha)) &&
                     partial_check(&task, &none, NULL) == GF_OK;
     }
     gf_task_end(&task);
+    gf_chain_close(&chain);
     return status;
 }
 
 /* Stream the range into the partial result. */
-static gf_status partial_stream(gf_task *task, const gf_rows_job *job, gf_partial *partial,
+static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_partial *partial,
                                 gf_error *error) {
     static const gf_measure measure = {
         .rows = partial_rows, .payload = partial_payload, .finish = partial_finish};
     uint64_t input_rows;
     gf_delivery delivery = {
         .plan = task->plan, .measure = &measure, .data = partial, .sink = task->sink};
-    gf_pass pass = gf_task_pass(task, task->filter, &delivery);
-    pass.first = job->first;
-    pass.end = job->end;
+    gf_pass pass = gf_task_pass(task, task->chain->filter, &delivery);
+    pass.first = range->first;
+    pass.end = range->end;
     pass.memory -= task->memory / 2;
     partial->max_log = task->memory / 2;
-    task->watch.first = job->first;
-    task->watch.rows = job->end - job->first;
+    task->watch.first = range->first;
+    task->watch.rows = range->end - range->first;
     task->watch.passes = 1;
-    gf_inputs_seek(&task->inputs, gf_input_rows(task->plan, job->first, job->end, &input_rows));
+    gf_inputs_seek(&task->inputs, gf_input_rows(task->plan, range->first, range->end, &input_rows));
     if (task->inputs.left_out) { /* rows that neighbours read, too, are counted once */
-        task->inputs.left_out->first = job->first;
-        task->inputs.left_out->end = job->end;
+        task->inputs.left_out->first = range->first;
+        task->inputs.left_out->end = range->end;
     }
     gf_status status = gf_pass_run(&pass, error);
     if (!status && task->sink)
         status = task->sink->ops->finish(task->sink, NULL, error);
+    gf_made_report_plan(task->made, task->plan);
     gf_task_report_stored(task);
     gf_task_report_input(task);
-    task->report->total_seconds = gf_now() - task->began;
+    task->made->report.total_seconds = gf_now() - task->began;
     return status;
 }
 
-gf_status gf_run_rows(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                      const gf_rows_job *job, const gf_file_options *options, gf_partial **partial,
-                      gf_report *report, gf_error *error) {
-    GF_FLOAT_ENV_SCOPE();
-    gf_report unread;
-    *partial = NULL;
-    if (!report)
-        report = &unread;
-    *report = (gf_report){0};
-    gf_status status = gf_check_use(filter, settings, error);
+/* Run a range of an image that is open. */
+static gf_status partial_run(gf_task *task, const gf_rows_range *range, gf_partial **partial,
+                             gf_error *error) {
+    const gf_chain *chain = task->chain;
+    gf_status status = partial_check(task, range, error);
+    if (!status)
+        status = partial_refine(task, range->before, error);
+    if (!status)
+        status = partial_new(chain, &task->plan->in, partial, error);
     if (status)
         return status;
-    gf_task task = gf_task_begin(engine, filter, report);
-    status = gf_task_open_files(&task, settings, job->in_paths, options, error);
+    gf_partial_head *head = &(*partial)->head;
+    head->first = range->first;
+    head->end = range->end;
+    head->files = partial_digest_files(&task->inputs);
+    if (range->end == range->first)
+        return GF_OK;
+    if (range->file)
+        status = gf_sink_open_part(chain->out_path, range->file, &task->stored, range->first,
+                                   &chain->options, task->threads, &task->sink, error);
+    if (!status && task->sink)
+        status = gf_task_convert_sink(task, error);
+    return status ? status : partial_stream(task, range, *partial, error);
+}
+
+gf_status gf_run_rows(gf_engine *engine, const gf_job *job, const gf_rows_range *range,
+                      gf_partial **partial, gf_outcome *outcome, gf_error *error) {
+    GF_FLOAT_ENV_SCOPE();
+    gf_chain chain;
+    gf_made made;
+    *partial = NULL;
+    gf_status status = gf_chain_open_files(job, &chain, error);
+    gf_task task = gf_task_begin(engine, &chain, &made);
     if (!status)
-        status = partial_check(&task, job, error);
+        status = gf_task_open_files(&task, error);
     if (!status)
-        status = partial_refine(&task, job->before, error);
-    if (!status)
-        status = partial_new(filter, settings, &task.plan->in, partial, error);
-    if (!status) {
-        (*partial)->head.first = job->first;
-        (*partial)->head.end = job->end;
-        (*partial)->head.files = partial_digest_files(&task.inputs);
-    }
-    if (!status && job->end > job->first && job->out_file)
-        status = gf_sink_open_part(job->out_path, job->out_file, &task.stored, job->first, options,
-                                   task.threads, &task.sink, error);
-    if (!status && task.sink)
-        status = gf_task_convert_sink(&task, error);
-    if (!status && job->end > job->first)
-        status = partial_stream(&task, job, *partial, error);
+        status = partial_run(&task, range, partial, error);
     gf_task_end(&task);
+    if (outcome)
+        gf_made_return(&made, &chain, outcome);
+    gf_chain_close(&chain);
     if (status) {
         gf_partial_free(*partial);
         *partial = NULL;
@@ -410,44 +431,54 @@ void gf_partial_write(const gf_partial *partial, void *bytes) {
     memcpy(bytes, &head, sizeof head);
 }
 
-gf_status gf_partial_read(const gf_filter *filter, const gf_settings *settings, const void *bytes,
-                          size_t size, gf_partial **partial, gf_error *error) {
+/* Fill in a partial result of the same job from serialized data, which begins with `head`. */
+static gf_status partial_fill(gf_partial *partial, const gf_partial_head *head,
+                              const unsigned char *data, size_t size, gf_error *error) {
+    const char *name = partial->filter->info.name;
+    if (head->state_bytes != partial->head.state_bytes || head->log_bytes > size ||
+        size != head->state_bytes + head->log_bytes || head->check != partial_digest(0, data, size))
+        return gf_fail(error, GF_FAILED, "%s: the partial result is damaged", name);
+    const gf_status status = partial_reserve(partial, head->log_bytes, error);
+    if (status)
+        return status;
+    memcpy(partial->state, data, (size_t)head->state_bytes);
+    if (head->log_bytes)
+        partial_append(partial, data + head->state_bytes, head->log_bytes);
+    partial->head.first = head->first;
+    partial->head.end = head->end;
+    partial->head.files = head->files;
+    return GF_OK;
+}
+
+gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_partial **partial,
+                          gf_error *error) {
     gf_partial_head head;
+    gf_chain chain;
     *partial = NULL;
-    gf_status status = gf_check_use(filter, settings, error);
-    if (status)
-        return status;
-    if (size < sizeof head)
-        return gf_fail(error, GF_FAILED, "%s: the partial result is truncated", filter->info.name);
-    memcpy(&head, bytes, sizeof head);
-    if (strncmp(head.filter, filter->info.name, sizeof head.filter) != 0 ||
-        head.settings != partial_digest_settings(filter, settings))
-        return gf_fail(error, GF_USAGE, "%s: the partial result belongs to another job",
-                       filter->info.name);
-    status = gf_format_check(&head.in, "a partial result", error);
+    gf_status status = gf_chain_open(job, &chain, error);
+    const char *name = status ? NULL : chain.filter->info.name;
+    if (!status && size < sizeof head)
+        status = gf_fail(error, GF_FAILED, "%s: the partial result is truncated", name);
+    if (!status) {
+        memcpy(&head, bytes, sizeof head);
+        if (strncmp(head.filter, name, sizeof head.filter) != 0 ||
+            head.settings != partial_digest_settings(&chain))
+            status =
+                gf_fail(error, GF_USAGE, "%s: the partial result belongs to another job", name);
+    }
     if (!status)
-        status = partial_new(filter, settings, &head.in, partial, error);
-    if (status)
-        return status;
-    const unsigned char *data = (const unsigned char *)bytes + sizeof head;
-    if (head.state_bytes != (*partial)->head.state_bytes || head.log_bytes > size ||
-        size != sizeof head + head.state_bytes + head.log_bytes ||
-        head.check != partial_digest(0, data, size - sizeof head))
-        status = gf_fail(error, GF_FAILED, "%s: the partial result is damaged", filter->info.name);
+        status = gf_format_check(&head.in, "a partial result", error);
     if (!status)
-        status = partial_reserve(*partial, head.log_bytes, error);
+        status = partial_new(&chain, &head.in, partial, error);
+    if (!status)
+        status = partial_fill(*partial, &head, (const unsigned char *)bytes + sizeof head,
+                              size - sizeof head, error);
+    gf_chain_close(&chain);
     if (status) {
         gf_partial_free(*partial);
         *partial = NULL;
-        return status;
     }
-    memcpy((*partial)->state, data, (size_t)head.state_bytes);
-    if (head.log_bytes)
-        partial_append(*partial, data + head.state_bytes, head.log_bytes);
-    (*partial)->head.first = head.first;
-    (*partial)->head.end = head.end;
-    (*partial)->head.files = head.files;
-    return GF_OK;
+    return status;
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */

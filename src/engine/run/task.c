@@ -14,19 +14,19 @@
 #include "io/io.h"
 #include "io/stream/convert.h"
 
-gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *report) {
-    *report = (gf_report){0};
+gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made) {
+    *made = (gf_made){.results = {NULL}};
     return (gf_task){.engine = engine,
+                     .chain = chain,
                      .threads = gf_engine_threads(engine),
-                     .filter = filter,
                      .memory = engine->options.max_memory,
-                     .report = report,
+                     .made = made,
                      .began = gf_now() - engine->start_seconds};
 }
 
 void gf_task_end(gf_task *task) {
     if (task->data)
-        task->filter->measure->close(task->data);
+        task->chain->filter->measure->close(task->data);
     if (task->samples)
         gf_sample_sink_close(task->samples);
     if (task->sink)
@@ -34,14 +34,6 @@ void gf_task_end(gf_task *task) {
     gf_inputs_close(&task->inputs);
     free(task->plan);
     *task = (gf_task){0};
-}
-
-const char *gf_filter_file(const gf_filter *filter, const gf_settings *settings,
-                           gf_param_type type) {
-    for (size_t i = 0; i < filter->info.param_count; i++)
-        if (filter->info.params[i].type == type)
-            return gf_settings_text(settings, filter->info.params[i].name);
-    return NULL;
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
@@ -74,53 +66,39 @@ gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
 
 void gf_task_report_input(const gf_task *task) {
     const gf_source *source = task->inputs.source;
-    task->report->in_bytes = source->bytes;
-    task->report->pages = source->pages;
-    task->report->remarks = source->metadata.remarks;
+    gf_report *report = &task->made->report;
+    report->in_bytes = source->bytes;
+    report->pages = source->pages;
+    report->remarks = source->metadata.remarks;
     if (task->sink)
-        gf_remarks_add(&task->report->remarks, &task->sink->remarks);
+        gf_remarks_add(&report->remarks, &task->sink->remarks);
 }
 
 void gf_task_report_stored(const gf_task *task) {
+    gf_step_report *output = &task->made->steps[task->chain->output];
     if (!task->stored.width)
         return;
-    task->report->out = task->stored;
+    output->out = task->stored;
     if (task->with_metadata && task->reduced)
-        task->report->dropped |= GF_DROPPED_DEPTH;
+        output->dropped |= GF_DROPPED_DEPTH;
 }
 
-void gf_report_add(gf_report *sum, const gf_report *more) {
-    if (more->device_failed && !sum->device_failed)
-        memcpy(sum->reason, more->reason, sizeof sum->reason);
-    sum->device_failed = sum->device_failed || more->device_failed;
-    sum->verified = sum->verified && more->verified;
-    sum->pixels += more->pixels;
-    sum->counted += more->counted;
-    sum->clipped += more->clipped;
-    sum->dropped |= more->dropped;
-    gf_remarks_add(&sum->remarks, &more->remarks);
-    sum->strips += more->strips;
-    for (int i = 0; i < GF_STAGE_COUNT; i++)
-        gf_busy_add(&sum->busy[i], more->busy[i]);
-    sum->start_seconds += more->start_seconds;
-    sum->total_seconds += more->total_seconds;
-}
-
-gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const char *const *paths,
-                             const gf_file_options *options, gf_error *error) {
-    const gf_filter *filter = task->filter;
+gf_status gf_task_open_files(gf_task *task, gf_error *error) {
+    const gf_filter *filter = task->chain->filter;
+    const gf_file_options *options = &task->chain->options;
     const bool all_pages = options->page == GF_ALL_PAGES;
     gf_limits limits = gf_limits_of(options, task->threads);
     const bool stacked = all_pages && !filter->info.makes_image;
     limits.page = all_pages ? task->page : options->page;
     limits.stacked = stacked;
     limits.place = task->place;
-    task->watch = (gf_watch){
-        .item = task->item, .progress = options->progress, .context = options->progress_context};
+    task->watch = (gf_watch){.item = task->chain->item,
+                             .progress = options->progress,
+                             .context = options->progress_context};
     gf_input_type type = {
         .linear = options->linear, .premultiply = options->premultiply, .nodata = filter->nodata};
     if (filter->info.makes_image)
-        type.depth = options->depth;
+        type.depth = options->write.depth;
     else if (options->linear)
         return gf_fail(error, GF_USAGE, "--linear: %s does not produce an image",
                        filter->info.name);
@@ -131,20 +109,20 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
         return gf_fail(error, GF_USAGE,
                        "--page all: %s has two inputs; choose a page with --page N",
                        filter->info.name);
-    gf_status status =
-        gf_inputs_open_files(&task->inputs, filter->info.inputs, paths, &limits, type, error);
+    gf_status status = gf_inputs_open_files(&task->inputs, filter->info.inputs,
+                                            task->chain->in_paths, &limits, type, error);
     if (status)
         return status;
     const uint32_t pages = task->inputs.source->pages, page = task->page ? task->page : 1;
     task->more_pages = all_pages && !stacked && page < pages;
-    if (task->report)
+    if (task->made)
         gf_task_report_input(task);
     if (all_pages && page < pages && !task->inputs.stats[0].st_mode)
         status = gf_fail(error, GF_FAILED,
                          "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
                          task->inputs.name, pages);
     if (!status)
-        status = gf_plan_new(filter, settings, &task->inputs.source->format, &task->plan, error);
+        status = gf_chain_plan(task->chain, &task->inputs.source->format, &task->plan, error);
     if (status)
         return status;
     if (filter->nodata == GF_NODATA_APART)
@@ -157,11 +135,12 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     task->stored = task->plan->out;
     task->stored.alpha = task->stored.alpha || task->inputs.premultiplied;
     task->stored.type =
-        gf_depth_type(options->depth, back ? task->inputs.file_type : task->stored.type);
+        gf_depth_type(options->write.depth, back ? task->inputs.file_type : task->stored.type);
     task->reduced =
         task->stored.type < task->plan->out.type && task->stored.type < task->inputs.file_type;
     /* An image drawn from two inputs is neither of them and has no metadata. */
-    task->with_metadata = !options->strip && task->plan->out.width && filter->info.inputs == 1;
+    task->with_metadata =
+        !options->write.strip && task->plan->out.width && filter->info.inputs == 1;
     task->stripped.associated_alpha =
         task->inputs.source->metadata.associated_alpha && filter->info.inputs == 1;
     if (options->linear && (task->inputs.file_type != GF_F32 || task->stored.type != GF_F32))
@@ -169,25 +148,29 @@ gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const c
     return status ? status : gf_task_update_metadata(task, error);
 }
 
-gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const gf_format *format,
-                              const gf_pixels *in, gf_error *error) {
-    const gf_filter_info *info = &task->filter->info;
-    task->keep_samples = task->buffer_samples =
-        gf_filter_file(task->filter, settings, GF_PARAM_SAMPLES) != NULL;
-    for (uint32_t i = 0; i < info->inputs; i++)
-        if (!in || !in[i].data)
+gf_status gf_task_open_memory(gf_task *task, const gf_format *format, uint64_t image,
+                              gf_error *error) {
+    const gf_chain *chain = task->chain;
+    const gf_filter_info *info = &chain->filter->info;
+    const gf_pixels *in[2] = {NULL};
+    task->keep_samples = task->buffer_samples = chain->samples_path != NULL;
+    for (uint32_t i = 0; i < info->inputs; i++) {
+        in[i] = chain->in[i] + image;
+        if (!in[i]->data)
             return gf_fail(error, GF_USAGE, "%s: needs %u input images, and one is NULL",
                            info->name, info->inputs);
+    }
     const gf_status status =
         gf_inputs_open_memory(&task->inputs, info->inputs, format, 1, in, error);
-    return status ? status : gf_plan_new(task->filter, settings, format, &task->plan, error);
+    return status ? status : gf_chain_plan(chain, format, &task->plan, error);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 gf_pass gf_task_pass(gf_task *task, const gf_filter *filter, gf_delivery *delivery) {
+    task->watch.name = task->inputs.name;
     delivery->watch = &task->watch;
-    delivery->report = task->report;
+    delivery->report = &task->made->report;
     gf_delivery_init(delivery);
     return (gf_pass){.engine = task->engine,
                      .inputs = &task->inputs,
@@ -196,7 +179,7 @@ gf_pass gf_task_pass(gf_task *task, const gf_filter *filter, gf_delivery *delive
                      .consumer = &delivery->base,
                      .images = task->images,
                      .memory = task->memory,
-                     .report = task->report};
+                     .report = &task->made->report};
 }
 
 /* ---- measurement before the filter ----------------------------------------------------------- */
@@ -226,17 +209,17 @@ gf_status gf_task_refine(gf_task *task, gf_error *error) {
     void *data = NULL;
     if (!before)
         return GF_OK;
-    assert(task->filter->info.inputs == 1); /* a pair of sources cannot restart */
+    assert(task->chain->filter->info.inputs == 1); /* a pair of sources cannot restart */
     gf_status status = GF_OK;
     if (!gf_inputs_can_restart(&task->inputs))
-        status =
-            gf_inputs_buffer(&task->inputs, &task->memory, &task->report->busy[GF_DECODING], error);
+        status = gf_inputs_buffer(&task->inputs, &task->memory,
+                                  &task->made->report.busy[GF_DECODING], error);
     if (!status)
         status = gf_plan_before(task->plan, &plan, error);
     if (!status)
         status = task_measure(task, before, plan, &data, error);
     if (!status)
-        status = task->filter->refine(task->plan, plan, data, error);
+        status = task->chain->filter->refine(task->plan, plan, data, error);
     if (!status)
         status = gf_inputs_restart(&task->inputs, error);
     if (data)
@@ -248,7 +231,7 @@ gf_status gf_task_refine(gf_task *task, gf_error *error) {
 /* ---- the image ------------------------------------------------------------------------------- */
 
 gf_status gf_task_open_measure(gf_task *task, gf_error *error) {
-    const gf_measure *measure = task->filter->measure;
+    const gf_measure *measure = task->chain->filter->measure;
     if (!measure)
         return GF_OK;
     gf_status status = gf_check_memory(task->plan->result_bytes, task->memory, task->inputs.name,
@@ -283,8 +266,9 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
     gf_status status = gf_task_open_measure(task, error);
     if (status)
         return status;
+    gf_made_report_plan(task->made, task->plan);
     gf_delivery delivery = {.plan = task->plan,
-                            .measure = task->filter->measure,
+                            .measure = task->chain->filter->measure,
                             .data = task->data,
                             .sink = task->sink,
                             .digests = task->sink && task->engine->options.verify};
@@ -292,7 +276,7 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
         task->sink->digests = delivery.digests;
         delivery.digests = false;
     }
-    gf_pass pass = gf_task_pass(task, task->filter, &delivery);
+    gf_pass pass = gf_task_pass(task, task->chain->filter, &delivery);
     pass.encode = task->sink ? task->sink->cost : 0;
     pass.encode_threads = task->sink ? task->sink->threads : 0;
     status = gf_pass_run(&pass, &failure);
@@ -313,5 +297,5 @@ gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error
     void *data = task->data;
     task->plan = NULL;
     task->data = NULL;
-    return gf_result_new(task->filter, plan, data, result, error);
+    return gf_result_new(task->chain->filter, plan, data, result, error);
 }

@@ -6,12 +6,67 @@
 #include "gpufilter_tools.h"
 #include "io/stream/sample_sink.h"
 
+/* ---- chains (chain.c) ------------------------------------------------------------------------ */
+
+enum { GF_MAX_STEPS = 2 };
+
+/* The steps of a valid job: one filter, and a writer if it produces an image. */
+typedef struct gf_chain {
+    const gf_filter *filter;
+    const gf_settings *settings;
+    gf_settings *own; /* the default settings; NULL: the job has some */
+    uint32_t steps;
+    uint32_t output;          /* step that reports the image written */
+    const char *in_paths[2];  /* inputs of the filter; files only */
+    const char *out_path;     /* image of the writer, or drawing; NULL: none */
+    const char *samples_path; /* extracted samples; NULL: none. In memory, all are kept */
+    const gf_pixels *in[2];   /* lists of the inputs of the filter; memory only */
+    const gf_out_pixels *out; /* list of images written; NULL: none */
+    uint64_t count;           /* images in memory, at least 1 */
+    gf_file_options options;  /* `write`: of the writer */
+    uint64_t item;            /* index in a batch */
+} gf_chain;
+
+/* Resolve the steps of a job. The memory of the job must outlive the chain. Close it, also after a
+ * failure. */
+gf_status gf_chain_open(const gf_job *job, gf_chain *chain, gf_error *error);
+/* Resolve the steps of a job, and check its inputs and outputs in files. */
+gf_status gf_chain_open_files(const gf_job *job, gf_chain *chain, gf_error *error);
+void gf_chain_close(gf_chain *chain);
+/* Check the paths of a chain. */
+gf_status gf_chain_check_paths(const gf_chain *chain, gf_error *error);
+/* Create the plan of the filter. */
+gf_status gf_chain_plan(const gf_chain *chain, const gf_format *in, gf_plan **plan,
+                        gf_error *error);
+
+/* Report and results of the run of one image. */
+typedef struct gf_made {
+    gf_report report;
+    gf_step_report steps[GF_MAX_STEPS];
+    gf_result *results[GF_MAX_STEPS];
+} gf_made;
+
+/* Return it as the argument of a callback. */
+static inline gf_outcome gf_made_outcome(gf_made *made) {
+    return (gf_outcome){made->report, made->steps, made->results};
+}
+/* Add the statistics of another image or page. Formats, backend and sizes are not changed. */
+void gf_made_add(gf_made *sum, const gf_made *more);
+/* Report the image of a plan: formats, pixels and brightness. */
+void gf_made_report_plan(gf_made *made, const gf_plan *plan);
+/* Move it to the outcome of the caller. */
+void gf_made_return(gf_made *made, const gf_chain *chain, gf_outcome *outcome);
+/* Free the results, and clear their pointers. */
+void gf_made_free_results(gf_made *made);
+
+/* ---- tasks (task.c) -------------------------------------------------------------------------- */
+
 /* State of one image in progress. */
 typedef struct gf_task {
     gf_engine *engine;
-    uint32_t threads; /* number of threads for the decoder, and for the encoder */
-    uint32_t page;    /* with GF_ALL_PAGES, the page to read; 0: the first */
-    const gf_filter *filter;
+    const gf_chain *chain;
+    uint32_t threads;     /* number of threads for the decoder, and for the encoder */
+    uint32_t page;        /* with GF_ALL_PAGES, the page to read; 0: the first */
     gf_page_place *place; /* where the page is found; NULL: from the first page */
     gf_inputs inputs;
     gf_plan *plan;
@@ -28,30 +83,25 @@ typedef struct gf_task {
     uint64_t memory;         /* unallocated part of the engine's max_memory, in bytes */
     uint64_t sink_memory;    /* memory reserved for the sink, in bytes */
     void *data;              /* open data of the filter's measure; NULL if it has none */
-    uint64_t item;           /* index in the batch */
     gf_watch watch;
     uint64_t images; /* number of similar images to expect, this one included; 0 counts as one */
     uint64_t digest; /* digest of the rows written to the sink, if verified */
-    gf_report *report;
+    gf_made *made;   /* NULL: not reported */
     double began;
 } gf_task;
 
 /* Create a task; finish it with gf_task_end. Its time includes a backend start that has not been
  * reported yet. */
-gf_task gf_task_begin(gf_engine *engine, const gf_filter *filter, gf_report *report);
+gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made);
 /* Close and free everything that is open, and zero the task. A zero task is allowed. */
 void gf_task_end(gf_task *task);
 
-/* Return the value of the filter's parameter of a type that names a file; NULL if not set. */
-const char *gf_filter_file(const gf_filter *filter, const gf_settings *settings,
-                           gf_param_type type);
-/* Open the input files of the filter and create the plan. Without an engine, only the filter and
+/* Open the input files of the filter and create the plan. Without an engine, only the chain and
  * threads of the task must be set. */
-gf_status gf_task_open_files(gf_task *task, const gf_settings *settings, const char *const *paths,
-                             const gf_file_options *options, gf_error *error);
-/* Open the input images of the filter in memory and create the plan. */
-gf_status gf_task_open_memory(gf_task *task, const gf_settings *settings, const gf_format *format,
-                              const gf_pixels *in, gf_error *error);
+gf_status gf_task_open_files(gf_task *task, gf_error *error);
+/* Open image `image` of the inputs in memory and create the plan. */
+gf_status gf_task_open_memory(gf_task *task, const gf_format *format, uint64_t image,
+                              gf_error *error);
 /* Return the metadata to write to the output. */
 const gf_metadata *gf_task_metadata(const gf_task *task);
 /* Convert the rows of the open sink, if the type of the file differs from that of the plan. */
@@ -60,8 +110,6 @@ gf_status gf_task_convert_sink(gf_task *task, gf_error *error);
 void gf_task_report_input(const gf_task *task);
 /* Add the format of the image file to the report, and its type, if it was reduced. */
 void gf_task_report_stored(const gf_task *task);
-/* Add the statistics of another image or page. Formats, backend and sizes are not changed. */
-void gf_report_add(gf_report *sum, const gf_report *more);
 /* Adapt the metadata to the output, and fail if an item is damaged. The loss of a colour profile,
  * for example, changes the appearance of the picture. Call again when more has been read. */
 gf_status gf_task_update_metadata(const gf_task *task, gf_error *error);
@@ -82,26 +130,23 @@ gf_status gf_task_make_result(gf_task *task, gf_result **result, gf_error *error
 /* Write all rows, or the encoded image, to a sink. */
 typedef gf_status gf_fill_sink(void *context, gf_sink *sink, gf_error *error);
 /* Write an image that is already computed, if the plan produces one, then call options->ready and
- * rename the output. Take ownership of *result; return it on success. */
-gf_status gf_task_write(gf_task *task, const gf_settings *settings, const char *out_path,
-                        gf_fill_sink *fill, void *context, const gf_file_options *options,
-                        gf_result **result, gf_error *error);
+ * rename the output. The results of task->made are freed on failure. */
+gf_status gf_task_write(gf_task *task, gf_fill_sink *fill, void *context, gf_error *error);
 
 /* Reject an output in memory that shares bytes with an input; both are checked. */
-gf_status gf_check_overlap(const char *name, const gf_plan *plan, const gf_pixels *in,
+gf_status gf_check_overlap(const gf_plan *plan, const char *name, const gf_pixels *in,
                            const gf_out_pixels *out, gf_error *error);
-/* Reject paths that do not match the filter's inputs and outputs. */
-gf_status gf_check_paths(const gf_filter *filter, const char *const *in_paths, const char *out_path,
-                         gf_error *error);
-/* Run gf_run_file for an item of a batch. */
-gf_status gf_run_file_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                         const char *const *in_paths, const char *out_path, uint64_t item,
-                         const gf_file_options *options, gf_result **result, gf_report *report,
-                         gf_error *error);
-/* Run gf_run_memory for one of `images` expected images. */
-gf_status gf_run_memory_of(gf_engine *engine, const gf_filter *filter, const gf_settings *settings,
-                           const gf_format *format, const gf_pixels *in, gf_out_pixels out,
-                           uint64_t images, gf_result **result, gf_report *report, gf_error *error);
+/* Run a chain from file to file. *made: cleared first; the caller frees the results. */
+gf_status gf_run_files(gf_engine *engine, const gf_chain *chain, gf_made *made, gf_error *error);
+/* Run one image in memory, of `images` expected ones. */
+gf_status gf_run_image(gf_engine *engine, const gf_chain *chain, const gf_format *format,
+                       uint64_t image, gf_made *made, gf_error *error);
+/* Run all images of a chain in memory. results: one per image, or NULL. */
+gf_status gf_run_images(gf_engine *engine, const gf_chain *chain, const gf_format *format,
+                        gf_made *made, gf_result **results, gf_error *error);
+/* Run all images of a chain in device memory. results: one per image, or NULL. */
+gf_status gf_run_on_device(gf_engine *engine, const gf_chain *chain, const gf_format *format,
+                           void *stream, gf_result **results, gf_error *error);
 
 /* ---- ranges of rows (partial.c) -------------------------------------------------------------- */
 

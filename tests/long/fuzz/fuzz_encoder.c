@@ -19,7 +19,7 @@ static fuzz_job read_job(fuzz_bytes *bytes) {
     fuzz_job made = {.format = {.channels = 1 + (how & 3u),
                                 .type = types[how >> 2 & 1],
                                 .alpha = (how & 1) != 0}};
-    const char *const *efforts = gf_compressions();
+    const char *const *efforts = gf_names(GF_NAMES_COMPRESSION);
     size_t count = 0;
     made.format.width = 1 + fuzz_below(bytes, (how & 8) != 0 ? 5000 : 60);
     made.format.height = 1 + fuzz_below(bytes, (how & 8) != 0 ? 12 : 60);
@@ -41,7 +41,7 @@ static fuzz_job read_job(fuzz_bytes *bytes) {
 static unsigned char *write_file(const fuzz_job *job, uint32_t threads, uint64_t strip,
                                  size_t *size) {
     const char *path = fuzz_path("x.png");
-    const gf_file_options options = {.force = true, .compression = job->compression};
+    const gf_file_options options = {.force = true, .write.compression = job->compression};
     const size_t row = gf_row_bytes(&job->format);
     gf_error error = {0};
     gf_sink *sink;

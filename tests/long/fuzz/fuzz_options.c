@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (argc != 0) {
         gf_command command = gf_command_find(argv[0]);
         if (command.info.name == NULL) /* only filters and commands have parameters to check */
-            command = gf_command_at((unsigned char)argv[0][0] % gf_filter_count());
+            command = gf_command_at((unsigned char)argv[0][0] % test_filter_count());
         parse(argc - 1, argv + 1, &command);
     }
     free(text);

@@ -8,7 +8,7 @@ static void png_round_trip(const outcome *image, unsigned which) {
     /* fuzz_encoder tests the slow ones. */
     static const char *const efforts[] = {"fast", "fast", "fast", "none"};
     const char *path = fuzz_path("x.png");
-    const gf_file_options options = {.force = true, .compression = efforts[which % 4]};
+    const gf_file_options options = {.force = true, .write.compression = efforts[which % 4]};
     png_bytes file;
     gf_error error = {0};
 

@@ -56,7 +56,7 @@ static bool read_job(fuzz_bytes *bytes, fuzz_job *job) {
     const uint8_t which = fuzz_byte(bytes), shape = fuzz_byte(bytes), set = fuzz_byte(bytes);
     gf_error error = {0};
     size_t cases = 0;
-    job->filter = gf_filter_at(which % gf_filter_count());
+    job->filter = gf_filter_at(which % test_filter_count());
     const gf_filter_info *info = gf_filter_describe(job->filter);
     job->format = (gf_format){.width = 1 + fuzz_below(bytes, (shape & 64) != 0 ? 600 : 40),
                               .height = 1 + fuzz_below(bytes, (shape & 64) != 0 ? 8 : 40),
@@ -81,7 +81,7 @@ static bool read_job(fuzz_bytes *bytes, fuzz_job *job) {
         bytes->size -= length < bytes->size ? length + 1 : length;
     }
     if (status == GF_OK)
-        status = gf_filter_output(job->filter, job->settings, &job->format, &job->drawn, &error);
+        status = test_filter_output(job->filter, job->settings, &job->format, &job->drawn, &error);
     if (status != GF_OK)
         fuzz_check_error(status, &error);
     return status == GF_OK;
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                      .rows_per_strip = strips[cut & 7],
                                      .max_memory = 16 << 20};
         gf_isa isa = (gf_isa)(size % GF_ISA_COUNT);
-        options.simd = gf_simd_names()[gf_isa_available(isa) ? 1 + (int)isa : 0];
+        options.simd = gf_names(GF_NAMES_SIMD)[gf_isa_available(isa) ? 1 + (int)isa : 0];
         options.threads = options.unthreaded ? 1 : options.threads;
         read_pixels(&bytes, &job);
         gf_engine *engine = open_engine(&options);

@@ -10,12 +10,8 @@
 #define REAL(name) __real_##name
 #define FAKE(name) __wrap_##name
 
-gf_status REAL(gf_run_memory)(gf_engine *, const gf_filter *, const gf_settings *,
-                              const gf_format *, const gf_pixels *, void *, size_t, gf_result **,
-                              gf_report *, gf_error *);
-gf_status FAKE(gf_run_memory)(gf_engine *, const gf_filter *, const gf_settings *,
-                              const gf_format *, const gf_pixels *, void *, size_t, gf_result **,
-                              gf_report *, gf_error *);
+gf_status REAL(gf_run)(gf_engine *, const gf_job *, gf_outcome *, gf_error *);
+gf_status FAKE(gf_run)(gf_engine *, const gf_job *, gf_outcome *, gf_error *);
 size_t REAL(gf_result_table_count)(const gf_result *);
 size_t FAKE(gf_result_table_count)(const gf_result *);
 const gf_table *REAL(gf_result_table)(const gf_result *, size_t);
@@ -77,33 +73,28 @@ static bool corrupts_result(const gf_result *result, const char *what) {
     return result == suspect && corrupts(what);
 }
 
-gf_status FAKE(gf_run_memory)(gf_engine *engine, const gf_filter *filter,
-                              const gf_settings *settings, const gf_format *format,
-                              const gf_pixels *in, void *out, size_t out_stride, gf_result **result,
-                              gf_report *report, gf_error *error) {
+gf_status FAKE(gf_run)(gf_engine *engine, const gf_job *job, gf_outcome *outcome, gf_error *error) {
     suspect = NULL;
-    choose(filter);
-    const gf_status status = REAL(gf_run_memory)(engine, filter, settings, format, in, out,
-                                                 out_stride, result, report, error);
-    if (status || !report || strcmp(report->backend, "golden") == 0)
+    choose(job->steps[0].filter);
+    const gf_status status = REAL(gf_run)(engine, job, outcome, error);
+    if (status || strcmp(outcome->report.backend, "golden") == 0)
         return status;
     if (corrupts("failure")) {
-        if (result) {
-            gf_result_free(*result);
-            *result = NULL;
-        }
+        gf_result_free(outcome->results[0]);
+        outcome->results[0] = NULL;
         *error = (gf_error){.status = GF_FAILED, .message = "cpu: device failure"};
         return GF_FAILED;
     }
     if (corrupts("backend"))
-        strcpy(report->backend, "golden");
+        strcpy(outcome->report.backend, "golden");
+    const gf_out_pixels *out = job->steps[job->step_count - 1].out;
     if (corrupts("bit") && out) /* first sample of the last row */
-        ((unsigned char *)out)[out_stride * (format->height - 1)] ^= 1;
-    if (corrupts("missing") && result) {
-        gf_result_free(*result);
-        *result = NULL;
+        ((unsigned char *)out->data)[out->stride * (job->format.height - 1)] ^= 1;
+    if (corrupts("missing")) {
+        gf_result_free(outcome->results[0]);
+        outcome->results[0] = NULL;
     }
-    suspect = result ? *result : NULL;
+    suspect = outcome->results[0];
     return status;
 }
 

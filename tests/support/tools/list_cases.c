@@ -31,7 +31,7 @@ static void print_case(const gf_filter_info *info, const char *text) {
 }
 
 int main(void) {
-    for (size_t f = 0; f < gf_filter_count(); f++) {
+    for (size_t f = 0; gf_filter_at(f); f++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(f));
         for (size_t c = 0; info->cases[c]; c++)
             print_case(info, info->cases[c]);

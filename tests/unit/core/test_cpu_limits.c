@@ -60,7 +60,7 @@ static void check(const limit *l, const test_image *in) {
             continue;
         const gf_engine_options options = {.backend = "cpu",
                                            .threads = 1,
-                                           .simd = gf_simd_names()[1 + isa],
+                                           .simd = gf_names(GF_NAMES_SIMD)[1 + isa],
                                            .rows_per_strip = l->format.height};
         gf_result *got = run(l, in, &options);
         char what[256];

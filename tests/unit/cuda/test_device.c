@@ -83,6 +83,13 @@ static gf_device_job *new_job(gf_engine *engine, const image_list *list) {
     return job;
 }
 
+static void run_pairs(gf_device_job *job, uint32_t inputs, uint64_t count, const gf_pixels *in,
+                      const gf_out_pixels *out, void *stream, gf_device_results **results) {
+    gf_error error = {0};
+    if (test_device_job_run(job, inputs, count, in, out, stream, results, &error))
+        fail_msg("%s", error.message);
+}
+
 static void run_job(gf_device_job *job, uint64_t count, const gf_pixels *in,
                     const gf_out_pixels *out, void *stream, gf_device_results **results) {
     gf_error error = {0};
@@ -251,7 +258,7 @@ static void check_graph(const char *filter, const char *text, gf_format format) 
     if (gf_row_bytes(&format) % 16) { /* staged rows need memory: not during a capture */
         gf_error error;
         must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        assert_int_equal(gf_device_job_run(job, 1, &in, &out, stream, NULL, &error), GF_USAGE);
+        assert_int_equal(test_device_job_run(job, 1, 1, &in, &out, stream, NULL, &error), GF_USAGE);
         assert_non_null(strstr(error.message, "captured; run the job on it once before"));
         must(cudaStreamEndCapture(stream, &graph));
         must(cudaGraphDestroy(graph));
@@ -329,8 +336,8 @@ static void check_places(const char *filter, const char *text, gf_format format)
             out[i] =
                 (gf_out_pixels){to[p] + shifts[p] + i * format.height * out_stride, out_stride};
         }
-        run_job(job, images, in, list.out_bytes ? out : NULL, stream,
-                list.job.filter->measure ? &queued : NULL);
+        run_pairs(job, list.job.filter->info.inputs, images, in, list.out_bytes ? out : NULL,
+                  stream, list.job.filter->measure ? &queued : NULL);
         if (queued) {
             gf_error error = {0};
             assert_ok(gf_device_results_wait(queued, results, &error), &error);
@@ -438,8 +445,8 @@ static void *run_thread(void *argument) {
     void *from = NULL, *to = NULL;
     unsigned char *got = malloc(list->out_bytes + 1);
     if (got && !gf_engine_open(&(gf_engine_options){.backend = "cuda"}, &engine, NULL) &&
-        !gf_device_job_new(engine, list->job.filter, list->job.settings, &list->job.format, &job,
-                           NULL) &&
+        !test_device_job(engine, list->job.filter, list->job.settings, &list->job.format, &job,
+                         NULL) &&
         !cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) &&
         !cudaMalloc(&from, list->in_bytes) && !cudaMalloc(&to, list->out_bytes + 1)) {
         const gf_pixels in = {from, gf_row_bytes(&list->job.format)};
@@ -449,7 +456,7 @@ static void *run_thread(void *argument) {
             const uint64_t k = i % list->count;
             if (cudaMemcpyAsync(from, list->in + k * list->in_bytes, list->in_bytes,
                                 cudaMemcpyHostToDevice, stream) ||
-                gf_device_job_run(job, 1, &in, &out, stream, &results, NULL) ||
+                test_device_job_run(job, 1, 1, &in, &out, stream, &results, NULL) ||
                 !thread_check(list, k, to, got, results, stream))
                 failed = argument;
         }
@@ -550,12 +557,12 @@ static int run_new_jobs(const image_list *list, const void *from, void *to, cuda
         const gf_pixels in = {from, gf_row_bytes(&list->job.format)};
         const gf_out_pixels out = {to, gf_row_bytes(&list->job.format)};
         gf_device_job *job = NULL;
-        failures += gf_device_job_new(engine, list->job.filter, list->job.settings,
-                                      &list->job.format, &job, NULL) != GF_OK;
+        failures += test_device_job(engine, list->job.filter, list->job.settings, &list->job.format,
+                                    &job, NULL) != GF_OK;
         for (int run = 0; job && run < 2; run++) {
             gf_device_results *queued = NULL;
             gf_result *result = NULL;
-            failures += gf_device_job_run(job, 1, &in, &out, stream, &queued, NULL) != GF_OK;
+            failures += test_device_job_run(job, 1, 1, &in, &out, stream, &queued, NULL) != GF_OK;
             failures += queued && gf_device_results_wait(queued, &result, NULL) != GF_OK;
             gf_result_free(result);
         }
@@ -613,7 +620,8 @@ typedef struct handed_job {
 
 static void *run_handed_job(void *argument) {
     handed_job *with = argument;
-    return gf_device_job_run(with->job, 1, &with->in, &with->out, with->stream, NULL, &with->error)
+    return test_device_job_run(with->job, 1, 1, &with->in, &with->out, with->stream, NULL,
+                               &with->error)
                ? with
                : NULL;
 }
@@ -894,7 +902,7 @@ TEST(absent_devices_are_errors) {
     gf_engine *engine = test_engine(&(gf_engine_options){.backend = "auto"});
     gf_device_job *job = (gf_device_job *)&job;
     gf_error error = {0};
-    assert_int_equal(gf_device_job_new(engine, filter, settings, &format, &job, &error),
+    assert_int_equal(test_device_job(engine, filter, settings, &format, &job, &error),
                      GF_NO_BACKEND);
     assert_null(job);
     assert_non_null(strstr(error.message, "cuda:"));

@@ -28,9 +28,9 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
     gf_report report = {.strips = 1};
     gf_error error = {0};
 
-    assert_int_equal(gf_filter_output(filter, settings, &grey, &format, &error), GF_USAGE);
+    assert_int_equal(test_filter_output(filter, settings, &grey, &format, &error), GF_USAGE);
     assert_message(&error, part);
-    assert_int_equal(gf_filter_result_bytes(filter, settings, &grey, &bytes, &error), GF_USAGE);
+    assert_int_equal(test_result_bytes(filter, settings, &grey, &bytes, &error), GF_USAGE);
     assert_message(&error, part);
     assert_int_equal(test_run_memory(&(test_memory){engine, filter, settings, &grey, in, out, 8,
                                                     .result = &result, .report = &report},
@@ -71,17 +71,95 @@ static void assert_usage_error(gf_engine *engine, const gf_filter *filter,
 TEST(rejects_other_settings) {
     gf_engine *engine = open_engine();
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
-    for (size_t i = 0; i < gf_filter_count(); i++) {
+    for (size_t i = 0; i < test_filter_count(); i++) {
         const gf_filter_info *info = gf_filter_describe(gf_filter_at(i));
         gf_settings *settings = gf_settings_new(info->params, info->param_count);
-        for (size_t k = 0; k < gf_filter_count(); k++)
+        for (size_t k = 0; k < test_filter_count(); k++)
             if (gf_filter_describe(gf_filter_at(k))->params != info->params)
                 assert_usage_error(engine, gf_filter_at(k), settings,
                                    "belong to another table of parameters");
         assert_usage_error(engine, NULL, settings, "the filter is NULL");
-        assert_usage_error(engine, gf_filter_at(i), NULL, ": the settings are NULL");
         gf_settings_free(settings);
     }
+    gf_engine_close(engine);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+TEST(runs_default_settings) {
+    const gf_filter *filter = gf_filter_find("smooth");
+    gf_engine *engine = open_engine();
+    gf_settings *settings = test_settings(filter, "");
+    unsigned char want[64] = {0}, got[64] = {1};
+    assert_int_equal(
+        test_run_memory(&(test_memory){engine, filter, settings, &grey, in, want, 8}, NULL), GF_OK);
+    assert_int_equal(test_run_memory(&(test_memory){engine, filter, NULL, &grey, in, got, 8}, NULL),
+                     GF_OK);
+    for (uint64_t y = 0; y < grey.height; y++)
+        assert_memory_equal(want + 8 * y, got + 8 * y, (size_t)grey.width);
+    gf_settings_free(settings);
+    gf_engine_close(engine);
+}
+
+TEST(rejects_other_lists_of_steps) {
+    const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
+    const struct {
+        gf_step steps[3];
+        uint32_t count;
+        const char *message;
+    } cases[] = {
+        {{{.filter = smooth}}, 0, "the filter is NULL"},
+        {{{.filter = NULL}}, 1, "the filter is NULL"},
+        {{{.filter = smooth}}, 1, "add a writer"},
+        {{{.filter = smooth}, {.filter = hist}}, 2, "a writer must follow, and here hist does"},
+        {{{.filter = hist}, {.filter = NULL}}, 2, "2 steps; a job has one filter"},
+        {{{.filter = smooth}, {.filter = NULL}, {.filter = NULL}}, 3, "3 steps"},
+        {{{.filter = hist, .from = GF_FROM_INPUT}}, 1, "the image after the step before it"},
+    };
+    gf_engine *engine = open_engine();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gf_job job = {.steps = cases[i].steps,
+                            .step_count = cases[i].count,
+                            .memory = GF_HOST,
+                            .in = in,
+                            .format = grey};
+        gf_step_info info[3];
+        gf_error error = {0};
+        assert_int_equal(gf_run(engine, &job, NULL, &error), GF_USAGE);
+        assert_message(&error, cases[i].message);
+        assert_int_equal(gf_job_inspect(&job, info, &error), GF_USAGE);
+        assert_message(&error, cases[i].message);
+    }
+    assert_int_equal(gf_run(engine, NULL, NULL, NULL), GF_USAGE);
+    gf_engine_close(engine);
+}
+
+static bool stop_at(void *context, const gf_progress *progress) {
+    uint64_t *calls = context;
+    return ++*calls < 2;
+}
+
+/* A callback that returns false ends the run. No output appears. */
+TEST(progress_can_cancel) {
+    uint64_t calls = 0;
+    const gf_format tall = {8, 400, 1, GF_U8, false};
+    test_image image = test_image_new(tall, 0);
+    const char *path = in_directory("in.pgm");
+    char in_path[1200];
+    snprintf(in_path, sizeof in_path, "%s", path);
+    path = in_path;
+    test_put(path, &image);
+    gf_engine *engine = test_engine(&(gf_engine_options){.backend = "cpu", .rows_per_strip = 10});
+    const gf_file_options options = {.progress = stop_at, .progress_context = &calls};
+    gf_error error = {0};
+    assert_int_equal(test_run_files(&(test_files){engine, gf_filter_find("smooth"), NULL, &path,
+                                                  in_directory("cancelled.pgm"), &options},
+                                    &error),
+                     GF_FAILED);
+    assert_message(&error, "cancelled");
+    assert_int_equal(calls, 2);
+    assert_int_equal(access(in_directory("cancelled.pgm"), F_OK), -1);
+    test_image_free(&image);
     gf_engine_close(engine);
 }
 
@@ -248,9 +326,9 @@ TEST(rejects_overlapping_memory) {
 
 /* Every number of the options that has a range. */
 TEST(rejects_numbers_out_of_range) {
-    const gf_file_options options[] = {{.depth = (gf_depth)4}, {.depth = (gf_depth)-1},
-                                       {.sync = (gf_sync)3},   {.sync = (gf_sync)-1},
-                                       {.quality = 101},       {.quality = UINT32_MAX}};
+    const gf_file_options options[] = {{.write.depth = (gf_depth)4}, {.write.depth = (gf_depth)-1},
+                                       {.sync = (gf_sync)3},         {.sync = (gf_sync)-1},
+                                       {.write.quality = 101},       {.write.quality = UINT32_MAX}};
     static const char *const names[] = {
         "depth: ", "depth: ", "sync: ", "sync: ", "quality: ", "quality: "};
     const gf_filter *smooth = gf_filter_find("smooth");
@@ -262,9 +340,9 @@ TEST(rejects_numbers_out_of_range) {
     gf_error error = {0};
     put_bytes(in_directory("in.pgm"), "P5 1 1 255\n.", 12);
     const char *paths[1] = {in_directory("in.pgm")}, *out = in_directory("out.jpg");
-    const gf_batch_item item = {.in = paths[0], .out = out};
+    const test_item item = {.in = paths[0], .out = out};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        const gf_batch_options batch = {.files = options[i]};
+        const test_batch_options batch = {.files = options[i]};
         assert_int_equal(
             test_run_files(&(test_files){engine, smooth, settings, paths, out, &options[i]},
                            &error),
@@ -278,7 +356,7 @@ TEST(rejects_numbers_out_of_range) {
         assert_int_equal(gf_save_file(out, &grey, in, &options[i], &error), GF_USAGE);
         assert_message(&error, names[i]);
     }
-    const gf_batch_options threads = {.engine = {.threads = 1025}};
+    const test_batch_options threads = {.engine = {.threads = 1025}};
     assert_int_equal(test_run_batch(smooth, settings, &item, 1, &threads, &error), GF_USAGE);
     assert_message(&error, "threads: 1025 is above the maximum of 1024");
     assert_int_equal(gf_engine_open(&threads.engine, &many, &error), GF_USAGE);
@@ -339,7 +417,7 @@ TEST(returns_null_on_failure) {
 
 /* Rows at odd addresses with odd strides. The last row ends at the end of its allocation. */
 TEST(accepts_rows_at_any_address) {
-    for (size_t i = 0; i < gf_filter_count(); i++) {
+    for (size_t i = 0; i < test_filter_count(); i++) {
         const gf_filter *filter = gf_filter_at(i);
         const gf_filter_info *info = gf_filter_describe(filter);
         for (int type = GF_U8; type <= GF_F32; type++) {
@@ -413,7 +491,7 @@ static char *print_result(const gf_result *result) {
 
 /* Results of every case remain valid after settings, engine and image are freed. */
 TEST(results_outlive_settings_and_engine) {
-    for (size_t i = 0; i < gf_filter_count(); i++) {
+    for (size_t i = 0; i < test_filter_count(); i++) {
         const gf_filter *filter = gf_filter_at(i);
         const gf_filter_info *info = gf_filter_describe(filter);
         for (const char *const *text = info->cases; !info->makes_image && *text; text++) {
@@ -491,7 +569,7 @@ TEST(saves_images) {
     assert_message(&error, "exists");
     options.force = true;
     assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
-    options.depth = GF_DEPTH_16;
+    options.write.depth = GF_DEPTH_16;
     assert_int_equal(gf_save_file(out, &rgb, &image, &options, &error), GF_OK);
     assert_int_equal(gf_load_file(out, NULL, &format, &loaded, NULL, &error), GF_OK);
     assert_int_equal(format.type, GF_U16);

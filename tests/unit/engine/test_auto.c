@@ -124,7 +124,7 @@ TEST(png_has_costs) {
     gf_sink *sink = NULL;
     gf_error error = {0};
     assert_ok(gf_source_open(path, NULL, &source, &error), &error);
-    gf_file_options options = {.format = "png"};
+    gf_file_options options = {.write.format = "png"};
     assert_ok(gf_sink_open("/dev/null", &source->format, NULL, &options, 1, &sink, &error), &error);
     assert_true(source->cost > 0);
     assert_true(sink->cost > 0);

@@ -42,8 +42,8 @@ TEST(runs_large_ones_at_once) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         meeting all = {.wanted = cases[c].at_once};
         listener reported = {.in_order = c % 2};
-        gf_batch_item items[ITEMS];
-        const gf_batch_options options = {
+        test_item items[ITEMS];
+        const test_batch_options options = {
             .engine = {.backend = "cpu", .threads = cases[c].threads, .max_memory = SMALL_MEMORY},
             .files = {.ready = meet, .ready_context = &all},
             .in_order = reported.in_order,
@@ -76,8 +76,8 @@ TEST(reports_of_no_capacity) {
     for (uint32_t devices = 1; devices < 3; devices++)
         for (int in_order = 0; in_order < 2; in_order++) {
             listener reported = {.in_order = in_order};
-            gf_batch_item items[ITEMS];
-            const gf_batch_options options = {
+            test_item items[ITEMS];
+            const test_batch_options options = {
                 .engine = {.backend = "cpu", .threads = 8, .max_memory = SMALL_MEMORY},
                 .in_order = reported.in_order,
                 .done = on_done,
@@ -99,8 +99,8 @@ TEST(reports_of_no_capacity) {
 /* Under auto, the cpu backend replaces a device that does not start, and reports the reason. */
 TEST(falls_back) {
     listener all = {0};
-    gf_batch_item items[ITEMS];
-    const gf_batch_options options = {.engine = {.threads = 2}, .done = on_done, .context = &all};
+    test_item items[ITEMS];
+    const test_batch_options options = {.engine = {.threads = 2}, .done = on_done, .context = &all};
     gf_batch_devices devices = {.count = 1, .names = {"63"}};
     if (gf_has_cuda() && test_has_cuda())
         snprintf(devices.names[0], sizeof devices.names[0], "9999");

@@ -60,7 +60,7 @@ static int check(const char *what, bool image, int max_lost) {
 }
 
 /* Feed the input of an item from a pipe. */
-static test_feeder *start_pipe(gf_batch_item *item, char path[1300]) {
+static test_feeder *start_pipe(test_item *item, char path[1300]) {
     snprintf(path, 1300, "%s.fifo", item->in);
     test_feeder *feeder = test_feed_file(path, item->in, 0);
     item->in = path;
@@ -70,13 +70,13 @@ static test_feeder *start_pipe(gf_batch_item *item, char path[1300]) {
 static gf_status run(const scenario *w, const gf_settings *settings, gf_error *error) {
     const gf_filter *filter = gf_filter_find(w->filter);
     listener all = {.in_order = false};
-    gf_batch_item items[ITEMS];
-    const gf_batch_options options = {.engine = {.backend = w->backend,
-                                                 .threads = w->threads,
-                                                 .max_memory = w->max_memory,
-                                                 .verify = w->threads % 3 == 0},
-                                      .done = on_done,
-                                      .context = &all};
+    test_item items[ITEMS];
+    const test_batch_options options = {.engine = {.backend = w->backend,
+                                                   .threads = w->threads,
+                                                   .max_memory = w->max_memory,
+                                                   .verify = w->threads % 3 == 0},
+                                        .done = on_done,
+                                        .context = &all};
     gf_batch_devices devices = {.count = w->devices, .names = {"0", "1", "2"}};
     test_feeder *feeders[PIPES];
     char paths[PIPES][1300];
@@ -206,9 +206,9 @@ TEST(last_pipe_is_reported) {
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
     const gf_batch_devices devices = {.count = 1, .names = {"0"}};
     listener all = {.in_order = false};
-    const gf_batch_options options = {
+    const test_batch_options options = {
         .engine = {.backend = "cuda", .threads = 2}, .done = on_done, .context = &all};
-    gf_batch_item items[ITEMS];
+    test_item items[ITEMS];
     char path[1300];
     faulty_expect(&(faulty_plan){.rows = 6, .fail_at = 3, .status = GF_NO_BACKEND});
     make_items(items, true);

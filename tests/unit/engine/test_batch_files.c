@@ -44,18 +44,18 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
     const gf_filter *filter = gf_filter_find(name);
     const bool image = gf_filter_describe(filter)->makes_image;
     gf_settings *settings = test_settings(filter, text);
-    gf_batch_item items[ITEMS];
+    test_item items[ITEMS];
     run_each(filter, settings, options, ITEMS);
     for (size_t w = 0; w < sizeof scenarios / sizeof scenarios[0]; w++) {
         const struct scenario *scenario = &scenarios[w];
         listener all = {.in_order = scenario->in_order};
-        const gf_batch_options batch = {.engine = {.backend = scenario->backend,
-                                                   .threads = scenario->threads,
-                                                   .max_memory = scenario->max_memory},
-                                        .files = *options,
-                                        .in_order = scenario->in_order,
-                                        .done = on_done,
-                                        .context = &all};
+        const test_batch_options batch = {.engine = {.backend = scenario->backend,
+                                                     .threads = scenario->threads,
+                                                     .max_memory = scenario->max_memory},
+                                          .files = *options,
+                                          .in_order = scenario->in_order,
+                                          .done = on_done,
+                                          .context = &all};
         const gf_batch_devices devices = {.count = scenario->devices};
         char what[200];
         gf_error error = {0};
@@ -74,7 +74,8 @@ static void run_scenarios(const char *name, const char *text, const gf_file_opti
 
 TEST(equals_one_by_one) {
     run_scenarios("smooth", "", &(gf_file_options){0});
-    run_scenarios("smooth", "axis=xy radius=5 keep-brightness", &(gf_file_options){.strip = true});
+    run_scenarios("smooth", "axis=xy radius=5 keep-brightness",
+                  &(gf_file_options){.write.strip = true});
     run_scenarios("normalize", "", &(gf_file_options){0});
     run_scenarios("hist", "bins=7", &(gf_file_options){0});
     run_scenarios("hist", "bins=9 extract=2 channel=all", &(gf_file_options){0});
@@ -84,10 +85,10 @@ TEST(equals_one_by_one) {
 /* ---- stopping and continuing ----------------------------------------------------------------- */
 
 TEST(stops_when_reported) {
-    gf_batch_item items[ITEMS];
+    test_item items[ITEMS];
     for (uint32_t devices = 0; devices < 3; devices++) {
         listener all = {.max = 3};
-        const gf_batch_options options = {
+        const test_batch_options options = {
             .engine = {.backend = "cpu", .threads = 2}, .done = on_done, .context = &all};
         make_items(items, true);
         assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
@@ -103,8 +104,8 @@ TEST(stops_when_reported) {
 TEST(keeps_existing_files) {
     for (uint32_t devices = 0; devices < 3; devices += 2) {
         listener all = {0};
-        gf_batch_item items[ITEMS];
-        gf_batch_options options = {
+        test_item items[ITEMS];
+        test_batch_options options = {
             .engine = {.backend = "cpu", .threads = 2}, .done = on_done, .context = &all};
         make_items(items, true);
         put_bytes(out_paths[0], "precious", 8);
@@ -131,9 +132,9 @@ TEST(reads_pipes) {
     for (uint32_t round = 0; round < 3; round++) {
         const uint32_t devices = round > 0;
         listener all = {0};
-        gf_batch_item items[ITEMS];
+        test_item items[ITEMS];
         /* In the last round, the image is too large to be held for a device. */
-        const gf_batch_options options = {
+        const test_batch_options options = {
             .engine = {.backend = "cpu", .threads = 2, .max_memory = round == 2 ? 3600 : 0},
             .done = on_done,
             .context = &all};
@@ -160,11 +161,11 @@ static gf_status never(void *context, const gf_ready *ready, gf_error *error) {
 TEST(calls_ready_before_the_commit) {
     for (uint32_t devices = 0; devices < 2; devices++) {
         listener all = {0};
-        gf_batch_item items[ITEMS];
-        const gf_batch_options options = {.engine = {.backend = "cpu"},
-                                          .files = {.ready = never},
-                                          .done = on_done,
-                                          .context = &all};
+        test_item items[ITEMS];
+        const test_batch_options options = {.engine = {.backend = "cpu"},
+                                            .files = {.ready = never},
+                                            .done = on_done,
+                                            .context = &all};
         make_items(items, true);
         assert_int_equal(run_smooth(items, 5, devices, &options, NULL), GF_OK);
         for (int i = 0; i < 5; i++) {
@@ -180,10 +181,11 @@ static struct stat looked[ITEMS];
 
 static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
     assert_true(ready->item < ITEMS);
-    assert_non_null(ready->file);
+    const char *file = ready->outcome->steps[1].file;
+    assert_non_null(file);
     assert_int_equal(looked[ready->item].st_ino, 0);
     assert_int_equal(access(out_paths[ready->item], F_OK), -1);
-    assert_int_equal(stat(ready->file, &looked[ready->item]), 0);
+    assert_int_equal(stat(file, &looked[ready->item]), 0);
     return GF_OK;
 }
 
@@ -191,11 +193,11 @@ static gf_status look(void *context, const gf_ready *ready, gf_error *error) {
 TEST(passes_ready_outputs) {
     for (uint32_t devices = 0; devices < 3; devices++) {
         listener all = {0};
-        gf_batch_item items[ITEMS];
-        const gf_batch_options options = {.engine = {.backend = "cpu", .threads = 3},
-                                          .files = {.ready = look},
-                                          .done = on_done,
-                                          .context = &all};
+        test_item items[ITEMS];
+        const test_batch_options options = {.engine = {.backend = "cpu", .threads = 3},
+                                            .files = {.ready = look},
+                                            .done = on_done,
+                                            .context = &all};
         memset(looked, 0, sizeof looked);
         make_items(items, true);
         assert_int_equal(run_smooth(items, ITEMS, devices, &options, NULL), GF_OK);
@@ -222,12 +224,12 @@ TEST(stops_before_it_is_reported) {
     snprintf(path, sizeof path, "%s", in_directory("slow.png"));
     for (int fast = 0; fast < 2; fast++) {
         int calls = 0;
-        gf_batch_item items[ITEMS];
-        const gf_batch_options options = {.engine = {.backend = "cpu", .threads = 2},
-                                          .in_order = true,
-                                          .fail_fast = fast,
-                                          .done = count_calls,
-                                          .context = &calls};
+        test_item items[ITEMS];
+        const test_batch_options options = {.engine = {.backend = "cpu", .threads = 2},
+                                            .in_order = true,
+                                            .fail_fast = fast,
+                                            .done = count_calls,
+                                            .context = &calls};
         make_items(items, false);
         items[0].in = path;
         for (int i = 1; i < ITEMS; i++)

@@ -9,8 +9,8 @@
 TEST(refuses_all) {
     const gf_filter *smooth = gf_filter_find("smooth"), *hist = gf_filter_find("hist");
     listener all = {0};
-    gf_batch_options options = {.done = on_done, .context = &all};
-    gf_batch_item items[ITEMS];
+    test_batch_options options = {.done = on_done, .context = &all};
+    test_item items[ITEMS];
     gf_error error = {0};
     make_items(items, true);
     gf_settings *settings = test_settings(smooth, "keep-brightness weight=0");

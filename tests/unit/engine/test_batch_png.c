@@ -194,13 +194,13 @@ static gf_status run_case(const batch_case *c, gf_error *error) {
     const bool image = gf_filter_describe(filter)->makes_image;
     gf_settings *settings = test_settings(filter, c->settings);
     listener all = {.in_order = c->in_order};
-    gf_batch_item items[ITEMS];
+    test_item items[ITEMS];
     gf_file_options force = files;
-    const gf_batch_options options = {.engine = {.backend = c->backend, .threads = c->threads},
-                                      .files = files,
-                                      .in_order = c->in_order,
-                                      .done = on_done,
-                                      .context = &all};
+    const test_batch_options options = {.engine = {.backend = c->backend, .threads = c->threads},
+                                        .files = files,
+                                        .in_order = c->in_order,
+                                        .done = on_done,
+                                        .context = &all};
     force.force = true;
     run_each(filter, settings, &force, ITEMS);
     make_items(items, image);
@@ -262,8 +262,8 @@ TEST(decodes_few_groups_at_once) {
 /* Groups are larger than a third of the limit. */
 TEST(decodes_few_streams_at_once) {
     enum { FILES = 4500, LIMIT = 3072, GROUPS = 2 };
-    static gf_batch_item items[FILES];
-    const gf_batch_options options = {.engine = {.backend = "cuda", .threads = 4}};
+    static test_item items[FILES];
+    const test_batch_options options = {.engine = {.backend = "cuda", .threads = 4}};
     const gf_filter *filter = gf_filter_find("hist");
     gf_settings *settings = test_settings(filter, "");
     gf_error error = {0};
@@ -303,13 +303,13 @@ TEST(converts_images) {
         batch_case run;
         gf_file_options files;
     } cases[] = {
-        {{"smooth", "", "cuda", 3, false, -1, false}, {.depth = GF_DEPTH_8}},
-        {{"smooth", "", "cuda", 3, false, -1, false}, {.depth = GF_DEPTH_16}},
+        {{"smooth", "", "cuda", 3, false, -1, false}, {.write.depth = GF_DEPTH_8}},
+        {{"smooth", "", "cuda", 3, false, -1, false}, {.write.depth = GF_DEPTH_16}},
         {{"smooth", "", "cuda", 3, false, -1, false}, {.crop = &part}},
         {{"hist", "bins=5", "cuda", 3, true, -1, false}, {.crop = &part}},
         {{"smooth", "", "cuda", 2, false, -1, false}, {.linear = true}},
-        {{"smooth", "", "auto", 3, false, -1, false}, {.linear = true, .depth = GF_DEPTH_16}},
-        {{"smooth", "", "auto", 3, false, -1, false}, {.crop = &part, .depth = GF_DEPTH_8}},
+        {{"smooth", "", "auto", 3, false, -1, false}, {.linear = true, .write.depth = GF_DEPTH_16}},
+        {{"smooth", "", "auto", 3, false, -1, false}, {.crop = &part, .write.depth = GF_DEPTH_8}},
         {{"smooth", "", "cuda", 3, false, -1, false}, {.autorotate = true}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -318,11 +318,12 @@ TEST(converts_images) {
         check_case(&cases[i].run);
         for (int k = 0; k < ITEMS; k++) {
             const gf_type type = k % 16 == 8 ? GF_U16 : GF_U8;
-            const bool kept = files.depth == GF_DEPTH_INPUT || (int)files.depth == (int)type + 1;
+            const bool kept =
+                files.write.depth == GF_DEPTH_INPUT || (int)files.write.depth == (int)type + 1;
             intact += !want[k].status && k % 32 != 8 && k % 16 != 7 && k % 16 != 11 && kept &&
                       !files.crop && !files.linear;
-            if (!want[k].status && files.depth)
-                assert_int_equal(want[k].report.out.type + 1, files.depth);
+            if (!want[k].status && files.write.depth)
+                assert_int_equal(want[k].output.out.type + 1, files.write.depth);
         }
         assert_int_equal(decoded, intact);
     }

@@ -69,8 +69,8 @@ static void init_queue(queue *all, uint64_t count) {
         all->order[i] = i < count / 2 ? count / 2 - 1 - i : i;
 }
 
-static gf_batch_options options_of(worker *one, uint32_t threads, uint64_t max_memory) {
-    return (gf_batch_options){
+static test_batch_options options_of(worker *one, uint32_t threads, uint64_t max_memory) {
+    return (test_batch_options){
         .engine = {.backend = "cpu", .threads = threads, .max_memory = max_memory},
         .done = reported,
         .context = one};
@@ -81,7 +81,7 @@ static gf_batch_options options_of(worker *one, uint32_t threads, uint64_t max_m
 typedef struct share {
     const gf_filter *filter;
     const gf_settings *settings;
-    const gf_batch_item *items;
+    const test_item *items;
     gf_batch_devices on;
     worker one;
     uint32_t threads;
@@ -91,7 +91,7 @@ typedef struct share {
 
 static void *run_share(void *argument) {
     share *own = argument;
-    gf_batch_options options = options_of(&own->one, own->threads, own->max_memory);
+    test_batch_options options = options_of(&own->one, own->threads, own->max_memory);
     gf_error error = {0};
 
     const gf_work_source source = {give, &own->one, own->expected};
@@ -126,9 +126,9 @@ static void each_once(const char *name, const char *text) {
     const gf_filter *filter = gf_filter_find(name);
     const bool image = gf_filter_describe(filter)->makes_image;
     gf_settings *settings = test_settings(filter, text);
-    gf_batch_item items[ITEMS];
+    test_item items[ITEMS];
     listener plain = {0};
-    const gf_batch_options in_turn = {
+    const test_batch_options in_turn = {
         .engine = {.backend = "golden"}, .done = on_done, .context = &plain};
     make_items(items, image);
     assert_int_equal(test_run_batch(filter, settings, items, ITEMS, &in_turn, NULL), GF_OK);
@@ -177,10 +177,10 @@ TEST(holds_no_more_than_it_can_run) {
         uint32_t devices, threads, max;
     } cases[] = {{0, 1, 1}, {0, 3, 3}, {1, 1, 1}, {1, 3, 3}, {1, 9, 4}, {2, 16, 8}, {3, 1, 3}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        gf_batch_item items[ITEMS];
+        test_item items[ITEMS];
         queue all;
         worker one = {.all = &all};
-        const gf_batch_options options = options_of(&one, cases[c].threads, SMALL_MEMORY);
+        const test_batch_options options = options_of(&one, cases[c].threads, SMALL_MEMORY);
         make_items(items, true);
         init_queue(&all, ITEMS);
         for (int i = 0; i < ITEMS; i++)
@@ -201,10 +201,10 @@ TEST(holds_no_more_than_it_can_run) {
 TEST(stops_while_it_waits) {
     for (uint32_t devices = 0; devices < 3; devices++)
         for (int fast = 0; fast < 2; fast++) {
-            gf_batch_item items[ITEMS];
+            test_item items[ITEMS];
             queue all;
             worker one = {.all = &all, .reported = {.max = fast ? 0 : 3}};
-            gf_batch_options options = options_of(&one, 2, 0);
+            test_batch_options options = options_of(&one, 2, 0);
             make_items(items, true);
             init_queue(&all, ITEMS);
             all.stop_at = 3;
@@ -229,11 +229,11 @@ static bool has_failed(void *context, const gf_batch_done *done) {
 TEST(ends_without_a_device) {
     const gf_batch_devices devices = {.count = 1, .names = {"9999"}};
     gf_settings *settings = test_settings(gf_filter_find("smooth"), "");
-    gf_batch_item items[ITEMS];
+    test_item items[ITEMS];
     gf_error error = {0};
     queue all;
     worker one = {.all = &all};
-    gf_batch_options options = options_of(&one, 2, 0);
+    test_batch_options options = options_of(&one, 2, 0);
     make_items(items, true);
     init_queue(&all, ITEMS);
     all.stop_at = 2;
@@ -253,11 +253,11 @@ TEST(ends_without_a_device) {
 
 TEST(refuses) {
     for (uint32_t devices = 0; devices < 2; devices++) {
-        gf_batch_item items[ITEMS];
+        test_item items[ITEMS];
         gf_error error = {0};
         queue all;
         worker one = {.all = &all};
-        gf_batch_options options = options_of(&one, 3, 0);
+        test_batch_options options = options_of(&one, 3, 0);
         make_items(items, true);
         init_queue(&all, ITEMS);
         options.in_order = true;

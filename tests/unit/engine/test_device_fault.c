@@ -58,7 +58,7 @@ static void try_auto(fault_job *job, tally *all, const faulty_plan *plan) {
         assert_string_equal(done.report.backend, "cuda"); /* with smaller strips */
     } else {
         if (!done.report.device_failed || !strstr(done.report.reason, "injected failure") ||
-            (!gf_filter_before(job->one.filter, job->one.settings, &job->one.format) &&
+            (!test_filter_before(job->one.filter, job->one.settings, &job->one.format) &&
              !strstr(done.report.backend, "cpu")))
             fail_msg("%s: ran on %s, reason '%s'", what, done.report.backend, done.report.reason);
         all->fell_back++;

@@ -38,13 +38,24 @@ static void name_files(work *job, const char *stem, const char *image, const cha
     }
 }
 
-static const char *out_path(const work *job) {
+static const char *drawn_path(const work *job) {
     return gf_filter_describe(job->filter)->makes_image ? job->image : NULL;
 }
 
+/* Return the job of a filter on the inputs of a work. steps: two. */
+static gf_job job_of(const work *job, const gf_filter *filter, const gf_settings *settings,
+                     const gf_file_options *options, gf_step *steps) {
+    gf_job made = test_job_of(filter, settings, steps);
+    made.in_path = job->in_paths[0];
+    made.options = options;
+    steps[0].in_path = filter->info.inputs > 1 ? job->in_paths[1] : NULL;
+    if (made.step_count > 1)
+        steps[1].out_path = job->image;
+    return made;
+}
+
 /* Serialize and deserialize a partial result, as for a message between processes. */
-static gf_partial *serialize(const work *job, const gf_filter *filter, const gf_settings *settings,
-                             gf_partial *partial) {
+static gf_partial *serialize(const gf_job *job, gf_partial *partial) {
     const size_t size = gf_partial_size(partial);
     unsigned char *bytes = malloc(size);
     gf_partial *read;
@@ -52,35 +63,33 @@ static gf_partial *serialize(const work *job, const gf_filter *filter, const gf_
     assert_non_null(bytes);
     gf_partial_write(partial, bytes);
     gf_partial_free(partial);
-    assert_ok(gf_partial_read(filter, settings, bytes, size, &read, &error), &error);
+    assert_ok(gf_partial_read(job, bytes, size, &read, &error), &error);
     free(bytes);
     return read;
 }
 
-/* Run a filter in `ranges` ranges, each in an engine of its own, and merge the results. */
-static gf_status run_ranges(const work *job, const gf_filter *filter, const gf_settings *settings,
-                            const gf_partial *before, const gf_rows_file *file, uint64_t height,
-                            uint32_t ranges, const gf_engine_options *engines, gf_partial **all,
-                            gf_report *report, gf_error *error) {
-    const gf_file_options options = {0};
+/* Run a job in `ranges` ranges, each in an engine of its own, and merge the results. */
+static gf_status run_ranges(const gf_job *job, const gf_partial *before, const gf_rows_file *file,
+                            uint64_t height, uint32_t ranges, const gf_engine_options *engines,
+                            gf_partial **all, gf_report *report, gf_error *error) {
     gf_status status = GF_OK;
     *all = NULL;
     for (uint32_t r = 0; r < ranges && !status; r++) {
-        const gf_rows_job rows = {.in_paths = job->in_paths,
-                                  .out_path = job->image,
-                                  .out_file = file ? gf_rows_file_name(file) : NULL,
-                                  .first = gf_share(height, r, ranges),
-                                  .end = gf_share(height, r + 1, ranges),
-                                  .before = before};
+        const gf_rows_range rows = {.file = file ? gf_rows_file_name(file) : NULL,
+                                    .first = gf_share(height, r, ranges),
+                                    .end = gf_share(height, r + 1, ranges),
+                                    .before = before};
         gf_engine *engine;
         gf_partial *part = NULL;
+        gf_outcome outcome = {.steps = NULL};
         status = gf_engine_open(&engines[r], &engine, error);
         if (!status)
-            status = gf_run_rows(engine, filter, settings, &rows, &options, &part, report, error);
+            status = gf_run_rows(engine, job, &rows, &part, &outcome, error);
+        *report = outcome.report;
         gf_engine_close(engine);
         if (status)
             break;
-        part = serialize(job, filter, settings, part);
+        part = serialize(job, part);
         if (*all) {
             status = gf_partial_merge(*all, part, error);
             gf_partial_free(part);
@@ -92,38 +101,40 @@ static gf_status run_ranges(const work *job, const gf_filter *filter, const gf_s
 }
 
 /* Run the whole job in ranges. */
-static gf_status run_cut(const work *job, uint32_t ranges, const gf_engine_options *engines,
+static gf_status run_cut(const work *whole, uint32_t ranges, const gf_engine_options *engines,
                          gf_result **result, gf_report *report, gf_error *error) {
     const gf_file_options options = {.force = true};
+    gf_step steps[2];
+    const gf_job job = job_of(whole, whole->filter, whole->settings, &options, steps);
     gf_engine *engine;
-    gf_format format, drawn;
+    gf_format format;
     gf_rows_file *file = NULL;
     gf_partial *measured = NULL, *all = NULL;
+    gf_result *results[2] = {NULL};
     bool possible;
     *result = NULL;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
-    assert_int_equal(gf_rows_possible(engine, job->filter, job->settings, job->in_paths,
-                                      out_path(job), &options, &format, &possible, error),
-                     GF_OK);
+    assert_int_equal(gf_rows_possible(engine, &job, &format, &possible, error), GF_OK);
     assert_true(possible);
-    assert_int_equal(gf_filter_output(job->filter, job->settings, &format, &drawn, NULL), GF_OK);
-    gf_status status =
-        drawn.width ? gf_rows_file_open(job->image, &drawn, &options, &file, error) : GF_OK;
-    const gf_filter *before = gf_filter_before(job->filter, job->settings, &format);
+    gf_status status = gf_rows_file_open(&job, &format, &file, error);
+    const gf_filter *before = test_filter_before(whole->filter, whole->settings, &format);
     if (!status && before) {
-        gf_settings *defaults = test_settings(before, "");
-        status = run_ranges(job, before, defaults, NULL, NULL, format.height, ranges, engines,
-                            &measured, report, error);
-        gf_settings_free(defaults);
+        gf_step first[2];
+        const gf_job measure = job_of(whole, before, NULL, &options, first);
+        status = run_ranges(&measure, NULL, NULL, format.height, ranges, engines, &measured, report,
+                            error);
     }
     if (!status)
-        status = run_ranges(job, job->filter, job->settings, measured, file, format.height, ranges,
-                            engines, &all, report, error);
-    if (!status)
-        status = gf_finish_rows(engine, job->filter, job->settings, all, file, &options, result,
-                                report, error);
-    else
+        status =
+            run_ranges(&job, measured, file, format.height, ranges, engines, &all, report, error);
+    if (!status) {
+        gf_outcome outcome = {.report = *report, .results = results};
+        status = gf_finish_rows(engine, &job, all, file, &outcome, error);
+        *report = outcome.report;
+        *result = results[0];
+    } else {
         gf_rows_file_close(file);
+    }
     gf_partial_free(measured);
     gf_partial_free(all);
     gf_engine_close(engine);
@@ -176,7 +187,7 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
     gf_report report;
     gf_error error;
     char want_image[1200], want_samples[1200], what[512];
-    if (gf_filter_output(filter, job.settings, &format, &drawn, NULL)) {
+    if (test_filter_output(filter, job.settings, &format, &drawn, NULL)) {
         gf_settings_free(job.settings);
         return false;
     }
@@ -191,15 +202,16 @@ static bool compare_once(void *devices, const gf_filter *filter, const char *tex
     bool possible;
     assert_int_equal(gf_engine_open(&engines[0], &engine, NULL), GF_OK);
     name_files(&job, "one", drawn.type == GF_F32 ? "pfm" : "pam", samples);
-    assert_int_equal(gf_rows_possible(engine, filter, job.settings, job.in_paths, out_path(&job),
-                                      &(gf_file_options){0}, &format, &possible, NULL),
-                     GF_OK);
+    gf_step steps[2];
+    const gf_job whole = job_of(&job, filter, job.settings, NULL, steps);
+    assert_int_equal(gf_rows_possible(engine, &whole, &format, &possible, NULL), GF_OK);
     assert_true(
         possible || test_reads_twice(text) ||
         (strcmp(gf_filter_describe(filter)->name, "axis-sum") == 0 && format.type == GF_F32));
-    if (possible && test_run_files(&(test_files){engine, filter, job.settings, job.in_paths,
-                                                 out_path(&job), .result = &one, .report = &report},
-                                   &error))
+    if (possible &&
+        test_run_files(&(test_files){engine, filter, job.settings, job.in_paths, drawn_path(&job),
+                                     .result = &one, .report = &report},
+                       &error))
         fail_msg("%s", error.message);
     gf_engine_close(engine);
     if (!possible) {
@@ -258,12 +270,13 @@ static void open_grey(work *job, const char *filter, const char *text) {
 }
 
 static gf_partial *rows_of(const work *job, uint64_t first, uint64_t end, gf_error *error) {
-    const gf_rows_job rows = {.in_paths = job->in_paths, .first = first, .end = end};
-    const gf_file_options options = {0};
+    const gf_rows_range rows = {.first = first, .end = end};
+    gf_step steps[2];
+    const gf_job whole = job_of(job, job->filter, job->settings, NULL, steps);
     gf_engine *engine;
     gf_partial *part;
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
-    (void)gf_run_rows(engine, job->filter, job->settings, &rows, &options, &part, NULL, error);
+    (void)gf_run_rows(engine, &whole, &rows, &part, NULL, error);
     gf_engine_close(engine);
     return part;
 }
@@ -282,13 +295,13 @@ TEST(rejects_other_work) {
     assert_null(rows_of(&job, 2, 1, &error));
     /* Rows are missing. */
     gf_engine *engine;
-    gf_result *result;
-    gf_report report = {0};
+    gf_step steps[2];
+    gf_result *results[2] = {NULL};
+    gf_outcome outcome = {.results = results};
+    const gf_job whole = job_of(&job, job.filter, job.settings, NULL, steps);
     assert_int_equal(gf_engine_open(NULL, &engine, NULL), GF_OK);
-    assert_int_equal(gf_finish_rows(engine, job.filter, job.settings, a, NULL,
-                                    &(gf_file_options){0}, &result, &report, &error),
-                     GF_USAGE);
-    assert_null(result);
+    assert_int_equal(gf_finish_rows(engine, &whole, a, NULL, &outcome, &error), GF_USAGE);
+    assert_null(results[0]);
     gf_engine_close(engine);
     gf_partial_free(a);
     gf_partial_free(b);
@@ -330,18 +343,18 @@ TEST(rejects_damaged_bytes) {
     work job;
     open_grey(&job, "hist", "per-row extract=3 bins=4");
     gf_partial *a = rows_of(&job, 0, 40, &error), *read;
+    gf_step steps[2];
+    const gf_job whole = job_of(&job, job.filter, job.settings, NULL, steps);
     const size_t size = gf_partial_size(a);
     unsigned char *bytes = malloc(size), *copy = malloc(size);
     assert_true(bytes && copy);
     gf_partial_write(a, bytes);
     for (size_t n = 0; n < size; n += 1 + n / 64)
-        assert_int_not_equal(gf_partial_read(job.filter, job.settings, bytes, n, &read, &error),
-                             GF_OK);
+        assert_int_not_equal(gf_partial_read(&whole, bytes, n, &read, &error), GF_OK);
     for (size_t i = size / 2; i < size; i += 1 + i / 999) {
         memcpy(copy, bytes, size);
         copy[i] ^= 0x81;
-        assert_int_equal(gf_partial_read(job.filter, job.settings, copy, size, &read, &error),
-                         GF_FAILED);
+        assert_int_equal(gf_partial_read(&whole, copy, size, &read, &error), GF_FAILED);
     }
     gf_partial_free(a);
     free(bytes);
@@ -372,9 +385,10 @@ TEST(reports_images_without_ranges) {
         close(fd);
         assert_int_equal(gf_engine_open(&engine_options, &engine, NULL), GF_OK);
         assert_int_equal(
-            gf_rows_possible(engine, gf_filter_find("smooth"), settings, in,
-                             *setups[i][1] == '/' ? setups[i][1] : in_directory(setups[i][1]),
-                             &(gf_file_options){0}, &found, &possible, NULL),
+            test_rows_possible(
+                &(test_files){engine, gf_filter_find("smooth"), settings, in,
+                              *setups[i][1] == '/' ? setups[i][1] : in_directory(setups[i][1])},
+                &found, &possible, NULL),
             GF_OK);
         assert_true(possible == (i == 5));
         assert_int_equal(found.height, 40);
@@ -396,7 +410,7 @@ TEST(turned_images_have_no_ranges) {
     assert_int_equal(gf_engine_open(&(gf_engine_options){.backend = "cpu"}, &engine, NULL), GF_OK);
     for (unsigned char orientation = 1; orientation <= 8; orientation++) {
         const gf_file_options options = {
-            .force = true, .autorotate = true, .tiff_compression = "none"};
+            .force = true, .autorotate = true, .write.tiff_compression = "none"};
         const char *in[2] = {in_directory("in.tif"), in_directory("in.tif")};
         unsigned char *pixels = random_pixels(&format, 1), turned[sizeof exif];
         gf_metadata metadata;
@@ -408,11 +422,12 @@ TEST(turned_images_have_no_ranges) {
         gf_metadata_add(&metadata, GF_ITEM_EXIF, false, turned, sizeof turned);
         assert_int_equal(save_image(in[0], &format, pixels, &metadata, &options, 40, NULL), GF_OK);
         for (int two = 0; two < 2; two++) {
-            assert_int_equal(gf_rows_possible(engine, gf_filter_find(two ? "dot" : "smooth"),
-                                              two ? dot : smooth, in,
-                                              two ? NULL : in_directory("x.pgm"), &options, &found,
-                                              &possible, NULL),
-                             GF_OK);
+            assert_int_equal(
+                test_rows_possible(&(test_files){engine, gf_filter_find(two ? "dot" : "smooth"),
+                                                 two ? dot : smooth, in,
+                                                 two ? NULL : in_directory("x.pgm"), &options},
+                                   &found, &possible, NULL),
+                GF_OK);
             assert_int_equal(possible, orientation <= 2);
         }
         gf_metadata_clear(&metadata);

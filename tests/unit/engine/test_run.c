@@ -62,7 +62,7 @@ typedef struct ready_record {
 /* All results are computed, and no output has its name. */
 static gf_status on_ready(void *context, const gf_ready *ready, gf_error *error) {
     ready_record *record = context;
-    const gf_result *result = ready->result;
+    const gf_result *result = ready->outcome->results[0];
     record->calls++;
     record->has_result = result != NULL;
     if (result)
@@ -155,7 +155,7 @@ TEST(keeps_all_files_if_one_output_fails) {
 }
 
 TEST(rejects_one_file_for_two_outputs) {
-    const gf_file_options options = {.force = true, .format = "png"};
+    const gf_file_options options = {.force = true, .write.format = "png"};
     gf_error error = {0};
     put_picture("in.pgm", 20, 10);
     gf_settings *settings = hist_settings("bins=4 extract=1", "a.csv", "./a.csv");
@@ -272,13 +272,12 @@ static gf_status measure_changed(void (*change)(void), gf_error *error) {
     const gf_filter *filter = gf_filter_find("normalize");
     gf_engine *engine = open_engine(0);
     gf_settings *settings = test_settings(filter, "");
-    gf_report report;
+    gf_made made;
+    gf_chain chain = {.filter = filter, .settings = settings, .in_paths = {path}};
     (void)snprintf(path, sizeof path, "%s", in_directory("in.pgm"));
-    gf_task task = gf_task_begin(engine, filter, &report);
-    const gf_file_options options = {0};
-    const char *const paths[] = {path};
+    gf_task task = gf_task_begin(engine, &chain, &made);
     put_picture("in.pgm", 20, 10);
-    assert_int_equal(gf_task_open_files(&task, settings, paths, &options, error), GF_OK);
+    assert_int_equal(gf_task_open_files(&task, error), GF_OK);
     assert_true(task.inputs.stats[0].st_mode);
     change();
     gf_status status = gf_task_refine(&task, error);
@@ -340,7 +339,7 @@ TEST(checks_the_output_before_measuring) {
     unsigned char *pixels = random_pixels(&format, 1);
     gf_error error = {0};
     /* A truncated PNG: opening it does not detect the damage. */
-    const gf_file_options png = {.format = "png"};
+    const gf_file_options png = {.write.format = "png"};
     assert_int_equal(save_image(in_directory("in.pgm"), &format, pixels, NULL, &png, 1, &error),
                      GF_OK);
     assert_int_equal(truncate(in_directory("in.pgm"), 100), 0);
@@ -430,7 +429,7 @@ TEST(weighs_colours_by_alpha) {
     for (size_t k = 0; k < 3; k++) {
         float *want = premultiplied(cases[k], &format, pixels);
         for (int b = 0; b < 2; b++) {
-            const gf_file_options on = {.premultiply = true, .depth = GF_DEPTH_F32};
+            const gf_file_options on = {.premultiply = true, .write.depth = GF_DEPTH_F32};
             float *real = filter_file(backends[b], cases[k], "out.tif", on, &got);
             assert_true(gf_has_alpha(&got) && got.type == GF_F32);
             assert_memory_equal(real, want, sizeof pixels * sizeof *real);
@@ -512,7 +511,7 @@ TEST(dry_run_writes_nothing) {
     settings = hist_settings("bins=4", NULL, NULL);
     assert_int_equal(run_hist(settings, 0, &options, &result, &error), GF_FAILED);
     assert_message(&error, "in.pgm");
-    const gf_batch_options batch = {.files = options};
+    const test_batch_options batch = {.files = options};
     assert_int_equal(test_run_batch(gf_filter_find("hist"), settings, NULL, 0, &batch, &error),
                      GF_USAGE);
     assert_message(&error, "hist: a batch does not support dry runs");

@@ -201,12 +201,12 @@ TEST(busy_times_cover_the_work) {
 }
 
 TEST(stages_have_names) {
-    assert_string_equal(gf_stage_name(GF_DECODING), "decoding");
-    assert_string_equal(gf_stage_name(GF_UPLOADING), "uploading");
-    assert_string_equal(gf_stage_name(GF_COMPUTING), "computing");
-    assert_string_equal(gf_stage_name(GF_DOWNLOADING), "downloading");
-    assert_string_equal(gf_stage_name(GF_ENCODING), "encoding");
-    assert_null(gf_stage_name(GF_STAGE_COUNT));
+    assert_string_equal(gf_names(GF_NAMES_STAGE)[GF_DECODING], "decoding");
+    assert_string_equal(gf_names(GF_NAMES_STAGE)[GF_UPLOADING], "uploading");
+    assert_string_equal(gf_names(GF_NAMES_STAGE)[GF_COMPUTING], "computing");
+    assert_string_equal(gf_names(GF_NAMES_STAGE)[GF_DOWNLOADING], "downloading");
+    assert_string_equal(gf_names(GF_NAMES_STAGE)[GF_ENCODING], "encoding");
+    assert_null(gf_names(GF_NAMES_STAGE)[GF_STAGE_COUNT]);
 }
 
 /* Golden processes the image as one strip, regardless of rows_per_strip. */

@@ -19,18 +19,23 @@ typedef struct run_case {
     gf_file_options options;
 } run_case;
 
-static gf_report run(const run_case *c, uint32_t page, const char *out) {
+typedef struct test_made {
+    gf_report report;
+    gf_step_report output;
+} test_made;
+
+static test_made run(const run_case *c, uint32_t page, const char *out) {
     const char *in = input_path();
     gf_file_options options = c->options;
-    gf_report report;
+    test_made made;
     gf_error error = {0};
     options.page = page;
     options.no_sandbox = true; /* all codecs */
     if (test_run_files(&(test_files){c->engine, c->filter, c->settings, &in, in_directory(out),
-                                     &options, .report = &report},
+                                     &options, .report = &made.report, .output = &made.output},
                        &error))
         fail_msg("page %u: %s", (unsigned)page, error.message);
-    return report;
+    return made;
 }
 
 /* Compare a page of all.tif, as libtiff and as our reader read it, with the image in one.tif. */
@@ -81,26 +86,26 @@ TEST(writes_every_page) {
                                                .threads = 1 + (uint32_t)test_below(&random, 3),
                                                .verify = test_below(&random, 2)}),
                       .options = {.force = true,
-                                  .depth = reduces ? GF_DEPTH_8 : GF_DEPTH_INPUT,
-                                  .tiff_compression = codecs[test_below(&random, 3)]}};
-        gf_report sum = {0};
-        const gf_report all = run(&c, GF_ALL_PAGES, "all.tif");
+                                  .write.depth = reduces ? GF_DEPTH_8 : GF_DEPTH_INPUT,
+                                  .write.tiff_compression = codecs[test_below(&random, 3)]}};
+        test_made sum = {.output = {.clipped = 0}};
+        const test_made all = run(&c, GF_ALL_PAGES, "all.tif");
         for (uint32_t page = 1; page <= counted; page++) {
-            const gf_report one = run(&c, page, "one.tif");
-            sum.pixels += one.pixels;
-            sum.counted += one.counted;
-            sum.clipped += one.clipped;
-            sum.strips += one.strips;
-            sum.dropped |= one.dropped;
-            assert_true(page > 1 || gf_format_equal(&all.in, &one.in));
+            const test_made one = run(&c, page, "one.tif");
+            sum.report.pixels += one.report.pixels;
+            sum.output.counted += one.output.counted;
+            sum.output.clipped += one.output.clipped;
+            sum.report.strips += one.report.strips;
+            sum.output.dropped |= one.output.dropped;
+            assert_true(page > 1 || gf_format_equal(&all.report.in, &one.report.in));
             check_page(page);
         }
-        assert_int_equal(all.pages, counted);
-        assert_int_equal(all.pixels, sum.pixels);
-        assert_int_equal(all.counted, sum.counted);
-        assert_int_equal(all.clipped, sum.clipped);
-        assert_int_equal(all.strips, sum.strips);
-        assert_int_equal(all.dropped, sum.dropped);
+        assert_int_equal(all.report.pages, counted);
+        assert_int_equal(all.report.pixels, sum.report.pixels);
+        assert_int_equal(all.output.counted, sum.output.counted);
+        assert_int_equal(all.output.clipped, sum.output.clipped);
+        assert_int_equal(all.report.strips, sum.report.strips);
+        assert_int_equal(all.output.dropped, sum.output.dropped);
         gf_file_info info;
         assert_int_equal(gf_inspect_file(in_directory("all.tif"),
                                          &(gf_file_options){.page = counted + 1}, &info, NULL),

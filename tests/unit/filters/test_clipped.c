@@ -94,13 +94,13 @@ static uint64_t count_golden(const gf_settings *settings, const test_image *in) 
     return count;
 }
 
-static gf_report run(gf_engine *engine, const gf_settings *settings, const char *in,
-                     const char *out, const char *compression) {
-    const gf_file_options options = {.force = true, .compression = compression};
-    gf_report report;
+static gf_step_report run(gf_engine *engine, const gf_settings *settings, const char *in,
+                          const char *out, const char *compression) {
+    const gf_file_options options = {.force = true, .write.compression = compression};
+    gf_step_report report;
     gf_error error = {0};
     assert_ok(test_run_files(&(test_files){engine, gf_filter_find("smooth"), settings, &in, out,
-                                           &options, .report = &report},
+                                           &options, .output = &report},
                              &error),
               &error);
     return report;
@@ -137,7 +137,7 @@ TEST(every_encoder_and_backend) {
                     if (!(kinds[k].channels >> channels & 1) || (type == GF_U16 && !kinds[k].wide))
                         continue;
                     snprintf(out, sizeof out, "%s", in_directory(kinds[k].name));
-                    const gf_report report =
+                    const gf_step_report report =
                         run(engines[e], settings, in, out, kinds[k].compression);
                     assert_true(report.counted != 0);
                     assert_int_equal(report.clipped, want);
@@ -163,7 +163,7 @@ TEST(copied_rows_are_not_counted) {
         snprintf(in, sizeof in, "%s", in_directory(i < 3 ? "in.ppm" : "in.pfm"));
         snprintf(out, sizeof out, "%s", in_directory(outs[i]));
         test_put(in, &image);
-        const gf_report report = run(engine, settings, in, out, NULL);
+        const gf_step_report report = run(engine, settings, in, out, NULL);
         assert_false(report.counted != 0);
         assert_int_equal(report.clipped, 0);
         test_image_free(&image);
@@ -178,7 +178,10 @@ enum { ITEMS = 7 };
 
 static bool keep_report(void *reports, const gf_batch_done *done) {
     assert_int_equal(done->status, GF_OK);
-    ((gf_report *)reports)[done->item] = *done->report;
+    gf_step_report *report = (gf_step_report *)reports + done->item;
+    *report = done->outcome->steps[1];
+    report->brightness = done->outcome->steps[0].brightness;
+    memcpy(report->advice, done->outcome->steps[0].advice, sizeof report->advice);
     return true;
 }
 
@@ -187,7 +190,7 @@ TEST(counts_in_batches) {
     const gf_filter *smooth = gf_filter_find("smooth");
     gf_settings *settings = test_settings(smooth, "");
     char ins[ITEMS][1200], outs[ITEMS][1200];
-    gf_batch_item items[ITEMS];
+    test_item items[ITEMS];
     uint64_t want[ITEMS];
     test_random random = {4};
     for (int i = 0; i < ITEMS; i++) {
@@ -199,16 +202,16 @@ TEST(counts_in_batches) {
         snprintf(ins[i], sizeof ins[i], "%s", in_directory(name));
         snprintf(name, sizeof name, "out%d.png", i);
         snprintf(outs[i], sizeof outs[i], "%s", in_directory(name));
-        items[i] = (gf_batch_item){.in = ins[i], .out = outs[i]};
+        items[i] = (test_item){.in = ins[i], .out = outs[i]};
         test_put(ins[i], &image);
         want[i] = count_golden(settings, &image);
         test_image_free(&image);
     }
     for (uint32_t variant = 0; variant < (test_has_cuda() ? 4 : 3); variant++) {
         const gf_batch_devices on = {.count = variant % 3};
-        gf_report reports[ITEMS];
+        gf_step_report reports[ITEMS];
         memset(reports, 0, sizeof reports);
-        const gf_batch_options options = {
+        const test_batch_options options = {
             .engine = {.backend = variant < 3 ? "cpu" : "cuda", .threads = 2},
             .files = {.force = true},
             .done = keep_report,
@@ -257,11 +260,11 @@ TEST(brightness_of_flat_areas) {
             ((float *)(void *)gf_row(&in.rows, y))[x] = 1;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gf_settings *settings = test_settings(gf_filter_find("smooth"), cases[i].text);
-        gf_report report;
+        gf_step_report report;
         assert_int_equal(
             test_run_memory(&(test_memory){engine, gf_filter_find("smooth"), settings, &format,
                                            &(gf_pixels){in.rows.data, in.stride}, out.rows.data,
-                                           out.stride, .report = &report},
+                                           out.stride, .output = &report},
                             NULL),
             GF_OK);
         const double middle = (double)((float *)(void *)gf_row(&out.rows, 15))[20];

@@ -16,7 +16,7 @@ static gf_engine *open_backend(const char *backend, const gf_format *format, tes
     do
         isa = (gf_isa)test_below(random, GF_ISA_COUNT);
     while (!gf_isa_available(isa));
-    options->simd = gf_simd_names()[1 + isa];
+    options->simd = gf_names(GF_NAMES_SIMD)[1 + isa];
     return test_engine(options);
 }
 
@@ -132,7 +132,7 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
                 fail_msg("%s '%s': a payload is too long, seed %" PRIu64, filter->info.name, text,
                          seed);
         }
-        test_strip_check(&strip, gf_simd_names()[1 + isa], state, payloads, parts, stride);
+        test_strip_check(&strip, gf_names(GF_NAMES_SIMD)[1 + isa], state, payloads, parts, stride);
         free(scratch);
         free(state);
         free(payloads);

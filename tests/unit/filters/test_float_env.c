@@ -93,7 +93,7 @@ static bool make_job(const gf_filter *filter, const char *text, gf_type type, ui
     test_random random = {7};
     gf_format drawn;
     *j = (job){.filter = filter, .settings = test_settings(filter, text)};
-    if (gf_filter_output(filter, j->settings, &format, &drawn, NULL)) {
+    if (test_filter_output(filter, j->settings, &format, &drawn, NULL)) {
         gf_settings_free(j->settings);
         return false;
     }
@@ -235,9 +235,10 @@ static unsigned char *run_files(const host *h, const char *backend, size_t *size
     for (int i = 0; i < 4; i++)
         snprintf(out_paths[i], sizeof out_paths[i], "%s", in_directory(outs[i]));
     const char *in = float_path;
-    const gf_batch_item items[2] = {{.in = float_path, .out = out_paths[2]},
-                                    {.in = byte_path, .out = out_paths[3]}};
-    const gf_batch_options batch = {.engine = {.backend = backend, .threads = 2}, .files = options};
+    const test_item items[2] = {{.in = float_path, .out = out_paths[2]},
+                                {.in = byte_path, .out = out_paths[3]}};
+    const test_batch_options batch = {.engine = {.backend = backend, .threads = 2},
+                                      .files = options};
     gf_engine *engine = open_engine(backend, 2);
     gf_settings *settings = test_settings(smooth, "radius=3 axis=xy"),
                 *counting = test_settings(hist, "bins=7 extract=2 range=-0.3,1.7");
@@ -366,7 +367,7 @@ TEST(callbacks_of_a_batch) {
     test_image image = test_image_new((gf_format){40, 30, 1, GF_U8, false}, 0);
     test_random random = {5};
     char in[1200], outs[6][1200];
-    gf_batch_item items[6];
+    test_item items[6];
     test_fill(&image, TEST_UNIFORM, &random);
     snprintf(in, sizeof in, "%s", in_directory("small.pgm"));
     test_put(in, &image);
@@ -374,14 +375,14 @@ TEST(callbacks_of_a_batch) {
         char name[16];
         snprintf(name, sizeof name, "small%d.pgm", i);
         snprintf(outs[i], sizeof outs[i], "%s", in_directory(name));
-        items[i] = (gf_batch_item){.in = in, .out = outs[i]};
+        items[i] = (test_item){.in = in, .out = outs[i]};
     }
     for (size_t i = 0; i < HOSTS; i++) {
         int count = 0;
-        const gf_batch_options options = {.engine = {.threads = 2},
-                                          .files = {.force = true},
-                                          .done = count_default,
-                                          .context = &count};
+        const test_batch_options options = {.engine = {.threads = 2},
+                                            .files = {.force = true},
+                                            .done = count_default,
+                                            .context = &count};
         gf_settings *settings = test_settings(smooth, "");
         enter(&hosts[i]);
         const gf_status status = test_run_batch(smooth, settings, items, 6, &options, NULL);
@@ -418,9 +419,9 @@ TEST(other_calls) {
         leave(&hosts[i], #call);                                                                   \
         assert_int_equal(status, GF_OK);                                                           \
     } while (0)
-        QUIET(gf_filter_output(smooth, settings, &format, &drawn, NULL));
-        QUIET(gf_settings_effective(smooth, settings, &format, &effective, NULL));
-        QUIET(gf_filter_result_bytes(smooth, settings, &format, &bytes, NULL));
+        QUIET(test_filter_output(smooth, settings, &format, &drawn, NULL));
+        QUIET(test_effective(smooth, settings, &format, &effective, NULL));
+        QUIET(test_result_bytes(smooth, settings, &format, &bytes, NULL));
         QUIET(gf_inspect_file(path, NULL, &info, NULL));
 #undef QUIET
         gf_settings_free(settings);

@@ -94,8 +94,8 @@ TEST(every_integer_has_its_bin) {
                 level(isa)->bins[type](&plan, type == GF_U8 ? (const void *)u8 : u16, top + 1, got);
                 for (uint64_t v = 0; v <= top; v++)
                     if (got[v] != (v < top ? v * counts[c] / top : counts[c] - 1))
-                        fail_msg("%s: value %d of %d bins is in bin %u", gf_simd_names()[1 + isa],
-                                 (int)v, (int)counts[c], got[v]);
+                        fail_msg("%s: value %d of %d bins is in bin %u",
+                                 gf_names(GF_NAMES_SIMD)[1 + isa], (int)v, (int)counts[c], got[v]);
             }
 }
 
@@ -144,7 +144,7 @@ static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t
             const int64_t bin = (v - lo) * count / (hi - lo);
             if (v >= lo && v < hi && got[v] != bin)
                 fail_msg("%s: value %d of %d..%d is in bin %u of %u, not %d",
-                         gf_simd_names()[1 + isa], (int)v, (int)lo, (int)hi, got[v], count,
+                         gf_names(GF_NAMES_SIMD)[1 + isa], (int)v, (int)lo, (int)hi, got[v], count,
                          (int)bin);
         }
     }

@@ -82,7 +82,7 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
             filter->cpu.run[isa](plan, &strip, part, parts, scratch);
         char whole[256];
         snprintf(whole, sizeof whole, "%s, '%s', %s, %u parts", what, text,
-                 gf_simd_names()[1 + isa], parts);
+                 gf_names(GF_NAMES_SIMD)[1 + isa], parts);
         if (!test_same(&want, &got, whole))
             fail_msg("%s differs from golden", whole);
         if (!test_margins_intact(&got))
@@ -211,8 +211,8 @@ TEST(ties_are_counted) {
                 by.ties->count = 0;
                 assert_true(gf_smooth_u8_row(&by, in + 3, out, n));
                 if (by.ties->count < 1 || by.ties->count > 3 || by.ties->indices[0] != at)
-                    fail_msg("%s: tie at %zu of %zu: %zu found", gf_simd_names()[1 + isa], at, n,
-                             by.ties->count);
+                    fail_msg("%s: tie at %zu of %zu: %zu found", gf_names(GF_NAMES_SIMD)[1 + isa],
+                             at, n, by.ties->count);
             }
         }
         /* Too many ties for the list. */

@@ -54,7 +54,7 @@ static unsigned char *damage_pixels(const gf_format *format) {
 /* Write the file with the sink of its extension. */
 static void make_written(const damage_case *kind, const char *path) {
     const gf_format format = {WIDTH, HEIGHT, kind->channels, kind->type, kind->channels == 4};
-    const gf_file_options options = {.tiff_compression = kind->compression, .force = true};
+    const gf_file_options options = {.write.tiff_compression = kind->compression, .force = true};
     unsigned char *pixels = damage_pixels(&format);
     gf_error error = {0};
     if (save_image(path, &format, pixels, NULL, &options, 5, &error) != GF_OK)

@@ -255,7 +255,7 @@ TEST(reports_the_processor) {
     if (sscanf(text, "%u core, %15s", &cores, level) != 2)
         assert_int_equal(sscanf(text, "%u cores, %15s", &cores, level), 2);
     assert_true(cores > 0);
-    for (const char *const *name = gf_simd_names() + 1; *name; name++)
+    for (const char *const *name = gf_names(GF_NAMES_SIMD) + 1; *name; name++)
         listed |= strcmp(*name, level) == 0;
     assert_true(listed);
     gf_processor(short_text, sizeof short_text);

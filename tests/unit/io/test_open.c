@@ -60,8 +60,8 @@ TEST(chooses_the_format) {
     gf_sink *sink;
     gf_error error = {0};
     size_t size;
-    for (size_t i = 0; gf_output_formats()[i] != NULL; i++)
-        assert_string_not_equal(gf_output_formats()[i], "");
+    for (size_t i = 0; gf_names(GF_NAMES_FORMAT)[i] != NULL; i++)
+        assert_string_not_equal(gf_names(GF_NAMES_FORMAT)[i], "");
     assert_int_equal(gf_sink_open(in_directory("out.xyz"), &format, NULL, NULL, 1, &sink, &error),
                      GF_USAGE);
     assert_message(&error,
@@ -70,12 +70,12 @@ TEST(chooses_the_format) {
     assert_int_equal(gf_sink_open(in_directory("png"), &format, NULL, NULL, 1, &sink, &error),
                      GF_USAGE);
     assert_int_equal(count_files(false), 0);
-    const gf_file_options pam = {.format = "pam"};
+    const gf_file_options pam = {.write.format = "pam"};
     assert_int_equal(save_image(in_directory("x.png"), &format, "a", NULL, &pam, 1, &error), GF_OK);
     unsigned char *data = test_bytes(in_directory("x.png"), &size);
     assert_memory_equal(data, "P7\n", 3);
     free(data);
-    const gf_file_options unknown = {.format = "webp"};
+    const gf_file_options unknown = {.write.format = "webp"};
     assert_int_equal(gf_sink_open(in_directory("y.png"), &format, NULL, &unknown, 1, &sink, &error),
                      GF_USAGE);
     assert_message(&error, "--format: cannot write 'webp'");

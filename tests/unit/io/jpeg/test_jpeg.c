@@ -123,7 +123,7 @@ TEST(encodes_as_libjpeg) {
             for (size_t q = 0; q < 4; q++) {
                 const gf_format format = {sizes[i][0], sizes[i][1], channels, GF_U8,
                                           channels % 2 == 0};
-                const gf_file_options options = {.quality = qualities[q], .force = true};
+                const gf_file_options options = {.write.quality = qualities[q], .force = true};
                 unsigned char *pixels = random_pixels(&format, channels);
                 gf_error error = {0};
                 assert_int_equal(save_image(in_directory("o.jpg"), &format, pixels, NULL, &options,

@@ -349,7 +349,7 @@ TEST(reads_the_same_pixels_with_any_threads) {
 TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
-    const gf_file_options npy = {.format = "npy"};
+    const gf_file_options npy = {.write.format = "npy"};
     gf_error error = {0};
     char file[200];
     const char *path = in_directory("x.npy");

@@ -236,7 +236,7 @@ TEST(reads_the_same_pixels_with_any_threads) {
 TEST(writes_exact_bytes) {
     const uint16_t deep[] = {0x0102, 0xfffe, 3};
     const float floats[] = {1.0f, -2.0f};
-    const gf_file_options raw = {.format = "raw"};
+    const gf_file_options raw = {.write.format = "raw"};
     gf_error error = {0};
     assert_int_equal(save_image(in_directory("a.raw"), &(gf_format){2, 1, 2, GF_U8, true}, "abcd",
                                 NULL, NULL, 1, &error),

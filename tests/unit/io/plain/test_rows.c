@@ -258,7 +258,7 @@ TEST(writes_to_a_nonblocking_pipe) {
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        const gf_file_options options = {.format = "pam"};
+        const gf_file_options options = {.write.format = "pam"};
         const size_t stride = 5001 + MARGIN;
         unsigned char *rows = calloc(100, stride);
         gf_sink *sink;

@@ -120,8 +120,8 @@ TEST(writes_all_formats) {
 TEST(writes_every_level) {
     const gf_format format = {50, 40, 3, GF_U8, false};
     unsigned char *pixels = calloc(1, gf_row_bytes(&format) * format.height);
-    for (const char *const *name = gf_compressions(); *name; name++) {
-        const gf_file_options options = {.force = true, .compression = *name};
+    for (const char *const *name = gf_names(GF_NAMES_COMPRESSION); *name; name++) {
+        const gf_file_options options = {.force = true, .write.compression = *name};
         gf_error error = {0};
         gf_format got;
         unsigned char *back;

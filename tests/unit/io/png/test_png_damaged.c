@@ -122,7 +122,7 @@ TEST(damaged_metadata_is_reported) {
             assert_message(&error, "--strip");
             assert_int_equal(count_files(false), 1); /* no output, no temporary file */
         }
-        options.strip = true;
+        options.write.strip = true;
         status = test_run_files(
             &(test_files){engine, filter, settings, &in, in_directory("y.png"), &options}, &error);
         assert_int_equal(status, GF_OK);

@@ -371,7 +371,7 @@ TEST(own_files) {
     static const char *const efforts[] = {"fast", "balanced", "small", "none"};
     test_random random = {7};
     for (size_t e = 0; e < 4; e++) {
-        const gf_file_options options = {.force = true, .compression = efforts[e]};
+        const gf_file_options options = {.force = true, .write.compression = efforts[e]};
         const gf_format format = {1500 + 999 * e, 900, 1 + (uint32_t)e, GF_U8,
                                   (1 + (uint32_t)e) % 2 == 0};
         const size_t size = gf_row_bytes(&format) * format.height;

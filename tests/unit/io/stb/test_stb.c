@@ -351,7 +351,7 @@ TEST(reads_bmp_top_down) {
 TEST(detects_formats_by_content) {
     const gf_format format = {4, 4, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
-    const gf_file_options bmp = {.format = "bmp"};
+    const gf_file_options bmp = {.write.format = "bmp"};
     gf_error error = {0};
     gf_format got;
     unsigned char *back;

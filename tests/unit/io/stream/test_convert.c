@@ -769,7 +769,7 @@ TEST(loads_with_a_depth) {
         for (gf_depth depth = GF_DEPTH_INPUT; depth <= GF_DEPTH_F32; depth++) {
             const gf_format format = {700, 9, 3, from, false};
             const gf_crop crop = {11, 2, 650, 7};
-            const gf_file_options options = {.depth = depth, .crop = &crop},
+            const gf_file_options options = {.write.depth = depth, .crop = &crop},
                                   force = {.force = true};
             const char *path = in_directory(from == GF_F32 ? "x.pfm" : "x.png");
             const size_t pixel = 3 * gf_type_bytes(from);

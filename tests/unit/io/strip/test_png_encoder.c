@@ -84,7 +84,7 @@ static void check_pixels(const gf_format *format, const unsigned char *pixels,
 static void encode(const gf_format *format, const unsigned char *pixels, const char *compression,
                    uint32_t threads, uint64_t max_memory, uint64_t rows) {
     const gf_file_options options = {
-        .force = true, .compression = compression, .max_memory = max_memory};
+        .force = true, .write.compression = compression, .max_memory = max_memory};
     const size_t row = gf_row_bytes(format);
     gf_sink *sink;
     gf_error error = {0};
@@ -127,7 +127,8 @@ TEST(any_threads_write_the_same_bytes) {
                             1 + (uint32_t)test_below(&random, 4),
                             test_below(&random, 3) ? GF_U8 : GF_U16, false};
         format.alpha = format.channels % 2 == 0;
-        const char *compression = round % 4 ? "fast" : gf_compressions()[1 + round / 4 % 3];
+        const char *compression =
+            round % 4 ? "fast" : gf_names(GF_NAMES_COMPRESSION)[1 + round / 4 % 3];
         check_image(format, compression, round % CONTENTS, test_next(&random));
     }
 }
@@ -371,7 +372,7 @@ TEST(rejects_unknown_compressions) {
     const gf_format format = {3, 3, 1, GF_U8, false};
     static const char *const wrong[] = {"0", "9", "-1", "", "Fast", "small ", "None"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const gf_file_options options = {.compression = wrong[i]};
+        const gf_file_options options = {.write.compression = wrong[i]};
         gf_sink *sink;
         gf_error error = {0};
         assert_int_equal(

@@ -19,7 +19,7 @@ const char *__tsan_default_options(void) {
 
 TEST(disk_errors_are_reported) {
     const gf_format format = {3000, 700, 3, GF_U8, false};
-    const gf_file_options options = {.force = true, .format = "png"};
+    const gf_file_options options = {.force = true, .write.format = "png"};
     unsigned char *pixels = draw(&format, 0, 3);
     for (uint32_t threads = 1; threads < 4; threads++) {
         gf_sink *sink;

@@ -181,7 +181,7 @@ static bool write_case(const damage_case *kind, uint32_t width, uint32_t height)
         const gf_format format = {width, height, kind->samples, kind->bits == 8 ? GF_U8 : GF_U16,
                                   false};
         assert_ok(save_image(file_path(), &format, samples, NULL,
-                             &(gf_file_options){.tiff_compression = "zstd", .force = true}, 5,
+                             &(gf_file_options){.write.tiff_compression = "zstd", .force = true}, 5,
                              &error),
                   &error);
         free(samples);

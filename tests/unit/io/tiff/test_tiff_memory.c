@@ -194,9 +194,9 @@ TEST(writes_or_fails) {
         skip();
     const gf_format format = {20, 30, 3, GF_U8, false};
     unsigned char *pixels = random_pixels(&format, 1);
-    for (size_t i = 0; gf_tiff_compressions()[i]; i++) {
-        const gf_file_options options = {.force = true,
-                                         .tiff_compression = gf_tiff_compressions()[i]};
+    for (size_t i = 0; gf_names(GF_NAMES_TIFF_COMPRESSION)[i]; i++) {
+        const gf_file_options options = {
+            .force = true, .write.tiff_compression = gf_names(GF_NAMES_TIFF_COMPRESSION)[i]};
         for (uint64_t n = 1, failed = 1; failed; n++) {
             static contents found;
             gf_error error = {0};

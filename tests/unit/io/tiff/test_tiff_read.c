@@ -342,7 +342,7 @@ TEST(keeps_associated_alpha) {
     spec.extra = EXTRASAMPLE_ASSOCALPHA;
     assert_true(tiff_write(in, &spec, 1, &random));
     for (int strip = 0; strip < 2; strip++) {
-        const gf_file_options options = {.force = true, .strip = strip != 0};
+        const gf_file_options options = {.force = true, .write.strip = strip != 0};
         gf_report report;
         gf_error error = {0};
         assert_int_equal(
@@ -377,9 +377,9 @@ TEST(reads_ranges) {
             gf_settings *settings = test_settings(filter, "");
             gf_format format;
             bool possible;
-            assert_int_equal(gf_rows_possible(engine, filter, settings, &in,
-                                              i ? in_directory("y.pam") : NULL,
-                                              &(gf_file_options){0}, &format, &possible, NULL),
+            assert_int_equal(test_rows_possible(&(test_files){engine, filter, settings, &in,
+                                                              i ? in_directory("y.pam") : NULL},
+                                                &format, &possible, NULL),
                              GF_OK);
             assert_int_equal(possible, i == 0 || extra != EXTRASAMPLE_ASSOCALPHA);
             gf_settings_free(settings);

@@ -213,7 +213,7 @@ TEST(any_threads_write_the_same_bytes) {
                             1 + (uint32_t)test_below(&random, 4),
                             (const gf_type[]){GF_U8, GF_U16, GF_F32}[round % 3], false};
         format.alpha = format.channels % 2 == 0 && test_below(&random, 4) != 0;
-        check_image(format, gf_tiff_compressions()[round / 3 % 4],
+        check_image(format, gf_names(GF_NAMES_TIFF_COMPRESSION)[round / 3 % 4],
                     (int)test_below(&random, CONTENTS), test_next(&random));
     }
 }
@@ -228,7 +228,8 @@ TEST(every_shape) {
         {1000, 174, 3, GF_U8, false}, {1000, 175, 3, GF_U8, false}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int c = 0; c < 4; c++)
-            check_image(shapes[s], gf_tiff_compressions()[c], (int)(s + (size_t)c) % CONTENTS, s);
+            check_image(shapes[s], gf_names(GF_NAMES_TIFF_COMPRESSION)[c],
+                        (int)(s + (size_t)c) % CONTENTS, s);
 }
 
 /* ---- predictors ------------------------------------------------------------------------------ */
@@ -280,7 +281,7 @@ TEST(large_files_are_bigtiff) {
     unsigned char *pixels = draw(&format, 1, 3);
     size_t size, big_size;
     for (int c = 0; c < 4; c++) {
-        how h = {.compression = gf_tiff_compressions()[c], .threads = 3};
+        how h = {.compression = gf_names(GF_NAMES_TIFF_COMPRESSION)[c], .threads = 3};
         encode(&format, pixels, &h);
         unsigned char *bytes = test_bytes(in_directory("x.tif"), &size);
         assert_memory_equal(bytes, "II*\0", 4);
