@@ -462,7 +462,7 @@ GF_DEVICE void hist_store_row(const gf_hist_args &a, const hist_counters &counte
 // Grid: one team per row or piece of a row, limited to the resident blocks, which loop. Block: 512
 // threads in teams of 8, 32 or 512. Reads each sample once, writes each record once; several pieces
 // add to it by atomics. Shared memory: the counters of each team, in copies only if the team is a
-// block. Registers: 39 to 64 (sm_90).
+// block. Registers: 40 to 64 (sm_90).
 template <typename T, bool DENSE, bool MANY, uint32_t TEAM, hist_rows_method BY>
 __global__ void __launch_bounds__(Policy::THREADS,
                                   BY == HIST_VALUES ? Policy::resident(Policy::BLOCKS) : 2)
@@ -672,16 +672,14 @@ static bool hist_launch_count(gf_hist_args a, T, gf_u64 *state, uint32_t *counts
     return common;
 }
 
-bool gf_hist_count(const gf_hist_args &a, gf_type type, gf_u64 *state, uint32_t *counts,
-                   gf_queue *queue) {
+bool gf_hist_count(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
+                   gf_u64 *state, uint32_t *counts, gf_queue *queue) {
     bool counted = false;
-    gf_for_type(type,
-                [&](auto sample) { counted = hist_launch_count(a, sample, state, counts, queue); });
+    gf_for_type(plan->head.in.type, [&](auto sample) {
+        if (plan->per_row)
+            hist_rows<decltype(sample)>(plan, strip, a, queue);
+        else
+            counted = hist_launch_count(a, sample, state, counts, queue);
+    });
     return counted;
-}
-
-void gf_hist_count_rows(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
-                        gf_queue *queue) {
-    gf_for_type(plan->head.in.type,
-                [&](auto sample) { hist_rows<decltype(sample)>(plan, strip, a, queue); });
 }

@@ -467,17 +467,13 @@ static inline unsigned gf_hist_cut_common(gf_hist_args *a) {
 
 // ---- files --------------------------------------------------------------------------------------
 
-// Queue the counting of an image (count.cu). Returns whether counts, if not NULL, receives the
-// number of samples of each extracted bin in the chunk of each block.
-bool gf_hist_count(const gf_hist_args &a, gf_type type, gf_u64 *state, uint32_t *counts,
-                   gf_queue *queue);
+// Queue the counting of an image, or of each row of a strip (count.cu). Returns whether counts, if
+// not NULL, receives the number of samples of each extracted bin in the chunk of each block.
+bool gf_hist_count(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
+                   gf_u64 *state, uint32_t *counts, gf_queue *queue);
 
 // Return the resident blocks per SM of the kernel that counts an image.
 uint64_t gf_hist_count_blocks(const gf_hist_plan *plan);
-
-// Queue the counting of each row of a strip.
-void gf_hist_count_rows(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
-                        gf_queue *queue);
 
 // Queue the extraction of selected bins (extract.cu). counted: scratch holds the counts of
 // gf_hist_count.

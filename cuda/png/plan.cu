@@ -183,6 +183,7 @@ GF_DEVICE void png_count_residuals(const png_window &w, const png_strip &s, int6
 
 // Choose the filter of a strip from its probe.
 // Grid: strips. Block: 512 threads; a warp examines a piece. Shared memory: 20 KiB of histograms.
+// Registers: 52 (sm_90), 2 resident blocks.
 __global__ void __launch_bounds__(PROBE_THREADS) png_probe_strips(const png_window w) {
     __shared__ png_probe_counts counts;
     gf_wait_for_stream();
@@ -250,7 +251,8 @@ GF_DEVICE uint32_t png_find_edge(const unsigned char *bytes, uint32_t size, uint
 
 // Filter a chunk, and find its edges.
 // Grid: chunks. Block: 256 threads; each one filters units of 16 bytes, 4 KiB apart. Reads each
-// sample up to four times, mostly from the L1 cache; writes the filtered bytes once.
+// sample up to four times, mostly from the L1 cache; writes the filtered bytes once. Shared memory:
+// 16 KiB. Registers: 31 (sm_90), 8 resident blocks.
 __global__ void __launch_bounds__(THREADS) png_filter_chunks(const png_window w) {
     __shared__ uint4 units[PNG_CHUNK / 16];
     gf_wait_for_stream();
@@ -344,7 +346,8 @@ static constexpr uint32_t COPIES = 8;
 // Count the symbols of a chunk, and add its bytes to the Adler-32 sums of the strip. The first
 // blocks search for repeats instead: they take longer, and both only read the filtered bytes. Grid:
 // strips, and chunks. Block: 256 threads with 64 consecutive bytes each. Shared memory: 8 KiB of
-// counters. Reads the filtered bytes once; writes 574 bytes per chunk.
+// counters. Reads the filtered bytes once; writes 574 bytes per chunk. Registers: 48 (sm_90), 5
+// resident blocks.
 __global__ void __launch_bounds__(THREADS) png_count_chunks(const png_window w) {
     __shared__ uint32_t literals[256][COPIES], matches[PNG_COUNTS - 256];
     gf_wait_for_stream();
@@ -547,7 +550,7 @@ GF_DEVICE void png_size_chunks(const gf_deflate_codes &codes, const uint16_t *co
 
 // Make the codes of a block, and find the first bit of each chunk.
 // Grid: blocks of the window. Block: 320 threads; for half of the time, one joins the leaves.
-// Shared memory: 10 KiB.
+// Shared memory: 10 KiB. Registers: 32 (sm_90), 6 resident blocks.
 __global__ void __launch_bounds__(CODE_THREADS) png_make_codes(const png_window w) {
     __shared__ png_code_memory m;
     gf_wait_for_stream();
@@ -591,6 +594,7 @@ __global__ void __launch_bounds__(CODE_THREADS) png_make_codes(const png_window 
 
 // Count the samples of a strip that have the maximum value, alpha excluded.
 // Grid: strips. Block: 256 threads; a warp reads a row, one byte per thread. Reads the strip once.
+// Registers: 29 (sm_90).
 __global__ void __launch_bounds__(THREADS)
     png_count_largest(const png_window w, uint32_t channels) {
     gf_wait_for_stream();

@@ -7,18 +7,12 @@
 // numbered in the order of their start: each waits only for running ones.
 #include "cuda/png/decode.cuh"
 
-// Tuning constants of png_unfilter.
-struct unfilter_policy {
-    static constexpr int WARPS = 4;
-    static constexpr int PUBLISH = 2; // blocks of a row after which a group reports to another
-                                      // thread block
-    static constexpr int BLOCK = 48; // bytes of a row that a lane loads at once: whole pixels,
-                                     // whole vectors
-    static constexpr int RING = 16; // blocks of a row on their way from a warp to the next one
-};
-
-static constexpr int WARPS = unfilter_policy::WARPS, BLOCK = unfilter_policy::BLOCK;
-static constexpr int WORDS = BLOCK / 4, RING = unfilter_policy::RING;
+// Tuning constants of png_unfilter. A block is part of a row.
+static constexpr int WARPS = 4;
+static constexpr int PUBLISH = 2; // blocks after which a group reports to another thread block
+static constexpr int BLOCK = 48;  // bytes that a lane loads at once: whole pixels, whole vectors
+static constexpr int WORDS = BLOCK / 4;
+static constexpr int RING = 16; // blocks on their way from a warp to the next one
 
 typedef uint32_t unfilter_block[WORDS];
 
@@ -372,7 +366,7 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_sh
             unfilter_swap(result);
         if (l.exists)
             unfilter_store(l.to, at, row_bytes, result, carry);
-        if (l.to_memory && b % unfilter_policy::PUBLISH == unfilter_policy::PUBLISH - 1) {
+        if (l.to_memory && b % PUBLISH == PUBLISH - 1) {
             const int32_t stored =
                 at + BLOCK - static_cast<int32_t>(unfilter_misaligned(l.to - l.lag));
             if (threadIdx.x % 32 == 31 && stored > 0)
@@ -386,7 +380,9 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_sh
 
 // Unfilter the rows of images.
 // Grid: a warp per group. Block: WARPS warps. Each block takes the next groups, in the order of
-// images and of their groups.
+// images and of their groups. Reads each filtered byte once; writes each sample once, and reads the
+// last row of every fourth group again. Shared memory: 3 KiB. Registers: 122 (sm_90), 4 resident
+// blocks.
 __global__ void __launch_bounds__(32 * WARPS)
     png_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
                  uint32_t *failed) {

@@ -101,7 +101,7 @@ GF_DEVICE bool tiles_compute(const gf_smooth_tiles &a, const typename Work::Args
 // of a 32-byte sector, an asynchronous copy moves each sector twice, and the kernel reaches 0.9 of
 // the bandwidth.
 // Blocks are small and short: a finished block is replaced at once, and all resident blocks access
-// one region of the image. Shared memory: 3.5 KB per warp. Registers: 52 to 80 (sm_90), 12 resident
+// one region of the image. Shared memory: 3.5 KB per warp. Registers: 54 to 80 (sm_90), 12 resident
 // blocks.
 template <typename Work>
 __global__ void __launch_bounds__(tiles_policy::THREADS, tiles_policy::BLOCKS)

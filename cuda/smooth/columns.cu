@@ -328,7 +328,7 @@ GF_DEVICE void column_compute_inner(const column_args &a, uint64_t first, int va
 // (radius 2). Tail: the last thread of a row loads whole, up to the end of a 16-byte unit, and
 // stores only the samples of the row, one by one. Columns after the end are computed from the
 // padding and discarded.
-// Shared memory: none. Registers (sm_90): f32 46 to 89, u8 53 to 127, u16 64 to 127. Resident
+// Shared memory: none. Registers (sm_90): f32 46 to 89, u8 55 to 127, u16 69 to 127. Resident
 // blocks: 4 to 7, Work::BLOCKS.
 template <typename Work>
 __global__ void __launch_bounds__(column_policy::THREADS, Work::BLOCKS)

@@ -170,8 +170,8 @@ static __device__ void general_store(const general_args &a, const general_piece 
 // a barrier, all threads smooth and store; then a second barrier.
 // Reads each sample 1 + 2 * (radius + 1) / length times, writes it once. Windows are clipped at the
 // ends of a tile, therefore every width, height and tile size is exact; the last piece is shorter.
-// Shared memory: (2 * (length + 2 * radius + 2) + length + 2) * lanes floats. Registers: 40
-// (sm_90).
+// Shared memory: (2 * (length + 2 * radius + 2) + length + 2) * lanes floats. Registers: 48 to 64
+// (sm_90), 4 or 5 resident blocks.
 template <typename Tin, typename Tout>
 __global__ void __launch_bounds__(general_policy::THREADS)
     smooth_general(const __grid_constant__ general_args a) {

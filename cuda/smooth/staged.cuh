@@ -273,7 +273,8 @@ GF_DEVICE void gf_staged_store(const gf_staged_args &a, gf_tile tile, const uint
 // lane. Each tile and its halo are copied asynchronously into one of two stages in shared memory
 // while the warp computes the previous tile; results also leave through shared memory. All accesses
 // are coalesced; reads and writes each sample once; no register waits for memory. Tail: the queue
-// above. Shared memory: 2 to 11 KB per warp. Registers: 53 to 96 (sm_90), as Work::WARPS allows.
+// above. Shared memory: 2.5 to 11.5 KB per warp. Registers: 54 to 96 (sm_90), as Work::WARPS
+// allows.
 template <typename Work>
 __global__ void __launch_bounds__(gf_staged_policy::THREADS, Work::WARPS / gf_staged_policy::WARPS)
     smooth_staged(const __grid_constant__ gf_staged_args a,

@@ -212,7 +212,8 @@ __global__ void __launch_bounds__(GF_BLOCK)
         *compare_record(args, y) = compare_equal();
 }
 
-// Look up the first differing values of rows in pieces. One thread per row; 12 registers (sm_90).
+// Look up the first differing values of rows in pieces. One thread per row; 14 to 16 registers
+// (sm_90).
 template <typename T>
 __global__ void __launch_bounds__(GF_BLOCK)
     compare_end_records(const __grid_constant__ compare_args args) {
