@@ -1,7 +1,8 @@
 // hist on CUDA: counting. The counters are in shared memory.
 //
 //   kernel              used for                   counters
-//   hist_count          u16 and f32, whole images  one per bin, in up to 32 copies; divided among
+//   hist_count_bins          u16 and f32, whole images  one per bin, in up to 32 copies; divided
+//   among
 //                                                  blocks if there are too many
 //   hist_count_values   u8, whole images           one per value and lane: always conflict-free
 //   hist_count_rows     counts per row             one per value or bin, or only the record itself;
@@ -197,7 +198,7 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::resident(hist_table<T
 
 // ---- bins of u16 and f32 ------------------------------------------------------------------------
 
-// Tuning constants of hist_count and hist_count_rows.
+// Tuning constants of hist_count_bins and hist_count_rows.
 struct hist_count_policy {
     static constexpr size_t SHARED_BUDGET = 66 * 1024; // that allows BLOCKS resident blocks
     static constexpr int LARGE_THREADS = 1024;
@@ -292,7 +293,7 @@ GF_DEVICE void hist_count_vector(const gf_hist_args &a, const hist_counters &cou
 template <typename T, bool DENSE, bool MANY, bool LARGE, gf_hist_by BY>
 __global__ void __launch_bounds__(LARGE ? hist_count_policy::LARGE_THREADS : Policy::THREADS,
                                   LARGE ? 1 : Policy::resident(Policy::BLOCKS))
-    hist_count(gf_hist_args a, hist_counters counters, gf_u64 *state, uint32_t *counts) {
+    hist_count_bins(gf_hist_args a, hist_counters counters, gf_u64 *state, uint32_t *counts) {
     constexpr int threads = LARGE ? hist_count_policy::LARGE_THREADS : Policy::THREADS;
     constexpr int batch = !DENSE ? 1 : BY == HIST_RANGED ? 2 : 4;
     extern __shared__ __align__(128) uint32_t hist_shared[];
@@ -602,7 +603,7 @@ static void hist_launch_values(gf_hist_args a, uint32_t channels, gf_u64 *state,
 
 // Return the resident blocks per SM of the kernel that counts an image. The tables of three u8
 // channels leave shared memory for two.
-uint64_t gf_hist_count_blocks(const gf_hist_plan *plan) {
+uint64_t gf_hist_blocks(const gf_hist_plan *plan) {
     const bool wide = plan->head.in.type == GF_U8 && plan->measured == 3 && !plan->per_row;
     return wide && hist_tables_fit(3) ? hist_table<3>::blocks : Policy::BLOCKS;
 }
@@ -652,7 +653,7 @@ static bool hist_launch_count(gf_hist_args a, T, gf_u64 *state, uint32_t *counts
         if (a.keys) { // always too many for SHARED_BUDGET
             gf_hist_for_layout(a, [&](auto dense, auto) {
                 constexpr auto kernel =
-                    hist_count<T, decltype(dense)::value, false, true, HIST_KEYS>;
+                    hist_count_bins<T, decltype(dense)::value, false, true, HIST_KEYS>;
                 launch(std::integral_constant<decltype(kernel), kernel>{},
                        hist_count_policy::LARGE_THREADS);
             });
@@ -661,7 +662,7 @@ static bool hist_launch_count(gf_hist_args a, T, gf_u64 *state, uint32_t *counts
     gf_hist_for_layout(a, [&](auto dense, auto many) {
         gf_for_flag(counters.large, [&](auto large) {
             gf_for_flag(a.ranged || a.nodata != UINT32_MAX, [&](auto ranged) {
-                constexpr auto kernel = hist_count < T, decltype(dense)::value,
+                constexpr auto kernel = hist_count_bins < T, decltype(dense)::value,
                                decltype(many)::value, decltype(large)::value,
                                decltype(ranged)::value ? HIST_RANGED : HIST_PLAIN > ;
                 launch(std::integral_constant<decltype(kernel), kernel>{},
@@ -672,8 +673,8 @@ static bool hist_launch_count(gf_hist_args a, T, gf_u64 *state, uint32_t *counts
     return common;
 }
 
-bool gf_hist_count(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
-                   gf_u64 *state, uint32_t *counts, gf_queue *queue) {
+bool gf_hist_queue_count(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
+                         gf_u64 *state, uint32_t *counts, gf_queue *queue) {
     bool counted = false;
     gf_for_type(plan->head.in.type, [&](auto sample) {
         if (plan->per_row)

@@ -108,8 +108,8 @@ template <typename T, int C> GF_DEVICE T gf_hist_luma(const uint4 *words, int p)
         return static_cast<T>(gf_luma_integer(r, g, b));
 }
 
-// Return the measured channel of pixel p. If hist_count assigns each channel its own blocks, the
-// channel is blockIdx.z.
+// Return the measured channel of pixel p. If hist_count_bins assigns each channel its own blocks,
+// the channel is blockIdx.z.
 template <typename T, int C>
 GF_DEVICE T gf_hist_pick(const gf_hist_args &a, const uint4 *words, int p) {
     const uint32_t first = a.first + blockIdx.z;
@@ -469,23 +469,23 @@ static inline unsigned gf_hist_cut_common(gf_hist_args *a) {
 
 // Queue the counting of an image, or of each row of a strip (count.cu). Returns whether counts, if
 // not NULL, receives the number of samples of each extracted bin in the chunk of each block.
-bool gf_hist_count(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
-                   gf_u64 *state, uint32_t *counts, gf_queue *queue);
+bool gf_hist_queue_count(const gf_hist_plan *plan, const gf_strip *strip, const gf_hist_args &a,
+                         gf_u64 *state, uint32_t *counts, gf_queue *queue);
 
 // Return the resident blocks per SM of the kernel that counts an image.
-uint64_t gf_hist_count_blocks(const gf_hist_plan *plan);
+uint64_t gf_hist_blocks(const gf_hist_plan *plan);
 
 // Queue the extraction of selected bins (extract.cu). counted: scratch holds the counts of
-// gf_hist_count.
-void gf_hist_extract(const gf_hist_plan *plan, const gf_hist_args &a, bool counted, void *scratch,
-                     gf_u64 *payload, gf_queue *queue);
+// gf_hist_queue_count.
+void gf_hist_queue_extract(const gf_hist_plan *plan, const gf_hist_args &a, bool counted,
+                           void *scratch, gf_u64 *payload, gf_queue *queue);
 
 // Scratch layout to sort n samples, as byte offsets. The keys are at offset 0.
-struct gf_hist_scratch {
+struct gf_hist_sort_layout {
     size_t indices, sorted_keys, sorted_indices, sort, sort_bytes, bytes;
 };
 
-gf_hist_scratch gf_hist_scratch_of(uint64_t n, uint32_t extracts);
+gf_hist_sort_layout gf_hist_sort_layout_of(uint64_t n, uint32_t extracts);
 
 // Sort indices by key, stably. Keys are at most extracts. A separate file, cuda/hist/sort.cu,
 // compiles CUB's templates.

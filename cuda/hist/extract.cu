@@ -189,7 +189,7 @@ template <typename T> GF_DEVICE T hist_listed(const hist_pass<T> &pass, uint32_t
 // Return the image index of a listed sample. 16 bits suffice within a pass, because image indices
 // are consecutive.
 template <typename T>
-GF_DEVICE uint64_t hist_number(const hist_pass<T> &pass, uint64_t first, uint32_t index) {
+GF_DEVICE uint64_t hist_index(const hist_pass<T> &pass, uint64_t first, uint32_t index) {
     const uint32_t number = index - pass.gap[index / gf_hist_vector<T>::size];
     return first + static_cast<uint16_t>(number - static_cast<uint32_t>(first));
 }
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::resident(Policy::BLOC
         const uint64_t first = pass->first;
         for (uint32_t h = threadIdx.x; h < n; h += Policy::THREADS) {
             const uint32_t index = pass->list[h];
-            positions[h] = hist_number<T>(*pass, first, index);
+            positions[h] = hist_index<T>(*pass, first, index);
             values[h] = hist_listed<T>(*pass, index);
         }
         positions += n;
@@ -454,7 +454,7 @@ __global__ void __launch_bounds__(Policy::THREADS, Policy::resident(Policy::BLOC
             __syncthreads();
             if (listed) {
                 const gf_u64 to = split.begin[warp][nth] + before;
-                positions[to] = hist_number<T>(pass, first, index);
+                positions[to] = hist_index<T>(pass, first, index);
                 values[to] = value;
             }
         }
@@ -529,9 +529,7 @@ __global__ void __launch_bounds__(Policy::THREADS)
 
 template <typename T, bool DENSE>
 static void hist_extract_few(const gf_hist_plan *plan, const gf_hist_args &a, unsigned grid,
-                             bool counted, uint32_t *counts, gf_u64 *payload, gf_queue *queue) {
-    if (!counted)
-        gf_launch_kernel(hist_count_selected<T, DENSE>, grid, Policy::THREADS, 0, queue, a, counts);
+                             uint32_t *counts, gf_u64 *payload, gf_queue *queue) {
     if (a.extracts == 1 && a.nodata == UINT32_MAX) { // the samples of the bin form an interval
         constexpr auto kernel = hist_select<T, DENSE>;
         gf_hist_set_max_shared<kernel>();
@@ -549,7 +547,7 @@ template <typename T, bool DENSE>
 static void hist_extract_sorted(const gf_hist_args &a, unsigned grid, void *memory, gf_u64 *payload,
                                 gf_queue *queue) {
     const uint64_t n = a.rows * a.samples;
-    const gf_hist_scratch scratch = gf_hist_scratch_of(n, a.extracts);
+    const gf_hist_sort_layout scratch = gf_hist_sort_layout_of(n, a.extracts);
     unsigned char *base = static_cast<unsigned char *>(memory);
     gf_launch_kernel(hist_keys<T, DENSE>, grid, Policy::THREADS, 0, queue, a,
                      reinterpret_cast<uint32_t *>(base),
@@ -563,8 +561,8 @@ static void hist_extract_sorted(const gf_hist_args &a, unsigned grid, void *memo
                      reinterpret_cast<const gf_u64 *>(base + scratch.sorted_indices), payload);
 }
 
-void gf_hist_extract(const gf_hist_plan *plan, const gf_hist_args &strip_args, bool counted,
-                     void *scratch, gf_u64 *payload, gf_queue *queue) {
+void gf_hist_queue_extract(const gf_hist_plan *plan, const gf_hist_args &strip_args, bool counted,
+                           void *scratch, gf_u64 *payload, gf_queue *queue) {
     gf_for_type(plan->head.in.type, [&](auto sample) {
         gf_for_flag(gf_hist_dense(strip_args), [&](auto dense) {
             typedef decltype(sample) T;
@@ -572,11 +570,15 @@ void gf_hist_extract(const gf_hist_plan *plan, const gf_hist_args &strip_args, b
             gf_hist_args a = strip_args;
             gf_hist_join_rows(&a, 16 / sizeof(T));
             const unsigned grid = gf_hist_cut_common(&a);
-            if (a.extracts > GF_HIST_MAX_LISTED)
+            if (a.extracts > GF_HIST_MAX_LISTED) {
                 hist_extract_sorted<T, DENSE>(a, grid, scratch, payload, queue);
-            else
-                hist_extract_few<T, DENSE>(plan, a, grid, counted, static_cast<uint32_t *>(scratch),
-                                           payload, queue);
+                return;
+            }
+            uint32_t *counts = static_cast<uint32_t *>(scratch);
+            if (!counted)
+                gf_launch_kernel(hist_count_selected<T, DENSE>, grid, Policy::THREADS, 0, queue, a,
+                                 counts);
+            hist_extract_few<T, DENSE>(plan, a, grid, counts, payload, queue);
         });
     });
 }

@@ -178,7 +178,7 @@ static gf_hist_args hist_args_of(const gf_hist_plan *plan, const gf_strip *strip
     a.hi = plan->hi;
     a.span = plan->hi - plan->lo;
     hist_set_scale(&a);
-    a.blocks = gf_hist_count_blocks(plan);
+    a.blocks = gf_hist_blocks(plan);
     a.extracts = plan->extracts;
     for (int i = 0; i < GF_HIST_MAX_LISTED; i++)
         a.listed[i] = plan->listed[i];
@@ -191,7 +191,7 @@ static size_t hist_scratch_bytes(const gf_plan *head, uint64_t in_rows) {
     if (plan->extracts == 0)
         return 0;
     if (plan->extracts > GF_HIST_MAX_LISTED)
-        return gf_hist_scratch_of(n, plan->extracts).bytes;
+        return gf_hist_sort_layout_of(n, plan->extracts).bytes;
     return gf_hist_max_blocks(n) * plan->extracts * sizeof(uint32_t);
 }
 
@@ -204,11 +204,11 @@ static void hist_launch(const gf_plan *head, const gf_strip *strip, void *scratc
     uint32_t *counts = few ? static_cast<uint32_t *>(scratch) : nullptr;
     bool counted = false;
     if (!plan->folded)
-        counted = gf_hist_count(plan, strip, a, state, counts, queue);
+        counted = gf_hist_queue_count(plan, strip, a, state, counts, queue);
     if (plan->values) {
         const gf_hist_plan values = gf_hist_value_plan(plan);
-        gf_hist_count(&values, strip, hist_args_of(&values, strip),
-                      state + gf_hist_state_counters(plan), nullptr, queue);
+        gf_hist_queue_count(&values, strip, hist_args_of(&values, strip),
+                            state + gf_hist_state_counters(plan), nullptr, queue);
     }
     if (plan->row_sums)
         hist_launch_sums(plan, strip, a, queue);
@@ -219,7 +219,8 @@ static void hist_launch(const gf_plan *head, const gf_strip *strip, void *scratc
                              a, hist_mask{strip->out.data, strip->out.stride, head->out.channels});
         });
     if (a.extracts)
-        gf_hist_extract(plan, a, counted, scratch, static_cast<gf_u64 *>(strip->payload), queue);
+        gf_hist_queue_extract(plan, a, counted, scratch, static_cast<gf_u64 *>(strip->payload),
+                              queue);
 }
 
 extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch, nullptr, 0, true};

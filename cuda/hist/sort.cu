@@ -18,30 +18,32 @@ typedef int Count;
 #define MAX_SORTED INT_MAX
 #endif
 
-static cudaError_t hist_sort_pairs(void *scratch, size_t *bytes, const uint32_t *keys,
-                                   uint32_t *sorted_keys, const gf_u64 *indices,
-                                   gf_u64 *sorted_indices, uint64_t n, uint32_t extracts,
-                                   cudaStream_t stream) {
+// Sort, or if base is NULL, set scratch->sort_bytes.
+static cudaError_t hist_sort_pairs(unsigned char *base, gf_hist_sort_layout *scratch, uint64_t n,
+                                   uint32_t extracts, cudaStream_t stream) {
+    const auto keys = [&](size_t at) { return reinterpret_cast<uint32_t *>(base + at); };
+    const auto indices = [&](size_t at) { return reinterpret_cast<gf_u64 *>(base + at); };
     int bits = 1;
     while (extracts >> bits)
         bits++;
-    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, keys, sorted_keys, indices,
-                                           sorted_indices, static_cast<Count>(n), 0, bits, stream);
+    return cub::DeviceRadixSort::SortPairs(
+        base ? base + scratch->sort : nullptr, scratch->sort_bytes, keys(0),
+        keys(scratch->sorted_keys), indices(scratch->indices), indices(scratch->sorted_indices),
+        static_cast<Count>(n), 0, bits, stream);
 }
 
 static size_t hist_sort_aligned(size_t bytes) {
     return (bytes + 255) & ~static_cast<size_t>(255);
 }
 
-gf_hist_scratch gf_hist_scratch_of(uint64_t n, uint32_t extracts) {
-    gf_hist_scratch scratch = {};
+gf_hist_sort_layout gf_hist_sort_layout_of(uint64_t n, uint32_t extracts) {
+    gf_hist_sort_layout scratch = {};
     scratch.indices = hist_sort_aligned(n * sizeof(uint32_t));
     scratch.sorted_keys = scratch.indices + hist_sort_aligned(n * sizeof(gf_u64));
     scratch.sorted_indices = scratch.sorted_keys + hist_sort_aligned(n * sizeof(uint32_t));
     scratch.sort = scratch.sorted_indices + hist_sort_aligned(n * sizeof(gf_u64));
     const cudaError_t result =
-        hist_sort_pairs(nullptr, &scratch.sort_bytes, nullptr, nullptr, nullptr, nullptr,
-                        n < MAX_SORTED ? n : MAX_SORTED, extracts, nullptr);
+        hist_sort_pairs(nullptr, &scratch, n < MAX_SORTED ? n : MAX_SORTED, extracts, nullptr);
     // On failure, return a size that cannot be allocated; the allocation then reports the error.
     scratch.bytes = result == cudaSuccess ? scratch.sort + scratch.sort_bytes : SIZE_MAX / 2;
     return scratch;
@@ -54,12 +56,8 @@ void gf_hist_sort(void *memory, uint64_t n, uint32_t extracts, gf_queue *queue) 
                       "use --backend cpu");
     if (queue->status || gf_sequence_refuse(queue))
         return;
-    unsigned char *base = static_cast<unsigned char *>(memory);
-    gf_hist_scratch scratch = gf_hist_scratch_of(n, extracts);
-    const cudaError_t result = hist_sort_pairs(
-        base + scratch.sort, &scratch.sort_bytes, reinterpret_cast<uint32_t *>(base),
-        reinterpret_cast<uint32_t *>(base + scratch.sorted_keys),
-        reinterpret_cast<gf_u64 *>(base + scratch.indices),
-        reinterpret_cast<gf_u64 *>(base + scratch.sorted_indices), n, extracts, queue->stream);
+    gf_hist_sort_layout scratch = gf_hist_sort_layout_of(n, extracts);
+    const cudaError_t result =
+        hist_sort_pairs(static_cast<unsigned char *>(memory), &scratch, n, extracts, queue->stream);
     gf_queue_check(queue, result, "radix sort");
 }

@@ -360,19 +360,25 @@ GF_DEVICE bool inflate_advance(inflate_memory *m, inflate_output *out, uint32_t 
     return out->at % SEGMENT >= step || inflate_flush(m, out, out->at / SEGMENT * SEGMENT);
 }
 
-// Write bytes [first, first + 32) of tokens to the ring, a lane per byte. token: the value of the
-// one with the lane's byte, which is byte k of it. bytes: of all tokens.
+// A byte of output: byte k of a token with a value.
+struct inflate_byte {
+    uint32_t token;
+    bool match;
+    uint32_t k;
+};
+
+// Write bytes [first, first + 32) of tokens to the ring, a lane per byte. bytes: of all tokens.
 //
 // The source of a match may be a byte of this call: its source is used instead, until this is a
 // literal or a byte before `first`. Bytes in global memory are awaited only when they are needed:
 // the load takes as long as the next tokens.
-GF_DEVICE void inflate_write(inflate_memory *m, inflate_output *out, uint32_t token, bool match,
-                             uint32_t k, uint32_t first, uint32_t bytes) {
+GF_DEVICE void inflate_write(inflate_memory *m, inflate_output *out, const inflate_byte &own,
+                             uint32_t first, uint32_t bytes) {
     const int32_t i = static_cast<int32_t>(first + threadIdx.x);
     const bool exists = first + threadIdx.x < bytes;
-    uint32_t byte = token >> 8 * (k & 3);
+    uint32_t byte = own.token >> 8 * (own.k & 3);
     // The position of the source, its own for a literal; negative: before all tokens.
-    int32_t source = match && exists ? i - static_cast<int32_t>(token & 0xffff) : i;
+    int32_t source = own.match && exists ? i - static_cast<int32_t>(own.token & 0xffff) : i;
     const int32_t begin = static_cast<int32_t>(first);
     if (__any_sync(GF_WARP, source >= begin && source != i)) {
         for (int round = 0; round < 5; round++) {
@@ -406,7 +412,7 @@ GF_DEVICE void inflate_write_rest(inflate_memory *m, inflate_output *out, uint32
     match = __shfl_sync(GF_WARP, match, 31);
     start = __shfl_sync(GF_WARP, start, 31);
     for (uint32_t first = 32; first < bytes; first += 32)
-        inflate_write(m, out, token, match, first + threadIdx.x - start, first, bytes);
+        inflate_write(m, out, {token, match, first + threadIdx.x - start}, first, bytes);
 }
 
 // ---- blocks -------------------------------------------------------------------------------------
@@ -449,7 +455,7 @@ GF_DEVICE inflate_token inflate_match(uint64_t bits, uint32_t e, uint32_t d) {
 }
 
 // Decode a token by the tables. Both kinds are decoded, without a branch.
-GF_DEVICE inflate_token inflate_decode(const inflate_memory *m, uint64_t bits) {
+GF_DEVICE inflate_token inflate_decode_token(const inflate_memory *m, uint64_t bits) {
     constexpr uint32_t literals = 1u << LITERAL_BITS, distances = 1u << DISTANCE_BITS;
     const uint32_t first = m->tables[bits & (literals - 1)];
     const uint32_t rest = __funnelshift_r(static_cast<uint32_t>(bits),
@@ -485,7 +491,7 @@ GF_DEVICE bool inflate_rare(inflate_memory *m, inflate_bits *in, inflate_output 
         return false;
     if (*end)
         return true;
-    inflate_write(m, out, t.value, t.match, threadIdx.x, 0, t.bytes);
+    inflate_write(m, out, {t.value, t.match, threadIdx.x}, 0, t.bytes);
     inflate_write_rest(m, out, t.value, t.match, 0, t.bytes);
     return inflate_advance(m, out, t.bytes);
 }
@@ -498,7 +504,7 @@ GF_DEVICE bool inflate_symbols(inflate_memory *m, inflate_bits *in, inflate_outp
     for (;;) {
         if (in->taken_here() >= 32 * CHUNK && !in->refill(m))
             return false;
-        const inflate_token t = inflate_decode(m, in->peek(m, threadIdx.x));
+        const inflate_token t = inflate_decode_token(m, in->peek(m, threadIdx.x));
         const uint32_t matches = __ballot_sync(GF_WARP, t.match);
         const uint32_t size = t.bits ? t.bits | t.bytes << 8 : rare;
         uint32_t chain = 0, owner = 0; // owner: of output byte `lane`
@@ -514,7 +520,7 @@ GF_DEVICE bool inflate_symbols(inflate_memory *m, inflate_bits *in, inflate_outp
         const uint32_t token = __shfl_sync(GF_WARP, t.value, static_cast<int>(owner));
         const bool match = matches >> owner % 32 & 1;
         const uint32_t start = owner >> 8, bytes = (chain & ~rare) >> 8;
-        inflate_write(m, out, token, match, threadIdx.x - start, 0, bytes);
+        inflate_write(m, out, {token, match, threadIdx.x - start}, 0, bytes);
         in->at += chain & 0xff;
         if ((bytes > 32) | (out->at % SEGMENT + bytes >= SEGMENT) | (chain >= rare)) {
             inflate_write_rest(m, out, token, match, start, bytes);

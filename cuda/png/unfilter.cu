@@ -7,7 +7,7 @@
 // numbered in the order of their start: each waits only for running ones.
 #include "cuda/png/decode.cuh"
 
-// Tuning constants of png_unfilter. A block is part of a row.
+// Tuning constants of png_unfilter_rows. A block is part of a row.
 static constexpr int WARPS = 4;
 static constexpr int PUBLISH = 2; // blocks after which a group reports to another thread block
 static constexpr int BLOCK = 48;  // bytes that a lane loads at once: whole pixels, whole vectors
@@ -25,8 +25,8 @@ struct unfilter_raw {
 // row. Few and wide accesses: each lane has its own cache line. readable: bytes from the start of
 // the row on. ABOVE: a row of the image, which this launch has written.
 template <bool ABOVE>
-GF_DEVICE unfilter_raw unfilter_load(const unsigned char *row, int32_t at, uint32_t row_bytes,
-                                     int64_t readable) {
+GF_DEVICE unfilter_raw unfilter_load_block(const unsigned char *row, int32_t at, uint32_t row_bytes,
+                                           int64_t readable) {
     unfilter_raw raw = {};
     const uintptr_t address = reinterpret_cast<uintptr_t>(row) + static_cast<intptr_t>(at);
     const uint4 *vectors = reinterpret_cast<const uint4 *>(address & ~uintptr_t{15});
@@ -78,8 +78,8 @@ GF_DEVICE void unfilter_swap(unfilter_block &block) {
 
 // Store the block at byte `at` of a row, but the last address % 16 bytes: they are left to the next
 // call, in `carry`.
-GF_DEVICE void unfilter_store(unsigned char *row, int32_t at, uint32_t row_bytes,
-                              const unfilter_block &block, uint32_t (&carry)[4]) {
+GF_DEVICE void unfilter_store_block(unsigned char *row, int32_t at, uint32_t row_bytes,
+                                    const unfilter_block &block, uint32_t (&carry)[4]) {
     const uint32_t shift =
         static_cast<uint32_t>(reinterpret_cast<uintptr_t>(row) + static_cast<uintptr_t>(at)) & 15;
     const int32_t first = at - static_cast<int32_t>(shift);
@@ -289,8 +289,8 @@ GF_DEVICE unfilter_raw unfilter_receive(const png_rows &image, const unsigned ch
         if (*known < needed)
             __nanosleep(64);
     }
-    return unfilter_load<true>(above, at, image.row_bytes,
-                               static_cast<int64_t>(image.stride + image.row_bytes));
+    return unfilter_load_block<true>(above, at, image.row_bytes,
+                                     static_cast<int64_t>(image.stride + image.row_bytes));
 }
 
 // Shift a block into place, with zeros before the first pixel of the row. at: first byte.
@@ -305,7 +305,7 @@ GF_DEVICE void unfilter_place(unfilter_block &block, const unfilter_raw &raw, ui
             block[i] = at + 4 * i > -4 ? block[i] & ~0u << -8 * (at + 4 * i) : 0;
 }
 
-// Let all others go on that wait for a group with an invalid filter type.
+// Release all waiters of a group with an invalid filter type.
 GF_DEVICE void unfilter_fail(const png_rows &image, unfilter_shared *shared, uint32_t *progress,
                              uint32_t *failed) {
     if (threadIdx.x % 32 != 0)
@@ -337,7 +337,7 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_sh
     const uint32_t blocks = (row_bytes + LAG + 15 + BLOCK - 1) / BLOCK;
     unfilter_row<BPP> row;
     unfilter_start(&row, l.filter);
-    unfilter_raw next = unfilter_load<false>(l.from, -l.lag, row_bytes, INT64_MAX);
+    unfilter_raw next = unfilter_load_block<false>(l.from, -l.lag, row_bytes, INT64_MAX);
     unfilter_raw next_above = {};
     uint32_t known = 0, carry[4] = {};
     if (l.waits)
@@ -354,7 +354,7 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_sh
             if (image.swap)
                 unfilter_swap(up);
         }
-        next = unfilter_load<false>(l.from, at + BLOCK, row_bytes, INT64_MAX);
+        next = unfilter_load_block<false>(l.from, at + BLOCK, row_bytes, INT64_MAX);
         unfilter_pixels<BPP, 0, PIXELS / 2>(&row, filtered, up, result);
         if (l.waits && first_at + BLOCK < static_cast<int32_t>(row_bytes))
             next_above = unfilter_receive(image, above, first_at + BLOCK, progress - 1, &known);
@@ -365,7 +365,7 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_sh
         if (image.swap)
             unfilter_swap(result);
         if (l.exists)
-            unfilter_store(l.to, at, row_bytes, result, carry);
+            unfilter_store_block(l.to, at, row_bytes, result, carry);
         if (l.to_memory && b % PUBLISH == PUBLISH - 1) {
             const int32_t stored =
                 at + BLOCK - static_cast<int32_t>(unfilter_misaligned(l.to - l.lag));
@@ -384,8 +384,8 @@ GF_DEVICE void unfilter_group(const png_rows &image, uint32_t group, unfilter_sh
 // last row of every fourth group again. Shared memory: 3 KiB. Registers: 122 (sm_90), 4 resident
 // blocks.
 __global__ void __launch_bounds__(32 * WARPS)
-    png_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
-                 uint32_t *failed) {
+    png_unfilter_rows(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
+                      uint32_t *failed) {
     __shared__ uint32_t ticket;
     __shared__ unfilter_shared shared;
     const uint32_t warp = threadIdx.x / 32;
@@ -425,6 +425,6 @@ __global__ void __launch_bounds__(32 * WARPS)
 void png_queue_unfilter(const png_rows *images, uint32_t count, uint32_t groups, uint32_t *progress,
                         uint32_t *failed, gf_queue *queue) {
     const unsigned blocks = static_cast<unsigned>(gf_divide_up(groups, WARPS));
-    gf_launch_kernel(png_unfilter, blocks, 32 * WARPS, 0, queue, images, count, groups, progress,
-                     failed);
+    gf_launch_kernel(png_unfilter_rows, blocks, 32 * WARPS, 0, queue, images, count, groups,
+                     progress, failed);
 }
