@@ -103,24 +103,44 @@ template <typename F> static inline void gf_for_type(gf_type type, F run) {
         run(float{});
 }
 
-// Call run with n, in the range N..LAST, as a compile-time constant.
-template <int N, int LAST, typename F> static inline void gf_for_number(uint32_t n, F run) {
-    if constexpr (N < LAST)
-        if (n != N)
-            return gf_for_number<N + 1, LAST>(n, run);
-    run(std::integral_constant<int, N>{});
-}
+// Choices for gf_dispatch, which are also functions that call run with their value: a sample of a
+// type, or a compile-time constant.
+struct gf_type_of {
+    gf_type type;
+    template <typename F> void operator()(F run) const {
+        gf_for_type(type, run);
+    }
+};
 
-template <typename F> static inline void gf_for_channels(uint32_t channels, F run) {
-    gf_for_number<1, 4>(channels, run);
-}
+// n: in the range FIRST..LAST.
+template <int FIRST, int LAST> struct gf_number {
+    uint32_t n;
+    template <typename F> void operator()(F run) const {
+        if constexpr (FIRST < LAST)
+            if (n != FIRST)
+                return gf_number<FIRST + 1, LAST>{n}(run);
+        run(std::integral_constant<int, FIRST>{});
+    }
+};
 
-// Call run with a flag as a compile-time constant.
-template <typename F> static inline void gf_for_flag(bool flag, F run) {
-    if (flag)
-        run(std::true_type{});
-    else
-        run(std::false_type{});
+struct gf_flag {
+    bool flag;
+    template <typename F> void operator()(F run) const {
+        gf_number<0, 1>{flag}([&](auto n) { run(std::bool_constant<n != 0>{}); });
+    }
+};
+
+typedef gf_number<1, 4> gf_channels;
+
+// Call run with one argument per choice.
+template <typename F, typename Choice, typename... Others>
+static inline void gf_dispatch(F run, Choice choice, Others... others) {
+    choice([&](auto first) {
+        if constexpr (sizeof...(others) == 0)
+            run(first);
+        else
+            gf_dispatch([&](auto... rest) { run(first, rest...); }, others...);
+    });
 }
 
 // ---- stream -------------------------------------------------------------------------------------

@@ -620,7 +620,7 @@ static bool hist_launch_count(gf_hist_args a, uint8_t, gf_u64 *state, uint32_t *
     if (!gf_hist_dense(a))
         hist_launch_values<1, false>(a, 1, state, counts, queue);
     else
-        gf_for_channels(measured, [&](auto n) {
+        gf_channels{measured}([&](auto n) {
             hist_launch_values<decltype(n)::value, true>(a, 1, state, counts, queue);
         });
     return true;
@@ -660,8 +660,8 @@ static bool hist_launch_count(gf_hist_args a, T, gf_u64 *state, uint32_t *counts
             return false;
         }
     gf_hist_for_layout(a, [&](auto dense, auto many) {
-        gf_for_flag(counters.large, [&](auto large) {
-            gf_for_flag(a.ranged || a.nodata != UINT32_MAX, [&](auto ranged) {
+        gf_flag{counters.large}([&](auto large) {
+            gf_flag{a.ranged || a.nodata != UINT32_MAX}([&](auto ranged) {
                 constexpr auto kernel = hist_count_bins < T, decltype(dense)::value,
                                decltype(many)::value, decltype(large)::value,
                                decltype(ranged)::value ? HIST_RANGED : HIST_PLAIN > ;

@@ -563,22 +563,21 @@ static void hist_extract_sorted(const gf_hist_args &a, unsigned grid, void *memo
 
 void gf_hist_queue_extract(const gf_hist_plan *plan, const gf_hist_args &strip_args, bool counted,
                            void *scratch, gf_u64 *payload, gf_queue *queue) {
-    gf_for_type(plan->head.in.type, [&](auto sample) {
-        gf_for_flag(gf_hist_dense(strip_args), [&](auto dense) {
+    gf_dispatch(
+        [&](auto sample, auto dense) {
             typedef decltype(sample) T;
-            const bool DENSE = decltype(dense)::value;
             gf_hist_args a = strip_args;
             gf_hist_join_rows(&a, 16 / sizeof(T));
             const unsigned grid = gf_hist_cut_common(&a);
             if (a.extracts > GF_HIST_MAX_LISTED) {
-                hist_extract_sorted<T, DENSE>(a, grid, scratch, payload, queue);
+                hist_extract_sorted<T, dense>(a, grid, scratch, payload, queue);
                 return;
             }
             uint32_t *counts = static_cast<uint32_t *>(scratch);
             if (!counted)
-                gf_launch_kernel(hist_count_selected<T, DENSE>, grid, Policy::THREADS, 0, queue, a,
+                gf_launch_kernel(hist_count_selected<T, dense>, grid, Policy::THREADS, 0, queue, a,
                                  counts);
-            hist_extract_few<T, DENSE>(plan, a, grid, counts, payload, queue);
-        });
-    });
+            hist_extract_few<T, dense>(plan, a, grid, counts, payload, queue);
+        },
+        gf_type_of{plan->head.in.type}, gf_flag{gf_hist_dense(strip_args)});
 }

@@ -103,7 +103,7 @@ static void hist_launch_sums(const gf_hist_plan *plan, const gf_strip *strip, co
                              gf_queue *queue) {
     const gf_rows records = gf_strip_records(&plan->head, strip);
     unsigned char *data = reinterpret_cast<unsigned char *>(gf_hist_sums_of(plan, records.data));
-    gf_for_channels(a.measured, [&](auto n) {
+    gf_channels{a.measured}([&](auto n) {
         gf_launch_kernel(hist_sum_rows<decltype(n)::value>, gf_blocks(a.rows, 1), GF_LANES, 0,
                          queue, a, hist_sums{data, records.stride});
     });

@@ -21,15 +21,15 @@ typedef int Count;
 // Sort, or if base is NULL, set scratch->sort_bytes.
 static cudaError_t hist_sort_pairs(unsigned char *base, gf_hist_sort_layout *scratch, uint64_t n,
                                    uint32_t extracts, cudaStream_t stream) {
-    const auto keys = [&](size_t at) { return reinterpret_cast<uint32_t *>(base + at); };
-    const auto indices = [&](size_t at) { return reinterpret_cast<gf_u64 *>(base + at); };
+    const auto at = [&](size_t offset) -> void * { return base ? base + offset : nullptr; };
     int bits = 1;
     while (extracts >> bits)
         bits++;
     return cub::DeviceRadixSort::SortPairs(
-        base ? base + scratch->sort : nullptr, scratch->sort_bytes, keys(0),
-        keys(scratch->sorted_keys), indices(scratch->indices), indices(scratch->sorted_indices),
-        static_cast<Count>(n), 0, bits, stream);
+        at(scratch->sort), scratch->sort_bytes, static_cast<const uint32_t *>(at(0)),
+        static_cast<uint32_t *>(at(scratch->sorted_keys)),
+        static_cast<const gf_u64 *>(at(scratch->indices)),
+        static_cast<gf_u64 *>(at(scratch->sorted_indices)), static_cast<Count>(n), 0, bits, stream);
 }
 
 static size_t hist_sort_aligned(size_t bytes) {

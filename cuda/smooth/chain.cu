@@ -229,35 +229,26 @@ template <typename In, typename Out, int CHANNELS, int MEAN> struct chain_work {
 // ---- launch -------------------------------------------------------------------------------------
 
 // Queue smooth_tiles (TILES), whose results are as large as the samples, or smooth_staged.
-template <bool TILES> static bool chain_launch(const gf_smooth_job &job) {
-    const gf_type type = job.plan->head.in.type;
-    if (!gf_smooth_rows_fit(job.plan) || !gf_chain_fits(job.plan, type == GF_F32) ||
-        (TILES && job.wide && type != GF_F32))
+template <bool TILES> bool gf_smooth_chain_rows(const gf_smooth_job &job) {
+    const gf_format *in = &job.plan->head.in;
+    if (!gf_smooth_rows_fit(job.plan) || !gf_chain_fits(job.plan, in->type == GF_F32) ||
+        (TILES && job.wide && in->type != GF_F32))
         return false;
     const gf_chain_args args = gf_chain_args_of(job.plan->gain);
     bool done = false;
-    gf_for_type(type, [&](auto sample) {
-        gf_for_flag(!TILES && job.wide, [&](auto to_float) {
-            gf_for_channels(job.plan->head.in.channels, [&](auto channels) {
-                gf_for_number<0, 3>(job.plan->radius, [&](auto radius) {
-                    typedef decltype(sample) Tin;
-                    typedef std::conditional_t<decltype(to_float)::value, float, Tin> Tout;
-                    const int C = decltype(channels)::value, RADIUS = decltype(radius)::value;
-                    if constexpr (TILES)
-                        done = tiles_launch<tiles_work<Tin, C, RADIUS>>(job, args);
-                    else
-                        done = gf_staged_launch<chain_work<Tin, Tout, C, RADIUS>>(job, args);
-                });
-            });
-        });
-    });
+    gf_dispatch(
+        [&](auto sample, auto wide, auto channels, auto radius) {
+            typedef decltype(sample) Tin;
+            typedef std::conditional_t<wide, float, Tin> Tout;
+            if constexpr (TILES)
+                done = tiles_launch<tiles_work<Tin, channels, radius>>(job, args);
+            else
+                done = gf_staged_launch<chain_work<Tin, Tout, channels, radius>>(job, args);
+        },
+        gf_type_of{in->type}, gf_flag{!TILES && job.wide}, gf_channels{in->channels},
+        gf_number<0, 3>{job.plan->radius});
     return done;
 }
 
-bool gf_smooth_tile_rows(const gf_smooth_job &job) {
-    return chain_launch<true>(job);
-}
-
-bool gf_smooth_chain_rows(const gf_smooth_job &job) {
-    return chain_launch<false>(job);
-}
+template bool gf_smooth_chain_rows<true>(const gf_smooth_job &job);
+template bool gf_smooth_chain_rows<false>(const gf_smooth_job &job);

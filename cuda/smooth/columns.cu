@@ -417,17 +417,13 @@ bool gf_smooth_columns(const gf_smooth_job &job) {
     column_args a = {};
     column_set_args(&a, job);
     bool done = false;
-    gf_for_type(type, [&](auto sample) {
-        gf_for_flag(job.wide, [&](auto from_float) {
-            gf_for_number<0, 2>(pairs, [&](auto half) {
-                gf_for_number<0, 3>(job.plan->radius, [&](auto radius) {
-                    typedef decltype(sample) Tout;
-                    typedef std::conditional_t<decltype(from_float)::value, float, Tout> Tin;
-                    const int STEP = 2 * decltype(half)::value, RADIUS = decltype(radius)::value;
-                    done = column_launch<column_work<Tin, Tout, STEP, RADIUS>>(a, job.queue);
-                });
-            });
-        });
-    });
+    gf_dispatch(
+        [&](auto sample, auto wide, auto half, auto radius) {
+            typedef decltype(sample) Tout;
+            typedef std::conditional_t<wide, float, Tout> Tin;
+            done = column_launch<column_work<Tin, Tout, 2 * half, radius>>(a, job.queue);
+        },
+        gf_type_of{type}, gf_flag{job.wide}, gf_number<0, 2>{pairs},
+        gf_number<0, 3>{job.plan->radius});
     return done;
 }

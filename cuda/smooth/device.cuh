@@ -22,8 +22,9 @@ struct gf_smooth_job {
 // not support the plan or the image. smooth.cu lists when each is used.
 typedef bool gf_smooth_kernel(const gf_smooth_job &job);
 
-gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_direct_rows, gf_smooth_integer_rows,
-    gf_smooth_tile_rows, gf_smooth_chain_rows, gf_smooth_columns;
+gf_smooth_kernel gf_smooth_mma_rows, gf_smooth_columns;
+template <bool DIRECT> bool gf_smooth_integer_rows(const gf_smooth_job &job);
+template <bool TILES> bool gf_smooth_chain_rows(const gf_smooth_job &job);
 
 // ---- stages -------------------------------------------------------------------------------------
 

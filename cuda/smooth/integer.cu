@@ -288,7 +288,7 @@ static bool direct_launch(const gf_smooth_job &job, const integer_args &args) {
 // ---- launch -------------------------------------------------------------------------------------
 
 // Queue smooth_direct (DIRECT) or smooth_staged.
-template <bool DIRECT> static bool integer_launch(const gf_smooth_job &job) {
+template <bool DIRECT> bool gf_smooth_integer_rows(const gf_smooth_job &job) {
     const gf_smooth_integer_form form = job.plan->integer.form;
     const uint32_t reach = job.plan->integer.reach, channels = job.plan->head.in.channels;
     // Small weights cause many near-ties, which are computed twice: the stages alone are faster.
@@ -300,30 +300,22 @@ template <bool DIRECT> static bool integer_launch(const gf_smooth_job &job) {
     if (channels == 2 && reach > 8)
         return false;
     bool done = false;
-    gf_for_channels(channels, [&](auto n) {
-        gf_for_number<1, 3>(
-            reach <= 4   ? 1
-            : reach <= 8 ? 2
-                         : 3,
-            [&](auto words) {
-                gf_for_flag(form == GF_SMOOTH_SUMS, [&](auto sums) {
-                    const int C = decltype(n)::value, WORDS = decltype(words)::value;
-                    typedef integer_work<C, WORDS, decltype(sums)::value ? BY_SUMS : BY_TAPS> Work;
-                    const integer_args args = integer_args_of(&job.plan->integer, WORDS);
-                    if constexpr (DIRECT && C != 3)
-                        done = direct_launch<Work>(job, args);
-                    else
-                        done = !DIRECT && gf_staged_launch<Work>(job, args);
-                });
-            });
-    });
+    gf_dispatch(
+        [&](auto c, auto words, auto sums) {
+            typedef integer_work<c, words, sums ? BY_SUMS : BY_TAPS> Work;
+            const integer_args args = integer_args_of(&job.plan->integer, words);
+            if constexpr (DIRECT && c != 3)
+                done = direct_launch<Work>(job, args);
+            else
+                done = !DIRECT && gf_staged_launch<Work>(job, args);
+        },
+        gf_channels{channels},
+        gf_number<1, 3>{reach <= 4   ? 1u
+                        : reach <= 8 ? 2u
+                                     : 3u},
+        gf_flag{form == GF_SMOOTH_SUMS});
     return done;
 }
 
-bool gf_smooth_direct_rows(const gf_smooth_job &job) {
-    return integer_launch<true>(job);
-}
-
-bool gf_smooth_integer_rows(const gf_smooth_job &job) {
-    return integer_launch<false>(job);
-}
+template bool gf_smooth_integer_rows<true>(const gf_smooth_job &job);
+template bool gf_smooth_integer_rows<false>(const gf_smooth_job &job);

@@ -524,7 +524,7 @@ template <int C, int SIDE, int RADIUS> static constexpr bool mma_has() {
 
 template <int C, int SIDE> static bool mma_by_radius(const gf_smooth_job &job) {
     bool done = false;
-    gf_for_number<0, 3>(job.plan->radius <= 3 ? job.plan->radius : 0, [&](auto n) {
+    gf_number<0, 3>{job.plan->radius <= 3 ? job.plan->radius : 0}([&](auto n) {
         const int RADIUS = mma_has<C, SIDE, decltype(n)::value>() ? decltype(n)::value : 0;
         done = mma_launch<mma_work<C, SIDE, RADIUS>>(job);
     });
@@ -555,7 +555,7 @@ bool gf_smooth_mma_rows(const gf_smooth_job &job) {
         job.plan->integer.reach == 0)
         return false;
     bool done = false;
-    gf_for_channels(job.plan->head.in.channels,
-                    [&](auto n) { done = mma_by_side<decltype(n)::value>(job); });
+    gf_channels{job.plan->head.in.channels}(
+        [&](auto n) { done = mma_by_side<decltype(n)::value>(job); });
     return done;
 }

@@ -7,13 +7,14 @@ template <bool COLUMNS> static bool general_launch(const gf_smooth_job &job);
 // arithmetic, or as if no edge were near. The remaining samples (near-ties of integers, samples
 // near an edge) take the exact path of cuda/smooth/device.cuh.
 static gf_smooth_kernel *const smooth_row_kernels[] = {
-    gf_smooth_mma_rows,     // smooth_mma: u8, radius up to 8, weights that are small integers
-    gf_smooth_direct_rows,  // smooth_direct: u8, radius up to 8, other weights; not 3 channels
-    gf_smooth_integer_rows, // smooth_staged: the same, all channels
-    gf_smooth_tile_rows,   // smooth_tiles: radius 0 to 3, rows wide enough for whole warps, results
-                           // as large as the samples
-    gf_smooth_chain_rows,  // smooth_staged: radius 0 to 3
-    general_launch<false>, // smooth_general: any radius and tile
+    gf_smooth_mma_rows,           // smooth_mma: u8, radius up to 8, weights that are small integers
+    gf_smooth_integer_rows<true>, // smooth_direct: u8, radius up to 8, other weights; not 3
+                                  // channels
+    gf_smooth_integer_rows<false>, // smooth_staged: the same, all channels
+    gf_smooth_chain_rows<true>,    // smooth_tiles: radius 0 to 3, rows wide enough for whole warps,
+                                   // results as large as the samples
+    gf_smooth_chain_rows<false>,   // smooth_staged: radius 0 to 3
+    general_launch<false>,         // smooth_general: any radius and tile
 };
 
 static gf_smooth_kernel *const smooth_column_kernels[] = {
@@ -269,25 +270,25 @@ static void general_set_columns(general_args *a, const gf_smooth_job &job, size_
 
 // Queue the kernel for all rows of a strip, along x or y. Supports every plan.
 template <bool COLUMNS> static bool general_launch(const gf_smooth_job &job) {
-    gf_for_type(job.plan->head.in.type, [&](auto sample) {
-        gf_for_flag(job.wide, [&](auto is_wide) {
+    const gf_format *in = &job.plan->head.in;
+    gf_dispatch(
+        [&](auto sample, auto wide) {
             typedef decltype(sample) Sample;
-            typedef std::conditional_t<decltype(is_wide)::value, float, Sample> Wide;
+            typedef std::conditional_t<wide, float, Sample> Wide;
             typedef std::conditional_t<COLUMNS, Wide, Sample> Tin;
             typedef std::conditional_t<COLUMNS, Sample, Wide> Tout;
             general_args a = {};
             (COLUMNS ? general_set_columns : general_set_rows)(&a, job, sizeof(Tin), sizeof(Tout));
             a.tile = job.plan->tile;
             a.radius = static_cast<int>(job.plan->radius);
-            a.channels =
-                gf_has_alpha(&job.plan->head.in) ? static_cast<int>(job.plan->head.in.channels) : 1;
+            a.channels = gf_has_alpha(in) ? static_cast<int>(in->channels) : 1;
             a.constants = gf_smooth_constants_of(job.plan);
             const uint64_t pieces = gf_divide_up(a.last - a.first, a.length) * a.across;
             // One wave: each block processes several pieces and overlaps loading with blurring.
             gf_launch_kernel(smooth_general<Tin, Tout>, gf_grid(pieces, 1), general_policy::THREADS,
                              general_shared(a.length, a.radius, a.lanes), job.queue, a);
-        });
-    });
+        },
+        gf_type_of{in->type}, gf_flag{job.wide});
     return true;
 }
 

@@ -381,8 +381,8 @@ static void compare_launch(const gf_plan *plan, const gf_strip *strip, void *, g
         args.above_low = tolerance < half ? UINT32_MAX : 0;
         compare_records<Sample>(args, queue);
         if (plan->out.width != 0)
-            gf_for_channels(plan->in.channels,
-                            [&](auto n) { compare_draw<Sample, decltype(n)::value>(args, queue); });
+            gf_channels{plan->in.channels}(
+                [&](auto n) { compare_draw<Sample, decltype(n)::value>(args, queue); });
     });
 }
 

@@ -208,18 +208,16 @@ static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *,
     a.partition = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), piece,
                    strip->out.rows * pieces};
     const unsigned grid = gf_partition_grid(a.partition);
-    gf_for_type(head->in.type, [&](auto sample) {
-        gf_for_channels(head->in.channels, [&](auto n) {
-            gf_for_flag(gf_has_alpha(&head->in), [&](auto alpha) {
-                typedef decltype(sample) Sample;
-                const int C = decltype(n)::value;
-                const int COLOURS = decltype(alpha)::value ? GF_COLOURS(C) : C;
-                const auto kernel = a.partition.group == 4 ? normalize_rows<Sample, COLOURS, C, 4>
-                                                           : normalize_rows<Sample, COLOURS, C, 32>;
-                gf_launch_kernel(kernel, grid, GF_BLOCK, 0, queue, a);
-            });
-        });
-    });
+    gf_dispatch(
+        [&](auto sample, auto c, auto alpha) {
+            typedef decltype(sample) Sample;
+            const int COLOURS = alpha ? GF_COLOURS(c) : int{c};
+            const auto kernel = a.partition.group == 4 ? normalize_rows<Sample, COLOURS, c, 4>
+                                                       : normalize_rows<Sample, COLOURS, c, 32>;
+            gf_launch_kernel(kernel, grid, GF_BLOCK, 0, queue, a);
+        },
+        gf_type_of{head->in.type}, gf_channels{head->in.channels},
+        gf_flag{gf_has_alpha(&head->in)});
 }
 
 // ---- means --------------------------------------------------------------------------------------
@@ -280,7 +278,7 @@ static void normalize_refine(const gf_plan *plan, const gf_rows *records, void *
                              gf_queue *queue) {
     const unsigned channels = gf_measured_channels(&plan->in);
     const double count = static_cast<double>(plan->in.width) * static_cast<double>(records->rows);
-    gf_for_flag(plan->in.type == GF_F32, [&](auto real) {
+    gf_flag{plan->in.type == GF_F32}([&](auto real) {
         gf_launch_kernel(normalize_means<decltype(real)::value>, channels, means_threads, 0, queue,
                          records->data, records->stride, records->rows, count,
                          static_cast<float *>(refined));

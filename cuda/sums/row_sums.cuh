@@ -175,16 +175,16 @@ static bool gf_launch_integer_rows(const gf_row_sums<IMAGES> &a, gf_type type, g
     if (a.partition.pieces > 1)
         gf_clear_rows({a.records, a.record_stride, 0, a.rows},
                       a.measured * gf_integer_sums<uint8_t, 1, IMAGES>::sums, queue);
-    gf_for_flag(type == GF_U8, [&](auto is_u8) {
-        typedef std::conditional_t<decltype(is_u8)::value, uint8_t, uint16_t> Sample;
-        gf_for_channels(a.channels, [&](auto n) {
+    gf_dispatch(
+        [&](auto is_u8, auto channels) {
+            typedef std::conditional_t<is_u8, uint8_t, uint16_t> Sample;
             gf_for_group(a.partition.group, [&](auto group) {
-                const int CHANNELS = decltype(n)::value, GROUP = decltype(group)::value;
-                gf_launch_kernel(gf_sum_integer_rows<Sample, CHANNELS, IMAGES, GROUP>,
-                                 gf_partition_grid(a.partition), GF_BLOCK, 0, queue, a);
+                gf_launch_kernel(
+                    gf_sum_integer_rows<Sample, decltype(channels)::value, IMAGES, group>,
+                    gf_partition_grid(a.partition), GF_BLOCK, 0, queue, a);
             });
-        });
-    });
+        },
+        gf_flag{type == GF_U8}, gf_channels{a.channels});
     return true;
 }
 
@@ -398,7 +398,7 @@ template <int IMAGES>
 static bool gf_launch_lanes(const gf_row_sums<IMAGES> &a, gf_type, gf_queue *queue) {
     // With few rows, each block needs more loads in flight.
     const bool few_rows = a.rows < 4 * gf_sm_count();
-    gf_for_channels(a.channels, [&](auto n) {
+    gf_channels{a.channels}([&](auto n) {
         const int count = decltype(n)::value, unroll = count == 1 || IMAGES * count == 4 ? 8 : 4;
         const auto kernel = few_rows ? gf_sum_lanes<count, IMAGES, (count == 1 ? 32 : 16)>
                                      : gf_sum_lanes<count, IMAGES, unroll>;
