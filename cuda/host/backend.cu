@@ -79,16 +79,16 @@ struct gf_cuda_slot {
     int device; // CUDA device ordinal
     cudaStream_t stream;
     cudaEvent_t events[GF_CUDA_EVENTS]; // of the last strip
-    gf_memory host[GF_CUDA_HOST_BUFFERS];
-    gf_memory memory[GF_CUDA_DEVICE_BUFFERS];
+    gf_storage host[GF_CUDA_HOST_BUFFERS];
+    gf_storage memory[GF_CUDA_DEVICE_BUFFERS];
 };
 
 struct gf_cuda {
     gf_cuda_devices devices; // first member
     gf_cuda_slot contexts[gf_strip_policy::halo_slots * GF_MAX_DEVICES];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of the current image
-    gf_memory states[GF_MAX_DEVICES];           // the filter's state on each device
-    gf_memory ring;
+    gf_storage states[GF_MAX_DEVICES];          // the filter's state on each device
+    gf_storage ring;
 };
 
 // Free device memory, for a smaller image or another process. Host memory is kept, because pinning
@@ -98,7 +98,7 @@ static void cuda_free_device(gf_cuda *cuda) {
         if (!context.stream)
             continue;
         cudaSetDevice(context.device);
-        for (gf_memory &memory : context.memory)
+        for (gf_storage &memory : context.memory)
             gf_memory_free(&memory);
     }
     for (int i = 0; i < cuda->devices.own.count; i++) {
@@ -116,7 +116,7 @@ static void cuda_close(void *state) {
         if (!context.stream)
             continue;
         cudaSetDevice(context.device);
-        for (gf_memory &host : context.host)
+        for (gf_storage &host : context.host)
             gf_memory_free(&host);
         for (cudaEvent_t event : context.events)
             if (event)

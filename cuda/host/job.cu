@@ -87,8 +87,8 @@ static void job_copy_rows(gf_out_pixels to, gf_pixels from, size_t row, uint64_t
 struct gf_job_block {
     gf_job_block *next;
     uintptr_t stream; // see job_stream_key; unused_stream: none yet
-    gf_memory memory;
-    gf_memory staged; // aligned copies of inputs and output; empty until needed
+    gf_storage memory;
+    gf_storage staged; // aligned copies of inputs and output; empty until needed
     // Kernels of a run on one image. By whether the inputs and the output are staged.
     gf_sequence *sequences[2][2];
 };
@@ -105,7 +105,7 @@ struct gf_job_part {
     gf_job_part *next;   // in the job's list of unused parts
     uint64_t rows;       // capacity
     gf_job_sizes sizes;  // of that capacity
-    gf_memory device, host;
+    gf_storage device, host;
     void *payload;        // host memory for a whole payload
     size_t payload_bytes; // size of that memory
     cudaEvent_t ready;    // computed; once fetched: everything but the payload is in host memory

@@ -39,7 +39,7 @@ static unsigned char *memory_map(size_t bytes) {
 
 // Map memory and register it with the driver: for large sizes this takes less than half the time of
 // cudaHostAlloc.
-static void memory_take_host(gf_memory *memory, size_t size, gf_queue *queue) {
+static void memory_take_host(gf_storage *memory, size_t size, gf_queue *queue) {
     const size_t bytes = memory_page_bytes(size);
     memory->data = memory_map(bytes);
     if (!memory->data) {
@@ -53,7 +53,7 @@ static void memory_take_host(gf_memory *memory, size_t size, gf_queue *queue) {
 
 // ---- any memory ---------------------------------------------------------------------------------
 
-static void memory_take_device(gf_memory *memory, size_t size, gf_queue *queue) {
+static void memory_take_device(gf_storage *memory, size_t size, gf_queue *queue) {
     cudaError_t result = cudaErrorNotSupported;
     if (memory->kind == GF_MEMORY_STREAM)
         result = cudaMallocAsync(&memory->data, size, queue->stream);
@@ -67,8 +67,8 @@ static void memory_take_device(gf_memory *memory, size_t size, gf_queue *queue) 
         gf_queue_clear(queue, memory->data, size);
 }
 
-static void memory_take(gf_memory *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
-    *memory = gf_memory{nullptr, 0, kind};
+static void memory_take(gf_storage *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
+    *memory = gf_storage{nullptr, 0, kind};
     if (kind == GF_MEMORY_HOST)
         memory_take_host(memory, size, queue);
     else
@@ -76,7 +76,7 @@ static void memory_take(gf_memory *memory, size_t size, gf_memory_kind kind, gf_
     memory->size = queue->status ? 0 : size;
 }
 
-void gf_memory_free(gf_memory *memory) {
+void gf_memory_free(gf_storage *memory) {
     if (!memory->data)
         return;
     if (memory->kind == GF_MEMORY_HOST)
@@ -85,10 +85,10 @@ void gf_memory_free(gf_memory *memory) {
         munmap(memory->data, memory_page_bytes(memory->size));
     else
         cudaFree(memory->data);
-    *memory = gf_memory{};
+    *memory = gf_storage{};
 }
 
-void gf_memory_grow(gf_memory *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
+void gf_memory_grow(gf_storage *memory, size_t size, gf_memory_kind kind, gf_queue *queue) {
     if (queue->status || size <= memory->size)
         return;
     if (memory->data && memory->kind == GF_MEMORY_STREAM)
@@ -98,8 +98,8 @@ void gf_memory_grow(gf_memory *memory, size_t size, gf_memory_kind kind, gf_queu
     memory_take(memory, size, kind, queue);
 }
 
-void gf_memory_extend(gf_memory *memory, size_t size, size_t used, gf_queue *queue) {
-    gf_memory larger;
+void gf_memory_extend(gf_storage *memory, size_t size, size_t used, gf_queue *queue) {
+    gf_storage larger;
     if (queue->status || size <= memory->size)
         return;
     memory_take(&larger, size + size / 4, GF_MEMORY_HOST, queue);

@@ -22,17 +22,17 @@ enum gf_memory_kind {
 };
 
 // Zero: no memory.
-struct gf_memory {
+struct gf_storage {
     unsigned char *data;
     size_t size;
     gf_memory_kind kind;
 };
 
 // Grow memory to at least `size` bytes. The contents are lost. The queue uses the memory.
-void gf_memory_grow(gf_memory *memory, size_t size, gf_memory_kind kind, gf_queue *queue);
+void gf_memory_grow(gf_storage *memory, size_t size, gf_memory_kind kind, gf_queue *queue);
 // Grow host memory, which is filled by the queue piece by piece, by a quarter more than necessary.
 // The first `used` bytes are kept.
-void gf_memory_extend(gf_memory *memory, size_t size, size_t used, gf_queue *queue);
-void gf_memory_free(gf_memory *memory);
+void gf_memory_extend(gf_storage *memory, size_t size, size_t used, gf_queue *queue);
+void gf_memory_free(gf_storage *memory);
 
 #endif

@@ -26,7 +26,7 @@ void gf_queue_finish(gf_queue *queue, const char *what) {
 static constexpr uint32_t max_steps = 8;
 
 // A kernel of a sequence.
-struct gf_step {
+struct gf_recorded {
     cudaGraphNode_t node;
     cudaKernelNodeParams kernel;
     unsigned char *arguments; // their bytes
@@ -36,7 +36,7 @@ struct gf_step {
 struct gf_sequence {
     cudaGraph_t graph;
     cudaGraphExec_t exec; // NULL until the first recording is complete
-    gf_step steps[max_steps];
+    gf_recorded steps[max_steps];
     uint32_t count;    // steps of the graph
     uint32_t recorded; // steps of the current recording
     bool differs;      // the current recording cannot become the graph, or is not equal to it
@@ -56,7 +56,7 @@ static void sequence_fail(gf_sequence *sequence) {
         cudaGraphExecDestroy(sequence->exec);
     if (sequence->graph)
         cudaGraphDestroy(sequence->graph);
-    for (gf_step &step : sequence->steps)
+    for (gf_recorded &step : sequence->steps)
         free(step.arguments);
     *sequence = {};
     sequence->failed = true;
@@ -69,7 +69,7 @@ void gf_sequence_free(gf_sequence *sequence) {
 }
 
 // Copy the arguments of a launch, and return whether they or its grid differ from the copy.
-static bool sequence_set_arguments(gf_step *step, const gf_launch &launch) {
+static bool sequence_set_arguments(gf_recorded *step, const gf_launch &launch) {
     const dim3 grid = step->kernel.gridDim;
     bool changed = grid.x != launch.grid.x || grid.y != launch.grid.y || grid.z != launch.grid.z ||
                    step->kernel.sharedMemBytes != launch.shared;
@@ -97,7 +97,7 @@ static bool sequence_record(gf_sequence *sequence, const gf_launch &launch) {
     const uint32_t index = sequence->recorded++;
     if (index >= max_steps)
         return false;
-    gf_step *step = &sequence->steps[index];
+    gf_recorded *step = &sequence->steps[index];
     if (sequence->exec) {
         if (index >= sequence->count || step->kernel.func != launch.kernel || step->size != size)
             return false;

@@ -10,13 +10,13 @@ static constexpr size_t host_bytes = size_t{4} << 20;
 
 struct gf_cuda_workspace {
     const gf_cuda_devices *devices;
-    gf_memory memory;
+    gf_storage memory;
     cudaStream_t stream;
 };
 
 // The end of a block of host memory, after its host_bytes.
 struct workspace_block {
-    gf_memory memory;
+    gf_storage memory;
     workspace_block *next; // in the list of unused blocks
 };
 
@@ -68,7 +68,7 @@ void gf_cuda_workspace_free(gf_cuda_workspace *workspace) {
     pthread_mutex_lock(&host_memory.lock);
     if (--host_memory.workspaces == 0)
         while (workspace_block *block = workspace_pop_block()) {
-            gf_memory memory = block->memory;
+            gf_storage memory = block->memory;
             gf_memory_free(&memory);
         }
     pthread_mutex_unlock(&host_memory.lock);
@@ -106,7 +106,7 @@ static gf_status workspace_take_host(void *state, gf_buffer *host, gf_error *err
     pthread_mutex_lock(&host_memory.lock);
     workspace_block *block = queue.status ? nullptr : workspace_pop_block();
     pthread_mutex_unlock(&host_memory.lock);
-    gf_memory memory = block ? block->memory : gf_memory{};
+    gf_storage memory = block ? block->memory : gf_storage{};
     gf_memory_grow(&memory, host_bytes + sizeof *block, GF_MEMORY_HOST, &queue);
     if (queue.status)
         return queue.status;

@@ -39,10 +39,10 @@ struct gf_png_decoder {
     const gf_cuda_devices *devices;
     uint32_t threads;
     gf_pool *pool;
-    gf_memory memory; // of a window
-    gf_memory host;   // descriptions and results
+    gf_storage memory; // of a window
+    gf_storage host;   // descriptions and results
     // Compressed data. One is filled while the other one is uploaded.
-    gf_memory pieces[2];
+    gf_storage pieces[2];
     cudaEvent_t uploaded[2];
 };
 

@@ -45,14 +45,14 @@ struct gf_png_encoder {
     const gf_cuda_devices *devices;
     gf_format format; // of the strips
     gf_png_strips strips;
-    gf_memory device; // all arrays of a window
-    gf_memory host_memory;
+    gf_storage device; // all arrays of a window
+    gf_storage host_memory;
     gf_encoder_host *host; // in host_memory
-    gf_memory adler;       // sums of all images
-    gf_memory files;       // files without memory of the caller
+    gf_storage adler;      // sums of all images
+    gf_storage files;      // files without memory of the caller
     // For strips encoded by the CPU.
-    gf_memory external;
-    gf_memory slot_memory; // rows and output of all slots
+    gf_storage external;
+    gf_storage slot_memory; // rows and output of all slots
     uint32_t threads;
     gf_pool *pool;            // NULL until needed
     gf_png_scratch **scratch; // one per thread
@@ -89,8 +89,8 @@ void gf_png_encoder_free(gf_png_encoder *encoder) {
     gf_queue queue = gf_queue_on(nullptr, NAME, nullptr);
     const gf_caller_scope scope(encoder->devices, &queue);
     encoder_free_cpu(encoder);
-    for (gf_memory *memory : {&encoder->device, &encoder->host_memory, &encoder->adler,
-                              &encoder->files, &encoder->external, &encoder->slot_memory})
+    for (gf_storage *memory : {&encoder->device, &encoder->host_memory, &encoder->adler,
+                               &encoder->files, &encoder->external, &encoder->slot_memory})
         gf_memory_free(memory);
     free(encoder);
 }
