@@ -77,8 +77,8 @@ static void free_list(image_list *list) {
 static gf_device_job *new_job(gf_engine *engine, const image_list *list) {
     gf_device_job *job;
     gf_error error = {0};
-    assert_ok(gf_device_job_new(engine, list->job.filter, list->job.settings, &list->job.format,
-                                &job, &error),
+    assert_ok(test_device_job(engine, list->job.filter, list->job.settings, &list->job.format, &job,
+                              &error),
               &error);
     return job;
 }
@@ -86,14 +86,12 @@ static gf_device_job *new_job(gf_engine *engine, const image_list *list) {
 static void run_pairs(gf_device_job *job, uint32_t inputs, uint64_t count, const gf_pixels *in,
                       const gf_out_pixels *out, void *stream, gf_device_results **results) {
     gf_error error = {0};
-    if (test_device_job_run(job, inputs, count, in, out, stream, results, &error))
-        fail_msg("%s", error.message);
+    assert_ok(test_device_job_run(job, inputs, count, in, out, stream, results, &error), &error);
 }
 
 static void run_job(gf_device_job *job, uint64_t count, const gf_pixels *in,
                     const gf_out_pixels *out, void *stream, gf_device_results **results) {
-    gf_error error = {0};
-    assert_ok(gf_device_job_run(job, count, in, out, stream, results, &error), &error);
+    run_pairs(job, 1, count, in, out, stream, results);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
