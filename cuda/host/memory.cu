@@ -54,14 +54,16 @@ static void memory_take_host(gf_storage *memory, size_t size, gf_queue *queue) {
 // ---- any memory ---------------------------------------------------------------------------------
 
 static void memory_take_device(gf_storage *memory, size_t size, gf_queue *queue) {
-    cudaError_t result = cudaErrorNotSupported;
-    if (memory->kind == GF_MEMORY_STREAM)
+    cudaError_t result = cudaSuccess;
+    if (memory->kind == GF_MEMORY_STREAM) {
         result = cudaMallocAsync(&memory->data, size, queue->stream);
-    if (result == cudaErrorNotSupported) {
-        memory->kind = memory->kind == GF_MEMORY_STREAM ? GF_MEMORY_DEVICE : memory->kind;
-        cudaGetLastError();
-        result = cudaMalloc(&memory->data, size);
+        if (result == cudaErrorNotSupported) {
+            cudaGetLastError();
+            memory->kind = GF_MEMORY_DEVICE;
+        }
     }
+    if (memory->kind != GF_MEMORY_STREAM)
+        result = cudaMalloc(&memory->data, size);
     gf_queue_check(queue, result, "device memory");
     if (memory->kind == GF_MEMORY_CLEARED)
         gf_queue_clear(queue, memory->data, size);

@@ -44,12 +44,13 @@ static void poison(void) {
 }
 
 /* Poison the device when half of the image is done. */
-static void poison_at_half(void *context, const gf_progress *progress) {
+static bool poison_at_half(void *context, const gf_progress *progress) {
     bool *poisoned = context;
     if (*poisoned || progress->done < progress->total / 2)
-        return;
+        return true;
     *poisoned = true;
     poison();
+    return true;
 }
 
 static const gf_format poisoned_format = {900, 700, 3, GF_U8, false};
