@@ -339,19 +339,19 @@ static bool page_next(gf_ifd *ifd, uint64_t directory, uint64_t *left, uint64_t 
 }
 
 /* Count up to `max` pages from a directory on, and return the directory of page `wanted`, or 0. A
- * damaged list and a cycle end the list. */
+ * damaged list, a cycle and too many directories, of which most are no pages, end the list. */
 static uint64_t page_count(gf_ifd *ifd, uint64_t first, uint64_t wanted, uint64_t max,
                            bool with_reduced, uint64_t *pages) {
     uint64_t found = 0, marked = 0, steps = 0, next = 0, left = ifd->file.size;
     bool reduced;
     *pages = 0;
-    for (uint64_t at = first; at != 0 && *pages < max && steps < 2 * max; at = next) {
-        if (at == marked || !page_next(ifd, at, &left, &next, &reduced))
+    for (uint64_t at = first; at != 0 && *pages < max && steps < 2 * GF_MAX_PAGE; at = next) {
+        if (at == marked || (steps && at == first) || !page_next(ifd, at, &left, &next, &reduced))
             break;
         *pages += !reduced || with_reduced;
         if (*pages == wanted && !found && (!reduced || with_reduced))
             found = at;
-        /* A cycle returns to a directory that is marked at a power of two. */
+        /* A cycle returns to the first directory, or to one that is marked at a power of two. */
         if ((steps & (steps + 1)) == 0)
             marked = at;
         steps++;

@@ -540,8 +540,8 @@ static gf_status tiff_choose_slice(tiff_source *source, uint64_t slice, uint64_t
     const gf_tiff_file *file = &source->file;
     const uint64_t bytes = source->base.format.height * gf_row_bytes(&source->base.format);
     const uint64_t described = tiff_count_stack(source);
-    const bool whole =
-        *start && described < UINT32_MAX && described <= (file->size - *start) / bytes;
+    const bool whole = *start && *start < file->size && described < UINT32_MAX &&
+                       described <= (file->size - *start) / bytes;
     const uint64_t count = whole && described ? described : 1;
     if (slice > count)
         return gf_fail_page(file->input.name, slice, count, error);

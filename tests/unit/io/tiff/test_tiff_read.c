@@ -277,10 +277,72 @@ TEST(ends_cyclic_pages) {
     memcpy(data + at + 2 + 12 * (size_t)count, &first, 4);
     put_bytes(path, data, size);
     free(data);
+    check_page(path, 0, 10, "8-bit grey, strips, LZW, page 1 of 3");
+}
+
+/* Write a file of 60 samples, and of one directory per character of `list`: a page, or an image of
+ * reduced size (r). They describe an image of 6 rows of 5 samples at an offset, and have a
+ * description of up to 23 characters. */
+static void put_directories(const char *path, const char *list, uint32_t offset,
+                            const char *description) {
+    enum {
+        SAMPLES = 60,
+        FIRST = 8 + SAMPLES,
+        ENTRIES = 9,
+        BYTES = 2 + 12 * ENTRIES + 4,
+        TEXT = 24
+    };
+    const size_t count = strlen(list), size = FIRST + count * BYTES + TEXT;
+    unsigned char *data = calloc(1, size);
+    assert_non_null(data);
+    memcpy(data, "II*\0\x44\0\0", 8);
+    strcpy((char *)data + size - TEXT, description);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t entries[ENTRIES][4] = {{254, 4, 1, list[i] == 'r'},
+                                              {256, 4, 1, 5},
+                                              {257, 4, 1, 6},
+                                              {258, 4, 1, 8},
+                                              {262, 4, 1, 1},
+                                              {270, 2, TEXT, (uint32_t)(size - TEXT)},
+                                              {273, 4, 1, offset},
+                                              {278, 4, 1, 6},
+                                              {279, 4, 1, 30}};
+        unsigned char *at = data + FIRST + i * BYTES;
+        gf_put_little16(at, ENTRIES);
+        for (size_t k = 0; k < ENTRIES; k++) {
+            gf_put_little32(at + 2 + 12 * k, entries[k][0] | entries[k][1] << 16);
+            gf_put_little32(at + 6 + 12 * k, entries[k][2]);
+            gf_put_little32(at + 10 + 12 * k, entries[k][3]);
+        }
+        if (i + 1 < count)
+            gf_put_little32(at + BYTES - 4, (uint32_t)(FIRST + (i + 1) * BYTES));
+    }
+    put_bytes(path, data, size);
+    free(data);
+}
+
+/* Images of reduced size, however many, hide no page. */
+TEST(finds_pages_among_many_others) {
+    enum { PAGES = 2000 };
+    static char list[6 * PAGES + 1];
+    for (size_t i = 0; i < PAGES; i++)
+        memcpy(list + 6 * i, "prrrrr", 6);
+    put_directories(in_directory("x.tif"), list, 8, "");
+    check_page(in_directory("x.tif"), PAGES, 5,
+               "8-bit grey, strips, uncompressed, page 2000 of 2000");
+}
+
+/* Images of a stack lie within the file. */
+TEST(stacks_end_with_the_file) {
     gf_file_info info;
     gf_error error = {0};
-    assert_int_equal(gf_inspect_file(path, NULL, &info, &error), GF_OK);
-    assert_int_equal(info.format.width, 10);
+    put_directories(in_directory("x.tif"), "p", 8, "ImageJ=1\nimages=2\n");
+    check_page(in_directory("x.tif"), 2, 5, "8-bit grey, strips, uncompressed, page 2 of 2");
+    put_directories(in_directory("x.tif"), "p", 1000, "ImageJ=1\nimages=2\n");
+    assert_int_equal(
+        gf_inspect_file(in_directory("x.tif"), &(gf_file_options){.page = 2}, &info, &error),
+        GF_FAILED);
+    assert_message(&error, "has no page 2; choose one from 1 to 1 with --page");
 }
 
 /* ---- descriptions and alpha ------------------------------------------------------------------ */
