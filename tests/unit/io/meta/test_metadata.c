@@ -132,6 +132,19 @@ TEST(adapts_exif) {
     }
 }
 
+/* Values outside of the data are no numbers; a size that is set has one value. */
+TEST(ignores_values_outside) {
+    exif_file file = make_exif(true, "A scene", "<GDALMetadata></GDALMetadata>");
+    put(&file, entry_at(FIRST, 0) + 4, 1000, 4);
+    put(&file, entry_at(FIRST, 3) + 4, 1000, 4);
+    gf_metadata metadata = make_item(GF_ITEM_EXIF, file.data, EXIF_BYTES);
+    assert_int_equal(gf_metadata_orientation(&metadata), 0);
+    assert_int_equal(update(&metadata, &turned, true), 0);
+    assert_size(&file, metadata.chunks[0].data, FIRST, 0, 40);
+    assert_int_equal(get(&file, metadata.chunks[0].data, entry_at(FIRST, 0) + 4, 4), 1);
+    gf_metadata_clear(&metadata);
+}
+
 /* A thumbnail before other values is cleared; one of strips, too. */
 TEST(clears_thumbnails_inside) {
     exif_file file = make_exif(true, "A scene", "<GDALMetadata></GDALMetadata>");
@@ -227,13 +240,20 @@ TEST(drops_statistics) {
 }
 
 static void expect_xmp(const char *text, const char *expected, bool note) {
-    static const char head[] = "XML:com.adobe.xmp\0\0\0\0";
+    static const char plain[] = "XML:com.adobe.xmp\0\0\0\0";
+    static const char with_language[] = "XML:com.adobe.xmp\0\0\0x-default\0";
+    static const struct {
+        const char *name, *head;
+        size_t size;
+    } forms[] = {{GF_ITEM_XMP, "", 0},
+                 {"iTXt", plain, sizeof plain},
+                 {"iTXt", with_language, sizeof with_language}};
     char chunk[1024];
-    for (int i = 0; i < 2; i++) {
-        const size_t before = i ? sizeof head : 0;
-        memcpy(chunk, head, sizeof head);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const size_t before = forms[i].size;
+        memcpy(chunk, forms[i].head, before);
         strcpy(chunk + before, text);
-        gf_metadata metadata = make_item(i ? "iTXt" : GF_ITEM_XMP, chunk, before + strlen(text));
+        gf_metadata metadata = make_item(forms[i].name, chunk, before + strlen(text));
         assert_int_equal(update(&metadata, &page, true), 0);
         assert_int_equal(metadata.chunks[0].size, before + strlen(expected));
         assert_memory_equal(metadata.chunks[0].data + before, expected, strlen(expected));
