@@ -275,10 +275,20 @@ void gf_cli_report_json_failure(FILE *file, const gf_filter_info *info, const ch
     fputs("}\n", file);
 }
 
+const gf_cli_dropped gf_cli_dropped_kinds[GF_CLI_DROPPED] = {
+    {"icc", "ICC profile"},
+    {"exif", "EXIF data"},
+    {"orientation", "orientation"},
+    {"xmp", "XMP data"},
+    {"iptc", "IPTC data"},
+    {"resolution", "resolution"},
+    {"text", "text"},
+    {"colour", "gamma or other colour data"},
+    {"other", "other metadata"},
+    {"depth", "bits per sample"}};
+
 static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *effective) {
-    static const char *const dropped[] = {"icc",   "exif",       "orientation", "xmp",
-                                          "iptc",  "resolution", "text",        "colour",
-                                          "other", "depth",      NULL};
+    const char *dropped[GF_CLI_DROPPED + 1] = {NULL};
     const gf_report *report = run->report;
     const gf_step_report made = gf_cli_outputs_of(run->steps);
     json_begin(file, run->info, run->inputs, run->output);
@@ -298,6 +308,8 @@ static void print_record(FILE *file, const gf_cli_run *run, const gf_settings *e
     else if (run->output)
         gf_json_string(file, "clipped", NULL);
     if (made.dropped) {
+        for (size_t i = 0; i < GF_CLI_DROPPED; i++)
+            dropped[i] = gf_cli_dropped_kinds[i].name;
         fputs(", \"dropped_metadata\": ", file);
         print_bits(file, dropped, made.dropped);
     }

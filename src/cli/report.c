@@ -429,19 +429,15 @@ void gf_cli_summary_add(gf_cli_summary *summary, const char *name, const gf_cli_
 }
 
 void gf_cli_report_losses(const gf_cli_summary *summary) {
-    static const char *const names[] = {
-        "ICC profile",    "EXIF data",      "orientation", "XMP data",
-        "IPTC data",      "resolution",     "text",        "gamma or other colour data",
-        "other metadata", "bits per sample"};
     const gf_cli_tally *dropping = &summary->dropping, *paged = &summary->paged;
     const char *gap = ": ";
     if (dropping->count == 1)
         report_about(dropping->last, "", "");
     else if (dropping->count)
         fprintf(stderr, "gpufilter: %" PRIu64 " files", dropping->count);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < GF_CLI_DROPPED; i++)
         if (summary->dropped >> i & 1) {
-            fprintf(stderr, "%s%s", gap, names[i]);
+            fprintf(stderr, "%s%s", gap, gf_cli_dropped_kinds[i].text);
             gap = ", ";
         }
     if (dropping->count)
