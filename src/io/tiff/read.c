@@ -53,8 +53,11 @@ typedef struct tiff_source {
     uint32_t slots;     /* groups in progress, ... */
     uint32_t own_slots; /* if some need memory of their own */
     uint64_t per_task;  /* units of one plane */
-    uint64_t head, end; /* groups in the ring */
-    tiff_group *groups; /* `slots` of them; NULL before the first row */
+    uint64_t group_count;
+    uint64_t group_rows; /* of all groups but the last, and those at the end of a strip; ... */
+    uint64_t group_bytes, group_units; /* ... their bytes, and units of one plane */
+    uint64_t head, end;                /* groups in the ring */
+    tiff_group *groups;                /* `slots` of them; NULL before the first row */
     gf_tiff_worker *workers;
     gf_pool *pool; /* NULL: one thread */
     pthread_mutex_t lock;
@@ -93,21 +96,6 @@ static tiff_piece piece_at(const tiff_source *source, uint64_t number) {
 static uint64_t piece_of(const tiff_source *source, uint64_t y) {
     const gf_tiff_layout *layout = &source->layout;
     return y / layout->unit_rows * layout->pieces + y % layout->unit_rows / layout->piece_rows;
-}
-
-/* Return the rows of all groups but the last, and those at the end of a strip. */
-static uint64_t group_rows(const tiff_source *source) {
-    const uint64_t rows = source->layout.group_pieces * source->layout.piece_rows;
-    return rows < source->base.format.height ? rows : source->base.format.height;
-}
-
-static uint64_t group_bytes(const tiff_source *source) {
-    return group_rows(source) * gf_row_bytes(&source->base.format);
-}
-
-/* Return the units of one plane of a group. */
-static uint64_t group_units(const tiff_source *source) {
-    return source->layout.group_pieces * source->layout.across;
 }
 
 /* Return the units of one plane that the group has; the last group has fewer. */
@@ -203,14 +191,9 @@ static tiff_group *ring_group(tiff_source *source, uint64_t number) {
     return &source->groups[number % source->slots];
 }
 
-static uint64_t ring_groups(const tiff_source *source) {
-    assert(source->layout.group_pieces != 0);
-    return piece_of(source, source->base.format.height - 1) / source->layout.group_pieces + 1;
-}
-
 /* Return the first row of a group, or the height of the image for the number after the last. */
 static uint64_t ring_first_row(const tiff_source *source, uint64_t number) {
-    return number == ring_groups(source)
+    return number == source->group_count
                ? source->base.format.height
                : piece_at(source, number * source->layout.group_pieces).first;
 }
@@ -228,10 +211,10 @@ static gf_status group_place(tiff_group *group, gf_error *error) {
         group->stride = place.stride;
         group->data = place.to;
     } else if (!*own) {
-        group->data = *own = gf_alloc_pages((size_t)group_bytes(source));
+        group->data = *own = gf_alloc_pages((size_t)source->group_bytes);
     }
     return group->data ? GF_OK
-                       : gf_fail_memory(error, source->file.input.name, group_bytes(source),
+                       : gf_fail_memory(error, source->file.input.name, source->group_bytes,
                                         "strips or tiles");
 }
 
@@ -269,7 +252,7 @@ static void ring_clear(tiff_source *source) {
  * rows would be copied. */
 static bool ring_waits_for_memory(const tiff_source *source) {
     const gf_announced *last = gf_announced_last(&source->announced);
-    return last && (last->end - last->first) % group_rows(source) == 0 &&
+    return last && (last->end - last->first) % source->group_rows == 0 &&
            ring_first_row(source, source->end) >= last->end;
 }
 
@@ -282,7 +265,6 @@ static uint32_t ring_limit(const tiff_source *source) {
 
 /* Return the group with the next row, and keep the ring full. Return NULL on failure. */
 static tiff_group *ring_await(tiff_source *source, gf_error *error) {
-    const uint64_t groups = ring_groups(source);
     const uint64_t wanted = piece_of(source, source->y) / source->layout.group_pieces;
     if (wanted < source->head || wanted >= source->end) {
         ring_clear(source);
@@ -290,7 +272,7 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
     }
     for (; source->head < wanted; source->head++)
         ring_wait(source, ring_group(source, source->head));
-    while (source->end < groups && source->end < source->head + ring_limit(source) &&
+    while (source->end < source->group_count && source->end < source->head + ring_limit(source) &&
            (source->end <= wanted || !ring_waits_for_memory(source)))
         ring_submit(source);
     tiff_group *group = ring_group(source, wanted);
@@ -307,13 +289,13 @@ static tiff_group *ring_await(tiff_source *source, gf_error *error) {
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static uint64_t memory_group(const tiff_source *source) {
-    return group_bytes(source) + group_units(source) * source->layout.planes * sizeof(gf_tiff_unit);
+    return source->group_bytes + source->group_units * source->layout.planes * sizeof(gf_tiff_unit);
 }
 
 /* Allocate what the threads need. */
 static gf_status memory_allocate(tiff_source *source, gf_error *error) {
     const char *name = source->file.input.name;
-    const size_t units = (size_t)(group_units(source) * source->layout.planes);
+    const size_t units = (size_t)(source->group_units * source->layout.planes);
     source->groups = calloc(source->slots, sizeof *source->groups);
     source->workers = calloc(source->threads, sizeof *source->workers);
     bool complete = source->groups && source->workers;
@@ -347,6 +329,12 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
         layout->group_pieces = target / row / layout->piece_rows + 1;
     if (layout->group_pieces > layout->down)
         layout->group_pieces = layout->down;
+    const gf_format *format = &source->base.format;
+    const uint64_t rows = layout->group_pieces * layout->piece_rows;
+    source->group_rows = rows < format->height ? rows : format->height;
+    source->group_bytes = source->group_rows * row;
+    source->group_units = layout->group_pieces * layout->across;
+    source->group_count = piece_of(source, format->height - 1) / layout->group_pieces + 1;
     const uint64_t group = memory_group(source),
                    worker = source->file.tags.bytes + gf_tiff_worker_bytes(layout);
     const uint64_t share = limits->max_memory / MEMORY_SHARE;
@@ -359,14 +347,14 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
     source->per_task = target / GROUP_TASKS / unit + 1;
     /* Units that are decoded together are in one task, unless threads would have nothing to do. */
     if (source->per_task == 1 && layout->planes == 1 &&
-        group_units(source) * ring_groups(source) >= 4 * (uint64_t)limits->threads)
+        source->group_units * source->group_count >= 4 * (uint64_t)limits->threads)
         source->per_task = gf_tiff_units_together(layout);
-    const uint64_t tasks = gf_ceil_div(group_units(source), source->per_task);
-    const uint64_t all = tasks * ring_groups(source);
+    const uint64_t tasks = gf_ceil_div(source->group_units, source->per_task);
+    const uint64_t all = tasks * source->group_count;
     source->threads = limits->threads < all ? limits->threads : (uint32_t)all;
     source->slots = source->own_slots = 1;
     if (layout->pieces == 1 && !gf_tiff_units_are_direct(layout))
-        source->base.rows_together = group_rows(source);
+        source->base.rows_together = source->group_rows;
     source->base.groups = 1;
     while (source->threads > 1 && group + source->threads * worker > share)
         source->threads--;
