@@ -143,26 +143,17 @@ static void place_row(const gf_tiff_worker *worker, const gf_tiff_job *job, unsi
 
 /* ---- predictors ------------------------------------------------------------------------------ */
 
-/* Add to each of n samples the one of the pixel before, and convert it to native byte order. */
-GF_INLINE void sum_samples16(unsigned char *to, const unsigned char *from, uint64_t n,
-                             uint32_t step, bool little) {
-    uint16_t sums[GF_MAX_CHANNELS] = {0};
-    for (uint64_t i = 0; i < n; i += step) {
-        for (uint32_t k = 0; k < step; k++) {
-            const uint32_t v = gf_little16(from + 2 * (i + k));
-            sums[k] = (uint16_t)(sums[k] + (little ? v : (v >> 8 | v << 8)));
-            memcpy(to + 2 * (i + k), &sums[k], 2);
-        }
-    }
-}
-
-GF_INLINE void sum_samples32(unsigned char *to, const unsigned char *from, uint64_t n,
-                             uint32_t step, bool little) {
+/* Add to each of n samples of 2 or 4 bytes the one of the pixel before, and convert it to native
+ * byte order. */
+GF_INLINE void sum_samples(unsigned char *to, const unsigned char *from, uint64_t n, uint32_t step,
+                           uint32_t bytes, bool little) {
     uint32_t sums[GF_MAX_CHANNELS] = {0};
     for (uint64_t i = 0; i < n; i += step) {
-        for (uint32_t k = 0; k < step; k++) {
-            sums[k] += little ? gf_little32(from + 4 * (i + k)) : gf_big32(from + 4 * (i + k));
-            memcpy(to + 4 * (i + k), &sums[k], 4);
+        for (uint32_t k = 0; k < step; k++, from += bytes, to += bytes) {
+            const uint32_t v = bytes == 2 ? gf_little16(from) : gf_little32(from);
+            sums[k] += little ? v : __builtin_bswap32(v) >> (32 - 8 * bytes);
+            const uint16_t sum = (uint16_t)sums[k];
+            memcpy(to, bytes == 2 ? (const void *)&sum : &sums[k], bytes);
         }
     }
 }
@@ -170,11 +161,11 @@ GF_INLINE void sum_samples32(unsigned char *to, const unsigned char *from, uint6
 static void sum16(unsigned char *to, const unsigned char *from, uint64_t n, uint32_t step,
                   bool little) {
     if (step == 3)
-        little ? sum_samples16(to, from, n, 3, true) : sum_samples16(to, from, n, 3, false);
+        little ? sum_samples(to, from, n, 3, 2, true) : sum_samples(to, from, n, 3, 2, false);
     else if (step == 1)
-        little ? sum_samples16(to, from, n, 1, true) : sum_samples16(to, from, n, 1, false);
+        little ? sum_samples(to, from, n, 1, 2, true) : sum_samples(to, from, n, 1, 2, false);
     else
-        sum_samples16(to, from, n, step, little);
+        sum_samples(to, from, n, step, 2, little);
 }
 
 /* Restore n samples from their bytes: the highest ones of all samples come first. */
@@ -213,7 +204,7 @@ static const unsigned char *restore_row(const gf_tiff_worker *worker, const gf_t
     else if (layout->bits == 16)
         sum16(to, stored, n, step, layout->little);
     else
-        sum_samples32(to, stored, n, step, layout->little);
+        sum_samples(to, stored, n, step, 4, layout->little);
     return to;
 }
 
