@@ -141,25 +141,25 @@ enum { APP0 = 0xe0, APP1, APP2, APP13 = 0xed, COM = 0xfe, GEO_KEYS = 34735 }; /*
  * the flag of compression, the method, the language tag and the translated keyword are 0 or empty.
  */
 const gf_item_kind gf_item_kinds[GF_ITEM_KINDS] = {
-    {GF_ITEM_ICC, "ICC", GF_DROPPED_ICC, "iCCP", "", 0, APP2, HEAD("ICC_PROFILE"),
-     TIFFTAG_ICCPROFILE, TIFF_UNDEFINED},
-    {GF_ITEM_EXIF, NULL, GF_DROPPED_EXIF, "eXIf", "", 0, APP1, HEAD("Exif\0"), TIFFTAG_EXIFIFD, 0},
-    {GF_ITEM_XMP, "XMP", GF_DROPPED_XMP, "iTXt", HEAD("XML:com.adobe.xmp\0\0\0\0"), APP1,
-     HEAD("http://ns.adobe.com/xap/1.0/"), TIFFTAG_XMLPACKET, TIFF_BYTE},
-    {GF_ITEM_8BIM, "IPTC", GF_DROPPED_IPTC, NO_CHUNK, APP13, HEAD("Photoshop 3.0"),
-     TIFFTAG_PHOTOSHOP, TIFF_BYTE},
-    {GF_ITEM_RESOLUTION, "resolution", GF_DROPPED_RESOLUTION, "pHYs", "", 0, APP0, HEAD("JFIF"),
-     TIFFTAG_XRESOLUTION, 0},
-    {GF_ITEM_COMMENT, "comment", GF_DROPPED_TEXT, "tEXt", HEAD("Comment"), COM, "", 0, NO_TAG},
-    {GF_ITEM_APP1, NULL, GF_DROPPED_OTHER, NO_CHUNK, APP1, "", 0, NO_TAG},
-    {GF_ITEM_GEO, "GeoTIFF", GF_DROPPED_OTHER, NO_CHUNK, 0, "", 0, GEO_KEYS, 0},
+    {GF_ITEM_ICC, "ICC", "iCCP", "", 0, APP2, HEAD("ICC_PROFILE"), TIFFTAG_ICCPROFILE,
+     TIFF_UNDEFINED, GF_DROPPED_ICC},
+    {GF_ITEM_EXIF, NULL, "eXIf", "", 0, APP1, HEAD("Exif\0"), TIFFTAG_EXIFIFD, 0, GF_DROPPED_EXIF},
+    {GF_ITEM_XMP, "XMP", "iTXt", HEAD("XML:com.adobe.xmp\0\0\0\0"), APP1,
+     HEAD("http://ns.adobe.com/xap/1.0/"), TIFFTAG_XMLPACKET, TIFF_BYTE, GF_DROPPED_XMP},
+    {GF_ITEM_8BIM, "IPTC", NO_CHUNK, APP13, HEAD("Photoshop 3.0"), TIFFTAG_PHOTOSHOP, TIFF_BYTE,
+     GF_DROPPED_IPTC},
+    {GF_ITEM_RESOLUTION, "resolution", "pHYs", "", 0, APP0, HEAD("JFIF"), TIFFTAG_XRESOLUTION, 0,
+     GF_DROPPED_RESOLUTION},
+    {GF_ITEM_COMMENT, "comment", "tEXt", HEAD("Comment"), COM, "", 0, NO_TAG, GF_DROPPED_TEXT},
+    {GF_ITEM_APP1, NULL, NO_CHUNK, APP1, "", 0, NO_TAG, GF_DROPPED_OTHER},
+    {GF_ITEM_GEO, "GeoTIFF", NO_CHUNK, 0, "", 0, GEO_KEYS, 0, GF_DROPPED_OTHER},
 };
 
 /* PNG chunks that are copied. Only PNG stores those that are not of a kind above. */
 static const struct chunk_kind {
     const char *name;
     uint32_t dropped; /* bit of gf_dropped, unless the chunk is of a kind above */
-    size_t bytes;     /* of the data; 0: any */
+    uint32_t bytes;   /* of the data; 0: any */
     bool early;       /* it precedes the pixels */
 } chunk_kinds[] = {
     {"iCCP", 0, 0, false},
@@ -340,7 +340,7 @@ gf_status gf_metadata_to_png(const gf_metadata *metadata, gf_metadata *chunks, c
         const gf_chunk *item = &metadata->chunks[i];
         const gf_item_kind *kind = gf_item_kind_of(item);
         const bool text = kind && kind->dropped == GF_DROPPED_TEXT;
-        if (!item_is_shared(item))
+        if (!kind || !item_is(item, kind->name))
             gf_metadata_add(chunks, item->name, item->late, item->data, item->size);
         else if (kind->dropped == GF_DROPPED_ICC)
             chunk_append_icc(chunks, item);

@@ -25,17 +25,17 @@ typedef struct gf_chunk {
 
 /* Kind of an item that several formats can store, and its forms in files. */
 typedef struct gf_item_kind {
-    const char *name;     /* of the item */
-    const char *label;    /* for people; NULL: the name */
-    uint32_t dropped;     /* bit of gf_dropped */
-    const char *chunk;    /* of a PNG; NULL: it cannot store the item */
-    const char *keyword;  /* first bytes of the chunk: a text, its NUL, ... */
-    size_t keyword_bytes; /* ... and bytes that are written only; 0: any */
-    int marker;           /* of a segment of a JPEG; 0: it cannot store the item */
-    const char *head;     /* first bytes of the segment, ... */
-    size_t head_bytes;    /* ... with a NUL at the end */
-    uint32_t tag;         /* of a TIFF; 0: it cannot store the item */
-    uint32_t type;        /* of the values; 0: the item is not the value of a tag */
+    const char *name;       /* of the item */
+    const char *label;      /* for people; NULL: the name */
+    const char *chunk;      /* of a PNG; NULL: it cannot store the item */
+    const char *keyword;    /* first bytes of the chunk: a text, its NUL, ... */
+    uint32_t keyword_bytes; /* ... and bytes that are written only; 0: any */
+    int marker;             /* of a segment of a JPEG; 0: it cannot store the item */
+    const char *head;       /* first bytes of the segment, ... */
+    uint32_t head_bytes;    /* ... with a NUL at the end */
+    uint32_t tag;           /* of a TIFF; 0: it cannot store the item */
+    uint32_t type;          /* of the values; 0: the item is not the value of a tag */
+    uint32_t dropped;       /* bit of gf_dropped */
 } gf_item_kind;
 
 enum { GF_ITEM_KINDS = 8 };

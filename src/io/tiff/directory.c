@@ -338,8 +338,8 @@ static bool page_next(gf_ifd *ifd, uint64_t directory, uint64_t *left, uint64_t 
     return !ifd->cause.status;
 }
 
-/* Count up to `max` pages from a directory on, and return the directory of page `wanted`, or 0. A
- * damaged list, a cycle and too many directories, of which most are no pages, end the list. */
+/* Count up to `max` pages from a directory on, and return the directory of page `wanted`, or 0.
+ * Damage, a cycle, and 2 * GF_MAX_PAGE directories end the list. */
 static uint64_t page_count(gf_ifd *ifd, uint64_t first, uint64_t wanted, uint64_t max,
                            bool with_reduced, uint64_t *pages) {
     uint64_t found = 0, marked = 0, steps = 0, next = 0, left = ifd->file.size;

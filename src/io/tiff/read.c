@@ -329,6 +329,7 @@ static gf_status memory_plan(tiff_source *source, const gf_limits *limits, gf_er
         layout->group_pieces = target / row / layout->piece_rows + 1;
     if (layout->group_pieces > layout->down)
         layout->group_pieces = layout->down;
+    assert(layout->group_pieces != 0);
     const gf_format *format = &source->base.format;
     const uint64_t rows = layout->group_pieces * layout->piece_rows;
     source->group_rows = rows < format->height ? rows : format->height;
