@@ -188,8 +188,8 @@ $ CUDA_VISIBLE_DEVICES= gpufilter smooth --backend cuda samples/scene.png z.png 
 $ ls -A | grep -E 'tmp|z.png'
 [1]
 # Threads that write a PNG take no memory that the strips need.
-$ { printf 'P6\n20000 300\n255\n'; head -c 18000000 /dev/zero; } >wide.ppm; for threads in 1 2 8; do gpufilter smooth -f -q -b cpu -j $threads -a y -r 100 --max-memory 12M wide.ppm wide-$threads.png; done; cmp wide-1.png wide-8.png; gpufilter smooth -f -b cpu -j 8 -a y -r 100 --max-memory 11M wide.ppm wide.png
-! gpufilter: wide.ppm: strips of 203 rows need more than 11534336 bytes; raise --max-memory
+$ { printf 'P5\n30000 216\n65535\n'; head -c 12960000 /dev/zero; } >wide.pgm; for threads in 1 2 8; do gpufilter smooth -f -q -b cpu -j $threads -a y -r 100 --max-memory 12M wide.pgm wide-$threads.png; done; cmp wide-1.png wide-8.png; gpufilter smooth -f -b cpu -j 8 -a y -r 100 --max-memory 11M wide.pgm wide.png
+! gpufilter: wide.pgm: strips of 203 rows need more than 11534336 bytes; raise --max-memory
 [1]
 # What is on the disk before it appears.
 $ for when in auto always never; do gpufilter smooth samples/page.png sync.png --force --sync $when && gpufilter smooth samples/page.png - | cmp - sync.png; gpufilter smooth samples/page.png -O sync/$when --sync $when -q; ls -A sync/$when; done
