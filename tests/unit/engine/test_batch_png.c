@@ -286,7 +286,8 @@ TEST(cpu_threads_share_the_list) {
     static const batch_case cases[] = {{"smooth", "", "auto", 1, false, -1, false},
                                        {"smooth", "", "auto", 4, false, -1, false},
                                        {"hist", "bins=3", "auto", 3, true, -1, false}};
-    for (int round = 0; round < 10; round++)
+    const uint64_t rounds = test_rounds(10);
+    for (uint64_t round = 0; round < rounds; round++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             int on_device = 0;
             check_case(&cases[i]);

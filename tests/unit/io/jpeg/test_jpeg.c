@@ -463,7 +463,7 @@ TEST(rejects_by_name) {
     frame[1] = 0xc3;
     assert_jpeg_rejected(file.data, file.size, NULL, "lossless and hierarchical JPEG");
     frame[1] = 0xc0;
-    frame[5] = frame[7] = 0xff;
+    frame[5] = frame[7] = 0x1f;
     assert_jpeg_rejected(file.data, file.size, NULL, "x.jpg: the JPEG is damaged");
     frame[5] = frame[7] = 0x7f;
     assert_jpeg_rejected(file.data, file.size, &(gf_limits){.max_pixels = 1000000}, "--max-pixels");
