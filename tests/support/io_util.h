@@ -12,6 +12,9 @@
 
 enum { MARGIN = 13, PAINT = 0xa5 };
 
+/* A literal and its size, inner zero bytes included. */
+#define TEXT(literal) (literal), sizeof(literal) - 1
+
 static char test_directory[1024];
 
 static inline int make_directory(void **state) {
@@ -146,6 +149,38 @@ static inline gf_status load_image(const char *path, const gf_limits *limits, ui
     }
     *format = source->format;
     return load_source(source, strip, pixels, metadata, error);
+}
+
+/* Check that a message names a file and contains `part`. */
+static inline void assert_names(const gf_error *error, const char *path, const char *part) {
+    const char *slash = strrchr(path, '/');
+    assert_message(error, strcmp(path, "-") ? slash ? slash + 1 : path : "standard input");
+    assert_message(error, part);
+}
+
+/* Check that opening a file fails with a message that names it and contains `part`. */
+static inline void assert_open_fails(const char *path, const gf_limits *limits, const char *part) {
+    gf_source *source;
+    gf_error error = {0};
+    assert_int_equal(gf_source_open(path, limits, &source, &error), GF_FAILED);
+    assert_null(source);
+    assert_names(&error, path, part);
+}
+
+/* The same for opening it or reading its pixels. */
+static inline void assert_load_fails(const char *path, const gf_limits *limits, const char *part) {
+    gf_format format;
+    unsigned char *pixels;
+    gf_error error = {0};
+    assert_int_equal(load_image(path, limits, 3, &format, &pixels, NULL, &error), GF_FAILED);
+    assert_names(&error, path, part);
+}
+
+/* Write a file into the directory and check that reading it fails. */
+static inline void assert_bytes_fail(const char *name, const void *data, size_t size,
+                                     const gf_limits *limits, const char *part) {
+    put_bytes(in_directory(name), data, size);
+    assert_load_fails(in_directory(name), limits, part);
 }
 
 /* Write packed rows in strips from a buffer with margins. */

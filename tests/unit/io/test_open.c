@@ -45,9 +45,8 @@ TEST(rejects_unreadable_inputs) {
     gf_error error = {0};
     assert_int_equal(gf_input_open(&input, test_directory, &error), GF_FAILED);
     assert_message(&error, "is a directory");
-    assert_int_equal(gf_source_open(in_directory("none.png"), NULL, &source, &error), GF_FAILED);
-    assert_message(&error, "none.png: cannot open: No such file or directory");
-    assert_null(source);
+    assert_open_fails(in_directory("none.png"), NULL,
+                      "none.png: cannot open: No such file or directory");
     put_bytes(in_directory("a\nb.png"), "", 0);
     assert_int_equal(gf_source_open(in_directory("a\nb.png"), NULL, &source, &error), GF_FAILED);
     assert_message(&error, "b.png: the file is empty");

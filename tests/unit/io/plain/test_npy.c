@@ -4,9 +4,6 @@
 
 #include "io/plain/npy.h"
 
-/* A literal and its size, inner zero bytes included. */
-#define TEXT(literal) (literal), sizeof(literal) - 1
-
 /* Make a file from a version, the text of the header and the pixels. */
 static size_t put_npy(const char *path, unsigned major, const char *text, size_t length,
                       const void *pixels, size_t size) {
@@ -49,12 +46,8 @@ static void assert_reads(unsigned major, const char *text, const void *pixels, s
 
 /* Six bytes follow the header. */
 static void assert_fails(const char *text, size_t length, const char *part) {
-    gf_format format;
-    unsigned char *pixels;
-    gf_error error = {0};
-    assert_int_equal(load_npy(1, text, length, "abcdef", 6, &format, &pixels, &error), GF_FAILED);
-    assert_message(&error, "x.npy: ");
-    assert_message(&error, part);
+    put_npy(in_directory("x.npy"), 1, text, length, "abcdef", 6);
+    assert_load_fails(in_directory("x.npy"), NULL, part);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -249,8 +242,7 @@ TEST(rejects_invalid_starts) {
         const size_t size = put_npy(path, major, TEXT(text), "abcdef", 6);
         for (size_t cut = size; cut-- > 6;) {
             assert_int_equal(truncate(path, (off_t)cut), 0);
-            assert_int_equal(load_image(path, NULL, 1, &format, &pixels, NULL, &error), GF_FAILED);
-            assert_message(&error, "x.npy: the file ends too early");
+            assert_load_fails(path, NULL, "x.npy: the file ends too early");
         }
     }
     for (unsigned major = 0; major <= 255; major += major == 0 ? 4 : 251) {
@@ -259,18 +251,14 @@ TEST(rejects_invalid_starts) {
         assert_message(&error, ".0 of the NumPy format is not supported, only 1.0, 2.0 and 3.0");
     }
     put_bytes(path, TEXT("\x93NUMPY\1\1\1\0{"));
-    assert_int_equal(load_image(path, NULL, 1, &format, &pixels, NULL, &error), GF_FAILED);
-    assert_message(&error, "version 1.1 of the NumPy format");
+    assert_load_fails(path, NULL, "version 1.1 of the NumPy format");
     put_bytes(path, TEXT("\x93NUMPY\2\0\xff\xff\xff\xff{'descr'"));
-    assert_int_equal(load_image(path, NULL, 1, &format, &pixels, NULL, &error), GF_FAILED);
-    assert_message(&error, "its NumPy header has 4294967295 bytes, over the limit of 10000");
+    assert_load_fails(path, NULL, "its NumPy header has 4294967295 bytes, over the limit of 10000");
     put_bytes(path, TEXT("\x93NUMPY\1\0\xff\xff{'descr'"));
-    assert_int_equal(load_image(path, NULL, 1, &format, &pixels, NULL, &error), GF_FAILED);
-    assert_message(&error, "its NumPy header has 65535 bytes");
+    assert_load_fails(path, NULL, "its NumPy header has 65535 bytes");
     put_bytes(path, TEXT("\x93NUMPX\1\0\1\0{"));
-    assert_int_equal(load_image(path, NULL, 1, &format, &pixels, NULL, &error), GF_FAILED);
-    assert_message(&error,
-                   "unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY");
+    assert_load_fails(path, NULL,
+                      "unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY");
     /* The longest text is accepted. */
     memset(long_text, ' ', sizeof long_text);
     memcpy(long_text, text, sizeof text - 1);

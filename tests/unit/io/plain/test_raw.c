@@ -2,8 +2,6 @@
 #include "io_util.h"
 #include "pipe.h"
 
-#define TEXT(literal) (literal), sizeof(literal) - 1
-
 static gf_raw shape(const char *text) {
     gf_raw raw;
     gf_error error = {0};
@@ -94,17 +92,12 @@ TEST(ignores_the_contents) {
 
 static void assert_fails(const void *file, size_t size, const char *text, const char *part,
                          const char *piped) {
-    unsigned char *pixels;
-    gf_error error = {0};
-
-    put_bytes(in_directory("x.raw"), file, size);
-    assert_int_equal(load_raw(in_directory("x.raw"), text, 1, &pixels, &error), GF_FAILED);
-    assert_message(&error, "x.raw: ");
-    assert_message(&error, part);
-    if (piped != NULL) {
-        assert_int_equal(load_piped(file, size, text, 1, &pixels, &error), GF_FAILED);
-        assert_message(&error, "fifo: ");
-        assert_message(&error, piped);
+    const gf_raw raw = shape(text);
+    assert_bytes_fail("x.raw", file, size, &(gf_limits){.raw = &raw}, part);
+    if (piped) {
+        test_feeder *feeder = test_feed(in_directory("fifo"), file, size);
+        assert_load_fails(in_directory("fifo"), &(gf_limits){.raw = &raw}, piped);
+        test_feed_end(feeder);
     }
 }
 
@@ -129,25 +122,19 @@ TEST(enforces_the_limits) {
     const gf_raw raw = shape("3x2:u16"), none = {{0, 1, 1, GF_U8, false}, 0, false};
     const gf_raw odd = {{1, 1, 5, GF_U8, 5 % 2 == 0}, 0, false},
                  far = {{1, 1, 1, GF_U8, false}, UINT64_MAX, false};
-    gf_source *source;
-    gf_error error = {0};
     put_bytes(in_directory("x.raw"), "abcdefghijkl", 12);
     const char *path = in_directory("x.raw");
     gf_limits limits = {.raw = &raw, .max_pixels = 5};
-    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
-    assert_message(&error, "3x2 pixels are over the limit of 5; raise it with --max-pixels");
+    assert_open_fails(path, &limits,
+                      "3x2 pixels are over the limit of 5; raise it with --max-pixels");
     limits = (gf_limits){.raw = &raw, .max_memory = 5};
-    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
-    assert_message(&error, "6 bytes for a row are over the limit of 5");
+    assert_open_fails(path, &limits, "6 bytes for a row are over the limit of 5");
     limits = (gf_limits){.raw = &none};
-    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
-    assert_message(&error, "empty");
+    assert_open_fails(path, &limits, "empty");
     limits = (gf_limits){.raw = &odd};
-    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
-    assert_message(&error, "5 channels");
+    assert_open_fails(path, &limits, "5 channels");
     limits = (gf_limits){.raw = &far};
-    assert_int_equal(gf_source_open(path, &limits, &source, &error), GF_FAILED);
-    assert_message(&error, "--raw specifies more bytes than any file can have");
+    assert_open_fails(path, &limits, "--raw specifies more bytes than any file can have");
 }
 
 TEST(reports_the_format) {

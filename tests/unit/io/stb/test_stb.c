@@ -146,16 +146,10 @@ TEST(limit_errors_name_the_option) {
     assert_int_equal(save_image(in_directory("x.bmp"), &format, pixels, NULL, NULL, 1, &error),
                      GF_OK);
     unsigned char *file = test_bytes(in_directory("x.bmp"), &size);
-    assert_int_equal(load_bytes("x.bmp", file, size, &(gf_limits){.max_pixels = 599}, &error),
-                     GF_FAILED);
-    assert_message(&error, "--max-pixels");
-    assert_int_equal(load_bytes("x.bmp", file, size, &(gf_limits){.max_memory = 1000}, &error),
-                     GF_FAILED);
-    assert_message(&error, "the file are over the limit");
-    assert_int_equal(
-        load_bytes("x.bmp", file, size, &(gf_limits){.max_memory = size + 1799}, &error),
-        GF_FAILED);
-    assert_message(&error, "--max-memory");
+    assert_bytes_fail("x.bmp", file, size, &(gf_limits){.max_pixels = 599}, "--max-pixels");
+    assert_bytes_fail("x.bmp", file, size, &(gf_limits){.max_memory = 1000},
+                      "the file are over the limit");
+    assert_bytes_fail("x.bmp", file, size, &(gf_limits){.max_memory = size + 1799}, "--max-memory");
     assert_int_equal(
         load_bytes("x.bmp", file, size, &(gf_limits){.max_memory = size + 1800}, &error), GF_OK);
     free(file);
@@ -219,9 +213,8 @@ TEST(fills_the_palettes_of_bmps) {
     assert_int_equal(format.width, 2);
     assert_memory_equal(pixels, "fedcba", 6);
     free(pixels);
-    assert_int_equal(load_bytes("x.bmp", none, sizeof none - 1, NULL, &error), GF_FAILED);
-    assert_message(
-        &error,
+    assert_bytes_fail(
+        "x.bmp", none, sizeof none - 1, NULL,
         "x.bmp: cannot decode (the pixels of the BMP begin in its header); get an intact copy");
 }
 
@@ -245,13 +238,11 @@ TEST(reads_psd) {
     assert_int_equal(format.type, GF_U16);
     assert_memory_equal(pixels, expected, sizeof expected);
     free(pixels);
-    assert_int_equal(load_bytes("x.psd", deep, sizeof deep - 2, NULL, &error), GF_FAILED);
-    assert_message(&error, "ends too early");
+    assert_bytes_fail("x.psd", deep, sizeof deep - 2, NULL, "ends too early");
     memcpy(cmyk, deep, sizeof deep);
     cmyk[25] = 4;
-    assert_int_equal(load_bytes("x.psd", cmyk, sizeof cmyk - 1, NULL, &error), GF_FAILED);
-    assert_message(
-        &error,
+    assert_bytes_fail(
+        "x.psd", cmyk, sizeof cmyk - 1, NULL,
         "x.psd: PSD other than RGB or grey with 8 or 16 bits is not supported; convert it to PNG");
 }
 
@@ -359,12 +350,9 @@ TEST(detects_formats_by_content) {
                      GF_OK);
     assert_int_equal(load_image(in_directory("x.tga"), NULL, 1, &got, &back, NULL, &error), GF_OK);
     assert_memory_equal(back, pixels, 48);
-    assert_int_equal(load_bytes("x.tga", "this is not a TGA file at all", 29, NULL, &error),
-                     GF_FAILED);
-    assert_message(&error, "x.tga: cannot decode");
-    assert_int_equal(load_bytes("x.bmp", "BM and other words in a text", 28, NULL, &error),
-                     GF_FAILED);
-    assert_message(&error, "x.bmp: unsupported image format");
+    assert_bytes_fail("x.tga", "this is not a TGA file at all", 29, NULL, "x.tga: cannot decode");
+    assert_bytes_fail("x.bmp", "BM and other words in a text", 28, NULL,
+                      "x.bmp: unsupported image format");
     free(pixels);
     free(back);
 }

@@ -504,8 +504,6 @@ TEST(refuses_unknown_compression) {
     const char *path = file_path();
     const tiff_spec spec = tiff_small_grey(9, 0);
     test_random random = test_seeded(1);
-    gf_source *source;
-    gf_error error = {0};
     size_t size;
     assert_true(tiff_write(path, &spec, 1, &random));
     unsigned char *data = test_bytes(path, &size);
@@ -514,8 +512,8 @@ TEST(refuses_unknown_compression) {
             memcpy(data + i + 8, "\x34\x12", 2);
     put_bytes(path, data, size);
     free(data);
-    assert_int_equal(gf_source_open(path, NULL, &source, &error), GF_FAILED);
-    assert_message(&error, "unknown compression (4660) is not supported by the installed libtiff");
+    assert_open_fails(path, NULL,
+                      "unknown compression (4660) is not supported by the installed libtiff");
 }
 
 TEST(applies_limits) {
@@ -525,20 +523,17 @@ TEST(applies_limits) {
     gf_source *source;
     gf_error error = {0};
     assert_true(tiff_write(path, &spec, 1, &random));
-    assert_int_equal(gf_source_open(path, &(gf_limits){.max_pixels = 44}, &source, &error),
-                     GF_FAILED);
-    assert_message(&error, "9x5 pixels are over the limit of 44; raise it with --max-pixels");
+    assert_open_fails(path, &(gf_limits){.max_pixels = 44},
+                      "9x5 pixels are over the limit of 44; raise it with --max-pixels");
     assert_int_equal(gf_source_open(path, &(gf_limits){.max_pixels = 45}, &source, &error), GF_OK);
     source->ops->close(source);
     spec.width = 4096;
     spec.height = 600;
     spec.tile_width = spec.tile_height = 512;
     assert_true(tiff_write(path, &spec, 1, &random));
-    assert_int_equal(gf_source_open(path, &(gf_limits){.max_memory = 2 << 20}, &source, &error),
-                     GF_FAILED);
-    assert_message(&error,
-                   "bytes for a row of tiles are over the limit of 2097152; raise it with "
-                   "--max-memory");
+    assert_open_fails(path, &(gf_limits){.max_memory = 2 << 20},
+                      "bytes for a row of tiles are over the limit of 2097152; raise it with "
+                      "--max-memory");
     assert_int_equal(
         gf_source_open(path, &(gf_limits){.max_memory = 8 << 20, .threads = 4}, &source, &error),
         GF_OK);
@@ -621,10 +616,9 @@ TEST(limits_memory_for_tags) {
     assert_true(source->memory >= 2 * TAG_BYTES);
     source->ops->close(source);
     limits.max_chunk = TAG_BYTES - 1;
-    assert_int_equal(gf_source_open(file_path(), &limits, &source, &error), GF_FAILED);
-    assert_message(&error,
-                   "tag 65000 has 1048576 values of 1 bytes; raise the limit with "
-                   "--max-chunk");
+    assert_open_fails(file_path(), &limits,
+                      "tag 65000 has 1048576 values of 1 bytes; raise the limit with "
+                      "--max-chunk");
 }
 
 /* Tiles of 2^31 - 16 rows or columns: sizes would overflow. */
@@ -632,8 +626,6 @@ TEST(refuses_huge_tiles) {
     for (int i = 0; i < 3; i++) {
         tiff_spec spec = tiff_small_grey(1000, 0);
         test_random random = test_seeded(1);
-        gf_source *source;
-        gf_error error = {0};
         size_t size;
         spec.tile_width = spec.tile_height = 64;
         spec.big_endian = false;
@@ -645,9 +637,9 @@ TEST(refuses_huge_tiles) {
                 memcpy(data + k + 2, "\4\0\1\0\0\0\xf0\xff\xff\x7f", 10);
         put_bytes(file_path(), data, size);
         free(data);
-        assert_int_equal(gf_source_open(file_path(), NULL, &source, &error), GF_FAILED);
-        assert_message(&error, i == 2 ? "wrong sizes of strips or tiles"
-                                      : "tiles far larger than the image");
+        assert_open_fails(file_path(), NULL,
+                          i == 2 ? "wrong sizes of strips or tiles"
+                                 : "tiles far larger than the image");
     }
 }
 
