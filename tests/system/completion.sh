@@ -29,13 +29,12 @@ done
 # ---- expected completions -------------------------------------------------------------------------
 
 # All lines are sent to one session of the shell; the answers are then looked up.
-offered() { # LINE: print the completions that $shell offers at its end, one per line
-    if [ "$shell" = none ]; then
-        printf '%s\n' "$1" >>"$work/lines"
-    else
-        awk -v line="$1" -F '\037' '$1 == line {print $2}' "$work/answers"
-    fi
+declare -A answers=() # by line: words, each with a newline
+look() { # LINE: set `reply` to the completions that $shell offers at its end
+    reply=${answers[$1]-}
+    [ "$shell" != none ] || printf '%s\n' "$1" >>"$work/lines"
 }
+offered() { look "$1" && printf %s "$reply"; } # LINE: print them
 offers() { diff <(printf '%s\n' "${@:2}" | sort) <(offered "$1" | sort); } # LINE EXPECTED...
 offers_nothing() { ! offered "$1" | grep .; }                             # LINE
 # Exactly the long and the short options.
@@ -50,18 +49,19 @@ describes_options() { # NAME
 }
 # Choices after --name, --name= and the short option, and lists of choices. Numeric options offer nothing.
 offers_values() { # NAME
-    local name short range words line failed_value=0
+    local name short range words line word
+    : >"$work/want" >"$work/got"
     while IFS=$'\x1f' read -r _ name short _ range words _; do
-        if [ -n "$words" ]; then
-            for line in "--$name " "--$name=" ${short:+"-$short "}; do
-                diff <(tr -d ' ' <<<"$words" | tr ',' '\n' | sort) \
-                    <(offered "gpufilter $1 $line" | sed 's/^--.*=//' | grep -v , | sort) || { echo "$1 $line" && failed_value=1; }
-            done
-        elif [ -n "$range" ]; then
-            ! offered "gpufilter $1 --$name " | grep . || { echo "$1 --$name" && failed_value=1; }
-        fi
+        [ -n "$words$range" ] || continue
+        for line in "--$name " ${words:+"--$name="} ${words:+${short:+"-$short "}}; do
+            for word in ${words//,/ }; do printf '%s%s\n' "$line" "$word"; done >>"$work/want"
+            look "gpufilter $1 $line"
+            while IFS= read -r word; do
+                [ -z "$word" ] || [[ -n $words && $word == *,* ]] || printf '%s%s\n' "$line" "${word##--*=}"
+            done <<<"$reply" >>"$work/got"
+        done
     done <"$work/options.$1"
-    return $failed_value
+    diff <(sort "$work/want") <(sort "$work/got")
 }
 check_answers() { # HOW
     local shell=$2 images=('a:b.png' 'in put.png' 'in.png' "it's.pgm" 'x=y.PNG') directories=('my dir/' 'photos/')
@@ -102,7 +102,10 @@ lists=('enhance' 'enhance,blur' 'enhance,blur,smooth' 'enhance,smooth' 'blur' 'b
 check_answers '' none >/dev/null
 passed=0 failed=0
 check_shell() { # HOW ASK
+    local line word
     sort -u "$work/lines" | "$2" >"$work/answers" 2>"$work/complaints"
+    answers=()
+    while IFS=$'\x1f' read -r line word _; do answers[$line]+=$word$'\n'; done <"$work/answers"
     check "$1: no complaints" cmp /dev/null "$work/complaints"
     check_answers "$1" "$2"
 }
