@@ -28,6 +28,19 @@ count_unfinished() { # PID: print the number of its outputs that have no name ye
     find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | grep -cE '/#[0-9]+ \(deleted\)$|/\..*\.gpufilter-[0-9a-f]+\.tmp$'
 }
 
+# Root ignores permissions: tests of them run as another user, of number $other_user. Fails if that is not possible.
+other() { # COMMAND...
+    local id=${other_user:-65534}
+    if [ "$(id -u)" -ne 0 ]; then "$@"; else setpriv --reuid="$id" --regid="$id" --clear-groups "$@"; fi
+}
+
+wait_all() { # wait for all background jobs; fails if one of them failed
+    local job
+    for job in $(jobs -p); do
+        wait "$job" || return 1
+    done
+}
+
 skip() { # COUNT REASON: the reason contains "GPU" if a GPU is needed
     skipped=$((skipped + $1))
     echo "SKIP $1: $2"

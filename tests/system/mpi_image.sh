@@ -198,21 +198,14 @@ idle() { # rank 1 waits for rank 0, which waits for its input
 }
 check "a waiting rank uses no CPU time" idle
 
-# A file without write permission is replaced. Root ignores permissions, so this test runs as another user.
-if [ "$(id -u)" -ne 0 ]; then
-    other() { "$@"; }
-elif setpriv --reuid=65534 --clear-groups gpufilter --version >/dev/null 2>&1; then
-    other() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$PWD" TMPDIR="$PWD" "$@"; }
-else
-    other() { return 127; }
-fi
+# A file without write permission is replaced.
 chmod 755 .
 read_only() {
     mkdir -m 777 open && cp a8.ppm b8.ppm open && cd open || return 1
-    other sh -c 'cp a8.ppm kept.ppm && chmod 444 kept.ppm && mpirun -n 2 gpufilter-mpi smooth --radius 1 a8.ppm kept.ppm -f' &&
+    other env HOME="$PWD" TMPDIR="$PWD" sh -c 'cp a8.ppm kept.ppm && chmod 444 kept.ppm && mpirun -n 2 gpufilter-mpi smooth --radius 1 a8.ppm kept.ppm -f' &&
         cmp b8.ppm kept.ppm && [ "$(stat -c %a kept.ppm)" = 444 ]
 }
-if other test -x "$build/gpufilter-mpi"; then
+if other test -x "$build/gpufilter-mpi" 2>/dev/null; then
     check "a file without write permission is replaced" eval '(read_only)'
 else
     skip 1 "a file without write permission: cannot switch to another user, or it cannot access $build"

@@ -25,38 +25,32 @@ after() {
     same after
 }
 at_once() { # COUNT OPTIONS...
-    local many=$1 k job
+    local many=$1 k
     shift
     rm -rf once
     for k in $(seq "$many"); do
         shard once $k/"$many" -q "$@" &
     done
-    for job in $(jobs -p); do
-        wait "$job" || return 1
-    done
+    wait_all || return 1
     same once
 }
 inside() { # outputs of some shards exist when others list the inputs
-    local k job
+    local k
     rm -rf tree && cp -r in tree
     for k in $(seq 8); do
         gpufilter smooth -R tree -O tree/out --shard $k/8 -q &
     done
-    for job in $(jobs -p); do
-        wait "$job" || return 1
-    done
+    wait_all || return 1
     same tree/out
 }
 in_place() { # each replaces its own inputs, and inodes are reused
-    local round k job
+    local round k
     for round in $(seq 10); do
         rm -rf place && mkdir place && cp in/?/*.pgm place
         for k in $(seq 8); do
             gpufilter smooth place/*.pgm -O place --force --shard $k/8 -q &
         done
-        for job in $(jobs -p); do
-            wait "$job" || return 1
-        done
+        wait_all || return 1
         diff -r -x '.*' flat place || return 1
     done
 }
@@ -133,14 +127,12 @@ whole() { diff -r -x '.*' flat part && resume && summary 0 0 100 stderr; }
 resume_all() { killed && resume && summary 51 0 49 stderr && whole; }
 resume_same_shards() { killed && resume --shard 2/3 && summary 17 0 16 stderr && resume --shard 1/3 && summary 34 0 0 stderr && whole; }
 resume_other_shards() {
-    local k job
+    local k
     killed || return 1
     for k in 1 2 3 4 5; do
         resume --shard $k/5 -q &
     done
-    for job in $(jobs -p); do
-        wait "$job" || return 1
-    done
+    wait_all || return 1
     whole
 }
 check "killed, and resumed by one run" resume_all
