@@ -22,7 +22,7 @@ V ?= 0
 Q := $(if $(filter 0,$(V)),@)
 say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' $(1) $(2))
 OPT ?= -O2
-SIMD_OPT ?= -O3
+SIMD_OPT ?= -O3 -falign-functions=64
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 # Sanitizers have checks of their own. Fortified functions need optimisation; a value of the caller takes precedence.
