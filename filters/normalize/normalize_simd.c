@@ -7,31 +7,27 @@
 
 #define PIECE_PIXELS 4096 /* alpha is restored while the piece is in the cache */
 
-/* NAME: normalize n samples, starting at a pixel boundary. Whole periods use vectors; the rest goes
- * through a buffer of one period. Alpha is overwritten; the caller restores it. */
-#define NORMALIZE(NAME, TYPE, LOAD, STORE)                                                         \
-    static inline void NAME##_period(TYPE *out, const TYPE *in, const float *means, vec half) {    \
-        for (size_t j = 0; j < PERIOD; j += VEC_FLOATS)                                            \
-            STORE(out + j, LOAD(in + j) / vec_load(means + j) * half);                             \
-    }                                                                                              \
-    static void NAME(void *to, const void *from, size_t n, const float *means, float half) {       \
-        TYPE *out = to, rest[PERIOD] = {0};                                                        \
-        const TYPE *in = from;                                                                     \
-        size_t i = 0;                                                                              \
-        for (; n - i >= PERIOD; i += PERIOD)                                                       \
-            NAME##_period(out + i, in + i, means, vec_set(half));                                  \
-        memcpy(rest, in + i, (n - i) * sizeof *rest);                                              \
-        NAME##_period(rest, rest, means, vec_set(half));                                           \
-        memcpy(out + i, rest, (n - i) * sizeof *rest);                                             \
-    }
+GF_INLINE void normalize_period(const gf_type type, void *out, const void *in, size_t i,
+                                const float *means, vec half) {
+    for (size_t j = 0; j < PERIOD; j += VEC_FLOATS)
+        vec_store_samples(type, out, i + j,
+                          vec_load_samples(type, in, i + j) / vec_load(means + j) * half);
+}
 
-NORMALIZE(normalize_u8, uint8_t, vec_load_u8, vec_store_u8)
-NORMALIZE(normalize_u16, uint16_t, vec_load_u16, vec_store_u16)
-NORMALIZE(normalize_f32, float, vec_load, vec_store_canonical) /* half is 1: x * 1 = x */
-
-static void (*const normalize_loops[])(void *to, const void *from, size_t n, const float *means,
-                                       float half) = {
-    [GF_U8] = normalize_u8, [GF_U16] = normalize_u16, [GF_F32] = normalize_f32};
+/* Normalize n samples, starting at a pixel boundary. Whole periods use vectors; the rest goes
+ * through a buffer of one period. Alpha is overwritten; the caller restores it. half is 1 for f32:
+ * x * 1 = x. */
+GF_INLINE void normalize_samples(const gf_type type, void *out, const void *in, size_t n,
+                                 const float *means, float half) {
+    const size_t bytes = gf_type_bytes(type);
+    float rest[PERIOD] = {0};
+    size_t i = 0;
+    for (; n - i >= PERIOD; i += PERIOD)
+        normalize_period(type, out, in, i, means, vec_set(half));
+    memcpy(rest, (const unsigned char *)in + i * bytes, (n - i) * bytes);
+    normalize_period(type, rest, rest, 0, means, vec_set(half));
+    memcpy((unsigned char *)out + i * bytes, rest, (n - i) * bytes);
+}
 
 void GF_SIMD_NAME(gf_normalize_cpu)(const gf_plan *head, const gf_strip *strip, uint32_t part,
                                     uint32_t parts, void *scratch) {
@@ -49,7 +45,8 @@ void GF_SIMD_NAME(gf_normalize_cpu)(const gf_plan *head, const gf_strip *strip, 
             const uint64_t left = format->width - x, n = left < PIECE_PIXELS ? left : PIECE_PIXELS;
             const unsigned char *in = gf_row(&strip->in, y) + x * pixel;
             unsigned char *out = gf_row(&strip->out, y) + x * pixel;
-            normalize_loops[format->type](out, in, (size_t)(n * channels), means, plan->half);
+            GF_BY_TYPE(format->type, normalize_samples, out, in, (size_t)(n * channels), means,
+                       plan->half);
             gf_restore_alpha(format, in, out, n);
         }
 }

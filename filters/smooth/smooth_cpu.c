@@ -97,10 +97,11 @@ static void smooth_chain_span(const gf_smooth_part *part, const gf_smooth_span *
         const bool first = p == span->a, last = p == span->b - 1;
         const uint64_t count = first || last ? 1 : smooth_min(span->e, span->b - 1) - p;
         const float *mid = blurred + (p - span->blur_s) * lanes;
-        part->simd->finish[type](dst + (p - span->s) * lanes * gf_type_bytes(type),
-                                 plan->smooth && !first ? mid - lanes : NULL, mid,
-                                 plan->smooth && !last ? mid + lanes : NULL, (size_t)count * lanes,
-                                 plan->weight, smooth_factor(plan, first, last));
+        const gf_smooth_chain chain = {plan->smooth && !first ? mid - lanes : NULL, mid,
+                                       plan->smooth && !last ? mid + lanes : NULL, plan->weight,
+                                       smooth_factor(plan, first, last)};
+        part->simd->finish(type, dst + (p - span->s) * lanes * gf_type_bytes(type), &chain,
+                           (size_t)count * lanes);
         p += count;
     }
 }
@@ -114,9 +115,8 @@ static void smooth_chain_row(const gf_smooth_part *part, const unsigned char *ro
     for (uint64_t p = s; p < e; p = span.e) {
         span = smooth_span(part->plan, format->width, p,
                            smooth_min(e, p + ROW_SEGMENT_SAMPLES / lanes));
-        part->simd->load[format->type](part->loaded, row + span.load_s * pixel,
-                                       (size_t)(span.load_e - span.load_s) * lanes,
-                                       part->plan->gain);
+        part->simd->load(format->type, part->loaded, row + span.load_s * pixel,
+                         (size_t)(span.load_e - span.load_s) * lanes, part->plan->gain);
         unsigned char *to = dst + (p - s) * lanes * gf_type_bytes(type);
         /* Prefetch the next segment for reading and this one for writing. */
         gf_smooth_prefetch prefetch = {0};
@@ -146,8 +146,8 @@ static void smooth_row_ends(const gf_smooth_part *part, uint64_t y, uint64_t row
     for (uint64_t i = 0; i < rows; i++)
         smooth_copy_column(gf_row(part->in, y + i) + span.load_s * channels, channels,
                            samples + i * channels, lanes, span.load_e - span.load_s, channels);
-    part->simd->load[GF_U8](part->loaded, samples, (size_t)(span.load_e - span.load_s) * lanes,
-                            part->plan->gain);
+    part->simd->load(GF_U8, part->loaded, samples, (size_t)(span.load_e - span.load_s) * lanes,
+                     part->plan->gain);
     smooth_chain_span(part, &span, lanes, samples, GF_U8, (gf_smooth_prefetch){0});
     for (uint64_t i = 0; i < rows; i++)
         smooth_copy_column(samples + i * channels, lanes, gf_row(part->out, y + i) + s * channels,
@@ -217,13 +217,13 @@ static void smooth_load_row(const gf_smooth_pass *pass, uint64_t y) {
     const gf_smooth_plan *plan = part->plan;
     const unsigned char *row = gf_row(part->in, y);
     if (plan->axis == GF_SMOOTH_Y) {
-        part->simd->load[plan->head.in.type](smooth_enhanced(part, y), row + pass->x_bytes,
-                                             pass->lanes, plan->gain);
+        part->simd->load(plan->head.in.type, smooth_enhanced(part, y), row + pass->x_bytes,
+                         pass->lanes, plan->gain);
         return;
     }
     float *along = smooth_ring_row(part, smooth_ring_rows(plan) + MEAN_ROWS);
     smooth_chain_row(part, row, pass->x, pass->x + pass->pixels, (unsigned char *)along, GF_F32);
-    part->simd->load[GF_F32](smooth_enhanced(part, y), along, pass->lanes, plan->gain);
+    part->simd->load(GF_F32, smooth_enhanced(part, y), along, pass->lanes, plan->gain);
 }
 
 /* Compute the means of row y. *loaded: the next row to enhance. */
@@ -252,10 +252,11 @@ static void smooth_finish_row(const gf_smooth_pass *pass, uint64_t y) {
     const bool first = y == pass->a, last = y == pass->b - 1;
     const gf_type type = plan->head.in.type;
     unsigned char *dst = gf_row(part->out, y) + pass->x_bytes;
-    part->simd->finish[type](dst, plan->smooth && !first ? smooth_means(part, y - 1) : NULL,
-                             smooth_means(part, y),
-                             plan->smooth && !last ? smooth_means(part, y + 1) : NULL, pass->lanes,
-                             plan->weight, smooth_factor(plan, first, last));
+    const gf_smooth_chain chain = {plan->smooth && !first ? smooth_means(part, y - 1) : NULL,
+                                   smooth_means(part, y),
+                                   plan->smooth && !last ? smooth_means(part, y + 1) : NULL,
+                                   plan->weight, smooth_factor(plan, first, last)};
+    part->simd->finish(type, dst, &chain, pass->lanes);
     if (part->has_alpha)
         part->simd->blend(dst, gf_row(part->in, y) + pass->x_bytes,
                           pass->lanes * gf_type_bytes(type), part->alpha);

@@ -61,22 +61,27 @@ typedef struct gf_smooth_distance {
     size_t read, write;
 } gf_smooth_distance;
 
+/* Inputs of the last stages: the means of a position and of its neighbours; NULL: none. */
+typedef struct gf_smooth_chain {
+    const float *prev, *mid, *next;
+    float weight, factor;
+} gf_smooth_chain;
+
 /* ---- loops ----------------------------------------------------------------------------------- */
 
 typedef struct gf_smooth_simd {
-    /* By gf_type: dst[i] = src[i] * gain, i < n. dst has padding, src has none. */
-    void (*load[3])(float *dst, const void *src, size_t n, float gain);
+    /* dst[i] = src[i] * gain, i < n. src: samples of `type`. dst has padding, src has none. */
+    void (*load)(gf_type type, float *dst, const void *src, size_t n, float gain);
     /* dst[i] = (src[i] + src[i + step] + ... + src[i + (taps-1) * step]) / taps, left to right. */
     void (*blur)(float *dst, const float *src, size_t step, unsigned taps, size_t n,
                  gf_smooth_prefetch prefetch);
     /* dst[i] = (rows[0][i] + rows[1][i] + ... + rows[taps-1][i]) / taps, left to right. */
     void (*blur_rows)(float *dst, const float *const *rows, unsigned taps, size_t n,
                       gf_smooth_prefetch prefetch);
-    /* By gf_type: t = mid[i]; t = (t + prev[i]) * w; t = (t + next[i]) * w; dst[i] = t * factor,
+    /* t = mid[i]; t = (t + prev[i]) * weight; t = (t + next[i]) * weight; dst[i] = t * factor,
      * clamped and rounded, or with NaN canonicalised for f32. If prev or next is NULL, its step is
-     * omitted. dst has no padding. */
-    void (*finish[3])(void *dst, const float *prev, const float *mid, const float *next, size_t n,
-                      float w, float factor);
+     * omitted. dst: n samples of `type`, without padding. */
+    void (*finish)(gf_type type, void *dst, const gf_smooth_chain *chain, size_t n);
     /* dst[i] = src[i] for i < n where mask[i % 64] is 0xff. */
     void (*blend)(unsigned char *dst, const unsigned char *src, size_t n,
                   const unsigned char mask[64]);

@@ -5,24 +5,23 @@
 /* Loops over scratch process whole vectors, past n into the padding. Loops over an image pass the
  * last, partial vector through a buffer on the stack. */
 
-#define DEFINE_LOAD(name, type, vec_load_type)                                                     \
-    static void name(float *dst, const void *src, size_t n, float gain) {                          \
-        const type *p = src;                                                                       \
-        const vec g = vec_set(gain);                                                               \
-        size_t i = 0;                                                                              \
-        for (; i + VEC_FLOATS <= n; i += VEC_FLOATS) {                                             \
-            vec_store(dst + i, vec_load_type(p + i) * g);                                          \
-        }                                                                                          \
-        if (i < n) {                                                                               \
-            type tail[VEC_FLOATS] = {0};                                                           \
-            memcpy(tail, p + i, (n - i) * sizeof(type));                                           \
-            vec_store(dst + i, vec_load_type(tail) * g);                                           \
-        }                                                                                          \
+GF_INLINE void smooth_load_samples(const gf_type type, float *dst, const unsigned char *src,
+                                   size_t n, float gain) {
+    const size_t bytes = gf_type_bytes(type);
+    const vec g = vec_set(gain);
+    size_t i = 0;
+    for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)
+        vec_store(dst + i, vec_load_samples(type, src, i) * g);
+    if (i < n) {
+        float tail[VEC_FLOATS] = {0};
+        memcpy(tail, src + i * bytes, (n - i) * bytes);
+        vec_store(dst + i, vec_load_samples(type, tail, 0) * g);
     }
+}
 
-DEFINE_LOAD(smooth_load_u8, uint8_t, vec_load_u8)
-DEFINE_LOAD(smooth_load_u16, uint16_t, vec_load_u16)
-DEFINE_LOAD(smooth_load_f32, float, vec_load)
+static void smooth_load(gf_type type, float *dst, const void *src, size_t n, float gain) {
+    GF_BY_TYPE(type, smooth_load_samples, dst, src, n, gain);
+}
 
 /* Input of a mean: an array of rows, or one row read at multiples of step. */
 typedef struct gf_smooth_taps {
@@ -98,51 +97,49 @@ static void smooth_blur_rows(float *dst, const float *const *rows, unsigned taps
     smooth_blur_from(dst, &from, taps, n, prefetch);
 }
 
-GF_INLINE vec smooth_chained(const float *prev, const float *mid, const float *next, size_t i,
-                             vec w, vec factor) {
-    vec t = vec_load(mid + i);
+/* prev, next: whether the chain has them. */
+GF_INLINE vec smooth_chained(const gf_smooth_chain *chain, const bool prev, const bool next,
+                             size_t i) {
+    const vec w = vec_set(chain->weight);
+    vec t = vec_load(chain->mid + i);
     if (prev)
-        t = (t + vec_load(prev + i)) * w;
+        t = (t + vec_load(chain->prev + i)) * w;
     if (next)
-        t = (t + vec_load(next + i)) * w;
-    return t * factor;
+        t = (t + vec_load(chain->next + i)) * w;
+    return t * vec_set(chain->factor);
 }
 
 /* Whole vectors are stored aligned: no store touches two cache lines. Partial vectors at both ends
- * go through the stack. Instantiated for each combination of neighbours. */
-#define DEFINE_FINISH(name, type, vec_store_type)                                                  \
-    GF_INLINE void name##_n(type *dst, const float *prev, const float *mid, const float *next,     \
-                            size_t n, vec w, vec factor) {                                         \
-        const size_t off = (uintptr_t)dst / sizeof(type) % VEC_FLOATS;                             \
-        size_t i, count = off ? VEC_FLOATS - off : 0;                                              \
-        type buffer[VEC_FLOATS];                                                                   \
-        if (count) {                                                                               \
-            count = count < n ? count : n;                                                         \
-            vec_store_type(buffer, smooth_chained(prev, mid, next, 0, w, factor));                 \
-            memcpy(dst, buffer, count * sizeof(type));                                             \
-        }                                                                                          \
-        for (i = count; i + VEC_FLOATS <= n; i += VEC_FLOATS)                                      \
-            vec_store_type(dst + i, smooth_chained(prev, mid, next, i, w, factor));                \
-        if (i < n) {                                                                               \
-            vec_store_type(buffer, smooth_chained(prev, mid, next, i, w, factor));                 \
-            memcpy(dst + i, buffer, (n - i) * sizeof(type));                                       \
-        }                                                                                          \
-    }                                                                                              \
-    static void name(void *dst, const float *prev, const float *mid, const float *next, size_t n,  \
-                     float w, float factor) {                                                      \
-        if (prev && next)                                                                          \
-            name##_n(dst, prev, mid, next, n, vec_set(w), vec_set(factor));                        \
-        else if (prev)                                                                             \
-            name##_n(dst, prev, mid, NULL, n, vec_set(w), vec_set(factor));                        \
-        else if (next)                                                                             \
-            name##_n(dst, NULL, mid, next, n, vec_set(w), vec_set(factor));                        \
-        else                                                                                       \
-            name##_n(dst, NULL, mid, NULL, n, vec_set(w), vec_set(factor));                        \
+ * go through the stack. */
+GF_INLINE void smooth_finish_samples(const gf_type type, const bool prev, const bool next,
+                                     unsigned char *dst, const gf_smooth_chain *by, size_t n) {
+    const size_t bytes = gf_type_bytes(type), off = (uintptr_t)dst / bytes % VEC_FLOATS;
+    const gf_smooth_chain chain = {by->prev, by->mid, by->next, by->weight, by->factor};
+    size_t i, count = off ? VEC_FLOATS - off : 0;
+    float buffer[VEC_FLOATS];
+    if (count) {
+        count = count < n ? count : n;
+        vec_store_samples(type, buffer, 0, smooth_chained(&chain, prev, next, 0));
+        memcpy(dst, buffer, count * bytes);
     }
+    for (i = count; i + VEC_FLOATS <= n; i += VEC_FLOATS)
+        vec_store_samples(type, dst, i, smooth_chained(&chain, prev, next, i));
+    if (i < n) {
+        vec_store_samples(type, buffer, 0, smooth_chained(&chain, prev, next, i));
+        memcpy(dst + i * bytes, buffer, (n - i) * bytes);
+    }
+}
 
-DEFINE_FINISH(smooth_finish_u8, uint8_t, vec_store_u8)
-DEFINE_FINISH(smooth_finish_u16, uint16_t, vec_store_u16)
-DEFINE_FINISH(smooth_finish_f32, float, vec_store_canonical)
+static void smooth_finish(gf_type type, void *dst, const gf_smooth_chain *chain, size_t n) {
+    if (chain->prev && chain->next)
+        GF_BY_TYPE(type, smooth_finish_samples, true, true, dst, chain, n);
+    else if (chain->prev)
+        GF_BY_TYPE(type, smooth_finish_samples, true, false, dst, chain, n);
+    else if (chain->next)
+        GF_BY_TYPE(type, smooth_finish_samples, false, true, dst, chain, n);
+    else
+        GF_BY_TYPE(type, smooth_finish_samples, false, false, dst, chain, n);
+}
 
 /* Uses 64-bit words, which the compiler vectorises. */
 static void smooth_blend(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
@@ -206,13 +203,17 @@ static inline vec_bits smooth_set16(unsigned x) {
     return VEC_OP(set1_epi16)((short)x);
 }
 
-/* Multiply two vectors of samples by two taps and add the products, in the 16-bit lanes of one
- * half. packus restores the order. */
-#define PAIR(half, a, b, taps) VEC_OP(maddubs_epi16)(VEC_OP(unpack##half##_epi8)(a, b), taps)
-#define SUM(half)                                                                                  \
-    VEC_OP(add_epi16)                                                                              \
-    (VEC_OP(add_epi16)(PAIR(half, a, b, taps[0]), PAIR(half, c, d, taps[1])),                      \
-     VEC_OP(add_epi16)(PAIR(half, e, f, taps[2]), PAIR(half, g, ZERO, taps[3])))
+/* Multiply the low or high halves of vectors of samples by their taps and add the products, in
+ * 16-bit lanes. packus restores the order. */
+GF_INLINE vec_bits smooth_sum(const bool high, const vec_bits in[8], const vec_bits taps[4]) {
+    vec_bits sum = ZERO;
+    _Pragma("GCC unroll 4") for (size_t k = 0; k < 8; k += 2) {
+        const vec_bits pairs = high ? VEC_OP(unpackhi_epi8)(in[k], in[k + 1])
+                                    : VEC_OP(unpacklo_epi8)(in[k], in[k + 1]);
+        sum = VEC_OP(add_epi16)(sum, VEC_OP(maddubs_epi16)(pairs, taps[k / 2]));
+    }
+    return sum;
+}
 
 GF_INLINE vec_bits smooth_fixed_value(vec_bits x, vec_bits factor) {
     /* mulhrs by 2^10: (x + 16) >> 5 */
@@ -260,11 +261,11 @@ GF_INLINE void smooth_seven_range(uint8_t *dst, const uint8_t *first, ptrdiff_t 
         const uint8_t *p = first + i;
         __builtin_prefetch(p + distance.read);
         __builtin_prefetch(dst + i + distance.write, 1);
-        const vec_bits a = vec_load_bits(p), b = vec_load_bits(p + offsets[1]),
-                       c = vec_load_bits(p + offsets[2]), d = vec_load_bits(p + offsets[3]);
-        const vec_bits e = vec_load_bits(p + offsets[4]), f = vec_load_bits(p + offsets[5]),
-                       g = vec_load_bits(p + offsets[6]);
-        const vec_bits lo = SUM(lo), hi = SUM(hi);
+        vec_bits in[8];
+        _Pragma("GCC unroll 7") for (size_t k = 0; k < 7; k++) in[k] =
+            vec_load_bits(p + offsets[k]);
+        in[7] = ZERO;
+        const vec_bits lo = smooth_sum(false, in, taps), hi = smooth_sum(true, in, taps);
         vec_bits s, t;
         if (in_16_bits) {
             vec_store_bits(dst + i, VEC_OP(packus_epi16)(smooth_fixed_value(lo, factor),
@@ -417,10 +418,10 @@ static void smooth_round_sums(uint8_t *dst, const uint16_t *before, const uint16
 }
 
 const gf_smooth_simd GF_SIMD_NAME(gf_smooth_simd) = {
-    .load = {smooth_load_u8, smooth_load_u16, smooth_load_f32},
+    .load = smooth_load,
     .blur = smooth_blur,
     .blur_rows = smooth_blur_rows,
-    .finish = {smooth_finish_u8, smooth_finish_u16, smooth_finish_f32},
+    .finish = smooth_finish,
     .blend = smooth_blend,
     .seven_scales = VEC_FLOATS >= 8,
     .seven = smooth_seven,

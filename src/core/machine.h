@@ -7,6 +7,12 @@
 /* Force inlining, so that constant arguments specialize the loops of each call. */
 #define GF_INLINE static inline __attribute__((always_inline))
 
+/* Call one of three instances of a GF_INLINE function, each with a constant type. */
+#define GF_BY_TYPE(type, function, ...)                                                            \
+    ((type) == GF_U8    ? function(GF_U8, __VA_ARGS__)                                             \
+     : (type) == GF_U16 ? function(GF_U16, __VA_ARGS__)                                            \
+                        : function(GF_F32, __VA_ARGS__))
+
 /* A function that CPU and GPU share. */
 #ifdef __CUDACC__
 #define GF_BOTH static __host__ __device__ __forceinline__

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/machine.h"
+
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 #include <immintrin.h>
 #define GF_SIMD_NAME(x) x##_avx512
@@ -238,8 +240,21 @@ static inline vec vec_canonical(vec x) {
     return (vec)(((vec_i32)x & number) | (0x7fc00000 & ~number));
 }
 
-static inline void vec_store_canonical(float *p, vec x) {
-    vec_store(p, vec_canonical(x));
+/* Load samples i, i + 1, ... of a row as numbers. The type is a constant at every call. */
+GF_INLINE vec vec_load_samples(const gf_type type, const void *row, size_t i) {
+    return type == GF_U8    ? vec_load_u8((const uint8_t *)row + i)
+           : type == GF_U16 ? vec_load_u16((const uint16_t *)row + i)
+                            : vec_load((const float *)row + i);
+}
+
+/* Store samples: integers clamped and rounded, NaN of f32 as 0x7fc00000. */
+GF_INLINE void vec_store_samples(const gf_type type, void *row, size_t i, vec x) {
+    if (type == GF_U8)
+        vec_store_u8((uint8_t *)row + i, x);
+    else if (type == GF_U16)
+        vec_store_u16((uint16_t *)row + i, x);
+    else
+        vec_store((float *)row + i, vec_canonical(x));
 }
 
 #endif
