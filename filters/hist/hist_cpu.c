@@ -101,8 +101,6 @@ static const uint32_t copies_of[] = {0, 8, 4, 4, 2};
 #define CELLS_SMALL 272
 #define CELLS_LARGE 1040
 
-static const uint32_t period_of[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
-
 /* Edges of f32 below all bins: -infinity, which excludes NaN, and lo. */
 #define EDGES_BELOW 2
 
@@ -126,8 +124,7 @@ static size_t hist_cells(const gf_hist_plan *plan, gf_hist_method method) {
     const gf_type type = plan->head.in.type;
     switch (method) {
     case METHOD_EDGES:
-        return hist_edges(plan) <= MAX_EDGES ? (size_t)hist_edges(plan) * period_of[type]
-                                             : SIZE_MAX;
+        return hist_edges(plan) <= MAX_EDGES ? hist_edges(plan) * gf_hist_period(type) : SIZE_MAX;
     case METHOD_VALUES:
         return type == GF_U8 ? tables * CELLS_SMALL : SIZE_MAX;
     case METHOD_BINS:
@@ -164,10 +161,10 @@ size_t gf_hist_cpu_scratch(const gf_plan *head) {
 static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
     const gf_hist_plan *plan = counter->plan;
     const gf_type type = plan->head.in.type;
-    const bool few = gf_hist_nodata(plan) == UINT32_MAX &&
-                     hist_inner_edges(plan) <= counter->simd->max_edges[type] &&
-                     plan->head.in.width * plan->measured >=
-                         (uint64_t)counter->simd->min_periods * period_of[type];
+    const bool few =
+        gf_hist_nodata(plan) == UINT32_MAX &&
+        hist_inner_edges(plan) <= counter->simd->max_edges[type] &&
+        plan->head.in.width * plan->measured >= counter->simd->min_periods * gf_hist_period(type);
     counter->method = few ? METHOD_EDGES : METHOD_VALUES;
     /* Clearing and adding up the counters must not cost more than it saves. */
     while (hist_cells(plan, counter->method) > pixels * plan->measured)
@@ -188,47 +185,46 @@ static void hist_choose_method(gf_hist_counter *counter, uint64_t pixels) {
 
 #define LINE_BYTES 64 /* cache line */
 
-/* Sample i of an iteration uses table i: channel i % measured, copy i / measured. */
-#define COUNT(NAME, TYPE)                                                                          \
-    GF_INLINE void NAME##_n(const gf_hist_piece *piece, const TYPE *values,                        \
-                            const bool prefetching, const uint32_t step, const uint32_t stride,    \
-                            uint32_t *restrict tables) {                                           \
-        const unsigned char *prefetch = piece->prefetch;                                           \
-        const size_t n = piece->samples, bytes = step * piece->prefetch_bytes;                     \
-        size_t i = 0;                                                                              \
-        for (; n - i >= step; i += step) {                                                         \
-            if (prefetching) {                                                                     \
-                __builtin_prefetch(prefetch, 0, 2);                                                \
-                if (bytes > LINE_BYTES)                                                            \
-                    __builtin_prefetch(prefetch + LINE_BYTES, 0, 2);                               \
-                prefetch += bytes;                                                                 \
-            }                                                                                      \
-            _Pragma("GCC unroll 12") for (uint32_t j = 0; j < step; j++)                           \
-                tables[j * stride + values[i + j]]++;                                              \
-        }                                                                                          \
-        for (uint32_t j = 0; j < n - i; j++)                                                       \
-            tables[j * stride + values[i + j]]++;                                                  \
-    }                                                                                              \
-    GF_INLINE void NAME(const gf_hist_piece *piece, const TYPE *values, uint32_t step,             \
-                        const uint32_t stride, uint32_t *tables) {                                 \
-        if (step == 8 && piece->prefetch)                                                          \
-            NAME##_n(piece, values, true, 8, stride, tables);                                      \
-        else if (step == 8)                                                                        \
-            NAME##_n(piece, values, false, 8, stride, tables);                                     \
-        else if (piece->prefetch)                                                                  \
-            NAME##_n(piece, values, true, 12, stride, tables);                                     \
-        else                                                                                       \
-            NAME##_n(piece, values, false, 12, stride, tables);                                    \
+/* Count the bins of a piece, or its u8 values. Sample i of an iteration uses table i: channel
+ * i % measured, copy i / measured. */
+GF_INLINE void hist_count_n(const gf_hist_piece *piece, const bool bins, const bool prefetching,
+                            const uint32_t step, const uint32_t stride, uint32_t *restrict tables) {
+    const unsigned char *prefetch = piece->prefetch;
+    const uint8_t *values = piece->values;
+    const uint32_t *wide = piece->bins;
+    const size_t n = piece->samples, bytes = step * piece->prefetch_bytes;
+    size_t i = 0;
+    for (; n - i >= step; i += step) {
+        if (prefetching) {
+            __builtin_prefetch(prefetch, 0, 2);
+            if (bytes > LINE_BYTES)
+                __builtin_prefetch(prefetch + LINE_BYTES, 0, 2);
+            prefetch += bytes;
+        }
+        _Pragma("GCC unroll 12") for (uint32_t j = 0; j < step; j++)
+            tables[j * stride + (bins ? wide[i + j] : values[i + j])]++;
     }
+    for (uint32_t j = 0; j < n - i; j++)
+        tables[j * stride + (bins ? wide[i + j] : values[i + j])]++;
+}
 
-COUNT(hist_count_values, uint8_t)
-COUNT(hist_count_bins, uint32_t)
+GF_INLINE void hist_count_tables(const gf_hist_piece *piece, const bool bins, uint32_t step,
+                                 const uint32_t stride, uint32_t *tables) {
+    if (step == 8 && piece->prefetch)
+        hist_count_n(piece, bins, true, 8, stride, tables);
+    else if (step == 8)
+        hist_count_n(piece, bins, false, 8, stride, tables);
+    else if (piece->prefetch)
+        hist_count_n(piece, bins, true, 12, stride, tables);
+    else
+        hist_count_n(piece, bins, false, 12, stride, tables);
+}
 
 /* Compute the bins of n samples. */
 static void hist_find_bins(const gf_hist_simd *simd, const gf_hist_plan *plan, const void *values,
                            size_t n, uint32_t *bins) {
     const uint32_t nodata = gf_hist_nodata(plan);
-    simd->bins[plan->head.in.type](plan, values, n, bins);
+    simd->bins(plan, values, n, bins);
     for (size_t i = 0; nodata != UINT32_MAX && i < n; i++)
         if (gf_sample_bits(plan->head.in.type, values, i) == nodata)
             bins[i] = plan->bins + GF_HIST_AT_NAN;
@@ -270,12 +266,13 @@ static uint32_t hist_counter_below(const gf_hist_plan *plan, uint32_t e) {
 
 static void hist_add_above(const gf_hist_counter *counter, uint32_t s, uint64_t *counts) {
     const gf_hist_plan *plan = counter->plan;
-    const uint32_t period = period_of[plan->head.in.type], edges = hist_edges(plan);
+    const size_t period = gf_hist_period(plan->head.in.type);
+    const uint32_t edges = hist_edges(plan);
     uint64_t below = counter->pixels; /* samples at or above the edge below */
     for (uint32_t e = 0; e < edges; e++) {
         uint64_t above = e < EDGES_BELOW ? counter->inside : 0;
-        for (uint32_t j = s; e < counter->edge_count && j < period; j += plan->measured)
-            above += counter->tables[(size_t)e * period + j];
+        for (size_t j = s; e < counter->edge_count && j < period; j += plan->measured)
+            above += counter->tables[e * period + j];
         counts[hist_counter_below(plan, e)] += below - above;
         below = above;
     }
@@ -323,7 +320,7 @@ static void hist_count_edges(gf_hist_counter *counter, const gf_hist_piece *piec
     counter->simd->above[type](piece->values, piece->samples,
                                counter->edges + below * gf_type_bytes(type),
                                inside ? hist_inner_edges(plan) : counter->edge_count,
-                               counter->tables + below * period_of[type]);
+                               counter->tables + below * gf_hist_period(type));
 }
 
 static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
@@ -334,13 +331,13 @@ static void hist_count(gf_hist_counter *counter, const gf_hist_piece *piece) {
         hist_count_edges(counter, piece);
         break;
     case METHOD_VALUES:
-        hist_count_values(piece, piece->values, step, CELLS_SMALL, counter->tables);
+        hist_count_tables(piece, false, step, CELLS_SMALL, counter->tables);
         break;
     case METHOD_BINS:
         if (hist_bin_cells(plan) == CELLS_SMALL)
-            hist_count_bins(piece, piece->bins, step, CELLS_SMALL, counter->tables);
+            hist_count_tables(piece, true, step, CELLS_SMALL, counter->tables);
         else
-            hist_count_bins(piece, piece->bins, step, CELLS_LARGE, counter->tables);
+            hist_count_tables(piece, true, step, CELLS_LARGE, counter->tables);
         break;
     default:
         hist_count_direct(counter, piece);
@@ -399,9 +396,11 @@ static void hist_begin_extraction(gf_hist_part *part, uint64_t max) {
 
 /* Extract the samples of a single bin from one piece. */
 static void hist_extract_piece(gf_hist_part *part, const gf_hist_piece *piece) {
-    const uint64_t n = part->simd->select[part->plan->head.in.type](
-        piece->values, piece->samples, part->range, piece->position,
-        part->positions + part->extracted, part->values + part->extracted * part->sample_bytes);
+    const gf_hist_selection selection = {part->range, piece->position,
+                                         part->positions + part->extracted,
+                                         part->values + part->extracted * part->sample_bytes};
+    const uint64_t n =
+        part->simd->select(part->plan->head.in.type, piece->values, piece->samples, &selection);
     part->extracted += gf_hist_nodata(part->plan) == UINT32_MAX ? n : hist_drop_nodata(part, n);
 }
 
@@ -556,7 +555,7 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
         piece.prefetch =
             pixels + n * pixel; /* counting reads a copy or bins and leaves memory idle */
     if (gathers) {
-        part->simd->gather[format->type](plan, pixels, n, part->scratch->values);
+        part->simd->gather(plan, pixels, n, part->scratch->values);
         piece.values = part->scratch->values;
     }
     if (bins)

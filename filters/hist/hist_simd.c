@@ -4,39 +4,11 @@
 
 /* ---- measured samples ------------------------------------------------------------------------ */
 
-/* NAME_n: compute the luma of n pixels. channels is a compile-time constant. */
-#define LUMA(NAME, TYPE, OF)                                                                       \
-    static inline void NAME##_n(const TYPE *pixels, size_t n, size_t channels, TYPE *values) {     \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            const TYPE *p = pixels + i * channels;                                                 \
-            values[i] = (TYPE)OF(p[0], p[1], p[2]);                                                \
-        }                                                                                          \
-    }
+#if VEC_FLOATS >= 8
 
-LUMA(hist_luma_u16, uint16_t, gf_luma_integer)
-LUMA(hist_luma_f32, float, gf_luma_real)
-
-#if VEC_FLOATS < 8
-
-LUMA(hist_luma_u8, uint8_t, gf_luma_integer)
-
-#else
-
-LUMA(hist_luma_rest, uint8_t, gf_luma_integer)
-
-/* Shuffles for four pixels per 128 bits: R and G of a pixel as two 16-bit numbers in 32 bits, and
- * B. The weight of G exceeds a signed 16-bit factor: 46871 G = -18665 G + 65536 G, and the upper
- * half of the 32 bits already holds 65536 G. */
-#define LUMA_SHUFFLES(CHANNELS)                                                                    \
-    const __m128i rg =                                                                             \
-        (CHANNELS) == 3 ? _mm_setr_epi8(0, -1, 1, -1, 3, -1, 4, -1, 6, -1, 7, -1, 9, -1, 10, -1)   \
-                        : _mm_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1); \
-    const __m128i b =                                                                              \
-        (CHANNELS) == 3                                                                            \
-            ? _mm_setr_epi8(2, -1, -1, -1, 5, -1, -1, -1, 8, -1, -1, -1, 11, -1, -1, -1)           \
-            : _mm_setr_epi8(2, -1, -1, -1, 6, -1, -1, -1, 10, -1, -1, -1, 14, -1, -1, -1)
-
-/* Compute the luma of four pixels per 128 bits, 32 bits each. */
+/* Compute the luma of four pixels per 128 bits, 32 bits each. rg: R and G of a pixel as two 16-bit
+ * numbers in 32 bits. The weight of G exceeds a signed 16-bit factor: 46871 G = -18665 G + 65536 G,
+ * and the upper half of the 32 bits already holds 65536 G. */
 static inline vec_bits hist_luma_bits(vec_bits pixels, __m128i rg, __m128i b) {
     const vec_bits x = VEC_OP(shuffle_epi8)(pixels, vec_broadcast(rg));
     const vec_bits y = VEC_OP(shuffle_epi8)(pixels, vec_broadcast(b));
@@ -47,8 +19,13 @@ static inline vec_bits hist_luma_bits(vec_bits pixels, __m128i rg, __m128i b) {
     return VEC_OP(srli_epi32)(VEC_OP(add_epi32)(sum, VEC_OP(set1_epi32)(32768)), 16);
 }
 
-static inline void hist_luma_u8_n(const uint8_t *p, size_t n, size_t channels, uint8_t *values) {
-    LUMA_SHUFFLES(channels);
+/* Compute the luma of n u8 pixels in whole vectors. Returns the number of pixels processed. */
+GF_INLINE size_t hist_luma_vectors(const uint8_t *p, size_t n, const size_t channels,
+                                   uint8_t *values) {
+    /* Byte indices of R and G, and of B, of four pixels; 0x80: a zero byte. */
+    const int c = (int)channels, two = 0x00010001 * c, rg0 = (int)0x80018000, b0 = (int)0x80808002;
+    const __m128i rg = _mm_setr_epi32(rg0, rg0 + two, rg0 + 2 * two, rg0 + 3 * two);
+    const __m128i b = _mm_setr_epi32(b0, b0 + c, b0 + 2 * c, b0 + 3 * c);
     size_t i = 0;
 #if VEC_FLOATS == 16
     const __m512i spread = _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0);
@@ -73,28 +50,48 @@ static inline void hist_luma_u8_n(const uint8_t *p, size_t n, size_t channels, u
         _mm_storel_epi64((__m128i *)(values + i), _mm_packus_epi16(words, words));
     }
 #endif
-    hist_luma_rest_n(p + i * channels, n - i, channels, values + i);
+    return i;
 }
 
 #endif
 
-#define GATHER(NAME, TYPE, LUMA)                                                                   \
-    static void NAME(const gf_hist_plan *plan, const void *from, size_t n, void *to) {             \
-        const TYPE *pixels = from;                                                                 \
-        TYPE *values = to;                                                                         \
-        const size_t channels = plan->head.in.channels;                                            \
-        if (plan->luma && channels == 3)                                                           \
-            LUMA(pixels, n, 3, values);                                                            \
-        else if (plan->luma)                                                                       \
-            LUMA(pixels, n, 4, values);                                                            \
-        else                                                                                       \
-            for (size_t i = 0; i < n; i++)                                                         \
-                values[i] = pixels[i * channels + plan->first];                                    \
+/* Compute the luma of n pixels. */
+GF_INLINE void hist_luma(const gf_type type, const void *pixels, size_t n, const size_t channels,
+                         void *values) {
+    size_t i = 0;
+#if VEC_FLOATS >= 8
+    if (type == GF_U8)
+        i = hist_luma_vectors(pixels, n, channels, values);
+#endif
+    for (; i < n; i++) {
+        const float *real = (const float *)pixels + i * channels;
+        const uint16_t *u16 = (const uint16_t *)pixels + i * channels;
+        const uint8_t *u8 = (const uint8_t *)pixels + i * channels;
+        if (type == GF_F32)
+            ((float *)values)[i] = gf_luma_real(real[0], real[1], real[2]);
+        else if (type == GF_U16)
+            ((uint16_t *)values)[i] = (uint16_t)gf_luma_integer(u16[0], u16[1], u16[2]);
+        else
+            ((uint8_t *)values)[i] = (uint8_t)gf_luma_integer(u8[0], u8[1], u8[2]);
     }
+}
 
-GATHER(hist_gather_u8, uint8_t, hist_luma_u8_n)
-GATHER(hist_gather_u16, uint16_t, hist_luma_u16_n)
-GATHER(hist_gather_f32, float, hist_luma_f32_n)
+GF_INLINE void hist_gather_samples(const gf_type type, const gf_hist_plan *plan,
+                                   const unsigned char *pixels, size_t n, unsigned char *values) {
+    const size_t channels = plan->head.in.channels, bytes = gf_type_bytes(type);
+    const unsigned char *from = pixels + plan->first * bytes;
+    if (plan->luma && channels == 3)
+        hist_luma(type, pixels, n, 3, values);
+    else if (plan->luma)
+        hist_luma(type, pixels, n, 4, values);
+    else
+        for (size_t i = 0; i < n; i++)
+            memcpy(values + i * bytes, from + i * channels * bytes, bytes);
+}
+
+static void hist_gather(const gf_hist_plan *plan, const void *pixels, size_t n, void *values) {
+    GF_BY_TYPE(plan->head.in.type, hist_gather_samples, plan, pixels, n, values);
+}
 
 /* ---- bins ------------------------------------------------------------------------------------ */
 
@@ -148,47 +145,46 @@ static void hist_bins_f32(uint32_t count, const float *values, size_t n, uint32_
     }
 }
 
-/* FAST: whether WHOLE supports the samples. */
-#define BINS(NAME, TYPE, FAST, WHOLE)                                                              \
-    static void NAME(const gf_hist_plan *plan, const void *from, size_t n, uint32_t *bins) {       \
-        const double lo = plan->lo, hi = plan->hi, span = hi - lo;                                 \
-        const TYPE *values = from;                                                                 \
-        if (FAST) {                                                                                \
-            WHOLE(plan->bins, values, n, bins);                                                    \
-            return;                                                                                \
-        }                                                                                          \
-        if (plan->clamps)                                                                          \
-            for (size_t i = 0; i < n; i++)                                                         \
-                bins[i] = gf_hist_bin_ranged((double)values[i], 0, 1, 1, plan->bins);              \
-        else                                                                                       \
-            for (size_t i = 0; i < n; i++)                                                         \
-                bins[i] = gf_hist_bin_ranged((double)values[i], lo, hi, span, plan->bins);         \
-    }
-
-BINS(hist_bins_of_u8, uint8_t, !plan->ranged, hist_bins_u8)
-BINS(hist_bins_of_u16, uint16_t, !plan->ranged, hist_bins_u16)
-BINS(hist_bins_or_counters_of_f32, float, !plan->ranged && hist_is_inside(from, n), hist_bins_f32)
-
-static void hist_bins_of_f32(const gf_hist_plan *plan, const void *from, size_t n, uint32_t *bins) {
-    if (!plan->keys) {
-        hist_bins_or_counters_of_f32(plan, from, n, bins);
-        return;
-    }
-    const uint32_t *values = from, nan = plan->bins;
+static void hist_bins_keys(uint32_t nan, const uint32_t *values, size_t n, uint32_t *bins) {
     for (size_t i = 0; i < n; i++) {
         const uint32_t bits = values[i];
         bins[i] = (bits & 0x7fffffffu) > 0x7f800000u ? nan : gf_hist_key(bits) >> 16;
     }
 }
 
+/* Compute the counters of samples outside of lo..hi, too. */
+GF_INLINE void hist_bins_ranged(const gf_type type, const gf_hist_plan *plan, const void *values,
+                                size_t n, uint32_t *bins) {
+    const bool clamps = type == GF_F32 && plan->clamps;
+    const double lo = clamps ? 0 : plan->lo, hi = clamps ? 1 : plan->hi, span = hi - lo;
+    for (size_t i = 0; i < n; i++) {
+        const double v = type == GF_F32   ? (double)((const float *)values)[i]
+                         : type == GF_U16 ? (double)((const uint16_t *)values)[i]
+                                          : (double)((const uint8_t *)values)[i];
+        bins[i] = gf_hist_bin_ranged(v, lo, hi, span, plan->bins);
+    }
+}
+
+static void hist_bins(const gf_hist_plan *plan, const void *values, size_t n, uint32_t *bins) {
+    const gf_type type = plan->head.in.type;
+    if (plan->keys)
+        hist_bins_keys(plan->bins, values, n, bins);
+    else if (plan->ranged || (type == GF_F32 && !hist_is_inside(values, n)))
+        GF_BY_TYPE(type, hist_bins_ranged, plan, values, n, bins);
+    else if (type == GF_U8)
+        hist_bins_u8(plan->bins, values, n, bins);
+    else if (type == GF_U16)
+        hist_bins_u16(plan->bins, values, n, bins);
+    else
+        hist_bins_f32(plan->bins, values, n, bins);
+}
+
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* Count into few bins without a table: count the samples at or above each edge. Each vector of
- * samples is compared with up to 8 edges. Each edge has its own vector of counters. */
 typedef uint8_t vec_bytes __attribute__((vector_size(4 * VEC_FLOATS)));
 
-/* Return count + 1 in every lane where x >= edge. */
 #if VEC_FLOATS == 16
+/* Return count + 1 in every lane where x >= edge. */
 static inline vec_bytes hist_count_u8(vec_bytes count, vec_bytes x, vec_bytes edge) {
     return (vec_bytes)_mm512_mask_sub_epi8((__m512i)count,
                                            _mm512_cmpge_epu8_mask((__m512i)x, (__m512i)edge),
@@ -204,94 +200,38 @@ static inline vec_i32 hist_count_f32(vec_i32 count, vec x, vec edge) {
                                           _mm512_cmp_ps_mask((__m512)x, (__m512)edge, _CMP_GE_OQ),
                                           (__m512i)count, _mm512_set1_epi32(-1));
 }
-#define MAX_EDGES_U8 32
-#define MAX_EDGES_U16 32
-#define MAX_EDGES_F32 16
-#else
-static inline vec_bytes hist_count_u8(vec_bytes count, vec_bytes x, vec_bytes edge) {
-    return count - (vec_bytes)(x >= edge);
-}
-static inline vec_words hist_count_u16(vec_words count, vec_words x, vec_words edge) {
-    return count - (vec_words)(x >= edge);
-}
-static inline vec_i32 hist_count_f32(vec_i32 count, vec x, vec edge) {
-    return count - (vec_i32)(x >= edge);
-}
-#define MAX_EDGES_U8 (2 * VEC_FLOATS)
-#define MAX_EDGES_U16 (2 * VEC_FLOATS)
-#define MAX_EDGES_F32 (2 * VEC_FLOATS)
 #endif
 
 #define EDGES_PER_PASS 8
 
 #define PREFETCH_BYTES 3072 /* the hardware prefetcher misses the strided reads */
 
-/* NAME_n: process `periods` whole periods with a constant number of edges. */
-#define ABOVE(NAME, TYPE, COUNT_TYPE, VALUES, COUNTS, COUNT, PERIOD)                               \
-    GF_INLINE void NAME##_n(const TYPE *values, size_t periods, const TYPE *edges,                 \
-                            const uint32_t n, uint32_t *lanes) {                                   \
-        const size_t width = sizeof(VALUES) / sizeof(TYPE);                                        \
-        for (size_t phase = 0; phase < (PERIOD); phase += width) {                                 \
-            COUNTS counts[EDGES_PER_PASS] = {{0}};                                                 \
-            VALUES limits[EDGES_PER_PASS];                                                         \
-            for (uint32_t e = 0; e < n; e++)                                                       \
-                limits[e] = edges[e] - (VALUES){0};                                                \
-            for (size_t t = 0; t < periods; t++) {                                                 \
-                VALUES x;                                                                          \
-                __builtin_prefetch(values + t * (PERIOD) + phase + PREFETCH_BYTES / sizeof(TYPE)); \
-                memcpy(&x, values + t * (PERIOD) + phase, sizeof x);                               \
-                _Pragma("GCC unroll 8") for (uint32_t e = 0; e < n; e++) counts[e] =               \
-                    COUNT(counts[e], x, limits[e]);                                                \
-            }                                                                                      \
-            for (uint32_t e = 0; e < n; e++) {                                                     \
-                COUNT_TYPE partial[sizeof(VALUES) / sizeof(TYPE)];                                 \
-                memcpy(partial, &counts[e], sizeof partial);                                       \
-                for (size_t j = 0; j < width; j++)                                                 \
-                    lanes[e * (PERIOD) + phase + j] += partial[j];                                 \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void NAME(const void *samples, size_t n, const void *limits, uint32_t count,            \
-                     uint32_t *lanes) {                                                            \
-        const TYPE *values = samples, *edges = limits;                                             \
-        const size_t periods = n / (PERIOD);                                                       \
-        uint32_t e = 0;                                                                            \
-        for (; count - e >= 8; e += 8)                                                             \
-            NAME##_n(values, periods, edges + e, 8, lanes + (size_t)e * (PERIOD));                 \
-        uint32_t *rest = lanes + (size_t)e * (PERIOD);                                             \
-        if (count - e == 7)                                                                        \
-            NAME##_n(values, periods, edges + e, 7, rest);                                         \
-        else if (count - e == 6)                                                                   \
-            NAME##_n(values, periods, edges + e, 6, rest);                                         \
-        else if (count - e == 5)                                                                   \
-            NAME##_n(values, periods, edges + e, 5, rest);                                         \
-        else if (count - e == 4)                                                                   \
-            NAME##_n(values, periods, edges + e, 4, rest);                                         \
-        else if (count - e == 3)                                                                   \
-            NAME##_n(values, periods, edges + e, 3, rest);                                         \
-        else if (count - e == 2)                                                                   \
-            NAME##_n(values, periods, edges + e, 2, rest);                                         \
-        else if (count - e == 1)                                                                   \
-            NAME##_n(values, periods, edges + e, 1, rest);                                         \
-        for (e = 0; e < count; e++)                                                                \
-            for (size_t j = 0; j < n - periods * (PERIOD); j++)                                    \
-                lanes[e * (PERIOD) + j] += values[periods * (PERIOD) + j] >= edges[e];             \
-    }
+#define NAME(x) x##_u8
+#define TYPE uint8_t
+#define COUNT uint8_t
+#define VALUES vec_bytes
+#define COUNTS vec_bytes
+#include "hist/hist_above_tmpl.h"
 
-ABOVE(hist_above_u8, uint8_t, uint8_t, vec_bytes, vec_bytes, hist_count_u8, GF_HIST_PERIOD_U8)
-ABOVE(hist_above_u16, uint16_t, uint16_t, vec_words, vec_words, hist_count_u16, GF_HIST_PERIOD_U16)
-ABOVE(hist_above_f32, float, uint32_t, vec, vec_i32, hist_count_f32, GF_HIST_PERIOD_F32)
+#define NAME(x) x##_u16
+#define TYPE uint16_t
+#define COUNT uint16_t
+#define VALUES vec_words
+#define COUNTS vec_words
+#include "hist/hist_above_tmpl.h"
+
+#define NAME(x) x##_f32
+#define TYPE float
+#define COUNT uint32_t
+#define VALUES vec
+#define COUNTS vec_i32
+#include "hist/hist_above_tmpl.h"
 
 /* ---- extraction ------------------------------------------------------------------------------ */
 
-#if VEC_FLOATS < 8
+#if VEC_FLOATS >= 8
 
-#define SELECT_BATCHES(INSIDE, STORE)
-
-#else
-
-/* hist_inside_TYPE: one bit for each of SELECT_BATCH samples, set if it is in the range.
- * STORE_SELECTED: store the samples whose bits are set. */
+/* hist_inside_TYPE: one bit for each of SELECT_BATCH samples, set if it is in the range. */
 #if VEC_FLOATS == 16
 
 #define SELECT_BATCH 64
@@ -326,36 +266,44 @@ static inline select_mask hist_inside_f32(const float *p, const float *range) {
     return mask;
 }
 
-static inline void hist_store_u8(uint8_t *out, const uint8_t *p, __mmask16 mask) {
-    const __m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
-    _mm_storeu_si128((__m128i *)out, _mm512_cvtepi32_epi8(_mm512_maskz_compress_epi32(mask, x)));
+/* Store the samples of 16 lanes whose bits are set, and undefined ones after them. */
+GF_INLINE void hist_compress(const gf_type type, void *out, const void *p, __mmask16 mask) {
+    __m512i x;
+    if (type == GF_U8)
+        x = _mm512_cvtepu8_epi32(_mm_loadu_si128(p));
+    else if (type == GF_U16)
+        x = _mm512_cvtepu16_epi32(_mm256_loadu_si256(p));
+    else
+        x = _mm512_loadu_si512(p);
+    x = _mm512_maskz_compress_epi32(mask, x);
+    if (type == GF_U8)
+        _mm_storeu_si128(out, _mm512_cvtepi32_epi8(x));
+    else if (type == GF_U16)
+        _mm256_storeu_si256(out, _mm512_cvtepi32_epi16(x));
+    else
+        _mm512_storeu_si512(out, x);
 }
 
-static inline void hist_store_u16(uint16_t *out, const uint16_t *p, __mmask16 mask) {
-    const __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
-    _mm256_storeu_si256((__m256i *)out,
-                        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, x)));
-}
-
-static inline void hist_store_f32(float *out, const float *p, __mmask16 mask) {
-    _mm512_storeu_ps(out, _mm512_maskz_compress_ps(mask, _mm512_loadu_ps(p)));
-}
-
-/* Write 16 positions and values at a time, selected or not. The rest of the batch leaves enough
- * space. */
-#define STORE_SELECTED(STORE)                                                                      \
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);  \
-    for (size_t j = 0; j < SELECT_BATCH; j += 16, mask >>= 16) {                                   \
-        const __mmask16 partial = (__mmask16)mask;                                                 \
-        const __m512i lanes = _mm512_maskz_compress_epi32(partial, lane);                          \
-        const __m512i base = _mm512_set1_epi64((long long)(position + i + j));                     \
-        const __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(lanes));                  \
-        const __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(lanes, 1));           \
-        _mm512_storeu_si512(positions + count, _mm512_add_epi64(low, base));                       \
-        _mm512_storeu_si512(positions + count + 8, _mm512_add_epi64(high, base));                  \
-        STORE(out + count, values + i + j, partial);                                               \
-        count += (size_t)__builtin_popcount(partial);                                              \
+/* Store the samples of a batch whose bits are set, and their positions. Returns their number.
+ * Writes 16 at a time, selected or not. The rest of the batch leaves enough space. */
+GF_INLINE size_t hist_store_batch(const gf_type type, const unsigned char *values, select_mask mask,
+                                  uint64_t position, uint64_t *positions, unsigned char *out) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const size_t bytes = gf_type_bytes(type);
+    size_t count = 0;
+    for (size_t j = 0; j < SELECT_BATCH; j += 16, mask >>= 16) {
+        const __mmask16 partial = (__mmask16)mask;
+        const __m512i lanes = _mm512_maskz_compress_epi32(partial, lane);
+        const __m512i base = _mm512_set1_epi64((long long)(position + j));
+        const __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(lanes));
+        const __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(lanes, 1));
+        _mm512_storeu_si512(positions + count, _mm512_add_epi64(low, base));
+        _mm512_storeu_si512(positions + count + 8, _mm512_add_epi64(high, base));
+        hist_compress(type, out + count * bytes, values + j * bytes, partial);
+        count += (size_t)__builtin_popcount(partial);
     }
+    return count;
+}
 
 #else
 
@@ -395,47 +343,67 @@ static inline select_mask hist_inside_f32(const float *p, const float *range) {
     return mask;
 }
 
-#define STORE_SELECTED(STORE)                                                                      \
-    for (; mask; mask &= mask - 1) {                                                               \
-        const size_t j = i + (size_t)__builtin_ctz(mask);                                          \
-        positions[count] = position + j;                                                           \
-        out[count++] = values[j];                                                                  \
+GF_INLINE size_t hist_store_batch(const gf_type type, const unsigned char *values, select_mask mask,
+                                  uint64_t position, uint64_t *positions, unsigned char *out) {
+    const size_t bytes = gf_type_bytes(type);
+    size_t count = 0;
+    for (; mask; mask &= mask - 1, count++) {
+        const size_t j = (size_t)__builtin_ctz(mask);
+        positions[count] = position + j;
+        memcpy(out + count * bytes, values + j * bytes, bytes);
     }
+    return count;
+}
 
 #endif
 
-#define SELECT_BATCHES(INSIDE, STORE)                                                              \
-    for (; n - i >= SELECT_BATCH; i += SELECT_BATCH) {                                             \
-        select_mask mask = INSIDE(values + i, range);                                              \
-        if (mask == 0)                                                                             \
-            continue;                                                                              \
-        STORE_SELECTED(STORE)                                                                      \
-    }
+GF_INLINE select_mask hist_inside(const gf_type type, const void *p, const void *range) {
+    return type == GF_U8    ? hist_inside_u8(p, range)
+           : type == GF_U16 ? hist_inside_u16(p, range)
+                            : hist_inside_f32(p, range);
+}
 
 #endif
+
+/* Return whether sample i of `a` is at least sample j of `b`. */
+GF_INLINE bool hist_is_above(const gf_type type, const void *a, size_t i, const void *b, size_t j) {
+    return type == GF_F32 ? ((const float *)a)[i] >= ((const float *)b)[j]
+                          : gf_sample_bits(type, a, i) >= gf_sample_bits(type, b, j);
+}
 
 /* Process whole batches where the SIMD level has them, then single samples. Every sample is
  * written; the count advances only for selected ones: branch-free. At most n samples are
  * written. */
-#define SELECT(NAME, TYPE, INSIDE, STORE)                                                          \
-    static size_t NAME(const void *samples, size_t n, const void *limits, uint64_t position,       \
-                       uint64_t *positions, void *to) {                                            \
-        const TYPE *values = samples, *range = limits, lo = range[0], hi = range[1];               \
-        TYPE *out = to;                                                                            \
-        size_t count = 0, i = 0;                                                                   \
-        SELECT_BATCHES(INSIDE, STORE)                                                              \
-        for (; i < n; i++) {                                                                       \
-            const TYPE v = values[i];                                                              \
-            positions[count] = position + i;                                                       \
-            out[count] = v;                                                                        \
-            count += (size_t)((v >= lo) & (v <= hi));                                              \
-        }                                                                                          \
-        return count;                                                                              \
+GF_INLINE size_t hist_select_samples(const gf_type type, const unsigned char *values, size_t n,
+                                     const gf_hist_selection *selection) {
+    const size_t bytes = gf_type_bytes(type);
+    const uint64_t position = selection->position;
+    uint64_t *positions = selection->positions;
+    unsigned char *out = selection->values;
+    size_t count = 0, i = 0;
+    float range[2]; /* a copy, which no store changes */
+    memcpy(range, selection->range, 2 * bytes);
+#if VEC_FLOATS >= 8
+    for (; n - i >= SELECT_BATCH; i += SELECT_BATCH) {
+        const select_mask mask = hist_inside(type, values + i * bytes, range);
+        if (mask)
+            count += hist_store_batch(type, values + i * bytes, mask, position + i,
+                                      positions + count, out + count * bytes);
     }
+#endif
+    for (; i < n; i++) {
+        positions[count] = position + i;
+        memcpy(out + count * bytes, values + i * bytes, bytes);
+        count += (size_t)(hist_is_above(type, values, i, range, 0) &
+                          hist_is_above(type, range, 1, values, i));
+    }
+    return count;
+}
 
-SELECT(hist_select_u8, uint8_t, hist_inside_u8, hist_store_u8)
-SELECT(hist_select_u16, uint16_t, hist_inside_u16, hist_store_u16)
-SELECT(hist_select_f32, float, hist_inside_f32, hist_store_f32)
+static size_t hist_select(gf_type type, const void *values, size_t n,
+                          const gf_hist_selection *selection) {
+    return GF_BY_TYPE(type, hist_select_samples, values, n, selection);
+}
 
 /* ---- row sums -------------------------------------------------------------------------------- */
 
@@ -472,14 +440,14 @@ static void hist_halve_lanes(const gf_hist_lanes *lanes, size_t n) {
 }
 
 const gf_hist_simd GF_SIMD_NAME(gf_hist_simd) = {
-    .gather = {hist_gather_u8, hist_gather_u16, hist_gather_f32},
-    .bins = {hist_bins_of_u8, hist_bins_of_u16, hist_bins_of_f32},
+    .gather = hist_gather,
+    .bins = hist_bins,
     .above = {hist_above_u8, hist_above_u16, hist_above_f32},
     .inside = hist_is_inside,
-    .select = {hist_select_u8, hist_select_u16, hist_select_f32},
+    .select = hist_select,
     .add_lanes = hist_add_lanes,
     .halve_lanes = hist_halve_lanes,
-    .max_edges = {MAX_EDGES_U8, MAX_EDGES_U16, MAX_EDGES_F32},
+    .max_edges = {2 * VEC_FLOATS, 2 * VEC_FLOATS, VEC_FLOATS == 16 ? 16 : 2 * VEC_FLOATS},
     .min_periods = 64 / VEC_FLOATS,
 };
 

@@ -91,7 +91,7 @@ TEST(every_integer_has_its_bin) {
             for (int type = GF_U8; type <= GF_U16; type++) {
                 const uint64_t top = type == GF_U8 ? 255 : 65535;
                 gf_hist_plan plan = {.head.in.type = (gf_type)type, .bins = counts[c]};
-                level(isa)->bins[type](&plan, type == GF_U8 ? (const void *)u8 : u16, top + 1, got);
+                level(isa)->bins(&plan, type == GF_U8 ? (const void *)u8 : u16, top + 1, got);
                 for (uint64_t v = 0; v <= top; v++)
                     if (got[v] != (v < top ? v * counts[c] / top : counts[c] - 1))
                         fail_msg("%s: value %d of %d bins is in bin %u",
@@ -139,7 +139,7 @@ static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!level(isa))
             continue;
-        level(isa)->bins[type](&plan, values, (size_t)max + 1, got);
+        level(isa)->bins(&plan, values, (size_t)max + 1, got);
         for (int64_t v = max; v >= 0; v--) {
             const int64_t bin = (v - lo) * count / (hi - lo);
             if (v >= lo && v < hi && got[v] != bin)
@@ -189,7 +189,7 @@ TEST(bins_end_with_the_samples) {
                 uint32_t *bins = (uint32_t *)(void *)out.end - n;
                 put_random((gf_type)type, values, n, &random);
                 memset(out.pages, TEST_PAINT, (size_t)(out.end - out.pages));
-                level(isa)->bins[type](&plan, values, n, bins);
+                level(isa)->bins(&plan, values, n, bins);
                 assert_true(test_painted(out.pages, (unsigned char *)bins));
                 for (size_t i = 0; i < n; i++)
                     assert_int_equal(bins[i], bin_of(&plan, sample_at((gf_type)type, values, i)));
@@ -211,7 +211,7 @@ static void gather(int isa, uint32_t channels, size_t n, const guarded *in, cons
     for (size_t i = 0; i < n * channels; i++)
         pixels[i] = (uint8_t)(test_below(random, 3) ? test_next(random) >> 40 : 255);
     memset(out->pages, TEST_PAINT, (size_t)(out->end - out->pages));
-    level(isa)->gather[GF_U8](&plan, pixels, n, values);
+    level(isa)->gather(&plan, pixels, n, values);
     assert_true(test_painted(out->pages, values));
     for (size_t i = 0; i < n; i++) {
         const uint8_t *p = pixels + i * channels;
@@ -236,8 +236,7 @@ TEST(gathering_ends_with_the_pixels) {
 
 static void above(int isa, gf_type type, size_t n, uint32_t count, const void *values,
                   test_random *random) {
-    static const size_t periods[] = {GF_HIST_PERIOD_U8, GF_HIST_PERIOD_U16, GF_HIST_PERIOD_F32};
-    const size_t period = periods[type], lanes = count * period;
+    const size_t period = gf_hist_period(type), lanes = count * period;
     float edges[64];
     for (uint32_t e = 0; e < count; e++)
         put_sample(type, edges, e, (double)test_below(random, 12) / (type == GF_F32 ? 8 : 1));
@@ -313,8 +312,8 @@ TEST(selects_samples_in_range) {
                 put_sample((gf_type)type, range, 0, lo);
                 put_sample((gf_type)type, range, 1, hi);
                 put_random((gf_type)type, values, n, &random);
-                const size_t many =
-                    level(isa)->select[type](values, n, range, position, positions, selected);
+                const gf_hist_selection selection = {range, position, positions, selected};
+                const size_t many = level(isa)->select((gf_type)type, values, n, &selection);
                 size_t k = 0;
                 for (size_t i = 0; i < n; i++) {
                     const double x = sample_at((gf_type)type, values, i);
