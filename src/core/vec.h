@@ -30,6 +30,18 @@ typedef int32_t vec_i32 __attribute__((vector_size(4 * VEC_FLOATS)));
 typedef uint16_t vec_words __attribute__((vector_size(4 * VEC_FLOATS)));
 typedef float vec_unaligned __attribute__((vector_size(4 * VEC_FLOATS), aligned(4), may_alias));
 
+/* A file *_tmpl.h is included once per sample type where vectors or sums differ by type. TYPE is
+ * its parameter: u8, u16 or f32. GF_T(x) is x_u8 for u8. */
+#define GF_T(x) GF_T_JOIN(x, TYPE)
+#define GF_T_JOIN(x, type) GF_T_PASTE(x, type)
+#define GF_T_PASTE(x, type) x##_##type
+
+typedef uint8_t sample_u8;
+typedef uint16_t sample_u16;
+typedef float sample_f32;
+typedef uint16_t wide_u8; /* holds the product of two samples */
+typedef uint32_t wide_u16;
+
 static inline vec vec_load(const float *p) {
     return (vec) * (const vec_unaligned *)p;
 }
