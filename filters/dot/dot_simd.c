@@ -6,51 +6,13 @@
 
 #define PERIOD 48 /* samples: a multiple of every channel count and of every vector of sums */
 
-/* Written for auto-vectorisation: corresponding sums are whole pixels and whole vectors apart. */
-#define ROW_DOT(NAME, TYPE, PRODUCT, PARTIAL, FLUSH)                                               \
-    static void NAME(const void *a_row, const void *b_row, size_t n, uint32_t channels,            \
-                     void *record, double *scratch) {                                              \
-        const TYPE *a = a_row, *b = b_row;                                                         \
-        uint64_t *sums = record;                                                                   \
-        uint64_t all[GF_DOT_SSD][PERIOD] = {{0}};                                                  \
-        size_t i = 0;                                                                              \
-        (void)scratch;                                                                             \
-        while (n - i >= PERIOD) {                                                                  \
-            PARTIAL partial[GF_DOT_SSD][PERIOD] = {{0}};                                           \
-            for (size_t k = 0; k < (FLUSH) && n - i >= PERIOD; k++, i += PERIOD)                   \
-                for (size_t j = 0; j < PERIOD; j++) {                                              \
-                    const PRODUCT p = a[i + j], q = b[i + j];                                      \
-                    partial[GF_DOT_AB][j] += (PRODUCT)(p * q);                                     \
-                    partial[GF_DOT_AA][j] += (PRODUCT)(p * p);                                     \
-                    partial[GF_DOT_BB][j] += (PRODUCT)(q * q);                                     \
-                }                                                                                  \
-            for (size_t s = 0; s < GF_DOT_SSD; s++)                                                \
-                for (size_t j = 0; j < PERIOD; j++)                                                \
-                    all[s][j] += partial[s][j];                                                    \
-        }                                                                                          \
-        for (size_t j = 0; j < n - i; j++) {                                                       \
-            const uint64_t p = a[i + j], q = b[i + j];                                             \
-            all[GF_DOT_AB][j] += p * q;                                                            \
-            all[GF_DOT_AA][j] += p * p;                                                            \
-            all[GF_DOT_BB][j] += q * q;                                                            \
-        }                                                                                          \
-        for (uint32_t c = 0; c < channels; c++)                                                    \
-            for (uint32_t s = 0; s < GF_DOT_SSD; s++) {                                            \
-                uint64_t sum = 0;                                                                  \
-                for (uint32_t j = c; j < PERIOD; j += channels)                                    \
-                    sum += all[s][j];                                                              \
-                sums[c * GF_DOT_SSD + s] = sum;                                                    \
-            }                                                                                      \
-    }
+typedef uint32_t sum_u8;
+typedef uint64_t sum_u16;
 
-/* Products of u8 fit in 16 bits, and the sum of 2^16 of them in 32 bits. Products of u16 fit in 32
- * bits, and the sum of a row in 64 bits. */
-#if VEC_FLOATS < 8
-ROW_DOT(dot_u8, uint8_t, uint16_t, uint32_t, 1u << 16)
-#else
-ROW_DOT(dot_rest_u8, uint8_t, uint16_t, uint32_t, 1u << 16)
-#endif
-ROW_DOT(dot_u16, uint16_t, uint32_t, uint64_t, SIZE_MAX)
+#define TYPE u8
+#include "dot/dot_tmpl.h"
+#define TYPE u16
+#include "dot/dot_tmpl.h"
 
 /* ---- u8 -------------------------------------------------------------------------------------- */
 
@@ -122,11 +84,13 @@ GF_INLINE size_t dot_vectors_u8(const uint8_t *a, const uint8_t *b, size_t n,
     return i;
 }
 
-static void dot_u8(const void *a_row, const void *b_row, size_t n, uint32_t channels, void *record,
-                   double *scratch) {
-    const uint8_t *a = a_row, *b = b_row;
-    uint64_t vectors[GF_MAX_CHANNELS * GF_DOT_SSD] = {0}, *sums = record;
-    size_t done;
+#endif
+
+static void dot_u8(const uint8_t *a, const uint8_t *b, size_t n, uint32_t channels,
+                   uint64_t *sums) {
+    uint64_t vectors[GF_MAX_CHANNELS * GF_DOT_SSD] = {0};
+    size_t done = 0;
+#if VEC_FLOATS >= 8
     if (channels == 1)
         done = dot_vectors_u8(a, b, n, 1, vectors);
     else if (channels == 2)
@@ -135,12 +99,11 @@ static void dot_u8(const void *a_row, const void *b_row, size_t n, uint32_t chan
         done = dot_vectors_u8(a, b, n, 3, vectors);
     else
         done = dot_vectors_u8(a, b, n, 4, vectors);
-    dot_rest_u8(a + done, b + done, n - done, channels, sums, scratch);
+#endif
+    dot_row_u8(a + done, b + done, n - done, channels, sums);
     for (uint32_t i = 0; i < channels * GF_DOT_SSD; i++)
         sums[i] += vectors[i];
 }
-
-#endif
 
 /* ---- f32 ------------------------------------------------------------------------------------- */
 
@@ -168,10 +131,8 @@ GF_INLINE void dot_add_f32(const float *restrict a, const float *restrict b, siz
 #define UNROLL 2
 #define LINE 16 /* samples per cache line */
 
-static void dot_f32(const void *a_row, const void *b_row, size_t n, uint32_t channels, void *record,
+static void dot_f32(const float *a, const float *b, size_t n, uint32_t channels, double *sums,
                     double *lanes) {
-    const float *a = a_row, *b = b_row;
-    double *sums = record;
     const size_t period = (size_t)GF_LANES * channels;
     memset(lanes, 0, GF_DOT_SUMS * period * sizeof *lanes);
     size_t i = 0;
@@ -199,9 +160,16 @@ static void dot_f32(const void *a_row, const void *b_row, size_t n, uint32_t cha
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
 
-static void (*const dot_row[])(const void *a, const void *b, size_t n, uint32_t channels,
-                               void *record, double *lanes) = {
-    [GF_U8] = dot_u8, [GF_U16] = dot_u16, [GF_F32] = dot_f32};
+static void dot_row(const gf_format *format, const void *a, const void *b, void *sums,
+                    double *lanes) {
+    const size_t n = (size_t)gf_row_samples(format);
+    if (format->type == GF_U8)
+        dot_u8(a, b, n, format->channels, sums);
+    else if (format->type == GF_U16)
+        dot_row_u16(a, b, n, format->channels, sums);
+    else
+        dot_f32(a, b, n, format->channels, sums, lanes);
+}
 
 void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                               uint32_t parts, void *scratch) {
@@ -215,8 +183,7 @@ void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_strip *strip, uint32
             uint64_t integer[GF_MAX_CHANNELS * GF_DOT_SSD];
             double real[GF_MAX_CHANNELS * GF_DOT_SUMS];
         } sums;
-        dot_row[format->type](gf_row(&a, y), gf_row(&b, y), (size_t)gf_row_samples(format),
-                              format->channels, &sums, scratch);
+        dot_row(format, gf_row(&a, y), gf_row(&b, y), &sums, scratch);
         memcpy(gf_record(plan, &strip->out, y), &sums, plan->record);
     }
 }
