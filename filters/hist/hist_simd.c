@@ -206,25 +206,20 @@ static inline vec_i32 hist_count_f32(vec_i32 count, vec x, vec edge) {
 
 #define PREFETCH_BYTES 3072 /* the hardware prefetcher misses the strided reads */
 
-#define NAME(x) x##_u8
-#define TYPE uint8_t
-#define COUNT uint8_t
-#define VALUES vec_bytes
-#define COUNTS vec_bytes
-#include "hist/hist_above_tmpl.h"
+/* Vectors of samples and of their counters. */
+typedef vec_bytes values_u8, counts_u8;
+typedef vec_words values_u16, counts_u16;
+typedef vec values_f32;
+typedef vec_i32 counts_f32;
+typedef uint8_t count_u8;
+typedef uint16_t count_u16;
+typedef uint32_t count_f32;
 
-#define NAME(x) x##_u16
-#define TYPE uint16_t
-#define COUNT uint16_t
-#define VALUES vec_words
-#define COUNTS vec_words
+#define TYPE u8
 #include "hist/hist_above_tmpl.h"
-
-#define NAME(x) x##_f32
-#define TYPE float
-#define COUNT uint32_t
-#define VALUES vec
-#define COUNTS vec_i32
+#define TYPE u16
+#include "hist/hist_above_tmpl.h"
+#define TYPE f32
 #include "hist/hist_above_tmpl.h"
 
 /* ---- extraction ------------------------------------------------------------------------------ */
