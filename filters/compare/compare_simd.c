@@ -10,24 +10,10 @@
 /* Each function returns the number of samples of n that count. It raises *largest, encoded as in a
  * record, to the largest difference. */
 
-#define COUNT_INTEGERS(NAME, TYPE)                                                                 \
-    static uint32_t NAME(const gf_compare_plan *plan, const void *a_row, const void *b_row,        \
-                         size_t n, uint64_t *largest) {                                            \
-        const TYPE *a = a_row, *b = b_row, tolerance = (TYPE)(plan->limit - 1);                    \
-        TYPE max = 0;                                                                              \
-        uint32_t count = 0;                                                                        \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            const TYPE d = (TYPE)(a[i] > b[i] ? a[i] - b[i] : b[i] - a[i]);                        \
-            count += d > tolerance;                                                                \
-            max = d > max ? d : max;                                                               \
-        }                                                                                          \
-        if (max > *largest)                                                                        \
-            *largest = max;                                                                        \
-        return count;                                                                              \
-    }
-
-COUNT_INTEGERS(compare_count_u8, uint8_t)
-COUNT_INTEGERS(compare_count_u16, uint16_t)
+#define TYPE u8
+#include "compare/compare_tmpl.h"
+#define TYPE u16
+#include "compare/compare_tmpl.h"
 
 static inline uint32_t compare_bits_of(const float *p) {
     uint32_t bits;
@@ -73,10 +59,13 @@ GF_INLINE uint32_t compare_count_real(const gf_compare_plan *plan, const float *
     return count;
 }
 
-static uint32_t compare_count_f32(const gf_compare_plan *plan, const void *a, const void *b,
-                                  size_t n, uint64_t *largest) {
-    return plan->limit ? compare_count_real(plan, a, b, n, true, largest)
-                       : compare_count_real(plan, a, b, n, false, largest);
+static uint32_t compare_count(const gf_compare_plan *plan, const void *a, const void *b, size_t n,
+                              uint64_t *largest) {
+    const gf_type type = plan->head.in.type;
+    return type == GF_U8    ? compare_count_u8(plan, a, b, n, largest)
+           : type == GF_U16 ? compare_count_u16(plan, a, b, n, largest)
+           : plan->limit    ? compare_count_real(plan, a, b, n, true, largest)
+                            : compare_count_real(plan, a, b, n, false, largest);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -95,27 +84,28 @@ static inline uint32_t compare_real_grey(float luma) {
     return (uint32_t)(int32_t)(luma * 255.0f) >> 2;
 }
 
-#define DRAW_INTEGERS(NAME, TYPE, MAX, SHIFT)                                                      \
-    static inline void NAME##_n(const TYPE *a, const TYPE *b, size_t n, uint32_t channels,         \
-                                uint8_t *rgb) {                                                    \
-        for (size_t x = 0; x < n; x++) {                                                           \
-            uint32_t max = 0;                                                                      \
-            for (uint32_t c = 0; c < channels; c++) {                                              \
-                const int32_t d = a[x * channels + c] - b[x * channels + c];                       \
-                const uint32_t size = (uint32_t)(d < 0 ? -d : d);                                  \
-                max = size > max ? size : max;                                                     \
-            }                                                                                      \
-            const TYPE *p = a + x * channels;                                                      \
-            const uint32_t luma = channels < 3 ? p[0] : gf_luma_integer(p[0], p[1], p[2]);         \
-            compare_put_pixel(rgb + 3 * x, max > 0, max * 669 / (MAX), luma >> (SHIFT));           \
-        }                                                                                          \
+static inline void compare_draw_integers(const gf_type type, const void *a, const void *b, size_t n,
+                                         const uint32_t channels, uint8_t *rgb) {
+    const uint32_t largest = gf_type_max(type), shift = type == GF_U8 ? 2 : 10;
+    for (size_t x = 0; x < n; x++) {
+        const size_t i = x * channels;
+        uint32_t max = 0;
+        for (uint32_t c = 0; c < channels; c++) {
+            const int32_t d =
+                (int32_t)gf_sample_bits(type, a, i + c) - (int32_t)gf_sample_bits(type, b, i + c);
+            const uint32_t size = (uint32_t)(d < 0 ? -d : d);
+            max = size > max ? size : max;
+        }
+        uint32_t luma = gf_sample_bits(type, a, i);
+        if (channels >= 3)
+            luma = gf_luma_integer(luma, gf_sample_bits(type, a, i + 1),
+                                   gf_sample_bits(type, a, i + 2));
+        compare_put_pixel(rgb + 3 * x, max > 0, max * 669 / largest, luma >> shift);
     }
+}
 
-DRAW_INTEGERS(compare_draw_u8, uint8_t, 255, 2)
-DRAW_INTEGERS(compare_draw_u16, uint16_t, 65535, 10)
-
-static inline void compare_draw_f32_n(const float *a, const float *b, size_t n, uint32_t channels,
-                                      uint8_t *rgb) {
+static inline void compare_draw_reals(const float *a, const float *b, size_t n,
+                                      const uint32_t channels, uint8_t *rgb) {
     for (size_t x = 0; x < n; x++) {
         double max = 0;
         bool any = false;
@@ -136,33 +126,28 @@ static inline void compare_draw_f32_n(const float *a, const float *b, size_t n, 
     }
 }
 
-/* Instantiate the loop for each channel count. */
-#define DRAW(NAME, TYPE)                                                                           \
-    static void NAME(const void *a, const void *b, size_t n, uint32_t channels, uint8_t *rgb) {    \
-        const TYPE *p = a, *q = b;                                                                 \
-        if (channels == 1)                                                                         \
-            NAME##_n(p, q, n, 1, rgb);                                                             \
-        else if (channels == 2)                                                                    \
-            NAME##_n(p, q, n, 2, rgb);                                                             \
-        else if (channels == 3)                                                                    \
-            NAME##_n(p, q, n, 3, rgb);                                                             \
-        else                                                                                       \
-            NAME##_n(p, q, n, 4, rgb);                                                             \
-    }
+GF_INLINE void compare_draw_channels(const gf_type type, const void *a, const void *b, size_t n,
+                                     const uint32_t channels, uint8_t *rgb) {
+    if (type == GF_F32)
+        compare_draw_reals(a, b, n, channels, rgb);
+    else
+        compare_draw_integers(type, a, b, n, channels, rgb);
+}
 
-DRAW(compare_draw_u8, uint8_t)
-DRAW(compare_draw_u16, uint16_t)
-DRAW(compare_draw_f32, float)
+/* Instantiate the loop for each type and channel count. */
+static void compare_draw(const gf_format *format, const void *a, const void *b, uint8_t *rgb) {
+    const size_t n = (size_t)format->width;
+    if (format->channels == 1)
+        GF_BY_TYPE(format->type, compare_draw_channels, a, b, n, 1, rgb);
+    else if (format->channels == 2)
+        GF_BY_TYPE(format->type, compare_draw_channels, a, b, n, 2, rgb);
+    else if (format->channels == 3)
+        GF_BY_TYPE(format->type, compare_draw_channels, a, b, n, 3, rgb);
+    else
+        GF_BY_TYPE(format->type, compare_draw_channels, a, b, n, 4, rgb);
+}
 
 /* ---- one part of a strip --------------------------------------------------------------------- */
-
-static uint32_t (*const compare_count[])(const gf_compare_plan *plan, const void *a, const void *b,
-                                         size_t n, uint64_t *largest) = {
-    [GF_U8] = compare_count_u8, [GF_U16] = compare_count_u16, [GF_F32] = compare_count_f32};
-
-static void (*const compare_draw[])(const void *a, const void *b, size_t n, uint32_t channels,
-                                    uint8_t *rgb) = {
-    [GF_U8] = compare_draw_u8, [GF_U16] = compare_draw_u16, [GF_F32] = compare_draw_f32};
 
 #define PIECE 4096 /* samples: the count fits in 32 bits */
 
@@ -177,7 +162,7 @@ static gf_compare_record compare_row(const gf_compare_plan *plan, const unsigned
         if (memcmp(a + i * bytes, b + i * bytes, n * bytes) == 0)
             continue;
         const uint32_t count =
-            compare_count[type](plan, a + i * bytes, b + i * bytes, n, &record.largest);
+            compare_count(plan, a + i * bytes, b + i * bytes, n, &record.largest);
         if (count && record.differing == 0) {
             uint64_t ignored = 0;
             record.first = i;
@@ -186,7 +171,7 @@ static gf_compare_record compare_row(const gf_compare_plan *plan, const unsigned
             /* Unless it counts, halve the part with the first sample that does. */
             for (size_t left = (size_t)(i + n - record.first), half = 1; half > 0;) {
                 const size_t at = record.first * bytes;
-                const bool here = compare_count[type](plan, a + at, b + at, half, &ignored) > 0;
+                const bool here = compare_count(plan, a + at, b + at, half, &ignored) > 0;
                 record.first += here ? 0 : half;
                 left = here ? half : left - half;
                 half = left / 2;
@@ -202,15 +187,13 @@ static gf_compare_record compare_row(const gf_compare_plan *plan, const unsigned
 void GF_SIMD_NAME(gf_compare_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                                   uint32_t parts, void *scratch) {
     (void)scratch;
-    const gf_format *format = &plan->in;
     const gf_rows in[] = {gf_strip_input(strip, plan->inputs, 0),
                           gf_strip_input(strip, plan->inputs, 1)};
     const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
     for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++) {
         const unsigned char *a = gf_row(&in[0], y), *b = gf_row(&in[1], y);
         if (plan->out.width)
-            compare_draw[format->type](a, b, (size_t)format->width, format->channels,
-                                       gf_row(&strip->out, y));
+            compare_draw(&plan->in, a, b, gf_row(&strip->out, y));
         *(gf_compare_record *)gf_record(plan, &strip->out, y) =
             compare_row((const gf_compare_plan *)plan, a, b);
     }
