@@ -85,44 +85,16 @@ static uint64_t filter_magnitude(const unsigned char *residuals, size_t n) {
     return sum;
 }
 
-/* All vectors have the same alpha lanes: 2 and 4 channels divide the number of lanes, and images
- * with 1 or 3 channels have no alpha. step: the last of every `step` samples is alpha; 0: none. */
-typedef uint8_t lanes8 __attribute__((vector_size(sizeof(vec))));
-typedef uint16_t lanes16 __attribute__((vector_size(sizeof(vec))));
-
-/* A lane counts up to MAX samples before its count is added to the total. */
-#define COUNT_LARGEST(NAME, TYPE, LANES, MAX)                                                      \
-    static uint64_t NAME(const TYPE *row, uint64_t samples, uint32_t step) {                       \
-        enum { WIDTH = sizeof(LANES) / sizeof(TYPE) };                                             \
-        const TYPE largest = (TYPE)-1;                                                             \
-        LANES counted = {0};                                                                       \
-        for (uint32_t lane = 0; lane < WIDTH; lane++)                                              \
-            counted[lane] = step && lane % step == step - 1 ? 0 : largest;                         \
-        uint64_t count = 0, i = 0;                                                                 \
-        while (samples - i >= WIDTH) {                                                             \
-            const uint64_t left = (samples - i) / WIDTH, steps = left < (MAX) ? left : (MAX);      \
-            LANES counts = {0};                                                                    \
-            for (const TYPE *end = row + i + steps * WIDTH; row + i != end; i += WIDTH) {          \
-                LANES x;                                                                           \
-                memcpy(&x, row + i, sizeof x);                                                     \
-                counts -= (LANES)(x == largest) & counted;                                         \
-            }                                                                                      \
-            for (uint32_t lane = 0; lane < WIDTH; lane++)                                          \
-                count += counts[lane];                                                             \
-        }                                                                                          \
-        for (; i < samples; i++)                                                                   \
-            count += row[i] == largest && counted[i % WIDTH];                                      \
-        return count;                                                                              \
-    }
-
-COUNT_LARGEST(count_largest8, uint8_t, lanes8, 255)
-COUNT_LARGEST(count_largest16, uint16_t, lanes16, 65535)
+#define TYPE u8
+#include "io/strip/count_largest_tmpl.h"
+#define TYPE u16
+#include "io/strip/count_largest_tmpl.h"
 
 static uint64_t count_largest(const gf_format *format, const void *row) {
     const uint64_t samples = gf_row_samples(format);
     const uint32_t step = gf_has_alpha(format) ? format->channels : 0;
-    return format->type == GF_U8 ? count_largest8(row, samples, step)
-                                 : count_largest16(row, samples, step);
+    return format->type == GF_U8 ? count_largest_u8(row, samples, step)
+                                 : count_largest_u16(row, samples, step);
 }
 
 /* ---- predictors of TIFF ---------------------------------------------------------------------- */
@@ -222,40 +194,6 @@ INLINE void sub_pixels(unsigned char *out, const unsigned char *in, size_t from,
     }
 }
 
-#ifdef __AVX2__
-/* Process the whole pixels of a vector per iteration. Byte 15 belongs to the next iteration for
- * 3-byte pixels, which overwrites it. */
-#define SUB(BPP)                                                                                   \
-    static void sub##BPP(unsigned char *out, const unsigned char *in, size_t from, size_t to) {    \
-        enum { STEP = 16 / BPP * BPP, LAST = STEP - BPP };                                         \
-        char indices[16];                                                                          \
-        for (int j = 0; j < 16; j++)                                                               \
-            indices[j] = (char)(j % BPP);                                                          \
-        const __m128i pixel = _mm_loadu_si128((const __m128i *)(const void *)indices),             \
-                      last = _mm_add_epi8(pixel, _mm_set1_epi8(LAST));                             \
-        __m128i carry = _mm_shuffle_epi8(unfilter_left(out, from, BPP), pixel);                    \
-        size_t i = from;                                                                           \
-        for (; i + 16 <= to; i += STEP) {                                                          \
-            __m128i x = unfilter_load(in + i, 16);                                                 \
-            x = _mm_add_epi8(x, _mm_slli_si128(x, BPP));                                           \
-            if (2 * BPP < 16)                                                                      \
-                x = _mm_add_epi8(x, _mm_slli_si128(x, 2 * BPP));                                   \
-            if (4 * BPP < 16)                                                                      \
-                x = _mm_add_epi8(x, _mm_slli_si128(x, 4 * BPP));                                   \
-            if (8 * BPP < 16)                                                                      \
-                x = _mm_add_epi8(x, _mm_slli_si128(x, 8 * BPP));                                   \
-            _mm_storeu_si128((__m128i *)(void *)(out + i), _mm_add_epi8(x, carry));                \
-            carry = _mm_add_epi8(carry, _mm_shuffle_epi8(x, last));                                \
-        }                                                                                          \
-        sub_pixels(out, in, i, to, BPP, carry);                                                    \
-    }
-#else
-#define SUB(BPP)                                                                                   \
-    static void sub##BPP(unsigned char *out, const unsigned char *in, size_t from, size_t to) {    \
-        sub_pixels(out, in, from, to, BPP, unfilter_left(out, from, BPP));                         \
-    }
-#endif
-
 /* ---- Average --------------------------------------------------------------------------------- */
 
 /* pavgb rounds up. The rounded-up mean of complements is the complement of the rounded-down mean.
@@ -332,33 +270,6 @@ INLINE void unfilter_paeth(unsigned char *out, const unsigned char *in, const un
         upper_left = here;
         unfilter_store(out + i, _mm_packus_epi16(left, left), bpp);
     }
-}
-
-/* ---- dispatch by pixel size ------------------------------------------------------------------ */
-
-/* Bytes per pixel. */
-#define EACH_PIXEL(DO) DO(1) DO(2) DO(3) DO(4) DO(6) DO(8)
-
-#define DEFINE_UNFILTER(BPP)                                                                       \
-    SUB(BPP)                                                                                       \
-    static void row##BPP(unsigned char *out, const unsigned char *in, const unsigned char *above,  \
-                         size_t from, size_t to, uint32_t filter) {                                \
-        if (filter == GF_PNG_SUB)                                                                  \
-            sub##BPP(out, in, from, to);                                                           \
-        else if (filter == GF_PNG_AVERAGE)                                                         \
-            unfilter_average(out, in, above, from, to, BPP);                                       \
-        else                                                                                       \
-            unfilter_paeth(out, in, above, from, to, BPP);                                         \
-    }
-
-#define ROW(BPP) [BPP] = row##BPP,
-EACH_PIXEL(DEFINE_UNFILTER)
-
-static void unfilter_pixels(unsigned char *out, const unsigned char *in, const unsigned char *above,
-                            size_t from, size_t to, uint32_t bpp, uint32_t filter) {
-    static void (*const rows[9])(unsigned char *, const unsigned char *, const unsigned char *,
-                                 size_t, size_t, uint32_t) = {EACH_PIXEL(ROW)};
-    rows[bpp](out, in, above, from, to, filter);
 }
 
 /* ---- several rows at once -------------------------------------------------------------------- */
@@ -498,21 +409,46 @@ INLINE void diagonal(const diagonal_rows *rows, size_t from, size_t to, size_t b
                                (uint32_t)bpp, rows->filter[k]);
 }
 
-#define DEFINE_DIAGONAL(BPP)                                                                       \
-    static void diagonal##BPP(const diagonal_rows *rows, size_t from, size_t to, bool mixed) {     \
-        mixed ? diagonal(rows, from, to, BPP, true) : diagonal(rows, from, to, BPP, false);        \
-    }
+#endif
 
-#define DIAGONAL(BPP) [BPP] = diagonal##BPP,
-EACH_PIXEL(DEFINE_DIAGONAL)
+/* ---- dispatch by pixel size ------------------------------------------------------------------ */
 
+#define UNFILTER_T(x) UNFILTER_JOIN(x, BPP)
+#define UNFILTER_JOIN(x, bpp) UNFILTER_PASTE(x, bpp)
+#define UNFILTER_PASTE(x, bpp) x##bpp
+
+#define BPP 1
+#include "io/strip/unfilter_tmpl.h"
+#define BPP 2
+#include "io/strip/unfilter_tmpl.h"
+#define BPP 3
+#include "io/strip/unfilter_tmpl.h"
+#define BPP 4
+#include "io/strip/unfilter_tmpl.h"
+#define BPP 6
+#include "io/strip/unfilter_tmpl.h"
+#define BPP 8
+#include "io/strip/unfilter_tmpl.h"
+
+/* One function per pixel size. */
+#define BY_BPP(name)                                                                               \
+    { NULL, name##1, name##2, name##3, name##4, NULL, name##6, NULL, name##8 }
+
+static void unfilter_pixels(unsigned char *out, const unsigned char *in, const unsigned char *above,
+                            size_t from, size_t to, uint32_t bpp, uint32_t filter) {
+    static void (*const rows[])(unsigned char *, const unsigned char *, const unsigned char *,
+                                size_t, size_t, uint32_t) = BY_BPP(unfilter_pixels);
+    rows[bpp](out, in, above, from, to, filter);
+}
+
+#ifdef __AVX2__
 /* Reconstruct the next rows together. Return false if it is faster to take one row. Measured per
  * row, in units of an Average row: Paeth 3, others 0.1, four rows together 3.4 to 4.4. */
 static bool unfilter_together(unsigned char *out, size_t out_stride, const unsigned char *in,
                               size_t in_stride, const unsigned char *above, size_t from, size_t to,
                               uint32_t bpp, uint64_t left, uint64_t *taken) {
-    static void (*const variants[9])(const diagonal_rows *, size_t, size_t,
-                                     bool) = {EACH_PIXEL(DIAGONAL)};
+    static void (*const variants[])(const diagonal_rows *, size_t, size_t, bool) =
+        BY_BPP(unfilter_diagonal);
     const size_t count = diagonal_count(bpp);
     diagonal_rows rows;
     uint32_t cost = 0, paeth = 0;
