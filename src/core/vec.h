@@ -102,11 +102,6 @@ static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
     return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b);
 }
 
-/* Compute a * b + c, rounded once or twice depending on the level: not for bit-exact values. */
-static inline vec vec_multiply_add(vec a, vec b, vec c) {
-    return _mm512_fmadd_ps(a, b, c);
-}
-
 /* Store integers in [0, 255] as u8. */
 static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtusepi32_epi8((__m512i)x));
@@ -138,10 +133,6 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 
 static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
     return (unsigned)_mm256_movemask_ps((vec)(a < b));
-}
-
-static inline vec vec_multiply_add(vec a, vec b, vec c) {
-    return a * b + c;
 }
 
 static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
@@ -184,10 +175,6 @@ static inline unsigned vec_less(vec_i32 a, vec_i32 b) {
     return (unsigned)((x[0] & 1) | (x[1] & 2) | (x[2] & 4) | (x[3] & 8));
 }
 
-static inline vec vec_multiply_add(vec a, vec b, vec c) {
-    return a * b + c;
-}
-
 static inline void vec_store_u8_int(uint8_t *p, vec_i32 x) {
     x |= (x > 255); /* saturate: the low byte becomes 255 */
     const vec_u8 i = __builtin_convertvector(x, vec_u8);
@@ -226,6 +213,15 @@ static inline void vec_store_u16(uint16_t *p, vec x) {
 }
 
 #endif
+
+/* Compute a * b + c, rounded once or twice depending on the level: not for bit-exact values. */
+static inline vec vec_multiply_add(vec a, vec b, vec c) {
+#if VEC_FLOATS == 16
+    return _mm512_fmadd_ps(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
 
 /* Divide by an odd integer n < 2^23, correctly rounded for every x; inverse = fl(1 / n).
  *
