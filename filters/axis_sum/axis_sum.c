@@ -153,15 +153,15 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
         table->y_label = plan->columns ? "mean of the column" : "mean of the row";
     else
         table->y_label = plan->columns ? "sum over the column" : "sum over the row";
-    gf_table_add_column(table, plan->columns ? "x" : "y", GF_VALUE_UINT);
+    gf_table_add_columns(table, GF_VALUE_UINT, plan->columns ? "x" : "y", NULL);
     for (uint32_t c = 0; c < measured; c++)
-        gf_table_add_column(table, gf_channel_name(&head->in, c),
-                            plan->mean ? GF_VALUE_DOUBLE : type);
+        gf_table_add_columns(table, plan->mean ? GF_VALUE_DOUBLE : type,
+                             gf_channel_name(&head->in, c), NULL);
     table = gf_result_add_table(result, "totals", measured);
     table->in_text = true;
-    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-    gf_table_add_column(table, "sum", type);
-    gf_table_add_column(table, "mean", GF_VALUE_DOUBLE);
+    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+    gf_table_add_columns(table, type, "sum", NULL);
+    gf_table_add_columns(table, GF_VALUE_DOUBLE, "mean", NULL);
 }
 
 static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64_t row,

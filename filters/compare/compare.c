@@ -147,19 +147,15 @@ static void compare_print_summary(const gf_plan *plan, const void *data, gf_resu
 }
 
 static void describe(const gf_plan *plan, const void *data, gf_result *result) {
-    const gf_value_type sample = gf_sample_value_type(plan->in.type);
     result->passed = ((const gf_comparison *)data)->all.differing == 0;
     gf_table *table = gf_result_add_table(result, "comparison", 1);
     table->single = true;
-    gf_table_add_column(table, "samples", GF_VALUE_UINT);
-    gf_table_add_column(table, "differing", GF_VALUE_UINT);
-    gf_table_add_column(table, "largest",
-                        plan->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT);
-    gf_table_add_column(table, "x", GF_VALUE_UINT);
-    gf_table_add_column(table, "y", GF_VALUE_UINT);
-    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-    gf_table_add_column(table, "first", sample);
-    gf_table_add_column(table, "second", sample);
+    gf_table_add_columns(table, GF_VALUE_UINT, "samples", "differing", NULL);
+    gf_table_add_columns(table, plan->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT,
+                         "largest", NULL);
+    gf_table_add_columns(table, GF_VALUE_UINT, "x", "y", NULL);
+    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+    gf_table_add_columns(table, gf_sample_value_type(plan->in.type), "first", "second", NULL);
     compare_print_summary(plan, data, result);
 }
 

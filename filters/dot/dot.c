@@ -111,13 +111,9 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
     gf_table *table = gf_result_add_table(result, "products", measured > 1 ? measured + 1 : 1);
     table->in_text = true;
-    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-    gf_table_add_column(table, "a.b", type);
-    gf_table_add_column(table, "a.a", type);
-    gf_table_add_column(table, "b.b", type);
-    gf_table_add_column(table, "cosine", GF_VALUE_DOUBLE);
-    gf_table_add_column(table, "mse", GF_VALUE_DOUBLE);
-    gf_table_add_column(table, "psnr", GF_VALUE_DOUBLE);
+    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+    gf_table_add_columns(table, type, "a.b", "a.a", "b.b", NULL);
+    gf_table_add_columns(table, GF_VALUE_DOUBLE, "cosine", "mse", "psnr", NULL);
 }
 
 static double cosine(const double *sums) {

@@ -451,19 +451,14 @@ enum { COLUMN_CHANNEL, COLUMN_SAMPLES, COLUMN_NAN, COLUMN_BELOW, COLUMN_ABOVE };
 enum { FIRST, ROWS, BINS, TOTALS, STATISTICS, EXTRACTED, SAMPLES };
 
 static bool hist_has_table(const gf_hist_plan *plan, int table) {
-    switch (table) {
-    case FIRST:
-        return plan->requested;
-    case ROWS:
-        return plan->per_row;
-    case STATISTICS:
-        return plan->statistics && !plan->requested;
-    case EXTRACTED:
-    case SAMPLES:
-        return plan->extracts > 0;
-    default:
-        return true;
-    }
+    const bool has[] = {[FIRST] = plan->requested,
+                        [ROWS] = plan->per_row,
+                        [BINS] = true,
+                        [TOTALS] = true,
+                        [STATISTICS] = plan->statistics && !plan->requested,
+                        [EXTRACTED] = plan->extracts > 0,
+                        [SAMPLES] = plan->extracts > 0};
+    return has[table];
 }
 
 /* Return the table at an index of the result. */
@@ -517,9 +512,8 @@ static const char *hist_text(gf_value value, char text[TEXT_BYTES]) {
 
 static void hist_add_edges(const gf_hist_plan *plan, gf_table *table) {
     const gf_value_type type = hist_has_values(plan) ? GF_VALUE_UINT : GF_VALUE_DOUBLE;
-    gf_table_add_column(table, "bin", GF_VALUE_UINT);
-    gf_table_add_column(table, "from", type);
-    gf_table_add_column(table, "to", type);
+    gf_table_add_columns(table, GF_VALUE_UINT, "bin", NULL);
+    gf_table_add_columns(table, type, "from", "to", NULL);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -533,7 +527,7 @@ static void hist_add_bins(const gf_hist_plan *plan, gf_table *table) {
     hist_add_edges(plan, table);
     table->curves = table->column_count;
     for (uint32_t s = 0; s < plan->measured; s++)
-        gf_table_add_column(table, gf_hist_channel_name(plan, s), GF_VALUE_UINT);
+        gf_table_add_columns(table, GF_VALUE_UINT, gf_hist_channel_name(plan, s), NULL);
 }
 
 /* Print "Bin 3 [96, 127] count: 1234", and the first values on the next line. */
@@ -559,13 +553,11 @@ static void hist_describe_samples(const gf_hist_plan *plan, const gf_hist_data *
                                   gf_result *result) {
     gf_table *table = gf_result_add_table(result, "extracted", plan->extracts);
     hist_add_edges(plan, table);
-    gf_table_add_column(table, "count", GF_VALUE_UINT);
+    gf_table_add_columns(table, GF_VALUE_UINT, "count", NULL);
     table = gf_result_add_table(result, "samples", hist->bins[plan->extracts].before);
-    gf_table_add_column(table, "bin", GF_VALUE_UINT);
-    gf_table_add_column(table, "x", GF_VALUE_UINT);
-    gf_table_add_column(table, "y", GF_VALUE_UINT);
-    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-    gf_table_add_column(table, "value", gf_sample_value_type(plan->head.in.type));
+    gf_table_add_columns(table, GF_VALUE_UINT, "bin", "x", "y", NULL);
+    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+    gf_table_add_columns(table, gf_sample_value_type(plan->head.in.type), "value", NULL);
     for (uint32_t nth = 0; nth < plan->extracts && plan->extracts <= SHOWN_BINS; nth++)
         hist_print_bin(plan, hist, nth, result);
 }
@@ -626,13 +618,13 @@ static void hist_print_statistics(const gf_hist_plan *plan, const gf_hist_data *
 }
 
 static void hist_add_statistics(const gf_hist_plan *plan, gf_result *result) {
-    static const char *const names[] = {"min", "max", "mean", "std", "median", "p1", "p99"};
     const gf_value_type type = gf_sample_value_type(plan->head.in.type);
     gf_table *table = gf_result_add_table(result, "statistics", plan->measured);
-    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-    gf_table_add_column(table, "count", GF_VALUE_UINT);
-    for (int i = 0; i < STATISTIC_COUNT; i++)
-        gf_table_add_column(table, names[i], i == MEAN || i == STD ? GF_VALUE_DOUBLE : type);
+    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+    gf_table_add_columns(table, GF_VALUE_UINT, "count", NULL);
+    gf_table_add_columns(table, type, "min", "max", NULL);
+    gf_table_add_columns(table, GF_VALUE_DOUBLE, "mean", "std", NULL);
+    gf_table_add_columns(table, type, "median", "p1", "p99", NULL);
 }
 
 static void hist_describe(const gf_plan *head, const void *data, gf_result *result) {
@@ -645,19 +637,16 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
         gf_table *table =
             gf_result_add_table(result, "rows", head->in.height * plan->measured * plan->bins);
         table->in_text = true;
-        gf_table_add_column(table, "y", GF_VALUE_UINT);
-        gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-        gf_table_add_column(table, "bin", GF_VALUE_UINT);
-        gf_table_add_column(table, "count", GF_VALUE_UINT);
+        gf_table_add_columns(table, GF_VALUE_UINT, "y", NULL);
+        gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+        gf_table_add_columns(table, GF_VALUE_UINT, "bin", "count", NULL);
     }
     hist_add_bins(plan, gf_result_add_table(result, "bins", plan->bins));
     gf_table *table = gf_result_add_table(result, "totals", plan->measured);
-    gf_table_add_column(table, "channel", GF_VALUE_TEXT);
-    gf_table_add_column(table, "samples", GF_VALUE_UINT);
-    gf_table_add_column(table, "nan", GF_VALUE_UINT);
+    gf_table_add_columns(table, GF_VALUE_TEXT, "channel", NULL);
+    gf_table_add_columns(table, GF_VALUE_UINT, "samples", "nan", NULL);
     if (plan->outside) {
-        gf_table_add_column(table, "below", GF_VALUE_UINT);
-        gf_table_add_column(table, "above", GF_VALUE_UINT);
+        gf_table_add_columns(table, GF_VALUE_UINT, "below", "above", NULL);
     }
     if (head->before)
         gf_result_add_text(result, "Range of the data: %s to %s\n", hist_number(plan->lo, lo),
@@ -672,8 +661,9 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
         hist_describe_samples(plan, hist, result);
 }
 
-static gf_value hist_bins_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint32_t bin,
+static gf_value hist_bins_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t row,
                                size_t column) {
+    const uint32_t bin = (uint32_t)row;
     if (column == COLUMN_BIN)
         return gf_value_uint(bin);
     if (column <= COLUMN_TO)
@@ -750,27 +740,25 @@ _Static_assert(COLUMN_BELOW - COLUMN_NAN == GF_HIST_AT_BELOW &&
                    COLUMN_ABOVE - COLUMN_NAN == GF_HIST_AT_ABOVE,
                "columns are in the order of the counters");
 
+static gf_value hist_extracted_cell(const gf_hist_plan *plan, const gf_hist_data *hist,
+                                    uint64_t nth, size_t column) {
+    return column <= COLUMN_TO
+               ? hist_bins_cell(plan, hist, gf_hist_nth_bin(plan, (uint32_t)nth), column)
+               : gf_value_uint(hist->bins[nth].extracted);
+}
+
 static gf_value hist_cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
                           size_t column) {
+    static gf_value (*const cells[])(const gf_hist_plan *, const gf_hist_data *, uint64_t,
+                                     size_t) = {[FIRST] = hist_statistics_cell,
+                                                [ROWS] = hist_rows_cell,
+                                                [BINS] = hist_bins_cell,
+                                                [TOTALS] = hist_totals_cell,
+                                                [STATISTICS] = hist_statistics_cell,
+                                                [EXTRACTED] = hist_extracted_cell,
+                                                [SAMPLES] = hist_samples_cell};
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
-    const gf_hist_data *hist = data;
-    switch (hist_table_at(plan, table)) {
-    case FIRST:
-    case STATISTICS:
-        return hist_statistics_cell(plan, hist, row, column);
-    case ROWS:
-        return hist_rows_cell(plan, hist, row, column);
-    case BINS:
-        return hist_bins_cell(plan, hist, (uint32_t)row, column);
-    case EXTRACTED:
-        return column <= COLUMN_TO
-                   ? hist_bins_cell(plan, hist, gf_hist_nth_bin(plan, (uint32_t)row), column)
-                   : gf_value_uint(hist->bins[row].extracted);
-    case SAMPLES:
-        return hist_samples_cell(plan, hist, row, column);
-    default:
-        return hist_totals_cell(plan, hist, row, column);
-    }
+    return cells[hist_table_at(plan, table)](plan, data, row, column);
 }
 
 const gf_measure gf_hist_measure = {

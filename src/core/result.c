@@ -60,9 +60,14 @@ gf_table *gf_result_add_table(gf_result *result, const char *name, uint64_t rows
     return table;
 }
 
-void gf_table_add_column(gf_table *table, const char *name, gf_value_type type) {
-    assert(table->column_count < GF_MAX_COLUMNS);
-    table->columns[table->column_count++] = (gf_column){name, type};
+void gf_table_add_columns(gf_table *table, gf_value_type type, ...) {
+    va_list names;
+    va_start(names, type);
+    for (const char *name; (name = va_arg(names, const char *));) {
+        assert(table->column_count < GF_MAX_COLUMNS);
+        table->columns[table->column_count++] = (gf_column){name, type};
+    }
+    va_end(names);
 }
 
 void gf_result_add_text(gf_result *result, const char *format, ...) {

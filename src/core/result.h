@@ -25,8 +25,8 @@ gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_r
 void gf_merge_sums(const gf_plan *plan, void *state, const void *other);
 /* Add a table without columns. For gf_measure.describe. */
 gf_table *gf_result_add_table(gf_result *result, const char *name, uint64_t rows);
-/* Append a column to a table. */
-void gf_table_add_column(gf_table *table, const char *name, gf_value_type type);
+/* Append columns of one type to a table. The names end with NULL. */
+void gf_table_add_columns(gf_table *table, gf_value_type type, ...) __attribute__((sentinel));
 /* Append formatted text to gf_result_text. */
 void gf_result_add_text(gf_result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
