@@ -70,42 +70,21 @@ struct gf_cli_plot {
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-#define FUNCTIONS(X)                                                                               \
-    X(cairo_create)                                                                                \
-    X(cairo_destroy)                                                                               \
-    X(cairo_fill)                                                                                  \
-    X(cairo_fill_preserve)                                                                         \
-    X(cairo_image_surface_create)                                                                  \
-    X(cairo_line_to)                                                                               \
-    X(cairo_move_to)                                                                               \
-    X(cairo_paint)                                                                                 \
-    X(cairo_rectangle)                                                                             \
-    X(cairo_restore)                                                                               \
-    X(cairo_rotate)                                                                                \
-    X(cairo_save)                                                                                  \
-    X(cairo_scale)                                                                                 \
-    X(cairo_select_font_face)                                                                      \
-    X(cairo_set_font_size)                                                                         \
-    X(cairo_set_line_cap)                                                                          \
-    X(cairo_set_line_join)                                                                         \
-    X(cairo_set_line_width)                                                                        \
-    X(cairo_set_source_rgba)                                                                       \
-    X(cairo_show_text)                                                                             \
-    X(cairo_status)                                                                                \
-    X(cairo_status_to_string)                                                                      \
-    X(cairo_stroke)                                                                                \
-    X(cairo_surface_destroy)                                                                       \
-    X(cairo_surface_finish)                                                                        \
-    X(cairo_surface_status)                                                                        \
-    X(cairo_surface_write_to_png_stream)                                                           \
-    X(cairo_svg_surface_create_for_stream)                                                         \
-    X(cairo_text_extents)
-
 /* Functions of cairo, declared as in its header. */
-static struct {
-#define MEMBER(name) __typeof__(name) *name;
-    FUNCTIONS(MEMBER)
+static struct gf_cli_cairo {
+#define GF_CAIRO(name) __typeof__(name) *name;
+#include "cairo.def"
+#undef GF_CAIRO
 } cairo;
+
+static const struct {
+    const char *name;
+    size_t at; /* in gf_cli_cairo */
+} cairo_functions[] = {
+#define GF_CAIRO(name) {#name, offsetof(struct gf_cli_cairo, name)},
+#include "cairo.def"
+#undef GF_CAIRO
+};
 
 static gf_status load_cairo(gf_error *error) {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -113,14 +92,14 @@ static gf_status load_cairo(gf_error *error) {
         return gf_set_error(error, GF_FAILED,
                             "--plot: cannot load " LIBRARY ": %s; install the package libcairo2",
                             dlerror());
-    void *function = NULL;
-    /* ISO C has no cast from object to function pointers. POSIX has equal representations. */
-#define LOAD(name)                                                                                 \
-    function = dlsym(library, #name);                                                              \
-    if (!function)                                                                                 \
-        return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " has no function " #name);       \
-    memcpy(&cairo.name, &function, sizeof function);
-    FUNCTIONS(LOAD)
+    for (size_t i = 0; i < sizeof cairo_functions / sizeof cairo_functions[0]; i++) {
+        void *function = dlsym(library, cairo_functions[i].name);
+        if (!function)
+            return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " has no function %s",
+                                cairo_functions[i].name);
+        /* ISO C has no cast from object to function pointers. POSIX has equal representations. */
+        memcpy((char *)&cairo + cairo_functions[i].at, &function, sizeof function);
+    }
     return GF_OK; /* never unload it: cairo does not support unloading its font libraries */
 }
 

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,24 +24,33 @@ enum {
 static gf_tiff_library functions;
 static char failure[256]; /* reason why libtiff cannot be loaded; "" if it is */
 
+static const struct {
+    const char *name;
+    size_t at; /* in gf_tiff_library */
+} tiff_functions[] = {
+#define GF_TIFF(name) {#name, offsetof(gf_tiff_library, name)},
+#include "io/tiff/libtiff.def"
+#undef GF_TIFF
+};
+
 static void tiff_load(void) {
     /* A wheel contains libtiff under another name, as a dependency of this library. */
     const bool present = dlsym(RTLD_DEFAULT, "TIFFClientOpen");
     void *library = present ? RTLD_DEFAULT : dlopen(GF_LIBTIFF, RTLD_NOW);
-    void *function = NULL;
     if (!present && !library) {
         gf_error error;
         gf_fail(&error, GF_FAILED, "%s", dlerror());
         memcpy(failure, error.message, sizeof failure - 1);
         return;
     }
-    /* memcpy, because ISO C has no cast from object to function pointers. */
-#define LOAD(name)                                                                                 \
-    function = dlsym(library, #name);                                                              \
-    if (!function)                                                                                 \
-        memcpy(failure, "it has no function " #name, sizeof "it has no function " #name);          \
-    memcpy(&functions.name, &function, sizeof function);
-    GF_TIFF_FUNCTIONS(LOAD)
+    for (size_t i = 0; i < sizeof tiff_functions / sizeof tiff_functions[0]; i++) {
+        void *function = dlsym(library, tiff_functions[i].name);
+        if (!function)
+            (void)snprintf(failure, sizeof failure, "it has no function %s",
+                           tiff_functions[i].name);
+        /* memcpy, because ISO C has no cast from object to function pointers. */
+        memcpy((char *)&functions + tiff_functions[i].at, &function, sizeof function);
+    }
 }
 
 gf_status gf_tiff_load(const gf_tiff_library **library, const char *file, gf_error *error) {

@@ -9,38 +9,11 @@
 #include "io/tiff/directory.h"
 
 /* libtiff is loaded when the first TIFF file is opened: loading it with its codecs takes 1.2 ms, as
- * long as a run for a small image. */
-#define GF_TIFF_FUNCTIONS(X)                                                                       \
-    X(TIFFClientOpenExt)                                                                           \
-    X(TIFFClose)                                                                                   \
-    X(TIFFFindCODEC)                                                                               \
-    X(TIFFGetField)                                                                                \
-    X(TIFFGetFieldDefaulted)                                                                       \
-    X(TIFFGetStrileByteCountWithErr)                                                               \
-    X(TIFFGetStrileOffsetWithErr)                                                                  \
-    X(TIFFIsBigEndian)                                                                             \
-    X(TIFFIsCODECConfigured)                                                                       \
-    X(TIFFIsTiled)                                                                                 \
-    X(TIFFNumberOfStrips)                                                                          \
-    X(TIFFNumberOfTiles)                                                                           \
-    X(TIFFOpenOptionsAlloc)                                                                        \
-    X(TIFFOpenOptionsFree)                                                                         \
-    X(TIFFOpenOptionsSetErrorHandlerExtR)                                                          \
-    X(TIFFOpenOptionsSetMaxSingleMemAlloc)                                                         \
-    X(TIFFOpenOptionsSetWarningHandlerExtR)                                                        \
-    X(TIFFReadFromUserBuffer)                                                                      \
-    X(TIFFReverseBits)                                                                             \
-    X(TIFFScanlineSize64)                                                                          \
-    X(TIFFSetField)                                                                                \
-    X(TIFFSetSubDirectory)                                                                         \
-    X(TIFFTileRowSize64)                                                                           \
-    X(TIFFWriteEncodedStrip)
-
-/* Functions of libtiff, declared as in its header. */
+ * long as a run for a small image. The functions are declared as in its header. */
 typedef struct gf_tiff_library {
-#define GF_TIFF_MEMBER(name) __typeof__(name) *name;
-    GF_TIFF_FUNCTIONS(GF_TIFF_MEMBER)
-#undef GF_TIFF_MEMBER
+#define GF_TIFF(name) __typeof__(name) *name;
+#include "io/tiff/libtiff.def"
+#undef GF_TIFF
 } gf_tiff_library;
 
 /* Load libtiff, once for the process. file is the name for the error message. */
