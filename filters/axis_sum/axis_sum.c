@@ -85,7 +85,8 @@ static gf_status open_sums(const gf_plan *head, const gf_measure_options *keep, 
     return GF_OK;
 }
 
-static gf_status take_rows(const gf_plan *head, void *data, const gf_rows *out, gf_error *error) {
+static gf_status axis_sum_take_rows(const gf_plan *head, void *data, const gf_rows *out,
+                                    gf_error *error) {
     (void)error;
     gf_axis_sums *sums = data;
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++)
@@ -103,7 +104,8 @@ static void take_left_out(const gf_plan *head, gf_axis_sums *sums) {
         sums->all_left[c] = (double)sums->left_out->all[c];
 }
 
-static gf_status finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
+static gf_status axis_sum_finish(const gf_plan *head, void *data, const void *state,
+                                 gf_error *error) {
     (void)error;
     gf_axis_sums *sums = data;
     if (sums->left_out)
@@ -139,7 +141,7 @@ static double line_mean(const gf_axis_sum_plan *plan, const gf_axis_sums *sums, 
 
 enum { SUMS, TOTALS };
 
-static void describe(const gf_plan *head, const void *data, gf_result *result) {
+static void axis_sum_describe(const gf_plan *head, const void *data, gf_result *result) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     const gf_axis_sums *sums = data;
     const uint32_t measured = gf_measured_channels(&head->in);
@@ -164,8 +166,8 @@ static void describe(const gf_plan *head, const void *data, gf_result *result) {
     gf_table_add_columns(table, GF_VALUE_DOUBLE, "mean", NULL);
 }
 
-static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
-                     size_t column) {
+static gf_value axis_sum_cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
+                              size_t column) {
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     const gf_axis_sums *sums = data;
     const bool real = head->in.type == GF_F32;
@@ -188,10 +190,10 @@ static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64
 static const gf_measure measure = {
     .merge = gf_merge_sums,
     .open = open_sums,
-    .rows = take_rows,
-    .finish = finish,
-    .describe = describe,
-    .cell = cell,
+    .rows = axis_sum_take_rows,
+    .finish = axis_sum_finish,
+    .describe = axis_sum_describe,
+    .cell = axis_sum_cell,
     .close = free,
 };
 

@@ -2,7 +2,7 @@
 #include "axis_sum/axis_sum.h"
 #include "samples.h"
 
-static void golden_sum_row(const gf_format *format, const unsigned char *row, void *record) {
+static void golden_add_samples(const gf_format *format, const unsigned char *row, void *record) {
     for (uint32_t c = 0; c < gf_measured_channels(format); c++) {
         uint64_t sum = 0;
         double lane[GF_LANES] = {0};
@@ -38,7 +38,7 @@ gf_status gf_axis_sum_golden(const gf_plan *head, const gf_strip *strip, gf_erro
         if (plan->columns)
             golden_add_row(&head->in, gf_row(&strip->in, y), strip->state);
         else
-            golden_sum_row(&head->in, gf_row(&strip->in, y), gf_record(head, &strip->out, y));
+            golden_add_samples(&head->in, gf_row(&strip->in, y), gf_record(head, &strip->out, y));
     }
     return GF_OK;
 }

@@ -65,7 +65,8 @@ static gf_status open_comparison(const gf_plan *plan, const gf_measure_options *
                  : gf_fail_memory(error, keep->name, sizeof(gf_comparison), "the comparison");
 }
 
-static gf_status take_rows(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error) {
+static gf_status compare_take_rows(const gf_plan *plan, void *data, const gf_rows *out,
+                                   gf_error *error) {
     (void)error;
     gf_comparison *comparison = data;
     gf_compare_record *all = &comparison->all;
@@ -84,15 +85,16 @@ static gf_status take_rows(const gf_plan *plan, void *data, const gf_rows *out, 
     return GF_OK;
 }
 
-static gf_status finish(const gf_plan *plan, void *data, const void *state, gf_error *error) {
+static gf_status compare_finish(const gf_plan *plan, void *data, const void *state,
+                                gf_error *error) {
     (void)plan, (void)data, (void)state, (void)error;
     return GF_OK;
 }
 
 enum { SAMPLES, DIFFERING, LARGEST, X, Y, CHANNEL, FIRST, SECOND };
 
-static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64_t row,
-                     size_t column) {
+static gf_value compare_cell(const gf_plan *plan, const void *data, size_t table, uint64_t row,
+                             size_t column) {
     (void)table, (void)row;
     const gf_comparison *comparison = data;
     const gf_compare_record *all = &comparison->all;
@@ -124,7 +126,7 @@ static gf_value cell(const gf_plan *plan, const void *data, size_t table, uint64
 static void compare_print_summary(const gf_plan *plan, const void *data, gf_result *result) {
     char text[SECOND + 1][48];
     for (size_t column = 0; column <= SECOND; column++) {
-        const gf_value value = cell(plan, data, 0, 0, column);
+        const gf_value value = compare_cell(plan, data, 0, 0, column);
         gf_value_format(&value, text[column], sizeof text[column]);
     }
     const gf_compare_record *all = &((const gf_comparison *)data)->all;
@@ -146,7 +148,7 @@ static void compare_print_summary(const gf_plan *plan, const void *data, gf_resu
                            text[CHANNEL], text[FIRST], text[SECOND]);
 }
 
-static void describe(const gf_plan *plan, const void *data, gf_result *result) {
+static void compare_describe(const gf_plan *plan, const void *data, gf_result *result) {
     result->passed = ((const gf_comparison *)data)->all.differing == 0;
     gf_table *table = gf_result_add_table(result, "comparison", 1);
     table->single = true;
@@ -161,10 +163,10 @@ static void describe(const gf_plan *plan, const void *data, gf_result *result) {
 
 static const gf_measure measure = {
     .open = open_comparison,
-    .rows = take_rows,
-    .finish = finish,
-    .describe = describe,
-    .cell = cell,
+    .rows = compare_take_rows,
+    .finish = compare_finish,
+    .describe = compare_describe,
+    .cell = compare_cell,
     .close = free,
 };
 

@@ -60,7 +60,8 @@ static gf_status open_totals(const gf_plan *plan, const gf_measure_options *keep
     return GF_OK;
 }
 
-static gf_status take_rows(const gf_plan *head, void *data, const gf_rows *out, gf_error *error) {
+static gf_status dot_take_rows(const gf_plan *head, void *data, const gf_rows *out,
+                               gf_error *error) {
     (void)error;
     const uint32_t measured = gf_measured_channels(&head->in);
     const uint32_t sums = gf_dot_sums(head->in.type);
@@ -86,7 +87,7 @@ static void complete(gf_dot_total *total, gf_type type) {
         total->real[i] = type == GF_F32 ? gf_canonical_double(total->real[i]) : (double)integer[i];
 }
 
-static gf_status finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
+static gf_status dot_finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
     (void)state, (void)error;
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_left_out *left_out = ((gf_dot_totals *)data)->left_out;
@@ -105,7 +106,7 @@ static gf_status finish(const gf_plan *head, void *data, const void *state, gf_e
 
 enum { CHANNEL, AB, AA, BB, COSINE, MSE, PSNR };
 
-static void describe(const gf_plan *head, const void *data, gf_result *result) {
+static void dot_describe(const gf_plan *head, const void *data, gf_result *result) {
     (void)data;
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
@@ -127,8 +128,8 @@ static double psnr(double mse, gf_type type) {
     return mse == 0 ? (double)INFINITY : 10 * log10(max * max / mse);
 }
 
-static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
-                     size_t column) {
+static gf_value dot_cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
+                         size_t column) {
     (void)table;
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_dot_total *total = &((const gf_dot_totals *)data)->channels[row];
@@ -152,10 +153,10 @@ static gf_value cell(const gf_plan *head, const void *data, size_t table, uint64
 
 static const gf_measure measure = {
     .open = open_totals,
-    .rows = take_rows,
-    .finish = finish,
-    .describe = describe,
-    .cell = cell,
+    .rows = dot_take_rows,
+    .finish = dot_finish,
+    .describe = dot_describe,
+    .cell = dot_cell,
     .close = free,
 };
 

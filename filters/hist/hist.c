@@ -222,7 +222,7 @@ static gf_status plan_hist(const gf_settings *settings, gf_plan *head, gf_error 
     return GF_OK;
 }
 
-static gf_status effective(const gf_plan *head, gf_settings *settings, gf_error *error) {
+static gf_status hist_effective(const gf_plan *head, gf_settings *settings, gf_error *error) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     gf_status status = GF_OK;
     if (!gf_settings_text(settings, "channel"))
@@ -263,7 +263,7 @@ const gf_filter gf_hist_filter = {
     .plan_bytes = sizeof(gf_hist_plan),
     .nodata = GF_NODATA_APART,
     .plan = plan_hist,
-    .effective = effective,
+    .effective = hist_effective,
     .refine = gf_hist_refine,
     .golden = gf_hist_golden,
     .cpu = {gf_hist_cpu_scratch, GF_LEVELS(gf_hist_cpu)},

@@ -180,7 +180,7 @@ static gf_status plan_smooth(const gf_settings *settings, gf_plan *head, gf_erro
     return GF_OK;
 }
 
-static gf_status effective(const gf_plan *plan, gf_settings *settings, gf_error *error) {
+static gf_status smooth_effective(const gf_plan *plan, gf_settings *settings, gf_error *error) {
     char text[40];
     const gf_value gain = {.type = GF_VALUE_FLOAT,
                            .real = (double)((const gf_smooth_plan *)plan)->gain};
@@ -223,7 +223,7 @@ const gf_filter gf_smooth_filter = {
         },
     .plan_bytes = sizeof(gf_smooth_plan),
     .plan = plan_smooth,
-    .effective = effective,
+    .effective = smooth_effective,
     .mixes_pixels = true,
     .golden = gf_smooth_golden,
     .cpu = {gf_smooth_cpu_scratch, GF_LEVELS(gf_smooth_cpu)},

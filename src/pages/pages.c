@@ -408,7 +408,7 @@ static void put_extensions(FILE *out) {
 /* ---- templates ------------------------------------------------------------------------------- */
 
 /* Write the replacement of "@NAME@". Return false if the name is unknown. */
-static bool template_put(const char *name, FILE *out) {
+static bool page_put(const char *name, FILE *out) {
     gf_param params[GF_CLI_MAX_COMMON];
     if (strcmp(name, "filters") == 0)
         put_summaries(true, out);
@@ -447,7 +447,7 @@ static void template_fill(const char *path, FILE *out) {
     for (const char *at = text; *at;) {
         const char *end = *at == '@' ? strchr(at + 1, '@') : NULL;
         snprintf(name, sizeof name, "%.*s", end ? (int)(end - at - 1) : 0, at + 1);
-        if (end && template_put(name, out))
+        if (end && page_put(name, out))
             at = end[1] == '\n' ? end + 2 : end + 1;
         else
             fputc(*at++, out);

@@ -199,8 +199,8 @@ static void put_vectors(gf_bit_writer *to, const gf_deflate_codes *codes, const 
 
 #endif
 
-static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
-                size_t n) {
+static void deflate_put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigned char *src,
+                        size_t n) {
 #if VEC_FLOATS == 16
     if (n >= MIN_VECTOR_LITERALS) {
         put_vectors(out, codes, src, n);
@@ -210,4 +210,4 @@ static void put(gf_bit_writer *out, const gf_deflate_codes *codes, const unsigne
     put_scalar(out, codes, src, n);
 }
 
-const gf_deflate_simd GF_SIMD_NAME(gf_deflate_simd) = {count, find_run, find_pattern, put};
+const gf_deflate_simd GF_SIMD_NAME(gf_deflate_simd) = {count, find_run, find_pattern, deflate_put};
