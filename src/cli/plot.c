@@ -71,20 +71,19 @@ struct gf_cli_plot {
 /* ---- the page -------------------------------------------------------------------------------- */
 
 /* Functions of cairo, declared as in its header. */
-static struct gf_cli_cairo {
+static struct {
 #define GF_CAIRO(name) __typeof__(name) *name;
 #include "cairo.def"
 #undef GF_CAIRO
 } cairo;
 
-static const struct {
-    const char *name;
-    size_t at; /* in gf_cli_cairo */
-} cairo_functions[] = {
-#define GF_CAIRO(name) {#name, offsetof(struct gf_cli_cairo, name)},
+static const char *const cairo_names[] = {
+#define GF_CAIRO(name) #name,
 #include "cairo.def"
 #undef GF_CAIRO
 };
+
+_Static_assert(sizeof cairo == sizeof cairo_names, "the struct is an array of pointers");
 
 static gf_status load_cairo(gf_error *error) {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -92,13 +91,13 @@ static gf_status load_cairo(gf_error *error) {
         return gf_set_error(error, GF_FAILED,
                             "--plot: cannot load " LIBRARY ": %s; install the package libcairo2",
                             dlerror());
-    for (size_t i = 0; i < sizeof cairo_functions / sizeof cairo_functions[0]; i++) {
-        void *function = dlsym(library, cairo_functions[i].name);
+    for (size_t i = 0; i < sizeof cairo_names / sizeof *cairo_names; i++) {
+        void *function = dlsym(library, cairo_names[i]);
         if (!function)
             return gf_set_error(error, GF_FAILED, "--plot: " LIBRARY " has no function %s",
-                                cairo_functions[i].name);
+                                cairo_names[i]);
         /* ISO C has no cast from object to function pointers. POSIX has equal representations. */
-        memcpy((char *)&cairo + cairo_functions[i].at, &function, sizeof function);
+        memcpy((void **)(void *)&cairo + i, &function, sizeof function);
     }
     return GF_OK; /* never unload it: cairo does not support unloading its font libraries */
 }

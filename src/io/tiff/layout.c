@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +23,13 @@ enum {
 static gf_tiff_library functions;
 static char failure[256]; /* reason why libtiff cannot be loaded; "" if it is */
 
-static const struct {
-    const char *name;
-    size_t at; /* in gf_tiff_library */
-} tiff_functions[] = {
-#define GF_TIFF(name) {#name, offsetof(gf_tiff_library, name)},
+static const char *const function_names[] = {
+#define GF_TIFF(name) #name,
 #include "io/tiff/libtiff.def"
 #undef GF_TIFF
 };
+
+_Static_assert(sizeof functions == sizeof function_names, "the struct is an array of pointers");
 
 static void tiff_load(void) {
     /* A wheel contains libtiff under another name, as a dependency of this library. */
@@ -43,13 +41,12 @@ static void tiff_load(void) {
         memcpy(failure, error.message, sizeof failure - 1);
         return;
     }
-    for (size_t i = 0; i < sizeof tiff_functions / sizeof tiff_functions[0]; i++) {
-        void *function = dlsym(library, tiff_functions[i].name);
+    for (size_t i = 0; i < sizeof function_names / sizeof *function_names; i++) {
+        void *function = dlsym(library, function_names[i]);
         if (!function)
-            (void)snprintf(failure, sizeof failure, "it has no function %s",
-                           tiff_functions[i].name);
+            (void)snprintf(failure, sizeof failure, "it has no function %s", function_names[i]);
         /* memcpy, because ISO C has no cast from object to function pointers. */
-        memcpy((char *)&functions + tiff_functions[i].at, &function, sizeof function);
+        memcpy((void **)(void *)&functions + i, &function, sizeof function);
     }
 }
 
