@@ -156,6 +156,8 @@ $(foreach isa,$(ISAS),$(eval $(call SIMD_RULE,$(isa))))
 # stb relies on wrapping int arithmetic.
 $(OBJ)/src/io/stb/impl.o: CFLAGS_ALL += -fwrapv
 # Loops over samples: vectorized.
+# Filters implement tables of functions, which rarely use every parameter.
+$(OBJ)/filters/%.o: WARN += -Wno-unused-parameter
 $(OBJ)/src/io/stream/convert.o: CFLAGS_ALL += $(SIMD_OPT)
 
 $(CLI_O): INCLUDES = $(CLI_INCLUDES)

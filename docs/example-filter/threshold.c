@@ -19,7 +19,6 @@ static const gf_param params[] = {
 static const char *const cases[] = {"", "level=0", "level=0.25", "level=1", NULL};
 
 static gf_status plan_threshold(const gf_settings *settings, gf_plan *head, gf_error *error) {
-    (void)error;
     gf_threshold_plan *plan = (gf_threshold_plan *)head;
     plan->limit = gf_settings_float(settings, "level") * (float)gf_type_max(head->in.type);
     head->cost = 2.0; /* estimated nanoseconds per sample on one core, for auto */
@@ -28,7 +27,6 @@ static gf_status plan_threshold(const gf_settings *settings, gf_plan *head, gf_e
 
 /* Compute one strip. All backends must produce the same bits. */
 static gf_status golden_threshold(const gf_plan *head, const gf_strip *strip, gf_error *error) {
-    (void)error;
     const gf_threshold_plan *plan = (const gf_threshold_plan *)head;
     const gf_format *format = &head->in;
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {

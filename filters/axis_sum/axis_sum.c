@@ -28,7 +28,6 @@ static const char *const cases[] = {"", "axis=y", NULL};
 #define COST 0.07
 
 static gf_status plan_axis_sum(const gf_settings *settings, gf_plan *head, gf_error *error) {
-    (void)error;
     gf_axis_sum_plan *plan = (gf_axis_sum_plan *)head;
     plan->columns = gf_settings_choice(settings, "axis") == 1;
     plan->mean = gf_settings_flag(settings, "mean");
@@ -87,7 +86,6 @@ static gf_status open_sums(const gf_plan *head, const gf_measure_options *keep, 
 
 static gf_status axis_sum_take_rows(const gf_plan *head, void *data, const gf_rows *out,
                                     gf_error *error) {
-    (void)error;
     gf_axis_sums *sums = data;
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++)
         memcpy(&sums->sums[y * sums->channels], gf_record(head, out, y), head->record);
@@ -106,7 +104,6 @@ static void take_left_out(const gf_plan *head, gf_axis_sums *sums) {
 
 static gf_status axis_sum_finish(const gf_plan *head, void *data, const void *state,
                                  gf_error *error) {
-    (void)error;
     gf_axis_sums *sums = data;
     if (sums->left_out)
         take_left_out(head, sums);

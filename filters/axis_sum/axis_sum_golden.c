@@ -32,7 +32,6 @@ static void golden_add_row(const gf_format *format, const unsigned char *row, vo
 }
 
 gf_status gf_axis_sum_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
-    (void)error;
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
         if (plan->columns)

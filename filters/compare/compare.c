@@ -30,7 +30,6 @@ static const char *const cases[] = {"", "diff=-", "tolerance=2", "tolerance=0.06
 #define DRAW_COST 0.8
 
 static gf_status plan_compare(const gf_settings *settings, gf_plan *plan, gf_error *error) {
-    (void)error;
     const double tolerance = (double)gf_settings_float(settings, "tolerance");
     const double max = gf_type_max(plan->in.type);
     uint64_t encoded = (uint64_t)(tolerance < max ? tolerance : max);
@@ -59,7 +58,6 @@ typedef struct gf_comparison {
 
 static gf_status open_comparison(const gf_plan *plan, const gf_measure_options *keep, void **data,
                                  gf_error *error) {
-    (void)plan;
     *data = calloc(1, sizeof(gf_comparison));
     return *data ? GF_OK
                  : gf_fail_memory(error, keep->name, sizeof(gf_comparison), "the comparison");
@@ -67,7 +65,6 @@ static gf_status open_comparison(const gf_plan *plan, const gf_measure_options *
 
 static gf_status compare_take_rows(const gf_plan *plan, void *data, const gf_rows *out,
                                    gf_error *error) {
-    (void)error;
     gf_comparison *comparison = data;
     gf_compare_record *all = &comparison->all;
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
@@ -87,7 +84,6 @@ static gf_status compare_take_rows(const gf_plan *plan, void *data, const gf_row
 
 static gf_status compare_finish(const gf_plan *plan, void *data, const void *state,
                                 gf_error *error) {
-    (void)plan, (void)data, (void)state, (void)error;
     return GF_OK;
 }
 
@@ -95,32 +91,22 @@ enum { SAMPLES, DIFFERING, LARGEST, X, Y, CHANNEL, FIRST, SECOND };
 
 static gf_value compare_cell(const gf_plan *plan, const void *data, size_t table, uint64_t row,
                              size_t column) {
-    (void)table, (void)row;
     const gf_comparison *comparison = data;
     const gf_compare_record *all = &comparison->all;
+    const gf_format *in = &plan->in;
     double real;
-    /* No sample counts: there is no first one. */
-    if (column >= X && !all->differing)
-        return gf_value_none();
-    switch (column) {
-    case SAMPLES:
-        return gf_value_uint(gf_row_samples(&plan->in) * plan->in.height);
-    case DIFFERING:
-        return gf_value_uint(all->differing);
-    case LARGEST:
-        memcpy(&real, &all->largest, sizeof real);
-        return plan->in.type == GF_F32 ? gf_value_double(real) : gf_value_uint(all->largest);
-    case X:
-        return gf_value_uint(all->first / plan->in.channels);
-    case Y:
-        return gf_value_uint(comparison->y);
-    case CHANNEL:
-        return gf_value_text(
-            gf_channel_name(&plan->in, (uint32_t)(all->first % plan->in.channels)));
-    default:
-        return gf_value_sample(plan->in.type,
-                               gf_sample_number(plan->in.type, column == FIRST ? all->a : all->b));
-    }
+    memcpy(&real, &all->largest, sizeof real);
+    const gf_value cells[] = {
+        [SAMPLES] = gf_value_uint(gf_row_samples(in) * in->height),
+        [DIFFERING] = gf_value_uint(all->differing),
+        [LARGEST] = in->type == GF_F32 ? gf_value_double(real) : gf_value_uint(all->largest),
+        [X] = gf_value_uint(all->first / in->channels),
+        [Y] = gf_value_uint(comparison->y),
+        [CHANNEL] = gf_value_text(gf_channel_name(in, (uint32_t)(all->first % in->channels))),
+        [FIRST] = gf_value_sample(in->type, gf_sample_number(in->type, all->a)),
+        [SECOND] = gf_value_sample(in->type, gf_sample_number(in->type, all->b))};
+    /* If no sample counts, there is no first one. */
+    return column >= X && !all->differing ? gf_value_none() : cells[column];
 }
 
 static void compare_print_summary(const gf_plan *plan, const void *data, gf_result *result) {

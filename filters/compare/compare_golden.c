@@ -89,7 +89,6 @@ static void golden_draw_pixel(const gf_format *format, const unsigned char *a,
 }
 
 gf_status gf_compare_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
-    (void)error;
     const gf_rows in_a = gf_strip_input(strip, plan->inputs, 0);
     const gf_rows in_b = gf_strip_input(strip, plan->inputs, 1);
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {

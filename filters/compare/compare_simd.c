@@ -186,7 +186,6 @@ static gf_compare_record compare_row(const gf_compare_plan *plan, const unsigned
 
 void GF_SIMD_NAME(gf_compare_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                                   uint32_t parts, void *scratch) {
-    (void)scratch;
     const gf_rows in[] = {gf_strip_input(strip, plan->inputs, 0),
                           gf_strip_input(strip, plan->inputs, 1)};
     const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);

@@ -15,7 +15,6 @@ static const char *const cases[] = {"", NULL};
 #define COST 0.2
 
 static gf_status plan_dot(const gf_settings *settings, gf_plan *head, gf_error *error) {
-    (void)settings;
     const uint64_t max = gf_type_max(head->in.type), widest = UINT64_MAX / (max * max);
     if (head->in.width > widest)
         return gf_fail(error, GF_FAILED,
@@ -52,7 +51,6 @@ typedef struct gf_dot_totals {
 
 static gf_status open_totals(const gf_plan *plan, const gf_measure_options *keep, void **data,
                              gf_error *error) {
-    (void)plan;
     gf_dot_totals *totals = *data = calloc(1, sizeof *totals);
     if (!totals)
         return gf_fail_memory(error, keep->name, sizeof *totals, "the totals");
@@ -62,7 +60,6 @@ static gf_status open_totals(const gf_plan *plan, const gf_measure_options *keep
 
 static gf_status dot_take_rows(const gf_plan *head, void *data, const gf_rows *out,
                                gf_error *error) {
-    (void)error;
     const uint32_t measured = gf_measured_channels(&head->in);
     const uint32_t sums = gf_dot_sums(head->in.type);
     gf_dot_total *totals = ((gf_dot_totals *)data)->channels;
@@ -88,7 +85,6 @@ static void complete(gf_dot_total *total, gf_type type) {
 }
 
 static gf_status dot_finish(const gf_plan *head, void *data, const void *state, gf_error *error) {
-    (void)state, (void)error;
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_left_out *left_out = ((gf_dot_totals *)data)->left_out;
     gf_dot_total *channels = ((gf_dot_totals *)data)->channels, *all = &channels[measured];
@@ -107,7 +103,6 @@ static gf_status dot_finish(const gf_plan *head, void *data, const void *state, 
 enum { CHANNEL, AB, AA, BB, COSINE, MSE, PSNR };
 
 static void dot_describe(const gf_plan *head, const void *data, gf_result *result) {
-    (void)data;
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_value_type type = head->in.type == GF_F32 ? GF_VALUE_DOUBLE : GF_VALUE_UINT;
     gf_table *table = gf_result_add_table(result, "products", measured > 1 ? measured + 1 : 1);
@@ -130,25 +125,18 @@ static double psnr(double mse, gf_type type) {
 
 static gf_value dot_cell(const gf_plan *head, const void *data, size_t table, uint64_t row,
                          size_t column) {
-    (void)table;
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_dot_total *total = &((const gf_dot_totals *)data)->channels[row];
     const uint64_t pixels = head->in.width * head->in.height;
     const double mse = total->real[GF_DOT_SSD] /
                        (double)((row < measured ? pixels : pixels * measured) - total->left);
-    switch (column) {
-    case CHANNEL:
-        return gf_value_text(row < measured ? gf_channel_name(&head->in, (uint32_t)row) : "total");
-    case COSINE:
-        return gf_value_double(gf_canonical_double(cosine(total->real)));
-    case MSE:
-        return gf_value_double(gf_canonical_double(mse));
-    case PSNR:
-        return gf_value_double(gf_canonical_double(psnr(mse, head->in.type)));
-    default:
-        return head->in.type == GF_F32 ? gf_value_double(total->real[column - AB + GF_DOT_AB])
-                                       : gf_value_wide(total->integer[column - AB + GF_DOT_AB]);
-    }
+    const char *name = row < measured ? gf_channel_name(&head->in, (uint32_t)row) : "total";
+    return column == CHANNEL  ? gf_value_text(name)
+           : column == COSINE ? gf_value_double(gf_canonical_double(cosine(total->real)))
+           : column == MSE    ? gf_value_double(gf_canonical_double(mse))
+           : column == PSNR   ? gf_value_double(gf_canonical_double(psnr(mse, head->in.type)))
+           : head->in.type == GF_F32 ? gf_value_double(total->real[column - AB + GF_DOT_AB])
+                                     : gf_value_wide(total->integer[column - AB + GF_DOT_AB]);
 }
 
 static const gf_measure measure = {

@@ -32,7 +32,6 @@ static void golden_real_row(const gf_format *format, const unsigned char *a, con
 }
 
 gf_status gf_dot_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
-    (void)error;
     const uint32_t measured = gf_measured_channels(&head->in);
     const gf_rows a = gf_strip_input(strip, head->inputs, 0);
     const gf_rows b = gf_strip_input(strip, head->inputs, 1);

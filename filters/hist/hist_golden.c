@@ -164,7 +164,6 @@ static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {
 }
 
 gf_status gf_hist_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
-    (void)error;
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
         const unsigned char *row = gf_row(&strip->in, y);

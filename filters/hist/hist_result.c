@@ -107,7 +107,6 @@ static void hist_add_row_sums(gf_hist_data *hist, const gf_hist_row_sums *row) {
 
 static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *out,
                                 gf_error *error) {
-    (void)error;
     gf_hist_data *hist = data;
     const uint64_t counters = gf_hist_counters(hist->plan);
     for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
@@ -202,7 +201,6 @@ static gf_status hist_keep(gf_hist_data *hist, gf_hist_kept *bin, const gf_hist_
 
 static gf_status hist_take_payload(const gf_plan *head, void *data, const void *payload,
                                    gf_error *error) {
-    (void)head;
     gf_hist_data *hist = data;
     gf_status status = GF_OK;
     for (uint32_t nth = 0; nth < hist->plan->extracts && !status; nth++) {
@@ -314,7 +312,6 @@ gf_status gf_hist_refine(gf_plan *head, const gf_plan *before, const void *data,
     gf_hist_plan *plan = (gf_hist_plan *)head;
     const gf_hist_data *hist = data;
     uint32_t min = UINT32_MAX, max = 0; /* keys */
-    (void)before;
     for (uint32_t s = 0; s < plan->measured; s++) {
         const gf_hist_statistics *found = &hist->statistics[s];
         gf_hist_row_sums sums = hist->sums[s];

@@ -9,7 +9,6 @@ static const char *const cases[] = {"", NULL};
 #define COST 0.6 /* approximate nanoseconds per sample on one core */
 
 static gf_status plan_normalize(const gf_settings *settings, gf_plan *head, gf_error *error) {
-    (void)settings, (void)error;
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     plan->half = head->in.type == GF_F32 ? 1 : (float)gf_type_max(head->in.type) / 2;
     head->cost = COST;
@@ -19,7 +18,6 @@ static gf_status plan_normalize(const gf_settings *settings, gf_plan *head, gf_e
 }
 
 static gf_status refine(gf_plan *head, const gf_plan *sum_plan, const void *sums, gf_error *error) {
-    (void)sum_plan, (void)error;
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     const double count = (double)head->in.width * (double)head->in.height;
     for (uint32_t c = 0; c < gf_measured_channels(&head->in); c++) {

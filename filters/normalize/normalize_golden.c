@@ -3,7 +3,6 @@
 #include "samples.h"
 
 gf_status gf_normalize_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
-    (void)error;
     const gf_normalize_plan *plan = (const gf_normalize_plan *)head;
     const gf_format *format = &head->in;
     const uint32_t measured = gf_measured_channels(format);

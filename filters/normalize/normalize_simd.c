@@ -31,7 +31,6 @@ GF_INLINE void normalize_samples(const gf_type type, void *out, const void *in, 
 
 void GF_SIMD_NAME(gf_normalize_cpu)(const gf_plan *head, const gf_strip *strip, uint32_t part,
                                     uint32_t parts, void *scratch) {
-    (void)scratch;
     const gf_normalize_plan *plan = (const gf_normalize_plan *)head;
     const gf_format *format = &head->in;
     const uint32_t channels = format->channels, measured = gf_measured_channels(format);

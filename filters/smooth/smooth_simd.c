@@ -310,7 +310,6 @@ static void smooth_seven(uint8_t *dst, const uint8_t *first, ptrdiff_t step, siz
 static void smooth_seven(uint8_t *restrict dst, const uint8_t *restrict first, ptrdiff_t step,
                          size_t n, const gf_smooth_seven *seven, gf_smooth_distance distance,
                          gf_smooth_ties *restrict ties) {
-    (void)distance;
     uint16_t w[7], sums[64];
     for (int k = 0; k < 7; k++)
         w[k] = seven->tap[k];
