@@ -694,18 +694,12 @@ static gf_value hist_samples_cell(const gf_hist_plan *plan, const gf_hist_data *
     }
     const gf_hist_kept *bin = &hist->bins[low];
     const uint64_t position = bin->positions[i - bin->before], pixel = position / plan->measured;
-    switch (column) {
-    case 0:
-        return gf_value_uint(gf_hist_nth_bin(plan, low));
-    case 1:
-        return gf_value_uint(pixel % plan->head.in.width);
-    case 2:
-        return gf_value_uint(pixel / plan->head.in.width);
-    case 3:
-        return gf_value_text(gf_hist_channel_name(plan, (uint32_t)(position % plan->measured)));
-    default:
-        return hist_sample_value(plan, bin, i - bin->before);
-    }
+    return column == 0   ? gf_value_uint(gf_hist_nth_bin(plan, low))
+           : column == 1 ? gf_value_uint(pixel % plan->head.in.width)
+           : column == 2 ? gf_value_uint(pixel / plan->head.in.width)
+           : column == 3
+               ? gf_value_text(gf_hist_channel_name(plan, (uint32_t)(position % plan->measured)))
+               : hist_sample_value(plan, bin, i - bin->before);
 }
 
 static gf_value hist_totals_cell(const gf_hist_plan *plan, const gf_hist_data *hist, uint64_t s,

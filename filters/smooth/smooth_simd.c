@@ -47,20 +47,16 @@ GF_INLINE void smooth_blur_taps(float *dst, const gf_smooth_taps *from, unsigned
             __builtin_prefetch(prefetch.read + i * prefetch.bytes + line);
             __builtin_prefetch(prefetch.write + i * prefetch.bytes + line, 1);
         }
-        const float *p = smooth_tap(from, 0) + i;
-        vec s0 = vec_load(p), s1 = vec_load(p + VEC_FLOATS);
-        vec s2 = vec_load(p + 2 * VEC_FLOATS), s3 = vec_load(p + 3 * VEC_FLOATS);
+        vec s[4];
+        _Pragma("GCC unroll 4") for (size_t j = 0; j < 4; j++) s[j] =
+            vec_load(smooth_tap(from, 0) + i + j * VEC_FLOATS);
         for (unsigned k = 1; k < taps; k++) {
-            p = smooth_tap(from, k) + i;
-            s0 += vec_load(p);
-            s1 += vec_load(p + VEC_FLOATS);
-            s2 += vec_load(p + 2 * VEC_FLOATS);
-            s3 += vec_load(p + 3 * VEC_FLOATS);
+            const float *p = smooth_tap(from, k) + i;
+            _Pragma("GCC unroll 4") for (size_t j = 0; j < 4; j++) s[j] +=
+                vec_load(p + j * VEC_FLOATS);
         }
-        vec_store(dst + i, QUOTIENT(s0));
-        vec_store(dst + i + VEC_FLOATS, QUOTIENT(s1));
-        vec_store(dst + i + 2 * VEC_FLOATS, QUOTIENT(s2));
-        vec_store(dst + i + 3 * VEC_FLOATS, QUOTIENT(s3));
+        _Pragma("GCC unroll 4") for (size_t j = 0; j < 4; j++)
+            vec_store(dst + i + j * VEC_FLOATS, QUOTIENT(s[j]));
     }
     for (; i < n; i += VEC_FLOATS) {
         vec s = vec_load(smooth_tap(from, 0) + i);
