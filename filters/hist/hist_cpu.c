@@ -423,10 +423,11 @@ static size_t hist_find(const uint8_t *nth_of, const gf_hist_piece *piece, uint3
     return n;
 }
 
-/* Write n samples of `bytes` bytes to the offsets of their bins. */
-GF_INLINE void hist_scatter_n(const gf_hist_part *part, const gf_hist_piece *piece,
-                              const uint32_t *found, size_t n, const size_t bytes) {
+/* Write n samples to the offsets of their bins. */
+GF_INLINE void hist_scatter(const gf_type type, const gf_hist_part *part,
+                            const gf_hist_piece *piece, const uint32_t *found, size_t n) {
     const gf_hist_plan *plan = part->plan;
+    const size_t bytes = gf_type_bytes(type);
     const bool all = plan->extract_all;
     const uint8_t *nth_of = part->scratch->nth_of;
     const unsigned char *from = piece->values;
@@ -439,16 +440,6 @@ GF_INLINE void hist_scatter_n(const gf_hist_part *part, const gf_hist_piece *pie
         positions[index] = piece->position + i;
         memcpy(to + index * bytes, from + i * bytes, bytes);
     }
-}
-
-static void hist_scatter(const gf_hist_part *part, const gf_hist_piece *piece,
-                         const uint32_t *found, size_t n) {
-    if (part->sample_bytes == 1)
-        hist_scatter_n(part, piece, found, n, 1);
-    else if (part->sample_bytes == 2)
-        hist_scatter_n(part, piece, found, n, 2);
-    else
-        hist_scatter_n(part, piece, found, n, 4);
 }
 
 static void hist_end_extraction(const gf_hist_part *part) {
@@ -652,7 +643,8 @@ static void hist_scatter_rows(gf_hist_part *part, uint64_t begin, uint64_t end) 
         for (uint64_t x = 0; x < width; x += max) {
             const uint64_t n = width - x < max ? width - x : max;
             const gf_hist_piece piece = hist_load(part, y, x, (size_t)n, true);
-            hist_scatter(part, &piece, found, hist_find(part->scratch->nth_of, &piece, found));
+            const size_t count = hist_find(part->scratch->nth_of, &piece, found);
+            GF_BY_TYPE(plan->head.in.type, hist_scatter, part, &piece, found, count);
         }
 }
 
