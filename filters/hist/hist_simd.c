@@ -361,7 +361,7 @@ GF_INLINE select_mask hist_inside(const gf_type type, const void *p, const void 
 #endif
 
 /* Return whether sample i of `a` is at least sample j of `b`. */
-GF_INLINE bool hist_is_above(const gf_type type, const void *a, size_t i, const void *b, size_t j) {
+GF_INLINE int hist_is_above(const gf_type type, const void *a, size_t i, const void *b, size_t j) {
     return type == GF_F32 ? ((const float *)a)[i] >= ((const float *)b)[j]
                           : gf_sample_bits(type, a, i) >= gf_sample_bits(type, b, j);
 }
