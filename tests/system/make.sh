@@ -36,6 +36,15 @@ check "no fortified functions without optimisation" test "$(fortified OPT=-O0)" 
 precedence() { ! make -n CUDA=0 BUILD="$work/flags" CPPFLAGS=-D_FORTIFY_SOURCE=3 all | grep -q 'D_FORTIFY_SOURCE=2'; }
 check "one value of _FORTIFY_SOURCE" precedence
 
+# A compiler without two of the headers: plain make names their packages.
+mkdir "$work/bin"
+printf '#!/bin/sh\n! grep -q "isa-l\\|stb"\n' >"$work/bin/lacking" && chmod +x "$work/bin/lacking"
+names_packages() {
+    ! make CUDA=0 BUILD="$work/lacking" CC="$work/bin/lacking" >"$work/lacks" 2>&1 &&
+        grep -q 'needs these Debian packages: libisal-dev libstb-dev; install them, or run make demo' "$work/lacks"
+}
+check "make names the missing packages" names_packages
+
 # tests/run on tests made here.
 mkdir -p "$work/tree/tests/unit/io" "$work/tree/tests/system" "$work/tree/built/tests"
 cp tests/run "$work/tree/tests"
