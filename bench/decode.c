@@ -15,9 +15,9 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "io/bytes.h"
+#include "io/codec.h"
+#include "io/codecs.h"
 #include "io/flate/inflate.h"
-#include "io/formats.h"
-#include "io/io.h"
 
 enum { MAX_ROUNDS = 99, MAX_VARIANTS = 8, STRIP_ROWS = 64, SEGMENT_BYTES = 1 << 19 };
 

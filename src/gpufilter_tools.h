@@ -60,6 +60,21 @@ static inline size_t gf_row_bytes(const gf_format *format) {
 /* Write a format as "768x512 RGB u8"; the channels are "RGB+data" for four without alpha. */
 GF_TOOL void gf_format_text(const gf_format *format, char *text, size_t size);
 
+enum { GF_CODEC_EXTENSIONS = 3 };
+
+/* A format of image files. */
+typedef struct gf_codec_info {
+    const char *label;             /* "PNG" */
+    const char *const *extensions; /* NULL-terminated, without a dot; that of outputs comes first */
+    const char *notes;             /* sample types and limitations, as sentences */
+    bool read;                     /* recognised as an input, without --raw */
+    bool written;
+    bool headerless; /* read with --raw only */
+} gf_codec_info;
+
+/* Describe a format, in the order of the help. Return false after the last one. */
+GF_API bool gf_codec_describe(size_t index, gf_codec_info *info);
+
 /* ---- this machine and this build ------------------------------------------------------------- */
 
 /* Return a monotonic time in seconds. */

@@ -1,9 +1,10 @@
-/* Parts of the program: filters, their kernels and the backends. The only file that knows all of
- * them; it defines the tables that lower layers declare. */
+/* Parts of the program: filters, their kernels, file formats and the backends. The only file that
+ * knows all of them; it defines the tables that lower layers declare. */
 #include <string.h>
 
 #include "backend/backend.h"
 #include "core/filter.h"
+#include "io/codec.h"
 
 #ifdef GF_WITH_CUDA
 #define IF_CUDA(pointer) (pointer)
@@ -46,6 +47,22 @@ const gf_filter_cuda *gf_filter_kernels(const gf_filter *filter) {
         if (filters[i].filter == filter)
             return filters[i].kernels;
     return NULL;
+}
+
+/* ---- file formats, one line each in src/io/codecs.def, in the order of the help ---------------
+ */
+
+#define GF_CODEC(name) extern const gf_codec gf_##name##_codec;
+#include "io/codecs.def"
+#undef GF_CODEC
+
+const gf_codec *gf_codec_at(size_t index) {
+    static const gf_codec *const codecs[] = {
+#define GF_CODEC(name) &gf_##name##_codec,
+#include "io/codecs.def"
+#undef GF_CODEC
+    };
+    return index < sizeof codecs / sizeof *codecs ? codecs[index] : NULL;
 }
 
 /* ---- backends -------------------------------------------------------------------------------- */

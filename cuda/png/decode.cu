@@ -7,7 +7,8 @@
 
 extern "C" {
 #include "core/thread.h"
-#include "io/formats.h"
+#include "io/png/png.h"
+#include "io/stream/memory.h"
 }
 
 #define NAME "decode_png"
@@ -145,7 +146,7 @@ static void decoder_choose(gf_decoder_call *call, bool parts) {
             files++;
         }
     const double active = static_cast<double>(files < threads ? files : threads);
-    if (longest * GF_PNG_STREAM_COST <= total * GF_PNG_DECODE_COST / active)
+    if (longest * GF_PNG_STREAM_COST <= total * gf_png_codec.decode_cost / active)
         return;
     for (uint64_t i = 0; i < call->from->count; i++)
         if (concerns(&call->all[i]))

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/result.h"
 #include "hist/hist.h"
-#include "io/stream/sample_sink.h"
+#include "io/sample_sink.h"
 
 /* Samples shown per bin, and the max number of extracted bins for which any are shown. */
 #define SHOWN 10

@@ -4,7 +4,7 @@
 #define GF_BACKEND_DEVICE_H
 
 #include "core/filter.h"
-#include "io/formats.h"
+#include "io/png/png.h"
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 

@@ -141,13 +141,14 @@ static void print_params_brief(const gf_command *command, const gf_param *params
 /* Print "Reads  PNG, PGM and PPM". */
 static void print_formats(const char *verb, bool written) {
     const char *last = NULL, *gap = " ";
-    for (const gf_help_format *format = gf_help_formats; format->name; format++)
-        if (written ? format->written : format->read)
-            last = format->name;
+    gf_codec_info format;
+    for (size_t i = 0; gf_codec_describe(i, &format); i++)
+        if (written ? format.written : format.read)
+            last = format.label;
     printf("%-6s", verb);
-    for (const gf_help_format *format = gf_help_formats; format->name; format++)
-        if (written ? format->written : format->read) {
-            printf("%s%s", format->name == last ? " and " : gap, format->name);
+    for (size_t i = 0; gf_codec_describe(i, &format); i++)
+        if (written ? format.written : format.read) {
+            printf("%s%s", format.label == last ? " and " : gap, format.label);
             gap = ", ";
         }
     putchar('\n');

@@ -1,4 +1,4 @@
-/* Table of formats, and collection of inputs. */
+/* Collection of inputs. */
 #define _GNU_SOURCE /* asprintf, strcasestr */
 #include "inputs.h"
 
@@ -11,28 +11,6 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-const gf_help_format gf_help_formats[] = {
-    {"PNG", "png", true, true,
-     "All colour types and depths, interlaced or not; 16-bit samples stay 16-bit."},
-    {"PBM", "pbm", true, false, "Black and white, text and binary; read as grey, 8 bits."},
-    {"PGM", "pgm pnm", true, true,
-     "Grey, 8 or 16 bits; reads text and binary, writes binary. Reads any maximum value, writes 255 or 65535."},
-    {"PPM", "ppm pnm", true, true, "RGB, 8 or 16 bits; reads text and binary, writes binary."},
-    {"PAM", "pam", true, true, "1 to 4 channels, 8 or 16 bits."},
-    {"PFM", "pfm", true, true, "Grey or RGB, binary32."},
-    {"NPY", "npy", true, true,
-     "NumPy arrays of u8, u16 or f32, height x width, or height x width x channels with 1 to 4 channels."},
-    {"JPEG", "jpg jpeg", true, true, "Grey or RGB, 8 bits; baseline and progressive; lossy."},
-    {"TIFF", "tif tiff", true, true,
-     "Grey or RGB with or without alpha, 8 or 16 bits or binary32; also reads palettes and fewer bits; BigTIFF."},
-    {"BMP", "bmp", true, true, "8 bits."},
-    {"TGA", "tga", true, true, "8 bits; recognised by its extension, because it has no signature."},
-    {"PSD", "psd", true, false, "Grey or RGB, 8 or 16 bits; the merged image of all layers."},
-    {"GIF", "gif", true, false, "A frame, by default the first."},
-    {"HDR", "hdr", true, true, "RGB, read as binary32; lossy."},
-    {"raw rows", "raw", false, true, "Headerless samples; read with --raw, written little-endian."},
-    {0}};
 
 static gf_status inputs_out_of_memory(gf_error *error) {
     return gf_set_error(error, GF_FAILED, "inputs: out of memory for file names");
@@ -80,16 +58,13 @@ const char *gf_cli_extension(const char *base) {
     return dot && dot != base ? dot : "";
 }
 
-const gf_help_format *gf_cli_named_format(const char *name) {
+bool gf_cli_named_format(const char *name, gf_codec_info *format) {
     const char *extension = gf_cli_extension(name);
-    for (const gf_help_format *format = gf_help_formats; *extension && format->name; format++)
-        for (const char *at = format->extensions; *at; at += strspn(at, " ")) {
-            const size_t size = strcspn(at, " ");
-            if (strlen(extension + 1) == size && strncasecmp(extension + 1, at, size) == 0)
-                return format;
-            at += size;
-        }
-    return NULL;
+    for (size_t i = 0; *extension && gf_codec_describe(i, format); i++)
+        for (const char *const *known = format->extensions; *known; known++)
+            if (strcasecmp(extension + 1, *known) == 0)
+                return true;
+    return false;
 }
 
 static int inputs_is_shown(const struct dirent *entry) {
@@ -133,7 +108,7 @@ static gf_status inputs_walk(gf_cli_inputs *inputs, const char *directory, size_
 static gf_status inputs_visit(gf_cli_inputs *inputs, const char *directory, const char *name,
                               size_t relative, gf_error *error) {
     const bool root = strcmp(directory, "/") == 0;
-    const gf_help_format *format = gf_cli_named_format(name);
+    gf_codec_info format;
     const bool raw = inputs->options->files.raw; /* else .raw is the extension of cameras */
     char *path;
     struct stat info, target;
@@ -152,7 +127,7 @@ static gf_status inputs_visit(gf_cli_inputs *inputs, const char *directory, cons
         inputs->links += link;
         if (!link && !inputs_is_out(inputs, &info))
             status = inputs_walk(inputs, path, relative, error);
-    } else if (format && (strcmp(format->extensions, "raw") == 0) == raw) {
+    } else if (gf_cli_named_format(name, &format) && format.headerless == raw) {
         /* If stat fails, reading fails too and reports the error. */
         if (!exists || S_ISREG(info.st_mode))
             return inputs_add(inputs, path, relative, exists ? &info : NULL, error);

@@ -26,21 +26,10 @@ typedef struct gf_cli_inputs {
     char extensions[64]; /* some extensions of skipped files: ".tif, .webp" */
 } gf_cli_inputs;
 
-/* A file format. */
-typedef struct gf_help_format {
-    const char *name;
-    const char *extensions; /* separated by spaces; the one for outputs comes first */
-    bool read;              /* recognised as an input, without --raw */
-    bool written;
-    const char *notes; /* sample types and limitations, as sentences */
-} gf_help_format;
-
-extern const gf_help_format gf_help_formats[]; /* ends with a row of NULL */
-
 /* Return the extension of a base name, with its dot, or "". ".hidden" has none. */
 const char *gf_cli_extension(const char *base);
-/* Return the format of the extension of a name, or NULL. */
-const gf_help_format *gf_cli_named_format(const char *name);
+/* Set the format of the extension of a name. Return false if there is none. */
+bool gf_cli_named_format(const char *name, gf_codec_info *format);
 
 /* Collect the inputs of a command in the order of the command line, those of a directory by name.
  * Skip --out-dir. Print the error of an unreadable directory; with --fail-fast, return it.

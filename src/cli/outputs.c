@@ -18,11 +18,12 @@ static gf_status outputs_out_of_memory(gf_error *error) {
 
 /* Write the extension of --format or of the input; .png if the input format cannot be written. */
 static void template_put_extension(FILE *file, const char *base, const char *format) {
-    const gf_help_format *known = gf_cli_named_format(base);
+    gf_codec_info known;
     if (format)
         fprintf(file, ".%s", format);
     else
-        fputs(known && known->written ? gf_cli_extension(base) : ".png", file);
+        fputs(gf_cli_named_format(base, &known) && known.written ? gf_cli_extension(base) : ".png",
+              file);
 }
 
 /* Write the replacement of a word in braces. Return false if the word is unknown. */
@@ -131,8 +132,8 @@ static gf_status outputs_name_one(const gf_cli_line *line, const gf_cli_input *i
         gf_cli_template_fill(line->options.name, base, format, index, &name, error);
     if (status)
         return status;
-    const gf_help_format *known = gf_cli_named_format(name);
-    if (!format && !(known && known->written)) {
+    gf_codec_info known;
+    if (!format && !(gf_cli_named_format(name, &known) && known.written)) {
         const char *extension = gf_cli_extension(name);
         gf_set_error(error, GF_USAGE,
                      "--name: '%s': %s%s; end the template with {ext} or a known extension such as "

@@ -9,7 +9,8 @@
 #include "core/error.h"
 #include "core/settings.h"
 #include "core/thread.h"
-#include "io/formats.h"
+#include "io/codec.h"
+#include "io/png/png.h"
 
 static const gf_backend *stand_in;
 

@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 #include "core/thread.h"
-#include "io/io.h"
+#include "io/codecs.h"
 
 struct gf_engine {
     gf_engine_options options; /* the caller owns the strings */

@@ -1,4 +1,4 @@
-/* Byte order of integers, samples and rows in files. */
+/* Byte order of integers and samples in files. */
 #ifndef GF_BYTES_H
 #define GF_BYTES_H
 
@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include "core/image.h"
 
 static inline bool gf_host_is_little(void) {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -107,20 +105,6 @@ static inline void gf_copy_order(void *dst, const void *src, uint64_t count, siz
     } else {
         gf_swap64(out, in, count);
     }
-}
-
-/* Layout of the rows in an uncompressed file: consecutive, in either byte order and row order. */
-typedef struct gf_row_order {
-    gf_format format;
-    uint64_t start; /* file offset of the first sample, in bytes */
-    bool bottom_up; /* the last row is stored first */
-    bool little;    /* byte order of samples of more than one byte */
-} gf_row_order;
-
-/* Return the file offset at which rows y to y + rows - 1 of the image start. */
-static inline uint64_t gf_row_order_offset(const gf_row_order *order, uint64_t y, uint64_t rows) {
-    const uint64_t first = order->bottom_up ? order->format.height - y - rows : y;
-    return order->start + first * gf_row_bytes(&order->format);
 }
 
 #endif

@@ -221,19 +221,16 @@ static void put_summaries(bool filters, FILE *page) {
 }
 
 static void put_formats(FILE *page) {
-    for (const gf_help_format *format = gf_help_formats; format->name; format++) {
-        fprintf(page, ".It %s\n%s\n", format->name, format->notes);
-        if (format->read && !format->written)
+    gf_codec_info format;
+    for (size_t i = 0; gf_codec_describe(i, &format); i++) {
+        fprintf(page, ".It %s\n%s\n", format.label, format.notes);
+        if (!format.written)
             fputs("Read only.\n", page);
-        if (!strchr(format->extensions, ' ') && (format->read || !format->written))
+        if (!format.extensions[1] && !format.headerless)
             continue;
         fputs("Extensions:\n", page);
-        for (const char *extension = format->extensions; *extension;
-             extension += strspn(extension, " ")) {
-            const size_t size = strcspn(extension, " ");
-            fprintf(page, ".Pa .%.*s %s\n", (int)size, extension, extension[size] ? "," : ".");
-            extension += size;
-        }
+        for (const char *const *name = format.extensions; *name; name++)
+            fprintf(page, ".Pa .%s %s\n", *name, name[1] ? "," : ".");
     }
 }
 
@@ -394,15 +391,10 @@ static void put_table(FILE *out) {
 
 /* Write the extensions of images: "png|pgm|pnm". */
 static void put_extensions(FILE *out) {
-    const char *between = "";
-    for (const gf_help_format *format = gf_help_formats; format->name; format++) {
-        if (!format->read && !format->written)
-            continue;
-        fputs(between, out);
-        for (const char *c = format->extensions; *c; c++)
-            fputc(*c == ' ' ? '|' : *c, out);
-        between = "|";
-    }
+    gf_codec_info format;
+    for (size_t i = 0; gf_codec_describe(i, &format); i++)
+        for (const char *const *name = format.extensions; *name; name++)
+            fprintf(out, "%s%s", i || name > format.extensions ? "|" : "", *name);
 }
 
 /* ---- templates ------------------------------------------------------------------------------- */

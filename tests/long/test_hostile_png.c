@@ -184,7 +184,7 @@ TEST(chunks_in_any_order) {
 static void try_large(png_bytes *file, const char *what) {
     gf_limits large = {.max_pixels = 5000};
     const double start = cpu_seconds();
-    outcome fast = load(file, file->size, &large, gf_png_source_open, 1);
+    outcome fast = load(file, file->size, &large, gf_png_codec.open_source, 1);
     const bool accepted = fast.error.status == GF_OK;
     if (!accepted)
         assert_message(&fast.error, "x.png: ");

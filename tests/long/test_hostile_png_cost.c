@@ -118,7 +118,7 @@ static void time_reader(const png_bytes *file, bool libpng, double *min, outcome
     const double start = cpu_seconds();
     clear(result);
     *result = libpng ? png_oracle(file, file->size, NULL)
-                     : load(file, file->size, NULL, gf_png_source_open, 16);
+                     : load(file, file->size, NULL, gf_png_codec.open_source, 16);
     const double seconds = cpu_seconds() - start;
     *min = seconds < *min ? seconds : *min;
 }

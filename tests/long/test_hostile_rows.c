@@ -2,7 +2,6 @@
  * rejected with one line or be read, in limited time. */
 #include "hostile.h"
 
-#include "io/formats.h"
 #include "io/stb/raster.h"
 #include "small_files.h"
 
@@ -48,7 +47,7 @@ TEST(rows) {
             "\x93NUMPY\2\0\x36\0\0\0{\"shape\":(2,2),\"descr\":\">f4\",\"fortran_order\":False}  \n"
             "0123456789abcdef"),
     };
-    open_as = gf_plain_source_open;
+    open_as = plain_source_open;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         try_variants(&files[i], "rows");
     hostile_print(&totals);
@@ -86,7 +85,7 @@ TEST(numbers) {
         "Pf\n%s 1\n1\n1234",
         "PF\n1 %s\n-1\n123456789012",
         "Pf\n1 1\n%s\n1234"};
-    open_as = gf_plain_source_open;
+    open_as = plain_source_open;
     for (size_t h = 0; h < sizeof headers / sizeof *headers; h++)
         for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++) {
             const char *hole = strstr(headers[h], "%s");
@@ -108,7 +107,7 @@ TEST(headers_without_end) {
                                          "Pf 1 ", "P3 ",           "P1 9 9 "};
     static const char fillers[] = {'x', '1', ' ', '\n', '#', '\0', '\r'};
     const size_t size = hostile_all() ? 16 << 20 : 1 << 20;
-    open_as = gf_plain_source_open;
+    open_as = plain_source_open;
     png_bytes file = {malloc(size), size};
     assert_non_null(file.data);
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
@@ -139,11 +138,12 @@ TEST(written_by_stb) {
         pixels[i] = (unsigned char)(i * i);
         floats[i] = (float)pixels[i];
     }
-    for (int kind = GF_SINK_BMP; kind <= GF_SINK_HDR; kind++) {
+    static const gf_raster_kind written[] = {GF_RASTER_BMP, GF_RASTER_TGA, GF_RASTER_HDR};
+    for (size_t k = 0; k < sizeof written / sizeof *written; k++) {
         png_bytes file = {0};
-        const bool hdr = kind == GF_SINK_HDR;
+        const bool hdr = written[k] == GF_RASTER_HDR;
         const gf_format format = {5, 4, 3, hdr ? GF_F32 : GF_U8, false};
-        assert_true(gf_stb_write((gf_sink_kind)kind, on_write, &file, &format,
+        assert_true(gf_stb_write(written[k], on_write, &file, &format,
                                  hdr ? (const void *)floats : pixels));
         every_cut(&file, try_file, "cut", &totals);
         every_flip(&file, hostile_all() ? 1 : 7, NULL, try_file, "bit", &totals);

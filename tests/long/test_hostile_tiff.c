@@ -2,7 +2,6 @@
  * and memory, with the same result for any number of threads. */
 #include "hostile.h"
 
-#include "io/formats.h"
 #include "io_util.h"
 #include "tiff_file.h"
 
@@ -15,7 +14,7 @@ static outcome load_tiff(const png_bytes *file, uint32_t threads) {
                              .threads = threads,
                              .segment = 300,
                              .no_sandbox = true}; /* all codecs */
-    return load(file, file->size, &small, gf_tiff_source_open, 5);
+    return load(file, file->size, &small, gf_tiff_codec.open_source, 5);
 }
 
 /* The reason, which libtiff gives in parentheses, depends on what a thread has decoded before. */

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "core/error.h"
-#include "io/io.h"
+#include "io/codecs.h"
 
 typedef struct counting_source {
     gf_source base;

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "gpufilter_tools.h"
+#include "io/codecs.h"
 #include "io/file/output.h"
-#include "io/io.h"
+#include "io/stream/convert.h"
+#include "io/stream/memory.h"
 #include "testing.h"
 
 enum { MARGIN = 13, PAINT = 0xa5 };

@@ -4,8 +4,8 @@
 
 #include <zlib.h>
 
-#include "io/formats.h"
-#include "io/io.h"
+#include "codecs.h"
+#include "io/codecs.h"
 #include "io_util.h"
 #include "png_util.h"
 

@@ -8,7 +8,7 @@
 static const gf_limits limits = {.max_pixels = 5000, .max_chunk = 200};
 
 static inline void check_same(const png_bytes *file, const char *what, size_t where, tally *count) {
-    outcome ours = load(file, file->size, &limits, gf_png_source_open, 1 + where % 5);
+    outcome ours = load(file, file->size, &limits, gf_png_codec.open_source, 1 + where % 5);
     outcome oracle = png_oracle(file, file->size, &limits);
     check_outcomes(&ours, &oracle, file, what, where, count);
     clear(&ours);

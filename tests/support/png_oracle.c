@@ -3,7 +3,7 @@
 #include <png.h>
 
 #include "core/error.h"
-#include "io/io.h"
+#include "io/codecs.h"
 
 /* State of one decode. Values that change after setjmp are here, not in automatic variables. */
 typedef struct oracle {

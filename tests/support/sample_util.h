@@ -5,7 +5,7 @@
 #include "io_util.h"
 
 #include "io/file/output.h"
-#include "io/stream/sample_sink.h"
+#include "io/sample_sink.h"
 
 static const gf_sample_layout grey8 = {.type = GF_U8, .width = 3, .channels = 1, .names = {"grey"}};
 static const gf_sample_layout rgb16 = {.type = GF_U16,

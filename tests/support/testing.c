@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
+#include "io/codecs.h"
 #include "io/file/output.h"
-#include "io/io.h"
 
 #define PAINT TEST_PAINT
 #define MARGIN TEST_MARGIN

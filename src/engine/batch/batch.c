@@ -138,9 +138,7 @@ static gf_codec_costs files_codec_costs(const gf_file_batch *batch, const gf_sou
     const gf_file_options *options = &batch->chain.options;
     gf_codec_costs codec = {0};
     if (out)
-        codec = gf_encoding_costs(options->write.format ? options->write.format
-                                                        : gf_path_extension(out),
-                                  options, batch->threads_per_file);
+        codec = gf_encoding_costs(out, options, batch->threads_per_file);
     codec.decode = source->cost;
     codec.decode_threads = source->threads;
     return codec;

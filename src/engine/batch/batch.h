@@ -10,7 +10,7 @@
 #include "core/machine.h"
 #include "engine/engine.h"
 #include "engine/run/task.h"
-#include "io/formats.h"
+#include "io/png/png.h"
 
 #define GF_BATCH_MAX_THREADS GF_MAX_THREADS
 

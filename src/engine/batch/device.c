@@ -11,8 +11,9 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "engine/batch/batch.h"
+#include "io/codecs.h"
 #include "io/file/output.h"
-#include "io/io.h"
+#include "io/stream/memory.h"
 
 #define MAX_IMAGES UINT64_C(4096)             /* maximum images in progress */
 #define MAX_TOTAL_BYTES (UINT64_C(1) << 30)   /* maximum bytes of all images in memory */
@@ -324,7 +325,7 @@ static uint64_t device_left(const device_run *run) {
  * not run whole items, that is decided only once. */
 static bool device_few_left(device_run *run) {
     const gf_file_batch *batch = run->batch;
-    const double cost = GF_PNG_DECODE_COST + GF_PNG_ENCODE_COST_FAST;
+    const double cost = gf_png_codec.decode_cost + gf_png_codec.encode_cost[GF_PNG_FAST];
     const uint64_t files = batch->with_cpu ? device_left(run) : gf_batch_expected(batch);
     if ((double)files * cost < GF_PNG_STREAM_COST * batch->threads && run->parts == 1 &&
         !gf_device_decodes_always())

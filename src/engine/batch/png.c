@@ -10,6 +10,7 @@
 #include "engine/batch/batch.h"
 #include "io/file/input.h"
 #include "io/png/png.h"
+#include "io/stream/memory.h"
 
 /* Files that are read at the same time take at most a quarter of the memory. */
 #define MEMORY_SHARE 4u
@@ -64,7 +65,7 @@ bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) 
     const uint64_t memory = batch->options.engine.max_memory;
     const uint64_t max = (memory ? memory : GF_DEFAULT_MAX_MEMORY) / MEMORY_SHARE / batch->at_once;
     const uint64_t filtered = (gf_row_bytes(&plan->in) + 1) * plan->in.height;
-    return strcmp(task->inputs.source->kind, "png") == 0 && png_file_bytes(task) <= max &&
+    return task->inputs.source->codec == &gf_png_codec && png_file_bytes(task) <= max &&
            !options->as && !options->channels && png_file_bytes(task) < MAX_BYTES &&
            filtered < MAX_BYTES && task->inputs.limits.max_chunk >= MIN_MAX_CHUNK &&
            !batch->options.engine.verify &&

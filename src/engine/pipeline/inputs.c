@@ -7,8 +7,9 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "io/io.h"
+#include "io/codecs.h"
 #include "io/stream/convert.h"
+#include "io/stream/memory.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

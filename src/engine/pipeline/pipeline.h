@@ -13,7 +13,7 @@
 #include "backend/backend.h"
 #include "core/thread.h"
 #include "engine/engine.h"
-#include "io/io.h"
+#include "io/codecs.h"
 
 /* ---- consumers ------------------------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/thread.h"
-#include "io/io.h"
+#include "io/codecs.h"
 
 typedef struct gf_stream {
     const gf_stream_job *job;

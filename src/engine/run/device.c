@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/thread.h"
 #include "engine/run/task.h"
-#include "io/formats.h"
+#include "io/png/png.h"
 
 struct gf_device_job {
     gf_engine *engine;

@@ -8,7 +8,7 @@
 #include "core/filter.h"
 #include "core/thread.h"
 #include "engine/run/task.h"
-#include "io/io.h"
+#include "io/stream/memory.h"
 
 /* ---- one tall image -------------------------------------------------------------------------- */
 

@@ -14,9 +14,10 @@
 #include "core/image.h"
 #include "core/settings.h"
 #include "core/thread.h"
+#include "io/codecs.h"
 #include "io/file/output.h"
-#include "io/io.h"
 #include "io/stream/convert.h"
+#include "io/stream/memory.h"
 
 enum { PARTIAL_PIECE_BYTES = 1 << 22 }; /* bytes of records passed to a measure at a time */
 

@@ -10,8 +10,9 @@
 #include "core/result.h"
 #include "core/thread.h"
 #include "engine/run/task.h"
+#include "io/codecs.h"
 #include "io/file/output.h"
-#include "io/io.h"
+#include "io/stream/memory.h"
 
 /* Add what the sink of an image has counted and omitted to the report. */
 static void run_report_sink(const gf_task *task) {

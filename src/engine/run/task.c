@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "core/filter.h"
 #include "core/result.h"
+#include "io/codecs.h"
 #include "io/file/output.h"
-#include "io/io.h"
 #include "io/stream/convert.h"
 
 gf_task gf_task_begin(gf_engine *engine, const gf_chain *chain, gf_made *made) {

@@ -4,7 +4,7 @@
 
 #include "engine/pipeline/pipeline.h"
 #include "gpufilter_tools.h"
-#include "io/stream/sample_sink.h"
+#include "io/sample_sink.h"
 
 /* ---- chains (chain.c) ------------------------------------------------------------------------ */
 

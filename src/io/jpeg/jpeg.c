@@ -18,7 +18,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "io/formats.h"
+#include "io/codec.h"
 #include "io/meta/exif.h"
 #include "io/strip/row_filter.h"
 
@@ -485,14 +485,13 @@ static gf_status source_open(jpeg_source *source, gf_error *error) {
     return GF_OK;
 }
 
-gf_status gf_jpeg_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
-                              gf_error *error) {
+static gf_status jpeg_source_open(const gf_input *input, const gf_limits *limits,
+                                  gf_source **opened, gf_error *error) {
     static const gf_source_ops ops = {
         .read = source_read, .finish = source_finish, .close = source_close};
     jpeg_source *source = gf_source_new(sizeof *source, &ops, input->name, error);
     if (!source)
         return GF_FAILED;
-    source->base.cost = GF_JPEG_DECODE_COST;
     source->input = *input;
     source->limits = *limits;
     source->jpeg.err = jpeg_errors_init(&source->errors, input->name);
@@ -658,16 +657,14 @@ static void sink_close(gf_sink *base) {
     free(sink);
 }
 
-gf_status gf_jpeg_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+static gf_status jpeg_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
     static const gf_sink_ops ops = {sink_write, sink_finish, sink_close};
     const char *name = gf_output_name(setup->output);
     gf_metadata items = {0};
     jpeg_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
-    sink->base.cost = GF_JPEG_ENCODE_COST;
     sink->base.counts_clipped = true;
-    sink->base.form = GF_FORM_JPEG;
     sink->format = *setup->format;
     sink->jpeg.err = jpeg_errors_init(&sink->errors, name);
     gf_status status = gf_metadata_to_items(setup->metadata, &items, name, error);
@@ -680,3 +677,20 @@ gf_status gf_jpeg_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_err
         *opened = &sink->base;
     return status;
 }
+
+const gf_codec gf_jpeg_codec = {
+    .label = "JPEG",
+    .extensions = {"jpg", "jpeg"},
+    .notes = "Grey or RGB, 8 bits; baseline and progressive; lossy.",
+    .magics = {"\xff\xd8\xff"},
+    .open_source = jpeg_source_open,
+    .decode_cost = 1.2,
+    .open_sink = jpeg_sink_open,
+    .types = GF_STORES_U8,
+    .channels = GF_STORES_GREY | GF_STORES_RGB,
+    .alpha_advice = "write .png or .pam",
+    .max_columns = JPEG_MAX_DIMENSION,
+    .form = GF_FORM_JPEG,
+    .option = GF_OPTION_QUALITY,
+    .encode_cost = {2.0},
+};

@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "core/error.h"
+#include "core/image.h"
 #include "io/bytes.h"
 #include "io/meta/exif.h"
 #include "io/meta/iptc.h"

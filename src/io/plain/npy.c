@@ -6,6 +6,9 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "io/bytes.h"
+#include "io/plain/rows.h"
+#include "io/stream/convert.h"
 
 /* Size of the magic and of the version. */
 enum { NPY_MAGIC = 6, NPY_VERSION = 2 };
@@ -188,10 +191,11 @@ static gf_status npy_set_dtype(const char *name, const char *dtype, gf_samples *
 /* Set the image of a page: its size, and where its samples are. The last dimension is that of the
  * channels if there are 1 to 4, or if channels are chosen; the dimensions before rows are those of
  * pages. */
-static gf_status npy_set_shape(const char *name, const npy_array *array, const gf_limits *limits,
-                               uint64_t page, gf_npy *npy, gf_error *error) {
+static gf_status npy_set_shape(gf_plain_source *source, const npy_array *array,
+                               const gf_limits *limits, uint64_t page, gf_error *error) {
+    const char *name = source->input.name;
     const uint64_t *shape = array->shape, last = array->dimensions - 1;
-    gf_samples *samples = &npy->samples;
+    gf_samples *samples = &source->base.samples;
     if (array->dimensions < 2 || array->dimensions > NPY_MAX_DIMENSIONS)
         return gf_fail(error, GF_FAILED,
                        "%s: is %" PRIu64
@@ -208,32 +212,32 @@ static gf_status npy_set_shape(const char *name, const npy_array *array, const g
     const uint64_t max = UINT64_C(1) << 60, max_samples = UINT32_MAX / 8;
     uint64_t bytes = samples->bytes;
     samples->count = deep ? shape[last] : 1;
-    npy->images = 1;
+    source->images = 1;
     for (uint64_t i = 0; i <= last; i++) {
-        npy->images *= i < rows ? shape[i] : 1;
+        source->images *= i < rows ? shape[i] : 1;
         if (__builtin_mul_overflow(bytes, shape[i], &bytes) || bytes > max ||
-            npy->images > max_samples || samples->count > max_samples)
+            source->images > max_samples || samples->count > max_samples)
             return gf_fail(error, GF_FAILED, "%s: the array is too large; save a part of it", name);
     }
-    if (npy->images == 0)
+    if (source->images == 0)
         return gf_fail(error, GF_FAILED, "%s: the array is empty; it needs one image", name);
-    npy->end = npy->order.start + bytes;
+    source->end = source->order.start + bytes;
     samples->several = samples->count > GF_MAX_CHANNELS;
     samples->width = width;
     samples->step = samples->count;
     samples->plane = 1;
-    npy->order.format = (gf_format){width, height, (uint32_t)samples->count, GF_U8, false};
+    source->order.format = (gf_format){width, height, (uint32_t)samples->count, GF_U8, false};
     if (!array->fortran_order) {
-        npy->order.start += (page - 1) * (bytes / npy->images);
+        source->order.start += (page - 1) * (bytes / source->images);
         return GF_OK;
     }
     /* The first dimension is that of consecutive samples. */
     samples->transposed = true;
-    samples->step = npy->images;
-    samples->plane = npy->images * width;
-    npy->order.format =
-        (gf_format){height, width * samples->count, (uint32_t)npy->images, GF_U8, false};
-    uint64_t rest = page - 1, stride = npy->images;
+    samples->step = source->images;
+    samples->plane = source->images * width;
+    source->order.format =
+        (gf_format){height, width * samples->count, (uint32_t)source->images, GF_U8, false};
+    uint64_t rest = page - 1, stride = source->images;
     for (uint64_t i = rows; i-- > 0; rest /= shape[i]) {
         stride /= shape[i];
         samples->first += rest % shape[i] * stride;
@@ -250,8 +254,11 @@ static gf_status npy_read_exactly(gf_input *input, void *data, size_t size, gf_e
     return !status && got < size ? gf_fail_short(input->name, error) : status;
 }
 
-gf_status gf_npy_read_header(gf_input *input, const gf_limits *limits, uint64_t page, gf_npy *npy,
-                             gf_error *error) {
+/* Read a header, and find the samples of one of its images, from 1; of type u8, in samples instead
+ * of bytes. If there are fewer images, only `images` and `end` are valid. */
+static gf_status npy_read_header(gf_plain_source *source, const gf_limits *limits, uint64_t page,
+                                 gf_error *error) {
+    gf_input *input = &source->input;
     unsigned char start[NPY_MAGIC + NPY_VERSION], length[4] = {0};
     char text[NPY_MAX_TEXT + 1];
     npy_array array = {0};
@@ -276,9 +283,9 @@ gf_status gf_npy_read_header(gf_input *input, const gf_limits *limits, uint64_t 
         return status;
     text[size] = '\0';
     if (npy_parse(text, size, &array)) {
-        *npy = (gf_npy){.order.start = input->offset};
-        status = npy_set_dtype(input->name, array.dtype, &npy->samples, error);
-        return status ? status : npy_set_shape(input->name, &array, limits, page, npy, error);
+        source->order.start = input->offset;
+        status = npy_set_dtype(input->name, array.dtype, &source->base.samples, error);
+        return status ? status : npy_set_shape(source, &array, limits, page, error);
     }
     if (array.structured)
         return gf_fail(error, GF_FAILED,
@@ -288,3 +295,58 @@ gf_status gf_npy_read_header(gf_input *input, const gf_limits *limits, uint64_t 
                    "%s: its NumPy header is invalid; save the array again with numpy.save",
                    input->name);
 }
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static gf_status npy_read(gf_plain_source *source, const gf_limits *limits, uint64_t page,
+                          gf_error *error) {
+    const gf_status status = npy_read_header(source, limits, page, error);
+    gf_format *format = &source->order.format;
+    gf_samples *samples = &source->base.samples;
+    if (status)
+        return status;
+    gf_plain_describe(source, samples, "", samples->transposed ? ", Fortran order" : "");
+    source->order.little = samples->little;
+    if (samples->transposed || samples->several || !gf_samples_type(samples, &format->type)) {
+        format->channels *= samples->bytes;
+        format->type = GF_U8;
+    } else {
+        *samples = (gf_samples){0};
+    }
+    source->base.format = *format;
+    return GF_OK;
+}
+
+static bool npy_follows(const unsigned char head[8]) {
+    return memcmp(head, "\x93NUMPY", NPY_MAGIC) == 0;
+}
+
+static gf_status npy_source_open(const gf_input *input, const gf_limits *limits, gf_source **opened,
+                                 gf_error *error) {
+    static const gf_plain_format format = {.read = npy_read, .follows = npy_follows};
+    return gf_plain_open(input, &format, limits, opened, error);
+}
+
+static gf_status npy_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    const gf_format *format = setup->format;
+    const uint64_t shape[] = {format->height, format->width, format->channels};
+    char header[GF_NPY_HEADER_BYTES];
+    const size_t size =
+        gf_npy_put_header(header, gf_npy_dtype(format->type), shape, format->channels == 1 ? 2 : 3);
+    const gf_row_order order = {.format = *format, .start = size, .little = gf_host_is_little()};
+    return gf_rows_sink_open(setup, &order, header, opened, error);
+}
+
+const gf_codec gf_npy_codec = {
+    .label = "NPY",
+    .extensions = {"npy"},
+    .notes =
+        "NumPy arrays of u8, u16 or f32, height x width, or height x width x channels with "
+        "1 to 4 channels.",
+    .magics = {"\x93NUMPY"},
+    .open_source = npy_source_open,
+    .open_sink = npy_sink_open,
+    .types = GF_STORES_INTEGERS | GF_STORES_F32,
+    .channels = GF_STORES_ANY | GF_STORES_DATA,
+    .plain = true,
+};

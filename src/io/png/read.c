@@ -13,9 +13,9 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "io/bytes.h"
-#include "io/formats.h"
 #include "io/meta/exif.h"
 #include "io/png/inflate.h"
+#include "io/png/png.h"
 #include "io/stream/announced.h"
 #include "io/strip/row_filter.h"
 
@@ -632,7 +632,6 @@ gf_status gf_png_source_open(const gf_input *input, const gf_limits *limits, gf_
     png_source *source = gf_source_new(sizeof *source, &ops, input->name, error);
     if (!source)
         return GF_FAILED;
-    source->base.cost = GF_PNG_DECODE_COST;
     source->input = *input;
     source->limits = *limits;
     source->simd = gf_png_simd_of(gf_isa_best());

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "io/bytes.h"
+#include "io/png/png.h"
 #include "io/strip/encoder.h"
 
 /* ---- compression efforts --------------------------------------------------------------------- */
@@ -18,24 +19,6 @@ const char *const *gf_compressions(void) {
                                         [GF_PNG_STORED] = "none",
                                         NULL};
     return names;
-}
-
-/* Return false for a name that gf_compressions() does not contain. NULL: fast. */
-static bool png_effort_of(const char *name, gf_png_effort *effort) {
-    const char *const *names = gf_compressions();
-    int i = 0; /* default: fast */
-    while (name && names[i] && strcmp(name, names[i]) != 0)
-        i++;
-    *effort = names[i] ? (gf_png_effort)i : GF_PNG_FAST;
-    return names[i] != NULL;
-}
-
-double gf_png_encode_cost(const char *compression) {
-    gf_png_effort effort;
-    png_effort_of(compression, &effort);
-    return effort == GF_PNG_STORED ? GF_PNG_ENCODE_COST_NONE
-           : effort == GF_PNG_FAST ? GF_PNG_ENCODE_COST_FAST
-                                   : GF_PNG_ENCODE_COST_SLOW;
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
@@ -201,20 +184,17 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     if (!sink)
         return GF_FAILED;
     gf_encoder *encoder = &sink->encoder;
-    encoder->base.cost = gf_png_encode_cost(setup->compression);
-    encoder->base.exact = true;
-    encoder->base.form = GF_FORM_PNG;
     encoder->base.write_encoded = png_write_encoded;
     sink->adler = 1;
-    gf_png_effort effort;
+    const size_t effort = gf_codec_effort(&gf_png_codec, setup->compression);
     unsigned char head[GF_PNG_HEAD];
     gf_status status = GF_OK;
     gf_png_head(setup->format, head);
-    if (!png_effort_of(setup->compression, &effort))
+    if (!gf_compressions()[effort])
         status = gf_fail(error, GF_USAGE,
                          "%s: unknown compression '%s'; use none, fast, balanced or small",
                          gf_output_name(setup->output), setup->compression);
-    gf_png_strips_init(setup->format, effort, isa, &encoder->strips);
+    gf_png_strips_init(setup->format, (gf_png_effort)effort, isa, &encoder->strips);
     encoder->out_bytes = HEAD_BYTES + gf_png_strip_bound(&encoder->strips) + TAIL_BYTES;
     encoder->scratch_bytes = gf_png_scratch_bytes(&encoder->strips);
     encoder->swap = setup->format->type == GF_U16;
@@ -233,6 +213,29 @@ gf_status gf_png_sink_open_for(gf_isa isa, const gf_sink_setup *setup, gf_sink *
     return status;
 }
 
-gf_status gf_png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+static gf_status png_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
     return gf_png_sink_open_for(gf_isa_best(), setup, opened, error);
 }
+
+const gf_codec gf_png_codec = {
+    .label = "PNG",
+    .extensions = {"png"},
+    .notes = "All colour types and depths, interlaced or not; 16-bit samples stay 16-bit.",
+    .magics = {"\x89PNG\r\n\x1a\n"},
+    .open_source = gf_png_source_open,
+    .decode_cost = 3.0,
+    .on_devices = true,
+    .open_sink = png_sink_open,
+    .types = GF_STORES_INTEGERS,
+    .channels = GF_STORES_ANY,
+    .max_columns = INT32_MAX,
+    .exact = true,
+    .form = GF_FORM_PNG,
+    .option = GF_OPTION_COMPRESSION,
+    .compressions = gf_compressions,
+    .encode_cost = {[GF_PNG_FAST] = 2.0,
+                    [GF_PNG_BALANCED] = 50.0, /* with zlib; approximate */
+                    [GF_PNG_SMALL] = 50.0,
+                    [GF_PNG_STORED] = 0.6},
+    .threads = true,
+};

@@ -112,16 +112,16 @@ bool gf_hdr_read(gf_raster *hdr, unsigned char *pixels) {
     return (read && !file.past_end) || hdr_fail(hdr, &file);
 }
 
-bool gf_stb_write(gf_sink_kind kind, gf_stb_write_func *write, void *context,
+bool gf_stb_write(gf_raster_kind kind, gf_stb_write_func *write, void *context,
                   const gf_format *format, const void *pixels) {
     const int width = (int)format->width, height = (int)format->height,
               channels = (int)format->channels;
     unsigned char row[ROW_BYTES];
     impl_memory.row = row;
     const int written =
-        kind == GF_SINK_BMP
+        kind == GF_RASTER_BMP
             ? stbi_write_bmp_to_func(write, context, width, height, channels, pixels)
-        : kind == GF_SINK_TGA
+        : kind == GF_RASTER_TGA
             ? stbi_write_tga_to_func(write, context, width, height, channels, pixels)
             : stbi_write_hdr_to_func(write, context, width, height, channels, pixels);
     impl_memory.row = NULL;

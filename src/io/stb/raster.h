@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "io/formats.h"
+#include "io/codec.h"
 #include "io/stb/sandbox.h"
 
 /* ---- readers --------------------------------------------------------------------------------- */
@@ -98,6 +98,14 @@ size_t gf_gif_skip_blocks(const unsigned char *data, size_t size, size_t at);
 bool gf_hdr_head(gf_raster *raster);
 bool gf_hdr_read(gf_raster *raster, unsigned char *pixels);
 
+/* ---- sources and sinks ------------------------------------------------------------------------
+ */
+
+/* Open a source of any of these formats. */
+gf_open_source gf_stb_source_open;
+/* Open sinks. */
+gf_open_sink gf_bmp_sink_open, gf_tga_sink_open, gf_hdr_sink_open;
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* Result of the sandbox. The caller must not trust it. Integers only, so any byte pattern is a
@@ -141,7 +149,7 @@ typedef void gf_stb_write_func(void *context, void *data, int size);
 
 /* Encode an image whose rows have no gaps as BMP, TGA or HDR. The encoded bytes are passed to
  * `write`. */
-bool gf_stb_write(gf_sink_kind kind, gf_stb_write_func *write, void *context,
+bool gf_stb_write(gf_raster_kind kind, gf_stb_write_func *write, void *context,
                   const gf_format *format, const void *pixels);
 
 #endif

@@ -14,7 +14,7 @@
 typedef struct stb_sink {
     gf_sink base;
     gf_format format;
-    gf_sink_kind kind;
+    gf_raster_kind kind;
     unsigned char *pixels;
     uint64_t y;     /* next row */
     gf_error cause; /* error of the first failed write */
@@ -43,7 +43,7 @@ static gf_status stb_write(gf_sink *base, const void *src, size_t stride, uint64
     const unsigned char *in = src;
     gf_status status = GF_OK;
     for (uint64_t i = 0; i < rows && !status; i++, sink->y++) {
-        if (sink->kind == GF_SINK_HDR)
+        if (sink->kind == GF_RASTER_HDR)
             status = stb_check_samples(sink, in + i * stride, error);
         else
             base->clipped += simd->count_largest(&sink->format, in + i * stride);
@@ -80,16 +80,16 @@ static void stb_close(gf_sink *base) {
     free(sink);
 }
 
-gf_status gf_stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+static gf_status stb_sink_open(gf_raster_kind kind, const gf_sink_setup *setup, gf_sink **opened,
+                               gf_error *error) {
     static const gf_sink_ops ops = {stb_write, stb_finish, stb_close};
     stb_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
     if (!sink)
         return GF_FAILED;
-    sink->base.cost = GF_STB_ENCODE_COST;
-    sink->base.counts_clipped = setup->kind != GF_SINK_HDR;
+    sink->base.counts_clipped = kind != GF_RASTER_HDR;
     sink->base.memory = gf_row_bytes(setup->format) * setup->format->height;
     sink->format = *setup->format;
-    sink->kind = setup->kind;
+    sink->kind = kind;
     sink->pixels = gf_alloc_limited(sink->base.memory, setup->max_memory,
                                     gf_output_name(setup->output), "the image", error);
     if (!sink->pixels) {
@@ -98,4 +98,16 @@ gf_status gf_stb_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_erro
     }
     *opened = &sink->base;
     return GF_OK;
+}
+
+gf_status gf_bmp_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    return stb_sink_open(GF_RASTER_BMP, setup, opened, error);
+}
+
+gf_status gf_tga_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    return stb_sink_open(GF_RASTER_TGA, setup, opened, error);
+}
+
+gf_status gf_hdr_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+    return stb_sink_open(GF_RASTER_HDR, setup, opened, error);
 }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "io/stb/raster.h"
+#include "io/stream/memory.h"
 
 /* Initial buffer for inputs of unknown size (pipes); it is doubled as needed. */
 enum { FIRST_READ_BYTES = 1 << 16 };
@@ -246,7 +247,6 @@ gf_status gf_stb_source_open(const gf_input *input, const gf_limits *limits, gf_
     free(file.data);
     if (status)
         return status;
-    (*opened)->cost = GF_STB_DECODE_COST;
     /* The file is fully read; the input can be closed. */
     (*opened)->bytes = reader.offset;
     gf_input_close(&reader);

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "io/io.h"
+#include "io/stream/source.h"
 
 /* Memory of rows. */
 typedef struct gf_announced {

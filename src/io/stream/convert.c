@@ -401,7 +401,7 @@ gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool 
     convert->wrap.row = convert_source_row;
     convert->wrap.tail_bytes = gf_row_bytes(&format) - gf_row_bytes(&inner->format);
     convert->wrap.base.format = format;
-    convert->wrap.base.kind[0] = '\0';
+    convert->wrap.base.codec = NULL;
     *source = &convert->wrap.base;
     return GF_OK;
 }
@@ -549,7 +549,7 @@ gf_status gf_rotate_source(gf_source **source, uint64_t max_memory, const char *
     gf_metadata_set_upright(metadata, orientation >= 5);
     if (gf_turn_source(source, orientation, "an image to turn", max_memory, name, error))
         return GF_FAILED;
-    (*source)->kind[0] = '\0';
+    (*source)->codec = NULL;
     return GF_OK;
 }
 
@@ -604,7 +604,7 @@ gf_status gf_crop_source(gf_source **source, const gf_crop *part, uint64_t max_m
         return GF_FAILED;
     gf_source *base = *source = &wrap->base;
     wrapper_read_on_request(wrap);
-    base->kind[0] = '\0';
+    base->codec = NULL;
     base->format.width = part->width;
     base->format.height = part->height;
     wrap->first = part->y;

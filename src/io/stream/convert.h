@@ -1,11 +1,13 @@
 /* Sources and sinks that convert the rows of another source or sink, and the tables of sRGB that
  * they use. They wrap it: the wrapper is used and closed in its place. A part of an image, a turned
- * and a converted one have no file format (gf_source.kind), from which a device could decode them.
+ * and a converted one have no file format (gf_source.codec), from which a device could decode them.
  */
 #ifndef GF_CONVERT_H
 #define GF_CONVERT_H
 
-#include "io/io.h"
+#include "io/limits.h"
+#include "io/stream/sink.h"
+#include "io/stream/source.h"
 
 /* ---- wrappers (convert.c) -------------------------------------------------------------------- */
 
@@ -72,6 +74,14 @@ uint64_t gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
  * unchanged. */
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
                           bool linear, bool count, gf_error *error);
+
+/* ---- pairs (pair.c) ---------------------------------------------------------------------------
+ */
+
+/* Combine two sources of one format. Each row holds a row of a in the first half of the stride and
+ * a row of b in the second half. Takes ownership of a and b unless it fails. */
+gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
+                         gf_source **source, gf_error *error);
 
 /* ---- sRGB (srgb.c) --------------------------------------------------------------------------- */
 

@@ -7,7 +7,8 @@
 #include <stdatomic.h>
 
 #include "core/thread.h"
-#include "io/png/png.h"
+#include "io/codec.h"
+#include "io/strip/strip.h"
 
 typedef struct gf_encoder gf_encoder;
 

@@ -2,7 +2,7 @@
  * compression. */
 #define ZLIB_CONST /* const next_in */
 
-#include "io/png/png.h"
+#include "io/strip/strip.h"
 
 #include <isa-l/igzip_lib.h>
 #include <stddef.h>

@@ -3,8 +3,9 @@
 #ifndef GF_TIFF_DIRECTORY_H
 #define GF_TIFF_DIRECTORY_H
 
-#include "io/io.h"
+#include "io/limits.h"
 #include "io/meta/ifd.h"
+#include "io/meta/metadata.h"
 
 /* Groups of entries. The first three are stored in the first directory, which describes the image.
  */

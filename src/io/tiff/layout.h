@@ -5,8 +5,11 @@
 #include <setjmp.h>
 #include <tiffio.h>
 
-#include "io/formats.h"
+#include "io/codec.h"
 #include "io/tiff/directory.h"
+
+extern const gf_codec gf_tiff_codec;
+gf_open_source gf_tiff_source_open;
 
 /* libtiff is loaded when the first TIFF file is opened: loading it with its codecs takes 1.2 ms, as
  * long as a run for a small image. The functions are declared as in its header. */

@@ -15,6 +15,7 @@
 #include "core/machine.h"
 #include "core/thread.h"
 #include "io/bytes.h"
+#include "io/plain/rows.h"
 #include "io/stream/announced.h"
 #include "io/tiff/directory.h"
 #include "io/tiff/unit.h"
@@ -611,8 +612,8 @@ static gf_status tiff_open(tiff_source *source, const gf_limits *limits, uint64_
     source->max_seconds = gf_limit_seconds(limits, &source->base.format);
     if (plain || status)
         return status;
-    source->base.cost =
-        layout->compression == COMPRESSION_NONE ? GF_PLAIN_COST : GF_TIFF_DECODE_COST;
+    if (layout->compression == COMPRESSION_NONE)
+        source->base.cost = GF_PLAIN_COST;
     return memory_plan(source, limits, error);
 }
 

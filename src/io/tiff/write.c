@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "io/bytes.h"
+#include "io/plain/rows.h"
 #include "io/strip/encoder.h"
 #include "io/tiff/layout.h"
 
@@ -24,20 +25,6 @@ typedef enum tiff_codec {
 const char *const *gf_tiff_compressions(void) {
     static const char *const names[CODECS + 1] = {"deflate", "none", "lzw", "zstd", NULL};
     return names;
-}
-
-/* Return CODECS for a name that gf_tiff_compressions() does not contain. NULL: deflate. */
-static tiff_codec codec_of(const char *name) {
-    int codec = CODEC_DEFLATE;
-    while (name && codec < CODECS && strcmp(name, gf_tiff_compressions()[codec]) != 0)
-        codec++;
-    return (tiff_codec)codec;
-}
-
-double gf_tiff_encode_cost(const char *compression) {
-    static const double costs[CODECS + 1] = {GF_TIFF_ENCODE_COST, GF_PLAIN_COST,
-                                             GF_TIFF_ENCODE_COST_LZW, GF_TIFF_ENCODE_COST_ZSTD};
-    return costs[codec_of(compression)];
 }
 
 /* Return the value of the tag Compression. */
@@ -441,7 +428,7 @@ static void tiff_close(gf_sink *base) {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static gf_status tiff_open_codec(tiff_sink *sink, const char *compression, gf_error *error) {
-    sink->codec = codec_of(compression);
+    sink->codec = (tiff_codec)gf_codec_effort(&gf_tiff_codec, compression);
     if (sink->codec == CODECS)
         return gf_fail(error, GF_USAGE,
                        "%s: unknown TIFF compression '%s'; use none, lzw, deflate or zstd",
@@ -495,7 +482,15 @@ static gf_status tiff_open_encoder(tiff_sink *sink, const gf_sink_setup *setup, 
     return gf_encoder_open(encoder, setup, error);
 }
 
-gf_status gf_tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
+/* Match the version, of TIFF or BigTIFF in both byte orders. */
+static bool tiff_match(const gf_input *input) {
+    const bool big = input->head[0] == 'M';
+    const unsigned char version = input->head[big ? 3 : 2];
+    return input->head_size >= 8 && input->head[big ? 2 : 3] == 0 &&
+           (version == '*' || version == '+');
+}
+
+static gf_status tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_error *error) {
     static const gf_sink_ops ops = {gf_encoder_write, tiff_finish, tiff_close};
     static const unsigned char header[HEADER_BYTES];
     tiff_sink *sink = gf_sink_new(sizeof *sink, &ops, setup->output, error);
@@ -511,10 +506,7 @@ gf_status gf_tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_err
     sink->max_memory = setup->max_memory;
     sink->encoder.base.end_page = tiff_end_page;
     sink->associated = setup->metadata->associated_alpha;
-    sink->encoder.base.cost = gf_tiff_encode_cost(setup->tiff_compression);
-    sink->encoder.base.exact = true;
-    sink->encoder.base.form = GF_FORM_TIFF;
-    gf_status status = tiff_open_codec(sink, setup->tiff_compression, error);
+    gf_status status = tiff_open_codec(sink, setup->compression, error);
     if (!status)
         status = tiff_set_metadata(sink, setup->metadata, error);
     gf_tiff_strips_init(setup->format, gf_isa_best(), &sink->encoder.strips);
@@ -530,3 +522,29 @@ gf_status gf_tiff_sink_open(const gf_sink_setup *setup, gf_sink **opened, gf_err
         *opened = &sink->encoder.base;
     return status;
 }
+
+const gf_codec gf_tiff_codec = {
+    .label = "TIFF",
+    .extensions = {"tif", "tiff"},
+    .notes =
+        "Grey or RGB with or without alpha, 8 or 16 bits or binary32; also reads palettes and "
+        "fewer bits; BigTIFF.",
+    .magics = {"II", "MM"},
+    .match = tiff_match,
+    .open_source = gf_tiff_source_open,
+    .decode_cost = 2.0, /* Deflate: 1.8, LZW: 2.5, JPEG: 1.3 */
+    .open_sink = tiff_sink_open,
+    .types = GF_STORES_INTEGERS | GF_STORES_F32,
+    .channels = GF_STORES_ANY | GF_STORES_DATA,
+    .associated_alpha = true,
+    .max_columns = UINT32_MAX,
+    .exact = true,
+    .form = GF_FORM_TIFF,
+    .option = GF_OPTION_TIFF_COMPRESSION,
+    .compressions = gf_tiff_compressions,
+    .encode_cost = {[CODEC_DEFLATE] = 2.0,
+                    [CODEC_NONE] = GF_PLAIN_COST,
+                    [CODEC_LZW] = 10.0,
+                    [CODEC_ZSTD] = 7.0},
+    .threads = true,
+};

@@ -20,9 +20,9 @@ static void write_metadata(const gf_metadata *metadata, const char *name) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 3 || memcmp(data, "\xff\xd8\xff", 3) != 0)
         return 0;
-    outcome first = fuzz_load_file(data, size, &fuzz_limits, gf_jpeg_source_open, 4);
+    outcome first = fuzz_load_file(data, size, &fuzz_limits, gf_jpeg_codec.open_source, 4);
     if (first.error.status == GF_OK || size % 8 == 0) {
-        outcome second = fuzz_load_pipe(data, size, &fuzz_limits, gf_jpeg_source_open, 1);
+        outcome second = fuzz_load_pipe(data, size, &fuzz_limits, gf_jpeg_codec.open_source, 1);
         fuzz_check_same(&first, &second, "again");
         clear(&second);
     } else {

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tally count = {0};
     if (size < 8)
         return 0;
-    outcome ours = load(&file, size, &fuzz_limits, gf_png_source_open, 1 + which % 5);
+    outcome ours = load(&file, size, &fuzz_limits, gf_png_codec.open_source, 1 + which % 5);
     outcome oracle = png_oracle(&file, size, &fuzz_limits);
     check_outcomes(&ours, &oracle, &file, "input", 0, &count);
     if (ours.error.status != GF_OK)

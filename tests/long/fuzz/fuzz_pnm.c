@@ -44,8 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const unsigned which = data[size - 1];
     uint8_t *npy = *data == '{' ? pnm_make_npy(data, &size) : NULL;
     data = npy ? npy : data;
-    outcome file = fuzz_load_file(data, size, &fuzz_limits, gf_plain_source_open, 1 + which % 4);
-    outcome pipe = fuzz_load_pipe(data, size, &fuzz_limits, gf_plain_source_open, 1 + which % 3);
+    outcome file = fuzz_load_file(data, size, &fuzz_limits, plain_source_open, 1 + which % 4);
+    outcome pipe = fuzz_load_pipe(data, size, &fuzz_limits, plain_source_open, 1 + which % 3);
     /* A header that ends with CR LF is ambiguous: the size of a file resolves it; a pipe has
      * none. */
     if (strstr(pipe.error.message, "not from a pipe") == NULL)

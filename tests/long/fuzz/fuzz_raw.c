@@ -30,9 +30,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t bytes = size - (size_t)(file - data);
     gf_limits given = fuzz_limits;
     given.raw = &raw;
-    outcome a = fuzz_load_file(file, bytes, &given, gf_plain_source_open, 3);
+    outcome a = fuzz_load_file(file, bytes, &given, plain_source_open, 3);
     if (bytes != 0) { /* an empty pipe is rejected before */
-        outcome b = fuzz_load_pipe(file, bytes, &given, gf_plain_source_open, 2);
+        outcome b = fuzz_load_pipe(file, bytes, &given, plain_source_open, 2);
         fuzz_check_same(&a, &b, "file and pipe");
         clear(&b);
     }

@@ -178,7 +178,7 @@ static void growing_on_write(void *context, void *data, int size) {
     growing_put(context, data, (size_t)size);
 }
 
-static void seed_written(gf_sink_kind kind, int width, int height, int channels) {
+static void seed_written(gf_raster_kind kind, int width, int height, int channels) {
     static growing file;
     float floats[64 * 64 * 4];
     unsigned char bytes[64 * 64 * 4];
@@ -190,9 +190,9 @@ static void seed_written(gf_sink_kind kind, int width, int height, int channels)
     const gf_format format = {.width = (uint64_t)width,
                               .height = (uint64_t)height,
                               .channels = (uint32_t)channels,
-                              .type = kind == GF_SINK_HDR ? GF_F32 : GF_U8};
+                              .type = kind == GF_RASTER_HDR ? GF_F32 : GF_U8};
     if (!gf_stb_write(kind, growing_on_write, &file, &format,
-                      kind == GF_SINK_HDR ? (const void *)floats : bytes))
+                      kind == GF_RASTER_HDR ? (const void *)floats : bytes))
         abort();
     seed_put("fuzz_stb", file.bytes, file.size);
 }
@@ -388,11 +388,11 @@ static void seed_stb(void) {
     static const int sizes[][2] = {{1, 1}, {9, 5}, {17, 20}, {40, 3}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int channels = 1; channels <= 4; channels++) {
-            seed_written(GF_SINK_TGA, sizes[i][0], sizes[i][1], channels);
+            seed_written(GF_RASTER_TGA, sizes[i][0], sizes[i][1], channels);
             if (channels != 2)
-                seed_written(GF_SINK_BMP, sizes[i][0], sizes[i][1], channels);
+                seed_written(GF_RASTER_BMP, sizes[i][0], sizes[i][1], channels);
             if (channels == 1 || channels == 3) {
-                seed_written(GF_SINK_HDR, sizes[i][0], sizes[i][1], channels);
+                seed_written(GF_RASTER_HDR, sizes[i][0], sizes[i][1], channels);
             }
         }
     }

@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "engine/engine.h"
-#include "io/formats.h"
+#include "io/png/png.h"
 
 #include "png_util.h"
 

@@ -2,7 +2,7 @@
 #include "testing.h"
 
 #include "engine/engine.h"
-#include "io/io.h"
+#include "io/codecs.h"
 
 static gf_forecast expect(const gf_plan *plan, gf_codec_costs codec, gf_auto_machine on) {
     gf_forecast forecast;

@@ -4,7 +4,7 @@
 #include "batch_util.h"
 #include "fake_device.h"
 
-#include "io/formats.h"
+#include "io/png/png.h"
 #include "io/strip/row_filter.h"
 
 #include <zlib.h>

@@ -3,7 +3,7 @@
 
 #include "core/image.h"
 #include "fault_job.h"
-#include "io/io.h"
+#include "io/codecs.h"
 
 typedef struct tally {
     fault_input input;

@@ -4,7 +4,7 @@
  * `unnoticed`; a cut is noticed in all formats.
  *
  * To test another format or compression, add a line to `cases`. */
-#include "io/formats.h"
+#include "io/png/png.h"
 #include "jpeg_file.h"
 #include "png_file.h"
 #include "small_files.h"

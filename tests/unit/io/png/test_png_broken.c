@@ -14,7 +14,7 @@ TEST(truncated_files_are_rejected) {
         spec.extra_count = 1;
         png_make(&spec, &file, NULL, NULL);
         for (size_t size = 8; size < file.size; size++) {
-            outcome fast = load(&file, size, NULL, gf_png_source_open, 3);
+            outcome fast = load(&file, size, NULL, gf_png_codec.open_source, 3);
             assert_message(&fast.error, "x.png: the PNG ends too early; get a complete copy");
             clear(&fast);
         }

@@ -149,7 +149,7 @@ TEST(distances_of_the_whole_window) {
     png_put_chunk(&middle, "IDAT", stream, 7 + WINDOW + blocks.count / 8, false);
     png_make(&image, &file, NULL, NULL);
     png_bytes made = with_middle(&file, &middle);
-    outcome ours = load(&made, made.size, NULL, gf_png_source_open, 3);
+    outcome ours = load(&made, made.size, NULL, gf_png_codec.open_source, 3);
     outcome oracle = png_oracle(&made, made.size, NULL);
     check_outcomes(&ours, &oracle, &made, "distances of 32768", 0, &count);
     assert_true(count.accepted == 1 && differences(&count) == 0);
@@ -231,7 +231,7 @@ TEST(damage_after_many_blocks) {
         png_put_chunk(&middle, "IDAT", stream, 2 + blocks.count / 8 + ends[i].size, false);
         png_bytes made = with_middle(&file, &middle);
         check_same(&made, "after many blocks", i, &count);
-        outcome ours = load(&made, made.size, NULL, gf_png_source_open, 1);
+        outcome ours = load(&made, made.size, NULL, gf_png_codec.open_source, 1);
         if (ends[i].message == NULL)
             assert_int_equal(ours.error.status, GF_OK);
         else
@@ -271,7 +271,7 @@ TEST(much_data_after_the_rows) {
             stream[size - 1] ^= 1;
             png_put_chunk(&middle, "IDAT", stream, size, false);
             png_bytes made = with_middle(&s.file, &middle);
-            outcome ours = load(&made, made.size, NULL, gf_png_source_open, 1);
+            outcome ours = load(&made, made.size, NULL, gf_png_codec.open_source, 1);
             assert_message(&ours.error,
                            more == 0 ? "(IDAT: incorrect data check)" : "(IDAT: too much data)");
             clear(&ours);

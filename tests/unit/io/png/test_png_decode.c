@@ -5,7 +5,7 @@ static void check_intact(const png_spec *spec, uint64_t strip) {
     png_bytes file;
     outcome wanted = {0};
     png_make(spec, &file, &wanted.format, &wanted.pixels);
-    outcome ours = load(&file, file.size, NULL, gf_png_source_open, strip);
+    outcome ours = load(&file, file.size, NULL, gf_png_codec.open_source, strip);
     outcome oracle = png_oracle(&file, file.size, NULL);
     if (ours.error.status != GF_OK || oracle.error.status != GF_OK || !same_image(&ours, &wanted) ||
         !same_image(&oracle, &wanted) || !same_metadata(&ours.metadata, &oracle.metadata))

@@ -3,7 +3,6 @@
 
 #include <zlib.h>
 
-#include "io/formats.h"
 #include "io/png/png.h"
 
 #include "png_util.h"

@@ -3,8 +3,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "io/formats.h"
 #include "io/png/inflate.h"
+#include "io/png/png.h"
 #include "io/strip/row_filter.h"
 #include "io_util.h"
 #include "png_both.h"

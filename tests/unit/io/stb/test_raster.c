@@ -526,7 +526,7 @@ TEST(reads_hdr_to_the_last_byte) {
         small_file file = {0};
         unsigned char *pixels;
         gf_raster raster;
-        assert_true(gf_stb_write(GF_SINK_HDR, put_written, &file, &format, samples));
+        assert_true(gf_stb_write(GF_RASTER_HDR, put_written, &file, &format, samples));
         assert_int_equal(small_read(&raster, file.data, file.size, 1, &pixels), GF_RASTER_READ);
         assert_memory_equal(pixels, samples, sizeof(float) * width * 9);
         free(pixels);

@@ -9,7 +9,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "io/formats.h"
+#include "io/codec.h"
+#include "io/codecs.h"
 #include "io/tiff/layout.h"
 #include "io_util.h"
 #include "tiff_file.h"

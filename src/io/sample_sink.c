@@ -1,7 +1,7 @@
 /* Writes extracted samples to a CSV, JSON or NumPy file. */
 #define _GNU_SOURCE /* mempcpy */
 
-#include "io/stream/sample_sink.h"
+#include "io/sample_sink.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
+#include "io/bytes.h"
 #include "io/file/output.h"
 #include "io/plain/npy.h"
 

@@ -1,0 +1,147 @@
+/* Sources and sinks of images in memory. */
+#include "io/stream/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/image.h"
+
+typedef struct memory_source {
+    gf_source base;
+    const gf_pixels *images; /* image i is images[i * step] */
+    size_t step;
+    gf_pixels one;                /* images points here if there is one image */
+    uint64_t y, height;           /* next row of the stack; rows per image */
+    void *owned;                  /* argument of release */
+    void (*release)(void *owned); /* called by close; NULL: borrowed */
+} memory_source;
+
+typedef struct memory_sink {
+    gf_sink base;
+    const gf_out_pixels *images;
+    size_t row_bytes;
+    uint64_t y, height;
+} memory_sink;
+
+static gf_status memory_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
+                             gf_error *error) {
+    (void)error;
+    memory_source *source = (memory_source *)base;
+    const size_t row_bytes = gf_row_bytes(&base->format);
+    for (uint64_t i = 0; i < rows; i++, source->y++) {
+        const gf_pixels *image = &source->images[source->y / source->height * source->step];
+        memcpy((unsigned char *)dst + i * stride,
+               (const unsigned char *)image->data + source->y % source->height * image->stride,
+               row_bytes);
+    }
+    return GF_OK;
+}
+
+static gf_status memory_read_end(gf_source *base, gf_error *error) {
+    (void)base, (void)error;
+    return GF_OK;
+}
+
+static void memory_source_close(gf_source *base) {
+    memory_source *source = (memory_source *)base;
+    if (source->release)
+        source->release(source->owned);
+    gf_metadata_clear(&base->metadata);
+    free(source);
+}
+
+static void memory_seek(gf_source *base, uint64_t y) {
+    ((memory_source *)base)->y = y;
+}
+
+static const gf_source_ops memory_ops = {.read = memory_read,
+                                         .finish = memory_read_end,
+                                         .close = memory_source_close,
+                                         .seek = memory_seek};
+
+gf_status gf_batch_source(const gf_format *format, uint64_t count, const gf_pixels *images,
+                          size_t step, gf_source **source, gf_error *error) {
+    gf_status status = gf_format_check(format, "memory", error);
+    *source = NULL;
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = gf_pixels_check("memory", "image", format, images[i * step], error);
+    if (status)
+        return status;
+    memory_source *new = gf_source_new(sizeof *new, &memory_ops, "memory", error);
+    if (!new)
+        return GF_FAILED;
+    new->base.format = *format;
+    new->base.format.height *= count;
+    new->images = images;
+    new->step = step;
+    new->height = format->height;
+    *source = &new->base;
+    return GF_OK;
+}
+
+gf_status gf_memory_source(const gf_format *format, const void *data, size_t stride,
+                           gf_source **source, gf_error *error) {
+    const gf_pixels one = {data, stride};
+    gf_status status = gf_batch_source(format, 1, &one, 1, source, error);
+    if (status)
+        return status;
+    memory_source *new = (memory_source *)*source;
+    new->one = one;
+    new->images = &new->one;
+    return GF_OK;
+}
+
+void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *data)) {
+    memory_source *source = (memory_source *)base;
+    source->owned = data;
+    source->release = release;
+}
+
+gf_pixels gf_memory_source_pixels(const gf_source *base) {
+    return ((const memory_source *)base)->one;
+}
+
+bool gf_memory_source_is(const gf_source *source) {
+    return source->ops == &memory_ops;
+}
+
+static gf_status memory_write(gf_sink *base, const void *src, size_t stride, uint64_t rows,
+                              gf_error *error) {
+    (void)error;
+    memory_sink *sink = (memory_sink *)base;
+    for (uint64_t i = 0; i < rows; i++, sink->y++) {
+        const gf_out_pixels *image = &sink->images[sink->y / sink->height];
+        memcpy((unsigned char *)image->data + sink->y % sink->height * image->stride,
+               (const unsigned char *)src + i * stride, sink->row_bytes);
+    }
+    return GF_OK;
+}
+
+static gf_status memory_finish(gf_sink *base, const gf_metadata *metadata, gf_error *error) {
+    (void)base, (void)metadata, (void)error;
+    return GF_OK;
+}
+
+static void memory_sink_close(gf_sink *base) {
+    free(base);
+}
+
+gf_status gf_memory_sink(const gf_format *format, uint64_t count, const gf_out_pixels *images,
+                         gf_sink **sink, gf_error *error) {
+    static const gf_sink_ops ops = {memory_write, memory_finish, memory_sink_close};
+    gf_status status = gf_format_check(format, "memory", error);
+    *sink = NULL;
+    for (uint64_t i = 0; i < count && !status; i++)
+        status = gf_pixels_check("memory", "output", format,
+                                 (gf_pixels){images[i].data, images[i].stride}, error);
+    if (status)
+        return status;
+    memory_sink *new = gf_sink_new(sizeof *new, &ops, NULL, error);
+    if (!new)
+        return GF_FAILED;
+    new->images = images;
+    new->row_bytes = gf_row_bytes(format);
+    new->height = format->height;
+    *sink = &new->base;
+    return GF_OK;
+}

@@ -1,0 +1,95 @@
+/* Sources: images as streams of rows from top to bottom, independent of the file format. */
+#ifndef GF_SOURCE_H
+#define GF_SOURCE_H
+
+#include "core/image.h"
+#include "io/meta/metadata.h"
+
+typedef struct gf_source gf_source;
+
+typedef struct gf_source_ops {
+    /* Read the next `rows` rows to dst, `stride` bytes apart. Not called after the last row. */
+    gf_status (*read)(gf_source *source, void *dst, size_t stride, uint64_t rows, gf_error *error);
+    /* After the last row: read the data that follows the pixels (checksums, late metadata). */
+    gf_status (*finish)(gf_source *source, gf_error *error);
+    void (*close)(gf_source *source);
+    /* Set the next row to read. NULL if rows can only be read in order. */
+    void (*seek)(gf_source *source, uint64_t y);
+    /* Read only `width` columns from x on, which become the format; only before the first row.
+     * Return false if this saves nothing. NULL if rows can only be read as a whole. */
+    bool (*cut)(gf_source *source, uint64_t x, uint64_t width);
+    /* Announce the memory of the next rows that have not been announced: a source with threads of
+     * its own may write to it before read is called, with the same arguments. Either all rows are
+     * announced or none; at most GF_SOURCE_AHEAD announcements are without a read. NULL if the
+     * source does not write ahead. */
+    gf_status (*announce)(gf_source *source, void *dst, size_t stride, uint64_t rows,
+                          gf_error *error);
+    /* End the writes to announced memory, and complete `bytes`. Only close may follow. NULL if
+     * announce is. */
+    void (*cancel)(gf_source *source);
+    /* Release the optional memory; only before the first row. NULL if there is none. */
+    void (*shrink)(gf_source *source);
+} gf_source_ops;
+
+enum { GF_SOURCE_AHEAD = 8 };
+
+/* Samples that a source returns as they are stored, because no gf_format describes them. format is
+ * then that of their bytes: u8, with the bytes of a pixel as channels. gf_samples_source makes an
+ * image of them. */
+typedef struct gf_samples {
+    char kind;            /* unsigned, signed, floating-point, bool: 'u', 'i', 'f' or 'b' */
+    uint32_t bytes;       /* of a sample: 1, 2, 4 or 8; 0: format describes the samples */
+    bool little;          /* byte order */
+    bool several;         /* the channels to read must be chosen */
+    uint64_t count;       /* channels of a pixel */
+    uint64_t width;       /* of the image */
+    uint64_t first;       /* sample of a row with the first channel of the first pixel */
+    uint64_t step, plane; /* samples from pixel to pixel, and from channel to channel */
+    bool transposed;      /* columns are stored as rows */
+} gf_samples;
+
+/* Common first member of all sources. */
+struct gf_source {
+    const gf_source_ops *ops;
+    gf_format format;
+    gf_samples samples;
+    gf_nodata nodata;
+    gf_metadata metadata; /* late chunks are present only after finish */
+    double cost;          /* estimated time to read, in ns per sample on one core */
+    /* A source that reads in its own threads sets threads to their maximum number, the caller's
+     * included, and busy_seconds to the sum of their busy times, complete after finish. threads is
+     * 0 if all work is done in the calls of read. */
+    uint32_t threads;
+    double busy_seconds;
+    /* Rows are decoded in groups of this height from row 0, in announced memory if it contains the
+     * whole group; 0: the division is of no use to the caller. All threads decode `groups` of them
+     * at a time. */
+    uint64_t rows_together;
+    uint32_t groups;
+    uint64_t memory;  /* bytes of --max-memory in use: buffers for speed */
+    uint32_t dropped; /* bits of gf_dropped: metadata that is not read */
+    uint64_t bytes;   /* bytes of the file that were read or skipped; complete after finish or
+                       * cancel */
+    uint32_t pages;   /* pages of the file; 0: the format has none */
+    bool held;        /* reading any row reads the whole image, which is held in memory */
+    const struct gf_codec *codec; /* file format; NULL for memory. Set by gf_source_open unless
+                                   * the source knows a better one. */
+    char stored[96];              /* encoding of the pixels: "8-bit palette, interlaced" */
+};
+
+/* Return the busy time of a source, complete after finish. called: seconds spent in its calls. */
+static inline gf_busy gf_source_busy(const gf_source *source, double called) {
+    return source->threads ? (gf_busy){source->busy_seconds, source->threads}
+                           : (gf_busy){called, 1};
+}
+
+/* Allocate a source of `size` bytes, zeroed apart from ops and the metadata. The source's struct
+ * begins with a gf_source. Return NULL if out of memory. */
+void *gf_source_new(size_t size, const gf_source_ops *ops, const char *name, gf_error *error);
+
+/* Read a whole image and finish the source. *pixels receives rows without padding, which the caller
+ * frees. `name`, `what` and max_memory are used as by gf_check_memory. */
+gf_status gf_source_read_all(gf_source *source, const char *name, const char *what,
+                             uint64_t max_memory, void **pixels, gf_error *error);
+
+#endif
