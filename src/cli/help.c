@@ -138,20 +138,20 @@ static void print_params_brief(const gf_command *command, const gf_param *params
 
 /* ---- formats, names and exit codes ----------------------------------------------------------- */
 
-/* Print "Reads  PNG, PGM and PPM". */
-static void print_formats(const char *verb, bool written) {
-    const char *last = NULL, *gap = " ";
+/* Append the names of the formats that are read, written or both: "reads PNG, PGM and PPM". */
+static void add_formats(char *text, size_t size, const char *verb, bool read, bool written) {
     gf_codec_info format;
+    size_t left = 0;
     for (size_t i = 0; gf_codec_describe(i, &format); i++)
-        if (written ? format.written : format.read)
-            last = format.label;
-    printf("%-6s", verb);
+        left += format.read == read && format.written == written;
+    const size_t all = left;
     for (size_t i = 0; gf_codec_describe(i, &format); i++)
-        if (written ? format.written : format.read) {
-            printf("%s%s", format.label == last ? " and " : gap, format.label);
-            gap = ", ";
+        if (format.read == read && format.written == written) {
+            const size_t used = strlen(text);
+            const char *gap = left == all ? " " : left == 1 ? " and " : ", ";
+            snprintf(text + used, size - used, "%s%s%s", left-- == all ? verb : "", gap,
+                     format.label);
         }
-    putchar('\n');
 }
 
 static void print_names(const char *heading, bool filters) {
@@ -185,6 +185,7 @@ static void print_groups(const gf_param *params, size_t count, const char *own) 
 }
 
 void gf_cli_help(bool all) {
+    char formats[512] = "";
     printf(
         "Usage: gpufilter FILTER [OPTION]... IN [OUT]\n"
         "  or:  gpufilter FILTER [OPTION]... --out-dir DIR IN...\n"
@@ -193,8 +194,11 @@ void gf_cli_help(bool all) {
     putchar('\n');
     print_names("Filters", true);
     print_names("Commands", false);
-    print_formats("Reads", false);
-    print_formats("Writes", true);
+    add_formats(formats, sizeof formats, "Reads and writes", true, true);
+    add_formats(formats, sizeof formats, "; reads", true, false);
+    add_formats(formats, sizeof formats, "; writes", false, true);
+    print_wrapped(0, formats);
+    putchar('\n');
     if (all) {
         gf_param params[GF_CLI_MAX_COMMON];
         const size_t count = gf_cli_common(NULL, params);

@@ -46,6 +46,8 @@ TEST(rows) {
         FILE_OF(
             "\x93NUMPY\2\0\x36\0\0\0{\"shape\":(2,2),\"descr\":\">f4\",\"fortran_order\":False}  \n"
             "0123456789abcdef"),
+        FILE_OF("farbfeld\0\0\0\2\0\0\0\1"
+                "0123456789abcdef"),
     };
     open_as = plain_source_open;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

@@ -21,9 +21,9 @@ $ gpufilter smooth -k samples/page.png samples/cutout.png samples/card.png -O a/
 > 1 done, 2 failed, 0 skipped in #
 $ echo text >a/bad.png; gpufilter smooth -k --json a/bad.png samples/card.png -O a/b -j 1 2>/dev/null | grep -o '"files.*"status.*\|"files".*"image"'; rm a/b/card.png
 > "files": ["samples/card.png"], "output": "a/b/card.png", "status": 1, "error": "a/b/card.png: already exists"}
-> "files": ["a/bad.png"], "output": "a/b/bad.png", "status": 1, "error": "a/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw"}
+> "files": ["a/bad.png"], "output": "a/b/bad.png", "status": 1, "error": "a/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw"}
 $ gpufilter hist --json a/bad.png absent.png samples/card.png -j 1 2>/dev/null | grep -o '"files.*"status.*\|"files".*"image"'
-> "files": ["a/bad.png"], "status": 1, "error": "a/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw"}
+> "files": ["a/bad.png"], "status": 1, "error": "a/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw"}
 > "files": ["absent.png"], "status": 1, "error": "absent.png: cannot open: No such file or directory"}
 > "files": ["samples/card.png"], "image"
 # --resume skips finished outputs and makes the others.
@@ -48,7 +48,7 @@ $ cp samples/page.png f.png; touch -d 2099-01-01 f.png; gpufilter smooth f.png -
 $ mkdir e; echo mine >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cat e/page.png; : >e/page.png; gpufilter smooth in/page.png -O e --resume -q; cmp c/page.png e/page.png
 > mine
 $ cp in/page.png ok.png; echo text >in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/skipped in .*/skipped in #/'; gpufilter smooth ok.png - | cmp - c/page.png
-> gpufilter: in/page.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+> gpufilter: in/page.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > 0 done, 1 failed, 1 skipped in #
 ! gpufilter: ok.png: brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 $ cp ok.png in/page.png; gpufilter smooth in/*.png -O c --resume 2>&1 | sed 's/in .*/in #/'
@@ -63,7 +63,7 @@ $ gpufilter smooth self/*.png --out-dir self --force --resume; gpufilter smooth 
 ! gpufilter: in/page.png: brightness x1.452, 93.2 % of samples clipped; --keep-brightness avoids it
 # A corrupt file does not stop the batch; each failure is reported.
 $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -O f --threads 1 2>&1 | sed 's/skipped in .*/skipped in #/'; ls f
-> gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+> gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > gpufilter: in/empty.png: the file is empty
 > gpufilter: absent.png: cannot open: No such file or directory
 > 2 done, 3 failed, 0 skipped in #
@@ -72,10 +72,10 @@ $ echo text >in/bad.png; : >in/empty.png; gpufilter smooth in/*.png absent.png -
 > page.png
 $ gpufilter smooth in/*.png absent.png -O g --quiet 2>/dev/null; echo $?; gpufilter smooth in/bad.png -O g --keep-going -q
 > 1
-! gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ gpufilter smooth in/bad.png in/page.png in/cutout.png -O h --fail-fast --threads 1 2>&1 | sed 's/started in .*/started in #/'; ls h
-> gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+> gpufilter: in/bad.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 > 0 done, 1 failed, 0 skipped, 2 not started in #
 $ gpufilter smooth . in/page.png -O h --fail-fast; ls h
 ! gpufilter: .: is a directory; use --recursive to process its images

@@ -13,7 +13,7 @@ $ gpufilter info --json samples/page.png
 $ gpufilter info - <samples/page.png
 > standard input: PNG, 850x1100 grey u8 (8-bit grey), 935 kB of pixels
 $ echo text >text.txt; gpufilter info text.txt
-! gpufilter: text.txt: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: text.txt: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ gpufilter info
 ! gpufilter: info: expected input files; see 'gpufilter info --help'

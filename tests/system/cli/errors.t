@@ -54,7 +54,7 @@ $ gpufilter smooth --backend gpu samples/scene.png out.png
 ! gpufilter: --backend 'gpu': must be auto, golden, cpu or cuda
 [2]
 $ gpufilter smooth --format jpeg2000 samples/scene.png out.png
-! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, jpg, jpeg, tif, tiff, bmp, tga, hdr, npy or raw
+! gpufilter: --format 'jpeg2000': must be png, pgm, ppm, pnm, pam, pfm, npy, ff, jpg, jpeg, tif, tiff, bmp, tga, hdr or raw
 [2]
 $ gpufilter smooth --max-memory lots samples/scene.png out.png
 ! gpufilter: --max-memory 'lots': must be an integer from 1 to 1000000000000000000; suffixes K, M, G and T are powers of 1024
@@ -90,7 +90,7 @@ $ head -c 20 samples/scene.png >shorter.png; gpufilter smooth shorter.png out.pn
 ! gpufilter: shorter.png: the PNG ends too early; get a complete copy
 [1]
 $ echo 'this is text' >text.png; gpufilter smooth text.png out.png
-! gpufilter: text.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: text.png: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ : >empty.png; gpufilter smooth empty.png out.png
 ! gpufilter: empty.png: the file is empty

@@ -126,8 +126,8 @@ $ for file in f.webp f.heic f.heif f.avif f.jxl g.jxl f.jp2 f.exr f.pdf f.svg f.
 ! gpufilter: f.exr: cannot read OpenEXR; convert it first, e.g. with vips copy in.exr out.tif
 ! gpufilter: f.pdf: cannot read PDF; convert it first, e.g. with vips copy in.pdf out.tif
 ! gpufilter: f.svg: cannot read SVG; convert it first, e.g. with vips copy in.svg out.tif
-! gpufilter: f.wav: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
-! gpufilter: g.webp: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: f.wav: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: g.webp: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ for extension in webp heic gif psd pbm svg; do gpufilter smooth samples/page.png out.$extension; done
 ! gpufilter: out.webp: cannot write WebP; use an extension such as .png, .pam or .pfm, or --format

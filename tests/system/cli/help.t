@@ -11,8 +11,7 @@ $ gpufilter | sed -nE '/^(Filters|Commands)/,/^$/s/^  ([a-z-]+) .*/\1/p; /^(Usag
 > bench
 > info
 > devices
-> Reads  PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA, PSD, GIF and HDR
-> Writes PNG, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA, HDR and raw rows
+> Reads and writes PNG, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA
 $ gpufilter help smooth | grep -E '^[A-Z][A-Za-z ]*:$|^Usage|^  gpufilter'
 > Usage: gpufilter smooth [OPTION]... IN OUT
 > Filter options:

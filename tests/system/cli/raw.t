@@ -64,7 +64,7 @@ $ gpufilter compare --raw 640x480:u16 c.raw rgba.raw
 ! gpufilter: rgba.raw: has 921600 bytes, but --raw specifies 614400; correct its shape
 [2]
 $ gpufilter smooth c.raw out.png
-! gpufilter: c.raw: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
+! gpufilter: c.raw: unsupported image format; supported: PNG, PBM, PGM, PPM, PAM, PFM, NPY, farbfeld, JPEG, TIFF, BMP, TGA (by its extension), PSD, GIF, HDR; rows without a header with --raw
 [1]
 $ ls out.png
 ! ls: cannot access 'out.png': No such file or directory

@@ -1,0 +1,80 @@
+/* Farbfeld files: exact bytes, and what they cannot store. */
+#include "io_util.h"
+
+#define HEADER "farbfeld\0\0\0\2\0\0\0\1"
+#define PIXELS "\0\1\2\3\xff\xfe\xff\xff\x12\x34\0\0\x80\0\x7f\xff"
+static const unsigned char file[] = HEADER PIXELS; /* and a NUL */
+static const uint16_t samples[] = {0x0001, 0x0203, 0xfffe, 0xffff, 0x1234, 0x0000, 0x8000, 0x7fff};
+static const gf_format format = {2, 1, 4, GF_U16, true};
+enum { FILE_BYTES = sizeof file - 1 };
+
+static gf_status load_bytes(const void *bytes, size_t size, gf_error *error) {
+    gf_format got;
+    unsigned char *pixels = NULL;
+    gf_metadata metadata = {0};
+    put_bytes(in_directory("x"), bytes, size);
+    const gf_status status =
+        load_image(in_directory("x"), NULL, 1, &got, &pixels, &metadata, error);
+    if (!status) {
+        assert_true(gf_format_equal(&got, &format));
+        assert_memory_equal(pixels, samples, sizeof samples);
+    }
+    free(pixels);
+    return status;
+}
+
+TEST(reads_big_endian_samples) {
+    gf_error error = {0};
+    gf_file_info info;
+    assert_int_equal(load_bytes(file, FILE_BYTES, &error), GF_OK);
+    assert_int_equal(gf_inspect_file(in_directory("x"), NULL, &info, &error), GF_OK);
+    assert_string_equal(info.kind, "ff");
+    assert_string_equal(info.stored, "16-bit, big-endian");
+}
+
+TEST(writes_exact_bytes) {
+    gf_error error = {0};
+    assert_int_equal(save_image(in_directory("x.ff"), &format, samples, NULL, NULL, 1, &error),
+                     GF_OK);
+    assert_bytes(in_directory("x.ff"), file, FILE_BYTES);
+    assert_round_trip(in_directory("x.ff"), &format, samples);
+}
+
+TEST(rejects_damaged_files) {
+    unsigned char bytes[FILE_BYTES];
+    for (size_t size = 8; size < FILE_BYTES; size++) {
+        gf_error error = {0};
+        assert_int_equal(load_bytes(file, size, &error), GF_FAILED);
+        assert_message(&error, "the file ends too early");
+    }
+    memcpy(bytes, file, sizeof bytes);
+    bytes[11] = 0;
+    gf_error error = {0};
+    assert_int_equal(load_bytes(bytes, sizeof bytes, &error), GF_FAILED);
+    assert_message(&error, "the image is empty (0x1 pixels)");
+    memset(bytes + 8, 0xff, 8);
+    assert_int_equal(load_bytes(bytes, sizeof bytes, &error), GF_FAILED);
+    assert_message(&error, "raise it with --max-pixels");
+    bytes[0] = 'F';
+    assert_int_equal(load_bytes(bytes, sizeof bytes, &error), GF_FAILED);
+    assert_message(&error, "unsupported image format");
+}
+
+TEST(rejects_other_images) {
+    gf_format other = format;
+    other.type = GF_U8;
+    assert_rejected("a.ff", &other,
+                    "farbfeld supports only u16 samples, and this image is u8; write .png or give "
+                    "--depth 16");
+    other = (gf_format){2, 1, 3, GF_U16, false};
+    assert_rejected("a.ff", &other, "farbfeld does not support colour images");
+    other = (gf_format){2, 1, 2, GF_U16, true};
+    assert_rejected("a.ff", &other,
+                    "grey farbfeld does not support an alpha channel; write .png or .pam");
+    other = (gf_format){2, 1, 4, GF_U16, false};
+    assert_rejected("a.ff", &other, "farbfeld stores channel 4 only as alpha");
+}
+
+int main(void) {
+    return test_main_in_directory();
+}
