@@ -1,4 +1,4 @@
-/* Formats of image files. Each is a descriptor, beside its code; codecs.def lists them all.
+/* Formats of image files. Each is a descriptor in the directory of its code; codecs.def lists them.
  * Detection, checks, messages, help and the choice of the backend read the descriptors. */
 #ifndef GF_CODEC_H
 #define GF_CODEC_H
@@ -69,29 +69,29 @@ typedef struct gf_codec {
      * with neither is never detected. */
     const char *magics[GF_CODEC_MAGICS];
     bool (*match)(const gf_input *input); /* checks more than the magic; NULL: not needed */
-    bool headerless;                      /* the file does not store its format: --raw has it */
 
     gf_open_source *open_source; /* NULL: not read */
     double decode_cost; /* ns per sample of a photograph on one core; unless the source sets it */
-    /* Devices decode it, and encode it as the sink does with the first compression. */
-    bool on_devices;
 
-    gf_open_sink *open_sink;          /* NULL: not written. All below is about writing. */
+    gf_open_sink *open_sink;          /* NULL: not written. The following is about writing. */
     unsigned types, channels;         /* stored: GF_STORES bits */
-    bool associated_alpha;            /* stores alpha by which the other channels are multiplied */
     const char *alpha_advice;         /* for an image with an alpha channel that is not stored */
     uint64_t max_columns;             /* and max rows; 0: unlimited */
     uint64_t max_bytes;               /* of the rows in the file; 0: unlimited */
     uint32_t grey_bytes, pixel_bytes; /* if they are limited: of a grey pixel; 0: one per channel */
-    bool exact;                       /* lossless: a reader of the file gets the same rows */
-    /* Rows without compression: lossless, at fixed offsets, so that several processes can write
-     * parts of a file. encode_cost is GF_PLAIN_COST. */
-    bool plain;
     gf_metadata_form form;
     gf_codec_option option;
     const char *const *(*compressions)(void);  /* names, the default first; NULL: none */
     double encode_cost[GF_CODEC_COMPRESSIONS]; /* at each compression; as decode_cost */
-    bool threads;                              /* rows are encoded in several threads */
+
+    bool headerless; /* the file does not store its format: --raw has it */
+    bool on_devices; /* devices decode it, and encode it as the sink at its first compression */
+    bool threads;    /* rows are encoded in several threads */
+    bool exact;      /* lossless: a reader of the file gets the same rows */
+    /* Rows without compression: lossless, at fixed offsets, so that several processes can write
+     * parts of a file. encode_cost is GF_PLAIN_COST. */
+    bool plain;
+    bool associated_alpha; /* stores alpha by which the other channels are multiplied */
 } gf_codec;
 
 /* Return the compressions of PNG and of TIFF. */

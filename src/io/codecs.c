@@ -2,6 +2,7 @@
  * facts about a format are in its descriptor. */
 #include "io/codecs.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -170,6 +171,7 @@ gf_status gf_source_open(const char *path, const gf_limits *limits, gf_source **
         gf_input_close(&input);
         return status;
     }
+    assert(*source);
     /* Sources of formats with pages have failed if the page does not exist. */
     if (resolved.page > 1 && (*source)->pages == 0)
         status = gf_fail(error, GF_FAILED, "%s: has no pages; omit --page", name);

@@ -54,7 +54,7 @@ struct gf_plain_source {
     uint32_t maxval;     /* PNM and PAM: max value of a sample in the file; others: 0 */
     bool bitmap;         /* PBM: a sample is one bit, 1 is black */
     bool header_ends_cr; /* PNM: the input is a pipe and its header ends in CR */
-    /* Of the rows. */
+    /* State of reading. */
     gf_pool *pool;     /* reads rows in any order; NULL: read them in the order of the file */
     uint32_t threads;  /* threads in the pool */
     uint32_t max_used; /* max threads that read at the same time */
