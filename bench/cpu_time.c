@@ -66,7 +66,7 @@ static void copy_part(void *context, uint32_t part, uint32_t thread) {
     const bench_work *work = context;
     (void)thread;
     const size_t from = gf_share(work->bytes, part, work->parts);
-    memcpy(work->copy + from, work->strip.in.data + from,
+    memcpy(work->copy + from, work->strip.in[0].data + from,
            gf_share(work->bytes, part + 1, work->parts) - from);
 }
 
@@ -74,8 +74,8 @@ static void read_part(void *context, uint32_t part, uint32_t thread) {
     bench_work *work = context;
     (void)thread;
     const size_t from = gf_share(work->bytes, part, work->parts);
-    const uint64_t sum =
-        read_sum(work->strip.in.data + from, gf_share(work->bytes, part + 1, work->parts) - from);
+    const uint64_t sum = read_sum(work->strip.in[0].data + from,
+                                  gf_share(work->bytes, part + 1, work->parts) - from);
     __atomic_fetch_add(&work->sum, sum, __ATOMIC_RELAXED);
 }
 
@@ -86,7 +86,7 @@ static void strip_part(void *context, uint32_t part, uint32_t thread) {
     gf_strip strip = work->strip;
     strip.state = work->states + (one ? 0 : part) * work->state_stride;
     strip.payload = work->payloads + part * work->payload_stride;
-    gf_compute_part(work->filter, work->plan, &strip, part, work->parts,
+    gf_compute_part(work->plan, &strip, part, work->parts,
                     work->scratch + part * work->scratch_stride, work->isa, NULL);
 }
 
@@ -108,54 +108,56 @@ static double time_parts(bench_work *work, gf_pool *pool, uint32_t threads,
 
 /* Run the filter that must come first, and pass its result to the plan, as the engine does. */
 static bool learn(bench_work *work) {
-    const gf_filter *before = work->plan->before;
-    if (!before)
+    const gf_plan *plan = work->plan->measure_first;
+    if (!plan)
         return true;
-    gf_plan *plan = NULL;
+    const gf_measure *measure = plan->filter->measure;
     void *data = NULL, *scratch = NULL;
     gf_error error = {0};
-    bool done = !gf_plan_before(work->plan, &plan, &error) &&
-                !before->measure->open(plan, &(gf_measure_options){.name = "bench"}, &data, &error);
+    bool done = !measure->open(plan, &(gf_measure_options){.name = "bench"}, &data, &error);
     if (done) {
-        gf_strip strip = {.in = work->strip.in, .out = work->strip.out};
+        gf_strip strip = {.in = {work->strip.in[0]}, .out = work->strip.out, .records = work->copy};
+        const gf_rows records = gf_strip_records(plan, &strip);
         strip.state = calloc(1, (size_t)plan->state_bytes + 1);
-        scratch = gf_aligned_alloc(1, gf_cpu_scratch_bytes(before, plan));
-        strip.out.data = work->copy;
-        strip.out.stride = gf_out_stride(plan);
-        gf_compute_part(before, plan, &strip, 0, 1, scratch, work->isa, &error);
+        scratch = gf_aligned_alloc(1, gf_cpu_scratch_bytes(plan));
+        gf_compute_part(plan, &strip, 0, 1, scratch, work->isa, &error);
         if (plan->record)
-            before->measure->rows(plan, data, &strip.out, &error);
-        before->measure->finish(plan, data, strip.state, &error);
-        done = !work->filter->refine(work->plan, plan, data, &error);
-        before->measure->close(data);
+            measure->rows(plan, data, &records, &error);
+        measure->finish(plan, data, strip.state, &error);
+        done = !work->filter->refine(work->plan, data, &error);
+        measure->close(data);
         free(strip.state);
     }
     free(scratch);
-    free(plan);
     return done;
 }
 
 static bool alloc(bench_work *work, const bench_options *options, uint32_t max) {
     const gf_plan *plan = work->plan;
     const uint64_t rows = options->height;
-    const size_t stride = gf_align(gf_row_bytes(&plan->in)) * plan->inputs;
-    const size_t out_stride = gf_out_stride(plan);
-    work->bytes = stride * (size_t)rows;
-    work->strip.in = (gf_rows){gf_aligned_alloc((size_t)rows, stride), stride, 0, rows};
+    const size_t stride = gf_align(gf_row_bytes(&plan->in)), image = stride * (size_t)rows;
+    const size_t out_stride = plan->out.width ? gf_align(gf_row_bytes(&plan->out)) : 0;
+    work->bytes = image * plan->inputs;
+    unsigned char *in = gf_aligned_alloc(1, work->bytes); /* all images: they are copied at once */
+    for (uint32_t i = 0; in && i < plan->inputs; i++)
+        work->strip.in[i] = (gf_rows){in + i * image, stride, 0, rows};
     work->strip.out = (gf_rows){gf_aligned_alloc((size_t)rows, out_stride), out_stride, 0, rows};
-    work->copy = gf_aligned_alloc((size_t)rows, stride > 64 ? stride : 64);
-    work->scratch_stride = gf_align(gf_cpu_scratch_bytes(work->filter, plan));
+    work->strip.records = gf_aligned_alloc(1, (size_t)rows * plan->record);
+    work->strip.constants = plan->constants;
+    work->copy = gf_aligned_alloc((size_t)rows, plan->inputs * (stride > 64 ? stride : 64));
+    work->scratch_stride = gf_align(gf_cpu_scratch_bytes(plan));
     work->scratch = gf_aligned_alloc(max, work->scratch_stride);
     work->state_stride = gf_align((size_t)plan->state_bytes);
     work->states = gf_aligned_alloc(max, work->state_stride);
     if (plan->has_payload)
         work->payload_stride = gf_align(work->filter->payload->bytes(plan, rows));
     work->payloads = gf_aligned_alloc(max, work->payload_stride);
-    if (!work->strip.in.data || !work->strip.out.data || !work->copy || !work->scratch ||
+    if (!in || !work->strip.out.data || !work->strip.records || !work->copy || !work->scratch ||
         !work->states || !work->payloads)
         return false;
     memset(work->states, 0, max * work->state_stride);
     memset(work->strip.out.data, 0, (size_t)rows * out_stride);
+    memset(work->strip.records, 0, (size_t)rows * plan->record);
     memset(work->copy, 0, work->bytes);
     return true;
 }
@@ -209,8 +211,7 @@ static bool run_round(const bench_case *c, const bench_options *options, bench_w
     static void (*const parts[])(void *, uint32_t, uint32_t) = {copy_part, read_part, strip_part};
     gf_pixels in[2];
     for (uint32_t i = 0; i < work->plan->inputs; i++)
-        in[i] = (gf_pixels){gf_strip_input(&work->strip, work->plan->inputs, i).data,
-                            work->strip.in.stride};
+        in[i] = (gf_pixels){work->strip.in[i].data, work->strip.in[i].stride};
     for (uint32_t t = 0; t < options->thread_counts; t++) {
         for (int kind = COPY; kind < RUN; kind++)
             samples->times[kind][t][r] =
@@ -238,9 +239,8 @@ static bool run_rounds(const bench_case *c, const bench_options *options, bench_
              !gf_engine_open(&engine_options, &engines[t], NULL);
     }
     for (uint32_t i = 0; ok && i < work->plan->inputs; i++) {
-        const gf_rows rows = gf_strip_input(&work->strip, work->plan->inputs, i);
         if (peer && c->peer)
-            ok = bench_peer_image(peer, (int)i, &work->plan->in, &rows);
+            ok = bench_peer_image(peer, (int)i, &work->plan->in, &work->strip.in[i]);
     }
     if (ok)
         ok = run_round(c, options, work, settings, pools, engines, peer, samples, 0);
@@ -280,21 +280,20 @@ bool bench_time(const bench_case *c, const bench_options *options, bench_peer *p
         ok = false;
     }
     if (ok) {
-        for (uint32_t i = 0; i < work.plan->inputs; i++) {
-            const gf_rows rows = gf_strip_input(&work.strip, work.plan->inputs, i);
-            bench_fill(&format, &rows, c->content, c->same ? 0 : i);
-        }
+        for (uint32_t i = 0; i < work.plan->inputs; i++)
+            bench_fill(&format, &work.strip.in[i], c->content, c->same ? 0 : i);
         ok = learn(&work) && run_rounds(c, options, &work, settings, peer, times);
     }
     if (error.status)
         fprintf(stderr, "bench-cpu: %s %s: %s\n", c->filter, c->text, error.message);
-    free(work.strip.in.data);
+    free(work.strip.in[0].data);
     free(work.strip.out.data);
+    free(work.strip.records);
     free(work.copy);
     free(work.scratch);
     free(work.states);
     free(work.payloads);
-    free(work.plan);
+    gf_plan_free(work.plan);
     gf_settings_free(settings);
     return ok;
 }

@@ -53,12 +53,12 @@ struct BenchCase {
     gf_plan *plan, *small_plan; // of the image; of its first rows
     uint64_t rows;
     size_t in_stride, out_stride;
-    BenchMemory in_memory, out_memory, state, payload, scratch;
+    BenchMemory in_memory, out_memory, state, payload, scratch, constants;
     unsigned char *in, *out;                   // inside their memory, with margins
     size_t payload_size;                       // bytes of expected_payload
     double bytes;                              // read and written, each byte once
     std::vector<unsigned char> small_in;       // input in the device's layout
-    std::vector<unsigned char> expected;       // output rows, out_stride apart
+    std::vector<unsigned char> expected;       // output rows, out_stride apart, then records
     std::vector<unsigned char> expected_state; // after BENCH_PERIOD rows
     std::vector<unsigned char> expected_payload;
     size_t payload_used;
@@ -71,7 +71,24 @@ struct BenchCase {
     }
     // Return the first byte of input i.
     const unsigned char *input(uint32_t i) const {
-        return in + i * (in_stride / plan->inputs);
+        return in + i * in_stride * rows;
+    }
+    // Return the bytes of all inputs.
+    size_t in_bytes() const {
+        return plan->inputs * in_stride * rows;
+    }
+    // Return golden's record of row y.
+    const unsigned char *record(size_t y) const {
+        return &expected[BENCH_PERIOD * out_stride + y * plan->record];
+    }
+    // Return a strip of the first `all` rows of memory that holds `capacity` rows.
+    gf_strip strip(unsigned char *from, unsigned char *to, uint64_t capacity, uint64_t all) const {
+        gf_strip first = {};
+        for (uint32_t i = 0; i < plan->inputs; i++)
+            first.in[i] = {from + i * in_stride * capacity, in_stride, 0, all};
+        first.out = {to, out_stride, 0, all};
+        first.records = to + out_stride * capacity;
+        return first;
     }
 };
 

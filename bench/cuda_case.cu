@@ -32,57 +32,57 @@ static bool failed(const gf_error &error, std::string *why) {
 
 // Run the filter that must come first on the first rows, and pass its result to both plans.
 static bool learn(BenchCase *bench, std::string *why) {
-    const gf_filter *before = bench->plan->before;
-    if (!before)
+    const gf_plan *plan = bench->small_plan->measure_first;
+    if (!plan)
         return true;
+    const gf_measure *measure = plan->filter->measure;
     gf_error error = {};
-    gf_plan *plan = nullptr;
     void *data = nullptr;
     gf_measure_options keep = {};
     keep.name = "bench";
-    bool ok = !gf_plan_before(bench->small_plan, &plan, &error) &&
-              !before->measure->open(plan, &keep, &data, &error);
+    bool ok = !measure->open(plan, &keep, &data, &error);
     if (ok) {
-        std::vector<unsigned char> records(gf_out_bytes(plan) * BENCH_PERIOD);
+        std::vector<unsigned char> measured(plan->record * BENCH_PERIOD + 1);
         std::vector<uint64_t> state(plan->state_bytes / 8 + 1);
-        gf_strip strip = {};
-        strip.in = {bench->small_in.data(), bench->in_stride, 0, BENCH_PERIOD};
-        strip.out = {records.data(), gf_out_bytes(plan), 0, BENCH_PERIOD};
+        gf_strip strip =
+            bench->strip(bench->small_in.data(), measured.data(), BENCH_PERIOD, BENCH_PERIOD);
+        strip.records = measured.data();
         strip.state = state.data();
-        ok = !before->golden(plan, &strip, &error) &&
-             (!plan->record || !before->measure->rows(plan, data, &strip.out, &error)) &&
-             !before->measure->finish(plan, data, state.data(), &error) &&
-             !bench->filter->refine(bench->small_plan, plan, data, &error);
+        const gf_rows records = gf_strip_records(plan, &strip);
+        ok = !plan->filter->golden(plan, &strip, &error) &&
+             (!plan->record || !measure->rows(plan, data, &records, &error)) &&
+             !measure->finish(plan, data, state.data(), &error) &&
+             !bench->filter->refine(bench->small_plan, data, &error);
+        measure->close(data);
     }
     if (ok) {
-        // Copy what was learned, but keep the plan's own formats.
-        const gf_format in = bench->plan->in, out = bench->plan->out;
+        // Copy what was learned, but keep the plan's own formats and memory.
+        const gf_plan own = *bench->plan;
         memcpy(bench->plan, bench->small_plan, bench->filter->plan_bytes);
-        bench->plan->in = in;
-        bench->plan->out = out;
+        bench->plan->in = own.in;
+        bench->plan->out = own.out;
+        bench->plan->constants = own.constants;
+        bench->plan->owned = own.owned;
+        bench->plan->measure_first = own.measure_first;
     }
-    if (data)
-        before->measure->close(data);
-    free(plan);
     return ok || failed(error, why);
 }
 
-// Run golden on the first rows.
+// Upload the constants, and run golden on the first rows.
 static bool compute_expected(BenchCase *bench, std::string *why) {
     gf_error error = {};
     const gf_plan *plan = bench->small_plan;
-    bench->expected.resize(bench->out_stride * BENCH_PERIOD);
+    bench->constants = bench_memory(plan->constant_bytes);
+    cudaMemcpy(bench->constants.get(), plan->constants, plan->constant_bytes,
+               cudaMemcpyHostToDevice);
+    bench->expected.resize((bench->out_stride + plan->record) * BENCH_PERIOD + 1);
     bench->expected_state.resize(plan->state_bytes);
     bench->expected_payload.resize(bench->payload_size);
-    const gf_strip strip = {{bench->small_in.data(), bench->in_stride, 0, BENCH_PERIOD},
-                            {bench->expected.data(), bench->out_stride, 0, BENCH_PERIOD},
-                            bench->expected_state.data(),
-                            bench->expected_payload.data(),
-                            {},
-                            nullptr,
-                            nullptr,
-                            nullptr,
-                            1};
+    gf_strip strip =
+        bench->strip(bench->small_in.data(), bench->expected.data(), BENCH_PERIOD, BENCH_PERIOD);
+    strip.state = bench->expected_state.data();
+    strip.payload = bench->expected_payload.data();
+    strip.constants = plan->constants;
     if (bench->filter->golden(plan, &strip, &error))
         return failed(error, why);
     if (plan->has_payload)
@@ -92,8 +92,8 @@ static bool compute_expected(BenchCase *bench, std::string *why) {
 
 static bool allocate(BenchCase *bench, std::string *why) {
     const gf_plan *plan = bench->plan;
-    bench->in_memory = bench_memory(bench->rows * bench->in_stride + 2 * MARGIN);
-    bench->out_memory = bench_memory(bench->rows * bench->out_stride + 2 * MARGIN);
+    bench->in_memory = bench_memory(bench->in_bytes() + 2 * MARGIN);
+    bench->out_memory = bench_memory(bench->rows * (bench->out_stride + plan->record) + 2 * MARGIN);
     bench->state = bench_memory(plan->state_bytes);
     size_t payload = 0, scratch = 0;
     if (plan->has_payload) {
@@ -128,8 +128,9 @@ bool bench_case_new(BenchCase *bench, const BenchRow *row, uint64_t target_bytes
     format.channels = row->channels;
     format.alpha = row->channels % 2 == 0;
     format.type = row->type;
-    bench->in_stride = bench->filter->info.inputs * gf_align(gf_row_bytes(&format));
-    bench->rows = target_bytes / bench->in_stride / BENCH_PERIOD * BENCH_PERIOD;
+    bench->in_stride = gf_align(gf_row_bytes(&format));
+    bench->rows = target_bytes / (bench->filter->info.inputs * bench->in_stride) / BENCH_PERIOD *
+                  BENCH_PERIOD;
     bench->rows = bench->rows ? bench->rows : BENCH_PERIOD;
     gf_error error = {};
     gf_format small = format;
@@ -139,11 +140,15 @@ bool bench_case_new(BenchCase *bench, const BenchRow *row, uint64_t target_bytes
         gf_plan_new(bench->filter, bench->settings, &format, &bench->plan, &error) ||
         gf_plan_new(bench->filter, bench->settings, &small, &bench->small_plan, &error))
         return failed(error, why);
-    bench->out_stride = gf_out_stride(bench->plan);
+    bench->out_stride = bench->plan->out.width ? gf_align(gf_row_bytes(&bench->plan->out)) : 0;
     if (!allocate(bench, why))
         return false;
     bench_fill(bench);
-    bench->small_in = bench_download<unsigned char>(bench->in, bench->in_stride * BENCH_PERIOD);
+    for (uint32_t i = 0; i < bench->plan->inputs; i++) {
+        const std::vector<unsigned char> first =
+            bench_download<unsigned char>(bench->input(i), bench->in_stride * BENCH_PERIOD);
+        bench->small_in.insert(bench->small_in.end(), first.begin(), first.end());
+    }
     if (!learn(bench, why) || !compute_expected(bench, why))
         return false;
     const double samples = static_cast<double>(gf_row_bytes(&format)) * bench->plan->inputs;
@@ -157,16 +162,15 @@ bool bench_case_new(BenchCase *bench, const BenchRow *row, uint64_t target_bytes
 
 void bench_case_free(BenchCase *bench) {
     gf_settings_free(bench->settings);
-    free(bench->plan);
-    free(bench->small_plan);
+    gf_plan_free(bench->plan);
+    gf_plan_free(bench->small_plan);
     *bench = BenchCase();
 }
 
 static bool launch(const BenchCase *bench, const gf_plan *plan, uint64_t rows,
                    cudaStream_t stream) {
-    gf_strip strip = {};
-    strip.in = {bench->in, bench->in_stride, 0, rows};
-    strip.out = {bench->out, bench->out_stride, 0, rows};
+    gf_strip strip = bench->strip(bench->in, bench->out, bench->rows, rows);
+    strip.constants = bench->constants.get();
     strip.state = bench->state.get();
     strip.payload = bench->payload.get();
     if (plan->state_bytes && cudaMemsetAsync(strip.state, 0, plan->state_bytes, stream))
@@ -184,10 +188,15 @@ bool bench_case_launch(const BenchCase *bench, cudaStream_t stream) {
 
 // Compare the first rows of out with golden's.
 static bool rows_match(const BenchCase *bench) {
-    const size_t bytes = gf_out_bytes(bench->plan);
+    const gf_plan *plan = bench->plan;
+    const size_t bytes = plan->out.width ? gf_row_bytes(&plan->out) : 0;
     const std::vector<unsigned char> got =
         bench_download<unsigned char>(bench->out, bench->out_stride * BENCH_PERIOD);
-    for (size_t y = 0; y < BENCH_PERIOD; y++)
+    const std::vector<unsigned char> records = bench_download<unsigned char>(
+        bench->out + bench->out_stride * bench->rows, plan->record * BENCH_PERIOD);
+    if (memcmp(records.data(), bench->record(0), records.size()) != 0)
+        return false;
+    for (size_t y = 0; bytes && y < BENCH_PERIOD; y++)
         if (memcmp(&got[y * bench->out_stride], &bench->expected[y * bench->out_stride], bytes) !=
             0)
             return false;
@@ -208,18 +217,11 @@ static bool full_state_matches(const BenchCase *bench) {
                                           bench->expected_state.data());
         return state_matches(bench, expected);
     }
-    std::vector<unsigned char> in =
-        bench_download<unsigned char>(bench->in, bench->in_stride * bench->rows);
-    std::vector<unsigned char> out(bench->out_stride * bench->rows + 1);
-    const gf_strip strip = {{in.data(), bench->in_stride, 0, bench->rows},
-                            {out.data(), bench->out_stride, 0, bench->rows},
-                            expected.data(),
-                            nullptr,
-                            {},
-                            nullptr,
-                            nullptr,
-                            nullptr,
-                            1};
+    std::vector<unsigned char> in = bench_download<unsigned char>(bench->in, bench->in_bytes());
+    std::vector<unsigned char> out((bench->out_stride + bench->plan->record) * bench->rows + 1);
+    gf_strip strip = bench->strip(in.data(), out.data(), bench->rows, bench->rows);
+    strip.state = expected.data();
+    strip.constants = bench->plan->constants;
     return !bench->filter->golden(bench->plan, &strip, nullptr) && state_matches(bench, expected);
 }
 
@@ -257,7 +259,7 @@ bool bench_case_check(const BenchCase *bench, std::string *why) {
     const gf_plan *plan = bench->plan;
     for (int whole = 0; whole < 2; whole++) {
         const std::string on = whole ? " (whole image)" : " (first rows)";
-        cudaMemset(bench->out, 0xa5, bench->out_stride * bench->rows);
+        cudaMemset(bench->out, 0xa5, (bench->out_stride + plan->record) * bench->rows);
         cudaMemset(bench->state.get(), 0xa5, plan->state_bytes);
         const bool launched = whole ? bench_case_launch(bench, nullptr)
                                     : launch(bench, bench->small_plan, BENCH_PERIOD, nullptr);
@@ -268,9 +270,9 @@ bool bench_case_check(const BenchCase *bench, std::string *why) {
         }
         *why = "rows" + on;
         // With a halo, the first rows depend on the rows below them.
-        if (gf_out_bytes(plan) && !(whole && plan->halo) && !rows_match(bench))
+        if (!(whole && !gf_map_one_to_one(plan)) && !rows_match(bench))
             return false;
-        if (gf_out_bytes(plan) && whole && !plan->halo && !bench_rows_repeat(bench))
+        if (whole && gf_map_one_to_one(plan) && !bench_rows_repeat(bench))
             return false;
         *why = "state" + on;
         if (plan->state_bytes &&

@@ -148,9 +148,13 @@ static bool same(const BenchMemory &different) {
 
 bool bench_rows_repeat(const BenchCase *bench) {
     BenchMemory different = bench_memory(sizeof(unsigned));
-    rows_repeat<<<132 * 16, 256>>>(bench->out, bench->out_stride, bench->rows,
-                                   gf_out_bytes(bench->plan),
-                                   reinterpret_cast<unsigned *>(different.get()));
+    const gf_plan *plan = bench->plan;
+    unsigned *found = reinterpret_cast<unsigned *>(different.get());
+    if (plan->out.width)
+        rows_repeat<<<132 * 16, 256>>>(bench->out, bench->out_stride, bench->rows,
+                                       gf_row_bytes(&plan->out), found);
+    rows_repeat<<<132 * 16, 256>>>(bench->out + bench->rows * bench->out_stride, plan->record,
+                                   bench->rows, plan->record, found);
     return same(different);
 }
 

@@ -67,7 +67,7 @@ double bench_ratio(const BenchRunner &a, const BenchRunner &b) {
 // ---- references: copy and read -----------------------------------------------------------------
 
 BenchRunner bench_copy(const BenchCase *bench) {
-    const size_t bytes = bench->in_stride * bench->rows;
+    const size_t bytes = bench->in_bytes();
     BenchMemory to = bench_memory(bytes);
     const unsigned char *in = bench->in;
     BenchRunner runner;
@@ -104,7 +104,7 @@ static __global__ void __launch_bounds__(READ_THREADS)
 }
 
 BenchRunner bench_read(const BenchCase *bench) {
-    const size_t bytes = bench->in_stride * bench->rows;
+    const size_t bytes = bench->in_bytes();
     BenchMemory out = bench_memory(sizeof(uint32_t));
     const uint4 *in = reinterpret_cast<const uint4 *>(bench->in);
     int device = 0, sms = 1, blocks = 1;

@@ -43,8 +43,7 @@ void row_sums(const BenchCase *bench, std::vector<BenchRunner> &peers) {
     peers.back().validate = [=] {
         const std::vector<Sum> got = bench_download<Sum>(out.get(), rows);
         for (uint64_t y = 0; y < rows; y++) {
-            const Sum expected = *reinterpret_cast<const Sum *>(
-                &bench->expected[y % BENCH_PERIOD * bench->out_stride]);
+            const Sum expected = *reinterpret_cast<const Sum *>(bench->record(y % BENCH_PERIOD));
             // CUB's order of summation differs: floating-point sums differ in the last digits.
             if (std::fabs(static_cast<double>(got[y]) - static_cast<double>(expected)) >
                 (sizeof(T) == 4 ? 1e-6 * static_cast<double>(expected) : 0))
@@ -96,7 +95,7 @@ void reduce_pair(const BenchCase *bench, double expected, std::vector<BenchRunne
 double bench_expected_dot(const BenchCase *bench) {
     double expected = 0;
     for (size_t y = 0; y < BENCH_PERIOD; y++) {
-        const unsigned char *record = &bench->expected[y * bench->out_stride];
+        const unsigned char *record = bench->record(y);
         expected += bench->row->type == GF_F32
                         ? *reinterpret_cast<const double *>(record)
                         : static_cast<double>(*reinterpret_cast<const uint64_t *>(record));
@@ -107,9 +106,7 @@ double bench_expected_dot(const BenchCase *bench) {
 double bench_expected_differing(const BenchCase *bench) {
     uint64_t expected = 0;
     for (size_t y = 0; y < BENCH_PERIOD; y++)
-        expected +=
-            reinterpret_cast<const gf_compare_record *>(&bench->expected[y * bench->out_stride])
-                ->differing;
+        expected += reinterpret_cast<const gf_compare_record *>(bench->record(y))->differing;
     return static_cast<double>(expected * bench->repeats());
 }
 

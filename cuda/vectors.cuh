@@ -164,11 +164,9 @@ template <int INPUTS, int LISTS = INPUTS> struct gf_row_args {
 template <int INPUTS, int LISTS>
 static inline void gf_set_row_args(gf_row_args<INPUTS, LISTS> *a, const gf_plan *plan,
                                    const gf_strip *strip) {
-    for (uint32_t i = 0; i < INPUTS; i++) {
-        const gf_rows rows = gf_strip_input(strip, INPUTS, i);
-        a->in[i] = gf_row(&rows, strip->out.y0);
-    }
-    a->in_stride = strip->in.stride;
+    for (uint32_t i = 0; i < INPUTS; i++)
+        a->in[i] = gf_row(&strip->in[i], strip->out.y0);
+    a->in_stride = strip->in[0].stride;
     const gf_rows records = gf_strip_records(plan, strip);
     a->images = gf_images_of<LISTS>(plan, strip);
     a->records = records.data;

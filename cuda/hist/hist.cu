@@ -159,8 +159,8 @@ static void hist_set_scale(gf_hist_args *a) {
 
 static gf_hist_args hist_args_of(const gf_hist_plan *plan, const gf_strip *strip) {
     gf_hist_args a = {};
-    a.in = gf_row(&strip->in, strip->out.y0);
-    a.in_stride = strip->in.stride;
+    a.in = gf_row(&strip->in[0], strip->out.y0);
+    a.in_stride = strip->in[0].stride;
     a.width = plan->head.in.width;
     a.rows = strip->out.rows;
     a.before = strip->out.y0 * a.width * plan->measured;
@@ -223,4 +223,4 @@ static void hist_launch(const gf_plan *head, const gf_strip *strip, void *scratc
                               queue);
 }
 
-extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch, nullptr, 0, true};
+extern "C" const gf_filter_cuda gf_hist_cuda = {hist_scratch_bytes, hist_launch, nullptr, true};

@@ -12,7 +12,7 @@ struct gf_strip_policy {
     static constexpr uint64_t max_bytes = uint64_t{16} << 20;    // limit for large images
     static constexpr uint64_t payload_bytes = uint64_t{1} << 20; // payloads may be much larger
     static constexpr uint64_t halo_bytes = uint64_t{1} << 30; // maximum per device, for large halos
-    // Strips in flight per device. A strip that shares halo rows with the next strip keeps its slot
+    // Strips in flight per device. A strip that shares rows with the next strip keeps its slot
     // until that strip is done.
     static constexpr uint32_t slots = 4, halo_slots = 5;
 };
@@ -87,7 +87,8 @@ struct gf_cuda {
     gf_cuda_devices devices; // first member
     gf_cuda_slot contexts[gf_strip_policy::halo_slots * GF_MAX_DEVICES];
     gf_cuda_timeline timelines[GF_MAX_DEVICES]; // of the current image
-    gf_storage states[GF_MAX_DEVICES];          // the filter's state on each device
+    // The filter's state and its constants, on each device.
+    gf_storage states[GF_MAX_DEVICES], constants[GF_MAX_DEVICES];
     gf_storage ring;
 };
 
@@ -104,6 +105,7 @@ static void cuda_free_device(gf_cuda *cuda) {
     for (int i = 0; i < cuda->devices.own.count; i++) {
         cudaSetDevice(cuda->devices.own.list[i]);
         gf_memory_free(&cuda->states[i]);
+        gf_memory_free(&cuda->constants[i]);
     }
     cudaGetLastError(); // clear the error that was reported before
 }
@@ -172,7 +174,8 @@ static gf_strip_request cuda_request(const void *state, const gf_plan *plan) {
     request.max = cuda_clamp(image / 16, gf_strip_policy::halo_bytes / 16,
                              gf_strip_policy::halo_bytes * devices);
     request.pieces = 1;
-    request.slots = (plan->halo ? gf_strip_policy::halo_slots : gf_strip_policy::slots) * devices;
+    request.slots =
+        (gf_map_one_to_one(plan) ? gf_strip_policy::slots : gf_strip_policy::halo_slots) * devices;
     return request;
 }
 
@@ -192,14 +195,17 @@ static uint32_t cuda_used_devices(const gf_cuda_run *run) {
     return count < run->job.slots ? count : run->job.slots;
 }
 
-// Allocate and clear the state of the filter on all devices.
+// Clear the state of the filter and upload the constants of the plan on all devices.
 static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
     gf_cuda *cuda = run->cuda;
-    const size_t bytes = static_cast<size_t>(run->job.plan->state_bytes);
-    for (int i = 0; i < cuda->devices.own.count && bytes; i++) {
+    const gf_plan *plan = run->job.plan;
+    const size_t bytes = static_cast<size_t>(plan->state_bytes);
+    for (int i = 0; i < cuda->devices.own.count && (bytes || plan->constant_bytes); i++) {
         gf_queue_move(queue, cuda->devices.own.list[i], cudaStreamPerThread);
         gf_memory_grow(&cuda->states[i], bytes, GF_MEMORY_DEVICE, queue);
+        gf_memory_grow(&cuda->constants[i], plan->constant_bytes, GF_MEMORY_DEVICE, queue);
         gf_queue_clear(queue, cuda->states[i].data, bytes);
+        gf_queue_upload(queue, cuda->constants[i].data, plan->constants, plan->constant_bytes);
         // The slots' streams do not wait for this one. Do not wait for the device: that fails while
         // another thread captures a stream.
         gf_queue_synchronize(queue, "cudaMemset");
@@ -211,7 +217,7 @@ static void cuda_prepare_states(gf_cuda_run *run, gf_queue *queue) {
 static void cuda_prepare_slot(gf_cuda_run *run, gf_slot *slot, uint32_t number, gf_queue *queue) {
     gf_cuda *cuda = run->cuda;
     gf_cuda_slot *context = &cuda->contexts[number];
-    const gf_filter_cuda *kernels = gf_filter_kernels(run->job.filter);
+    const gf_filter_cuda *kernels = gf_filter_kernels(run->job.plan->filter);
     context->index = static_cast<int>(number) % cuda->devices.own.count;
     context->device = cuda->devices.own.list[context->index];
     gf_queue_move(queue, context->device, context->stream);
@@ -227,6 +233,7 @@ static void cuda_prepare_slot(gf_cuda_run *run, gf_slot *slot, uint32_t number, 
         gf_memory_grow(&context->memory[i], run->sizes[i], GF_MEMORY_CLEARED, queue);
     slot->ring = cuda->ring.data;
     slot->out_buffer = context->host[GF_CUDA_OUT].data;
+    slot->records = slot->out_buffer + run->job.out_rows * run->job.out_stride;
     slot->payload_buffer = context->host[GF_CUDA_PAYLOAD].data;
     slot->payload_pieces = run->job.plan->has_payload ? 1 : 0;
 }
@@ -238,17 +245,18 @@ static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void
         return gf_fail_memory(error, "cuda", sizeof *run, "a run");
     run->cuda = static_cast<gf_cuda *>(state);
     run->job = *job;
-    run->sizes[GF_CUDA_IN] = static_cast<size_t>(job->in_rows) * job->in_stride;
-    run->sizes[GF_CUDA_OUT] = static_cast<size_t>(job->out_rows) * job->out_stride;
+    run->sizes[GF_CUDA_IN] = job->plan->inputs * static_cast<size_t>(job->in_rows) * job->in_stride;
+    run->sizes[GF_CUDA_OUT] = gf_cut_out_bytes(job);
     if (job->plan->has_payload) {
-        run->sizes[GF_CUDA_PAYLOAD] = job->filter->payload->bytes(job->plan, job->out_rows);
-        run->head_bytes = job->filter->payload->bytes(job->plan, 0);
+        run->sizes[GF_CUDA_PAYLOAD] = job->plan->filter->payload->bytes(job->plan, job->out_rows);
+        run->head_bytes = job->plan->filter->payload->bytes(job->plan, 0);
     }
     gf_cuda *cuda = run->cuda;
     gf_queue queue = gf_queue_on(nullptr, "cuda", error);
     cuda_prepare_states(run, &queue);
     gf_queue_move(&queue, cuda->devices.own.list[0], nullptr);
-    gf_memory_grow(&cuda->ring, static_cast<size_t>(gf_ring_rows(job)) * job->in_stride,
+    gf_memory_grow(&cuda->ring,
+                   job->plan->inputs * static_cast<size_t>(job->ring_rows) * job->in_stride,
                    GF_MEMORY_HOST, &queue);
     for (uint32_t i = 0; i < job->slots; i++)
         cuda_prepare_slot(run, &slots[i], i, &queue);
@@ -269,7 +277,7 @@ static gf_status cuda_begin(void *state, const gf_cut *job, gf_slot *slots, void
 // Return the queue of a slot, with its device current.
 static gf_queue cuda_queue_of(const gf_cuda_run *run, const gf_cuda_slot *context,
                               gf_error *error) {
-    gf_queue queue = gf_queue_on(nullptr, run->job.filter->info.name, error);
+    gf_queue queue = gf_queue_on(nullptr, run->job.plan->filter->info.name, error);
     gf_queue_move(&queue, context->device, context->stream);
     return queue;
 }
@@ -294,26 +302,32 @@ static void cuda_wait_for_previous(const gf_cuda_run *run, const gf_cuda_slot *c
 static gf_status cuda_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_cuda_run *run = static_cast<gf_cuda_run *>(state);
     const gf_cuda_slot *context = &run->cuda->contexts[slot->index];
-    gf_strip strip = {};
-    strip.in = slot->in;
-    strip.in.data = context->memory[GF_CUDA_IN].data;
-    strip.out = slot->out;
+    const gf_plan *plan = run->job.plan;
+    gf_strip strip = gf_slot_strip(plan, slot);
+    const size_t image_bytes = static_cast<size_t>(run->job.in_rows) * run->job.in_stride;
+    for (uint32_t i = 0; i < plan->inputs; i++)
+        strip.in[i].data = context->memory[GF_CUDA_IN].data + i * image_bytes;
     strip.out.data = context->memory[GF_CUDA_OUT].data;
+    strip.records = strip.out.data + (slot->records - slot->out_buffer);
     strip.state = run->cuda->states[context->index].data;
     strip.payload = context->memory[GF_CUDA_PAYLOAD].data;
+    strip.constants = run->cuda->constants[context->index].data;
     gf_queue queue = cuda_queue_of(run, context, error);
     gf_queue_record(&queue, context->events[GF_CUDA_STARTED]);
-    gf_queue_upload(&queue, strip.in.data, slot->in.data,
-                    static_cast<size_t>(strip.in.rows) * strip.in.stride);
+    for (uint32_t i = 0; i < plan->inputs; i++)
+        gf_queue_upload(&queue, strip.in[i].data, slot->in[i].data,
+                        static_cast<size_t>(strip.in[i].rows) * strip.in[i].stride);
     gf_queue_record(&queue, context->events[GF_CUDA_UPLOADED]);
     cuda_wait_for_previous(run, context, &queue);
     gf_queue_record(&queue, context->events[GF_CUDA_READY]);
-    gf_filter_kernels(run->job.filter)
-        ->launch(run->job.plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
+    gf_filter_kernels(plan->filter)
+        ->launch(plan, &strip, context->memory[GF_CUDA_SCRATCH].data, &queue);
     gf_queue_record(&queue, context->events[GF_CUDA_COMPUTED]);
     run->previous = context;
     gf_queue_download(&queue, slot->out.data, strip.out.data,
                       static_cast<size_t>(strip.out.rows) * strip.out.stride);
+    gf_queue_download(&queue, slot->records, strip.records,
+                      static_cast<size_t>(strip.out.rows) * plan->record);
     gf_queue_download(&queue, slot->payload_buffer, strip.payload, run->head_bytes);
     gf_queue_record(&queue, context->events[GF_CUDA_DOWNLOADED]);
     return queue.status;
@@ -325,7 +339,7 @@ static void cuda_wait_payload(const gf_cuda_run *run, const gf_cuda_slot *contex
     const size_t head = run->head_bytes;
     if (queue->status)
         return;
-    const size_t used = run->job.filter->payload->used(run->job.plan, slot->payload_buffer);
+    const size_t used = run->job.plan->filter->payload->used(run->job.plan, slot->payload_buffer);
     // Check the size: a wrong one would overwrite other memory.
     if (used < head || used > run->sizes[GF_CUDA_PAYLOAD]) {
         gf_queue_fail(queue, GF_NO_BACKEND,
@@ -393,7 +407,7 @@ static gf_status cuda_collect(void *state, void *total, gf_error *error) {
     for (int i = 0; i < run->cuda->devices.own.count && !queue.status; i++) {
         cuda_collect_one(run, i, part, &queue);
         if (!queue.status)
-            run->job.filter->measure->merge(plan, total, part);
+            plan->filter->measure->merge(plan, total, part);
     }
     free(part);
     return queue.status;

@@ -116,11 +116,11 @@ struct gf_job_part {
 struct gf_cuda_job {
     const gf_cuda_devices *devices; // the job uses the first one
     const gf_filter *filter;
-    const gf_plan *plan, *before;
+    const gf_plan *plan;
     size_t in_row, out_row;       // bytes; out_row 0: no image
     size_t in_stride, out_stride; // of staged rows
     // Offsets in the memory of a block.
-    size_t records_at, refined_at, block_bytes;
+    size_t records_at, constants_at, block_bytes;
     cudaStream_t own; // for copies of measurements
     gf_job_block *blocks;
     gf_job_part *unused;
@@ -146,9 +146,15 @@ static uintptr_t job_stream_key(cudaStream_t stream) {
                                          : reinterpret_cast<uintptr_t>(stream);
 }
 
-static size_t job_filter_scratch(const gf_filter *filter, const gf_plan *plan) {
-    return gf_filter_kernels(filter)->scratch_bytes
-               ? gf_filter_kernels(filter)->scratch_bytes(plan, plan->in.height)
+// Return the output rows of one or more images with `rows` input rows.
+static uint64_t job_out_rows(const gf_cuda_job *job, uint64_t rows) {
+    return rows / job->plan->in.height * gf_plan_rows(job->plan);
+}
+
+// Return the scratch memory for an image. NULL: none.
+static size_t job_filter_scratch(const gf_plan *plan) {
+    return plan && gf_filter_kernels(plan->filter)->scratch_bytes
+               ? gf_filter_kernels(plan->filter)->scratch_bytes(plan, plan->in.height)
                : 0;
 }
 
@@ -172,6 +178,8 @@ static gf_job_block *job_add_block(gf_cuda_job *job, uintptr_t key, gf_queue *qu
         return nullptr;
     block->stream = key;
     gf_memory_grow(&block->memory, job->block_bytes, GF_MEMORY_CLEARED, queue);
+    gf_queue_upload(queue, block->memory.data + job->constants_at, job->plan->constants,
+                    job->plan->constant_bytes);
     if (queue->status) {
         gf_memory_free(&block->memory);
         free(block);
@@ -204,24 +212,22 @@ static void job_close(void *state) {
 
 // Compute the offsets in the memory of a block.
 static void job_set_offsets(gf_cuda_job *job) {
-    const gf_plan *before = job->before;
-    const size_t own = job_filter_scratch(job->filter, job->plan);
-    const size_t first = before ? job_filter_scratch(job->plan->before, before) : 0;
+    const gf_plan *before = job->plan->measure_first;
+    const size_t own = job_filter_scratch(job->plan), first = job_filter_scratch(before);
     job->records_at = gf_align(own > first ? own : first);
     const size_t records = before ? static_cast<size_t>(before->in.height) * before->record : 0;
-    job->refined_at = job->records_at + gf_align(records);
-    job->block_bytes = job->refined_at + gf_align(gf_filter_kernels(job->filter)->refined_bytes);
+    job->constants_at = job->records_at + gf_align(records);
+    job->block_bytes = job->constants_at + gf_align(job->plan->constant_bytes);
 }
 
-static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *plan,
-                          const gf_plan *before, void **out, gf_error *error) {
+static gf_status job_open(void *state, const gf_filter *filter, const gf_plan *plan, void **out,
+                          gf_error *error) {
     gf_cuda_job *job = static_cast<gf_cuda_job *>(calloc(1, sizeof *job));
     if (!job)
         return gf_fail_memory(error, filter->info.name, sizeof *job, "a job");
     job->devices = static_cast<const gf_cuda_devices *>(state);
     job->filter = filter;
     job->plan = plan;
-    job->before = before;
     job->in_row = gf_row_bytes(&plan->in);
     job->out_row = plan->out.width ? gf_row_bytes(&plan->out) : 0;
     job->in_stride = gf_align(job->in_row);
@@ -258,7 +264,9 @@ static gf_job_image job_image_at(const gf_job_run *run, uint64_t index, uint64_t
                        in[i].stride};
     if (run->job->out_row) {
         const gf_out_pixels *out = run->images->out + index;
-        image.out = {static_cast<unsigned char *>(out->data) + row * out->stride, out->stride};
+        image.out = {static_cast<unsigned char *>(out->data) +
+                         job_out_rows(run->job, row) * out->stride,
+                     out->stride};
     }
     return image;
 }
@@ -284,7 +292,7 @@ static void job_check_image(gf_job_run *run, const gf_job_image &image, uint64_t
     }
     if (job->out_row)
         run->out_staged |= !job_check_rows(run, "output", {image.out.data, image.out.stride},
-                                           job->out_row, rows, &run->out_range);
+                                           job->out_row, job_out_rows(job, rows), &run->out_range);
 }
 
 // Check the memory of images without a gap. They may be in several allocations.
@@ -449,7 +457,8 @@ static void job_find_block(gf_job_run *run) {
         block = block->next;
     const size_t height = static_cast<size_t>(job->plan->in.height);
     const size_t staged = run->in_staged || run->out_staged
-                              ? (job->plan->inputs * job->in_stride + job->out_stride) * height
+                              ? job->plan->inputs * job->in_stride * height +
+                                    job->out_stride * job_out_rows(job, height)
                               : 0;
     if (!block || block->staged.size < staged)
         gf_cuda_check_capture(
@@ -466,20 +475,24 @@ static void job_find_block(gf_job_run *run) {
     run->block = block;
 }
 
-// Queue the filter that measures first, and the completion of the plan from its records.
-static void job_refine(const gf_job_run *run, gf_strip *strip, gf_queue *queue) {
+// Queue the filter that measures first, and the kernel that computes the constants from its
+// records.
+static void job_refine(const gf_job_run *run, const gf_strip *strip, gf_queue *queue) {
     const gf_cuda_job *job = run->job;
-    if (!job->before)
+    const gf_plan *first = job->plan->measure_first;
+    if (!first)
         return;
     unsigned char *block = run->block->memory.data;
     gf_strip before = {};
-    before.in = strip->in;
-    before.out = {block + job->records_at, job->before->record, 0, job->before->in.height};
-    strip->refined = block + job->refined_at;
-    queue->name = job->plan->before->info.name;
-    gf_filter_kernels(job->plan->before)->launch(job->before, &before, block, queue);
+    before.in[0] = strip->in[0];
+    before.in_again = true;
+    before.out.rows = first->in.height;
+    before.records = block + job->records_at;
+    const gf_rows records = gf_strip_records(first, &before);
+    queue->name = first->filter->info.name;
+    gf_filter_kernels(first->filter)->launch(first, &before, block, queue);
     queue->name = job->filter->info.name;
-    gf_filter_kernels(job->filter)->refine(job->plan, &before.out, block + job->refined_at, queue);
+    gf_filter_kernels(job->filter)->refine(job->plan, &records, block + job->constants_at, queue);
 }
 
 // Queue images that one launch computes. records: of the first row.
@@ -489,29 +502,28 @@ static void job_launch(const gf_job_run *run, const gf_job_images *images, unsig
     const gf_plan *plan = job->plan;
     const gf_pixels *in = images->in;
     const gf_out_pixels *out = images->out;
-    const uint64_t rows = images->rows;
+    const uint64_t rows = images->rows, out_rows = job_out_rows(job, rows);
     gf_strip strip = {};
-    gf_pixels copies[2];
     unsigned char *staged = run->block->staged.data;
     strip.images = static_cast<uint32_t>(images->count);
+    strip.constants = run->block->memory.data + job->constants_at;
     strip.in_list = in;
     strip.out_list = out;
-    if (run->in_staged) {
-        for (uint32_t i = 0; i < plan->inputs; i++) {
-            copies[i] = {staged, job->in_stride};
-            job_copy_rows({staged, job->in_stride}, in[i], job->in_row, rows, queue);
-            staged += plan->in.height * job->in_stride;
-        }
-        strip.in_list = copies;
+    for (uint32_t i = 0; i < plan->inputs; i++) {
+        strip.in[i] = {static_cast<unsigned char *>(const_cast<void *>(in[i].data)), in[i].stride,
+                       0, rows};
+        if (!run->in_staged)
+            continue;
+        job_copy_rows({staged, job->in_stride}, in[i], job->in_row, rows, queue);
+        strip.in[i] = {staged, job->in_stride, 0, rows};
+        staged += plan->in.height * job->in_stride;
     }
-    strip.in = {static_cast<unsigned char *>(const_cast<void *>(strip.in_list->data)),
-                strip.in_list->stride, 0, rows};
+    strip.out.rows = out_rows;
     if (run->out_staged)
-        strip.out = {staged, job->out_stride, 0, rows};
+        strip.out = {staged, job->out_stride, 0, out_rows};
     else if (job->out_row)
-        strip.out = {static_cast<unsigned char *>(out->data), out->stride, 0, rows};
-    else
-        strip.out = {records, plan->record, 0, rows};
+        strip.out = {static_cast<unsigned char *>(out->data), out->stride, 0, out_rows};
+    strip.out_again = run->out_staged;
     strip.records = records;
     if (run->part) {
         strip.state = run->part->device.data + run->part->sizes.records;
@@ -520,7 +532,7 @@ static void job_launch(const gf_job_run *run, const gf_job_images *images, unsig
     job_refine(run, &strip, queue);
     gf_filter_kernels(job->filter)->launch(plan, &strip, run->block->memory.data, queue);
     if (run->out_staged)
-        job_copy_rows(*out, {staged, job->out_stride}, job->out_row, rows, queue);
+        job_copy_rows(*out, {staged, job->out_stride}, job->out_row, out_rows, queue);
 }
 
 // Return how many images, from number `first`, one launch computes: those with the same strides.

@@ -358,7 +358,7 @@ __global__ void __launch_bounds__(column_policy::THREADS, Work::BLOCKS)
 // Set the arguments that do not depend on the kernel.
 static void column_set_args(column_args *a, const gf_smooth_job &job) {
     const gf_smooth_plan *plan = job.plan;
-    const gf_rows *in = &job.strip.in, *out = &job.strip.out;
+    const gf_rows *in = &job.strip.in[0], *out = &job.strip.out;
     const uint64_t y0 = out->y0, end = y0 + out->rows;
     const uint64_t height = plan->head.in.height > end ? plan->head.in.height : end;
     a->in = gf_row(in, y0);
@@ -411,7 +411,7 @@ static bool column_aligned(const gf_rows *rows) {
 bool gf_smooth_columns(const gf_smooth_job &job) {
     const gf_type type = job.plan->head.in.type;
     const uint32_t pairs = gf_has_alpha(&job.plan->head.in) ? job.plan->head.in.channels / 2 : 0;
-    if (!gf_chain_fits(job.plan, job.wide || type == GF_F32) || !column_aligned(&job.strip.in) ||
+    if (!gf_chain_fits(job.plan, job.wide || type == GF_F32) || !column_aligned(&job.strip.in[0]) ||
         !column_aligned(&job.strip.out))
         return false;
     column_args a = {};

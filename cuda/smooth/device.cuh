@@ -97,9 +97,9 @@ static inline bool gf_smooth_rows_fit(const gf_smooth_plan *plan) {
 static inline void gf_smooth_set_rows(gf_smooth_rows *a, const gf_smooth_job &job) {
     const gf_smooth_plan *plan = job.plan;
     const gf_strip *strip = &job.strip;
-    a->in = gf_row(&strip->in, strip->out.y0);
+    a->in = gf_row(&strip->in[0], strip->out.y0);
     a->out = strip->out.data;
-    a->in_stride = strip->in.stride;
+    a->in_stride = strip->in[0].stride;
     a->out_stride = strip->out.stride;
     a->width = plan->head.in.width;
     a->radius = plan->radius;

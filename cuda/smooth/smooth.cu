@@ -227,7 +227,7 @@ static_assert(general_shared(general_policy::ROW_SAMPLES / GF_MAX_CHANNELS, GF_S
 // Set the arguments for the rows of a strip.
 static void general_set_rows(general_args *a, const gf_smooth_job &job, size_t in_bytes,
                              size_t out_bytes) {
-    const gf_rows *in = &job.strip.in, *out = &job.strip.out;
+    const gf_rows *in = &job.strip.in[0], *out = &job.strip.out;
     const int channels = static_cast<int>(job.plan->head.in.channels);
     a->in = gf_row(in, out->y0);
     a->out = out->data;
@@ -246,7 +246,7 @@ static void general_set_rows(general_args *a, const gf_smooth_job &job, size_t i
 // Set the arguments for the columns of a strip.
 static void general_set_columns(general_args *a, const gf_smooth_job &job, size_t in_bytes,
                                 size_t out_bytes) {
-    const gf_rows *in = &job.strip.in, *out = &job.strip.out;
+    const gf_rows *in = &job.strip.in[0], *out = &job.strip.out;
     const uint64_t samples = gf_row_samples(&job.plan->head.in);
     a->length = general_policy::COLUMN_ROWS;
     a->lanes = general_shared(a->length, static_cast<int>(job.plan->radius), 32) <=
@@ -317,7 +317,7 @@ static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scra
                           gf_queue *queue) {
     const gf_smooth_plan *plan = reinterpret_cast<const gf_smooth_plan *>(head);
     const gf_rows between = {static_cast<unsigned char *>(scratch), smooth_between_stride(head),
-                             strip->in.y0, strip->in.rows};
+                             strip->in[0].y0, strip->in[0].rows};
     gf_smooth_job job = {plan, *strip, plan->axis == GF_SMOOTH_XY, queue};
     if (job.wide)
         job.strip.out = between;
@@ -325,10 +325,10 @@ static void smooth_launch(const gf_plan *head, const gf_strip *strip, void *scra
         smooth_launch_first(smooth_row_kernels, job);
     job.strip.out = strip->out;
     if (job.wide)
-        job.strip.in = between;
+        job.strip.in[0] = between;
     if (plan->axis != GF_SMOOTH_X)
         smooth_launch_first(smooth_column_kernels, job);
 }
 
-extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch, nullptr, 0,
+extern "C" const gf_filter_cuda gf_smooth_cuda = {smooth_scratch_bytes, smooth_launch, nullptr,
                                                   true};

@@ -192,8 +192,8 @@ template <int WARPS> static void axis_sum_launch_f32(const axis_sum_args &a, gf_
 template <typename T>
 static void axis_sum_launch_columns(const gf_plan *head, const gf_strip *strip, gf_queue *queue) {
     axis_sum_args a = {};
-    a.in = gf_row(&strip->in, strip->out.y0);
-    a.in_stride = strip->in.stride;
+    a.in = gf_row(&strip->in[0], strip->out.y0);
+    a.in_stride = strip->in[0].stride;
     a.state = strip->state;
     a.samples = gf_row_samples(&head->in);
     a.rows = strip->out.rows;
@@ -222,4 +222,4 @@ static void axis_sum_launch(const gf_plan *head, const gf_strip *strip, void *, 
         gf_launch_rows<1>(head, strip, queue);
 }
 
-extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, 0, true};
+extern "C" const gf_filter_cuda gf_axis_sum_cuda = {nullptr, axis_sum_launch, nullptr, true};

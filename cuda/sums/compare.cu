@@ -386,4 +386,4 @@ static void compare_launch(const gf_plan *plan, const gf_strip *strip, void *, g
     });
 }
 
-extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch, nullptr, 0, true};
+extern "C" const gf_filter_cuda gf_compare_cuda = {nullptr, compare_launch, nullptr, true};

@@ -7,4 +7,4 @@ static void dot_launch(const gf_plan *plan, const gf_strip *strip, void *, gf_qu
     gf_launch_rows<2>(plan, strip, queue);
 }
 
-extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch, nullptr, 0, true};
+extern "C" const gf_filter_cuda gf_dot_cuda = {nullptr, dot_launch, nullptr, true};

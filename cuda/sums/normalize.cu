@@ -13,8 +13,8 @@ struct normalize_args {
     unsigned char *out;
     size_t in_stride, out_stride;
     uint64_t row_bytes;
-    float mean[GF_MAX_CHANNELS], half;
-    const float *refined; // means in device memory; NULL: use `mean`
+    const float *mean; // of each channel, in device memory
+    float half;
     gf_partition partition;
 };
 
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(GF_BLOCK, normalize_policy<T, CHANNELS, GROUP>
     gf_wait_for_stream();
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
-        const float mean = a.refined ? a.refined[c] : a.mean[c];
+        const float mean = a.mean[c];
         by[c] = {mean, __frcp_rn(mean), a.half, __fdiv_rn(a.half, mean)};
     }
     bool quick = false;
@@ -194,15 +194,13 @@ __global__ void __launch_bounds__(GF_BLOCK, normalize_policy<T, CHANNELS, GROUP>
 static void normalize_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     const gf_normalize_plan *plan = reinterpret_cast<const gf_normalize_plan *>(head);
     normalize_args a = {};
-    a.in = gf_row(&strip->in, strip->out.y0);
+    a.in = gf_row(&strip->in[0], strip->out.y0);
     a.out = strip->out.data;
-    a.in_stride = strip->in.stride;
+    a.in_stride = strip->in[0].stride;
     a.out_stride = strip->out.stride;
     a.row_bytes = gf_row_bytes(&head->in);
-    for (uint32_t c = 0; c < GF_MAX_CHANNELS; c++)
-        a.mean[c] = plan->mean[c];
+    a.mean = static_cast<const float *>(strip->constants);
     a.half = plan->half;
-    a.refined = static_cast<const float *>(strip->refined);
     const uint64_t piece = normalize_policy<>::PIECE_BYTES;
     const uint64_t pieces = gf_divide_up(a.row_bytes, piece);
     a.partition = {a.row_bytes <= 512 ? 4u : 32u, static_cast<uint32_t>(pieces), piece,
@@ -274,16 +272,16 @@ __global__ void __launch_bounds__(means_threads)
     }
 }
 
-static void normalize_refine(const gf_plan *plan, const gf_rows *records, void *refined,
+static void normalize_refine(const gf_plan *plan, const gf_rows *records, void *constants,
                              gf_queue *queue) {
     const unsigned channels = gf_measured_channels(&plan->in);
     const double count = static_cast<double>(plan->in.width) * static_cast<double>(records->rows);
     gf_flag{plan->in.type == GF_F32}([&](auto real) {
         gf_launch_kernel(normalize_means<decltype(real)::value>, channels, means_threads, 0, queue,
                          records->data, records->stride, records->rows, count,
-                         static_cast<float *>(refined));
+                         static_cast<float *>(constants));
     });
 }
 
 extern "C" const gf_filter_cuda gf_normalize_cuda = {nullptr, normalize_launch, normalize_refine,
-                                                     GF_MAX_CHANNELS * sizeof(float), false};
+                                                     false};

@@ -30,7 +30,7 @@ static gf_status golden_threshold(const gf_plan *head, const gf_strip *strip, gf
     const gf_threshold_plan *plan = (const gf_threshold_plan *)head;
     const gf_format *format = &head->in;
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
-        const unsigned char *in = gf_row(&strip->in, y);
+        const unsigned char *in = gf_row(&strip->in[0], y);
         unsigned char *out = gf_row(&strip->out, y);
         for (uint64_t i = 0; i < gf_row_samples(format); i++) {
             const bool reached = gf_get_sample(format->type, in, i) >= plan->limit;

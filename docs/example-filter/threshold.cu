@@ -25,8 +25,9 @@ static __global__ void threshold(gf_rows in, gf_rows out, gf_threshold_plan plan
 static void threshold_launch(const gf_plan *head, const gf_strip *strip, void *, gf_queue *queue) {
     gf_for_type(head->in.type, [&](auto sample) {
         gf_launch_kernel(threshold<decltype(sample)>, gf_blocks(strip->out.rows, 1), 256, 0, queue,
-                         strip->in, strip->out, *reinterpret_cast<const gf_threshold_plan *>(head));
+                         strip->in[0], strip->out,
+                         *reinterpret_cast<const gf_threshold_plan *>(head));
     });
 }
 
-extern "C" const gf_filter_cuda gf_threshold_cuda = {nullptr, threshold_launch, nullptr, 0, false};
+extern "C" const gf_filter_cuda gf_threshold_cuda = {nullptr, threshold_launch, nullptr, false};

@@ -84,11 +84,11 @@ static gf_status open_sums(const gf_plan *head, const gf_measure_options *keep, 
     return GF_OK;
 }
 
-static gf_status axis_sum_take_rows(const gf_plan *head, void *data, const gf_rows *out,
+static gf_status axis_sum_take_rows(const gf_plan *head, void *data, const gf_rows *records,
                                     gf_error *error) {
     gf_axis_sums *sums = data;
-    for (uint64_t y = out->y0; y < out->y0 + out->rows; y++)
-        memcpy(&sums->sums[y * sums->channels], gf_record(head, out, y), head->record);
+    for (uint64_t y = records->y0; y < records->y0 + records->rows; y++)
+        memcpy(&sums->sums[y * sums->channels], gf_record_of(records, y), head->record);
     return GF_OK;
 }
 

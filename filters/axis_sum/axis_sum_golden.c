@@ -35,9 +35,9 @@ gf_status gf_axis_sum_golden(const gf_plan *head, const gf_strip *strip, gf_erro
     const gf_axis_sum_plan *plan = (const gf_axis_sum_plan *)head;
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
         if (plan->columns)
-            golden_add_row(&head->in, gf_row(&strip->in, y), strip->state);
+            golden_add_row(&head->in, gf_row(&strip->in[0], y), strip->state);
         else
-            golden_add_samples(&head->in, gf_row(&strip->in, y), gf_record(head, &strip->out, y));
+            golden_add_samples(&head->in, gf_row(&strip->in[0], y), gf_record(head, strip, y));
     }
     return GF_OK;
 }

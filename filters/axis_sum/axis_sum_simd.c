@@ -124,10 +124,10 @@ static void sum_down_f32(double *to, const unsigned char *rows, size_t stride, u
 static void axis_sum_columns(const gf_axis_sum_plan *plan, const gf_strip *strip, uint64_t begin,
                              uint64_t end) {
     const gf_type type = plan->head.in.type;
-    const size_t stride = strip->in.stride;
+    const size_t stride = strip->in[0].stride;
     const uint64_t count = strip->out.rows;
     for (uint64_t i = begin; i < end; i += TILE) {
-        const unsigned char *rows = gf_row(&strip->in, strip->out.y0) + i * gf_type_bytes(type);
+        const unsigned char *rows = gf_row(&strip->in[0], strip->out.y0) + i * gf_type_bytes(type);
         const size_t n = (size_t)(end - i < TILE ? end - i : TILE);
         uint64_t *sums = (uint64_t *)strip->state + i;
         if (type == GF_U8)
@@ -165,7 +165,7 @@ void GF_SIMD_NAME(gf_axis_sum_cpu)(const gf_plan *head, const gf_strip *strip, u
             uint64_t integer[GF_MAX_CHANNELS];
             double real[GF_MAX_CHANNELS];
         } sums; /* of all channels; measured channels come first */
-        axis_sum_row(&head->in, gf_row(&strip->in, y), &sums, scratch);
-        memcpy(gf_record(head, &strip->out, y), &sums, head->record);
+        axis_sum_row(&head->in, gf_row(&strip->in[0], y), &sums, scratch);
+        memcpy(gf_record(head, strip, y), &sums, head->record);
     }
 }

@@ -63,12 +63,12 @@ static gf_status open_comparison(const gf_plan *plan, const gf_measure_options *
                  : gf_fail_memory(error, keep->name, sizeof(gf_comparison), "the comparison");
 }
 
-static gf_status compare_take_rows(const gf_plan *plan, void *data, const gf_rows *out,
+static gf_status compare_take_rows(const gf_plan *plan, void *data, const gf_rows *records,
                                    gf_error *error) {
     gf_comparison *comparison = data;
     gf_compare_record *all = &comparison->all;
-    for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
-        const gf_compare_record *row = gf_record(plan, out, y);
+    for (uint64_t y = records->y0; y < records->y0 + records->rows; y++) {
+        const gf_compare_record *row = gf_record_of(records, y);
         if (row->differing && !all->differing) {
             all->first = row->first;
             all->a = row->a;

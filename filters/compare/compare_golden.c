@@ -89,13 +89,11 @@ static void golden_draw_pixel(const gf_format *format, const unsigned char *a,
 }
 
 gf_status gf_compare_golden(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
-    const gf_rows in_a = gf_strip_input(strip, plan->inputs, 0);
-    const gf_rows in_b = gf_strip_input(strip, plan->inputs, 1);
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
-        const unsigned char *a = gf_row(&in_a, y), *b = gf_row(&in_b, y);
+        const unsigned char *a = gf_row(&strip->in[0], y), *b = gf_row(&strip->in[1], y);
         for (uint64_t x = 0; x < plan->out.width; x++)
             golden_draw_pixel(&plan->in, a, b, x, gf_row(&strip->out, y) + 3 * x);
-        golden_compare_row((const gf_compare_plan *)plan, a, b, gf_record(plan, &strip->out, y));
+        golden_compare_row((const gf_compare_plan *)plan, a, b, gf_record(plan, strip, y));
     }
     return GF_OK;
 }

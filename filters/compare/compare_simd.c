@@ -186,14 +186,12 @@ static gf_compare_record compare_row(const gf_compare_plan *plan, const unsigned
 
 void GF_SIMD_NAME(gf_compare_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                                   uint32_t parts, void *scratch) {
-    const gf_rows in[] = {gf_strip_input(strip, plan->inputs, 0),
-                          gf_strip_input(strip, plan->inputs, 1)};
     const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
     for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++) {
-        const unsigned char *a = gf_row(&in[0], y), *b = gf_row(&in[1], y);
+        const unsigned char *a = gf_row(&strip->in[0], y), *b = gf_row(&strip->in[1], y);
         if (plan->out.width)
             compare_draw(&plan->in, a, b, gf_row(&strip->out, y));
-        *(gf_compare_record *)gf_record(plan, &strip->out, y) =
+        *(gf_compare_record *)gf_record(plan, strip, y) =
             compare_row((const gf_compare_plan *)plan, a, b);
     }
 }

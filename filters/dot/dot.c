@@ -58,13 +58,13 @@ static gf_status open_totals(const gf_plan *plan, const gf_measure_options *keep
     return GF_OK;
 }
 
-static gf_status dot_take_rows(const gf_plan *head, void *data, const gf_rows *out,
+static gf_status dot_take_rows(const gf_plan *head, void *data, const gf_rows *records,
                                gf_error *error) {
     const uint32_t measured = gf_measured_channels(&head->in);
     const uint32_t sums = gf_dot_sums(head->in.type);
     gf_dot_total *totals = ((gf_dot_totals *)data)->channels;
-    for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
-        const void *record = gf_record(head, out, y);
+    for (uint64_t y = records->y0; y < records->y0 + records->rows; y++) {
+        const void *record = gf_record_of(records, y);
         for (uint32_t i = 0; i < measured * sums; i++) {
             gf_dot_total *total = &totals[i / sums];
             if (head->in.type == GF_F32)

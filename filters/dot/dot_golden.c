@@ -33,17 +33,14 @@ static void golden_real_row(const gf_format *format, const unsigned char *a, con
 
 gf_status gf_dot_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     const uint32_t measured = gf_measured_channels(&head->in);
-    const gf_rows a = gf_strip_input(strip, head->inputs, 0);
-    const gf_rows b = gf_strip_input(strip, head->inputs, 1);
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
-        void *record = gf_record(head, &strip->out, y);
+        const unsigned char *a = gf_row(&strip->in[0], y), *b = gf_row(&strip->in[1], y);
+        void *record = gf_record(head, strip, y);
         for (uint32_t c = 0; c < measured; c++) {
             if (head->in.type == GF_F32)
-                golden_real_row(&head->in, gf_row(&a, y), gf_row(&b, y), c,
-                                (double *)record + (size_t)c * GF_DOT_SUMS);
+                golden_real_row(&head->in, a, b, c, (double *)record + (size_t)c * GF_DOT_SUMS);
             else
-                golden_integer_row(&head->in, gf_row(&a, y), gf_row(&b, y), c,
-                                   (uint64_t *)record + (size_t)c * GF_DOT_SSD);
+                golden_integer_row(&head->in, a, b, c, (uint64_t *)record + (size_t)c * GF_DOT_SSD);
         }
     }
     return GF_OK;

@@ -174,8 +174,6 @@ static void dot_row(const gf_format *format, const void *a, const void *b, void 
 void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_strip *strip, uint32_t part,
                               uint32_t parts, void *scratch) {
     const gf_format *format = &plan->in;
-    const gf_rows a = gf_strip_input(strip, plan->inputs, 0);
-    const gf_rows b = gf_strip_input(strip, plan->inputs, 1);
     const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
     for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++) {
         /* All channels; measured channels come first. */
@@ -183,7 +181,7 @@ void GF_SIMD_NAME(gf_dot_cpu)(const gf_plan *plan, const gf_strip *strip, uint32
             uint64_t integer[GF_MAX_CHANNELS * GF_DOT_SSD];
             double real[GF_MAX_CHANNELS * GF_DOT_SUMS];
         } sums;
-        dot_row(format, gf_row(&a, y), gf_row(&b, y), &sums, scratch);
-        memcpy(gf_record(plan, &strip->out, y), &sums, plan->record);
+        dot_row(format, gf_row(&strip->in[0], y), gf_row(&strip->in[1], y), &sums, scratch);
+        memcpy(gf_record(plan, strip, y), &sums, plan->record);
     }
 }

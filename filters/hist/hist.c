@@ -133,10 +133,11 @@ static gf_status choose_channels(gf_hist_plan *plan, const gf_settings *settings
     const bool colour = channels >= 3;
     plan->measured = 1;
     if (plan->ranged && !(plan->lo < plan->hi)) {
-        plan->head.before = &gf_hist_filter;
-        plan->head.before_case = plan->first_pass;
-        (void)snprintf(plan->first_pass, sizeof plan->first_pass, "bins=1 statistics channel=%s",
-                       channel_names[choice]);
+        char first[48];
+        (void)snprintf(first, sizeof first, "bins=1 statistics channel=%s", channel_names[choice]);
+        const gf_status status = gf_plan_measure_first(&plan->head, &gf_hist_filter, first, error);
+        if (status)
+            return status;
     }
     if (choice == ALL)
         plan->measured = channels;

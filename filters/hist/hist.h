@@ -33,10 +33,9 @@ typedef struct gf_hist_plan {
     bool clamps;       /* f32 without --range: they are in the first and the last bin, too */
     bool outside;      /* ranged or clamps */
     double lo, hi;     /* of the bins; default: 0 and the largest value; data: by gf_hist_refine */
-    char first_pass[48]; /* with --range data: head.before_case */
-    bool luma;           /* measure the luma instead of channels */
-    uint32_t first;      /* first measured channel */
-    uint32_t measured;   /* number of measured channels; 1 for luma */
+    bool luma;         /* measure the luma instead of channels */
+    uint32_t first;    /* first measured channel */
+    uint32_t measured; /* number of measured channels; 1 for luma */
     bool per_row;
     bool mask;
     bool extract_all;
@@ -221,7 +220,7 @@ static inline void gf_hist_extracted_keys(const gf_hist_plan *plan, uint32_t *fi
 }
 
 /* Set the range of --range data from the measurement of the first pass. */
-gf_status gf_hist_refine(gf_plan *plan, const gf_plan *before, const void *data, gf_error *error);
+gf_status gf_hist_refine(gf_plan *plan, const void *data, gf_error *error);
 
 GF_DECLARE_BACKENDS(gf_hist);
 size_t gf_hist_cpu_scratch(const gf_plan *plan);

@@ -535,7 +535,7 @@ static gf_hist_piece hist_load(const gf_hist_part *part, uint64_t y, uint64_t x,
     const gf_hist_plan *plan = part->plan;
     const gf_format *format = &plan->head.in;
     const size_t pixel = format->channels * part->sample_bytes;
-    const unsigned char *pixels = gf_row(&part->strip->in, y) + x * pixel;
+    const unsigned char *pixels = gf_row(&part->strip->in[0], y) + x * pixel;
     const bool gathers = plan->luma || plan->measured < format->channels;
     gf_hist_piece piece = {.values = pixels,
                            .bins = part->scratch->bins,
@@ -580,7 +580,7 @@ static void hist_process_piece(gf_hist_part *part, uint64_t y, uint64_t x, size_
     if (bins && plan->mask) {
         uint8_t drawn[PIECE_BINS];
         hist_find_pixels(part->scratch->nth_of, &piece, plan->measured, drawn);
-        hist_draw(gf_row(&part->strip->in, y) + x * in, gf_row(&part->strip->out, y) + x * out,
+        hist_draw(gf_row(&part->strip->in[0], y) + x * in, gf_row(&part->strip->out, y) + x * out,
                   drawn, n, in, out);
     }
     if (plan->extracts == 1)
@@ -608,7 +608,7 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
         if (n > to - from)
             n = to - from;
         if (plan->per_row && x == 0) {
-            counts = gf_record(&plan->head, &part->strip->out, y);
+            counts = gf_record(&plan->head, part->strip, y);
             memset(counts, 0, plan->head.record);
             hist_begin_counts(&part->counter, counts);
         }
@@ -622,8 +622,7 @@ static void hist_process_pixels(gf_hist_part *part, uint64_t from, uint64_t to, 
                 hist_add_offsets(part, counts);
         }
         if (plan->row_sums && x + n == width)
-            hist_end_sums(part,
-                          gf_hist_sums_of(plan, gf_record(&plan->head, &part->strip->out, y)));
+            hist_end_sums(part, gf_hist_sums_of(plan, gf_record(&plan->head, part->strip, y)));
     }
     if (!plan->per_row)
         hist_end_counts(&part->counter);

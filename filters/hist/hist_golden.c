@@ -138,7 +138,7 @@ static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t s = 0; s < plan->measured; s++) {
                 uint32_t nth =
-                    golden_nth_of(plan, golden_bin_at(plan, gf_row(&strip->in, y), x, s));
+                    golden_nth_of(plan, golden_bin_at(plan, gf_row(&strip->in[0], y), x, s));
                 if (nth < plan->extracts)
                     offsets[nth + 1]++;
             }
@@ -150,7 +150,7 @@ static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {
     for (uint64_t y = begin; y < end; y++)
         for (uint64_t x = 0; x < format->width; x++)
             for (uint32_t s = 0; s < plan->measured; s++) {
-                const float sample = golden_measured(plan, gf_row(&strip->in, y), x, s);
+                const float sample = golden_measured(plan, gf_row(&strip->in[0], y), x, s);
                 const uint32_t nth = golden_nth_of(plan, golden_bin_of(plan, sample));
                 if (nth == plan->extracts)
                     continue;
@@ -166,10 +166,10 @@ static void golden_extract(const gf_hist_plan *plan, const gf_strip *strip) {
 gf_status gf_hist_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     const gf_hist_plan *plan = (const gf_hist_plan *)head;
     for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
-        const unsigned char *row = gf_row(&strip->in, y);
+        const unsigned char *row = gf_row(&strip->in[0], y);
         uint64_t *counts = strip->state;
         if (plan->per_row) {
-            counts = gf_record(head, &strip->out, y);
+            counts = gf_record(head, strip, y);
             memset(counts, 0, head->record);
         }
         if (!plan->folded)
@@ -177,7 +177,7 @@ gf_status gf_hist_golden(const gf_plan *head, const gf_strip *strip, gf_error *e
         if (plan->values)
             golden_count_values(plan, row, (uint64_t *)strip->state + gf_hist_state_counters(plan));
         if (plan->row_sums)
-            golden_sum_row(plan, row, gf_hist_sums_of(plan, gf_record(head, &strip->out, y)));
+            golden_sum_row(plan, row, gf_hist_sums_of(plan, gf_record(head, strip, y)));
         if (plan->mask)
             golden_mask_row(plan, row, gf_row(&strip->out, y));
     }

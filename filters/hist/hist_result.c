@@ -105,12 +105,12 @@ static void hist_add_row_sums(gf_hist_data *hist, const gf_hist_row_sums *row) {
     }
 }
 
-static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *out,
+static gf_status hist_take_rows(const gf_plan *head, void *data, const gf_rows *records,
                                 gf_error *error) {
     gf_hist_data *hist = data;
     const uint64_t counters = gf_hist_counters(hist->plan);
-    for (uint64_t y = out->y0; y < out->y0 + out->rows; y++) {
-        uint64_t *record = gf_record(head, out, y);
+    for (uint64_t y = records->y0; y < records->y0 + records->rows; y++) {
+        uint64_t *record = gf_record_of(records, y);
         for (uint64_t i = 0; i < counters && hist->plan->per_row; i++)
             hist->counts[i] += hist->rows[y * counters + i] = record[i];
         if (hist->plan->row_sums)
@@ -308,7 +308,7 @@ static void hist_compute_statistics(gf_hist_data *hist) {
     }
 }
 
-gf_status gf_hist_refine(gf_plan *head, const gf_plan *before, const void *data, gf_error *error) {
+gf_status gf_hist_refine(gf_plan *head, const void *data, gf_error *error) {
     gf_hist_plan *plan = (gf_hist_plan *)head;
     const gf_hist_data *hist = data;
     uint32_t min = UINT32_MAX, max = 0; /* keys */
@@ -645,7 +645,7 @@ static void hist_describe(const gf_plan *head, const void *data, gf_result *resu
     if (plan->outside) {
         gf_table_add_columns(table, GF_VALUE_UINT, "below", "above", NULL);
     }
-    if (head->before)
+    if (head->measure_first)
         gf_result_add_text(result, "Range of the data: %s to %s\n", hist_number(plan->lo, lo),
                            hist_number(plan->hi, hi));
     if (hist_has_table(plan, STATISTICS))

@@ -12,12 +12,12 @@ static gf_status plan_normalize(const gf_settings *settings, gf_plan *head, gf_e
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     plan->half = head->in.type == GF_F32 ? 1 : (float)gf_type_max(head->in.type) / 2;
     head->cost = COST;
-    head->before = &gf_axis_sum_filter;
-    head->before_case = "";
-    return GF_OK;
+    head->constants = plan->mean;
+    head->constant_bytes = sizeof plan->mean;
+    return gf_plan_measure_first(head, &gf_axis_sum_filter, "", error);
 }
 
-static gf_status refine(gf_plan *head, const gf_plan *sum_plan, const void *sums, gf_error *error) {
+static gf_status refine(gf_plan *head, const void *sums, gf_error *error) {
     gf_normalize_plan *plan = (gf_normalize_plan *)head;
     const double count = (double)head->in.width * (double)head->in.height;
     for (uint32_t c = 0; c < gf_measured_channels(&head->in); c++) {

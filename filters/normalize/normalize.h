@@ -6,7 +6,8 @@
 
 typedef struct gf_normalize_plan {
     gf_plan head;
-    float mean[GF_MAX_CHANNELS]; /* per channel except alpha; 1 if the mean is not above 0 */
+    /* The constants: per channel except alpha; 1 if the mean is not above 0. */
+    float mean[GF_MAX_CHANNELS];
     float half; /* value of the mean in the output: half of the largest integer; 1 for f32 */
 } gf_normalize_plan;
 

@@ -36,13 +36,14 @@ void GF_SIMD_NAME(gf_normalize_cpu)(const gf_plan *head, const gf_strip *strip, 
     const uint32_t channels = format->channels, measured = gf_measured_channels(format);
     const size_t pixel = channels * gf_type_bytes(format->type);
     const uint64_t y0 = strip->out.y0, end = y0 + gf_share(strip->out.rows, part + 1, parts);
+    const float *mean = strip->constants;
     float means[PERIOD];
     for (uint32_t i = 0; i < PERIOD; i++)
-        means[i] = i % channels < measured ? plan->mean[i % channels] : 1;
+        means[i] = i % channels < measured ? mean[i % channels] : 1;
     for (uint64_t y = y0 + gf_share(strip->out.rows, part, parts); y < end; y++)
         for (uint64_t x = 0; x < format->width; x += PIECE_PIXELS) {
             const uint64_t left = format->width - x, n = left < PIECE_PIXELS ? left : PIECE_PIXELS;
-            const unsigned char *in = gf_row(&strip->in, y) + x * pixel;
+            const unsigned char *in = gf_row(&strip->in[0], y) + x * pixel;
             unsigned char *out = gf_row(&strip->out, y) + x * pixel;
             GF_BY_TYPE(format->type, normalize_samples, out, in, (size_t)(n * channels), means,
                        plan->half);

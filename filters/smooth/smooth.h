@@ -94,7 +94,7 @@ void gf_smooth_golden_keep(const float *in, float *out, uint64_t n, float inner_
                            float end_factor);
 /* Run the chain of a plan on n samples, starting at `first`, of a signal of `whole` samples, tiles
  * included. work holds n floats. The result replaces signal. Where the piece ends inside the
- * signal, results closer to that end than plan->halo differ from those of the whole signal. */
+ * signal, results closer to that end than head.after differ from those of the whole signal. */
 void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *work, uint64_t first,
                             uint64_t n, uint64_t whole);
 

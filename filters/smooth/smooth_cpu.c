@@ -487,7 +487,7 @@ void gf_smooth_compute(const gf_smooth_simd *simd, const gf_plan *head, const gf
     float *floats = (float *)(void *)((unsigned char *)scratch + gf_smooth_u8_bytes(plan));
     gf_smooth_part part = {.plan = plan,
                            .simd = simd,
-                           .in = &strip->in,
+                           .in = &strip->in[0],
                            .out = &strip->out,
                            .loaded = floats,
                            .blurred = floats + smooth_segment_floats(plan),

@@ -71,7 +71,7 @@ void gf_smooth_golden_chain(const gf_smooth_plan *plan, float *signal, float *wo
  * others are halo. */
 gf_status gf_smooth_golden(const gf_plan *head, const gf_strip *strip, gf_error *error) {
     const gf_smooth_plan *plan = (const gf_smooth_plan *)head;
-    const gf_rows *in = &strip->in, *out = &strip->out;
+    const gf_rows *in = &strip->in[0], *out = &strip->out;
     const gf_type type = head->in.type;
     const uint64_t width = head->in.width, height = in->rows;
     const uint64_t from = out->y0 - in->y0, to = from + out->rows;

@@ -1,8 +1,8 @@
 /* Interface between the stream and a backend: submit a strip, wait for its output.
  *
- * A strip is a group of consecutive rows that are processed together. Its halo is the rows above
- * and below it that the filter also reads. The ring is one buffer for the input rows of all strips
- * in flight; consecutive strips overlap in it by their halos. A slot is the context of one strip in
+ * A strip is a group of consecutive output rows that are processed together, and the input rows
+ * that they need (gf_map_needs). The ring is one buffer for the input rows of all strips in flight;
+ * consecutive strips share rows in it. A slot is the context of one strip in
  * flight: its part of the ring and its output buffers. The number of slots limits the strips in
  * flight. */
 #ifndef GF_BACKEND_H
@@ -14,11 +14,12 @@
 /* Context of one strip in flight. */
 typedef struct gf_slot {
     uint32_t index;
-    gf_rows in;  /* input rows, halo included; a contiguous part of the ring */
-    gf_rows out; /* output rows to compute */
-    /* Allocated by the backend. ring: gf_ring_rows rows, shared by all slots. out_buffer: output
-     * rows of this slot only. Rows are a stride apart. */
-    unsigned char *ring, *out_buffer;
+    gf_rows in[2]; /* input rows of each input; a contiguous part of its ring */
+    gf_rows out;   /* output rows to compute */
+    /* Allocated by the backend. ring: gf_cut.ring_rows rows of each input, shared by all slots.
+     * out_buffer, records: output rows of this slot only, and their records. Image rows are a
+     * stride apart. */
+    unsigned char *ring, *out_buffer, *records;
     unsigned char *payload_buffer; /* payloads in image order, payload_stride bytes apart */
     size_t payload_stride;
     uint32_t payload_pieces; /* number of payloads; 0: the filter has none */
@@ -26,12 +27,12 @@ typedef struct gf_slot {
 
 /* One image, or a range of its rows, processed by a backend. */
 typedef struct gf_cut {
-    const gf_filter *filter;
     const gf_plan *plan;
     uint64_t first, end;          /* rows [first, end) to compute; end 0: to the last */
     uint64_t in_rows, out_rows;   /* maximum rows of one strip */
-    size_t in_stride, out_stride; /* bytes; strides of image rows are multiples of GF_ROW_ALIGN */
+    size_t in_stride, out_stride; /* bytes, multiples of GF_ROW_ALIGN; 0 without an output image */
     uint32_t slots;
+    uint64_t ring_rows; /* most rows that `slots` strips, from a multiple of that number, need */
 } gf_cut;
 
 #define GF_ROW_ALIGN 64u
@@ -40,7 +41,7 @@ typedef struct gf_cut {
 typedef struct gf_strip_request {
     bool whole_image;      /* the whole image is one strip */
     uint64_t bytes;        /* approximate input bytes per strip */
-    uint32_t halos;        /* minimum height of a strip, as a multiple of the halo. Halved down
+    uint32_t halos;        /* minimum input rows of a strip, as a multiple of its halo. Halved down
                             * to 1 while the strips exceed max */
     uint64_t max;          /* maximum bytes of all strips when raised */
     uint64_t extra;        /* bytes allocated in addition to the strips */
@@ -98,44 +99,26 @@ static inline size_t gf_align(size_t bytes) {
     return (bytes + GF_ROW_ALIGN - 1) & ~(size_t)(GF_ROW_ALIGN - 1);
 }
 
-/* Return the bytes from one output row to the next. Image rows are aligned. Records without image
- * rows are contiguous: a device then writes full cache lines and transfers no padding. */
-static inline size_t gf_out_stride(const gf_plan *plan) {
-    return plan->out.width ? gf_align(gf_out_bytes(plan)) : plan->record;
+/* Return the rows to compute. */
+static inline gf_range gf_cut_output(const gf_cut *job) {
+    return (gf_range){job->first, job->end ? job->end : gf_plan_rows(job->plan)};
 }
 
-/* Return the end of the rows to compute. */
-static inline uint64_t gf_job_end(const gf_cut *job) {
-    return job->end ? job->end : job->plan->in.height;
-}
-
-/* Compute the input rows for output rows [first, end): these rows and their halo, clipped at the
- * image edge. Return the first one and store their number in *rows. */
-static inline uint64_t gf_input_rows(const gf_plan *plan, uint64_t first, uint64_t end,
-                                     uint64_t *rows) {
-    const uint64_t height = plan->in.height, halo = plan->halo;
-    const uint64_t from = first < halo ? 0 : first - halo;
-    *rows = (height - end < halo ? height : end + halo) - from;
-    return from;
-}
-
-/* Return part `part` of `parts` of the rows of a strip, as a strip with its own halo and the same
- * state and payload. */
+/* Return part `part` of `parts` of the rows of a strip, as a strip with the input rows that they
+ * need and the same state and payload. */
 gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts);
 
 /* Compute a part of a strip with the filter's CPU function, or with golden if there is none. */
-gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_strip *strip,
-                          uint32_t part, uint32_t parts, void *scratch, gf_isa isa,
-                          gf_error *error);
+gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts,
+                          void *scratch, gf_isa isa, gf_error *error);
 
-/* Return the number of rows in the ring. Consecutive strips share their halo rows, which are stored
- * in image order. */
-static inline uint64_t gf_ring_rows(const gf_cut *job) {
-    uint64_t input_rows;
-    const uint64_t rows = job->slots * job->out_rows + 2 * job->plan->halo;
-    gf_input_rows(job->plan, job->first, gf_job_end(job), &input_rows);
-    return rows < input_rows ? rows : input_rows;
+/* Return the bytes of the output of a strip: image rows, then records. */
+static inline size_t gf_cut_out_bytes(const gf_cut *job) {
+    return (size_t)job->out_rows * (job->out_stride + job->plan->record);
 }
+
+/* Return the strip of a slot, without a state and with its first payload. */
+gf_strip gf_slot_strip(const gf_plan *plan, const gf_slot *slot);
 
 /* Return the number of strips of the job. */
 uint64_t gf_count_strips(const gf_cut *job);

@@ -111,7 +111,7 @@ static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
                               .max = HALO_BYTES,
                               /* Without threads, nothing overlaps. A strip that shares rows with
                                * the next one keeps its slot until both are computed. */
-                              .slots = cpu->unthreaded ? 1 : slots + (plan->halo ? 1 : 0),
+                              .slots = cpu->unthreaded ? 1 : slots + !gf_map_one_to_one(plan),
                               .fits_source = true,
                               .pieces = cpu->threads,
                               .golden_parts = plan->golden_only ? cpu->threads : 0,
@@ -128,9 +128,9 @@ static bool cpu_is_small(const gf_cut *job) {
 /* Return the number of parts per strip: one per thread, or fewer if they would be too small. */
 static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_cut *job) {
     const gf_plan *plan = job->plan;
-    uint64_t parts = job->out_rows * job->in_stride / PART_BYTES + 1;
-    const double by_work =
-        (double)(job->out_rows * gf_row_samples(&plan->in)) * plan->cost / PART_NS + 1;
+    const uint64_t rows = gf_map_scale(plan, job->out_rows);
+    uint64_t parts = rows * plan->inputs * job->in_stride / PART_BYTES + 1;
+    const double by_work = (double)(rows * gf_row_samples(&plan->in)) * plan->cost / PART_NS + 1;
     if ((double)parts > by_work)
         parts = (uint64_t)by_work;
     if (parts > cpu->threads)
@@ -156,7 +156,7 @@ static gf_status cpu_begin(void *state, const gf_cut *job, gf_slot *slots, void 
     run->job = *job;
     run->parts = cpu_count_parts(cpu, job);
     run->busy_before = gf_pool_busy(cpu->pool);
-    run->scratch_bytes = gf_align(gf_cpu_scratch_bytes(job->filter, job->plan));
+    run->scratch_bytes = gf_align(gf_cpu_scratch_bytes(job->plan));
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->state_bytes = gf_align((size_t)job->plan->state_bytes);
     run->states = gf_aligned_alloc(cpu_count_states(run->cpu, run->job.plan), run->state_bytes);
@@ -174,9 +174,9 @@ static gf_status cpu_begin(void *state, const gf_cut *job, gf_slot *slots, void 
     return GF_OK;
 }
 
-gf_status gf_compute_part(const gf_filter *filter, const gf_plan *plan, const gf_strip *strip,
-                          uint32_t part, uint32_t parts, void *scratch, gf_isa isa,
-                          gf_error *error) {
+gf_status gf_compute_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts,
+                          void *scratch, gf_isa isa, gf_error *error) {
+    const gf_filter *filter = plan->filter;
     if (filter->cpu.run[isa]) {
         filter->cpu.run[isa](plan, strip, part, parts, scratch);
         return GF_OK;
@@ -190,16 +190,15 @@ static void cpu_run_part(void *context, uint32_t task, uint32_t thread) {
     struct gf_cpu_slot *cpu_slot = context;
     const gf_cpu_run *run = cpu_slot->run;
     const gf_slot *slot = cpu_slot->slot;
-    const gf_strip strip = {
-        .in = slot->in,
-        .out = slot->out,
-        .state = run->states + (cpu_one_state(run->job.plan) ? 0 : thread) * run->state_bytes,
-        .payload = slot->payload_pieces ? slot->payload_buffer + task * slot->payload_stride : NULL,
-    };
+    const gf_plan *plan = run->job.plan;
+    gf_strip strip = gf_slot_strip(plan, slot);
     gf_error error;
+    strip.state = run->states + (cpu_one_state(plan) ? 0 : thread) * run->state_bytes;
+    if (slot->payload_pieces)
+        strip.payload = slot->payload_buffer + task * slot->payload_stride;
     const gf_status status =
-        gf_compute_part(run->job.filter, run->job.plan, &strip, task, run->parts,
-                        run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
+        gf_compute_part(plan, &strip, task, run->parts, run->scratch + thread * run->scratch_bytes,
+                        run->cpu->isa, &error);
     if (status && !atomic_flag_test_and_set(&cpu_slot->failed)) {
         cpu_slot->status = status;
         cpu_slot->error = error;
@@ -255,7 +254,7 @@ static gf_status cpu_collect(void *state, void *total, gf_error *error) {
     if (cpu_one_state(job->plan))
         memcpy(total, run->states, (size_t)job->plan->state_bytes);
     for (uint32_t i = 0; !cpu_one_state(job->plan) && i < run->cpu->threads; i++)
-        job->filter->measure->merge(job->plan, total, run->states + i * run->state_bytes);
+        job->plan->filter->measure->merge(job->plan, total, run->states + i * run->state_bytes);
     return GF_OK;
 }
 

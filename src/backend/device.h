@@ -26,9 +26,9 @@ typedef struct gf_device_part {
 
 /* A job is one filter and one plan (gf_device_job in gpufilter.h), used by one thread at a time. */
 typedef struct gf_job_functions {
-    /* Create a job. Both plans must outlive it. before: of plan->before; NULL without. */
-    gf_status (*open)(void *state, const gf_filter *filter, const gf_plan *plan,
-                      const gf_plan *before, void **job, gf_error *error);
+    /* Create a job. The plan must outlive it. */
+    gf_status (*open)(void *state, const gf_filter *filter, const gf_plan *plan, void **job,
+                      gf_error *error);
     /* Check the pointers, and queue images. part: receives the measurements of all rows to pass to
      * the functions below, if the filter has a measure. */
     gf_status (*run)(void *job, const gf_job_images *images, gf_cuda_stream stream,

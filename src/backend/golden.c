@@ -61,10 +61,11 @@ static gf_status golden_begin(void *state, const gf_cut *job, gf_slot *slots, vo
 
 static gf_status golden_submit(void *state, gf_slot *slot, gf_error *error) {
     gf_golden_run *run = state;
-    const gf_strip strip = {
-        .in = slot->in, .out = slot->out, .state = run->state, .payload = slot->payload_buffer};
+    const gf_plan *plan = run->job.plan;
+    gf_strip strip = gf_slot_strip(plan, slot);
     const double began = gf_now();
-    const gf_status status = run->job.filter->golden(run->job.plan, &strip, error);
+    strip.state = run->state;
+    const gf_status status = plan->filter->golden(plan, &strip, error);
     run->busy += gf_now() - began;
     return status;
 }

@@ -14,58 +14,71 @@ static uint64_t strips_min(uint64_t a, uint64_t b) {
 gf_strip gf_strip_part(const gf_plan *plan, const gf_strip *strip, uint32_t part, uint32_t parts) {
     const uint64_t begin = strip->out.y0 + gf_share(strip->out.rows, part, parts);
     const uint64_t end = strip->out.y0 + gf_share(strip->out.rows, part + 1, parts);
+    const gf_range needs = gf_map_needs(plan, (gf_range){begin, end});
     gf_strip piece = *strip;
-    piece.out = (gf_rows){gf_row(&strip->out, begin), strip->out.stride, begin, end - begin};
-    piece.in.y0 = gf_input_rows(plan, begin, end, &piece.in.rows);
-    piece.in.data = gf_row(&strip->in, piece.in.y0);
+    piece.out = gf_rows_part(&strip->out, begin, end - begin);
+    piece.records = gf_record(plan, strip, begin);
+    for (uint32_t i = 0; i < plan->inputs && begin < end; i++)
+        piece.in[i] = gf_rows_part(&strip->in[i], needs.first, needs.end - needs.first);
     return piece;
+}
+
+gf_strip gf_slot_strip(const gf_plan *plan, const gf_slot *slot) {
+    return (gf_strip){.in = {slot->in[0], slot->in[1]},
+                      .out = slot->out,
+                      .records = slot->records,
+                      .payload = slot->payload_buffer,
+                      .constants = plan->constants};
 }
 
 uint64_t gf_count_strips(const gf_cut *job) {
     assert(job->out_rows > 0);
-    return (gf_job_end(job) - job->first - 1) / job->out_rows + 1;
+    const gf_range rows = gf_cut_output(job);
+    return (rows.end - rows.first - 1) / job->out_rows + 1;
 }
 
-/* Return the first input row of the job and store the number of input rows in *rows. */
-static uint64_t strips_first_input_row(const gf_cut *job, uint64_t *rows) {
-    return gf_input_rows(job->plan, job->first, gf_job_end(job), rows);
+/* Return the output rows of strip k. */
+static gf_range strips_rows(const gf_cut *job, uint64_t k) {
+    const gf_range all = gf_cut_output(job);
+    const uint64_t first = all.first + k * job->out_rows;
+    return (gf_range){first, strips_min(first + job->out_rows, all.end)};
 }
 
-static bool strips_ring_holds_all(const gf_cut *job) {
-    uint64_t input_rows;
-    strips_first_input_row(job, &input_rows);
-    return gf_ring_rows(job) == input_rows;
+/* Return the input rows that strip k needs. */
+static gf_range strips_needs(const gf_cut *job, uint64_t k) {
+    return gf_map_needs(job->plan, strips_rows(job, k));
 }
 
-/* Return the row in the ring of image row y of strip k. Each slot starts out_rows rows after the
- * previous one, with a halo above it. */
-static uint64_t strips_ring_row(const gf_cut *job, uint64_t k, uint64_t y) {
-    uint64_t input_rows;
-    if (strips_ring_holds_all(job))
-        return y - strips_first_input_row(job, &input_rows);
-    /* row within the slot, its halo included */
-    const uint64_t above = y + job->plan->halo - (job->first + k * job->out_rows);
-    return k % job->slots * job->out_rows + above;
+/* Return the image row at the start of the ring while it holds strip k. Strips follow each other in
+ * the ring until all slots are used; the next one starts it again, unless it holds all rows. */
+static uint64_t strips_ring_start(const gf_cut *job, uint64_t k) {
+    const gf_range all = gf_map_needs(job->plan, gf_cut_output(job));
+    if (job->ring_rows == all.end - all.first)
+        return all.first;
+    return strips_needs(job, k - k % job->slots).first;
 }
 
 void gf_locate_strip(const gf_cut *job, uint64_t k, gf_slot *slot) {
-    const uint64_t begin = job->first + k * job->out_rows;
-    const uint64_t end = strips_min(begin + job->out_rows, gf_job_end(job));
-    slot->out = (gf_rows){slot->out_buffer, job->out_stride, begin, end - begin};
-    slot->in = (gf_rows){.stride = job->in_stride};
-    slot->in.y0 = gf_input_rows(job->plan, begin, end, &slot->in.rows);
-    slot->in.data = slot->ring + strips_ring_row(job, k, slot->in.y0) * job->in_stride;
+    const gf_range out = strips_rows(job, k), in = strips_needs(job, k);
+    const uint64_t at = in.first - strips_ring_start(job, k);
+    slot->out = (gf_rows){slot->out_buffer, job->out_stride, out.first, out.end - out.first};
+    for (uint32_t i = 0; i < job->plan->inputs; i++)
+        slot->in[i] = (gf_rows){slot->ring + (i * job->ring_rows + at) * job->in_stride,
+                                job->in_stride, in.first, in.end - in.first};
 }
 
 uint64_t gf_strips_before(const gf_cut *job, uint64_t k) {
-    const uint64_t slots = job->slots, slot = k % slots;
+    const uint64_t slots = job->slots, start = k - k % slots;
     if (k < slots)
         return 0;
-    /* In the previous cycle of the ring: the strip in this slot, and the strips that share the rows
-     * below it, unless the ring ends there. */
-    const uint64_t shared_strips = (2 * job->plan->halo + job->out_rows - 1) / job->out_rows;
-    return k - slots + 1 +
-           (strips_ring_holds_all(job) ? 0 : strips_min(shared_strips, slots - 1 - slot));
+    /* The strip in this slot, and those with rows at the place of strip k, if the ring was started
+     * again between them and strip k. */
+    uint64_t before = k - slots + 1;
+    const uint64_t last = strips_ring_start(job, k - slots), now = strips_ring_start(job, k);
+    const uint64_t end = strips_needs(job, k).end - now;
+    while (now != last && before < start && strips_needs(job, before).first - last < end)
+        before++;
+    return before;
 }
 
 /* ---- buffers of the slots -------------------------------------------------------------------- */
@@ -78,8 +91,9 @@ void *gf_aligned_alloc(size_t n, size_t bytes) {
 }
 
 uint32_t gf_payload_pieces(const gf_cut *job, uint32_t wanted) {
-    const size_t head = job->filter->payload->bytes(job->plan, 0);
-    const size_t all = job->filter->payload->bytes(job->plan, job->out_rows);
+    const gf_payload_format *payload = job->plan->filter->payload;
+    const size_t head = payload->bytes(job->plan, 0);
+    const size_t all = payload->bytes(job->plan, job->out_rows);
     uint64_t pieces = (all - head) / (4 * head) + 1;
     if (pieces > job->out_rows)
         pieces = job->out_rows;
@@ -90,16 +104,17 @@ size_t gf_payload_stride(const gf_cut *job, uint32_t pieces) {
     if (!job->plan->has_payload)
         return 0;
     const uint64_t rows = (job->out_rows + pieces - 1) / pieces;
-    return gf_align(job->filter->payload->bytes(job->plan, rows));
+    return gf_align(job->plan->filter->payload->bytes(job->plan, rows));
 }
 
 gf_status gf_slots_alloc(const gf_cut *job, uint32_t payload_pieces, gf_slot *slots,
                          gf_error *error) {
-    unsigned char *ring = gf_alloc_pages((size_t)gf_ring_rows(job) * job->in_stride);
+    const size_t ring_bytes = job->plan->inputs * (size_t)job->ring_rows * job->in_stride;
+    unsigned char *ring = gf_alloc_pages(ring_bytes);
     if (!ring)
-        return gf_fail_memory(error, "strips", gf_ring_rows(job) * job->in_stride,
+        return gf_fail_memory(error, "strips", ring_bytes,
                               "the ring; use a smaller --rows-per-strip");
-    const size_t out_bytes = (size_t)job->out_rows * job->out_stride;
+    const size_t out_bytes = gf_cut_out_bytes(job);
     const size_t payload_bytes = gf_payload_stride(job, payload_pieces);
     for (uint32_t i = 0; i < job->slots; i++) {
         slots[i].ring = ring;
@@ -114,6 +129,7 @@ gf_status gf_slots_alloc(const gf_cut *job, uint32_t payload_pieces, gf_slot *sl
             return gf_fail_memory(error, "strips", out_bytes + payload_pieces * payload_bytes,
                                   "one strip; use a smaller --rows-per-strip");
         }
+        slots[i].records = slots[i].out_buffer + job->out_rows * job->out_stride;
     }
     return GF_OK;
 }

@@ -9,7 +9,8 @@
  * filters/registry.def.
  *
  * A filter computes from each strip any combination of:
- *   rows     one output image row, one record (values measured in that row), or both, per row
+ *   rows     one output image row, one record (values measured in that row), or both, per row;
+ *            images and records are apart
  *   state    plan->state_bytes of values accumulated over the image; states merge exactly
  *   payload  a variable number of bytes per strip (extracted samples), in image order
  *
@@ -21,18 +22,31 @@
 #include "core/machine.h"
 #include "core/settings.h"
 
+typedef struct gf_plan gf_plan;
 struct gf_result;        /* result.h */
 struct gf_sample_layout; /* io/sample_sink.h */
 struct gf_sample_sink;
 
+/* Rows [first, end) of an image. */
+typedef struct gf_range {
+    uint64_t first, end;
+} gf_range;
+
 /* Parameters of a filter, resolved once on the host for one image format. A filter's own plan
  * starts with this struct. All backends read the same plan. */
-typedef struct gf_plan {
+struct gf_plan {
+    const gf_filter *filter;
     gf_format in;
-    gf_format out;        /* format of the output image; width 0: none */
-    uint32_t inputs;      /* number of input images, stored side by side: see gf_strip_input */
-    uint32_t record;      /* size of a row's record in bytes, a multiple of 8. It follows the output
-                           * image row, or the previous record if no image is produced */
+    gf_format out;   /* format of the output image; width 0: none */
+    uint32_t inputs; /* number of input images, of one format */
+    /* Row map. Output row y reads input rows y - before to y + after, clipped at the edges, or, for
+     * a plan with an image of another height, rows[y]. Neither bound decreases from row to row,
+     * each range has rows, and together they have all rows of the input: a source decodes them
+     * anyway. Without an output image, rows are those of the input. Only the gf_map functions read
+     * the map. */
+    uint64_t before, after;
+    const gf_range *rows;
+    uint32_t record;      /* size of a row's record in bytes, a multiple of 8 */
     uint64_t state_bytes; /* size of a state; 0: none */
     /* The parts of a strip, as the CPU function divides it, update disjoint regions of the state:
      * all threads share one state. */
@@ -42,76 +56,60 @@ typedef struct gf_plan {
      * pixels, so ranges of columns may be measured as separate images. */
     bool ordered;
     bool has_payload;
-    bool golden_only;        /* there is no CPU function: the cpu backend runs golden */
-    uint64_t halo;           /* rows read above and below an output row, clipped at the edge */
-    uint64_t golden_bytes;   /* maximum memory of the golden function, in bytes */
-    uint64_t result_bytes;   /* host memory of the measure, in bytes */
-    double cost;             /* estimated nanoseconds per input sample on one CPU core */
-    double brightness;       /* factor applied to a flat area; 0: the filter has none */
-    const char *advice;      /* option that avoids clipping by that factor; NULL: none */
-    double download;         /* expected payload bytes per input sample */
-    const gf_filter *before; /* filter that measures the whole image first; NULL: none */
-    const char *before_case; /* its settings, as in gf_filter_info.cases */
+    bool golden_only; /* there is no CPU function: the cpu backend runs golden */
+    /* Numbers that each backend passes in its own memory, as gf_strip.constants: taps, tables,
+     * means. In the plan or in `owned`; NULL: none. */
+    void *constants;
+    size_t constant_bytes;
+    void *owned;            /* all tables of the plan, in one block that gf_plan_free frees */
+    gf_plan *measure_first; /* plan of the filter that measures the whole image first; NULL: none.
+                             * See gf_plan_measure_first */
+    uint64_t golden_bytes;  /* maximum memory of the golden function, in bytes */
+    uint64_t result_bytes;  /* host memory of the measure, in bytes */
+    double cost;            /* estimated nanoseconds per input sample on one CPU core */
+    double brightness;      /* factor applied to a flat area; 0: the filter has none */
+    const char *advice;     /* option that avoids clipping by that factor; NULL: none */
+    double download;        /* expected payload bytes per input sample */
     /* Only for GF_NODATA_APART, and without the nodata value of f32: its samples are NaN. */
     gf_nodata nodata;
-} gf_plan;
+};
 
 /* A strip as passed to a backend's function, in the memory of that backend. */
 typedef struct gf_strip {
-    gf_rows in;    /* input rows: those of the output and the halo above and below */
-    gf_rows out;   /* output rows to compute: image row and record */
-    void *state;   /* state to update; plan->state_bytes */
-    void *payload; /* payload to write, header first; unused without has_payload */
-    /* For images in device memory only. refined: what gf_filter_cuda.refine stored, or NULL.
-     * records: of all rows, without gaps; NULL: each one follows its image row. */
-    const void *refined;
-    unsigned char *records;
+    gf_rows in[2];           /* input rows that the output rows need (gf_map_needs), or more; of two
+                              * inputs the same rows, with one stride */
+    gf_rows out;             /* output rows to compute; data is NULL without an output image */
+    unsigned char *records;  /* of the output rows, plan->record bytes apart */
+    void *state;             /* state to update; plan->state_bytes */
+    void *payload;           /* payload to write, header first; unused without has_payload */
+    const void *constants;   /* those of the plan */
+    size_t constants_stride; /* bytes to the constants of the next image of a list; 0: all images
+                              * have the same */
     /* Images in device memory: the inputs of each one in order, and the outputs. All have the
      * strides of the first one, which is also in `in` and `out`. Their number is at most
-     * GF_STRIP_IMAGES, and 0 or 1 without gf_filter_cuda.lists. in_list NULL: one image, whose
-     * inputs are side by side. */
+     * GF_STRIP_IMAGES, and 0 or 1 without gf_filter_cuda.lists. in_list NULL: one image. */
     const gf_pixels *in_list;
     const gf_out_pixels *out_list;
     uint32_t images;
+    /* On devices, hints: another kernel reads the input, or the output, soon. It should stay in
+     * the L2 cache. */
+    bool in_again, out_again;
 } gf_strip;
 
 #define GF_STRIP_IMAGES 64
 
-/* Return the rows of input i. Images side by side have equal shares of the stride. */
-static inline gf_rows gf_strip_input(const gf_strip *strip, uint32_t inputs, uint32_t i) {
-    gf_rows rows = strip->in;
-    if (strip->in_list)
-        rows.data = (unsigned char *)strip->in_list[i].data;
-    else
-        rows.data += i * (rows.stride / inputs);
-    return rows;
-}
-
-/* Return the offset in bytes of a row's record from the start of its output row. */
-static inline size_t gf_record_offset(const gf_plan *plan) {
-    return plan->out.width ? (gf_row_bytes(&plan->out) + 7) & ~(size_t)7 : 0;
-}
-
 /* Return the records of a strip as rows. */
 static inline gf_rows gf_strip_records(const gf_plan *plan, const gf_strip *strip) {
-    gf_rows rows = strip->out;
-    rows.data += gf_record_offset(plan);
-    if (strip->records) {
-        rows.data = strip->records;
-        rows.stride = plan->record;
-    }
-    return rows;
+    return (gf_rows){strip->records, plan->record, strip->out.y0, strip->out.rows};
 }
 
-static inline void *gf_record(const gf_plan *plan, const gf_rows *out, uint64_t y) {
-    return gf_row(out, y) + gf_record_offset(plan);
+/* Return the record of an output row: in a strip, and among those that a measure receives. */
+static inline void *gf_record_of(const gf_rows *records, uint64_t y) {
+    return gf_row(records, y);
 }
 
-/* Return the size in bytes of an output row: image row and record. */
-static inline size_t gf_out_bytes(const gf_plan *plan) {
-    return plan->record      ? gf_record_offset(plan) + plan->record
-           : plan->out.width ? gf_row_bytes(&plan->out)
-                             : 0;
+static inline void *gf_record(const gf_plan *plan, const gf_strip *strip, uint64_t y) {
+    return strip->records + (size_t)(y - strip->out.y0) * plan->record;
 }
 
 /* Compute part `part` of `parts` of strip->out on a CPU. Several threads share a strip; the
@@ -150,11 +148,9 @@ typedef struct gf_filter_cuda {
     /* Queue the kernels, on a stream of the current device. Unless the plan is ordered, other
      * strips may update the same state concurrently. */
     void (*launch)(const gf_plan *plan, const gf_strip *strip, void *scratch, gf_queue *queue);
-    /* Queue the kernel that completes the plan on the device, as gf_filter.refine does on the host:
-     * from the records of the filter `before`, one per row of the image, to refined_bytes bytes for
-     * gf_strip.refined. NULL without such a filter. */
-    void (*refine)(const gf_plan *plan, const gf_rows *records, void *refined, gf_queue *queue);
-    size_t refined_bytes;
+    /* Queue the kernel that computes the constants on the device, as gf_filter.refine does on the
+     * host: from the records of plan->measure_first, one per row of the image. NULL without it. */
+    void (*refine)(const gf_plan *plan, const gf_rows *records, void *constants, gf_queue *queue);
     bool lists; /* launch computes a list of images if their rows are independent */
 } gf_filter_cuda;
 
@@ -199,7 +195,7 @@ typedef struct gf_measure {
     gf_status (*open)(const gf_plan *plan, const gf_measure_options *options, void **data,
                       gf_error *error);
     /* Process the records of a strip, then its payloads, in image order. NULL if there are none. */
-    gf_status (*rows)(const gf_plan *plan, void *data, const gf_rows *out, gf_error *error);
+    gf_status (*rows)(const gf_plan *plan, void *data, const gf_rows *records, gf_error *error);
     gf_status (*payload)(const gf_plan *plan, void *data, const void *payload, gf_error *error);
     /* Process the merged state (NULL without states), after the last strip. */
     gf_status (*finish)(const gf_plan *plan, void *data, const void *state, gf_error *error);
@@ -214,7 +210,7 @@ typedef struct gf_measure {
 struct gf_filter {
     gf_filter_info info;
     size_t plan_bytes;
-    /* Fill in a plan of plan_bytes. plan->in and plan->inputs are already set. plan->out equals
+    /* Fill in a plan of plan_bytes. plan->filter, in and inputs are already set. plan->out equals
      * plan->in for a filter that produces an image, and is empty for one that measures. Return
      * GF_USAGE for conflicting settings. */
     gf_status (*plan)(const gf_settings *settings, gf_plan *plan, gf_error *error);
@@ -224,11 +220,12 @@ struct gf_filter {
     /* Output pixels are computed from several input pixels: weights by alpha have a meaning. */
     bool mixes_pixels;
     gf_nodata_use nodata;
-    /* Complete the plan from the data of the measure of plan->before. Pointers must not change. */
-    gf_status (*refine)(gf_plan *plan, const gf_plan *before_plan, const void *before_data,
-                        gf_error *error);
+    /* Complete the plan, usually its constants, from the data of the measure of
+     * plan->measure_first. Pointers must not change. NULL for a filter whose plans never have it.
+     */
+    gf_status (*refine)(gf_plan *plan, const void *data, gf_error *error);
     /* Reference implementation: scalar, one thread. The golden backend passes it the whole image;
-     * --verify passes it strips with plan->halo rows above and below. */
+     * --verify passes it strips. */
     gf_status (*golden)(const gf_plan *plan, const gf_strip *strip, gf_error *error);
     gf_filter_cpu cpu;
     const gf_measure *measure;        /* NULL for a filter without a result */
@@ -238,14 +235,41 @@ struct gf_filter {
 /* Return the CUDA kernels of a filter; NULL if CUDA is not built in. Defined by the registry. */
 const gf_filter_cuda *gf_filter_kernels(const gf_filter *filter);
 
-static inline size_t gf_cpu_scratch_bytes(const gf_filter *filter, const gf_plan *plan) {
-    return filter->cpu.scratch_bytes ? filter->cpu.scratch_bytes(plan) : 0;
+static inline size_t gf_cpu_scratch_bytes(const gf_plan *plan) {
+    return plan->filter->cpu.scratch_bytes ? plan->filter->cpu.scratch_bytes(plan) : 0;
+}
+
+/* ---- row maps (plan.c) ----------------------------------------------------------------------- */
+
+/* Return whether each output row reads the same input row only. */
+static inline bool gf_map_one_to_one(const gf_plan *plan) {
+    return !plan->before && !plan->after && !plan->rows;
+}
+
+/* Return the input rows that a range of output rows reads; an empty range reads none. */
+gf_range gf_map_needs(const gf_plan *plan, gf_range out);
+/* Return the number of output rows, from the first, that can be computed from input rows
+ * [0, in_end). */
+uint64_t gf_map_ready(const gf_plan *plan, uint64_t in_end);
+/* Return the most input rows that a piece needs if a range is divided into pieces of `rows` rows.
+ */
+uint64_t gf_map_span(const gf_plan *plan, gf_range out, uint64_t rows);
+
+/* Return the number of rows that a plan computes: those of the image, or of the records. */
+static inline uint64_t gf_plan_rows(const gf_plan *plan) {
+    return plan->out.width ? plan->out.height : plan->in.height;
+}
+
+/* Return the same part of the input rows as `rows` rows are of those that a plan computes. */
+static inline uint64_t gf_map_scale(const gf_plan *plan, uint64_t rows) {
+    return (uint64_t)((double)rows * ((double)plan->in.height / (double)gf_plan_rows(plan)));
 }
 
 /* Return whether each output row depends on the same input row only. A backend may then process
  * rows of several images together, as one tall image. */
 static inline bool gf_rows_independent(const gf_plan *plan) {
-    return !plan->halo && !plan->state_bytes && !plan->has_payload && !plan->before;
+    return gf_map_one_to_one(plan) && !plan->state_bytes && !plan->has_payload &&
+           !plan->measure_first;
 }
 
 /* Declare the implementations of a filter: NAME_golden, and NAME_cpu for GF_LEVELS. */
@@ -258,12 +282,17 @@ static inline bool gf_rows_independent(const gf_plan *plan) {
 /* Reject NULL arguments and settings of another filter. */
 gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_error *error);
 
-/* Create the plan of plan->before for the same images, or store NULL without it. The caller
- * releases it with free(). */
-gf_status gf_plan_before(const gf_plan *plan, gf_plan **before, gf_error *error);
-
-/* Create the plan for images of this format and validate it. The caller releases it with free(). */
+/* Create the plan for images of this format and validate it. */
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **plan, gf_error *error);
+/* Free a plan with all that it owns; NULL is allowed. */
+void gf_plan_free(gf_plan *plan);
+
+/* Called by gf_filter.plan: let another filter measure the whole image first, for gf_filter.refine.
+ * text: its settings, as in gf_filter_info.cases. */
+gf_status gf_plan_measure_first(gf_plan *plan, const gf_filter *filter, const char *text,
+                                gf_error *error);
+/* Set the nodata value of the image. */
+void gf_plan_set_nodata(gf_plan *plan, gf_nodata nodata);
 
 #endif

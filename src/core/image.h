@@ -31,11 +31,12 @@ typedef enum gf_nodata_use {
 /* Samples that are left out, counted by the thread that reads rows. */
 typedef struct gf_left_out {
     gf_nodata_use use;
-    uint32_t images;          /* 1, or 2 side by side */
+    uint32_t images;          /* 1 or 2 */
     gf_nodata nodata[2];      /* of each image */
     uint64_t first, end;      /* rows in which samples are counted */
     uint64_t all[4];          /* of each channel */
     uint64_t *rows, *columns; /* of each channel of each row and column; NULL: not counted */
+    uint8_t *missing;         /* of each sample of a row: 1 if it has the value of an image */
 } gf_left_out;
 
 /* Return whether the last channel is alpha. */
@@ -54,6 +55,11 @@ static inline uint32_t gf_measured_channels(const gf_format *format) {
 /* Return row y, numbered from the top of the image, of a view that contains it. */
 static inline unsigned char *gf_row(const gf_rows *rows, uint64_t y) {
     return rows->data + (size_t)(y - rows->y0) * rows->stride;
+}
+
+/* Return rows [first, first + count) of a view that contains them. */
+static inline gf_rows gf_rows_part(const gf_rows *rows, uint64_t first, uint64_t count) {
+    return (gf_rows){gf_row(rows, first), rows->stride, first, count};
 }
 
 static inline bool gf_format_equal(const gf_format *a, const gf_format *b) {

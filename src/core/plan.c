@@ -1,6 +1,7 @@
 /* Creation of plans from settings. */
 #include "core/filter.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/error.h"
@@ -21,6 +22,22 @@ gf_status gf_check_use(const gf_filter *filter, const gf_settings *settings, gf_
     return GF_OK;
 }
 
+/* Return whether a row map keeps its promises: see gf_plan. */
+static bool plan_map_is_valid(const gf_plan *plan) {
+    const uint64_t rows = gf_plan_rows(plan);
+    if (!plan->rows)
+        return rows == plan->in.height;
+    for (uint64_t y = 0, first = 0, end = 0; y < rows; first = plan->rows[y].first, y++) {
+        const gf_range *range = &plan->rows[y];
+        if (range->first < first || range->first > end || range->end < end ||
+            range->end <= range->first)
+            return false;
+        end = range->end;
+    }
+    return plan->out.width && gf_map_ready(plan, plan->in.height) == rows &&
+           gf_map_ready(plan, plan->in.height - 1) < rows;
+}
+
 gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, const gf_format *format,
                       gf_plan **out, gf_error *error) {
     gf_status status = gf_check_use(filter, settings, error);
@@ -29,6 +46,7 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
     gf_plan *plan = calloc(1, filter->plan_bytes);
     if (!plan)
         return gf_fail_memory(error, filter->info.name, filter->plan_bytes, "a plan");
+    plan->filter = filter;
     plan->in = *format;
     plan->inputs = filter->info.inputs;
     plan->golden_only = !filter->cpu.run[GF_ISA_PORTABLE];
@@ -36,26 +54,75 @@ gf_status gf_plan_new(const gf_filter *filter, const gf_settings *settings, cons
         plan->out = *format;
     status = filter->plan(settings, plan, error);
     if (status) {
-        free(plan);
+        gf_plan_free(plan);
         return status;
     }
+    assert(plan_map_is_valid(plan));
     *out = plan;
     return GF_OK;
 }
 
-gf_status gf_plan_before(const gf_plan *plan, gf_plan **out, gf_error *error) {
-    const gf_filter *filter = plan->before;
-    *out = NULL;
-    if (!filter)
-        return GF_OK;
+void gf_plan_free(gf_plan *plan) {
+    if (!plan)
+        return;
+    gf_plan_free(plan->measure_first);
+    free(plan->owned);
+    free(plan);
+}
+
+gf_status gf_plan_measure_first(gf_plan *plan, const gf_filter *filter, const char *text,
+                                gf_error *error) {
     const gf_filter_info *info = &filter->info;
     gf_settings *settings = gf_settings_new(info->params, info->param_count);
-    gf_status status = settings ? gf_settings_apply_case(settings, plan->before_case, error)
+    gf_status status = settings ? gf_settings_apply_case(settings, text, error)
                                 : gf_fail_memory(error, info->name, info->param_count, "settings");
     if (!status)
-        status = gf_plan_new(filter, settings, &plan->in, out, error);
-    if (!status)
-        (*out)->nodata = plan->nodata;
+        status = gf_plan_new(filter, settings, &plan->in, &plan->measure_first, error);
     gf_settings_free(settings);
     return status;
+}
+
+void gf_plan_set_nodata(gf_plan *plan, gf_nodata nodata) {
+    for (; plan; plan = plan->measure_first)
+        plan->nodata = nodata;
+}
+
+/* ---- row maps -------------------------------------------------------------------------------- */
+
+gf_range gf_map_needs(const gf_plan *plan, gf_range out) {
+    const uint64_t height = plan->in.height;
+    if (out.first == out.end)
+        return (gf_range){0, 0};
+    if (plan->rows)
+        return (gf_range){plan->rows[out.first].first, plan->rows[out.end - 1].end};
+    return (gf_range){out.first < plan->before ? 0 : out.first - plan->before,
+                      height - out.end < plan->after ? height : out.end + plan->after};
+}
+
+uint64_t gf_map_ready(const gf_plan *plan, uint64_t in_end) {
+    uint64_t low = 0, high = plan->out.height;
+    if (!plan->rows)
+        return in_end == plan->in.height ? in_end : in_end < plan->after ? 0 : in_end - plan->after;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (plan->rows[middle].end <= in_end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t gf_map_span(const gf_plan *plan, gf_range out, uint64_t rows) {
+    const gf_range all = gf_map_needs(plan, out);
+    const uint64_t most = rows + plan->before + plan->after;
+    uint64_t span = 0;
+    if (!plan->rows)
+        return most < all.end - all.first ? most : all.end - all.first;
+    for (uint64_t y = out.first, end; y < out.end; y = end) {
+        end = out.end - y < rows ? out.end : y + rows;
+        const uint64_t needs = plan->rows[end - 1].end - plan->rows[y].first;
+        span = needs > span ? needs : span;
+    }
+    return span;
 }

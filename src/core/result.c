@@ -24,7 +24,7 @@ gf_status gf_result_new(const gf_filter *filter, gf_plan *plan, void *data, gf_r
         free(result);
         free(text);
         filter->measure->close(data);
-        free(plan);
+        gf_plan_free(plan);
         return gf_fail_memory(error, filter->info.name, sizeof *result, "the result");
     }
     *result =
@@ -42,7 +42,7 @@ void gf_result_free(gf_result *result) {
     if (!result)
         return;
     result->filter->measure->close(result->data);
-    free(result->plan);
+    gf_plan_free(result->plan);
     free(result->text);
     free(result);
 }

@@ -275,7 +275,8 @@ static void auto_set_reason(gf_forecast *forecast, const char *suffix) {
 
 void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
                     const gf_auto_machine *machine, gf_forecast *forecast) {
-    const double rows = (double)(machine->rows ? machine->rows : plan->in.height);
+    const double rows =
+        (double)(machine->rows ? gf_map_scale(plan, machine->rows) : plan->in.height);
     const double samples = (double)gf_row_samples(&plan->in) * rows;
     const double decode = samples * codec->decode * 1e-9, encode = samples * codec->encode * 1e-9;
     const double compute = samples * plan->cost * 1e-9;

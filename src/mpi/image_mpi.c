@@ -19,6 +19,7 @@ typedef struct image_job {
     const gf_job *job;
     uint32_t rank, count;
     image_found found;
+    uint64_t rows;      /* that the job computes: those of its image, or of the input */
     gf_rows_file *file; /* output image, on rank 0; NULL: none */
 } image_job;
 
@@ -124,10 +125,11 @@ static gf_status image_prepare(image_job *image, gf_error *error) {
     return status;
 }
 
-/* Return the first row of a rank. Rank 0 always has rows, even with fewer rows than ranks. */
-static uint64_t image_first_row(const image_job *image, uint32_t rank) {
-    const uint64_t height = image->found.format.height, count = image->count;
-    return height / count * rank + (height % count * rank + count - 1) / count;
+/* Return the first row of a rank, of `rows` rows. Rank 0 always has rows, even with fewer rows than
+ * ranks. */
+static uint64_t image_first_row(const image_job *image, uint64_t rows, uint32_t rank) {
+    const uint64_t count = image->count;
+    return rows / count * rank + (rows % count * rank + count - 1) / count;
 }
 
 /* Run this rank's range of rows of a job. On rank 0, *partial becomes the merged result of all
@@ -135,9 +137,10 @@ static uint64_t image_first_row(const image_job *image, uint32_t rank) {
 static gf_status image_run_range(image_job *image, const gf_job *job, const gf_partial *before,
                                  gf_partial **partial, gf_outcome *outcome, gf_error *error) {
     gf_report *report = &outcome->report;
+    const uint64_t all = job == image->job ? image->rows : image->found.format.height;
     const gf_rows_range rows = {
-        .first = image_first_row(image, image->rank),
-        .end = image_first_row(image, image->rank + 1),
+        .first = image_first_row(image, all, image->rank),
+        .end = image_first_row(image, all, image->rank + 1),
         .file = job == image->job && image->found.file[0] ? image->found.file : NULL,
         .before = before};
     gf_status status = gf_run_rows(image->engine, job, &rows, partial, outcome, error);
@@ -164,6 +167,7 @@ static gf_status image_run_before(image_job *image, gf_partial **before, gf_erro
     if (status)
         return status;
     gf_settings_free(info[0].effective);
+    image->rows = info[0].out.width ? info[0].out.height : what.format.height;
     if (!info[0].measures_first)
         return GF_OK;
     const gf_step step = {.filter = info[0].measures_first};

@@ -58,7 +58,7 @@ works() {
 check "the filter produces the expected image" works
 check "the equality tests find no difference" env GF_TEST_ROUNDS=2 build/tests/test_equality
 wrong() { # a row that depends on its strip must be detected
-    sed -i 's/gf_row(&strip->in, y)/gf_row(\&strip->in, strip->in.y0)/' filters/mine/mine.c &&
+    sed -i 's/gf_row(&strip->in\[0\], y)/gf_row(\&strip->in[0], strip->in[0].y0)/' filters/mine/mine.c &&
         make -j2 "${as_before[@]}" build/gpufilter build/tests/test_equality &&
         ! GF_TEST_ROUNDS=2 build/tests/test_equality && ! gpufilter verify --samples 1M
 }

@@ -29,16 +29,22 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     assert_non_null(payload);
     memset(payload + strip.payload_bytes, TEST_PAINT, TEST_MARGIN);
     unsigned char *extracted = to_device(payload, strip.payload_bytes + TEST_MARGIN);
-    gf_strip piece = {.in = strip.from,
-                      .out = strip.out,
+    const gf_plan *plan = strip.plan;
+    void *constants = plan->constants ? to_device(plan->constants, plan->constant_bytes) : NULL;
+    gf_strip piece = {.out = strip.out,
+                      .records = out + (strip.records - strip.got),
                       .state = accumulated ? accumulated + TEST_MARGIN : NULL,
-                      .payload = extracted};
-    piece.in.data = in + (strip.from.data - strip.in);
+                      .payload = extracted,
+                      .constants = constants};
+    for (uint32_t i = 0; i < plan->inputs; i++) {
+        piece.in[i] = strip.from[i];
+        piece.in[i].data = in + (strip.from[i].data - strip.in);
+    }
     piece.out.data = out + (strip.out.data - strip.got);
     void *scratch = NULL;
     const size_t scratch_bytes =
         gf_filter_kernels(filter)->scratch_bytes
-            ? gf_filter_kernels(filter)->scratch_bytes(strip.plan, strip.from.rows)
+            ? gf_filter_kernels(filter)->scratch_bytes(strip.plan, strip.from[0].rows)
             : 0;
     must(cudaMalloc(&scratch, scratch_bytes + 1));
     must(cudaMemset(scratch, 0, scratch_bytes + 1)); /* as the backend does */
@@ -58,6 +64,7 @@ bool test_strip_on_device(const gf_filter *filter, const char *text, uint64_t se
     must(cudaFree(out));
     must(cudaFree(accumulated));
     must(cudaFree(extracted));
+    must(cudaFree(constants));
     must(cudaFree(scratch));
     assert_true(
         test_painted(payload + strip.payload_bytes, payload + strip.payload_bytes + TEST_MARGIN));

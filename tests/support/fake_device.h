@@ -15,7 +15,7 @@ typedef struct fake_job {
 static atomic_int open_jobs, opened_jobs, launches;
 
 static inline gf_status fake_open_job(void *state, const gf_filter *filter, const gf_plan *plan,
-                                      const gf_plan *before, void **out, gf_error *error) {
+                                      void **out, gf_error *error) {
     fake_job *job = malloc(sizeof *job);
     assert_non_null(job);
     *job = (fake_job){filter, plan};
@@ -44,21 +44,16 @@ static inline gf_status fake_run(void *state, const gf_job_images *images, gf_cu
     for (uint64_t i = 0; i < images->count; i++)
         for (uint64_t y = 0; y < rows; y += height) { /* images without a gap */
             const gf_pixels *from = images->in + i * plan->inputs;
-            gf_pixels at[2];
+            gf_strip strip = {.out = {.rows = height}, .constants = plan->constants};
             for (uint32_t k = 0; k < plan->inputs; k++)
-                at[k] = (gf_pixels){(const unsigned char *)from[k].data + y * from[k].stride,
-                                    from[k].stride};
-            gf_strip strip = {.in = {(unsigned char *)at[0].data, at[0].stride, 0, height},
-                              .in_list = at};
+                strip.in[k] = (gf_rows){(unsigned char *)from[k].data + y * from[k].stride,
+                                        from[k].stride, 0, height};
             if (plan->out.width)
                 strip.out =
                     (gf_rows){(unsigned char *)images->out[i].data + y * images->out[i].stride,
                               images->out[i].stride, 0, height};
-            else if (plan->record)
-                strip.out = (gf_rows){(*part)->records.data + (i * rows + y) * plan->record,
-                                      plan->record, 0, height};
-            else
-                strip.out = (gf_rows){NULL, 0, 0, height};
+            if (plan->record)
+                strip.records = (*part)->records.data + (i * rows + y) * plan->record;
             if (part && *part) {
                 strip.state = (*part)->state;
                 strip.payload = (*part)->payload;

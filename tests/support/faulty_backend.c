@@ -127,7 +127,7 @@ __attribute__((no_sanitize_thread)) static void flip(void *data, uint64_t bytes)
 
 /* Flip a bit in the first payload with samples, or in the header of the first payload. */
 static void flip_payload(const faulty_run *run, const gf_slot *slot) {
-    const gf_payload_format *format = run->job.filter->payload;
+    const gf_payload_format *format = run->job.plan->filter->payload;
     const size_t head = format->bytes(run->job.plan, 0);
     uint32_t i = 0;
     while (i + 1 < slot->payload_pieces &&
@@ -150,15 +150,14 @@ static void corrupt(const faulty_run *run, const gf_slot *slot) {
         break;
     case CORRUPT_RECORD:
         if (plan->record)
-            flip(gf_record(plan, &slot->out, y), plan->record);
+            flip(slot->records + (y - slot->out.y0) * plan->record, plan->record);
         break;
     case CORRUPT_PAYLOAD:
         if (plan->has_payload)
             flip_payload(run, slot);
         break;
     case CORRUPT_INPUT:
-        flip(gf_row(&slot->in, y) + expected.bit % plan->inputs * (slot->in.stride / plan->inputs),
-             gf_row_bytes(&plan->in));
+        flip(gf_row(&slot->in[expected.bit % plan->inputs], y), gf_row_bytes(&plan->in));
         break;
     default:
         break;

@@ -16,61 +16,70 @@ static size_t stride_of(size_t row, size_t align, size_t padding) {
     return align ? (row + 2 * align - 1) / align * align : row + padding;
 }
 
-static gf_status golden(const test_strip *strip, gf_rows in, gf_rows out, unsigned char *state,
-                        unsigned char *payload) {
-    const gf_strip piece = {
-        .in = in, .out = out, .state = state ? state + TEST_MARGIN : NULL, .payload = payload};
-    return strip->filter->golden(strip->plan, &piece, NULL);
+/* Run golden on rows of the memory `to`, `got` or `want`. */
+static gf_status golden(const test_strip *strip, const gf_rows in[2], unsigned char *to,
+                        gf_range rows, unsigned char *state, unsigned char *payload) {
+    const gf_plan *plan = strip->plan;
+    const uint64_t y0 = strip->out.y0;
+    const gf_rows got = {to + (strip->out.data - strip->got), strip->out.stride, y0, 0};
+    const gf_strip piece = {.in = {in[0], in[1]},
+                            .out = {got.data + (rows.first - y0) * got.stride, got.stride,
+                                    rows.first, rows.end - rows.first},
+                            .records = to + (strip->records - strip->got) +
+                                       (rows.first - y0) * plan->record,
+                            .state = state ? state + TEST_MARGIN : NULL,
+                            .payload = payload,
+                            .constants = plan->constants};
+    return strip->filter->golden(plan, &piece, NULL);
 }
 
 /* Measure the whole image with the filter that must run before this one. Golden computes it. Return
  * false if the image cannot be measured. */
 static bool learn(test_strip *strip) {
-    const gf_filter *before = strip->plan->before;
-    if (!before)
+    const gf_plan *plan = strip->plan->measure_first;
+    if (!plan)
         return true;
-    gf_plan *plan;
-    assert_int_equal(gf_plan_before(strip->plan, &plan, NULL), GF_OK);
+    const gf_filter *before = plan->filter;
     void *state = calloc(1, (size_t)plan->state_bytes + 1), *data = NULL;
     const gf_measure_options keep = {.name = "test"};
     assert_int_equal(before->measure->open(plan, &keep, &data, NULL), GF_OK);
-    const size_t stride = gf_out_bytes(plan);
-    unsigned char *records = paint(stride * (size_t)plan->in.height);
+    const uint64_t height = plan->in.height;
+    unsigned char *records = paint(plan->record * (size_t)height);
     const gf_strip whole = {
-        .in = strip->all, .out = {records, stride, 0, plan->in.height}, .state = state};
+        .in = {strip->all[0]}, .out = {.rows = height}, .records = records, .state = state};
+    const gf_rows rows = gf_strip_records(plan, &whole);
     assert_int_equal(before->golden(plan, &whole, NULL), GF_OK);
     if (plan->record)
-        assert_int_equal(before->measure->rows(plan, data, &whole.out, NULL), GF_OK);
+        assert_int_equal(before->measure->rows(plan, data, &rows, NULL), GF_OK);
     assert_int_equal(before->measure->finish(plan, data, state, NULL), GF_OK);
-    const gf_status status = strip->filter->refine(strip->plan, plan, data, NULL);
+    const gf_status status = strip->filter->refine(strip->plan, data, NULL);
     before->measure->close(data);
     free(records);
     free(state);
-    free(plan);
     return !status;
 }
 
 static void fill_inputs(test_strip *strip, test_random *random) {
     for (uint32_t i = 0; i < strip->plan->inputs; i++) {
-        const gf_strip all = {.in = strip->all};
-        test_image image = {.format = strip->plan->in,
-                            .rows = gf_strip_input(&all, strip->plan->inputs, i)};
+        test_image image = {.format = strip->plan->in, .rows = strip->all[i]};
         if (i == 0 || test_below(random, 2) == 0) {
             test_fill(&image, (test_content)test_below(random, TEST_CONTENT_COUNT), random);
             continue;
         }
         for (uint64_t y = 0; y < image.format.height; y++)
-            memcpy(gf_row(&image.rows, y), gf_row(&strip->all, y), gf_row_bytes(&image.format));
+            memcpy(gf_row(&image.rows, y), gf_row(&strip->all[0], y), gf_row_bytes(&image.format));
         test_disturb(&image, random);
     }
 }
 
 /* Compute the expected rows: images from all rows, measurements from the strip alone. */
-static void make_want(test_strip *strip, gf_rows want_all) {
+static void make_want(test_strip *strip) {
     const gf_plan *plan = strip->plan;
     const gf_measure *measure = strip->filter->measure;
     if (!measure) {
-        assert_int_equal(golden(strip, strip->all, want_all, NULL, NULL), GF_OK);
+        assert_int_equal(
+            golden(strip, strip->all, strip->want, (gf_range){0, gf_plan_rows(plan)}, NULL, NULL),
+            GF_OK);
         return;
     }
     const uint64_t y0 = strip->out.y0;
@@ -78,13 +87,13 @@ static void make_want(test_strip *strip, gf_rows want_all) {
         strip->state_size = (size_t)plan->state_bytes + 2 * TEST_MARGIN;
         strip->state = paint(strip->state_size);
         memset(strip->state + TEST_MARGIN, 0, (size_t)plan->state_bytes);
-        gf_rows before = {strip->all.data, strip->all.stride, 0, y0};
-        gf_rows out = {want_all.data, want_all.stride, 0, y0};
         /* Golden needs memory for the samples that it extracts here. They are discarded. */
         unsigned char *payload =
             plan->has_payload ? paint(strip->filter->payload->bytes(plan, y0)) : NULL;
         if (y0 > 0)
-            assert_int_equal(golden(strip, before, out, strip->state, payload), GF_OK);
+            assert_int_equal(
+                golden(strip, strip->all, strip->want, (gf_range){0, y0}, strip->state, payload),
+                GF_OK);
         free(payload);
         strip->want_state = paint(strip->state_size);
         memcpy(strip->want_state, strip->state, strip->state_size);
@@ -94,8 +103,8 @@ static void make_want(test_strip *strip, gf_rows want_all) {
         strip->payload_bytes = strip->filter->payload->bytes(plan, strip->out.rows);
         strip->want_payload = paint(strip->payload_bytes);
     }
-    gf_rows out = {gf_row(&want_all, y0), want_all.stride, y0, strip->out.rows};
-    assert_int_equal(golden(strip, strip->from, out, strip->want_state, strip->want_payload),
+    assert_int_equal(golden(strip, strip->from, strip->want, (gf_range){y0, y0 + strip->out.rows},
+                            strip->want_state, strip->want_payload),
                      GF_OK);
 }
 
@@ -106,49 +115,46 @@ bool test_strip_new(test_strip *strip, const gf_filter *filter, const char *text
         test_next(&random);
     *strip = (test_strip){.filter = filter, .text = text, .seed = seed};
     strip->settings = test_settings(filter, text);
-    strip->plan = calloc(1, filter->plan_bytes);
-    assert_non_null(strip->plan);
-    gf_plan *plan = strip->plan;
-    plan->in = format;
-    plan->inputs = filter->info.inputs;
-    if (filter->info.makes_image)
-        plan->out = format;
-    if (filter->plan(strip->settings, plan, NULL)) {
+    if (gf_plan_new(filter, strip->settings, &format, &strip->plan, NULL)) {
         test_strip_free(strip);
         return false;
     }
+    gf_plan *plan = strip->plan;
     const size_t sample = gf_type_bytes(format.type);
     const size_t padding = (4 + (size_t)test_below(&random, 60)) / sample * sample;
-    const size_t in_stride = plan->inputs * stride_of(gf_row_bytes(&format), row_align, padding);
-    const size_t out_align = plan->out.width && row_align ? row_align : plan->record ? 8 : 0;
-    const size_t out_stride = stride_of(gf_out_bytes(plan), out_align, padding);
-    strip->in_size = 2 * TEST_MARGIN + (size_t)format.height * in_stride;
-    strip->out_size = 2 * TEST_MARGIN + (size_t)format.height * out_stride;
+    const size_t in_stride = stride_of(gf_row_bytes(&format), row_align, padding);
+    const size_t out_stride =
+        plan->out.width ? stride_of(gf_row_bytes(&plan->out), row_align, padding) : 0;
+    const size_t in_bytes = (size_t)format.height * in_stride + TEST_MARGIN;
+    const size_t rows_bytes = ((size_t)gf_plan_rows(plan) * out_stride + 63) / 64 * 64;
+    strip->in_size = TEST_MARGIN + plan->inputs * in_bytes;
+    strip->out_size = 3 * TEST_MARGIN + rows_bytes + (size_t)gf_plan_rows(plan) * plan->record;
     strip->in = paint(strip->in_size);
     strip->want = paint(strip->out_size);
     strip->got = paint(strip->out_size);
-    strip->all = (gf_rows){strip->in + TEST_MARGIN, in_stride, 0, format.height};
+    for (uint32_t i = 0; i < plan->inputs; i++)
+        strip->all[i] =
+            (gf_rows){strip->in + TEST_MARGIN + i * in_bytes, in_stride, 0, format.height};
     fill_inputs(strip, &random);
     if (filter->nodata == GF_NODATA_APART && format.type != GF_F32 && test_below(&random, 3) == 0)
-        plan->nodata =
-            (gf_nodata){true, gf_get_sample(format.type, strip->all.data,
-                                            test_below(&random, gf_row_samples(&format)))};
+        gf_plan_set_nodata(
+            plan, (gf_nodata){true, gf_get_sample(format.type, strip->all[0].data,
+                                                  test_below(&random, gf_row_samples(&format)))});
     if (!learn(strip)) {
         test_strip_free(strip);
         return false;
     }
 
-    uint64_t y0 = whole ? 0 : test_below(&random, format.height);
-    uint64_t rows = whole ? format.height : 1 + test_below(&random, format.height - y0);
-    uint64_t first = y0 < plan->halo ? 0 : y0 - plan->halo;
-    uint64_t last = y0 + rows + plan->halo;
-    last = last < format.height ? last : format.height;
-    gf_rows got_all = {strip->got + TEST_MARGIN, out_stride, 0, format.height};
-    strip->out = (gf_rows){gf_row(&got_all, y0), out_stride, y0, rows};
-    strip->from = (gf_rows){gf_row(&strip->all, first), in_stride, first, last - first};
-    gf_rows want_all = got_all;
-    want_all.data = strip->want + TEST_MARGIN;
-    make_want(strip, want_all);
+    const uint64_t height = gf_plan_rows(plan);
+    const uint64_t y0 = whole ? 0 : test_below(&random, height);
+    const uint64_t rows = whole ? height : 1 + test_below(&random, height - y0);
+    const gf_range needs = gf_map_needs(plan, (gf_range){y0, y0 + rows});
+    unsigned char *first = strip->got + TEST_MARGIN;
+    strip->out = (gf_rows){first + y0 * out_stride, out_stride, y0, rows};
+    strip->records = first + rows_bytes + TEST_MARGIN + y0 * plan->record;
+    for (uint32_t i = 0; i < plan->inputs; i++)
+        strip->from[i] = gf_rows_part(&strip->all[i], needs.first, needs.end - needs.first);
+    make_want(strip);
     return true;
 }
 
@@ -171,6 +177,7 @@ static gf_result *absorb(const test_strip *strip, const unsigned char *payloads,
     gf_plan *plan = malloc(strip->filter->plan_bytes);
     assert_non_null(plan);
     memcpy(plan, strip->plan, strip->filter->plan_bytes);
+    plan->owned = plan->measure_first = NULL; /* of strip->plan */
     if (measure->open(plan, &keep, &data, &error))
         fail_msg("%s", error.message);
     for (uint32_t i = 0; i < pieces; i++)
@@ -190,19 +197,24 @@ static gf_result *absorb(const test_strip *strip, const unsigned char *payloads,
 void test_strip_check(const test_strip *strip, const char *backend, const unsigned char *state,
                       const unsigned char *payloads, uint32_t pieces, size_t stride) {
     /* Other rows of `got` must still be paint. In `want`, golden may have computed all rows. */
-    const size_t row = gf_out_bytes(strip->plan);
-    const unsigned char *got = strip->got + TEST_MARGIN, *want = strip->want + TEST_MARGIN;
-    for (uint64_t y = 0; y < strip->plan->in.height; y++) {
-        const size_t at = (size_t)y * strip->out.stride;
-        const bool inside = y >= strip->out.y0 && y < strip->out.y0 + strip->out.rows;
-        if (inside && memcmp(want + at, got + at, row) != 0)
+    const gf_plan *plan = strip->plan;
+    const size_t row = plan->out.width ? gf_row_bytes(&plan->out) : 0,
+                 at = (size_t)(strip->out.data - strip->got);
+    const size_t record = plan->record, records_at = (size_t)(strip->records - strip->got);
+    const unsigned char *got = strip->got;
+    size_t end = 0; /* of the bytes that were checked */
+    for (uint64_t y = 0; y < strip->out.rows; y++, end = at + (y - 1) * strip->out.stride + row) {
+        const size_t next = at + y * strip->out.stride;
+        if (memcmp(strip->want + next, got + next, row) != 0)
             fail_strip(strip, backend, "a row is wrong");
-        if (!test_painted(got + at + (inside ? row : 0), got + at + strip->out.stride))
+        if (!test_painted(got + end, got + next))
             fail_strip(strip, backend, "wrote outside the strip's rows");
     }
-    if (!test_painted(strip->got, got) ||
-        !test_painted(strip->got + strip->out_size - TEST_MARGIN, strip->got + strip->out_size))
+    if (!test_painted(got + end, got + records_at) ||
+        !test_painted(got + records_at + strip->out.rows * record, got + strip->out_size))
         fail_strip(strip, backend, "wrote outside all rows");
+    if (memcmp(strip->want + records_at, got + records_at, strip->out.rows * record) != 0)
+        fail_strip(strip, backend, "a record is wrong");
     if (strip->state && memcmp(state, strip->want_state, strip->state_size) != 0)
         fail_strip(strip, backend, "the state is wrong");
     if (!strip->want_payload)
@@ -227,5 +239,5 @@ void test_strip_free(test_strip *strip) {
     free(strip->want_state);
     free(strip->want_payload);
     gf_settings_free(strip->settings);
-    free(strip->plan);
+    gf_plan_free(strip->plan);
 }

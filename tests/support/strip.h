@@ -12,9 +12,10 @@ typedef struct test_strip {
     gf_plan *plan;
     unsigned char *in, *want, *got; /* memory, including margins */
     size_t in_size, out_size;
-    gf_rows all;               /* all rows of the input */
-    gf_rows from;              /* rows of the input: the strip and exactly its halo */
+    gf_rows all[2];            /* all rows of the inputs */
+    gf_rows from[2];           /* rows of the inputs: exactly those that the strip needs */
     gf_rows out;               /* rows to compute, in `got` */
+    unsigned char *records;    /* of these rows, in `got` */
     unsigned char *state;      /* before the strip, between painted margins */
     unsigned char *want_state; /* after the strip */
     size_t state_size;

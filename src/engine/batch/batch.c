@@ -27,7 +27,7 @@ static gf_status files_check_settings(const gf_file_batch *batch, gf_error *erro
             gf_plan *plan = NULL;
             const gf_status rejected =
                 gf_chain_plan(&batch->chain, &format, &plan, status ? NULL : &first);
-            free(plan);
+            gf_plan_free(plan);
             if (!rejected)
                 return GF_OK;
             status = status ? status : rejected;
@@ -193,7 +193,7 @@ static bool files_wants_cuda(gf_file_batch *batch) {
         const gf_status status = gf_batch_open_image(batch, i, &chain, &task, NULL);
         if (!status) {
             const gf_codec_costs codec =
-                files_codec_costs(batch, task.inputs.source, chain.out_path);
+                files_codec_costs(batch, task.inputs.sources[0], chain.out_path);
             forecast = gf_batch_expect(batch, task.plan, &codec);
             batch->with_cpu = files_wants_both(batch, &task, &forecast);
             snprintf(batch->reason, sizeof batch->reason, "%s", forecast.reason);

@@ -298,7 +298,7 @@ static void device_release(device_run *run, device_image *image) {
 /* Write the image, if there is one, and report the item. */
 static void device_encode(device_run *run, device_image *image) {
     gf_batch_outcome *outcome = &image->outcome;
-    if (image->task.inputs.source)
+    if (image->task.inputs.sources[0])
         gf_task_report_input(&image->task);
     if (!outcome->status)
         outcome->status =
@@ -774,7 +774,7 @@ static gf_status device_compute(const gf_file_batch *batch, gf_engine *engine, d
     gf_status status = in && out && results ? GF_OK : GF_FAILED;
     size_t i = 0;
     for (device_image *image = group; image && !status; image = image->next, i++) {
-        in[i] = gf_memory_source_pixels(image->task.inputs.source);
+        in[i] = gf_memory_source_pixels(image->task.inputs.sources[0]);
         out[i] = (gf_out_pixels){image->out, gf_row_bytes(&plan->out)};
     }
     gf_made made = {.results = {NULL}};

@@ -65,7 +65,7 @@ bool gf_batch_png_is_candidate(const gf_file_batch *batch, const gf_task *task) 
     const uint64_t memory = batch->options.engine.max_memory;
     const uint64_t max = (memory ? memory : GF_DEFAULT_MAX_MEMORY) / MEMORY_SHARE / batch->at_once;
     const uint64_t filtered = (gf_row_bytes(&plan->in) + 1) * plan->in.height;
-    return task->inputs.source->codec == &gf_png_codec && png_file_bytes(task) <= max &&
+    return task->inputs.sources[0]->codec == &gf_png_codec && png_file_bytes(task) <= max &&
            !options->as && !options->channels && png_file_bytes(task) < MAX_BYTES &&
            filtered < MAX_BYTES && task->inputs.limits.max_chunk >= MIN_MAX_CHUNK &&
            !batch->options.engine.verify &&
@@ -288,7 +288,7 @@ gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
     if (group.results)
         gf_result_free(group.results[0]);
     png_free(&group);
-    free(plan);
+    gf_plan_free(plan);
     return status;
 }
 

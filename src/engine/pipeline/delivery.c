@@ -7,33 +7,28 @@
 #include "core/error.h"
 #include "core/image.h"
 
-/* Return the rows of a strip from row `next`. */
-static gf_rows delivery_rows_from(const gf_slot *slot, uint64_t next) {
-    gf_rows rows = slot->out;
-    const uint64_t end = rows.y0 + rows.rows;
-    const uint64_t from = next < rows.y0 ? rows.y0 : next < end ? next : end;
-    rows.data += (size_t)(from - rows.y0) * rows.stride;
-    rows.y0 = from;
-    rows.rows = end - from;
-    return rows;
-}
-
 static gf_status delivery_take(gf_delivery *delivery, const gf_slot *slot, gf_error *error) {
     const gf_measure *measure = delivery->measure;
     const gf_plan *plan = delivery->plan;
+    const gf_strip strip = gf_slot_strip(plan, slot);
     gf_sink *sink = delivery->sink;
-    const gf_rows rows = delivery_rows_from(slot, delivery->next);
+    const uint64_t end = slot->out.y0 + slot->out.rows;
+    const uint64_t first = delivery->next > slot->out.y0 ? delivery->next : slot->out.y0;
     gf_status status = GF_OK;
-    if (rows.rows == 0)
+    if (first >= end)
         return GF_OK;
-    assert(!plan->has_payload || rows.rows == slot->out.rows);
-    delivery->next = rows.y0 + rows.rows;
+    assert(!plan->has_payload || first == slot->out.y0);
+    delivery->next = end;
+    const gf_rows rows = gf_rows_part(&slot->out, first, end - first);
     if (sink)
         status = sink->ops->write(sink, rows.data, rows.stride, rows.rows, error);
     if (!status && delivery->digests)
         delivery->digest = gf_digest_rows(delivery->digest, &rows, gf_row_bytes(&plan->out));
-    if (!status && plan->record)
-        status = measure->rows(plan, delivery->data, &rows, error);
+    if (!status && plan->record) {
+        const gf_rows all = gf_strip_records(plan, &strip);
+        const gf_rows records = gf_rows_part(&all, first, end - first);
+        status = measure->rows(plan, delivery->data, &records, error);
+    }
     for (uint32_t i = 0; i < slot->payload_pieces && !status; i++)
         status = measure->payload(plan, delivery->data,
                                   slot->payload_buffer + i * slot->payload_stride, error);
@@ -48,10 +43,11 @@ static gf_status delivery_strip(gf_consumer *consumer, const gf_slot *slot, gf_e
     gf_busy_add(&delivery->report->busy[GF_ENCODING], (gf_busy){gf_now() - began, 1});
     if (status || !watch || !watch->progress)
         return status;
+    const uint64_t done =
+        gf_map_scale(delivery->plan, slot->out.y0 + slot->out.rows - watch->first);
     const gf_progress now = {.item = watch->item,
                              .in = delivery->plan->in,
-                             .done = watch->pass * watch->rows + slot->out.y0 + slot->out.rows -
-                                     watch->first,
+                             .done = watch->pass * watch->rows + done,
                              .total = watch->passes * watch->rows};
     return watch->progress(watch->context, &now)
                ? GF_OK

@@ -20,20 +20,31 @@ static bool geometry_fits(const gf_cut *job, uint32_t pieces, uint64_t extra, ui
         if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
             return false;
     }
-    return !__builtin_mul_overflow(gf_ring_rows(job), job->in_stride, &ring) &&
-           !__builtin_mul_overflow(job->out_rows, job->out_stride, &slot) &&
+    return !__builtin_mul_overflow(job->ring_rows, job->plan->inputs * job->in_stride, &ring) &&
+           !__builtin_mul_overflow(job->out_rows, job->out_stride + job->plan->record, &slot) &&
            !__builtin_add_overflow(slot, payload, &slot) &&
            !__builtin_mul_overflow(slot, job->slots, &all) &&
            !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
+}
+
+/* Return the rows that a strip reads above and below its own, together. */
+static uint64_t geometry_halo(const gf_cut *job) {
+    return gf_map_span(job->plan, gf_cut_output(job), 1) - 1;
+}
+
+/* Return the output rows for a number of input rows, at most as many: both fit the cache. */
+static uint64_t geometry_out_rows(const gf_plan *plan, uint64_t rows) {
+    const double ratio = (double)gf_plan_rows(plan) / (double)plan->in.height;
+    return ratio < 1 ? (uint64_t)((double)rows * ratio) : rows;
 }
 
 /* Return the memory of golden for one strip: its output, and its own memory for each part. Return
  * UINT64_MAX on overflow. */
 static uint64_t geometry_golden_bytes(const gf_cut *job, uint32_t parts) {
     const gf_plan *plan = job->plan;
-    const uint64_t row = plan->golden_bytes / plan->in.height + 1;
+    const uint64_t row = plan->golden_bytes / gf_plan_rows(plan) + 1;
     /* additional rows for the halos of the parts */
-    const uint64_t halo_rows = parts * (2 * plan->halo + 2);
+    const uint64_t halo_rows = parts * (geometry_halo(job) + 2);
     uint64_t out, payload = 0, own;
     if (parts == 0)
         return 0;
@@ -42,29 +53,33 @@ static uint64_t geometry_golden_bytes(const gf_cut *job, uint32_t parts) {
         if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
             return UINT64_MAX;
     }
-    if (__builtin_mul_overflow(job->out_rows, job->out_stride, &out) ||
+    if (__builtin_mul_overflow(job->out_rows, job->out_stride + plan->record, &out) ||
         __builtin_mul_overflow(row, job->out_rows + halo_rows, &own) ||
         __builtin_add_overflow(out, own, &out) || __builtin_add_overflow(out, payload, &out))
         return UINT64_MAX;
     return plan->golden_bytes ? out : out - own;
 }
 
-static void geometry_set_rows(gf_cut *job, uint64_t rows) {
-    uint64_t input_rows;
-    gf_input_rows(job->plan, job->first, gf_job_end(job), &input_rows);
-    job->out_rows = geometry_min(rows, gf_job_end(job) - job->first);
-    job->in_rows = geometry_min(job->out_rows + 2 * job->plan->halo, input_rows);
+static void geometry_set(gf_cut *job, uint64_t rows, uint32_t slots) {
+    const gf_range all = gf_cut_output(job);
+    job->out_rows = geometry_min(rows, all.end - all.first);
+    job->in_rows = gf_map_span(job->plan, all, job->out_rows);
+    job->slots = slots;
+    job->ring_rows = gf_map_span(job->plan, all, slots * job->out_rows);
 }
 
 /* Raise the strip height for the halo: two strips read, and partly compute, the rows of a halo, so
  * high strips do less redundant work. */
 static void geometry_raise_for_halo(gf_cut *job, const gf_strip_request *request) {
-    const uint64_t rows = job->out_rows, halo = job->plan->halo;
-    for (uint64_t times = request->halos; times > 0 && job->out_rows < times * halo; times /= 2) {
-        geometry_set_rows(job, times * halo);
+    const uint64_t rows = job->out_rows, halo = (geometry_halo(job) + 1) / 2;
+    for (uint64_t times = request->halos; times > 0; times /= 2) {
+        const uint64_t raised = geometry_out_rows(job->plan, times * halo);
+        if (rows >= raised)
+            return;
+        geometry_set(job, raised, job->slots);
         if (times == 1 || geometry_fits(job, request->pieces, 0, request->max))
             return;
-        geometry_set_rows(job, rows);
+        geometry_set(job, rows, job->slots);
     }
 }
 
@@ -75,7 +90,7 @@ static void geometry_fit_to_source(gf_cut *job, gf_strip_request *request,
                                    const gf_stream_job *stream) {
     enum { SHORT_BYTES = 1 << 20 };
     const uint64_t rows = job->out_rows, together = stream->rows_together;
-    const bool overlaps = job->plan->halo != 0;
+    const bool overlaps = !gf_map_one_to_one(job->plan);
     if (together == 0)
         return;
     if (overlaps || job->plan->out.width != 0) {
@@ -83,49 +98,47 @@ static void geometry_fit_to_source(gf_cut *job, gf_strip_request *request,
         if (rows < together && request->slots > slots) {
             request->slots = slots;
             if (!overlaps && rows > SHORT_BYTES / job->in_stride)
-                geometry_set_rows(job, SHORT_BYTES / job->in_stride + 1);
+                geometry_set(job, SHORT_BYTES / job->in_stride + 1, job->slots);
         }
         return;
     }
     if (job->first % together != 0)
         return;
     if (rows >= together) {
-        geometry_set_rows(job, rows - rows % together);
+        geometry_set(job, rows - rows % together, job->slots);
         return;
     }
-    if (job->slots > 1)
-        job->slots = stream->groups + 1; /* one is computed */
-    geometry_set_rows(job, together);
+    geometry_set(job, together, job->slots > 1 ? stream->groups + 1 : 1); /* one is computed */
     if (geometry_fits(job, request->pieces, 0, request->max))
         request->slots = job->slots;
     else
-        geometry_set_rows(job, rows);
+        geometry_set(job, rows, job->slots);
 }
 
 gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *error) {
     const gf_plan *plan = job->plan;
     gf_strip_request request = job->backend->request(job->state, plan);
-    *out = (gf_cut){.filter = job->filter,
-                    .plan = plan,
+    *out = (gf_cut){.plan = plan,
                     .first = job->first,
                     .end = job->end,
-                    .in_stride = plan->inputs * gf_align(gf_row_bytes(&plan->in)),
-                    .out_stride = gf_out_stride(plan),
-                    .slots = request.slots};
-    uint64_t rows = plan->in.height;
+                    .in_stride = gf_align(gf_row_bytes(&plan->in)),
+                    .out_stride = plan->out.width ? gf_align(gf_row_bytes(&plan->out)) : 0};
+    uint64_t rows = gf_plan_rows(plan);
     if (!request.whole_image) {
-        rows = job->rows_per_strip ? job->rows_per_strip : request.bytes / out->in_stride;
+        rows = job->rows_per_strip
+                   ? job->rows_per_strip
+                   : geometry_out_rows(plan, request.bytes / (plan->inputs * out->in_stride));
         if (rows < 1)
             rows = 1;
     }
-    geometry_set_rows(out, rows);
+    geometry_set(out, rows, request.slots);
     if (!request.whole_image && !job->rows_per_strip) {
         geometry_raise_for_halo(out, &request);
         if (request.fits_source)
             geometry_fit_to_source(out, &request, job);
     }
     for (uint32_t slots = request.slots;;) {
-        out->slots = (uint32_t)geometry_min(slots, gf_count_strips(out));
+        geometry_set(out, out->out_rows, (uint32_t)geometry_min(slots, gf_count_strips(out)));
         const uint64_t golden =
             geometry_golden_bytes(out, request.golden_parts + job->consumer->golden_parts);
         uint64_t extra = request.extra + job->consumer->extra + plan->state_bytes;
@@ -135,7 +148,7 @@ gf_status gf_choose_geometry(const gf_stream_job *job, gf_cut *out, gf_error *er
         if (out->slots > 2)
             slots = out->slots - 1;
         else if (!request.whole_image && !job->rows_per_strip && out->out_rows > 1)
-            geometry_set_rows(out, out->out_rows / 2);
+            geometry_set(out, out->out_rows / 2, slots);
         else if (out->slots > 1)
             slots = 1;
         else
@@ -150,11 +163,11 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry) {
     if (job->backend->request(job->state, job->plan).whole_image)
         return false;
     if (geometry->slots > 2)
-        geometry->slots = (geometry->slots + 1) / 2;
+        geometry_set(geometry, geometry->out_rows, (geometry->slots + 1) / 2);
     else if (!job->rows_per_strip && geometry->out_rows > 1)
-        geometry_set_rows(geometry, geometry->out_rows / 2);
+        geometry_set(geometry, geometry->out_rows / 2, geometry->slots);
     else if (geometry->slots > 1)
-        geometry->slots = 1;
+        geometry_set(geometry, geometry->out_rows, 1);
     else
         return false;
     return true;

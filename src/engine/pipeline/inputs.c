@@ -2,6 +2,7 @@
 #include "engine/pipeline/pipeline.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,76 +20,100 @@ struct stat gf_stat_file(const char *path) {
     return regular ? info : (struct stat){0};
 }
 
-/* Combine the current source with a second one. The names are for messages. */
-static gf_status inputs_add(gf_inputs *inputs, gf_source *second, const char *name,
-                            const char *second_name, gf_error *error) {
-    gf_source *pair;
-    const gf_status status =
-        gf_pair_source(inputs->source, second, name, second_name, &pair, error);
-    if (status)
-        second->ops->close(second);
-    else
-        inputs->source = pair;
-    return status;
+static gf_status inputs_fail_changed(const gf_inputs *inputs, gf_error *error) {
+    return gf_fail(error, GF_FAILED, "%s: changed while it was read; run again", inputs->name);
 }
 
-/* Count the samples with the nodata value of an input, and leave them out. */
+/* Count the samples with the nodata value of an input, and leave them out. When the inputs are read
+ * again, count again. */
 static gf_status inputs_add_nodata(gf_inputs *inputs, const gf_nodata nodata[2], gf_error *error) {
-    const gf_format *format = &inputs->source->format;
-    const uint64_t rows = format->height * format->channels, columns = gf_row_samples(format);
+    const gf_format *format = &inputs->format;
+    const uint64_t samples = gf_row_samples(format), rows = format->height * format->channels;
     const gf_nodata_use use = inputs->type.nodata;
-    free(inputs->left_out); /* of an earlier pass */
-    inputs->left_out = NULL;
     if (!nodata[0].declared && !nodata[1].declared)
         return GF_OK;
-    const uint64_t counts = use == GF_NODATA_ZERO ? rows + columns : 0;
-    gf_left_out *left_out =
-        gf_alloc_limited(sizeof *left_out + counts * sizeof *left_out->rows,
-                         inputs->limits.max_memory, inputs->name, "the counts of nodata", error);
+    const uint64_t counts = use == GF_NODATA_ZERO ? rows + samples : 0;
+    const uint64_t bytes = sizeof(gf_left_out) + counts * sizeof(uint64_t) + samples;
+    gf_left_out *left_out = inputs->left_out;
+    if (!left_out)
+        left_out = gf_alloc_limited(bytes, inputs->limits.max_memory, inputs->name,
+                                    "the counts of nodata", error);
     if (!left_out)
         return GF_FAILED;
+    uint64_t *counters = (uint64_t *)(left_out + 1);
+    memset(counters, 0, counts * sizeof *counters);
     *left_out = (gf_left_out){.use = use,
                               .images = inputs->count,
                               .nodata = {nodata[0], nodata[1]},
-                              .end = UINT64_MAX,
-                              .rows = counts ? (uint64_t *)(left_out + 1) : NULL,
-                              .columns = counts ? (uint64_t *)(left_out + 1) + rows : NULL};
+                              .first = inputs->left_out ? left_out->first : 0,
+                              .end = inputs->left_out ? left_out->end : UINT64_MAX,
+                              .rows = counts ? counters : NULL,
+                              .columns = counts ? counters + rows : NULL,
+                              .missing = (uint8_t *)(counters + counts)};
     inputs->left_out = left_out;
-    return gf_nodata_source(&inputs->source, left_out, inputs->name, error);
+    return inputs->count == 1 ? gf_nodata_source(&inputs->sources[0], left_out, inputs->name, error)
+                              : GF_OK;
 }
 
-/* Open the files of inputs->paths. */
-static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
-    const char *const *paths = inputs->paths;
-    gf_source *second;
-    gf_status status = gf_source_open(paths[0], &inputs->limits, &inputs->source, error);
+/* Open the first file, and convert its samples. */
+static gf_status inputs_open_first(gf_inputs *inputs, gf_error *error) {
+    gf_source **source = &inputs->sources[0];
+    gf_status status = gf_source_open(inputs->paths[0], &inputs->limits, source, error);
     if (status)
         return status;
-    assert(inputs->source);
-    inputs->file_type = inputs->source->format.type;
-    gf_nodata nodata[2] = {inputs->source->nodata};
+    assert(*source);
+    const gf_format *format = &(*source)->format, *before = &inputs->format;
+    if (inputs->left_out && (format->width != before->width || format->height != before->height ||
+                             format->channels != before->channels))
+        return inputs_fail_changed(inputs, error);
+    const gf_nodata nodata[2] = {(*source)->nodata};
+    const bool linear = inputs->type.linear;
+    inputs->format = (*source)->format;
+    inputs->file_type = inputs->format.type;
+    inputs->premultiplied = inputs->type.premultiply && gf_has_alpha(&inputs->format);
     if (inputs->count == 1)
         status = inputs_add_nodata(inputs, nodata, error);
-    const bool linear = inputs->type.linear;
-    inputs->premultiplied = inputs->type.premultiply && gf_has_alpha(&inputs->source->format);
     const gf_type type = gf_depth_type(
         linear || inputs->premultiplied ? GF_DEPTH_F32 : inputs->type.depth, inputs->file_type);
-    if (inputs->premultiplied && inputs->source->metadata.associated_alpha)
+    if (inputs->premultiplied && (*source)->metadata.associated_alpha)
         return gf_fail(error, GF_FAILED,
                        "%s: --premultiply: its samples are premultiplied already; --alpha none "
                        "filters alpha with them",
                        inputs->name);
     if (!status && type >= inputs->file_type)
-        status = gf_convert_source(&inputs->source, type, linear, inputs->premultiplied,
-                                   inputs->name, error);
-    if (status || inputs->count == 1)
-        return status;
-    status = gf_source_open(paths[1], &inputs->limits, &second, error);
+        status =
+            gf_convert_source(source, type, linear, inputs->premultiplied, inputs->name, error);
+    inputs->format = (*source)->format;
+    return status;
+}
+
+/* Open the second file. Alpha is declared by either image. */
+static gf_status inputs_open_second(gf_inputs *inputs, gf_error *error) {
+    gf_format *format = &inputs->format;
+    gf_status status =
+        gf_source_open(inputs->paths[1], &inputs->limits, &inputs->sources[1], error);
     if (status)
         return status;
-    nodata[1] = second->nodata;
-    status = inputs_add(inputs, second, paths[0], paths[1], error);
-    return status ? status : inputs_add_nodata(inputs, nodata, error);
+    const gf_format *first = &inputs->sources[0]->format, *second = &inputs->sources[1]->format;
+    format->alpha = second->alpha;
+    if (!gf_format_equal(format, second)) {
+        char is[96], want[96];
+        gf_format_text(second, is, sizeof is);
+        gf_format_text(first, want, sizeof want);
+        return gf_fail(error, GF_FAILED,
+                       "%s: is %s, but %s is %s; both must have the same size, channels and type",
+                       inputs->paths[1], is, inputs->paths[0], want);
+    }
+    format->alpha = first->alpha || second->alpha;
+    const gf_nodata nodata[2] = {inputs->sources[0]->nodata, inputs->sources[1]->nodata};
+    return inputs_add_nodata(inputs, nodata, error);
+}
+
+/* Open the files of inputs->paths. */
+static gf_status inputs_open_sources(gf_inputs *inputs, gf_error *error) {
+    inputs->seconds[0] = inputs->seconds[1] = 0;
+    const gf_status status = inputs_open_first(inputs, error);
+    return status || inputs->count == 1 ? status : inputs_open_second(inputs, error);
 }
 
 gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *const *paths,
@@ -105,20 +130,101 @@ gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *co
 
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
                                 uint64_t times, const gf_pixels *const *in, gf_error *error) {
-    gf_source *second;
+    gf_status status = GF_OK;
     *inputs = (gf_inputs){.name = "memory", .count = count};
-    gf_status status = gf_batch_source(format, times, in[0], 1, &inputs->source, error);
-    if (status || count == 1)
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = gf_batch_source(format, times, in[i], 1, &inputs->sources[i], error);
+    if (!status)
+        inputs->format = inputs->sources[0]->format;
+    return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+gf_status gf_inputs_read(gf_inputs *inputs, const gf_rows to[2], gf_range rows, gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < inputs->count && !status; i++) {
+        gf_source *source = inputs->sources[i];
+        const double start = gf_now();
+        status = source->ops->read(source, gf_row(&to[i], rows.first), to[i].stride,
+                                   rows.end - rows.first, error);
+        inputs->seconds[i] += gf_now() - start;
+    }
+    if (inputs->count == 1 || !inputs->left_out || status)
         return status;
-    status = gf_batch_source(format, times, in[1], 1, &second, error);
-    return status ? status : inputs_add(inputs, second, "memory", "memory", error);
+    const double start = gf_now();
+    for (uint64_t y = rows.first; y < rows.end; y++) {
+        unsigned char *const pair[] = {gf_row(&to[0], y), gf_row(&to[1], y)};
+        gf_leave_out(inputs->left_out, &inputs->format, pair, y);
+    }
+    inputs->seconds[1] += gf_now() - start;
+    return GF_OK;
+}
+
+gf_status gf_inputs_announce(gf_inputs *inputs, const gf_rows to[2], gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < inputs->count && !status; i++) {
+        gf_source *source = inputs->sources[i];
+        if (source->ops->announce)
+            status = source->ops->announce(source, to[i].data, to[i].stride, to[i].rows, error);
+    }
+    return status;
+}
+
+void gf_inputs_cancel(gf_inputs *inputs) {
+    for (uint32_t i = 0; i < inputs->count; i++)
+        if (inputs->sources[i]->ops->cancel)
+            inputs->sources[i]->ops->cancel(inputs->sources[i]);
+}
+
+gf_status gf_inputs_finish(gf_inputs *inputs, gf_error *error) {
+    gf_status status = GF_OK;
+    for (uint32_t i = 0; i < inputs->count && !status; i++) {
+        const double start = gf_now();
+        status = inputs->sources[i]->ops->finish(inputs->sources[i], error);
+        inputs->seconds[i] += gf_now() - start;
+    }
+    return status;
+}
+
+void gf_inputs_add_busy(const gf_inputs *inputs, bool finished, gf_busy *busy) {
+    for (uint32_t i = 0; i < inputs->count; i++)
+        if (finished || !inputs->sources[i]->threads)
+            gf_busy_add(busy, gf_source_busy(inputs->sources[i], inputs->seconds[i]));
+}
+
+uint64_t gf_inputs_memory(const gf_inputs *inputs) {
+    return inputs->sources[0]->memory + (inputs->count > 1 ? inputs->sources[1]->memory : 0);
+}
+
+uint32_t gf_inputs_threads(const gf_inputs *inputs) {
+    const uint32_t a = inputs->sources[0]->threads;
+    return inputs->count > 1 && inputs->sources[1]->threads < a ? inputs->sources[1]->threads : a;
+}
+
+void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks) {
+    static const char *const which[] = {"first", "second"};
+    *remarks = inputs->sources[0]->metadata.remarks;
+    if (inputs->count == 1)
+        return;
+    *remarks = (gf_remarks){0};
+    for (uint32_t i = 0; i < 2 && inputs->sources[i]; i++) {
+        const gf_remarks *one = &inputs->sources[i]->metadata.remarks;
+        const size_t used = strlen(remarks->damage);
+        if (one->damage[0])
+            (void)snprintf(remarks->damage + used, sizeof remarks->damage - used, "%s%s image: %s",
+                           used ? "; " : "", which[i], one->damage);
+        for (const char *line = one->notes; *line; line += *line == '\n') {
+            const int length = (int)strcspn(line, "\n");
+            gf_note(remarks, "%s image: %.*s", which[i], length, line);
+            line += length;
+        }
+    }
+    for (uint32_t c = 0; c < GF_MAX_CHANNELS && inputs->left_out; c++)
+        remarks->nodata += inputs->left_out->all[c];
 }
 
 /* ---- reading again --------------------------------------------------------------------------- */
-
-static gf_status inputs_fail_changed(const gf_inputs *inputs, gf_error *error) {
-    return gf_fail(error, GF_FAILED, "%s: changed while it was read; run again", inputs->name);
-}
 
 gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error) {
     bool same = true;
@@ -133,11 +239,12 @@ gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before,
 
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first) {
     inputs->first = first;
-    inputs->source->ops->seek(inputs->source, first);
+    for (uint32_t i = 0; i < inputs->count; i++)
+        inputs->sources[i]->ops->seek(inputs->sources[i], first);
 }
 
 static bool inputs_in_memory(const gf_inputs *inputs) {
-    return !inputs->paths || gf_memory_source_is(inputs->source);
+    return !inputs->paths || (inputs->count == 1 && gf_memory_source_is(inputs->sources[0]));
 }
 
 bool gf_inputs_can_restart(const gf_inputs *inputs) {
@@ -147,51 +254,57 @@ bool gf_inputs_can_restart(const gf_inputs *inputs) {
     return regular || inputs_in_memory(inputs);
 }
 
+static void inputs_close_sources(gf_source *const sources[2]) {
+    for (int i = 0; i < 2; i++)
+        if (sources[i])
+            sources[i]->ops->close(sources[i]);
+}
+
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error) {
     if (inputs_in_memory(inputs)) {
+        inputs->seconds[0] = inputs->seconds[1] = 0;
         gf_inputs_seek(inputs, inputs->first);
         return GF_OK;
     }
-    gf_source *before = inputs->source;
-    inputs->source = NULL;
+    gf_source *const before[2] = {inputs->sources[0], inputs->sources[1]};
+    const gf_format format = inputs->format;
+    inputs->sources[0] = inputs->sources[1] = NULL;
     gf_status status = inputs_open_sources(inputs, error);
-    if (!inputs->source) {
-        inputs->source = before;
-        return status;
-    }
-    const gf_format format = before->format;
-    before->ops->close(before);
     if (!status)
         status = gf_inputs_check_same(inputs, inputs, error);
-    if (!status && !gf_format_equal(&inputs->source->format, &format))
+    if (!status && !gf_format_equal(&inputs->format, &format))
         status = inputs_fail_changed(inputs, error);
-    if (status)
+    if (status) { /* the first ones can still be reported */
+        inputs_close_sources(inputs->sources);
+        memcpy(inputs->sources, before, sizeof before);
         return status;
+    }
+    inputs_close_sources(before);
     if (inputs->first)
         gf_inputs_seek(inputs, inputs->first);
     return GF_OK;
 }
 
 void gf_inputs_shrink(gf_inputs *inputs) {
-    gf_source *source = inputs->source;
-    if (source->memory != 0)
-        source->ops->shrink(source);
+    for (uint32_t i = 0; i < inputs->count; i++)
+        if (inputs->sources[i]->memory != 0)
+            inputs->sources[i]->ops->shrink(inputs->sources[i]);
     inputs->limits.threads = 1; /* if the inputs are opened again */
 }
 
 void gf_inputs_replace(gf_inputs *inputs, gf_source *replacement) {
-    gf_source *source = inputs->source;
+    gf_source *source = inputs->sources[0];
     replacement->metadata = source->metadata;
     replacement->bytes = source->bytes;
     replacement->dropped = source->dropped;
     replacement->pages = source->pages;
     source->metadata = (gf_metadata){0};
     source->ops->close(source);
-    inputs->source = replacement;
+    inputs->sources[0] = replacement;
 }
 
 gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, gf_error *error) {
-    gf_source *source = inputs->source, *buffered;
+    gf_source *source = inputs->sources[0], *buffered;
     const gf_format *format = &source->format;
     const size_t row = gf_row_bytes(format);
     const double began = gf_now();
@@ -214,8 +327,7 @@ gf_status gf_inputs_buffer(gf_inputs *inputs, uint64_t *memory, gf_busy *busy, g
 }
 
 void gf_inputs_close(gf_inputs *inputs) {
-    if (inputs->source)
-        inputs->source->ops->close(inputs->source);
+    inputs_close_sources(inputs->sources);
     free(inputs->left_out);
     *inputs = (gf_inputs){.count = 0};
 }

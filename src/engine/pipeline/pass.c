@@ -35,8 +35,7 @@ static gf_status attempt_run(gf_attempt *attempt, gf_stream_stop *stop, gf_error
     attempt->job.consumer = pass->consumer;
     if (pass->engine->options.verify)
         status = attempt_add_verifier(attempt, error);
-    return status ? status
-                  : gf_stream_run(&attempt->job, pass->inputs->source, pass->report, stop, error);
+    return status ? status : gf_stream_run(&attempt->job, pass->inputs, pass->report, stop, error);
 }
 
 /* ---- fallback after a failed backend --------------------------------------------------------- */
@@ -149,21 +148,21 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
     gf_engine *engine = pass->engine;
     gf_report *report = pass->report;
     const gf_plan *plan = pass->plan;
-    const gf_source *source = pass->inputs->source;
+    const gf_inputs *inputs = pass->inputs;
+    const gf_source *source = inputs->sources[0], *second = inputs->sources[1];
     gf_attempt attempt = {.pass = pass,
-                          .job = {.name = pass->inputs->name,
-                                  .filter = pass->filter,
+                          .job = {.name = inputs->name,
                                   .plan = plan,
                                   .first = pass->first,
                                   .end = pass->end,
                                   .rows_per_strip = engine->options.rows_per_strip,
-                                  .rows_together = source->rows_together,
+                                  .rows_together = second ? 0 : source->rows_together,
                                   .groups = source->groups,
-                                  .max_memory = pass->memory - source->memory,
+                                  .max_memory = pass->memory - gf_inputs_memory(inputs),
                                   .unthreaded = engine->options.unthreaded}};
     const gf_workload work = {.plan = plan,
-                              .codec = {.decode = source->cost,
-                                        .decode_threads = source->threads,
+                              .codec = {.decode = source->cost + (second ? second->cost : 0),
+                                        .decode_threads = gf_inputs_threads(inputs),
                                         .encode = pass->encode,
                                         .encode_threads = pass->encode_threads},
                               .rows = pass->end ? pass->end - pass->first : 0,
@@ -189,10 +188,10 @@ static gf_status pass_try(gf_pass *pass, gf_error *error) {
 
 gf_status gf_pass_run(gf_pass *pass, gf_error *error) {
     gf_error failure = {0};
-    if (pass->inputs->source->memory > pass->memory / 2)
+    if (gf_inputs_memory(pass->inputs) > pass->memory / 2)
         gf_inputs_shrink(pass->inputs);
     gf_status status = pass_try(pass, &failure);
-    if (status == GF_FAILED && !pass->begun && pass->inputs->source->memory != 0) {
+    if (status == GF_FAILED && !pass->begun && gf_inputs_memory(pass->inputs) != 0) {
         gf_inputs_shrink(pass->inputs);
         status = pass_try(pass, &failure);
     }

@@ -49,11 +49,13 @@ typedef struct gf_input_type {
     gf_nodata_use nodata;
 } gf_input_type;
 
-/* Input images of a filter, one or two, read as one source. */
+/* Input images of a filter, one or two of the same size, channels and type. */
 typedef struct gf_inputs {
     const char *name;         /* name of the first input, for messages */
-    uint32_t count;           /* 1 or 2 inputs; the rows of two are stored side by side */
-    gf_source *source;        /* combined source of all inputs; NULL: not open */
+    uint32_t count;           /* 1 or 2 inputs */
+    gf_source *sources[2];    /* NULL: not open */
+    double seconds[2];        /* spent in reading each one */
+    gf_format format;         /* of the images; with alpha if either has it */
     const char *const *paths; /* owned by the caller; NULL: inputs in memory */
     gf_limits limits;
     struct stat stats[2];  /* of the files before they were read (gf_stat_file) */
@@ -71,7 +73,7 @@ gf_status gf_inputs_open_files(gf_inputs *inputs, uint32_t count, const char *co
  * Always close the inputs, also after a failure. */
 gf_status gf_inputs_open_memory(gf_inputs *inputs, uint32_t count, const gf_format *format,
                                 uint64_t times, const gf_pixels *const *in, gf_error *error);
-/* Set the first row to read. Requires source->ops->seek. */
+/* Set the first row to read. Requires source->ops->seek of all sources. */
 void gf_inputs_seek(gf_inputs *inputs, uint64_t first);
 /* Return whether the inputs can be read again. */
 bool gf_inputs_can_restart(const gf_inputs *inputs);
@@ -81,6 +83,22 @@ bool gf_inputs_can_restart(const gf_inputs *inputs);
 gf_status gf_inputs_restart(gf_inputs *inputs, gf_error *error);
 /* Return GF_FAILED if the files have changed since the inputs `before` were opened. */
 gf_status gf_inputs_check_same(const gf_inputs *inputs, const gf_inputs *before, gf_error *error);
+/* Read rows, the next ones, of each input to views that contain them. */
+gf_status gf_inputs_read(gf_inputs *inputs, const gf_rows to[2], gf_range rows, gf_error *error);
+/* Announce the memory of the next rows that have not been announced to the sources that write ahead
+ * (gf_source_ops). After a failure, end these writes. */
+gf_status gf_inputs_announce(gf_inputs *inputs, const gf_rows to[2], gf_error *error);
+void gf_inputs_cancel(gf_inputs *inputs);
+/* Finish all sources, after the last row. */
+gf_status gf_inputs_finish(gf_inputs *inputs, gf_error *error);
+/* Add the time spent in reading. finished: all sources have finished; others that have threads do
+ * not know their complete time. */
+void gf_inputs_add_busy(const gf_inputs *inputs, bool finished, gf_busy *busy);
+/* Return the bytes of --max-memory in use by the sources, and the threads that read each one. */
+uint64_t gf_inputs_memory(const gf_inputs *inputs);
+uint32_t gf_inputs_threads(const gf_inputs *inputs);
+/* Return the remarks about the inputs; those about one of two name it. */
+void gf_inputs_remarks(const gf_inputs *inputs, gf_remarks *remarks);
 /* Release the optional memory of the inputs; only before their first row. */
 void gf_inputs_shrink(gf_inputs *inputs);
 /* Close the source of a single image. Another one takes its place and its metadata. */
@@ -95,16 +113,15 @@ void gf_inputs_close(gf_inputs *inputs);
 /* Arguments of a stream. */
 typedef struct gf_stream_job {
     const char *name; /* name of the image, for messages */
-    const gf_filter *filter;
     const gf_plan *plan;
     const gf_backend *backend;
     void *state; /* state of the backend */
     gf_consumer *consumer;
-    /* Rows [first, end) of the image to compute; end 0: to the last. The source starts at the first
-     * input row they need, the consumer receives row `first` first. */
+    /* Rows [first, end) to compute; end 0: to the last. The inputs start at the first row that they
+     * need, the consumer receives row `first` first. */
     uint64_t first, end;
     uint64_t rows_per_strip; /* 0: chosen automatically */
-    uint64_t rows_together;  /* of the source */
+    uint64_t rows_together;  /* of the source; 0 for two */
     uint32_t groups;         /* of the source */
     uint64_t max_memory;     /* maximum bytes of all strips */
     bool unthreaded;         /* read and consume alternately in the calling thread */
@@ -119,10 +136,10 @@ typedef struct gf_stream_stop {
     gf_error device_error;   /* failure of the device while the file failed, if any */
 } gf_stream_stop;
 
-/* Stream the image, or its rows to compute, from source through the backend to the consumer. Use
- * lower strips if the backend cannot allocate the requested ones. Add strips and times to the
+/* Stream the image, or its rows to compute, from the inputs through the backend to the consumer.
+ * Use lower strips if the backend cannot allocate the requested ones. Add strips and times to the
  * report. On failure, fill in *stop, which may be NULL. */
-gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
+gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *report,
                         gf_stream_stop *stop, gf_error *error);
 
 /* Choose strip height and number of slots as the backend requests, within max_memory. */
@@ -138,7 +155,6 @@ bool gf_shrink_geometry(const gf_stream_job *job, gf_cut *geometry);
 typedef struct gf_pass {
     gf_engine *engine;
     gf_inputs *inputs; /* positioned at their first row; read again if a backend fails */
-    const gf_filter *filter;
     const gf_plan *plan;
     gf_consumer *consumer;
     uint64_t first, end;     /* rows [first, end) to compute; end 0: to the last */

@@ -2,9 +2,9 @@
  * free slots of the ring and submits the slots. The calling thread waits for each strip in order,
  * passes it to the consumer and releases its slot. The backend computes in between.
  *
- * Strip k computes rows [k*B, (k+1)*B) and reads `halo` more rows on each side. Consecutive strips
- * share 2*halo input rows, also in the ring: after the reader, each strip is a contiguous part of
- * the ring. Shared rows are copied only when the ring wraps around.
+ * Strip k computes rows [k*B, (k+1)*B) and reads the rows that these need. Consecutive strips share
+ * input rows, also in the ring: after the reader, each strip is a contiguous part of the ring.
+ * Shared rows are copied only when the ring wraps around.
  *
  * In unthreaded mode, one thread alternates between both sides. If many images are processed at
  * once, one per core, there is nothing to overlap with. */
@@ -22,7 +22,7 @@
 
 typedef struct gf_stream {
     const gf_stream_job *job;
-    gf_source *source;
+    gf_inputs *inputs;
     gf_report *report;
     gf_cut geometry;
     uint64_t strips;
@@ -31,12 +31,11 @@ typedef struct gf_stream {
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t submitted;    /* strips submitted to the backend */
-    uint64_t released;     /* strips passed to the consumer */
-    uint64_t announced;    /* strips whose memory the source knows; only the reader uses it */
-    double decode_seconds; /* time of the reader */
-    gf_status status;      /* first failure of either side; stops both */
-    bool by_backend;       /* the backend caused it */
+    uint64_t submitted; /* strips submitted to the backend */
+    uint64_t released;  /* strips passed to the consumer */
+    uint64_t announced; /* strips whose memory the inputs know; only the reader uses it */
+    gf_status status;   /* first failure of either side; stops both */
+    bool by_backend;    /* the backend caused it */
     gf_error *error;
     gf_error device_error; /* failure of the device, if any, also if the file failed first */
 } gf_stream;
@@ -79,36 +78,29 @@ static void stream_fail(gf_stream *stream, gf_status status, bool by_backend,
 
 /* Fill a slot. Rows shared with the previous strip are reused or copied; the others are read. */
 static gf_status stream_fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot, gf_error *error) {
-    gf_locate_strip(&stream->geometry, k, slot);
-    uint64_t read_from = slot->in.y0;
-    if (k > 0) {
-        gf_slot previous = {.ring = slot->ring, .out_buffer = slot->out_buffer};
-        gf_locate_strip(&stream->geometry, k - 1, &previous);
-        const uint64_t previous_end = previous.in.y0 + previous.in.rows;
-        if (previous_end > slot->in.y0) {
-            const unsigned char *shared = gf_row(&previous.in, slot->in.y0);
-            /* Wrap-around. In a ring of less than two strips, source and destination overlap. */
-            if (shared != slot->in.data)
-                memmove(slot->in.data, shared,
-                        (size_t)(previous_end - slot->in.y0) * slot->in.stride);
-            read_from = previous_end;
-        }
+    const gf_cut *geometry = &stream->geometry;
+    gf_locate_strip(geometry, k, slot);
+    gf_range rows = {slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows};
+    gf_slot previous = {.ring = slot->ring, .out_buffer = slot->out_buffer};
+    if (k > 0)
+        gf_locate_strip(geometry, k - 1, &previous);
+    const uint64_t read = k > 0 ? previous.in[0].y0 + previous.in[0].rows : rows.first;
+    for (uint32_t i = 0; i < geometry->plan->inputs && rows.first < read; i++) {
+        const unsigned char *shared = gf_row(&previous.in[i], rows.first);
+        /* Wrap-around. In a ring of less than two strips, source and destination overlap. */
+        if (shared != slot->in[i].data)
+            memmove(slot->in[i].data, shared, (size_t)(read - rows.first) * slot->in[i].stride);
     }
-    uint64_t end = slot->in.y0 + slot->in.rows;
-    if (read_from == end)
-        return GF_OK;
-    return stream->source->ops->read(stream->source, gf_row(&slot->in, read_from), slot->in.stride,
-                                     end - read_from, error);
+    rows.first = read;
+    return rows.first < rows.end ? gf_inputs_read(stream->inputs, slot->in, rows, error) : GF_OK;
 }
 
 /* Read strip k into its slot and submit it. */
 static gf_status stream_submit_strip(gf_stream *stream, uint64_t k, bool *by_backend,
                                      gf_error *error) {
     assert(stream->geometry.slots > 0);
-    const double start = gf_now();
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
     const gf_status status = stream_fill_strip(stream, k, slot, error);
-    stream->decode_seconds += gf_now() - start;
     *by_backend = !status;
     if (status)
         return status;
@@ -117,20 +109,12 @@ static gf_status stream_submit_strip(gf_stream *stream, uint64_t k, bool *by_bac
     return stream->job->backend->submit(stream->run, slot, error);
 }
 
-static gf_status stream_finish_source(gf_stream *stream, gf_error *error) {
-    const double start = gf_now();
-    const gf_status status = stream->source->ops->finish(stream->source, error);
-    stream->decode_seconds += gf_now() - start;
-    return status;
-}
-
-/* Announce the memory of free slots from strip k on to the source. Strips that share rows are left
+/* Announce the memory of free slots from strip k on to the inputs. Strips that share rows are left
  * out: their position depends on the strip before. */
 static gf_status stream_announce(gf_stream *stream, uint64_t k, gf_error *error) {
     const gf_cut *geometry = &stream->geometry;
-    gf_source *source = stream->source;
     gf_status status = GF_OK;
-    if (!source->ops->announce || geometry->plan->halo != 0)
+    if (!gf_map_one_to_one(geometry->plan))
         return GF_OK;
     pthread_mutex_lock(&stream->lock);
     const uint64_t released = stream->released;
@@ -141,7 +125,7 @@ static gf_status stream_announce(gf_stream *stream, uint64_t k, gf_error *error)
         const gf_slot *free_slot = &stream->slots[j % geometry->slots];
         gf_slot slot = {.ring = free_slot->ring, .out_buffer = free_slot->out_buffer};
         gf_locate_strip(geometry, j, &slot);
-        status = source->ops->announce(source, slot.in.data, slot.in.stride, slot.in.rows, error);
+        status = gf_inputs_announce(stream->inputs, slot.in, error);
     }
     return status;
 }
@@ -163,7 +147,7 @@ static void *stream_read_strips(void *argument) {
     }
     if (!status) {
         by_backend = false;
-        status = stream_finish_source(stream, &error);
+        status = gf_inputs_finish(stream->inputs, &error);
     }
     if (status)
         stream_fail(stream, status, by_backend, &error);
@@ -241,7 +225,7 @@ static gf_status stream_run_unthreaded(gf_stream *stream, gf_error *error) {
         status = stream_submit_strip(stream, k, &stream->by_backend, error);
         if (!status && k + 1 == stream->strips) {
             stream->by_backend = false;
-            status = stream_finish_source(stream, error);
+            status = gf_inputs_finish(stream->inputs, error);
         }
         if (!status)
             status = stream_take_strip(stream, k, &stream->by_backend, error);
@@ -254,7 +238,7 @@ static gf_status stream_run_unthreaded(gf_stream *stream, gf_error *error) {
 static gf_stream_stop stream_stop_at(const gf_stream *stream) {
     const gf_cut *geometry = &stream->geometry;
     const uint64_t done = geometry->first + stream->released * geometry->out_rows;
-    const uint64_t end = gf_job_end(geometry);
+    const uint64_t end = gf_cut_output(geometry).end;
     return (gf_stream_stop){.by_backend = stream->by_backend,
                             .begun = true,
                             .done = done < end ? done : end,
@@ -297,9 +281,9 @@ static gf_status stream_begin(gf_stream *stream, gf_error *error) {
     return status;
 }
 
-gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *report,
+gf_status gf_stream_run(const gf_stream_job *job, gf_inputs *inputs, gf_report *report,
                         gf_stream_stop *stop, gf_error *error) {
-    gf_stream stream = {.job = job, .source = source, .report = report, .error = error};
+    gf_stream stream = {.job = job, .inputs = inputs, .report = report, .error = error};
     gf_status status = stream_begin(&stream, error);
     if (status) {
         if (stop)
@@ -315,17 +299,16 @@ gf_status gf_stream_run(const gf_stream_job *job, gf_source *source, gf_report *
     status =
         unthreaded ? stream_run_unthreaded(&stream, error) : stream_run_threads(&stream, error);
     if (status && stream.announced != 0)
-        source->ops->cancel(source);
-    if (!status && job->filter->measure)
+        gf_inputs_cancel(inputs);
+    if (!status && job->plan->filter->measure)
         status = stream_finish_state(&stream, error);
     if (status && stop)
         *stop = stream_stop_at(&stream);
     if (status && stream.by_backend)
         report->strips = strips_before + stream.released;
-    /* A threaded source reports its complete time only after it has finished. The consumer reports
-     * the time of encoding. */
-    if (!status || (stream.by_backend && !source->threads))
-        gf_busy_add(&report->busy[GF_DECODING], gf_source_busy(source, stream.decode_seconds));
+    /* The consumer reports the time of encoding. */
+    if (!status || stream.by_backend)
+        gf_inputs_add_busy(inputs, !status, &report->busy[GF_DECODING]);
     if (!status)
         job->backend->busy(stream.run, report->busy);
     if (job->consumer->end)

@@ -27,7 +27,7 @@ struct gf_verify_run {
     const gf_slot *slot;   /* strip being compared */
     uint32_t parts;        /* maximum parts per strip, one per thread */
     uint32_t part_count;   /* number of parts of this strip */
-    unsigned char *rows;   /* golden's output rows */
+    unsigned char *rows;   /* golden's output rows, then their records */
     gf_payloads payloads;  /* golden's payloads, one per part */
     unsigned char *states; /* golden's states, one per part */
     size_t state_bytes;    /* size of one state */
@@ -91,13 +91,13 @@ static void verify_describe_word(const char *of, const void *golden, const void 
              of, is, should);
 }
 
-/* Describe the first difference between the rows, image and records, in `where`. Leave it unchanged
- * if there is none. */
-static void verify_rows(const gf_plan *plan, const gf_rows *golden, const gf_rows *actual,
+/* Describe the first difference between the rows of golden's strip, image and records, and those
+ * of the strip to verify in `where`. Leave it unchanged if there is none. */
+static void verify_rows(const gf_plan *plan, const gf_strip *golden, const gf_strip *actual,
                         char where[VERIFY_TEXT]) {
     const size_t row_bytes = plan->out.width ? gf_row_bytes(&plan->out) : 0;
-    for (uint64_t y = golden->y0; y < golden->y0 + golden->rows; y++) {
-        const unsigned char *p = gf_row(golden, y), *q = gf_row(actual, y);
+    for (uint64_t y = golden->out.y0; y < golden->out.y0 + golden->out.rows; y++) {
+        const unsigned char *p = gf_row(&golden->out, y), *q = gf_row(&actual->out, y);
         if (row_bytes && memcmp(p, q, row_bytes) != 0) {
             verify_describe_sample(&plan->out, y, p, q, where);
             return;
@@ -131,7 +131,7 @@ static void verify_end(gf_consumer *consumer) {
 static gf_status verify_alloc(struct gf_verify_run *run, gf_error *error) {
     const gf_cut *job = &run->job;
     const gf_plan *plan = job->plan;
-    run->rows = gf_aligned_alloc(1, (size_t)job->out_rows * job->out_stride);
+    run->rows = gf_aligned_alloc(1, gf_cut_out_bytes(job));
     run->state_bytes = gf_align((size_t)plan->state_bytes);
     run->states = gf_aligned_alloc(run->parts, run->state_bytes);
     run->digests = calloc(job->slots, sizeof *run->digests);
@@ -143,7 +143,7 @@ static gf_status verify_alloc(struct gf_verify_run *run, gf_error *error) {
     if (!run->rows || !run->states || !run->digests || !run->part ||
         (plan->has_payload && !run->payloads.data))
         return gf_fail_memory(error, "golden",
-                              job->out_rows * job->out_stride +
+                              gf_cut_out_bytes(job) +
                                   run->parts * (run->state_bytes + run->payloads.stride),
                               "a strip for comparison");
     memset(run->states, 0, run->parts * run->state_bytes);
@@ -169,12 +169,9 @@ static gf_status verify_begin(gf_consumer *consumer, const gf_cut *job, gf_error
 
 /* Digest all input rows of a strip. */
 static uint64_t verify_digest_input(const gf_plan *plan, const gf_slot *slot) {
-    const gf_strip strip = {.in = slot->in};
     uint64_t digest = 0;
-    for (uint32_t i = 0; i < plan->inputs; i++) {
-        const gf_rows rows = gf_strip_input(&strip, plan->inputs, i);
-        digest = gf_digest_rows(digest, &rows, gf_row_bytes(&plan->in));
-    }
+    for (uint32_t i = 0; i < plan->inputs; i++)
+        digest = gf_digest_rows(digest, &slot->in[i], gf_row_bytes(&plan->in));
     return digest;
 }
 
@@ -187,10 +184,10 @@ static void verify_filled(gf_consumer *consumer, const gf_slot *slot) {
 
 /* Return part `task` of the strip, with golden's buffers as output. */
 static gf_strip verify_part_strip(const struct gf_verify_run *run, uint32_t task) {
-    const gf_slot *slot = run->slot;
-    gf_strip strip = {.in = slot->in,
-                      .out = {run->rows, run->job.out_stride, slot->out.y0, slot->out.rows},
-                      .state = run->states + task * run->state_bytes};
+    gf_strip strip = gf_slot_strip(run->job.plan, run->slot);
+    strip.out.data = run->rows;
+    strip.records = run->rows + run->job.out_rows * run->job.out_stride;
+    strip.state = run->states + task * run->state_bytes;
     if (run->job.plan->has_payload)
         strip.payload = run->payloads.data + task * run->payloads.stride;
     return gf_strip_part(run->job.plan, &strip, task, run->part_count);
@@ -201,11 +198,11 @@ static void verify_run_part(void *context, uint32_t task, uint32_t thread) {
     struct gf_verify_run *run = context;
     const gf_plan *plan = run->job.plan;
     gf_verify_part *part = &run->part[task];
-    const gf_strip strip = verify_part_strip(run, task);
+    const gf_strip strip = verify_part_strip(run, task), actual = gf_slot_strip(plan, run->slot);
     part->where[0] = 0;
-    part->status = run->job.filter->golden(plan, &strip, &part->error);
+    part->status = plan->filter->golden(plan, &strip, &part->error);
     if (!part->status)
-        verify_rows(plan, &strip.out, &run->slot->out, part->where);
+        verify_rows(plan, &strip, &actual, part->where);
 }
 
 /* Fail with the difference, and advise the user which component to test. */
@@ -224,8 +221,8 @@ static bool verify_payloads_differ(const struct gf_verify_run *run, char where[V
     const gf_slot *slot = run->slot;
     const gf_payloads golden = {run->payloads.data, run->payloads.stride, run->part_count};
     const gf_payloads actual = {slot->payload_buffer, slot->payload_stride, slot->payload_pieces};
-    return run->job.filter->payload->differ(run->job.plan, slot->out.rows, &golden, &actual, where,
-                                            VERIFY_TEXT);
+    return run->job.plan->filter->payload->differ(run->job.plan, slot->out.rows, &golden, &actual,
+                                                  where, VERIFY_TEXT);
 }
 
 static gf_status verify_strip_of(struct gf_verify_run *run, gf_error *error) {
@@ -234,7 +231,7 @@ static gf_status verify_strip_of(struct gf_verify_run *run, gf_error *error) {
     if (verify_digest_input(run->job.plan, slot) != run->digests[slot->index]) {
         snprintf(where, sizeof where,
                  "input rows %" PRIu64 " to %" PRIu64 " changed in memory during the computation",
-                 slot->in.y0, slot->in.y0 + slot->in.rows - 1);
+                 slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows - 1);
         return verify_fail(run, where, error);
     }
     run->part_count = slot->out.rows < run->parts ? (uint32_t)slot->out.rows : run->parts;
@@ -268,7 +265,7 @@ static gf_status verify_state(gf_consumer *consumer, const void *state, gf_error
     const gf_plan *plan = run->job.plan;
     char where[VERIFY_TEXT];
     for (uint32_t i = 1; i < run->parts && plan->state_bytes; i++)
-        run->job.filter->measure->merge(plan, run->states, run->states + i * run->state_bytes);
+        plan->filter->measure->merge(plan, run->states, run->states + i * run->state_bytes);
     if (memcmp(run->states, state, (size_t)plan->state_bytes) != 0) {
         verify_describe_word("the image", run->states, state, where);
         return verify_fail(run, where, error);

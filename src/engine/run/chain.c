@@ -125,10 +125,11 @@ gf_status gf_job_inspect(const gf_job *job, gf_step_info *info, gf_error *error)
         *info = (gf_step_info){.in = plan->in,
                                .out = plan->out,
                                .effective = gf_settings_copy(chain.settings),
-                               .before = plan->halo,
-                               .after = plan->halo,
+                               .before = plan->before,
+                               .after = plan->after,
                                .result_bytes = plan->result_bytes,
-                               .measures_first = plan->before};
+                               .measures_first =
+                                   plan->measure_first ? plan->measure_first->filter : NULL};
         if (chain.output)
             info[1] = (gf_step_info){.in = plan->out, .out = plan->out};
         if (!info->effective)
@@ -139,7 +140,7 @@ gf_status gf_job_inspect(const gf_job *job, gf_step_info *info, gf_error *error)
         status = chain.filter->effective(plan, info->effective, error);
     if (status && plan)
         gf_settings_free(info->effective);
-    free(plan);
+    gf_plan_free(plan);
     gf_chain_close(&chain);
     return status;
 }

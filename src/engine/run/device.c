@@ -12,7 +12,6 @@ struct gf_device_job {
     gf_engine *engine;
     gf_chain chain; /* owns its settings */
     gf_plan *plan;
-    gf_plan *before;              /* of plan->before; NULL without */
     const gf_job_functions *jobs; /* of the backend */
     void *job;                    /* the same */
     size_t in_row, out_row;       /* bytes per row; out_row 0: no image */
@@ -49,9 +48,7 @@ static gf_status device_open_job(gf_device_job *job, const gf_format *format, gf
         chain->own ? GF_OK : gf_fail(error, GF_FAILED, "%s: out of memory for settings", name);
     if (!status)
         status = gf_chain_plan(chain, format, &job->plan, error);
-    if (!status)
-        status = gf_plan_before(job->plan, &job->before, error);
-    if (!status && job->before && chain->filter->measure)
+    if (!status && job->plan->measure_first && chain->filter->measure)
         status = gf_fail(error, GF_USAGE,
                          "%s: --range data needs a first pass; in device memory, "
                          "measure min and max with --statistics, and give them as --range LO,HI",
@@ -61,7 +58,7 @@ static gf_status device_open_job(gf_device_job *job, const gf_format *format, gf
     if (status)
         return status;
     job->jobs = backend->jobs;
-    return job->jobs->open(state, chain->filter, job->plan, job->before, &job->job, error);
+    return job->jobs->open(state, chain->filter, job->plan, &job->job, error);
 }
 
 /* Create a job. Takes ownership of the chain. */
@@ -106,8 +103,7 @@ void gf_device_job_free(gf_device_job *job) {
         return;
     if (job->job)
         job->jobs->close(job->job);
-    free(job->before);
-    free(job->plan);
+    gf_plan_free(job->plan);
     gf_chain_close(&job->chain);
     free(job);
 }
@@ -239,16 +235,13 @@ gf_status gf_device_job_run(gf_device_job *job, const gf_device_images *images, 
 static gf_status device_deliver(const gf_device_part *part, uint64_t image, gf_task *task,
                                 gf_error *error) {
     const gf_measure *measure = task->chain->filter->measure;
-    gf_plan *plan = task->plan;
+    const gf_plan *plan = task->plan;
     gf_status status = GF_OK;
     if (part->records.data) {
         const uint64_t height = plan->in.height;
         const gf_rows rows = {part->records.data + image * height * part->records.stride,
                               part->records.stride, 0, height};
-        const gf_format out = plan->out;
-        plan->out = (gf_format){0}; /* no image rows precede the records */
         status = measure->rows(plan, task->data, &rows, error);
-        plan->out = out;
     }
     if (!status && part->payload)
         status = measure->payload(plan, task->data, part->payload, error);

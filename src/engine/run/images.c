@@ -92,7 +92,6 @@ static gf_status tall_run(gf_engine *engine, const gf_chain *chain, const gf_for
     gf_inputs inputs;
     gf_pass pass = {.engine = engine,
                     .inputs = &inputs,
-                    .filter = chain->filter,
                     .plan = plan,
                     .consumer = &delivery.base,
                     .images = 1,
@@ -137,7 +136,7 @@ static gf_plan *tall_plan(gf_engine *engine, const gf_chain *chain, const gf_for
                           sizeof reason, NULL) &&
         !backend->request(state, plan).whole_image)
         return plan;
-    free(plan);
+    gf_plan_free(plan);
     return NULL;
 }
 
@@ -168,7 +167,7 @@ gf_status gf_run_images(gf_engine *engine, const gf_chain *chain, const gf_forma
     gf_plan *plan = tall_plan(engine, chain, format);
     const gf_status status = plan ? tall_run(engine, chain, format, plan, made, results, error)
                                   : images_run_each(engine, chain, format, made, results, error);
-    free(plan);
+    gf_plan_free(plan);
     for (uint64_t i = 0; status && results && i < chain->count; i++) {
         gf_result_free(results[i]);
         results[i] = NULL;

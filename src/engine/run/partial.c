@@ -19,8 +19,6 @@
 #include "io/stream/convert.h"
 #include "io/stream/memory.h"
 
-enum { PARTIAL_PIECE_BYTES = 1 << 22 }; /* bytes of records passed to a measure at a time */
-
 /* Identity and sizes of a partial result; the first bytes of its serialized form. */
 typedef struct gf_partial_head {
     char filter[16];
@@ -117,7 +115,7 @@ static gf_status partial_new(const gf_chain *chain, const gf_format *format, gf_
 void gf_partial_free(gf_partial *partial) {
     if (!partial)
         return;
-    free(partial->plan);
+    gf_plan_free(partial->plan);
     free(partial->state);
     free(partial->log);
     free(partial);
@@ -162,7 +160,7 @@ static gf_status partial_rows(const gf_plan *plan, void *data, const gf_rows *ro
     const gf_status status = partial_add_entry(
         partial, (gf_partial_entry){rows->rows, rows->rows * plan->record}, error);
     for (uint64_t y = rows->y0; y < rows->y0 + rows->rows && !status; y++)
-        partial_append(partial, gf_record(plan, rows, y), plan->record);
+        partial_append(partial, gf_row(rows, y), plan->record);
     return status;
 }
 
@@ -206,7 +204,7 @@ gf_status gf_rows_file_open(const gf_job *job, const gf_format *format, gf_rows_
         status =
             gf_sink_open_part(chain.out_path, NULL, &stored, 0, &chain.options, 1, file, error);
     }
-    free(plan);
+    gf_plan_free(plan);
     gf_chain_close(&chain);
     return status;
 }
@@ -224,11 +222,11 @@ void gf_rows_file_close(gf_rows_file *file) {
 
 /* Refine the plan with the measurement of the whole image by the preceding filter. */
 static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_error *error) {
-    const gf_filter *filter = task->plan->before;
     const gf_measure_options keep = {.name = task->inputs.name};
     void *data = NULL;
-    if (!filter)
+    if (!task->plan->measure_first)
         return GF_OK;
+    const gf_filter *filter = task->plan->measure_first->filter;
     if (!before || before->filter != filter || !gf_format_equal(&before->head.in, &task->plan->in))
         return gf_fail(error, GF_USAGE, "%s: needs the partial result of %s for the whole image",
                        task->chain->filter->info.name, filter->info.name);
@@ -238,7 +236,7 @@ static gf_status partial_refine(gf_task *task, const gf_partial *before, gf_erro
     if (!status)
         status = gf_partial_deliver(before, before->plan, data, error);
     if (!status)
-        status = task->chain->filter->refine(task->plan, before->plan, data, error);
+        status = task->chain->filter->refine(task->plan, data, error);
     if (data)
         filter->measure->close(data);
     return status;
@@ -251,13 +249,13 @@ static gf_status partial_check(const gf_task *task, const gf_rows_range *range, 
                        "%s: ranges of rows do not support --linear and --premultiply; run the "
                        "image as a whole",
                        task->inputs.name);
-    if (task->plan->before && task->plan->in.type != task->inputs.file_type)
+    if (task->plan->measure_first && task->plan->in.type != task->inputs.file_type)
         return gf_fail(
             error, GF_USAGE,
             "%s: %s measures the samples of the file, not those of --depth; run the image "
             "as a whole",
-            task->inputs.name, task->plan->before->info.name);
-    if (task->plan->before && task->chain->filter->measure)
+            task->inputs.name, task->plan->measure_first->filter->info.name);
+    if (task->plan->measure_first && task->chain->filter->measure)
         return gf_fail(
             error, GF_USAGE,
             "%s: --range data reads the image twice; run it as a whole, or give --range LO,HI",
@@ -276,19 +274,24 @@ static gf_status partial_check(const gf_task *task, const gf_rows_range *range, 
         return gf_fail(error, GF_USAGE,
                        "%s: the sums depend on the order of rows; run the image as a whole",
                        task->inputs.name);
-    const gf_source *source = task->inputs.source;
-    if (source->held)
+    bool held = false, seeks = gf_inputs_can_restart(&task->inputs);
+    for (uint32_t i = 0; i < task->inputs.count; i++) {
+        const gf_source *source = task->inputs.sources[i];
+        held = held || source->held;
+        seeks = seeks && source->ops->seek && !gf_memory_source_is(source);
+    }
+    if (held)
         return gf_fail(error, GF_USAGE,
                        "%s: an image that is turned is held in memory; run it as a whole",
                        task->inputs.name);
-    if (!source->ops->seek || gf_memory_source_is(source) || !gf_inputs_can_restart(&task->inputs))
+    if (!seeks)
         return gf_fail(
             error, GF_USAGE,
             "%s: rows cannot be read at random in this format; use PNM, PAM, PFM, NPY or TIFF",
             task->inputs.name);
-    if (range->first > range->end || range->end > task->plan->in.height)
+    if (range->first > range->end || range->end > gf_plan_rows(task->plan))
         return gf_fail(error, GF_USAGE, "%s: invalid range of rows; the image has %" PRIu64 " rows",
-                       task->inputs.name, task->plan->in.height);
+                       task->inputs.name, gf_plan_rows(task->plan));
     return GF_OK;
 }
 
@@ -307,10 +310,11 @@ gf_status gf_rows_possible(const gf_engine *engine, const gf_job *job, gf_format
     if (!status && regular) {
         const gf_rows_range none = {.first = 0};
         *format = task.plan->in;
-        *possible = engine->named != &gf_backend_golden && /* golden needs whole images */
-                    (!task.plan->out.width || (gf_sink_has_parts(chain.out_path, &chain.options) &&
-                                               !task.inputs.source->metadata.associated_alpha)) &&
-                    partial_check(&task, &none, NULL) == GF_OK;
+        *possible =
+            engine->named != &gf_backend_golden && /* golden needs whole images */
+            (!task.plan->out.width || (gf_sink_has_parts(chain.out_path, &chain.options) &&
+                                       !task.inputs.sources[0]->metadata.associated_alpha)) &&
+            partial_check(&task, &none, NULL) == GF_OK;
     }
     gf_task_end(&task);
     gf_chain_close(&chain);
@@ -322,18 +326,18 @@ static gf_status partial_stream(gf_task *task, const gf_rows_range *range, gf_pa
                                 gf_error *error) {
     static const gf_measure measure = {
         .rows = partial_rows, .payload = partial_payload, .finish = partial_finish};
-    uint64_t input_rows;
     gf_delivery delivery = {
         .plan = task->plan, .measure = &measure, .data = partial, .sink = task->sink};
-    gf_pass pass = gf_task_pass(task, task->chain->filter, &delivery);
+    gf_pass pass = gf_task_pass(task, &delivery);
     pass.first = range->first;
     pass.end = range->end;
     pass.memory -= task->memory / 2;
     partial->max_log = task->memory / 2;
     task->watch.first = range->first;
-    task->watch.rows = range->end - range->first;
+    task->watch.rows = gf_map_scale(task->plan, range->end - range->first);
     task->watch.passes = 1;
-    gf_inputs_seek(&task->inputs, gf_input_rows(task->plan, range->first, range->end, &input_rows));
+    gf_inputs_seek(&task->inputs,
+                   gf_map_needs(task->plan, (gf_range){range->first, range->end}).first);
     if (task->inputs.left_out) { /* rows that neighbours read, too, are counted once */
         task->inputs.left_out->first = range->first;
         task->inputs.left_out->end = range->end;
@@ -484,49 +488,24 @@ gf_status gf_partial_read(const gf_job *job, const void *bytes, size_t size, gf_
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* Pass the records of an entry to the measure, starting at row *y. In memory, a record follows its
- * image row, so leave space for one before each piece. */
-static gf_status partial_deliver_records(const gf_partial *partial, const gf_partial_entry *entry,
-                                         const unsigned char *records, uint64_t *y, void *data,
-                                         gf_error *error) {
-    const gf_plan *plan = partial->plan;
-    const size_t before = gf_record_offset(plan);
-    const uint64_t max = PARTIAL_PIECE_BYTES / plan->record + 1;
-    const uint64_t piece = entry->rows < max ? entry->rows : max;
-    unsigned char *buffer = malloc(before + (size_t)piece * plan->record);
-    if (!buffer)
-        return gf_fail_memory(error, partial->filter->info.name, before + piece * plan->record,
-                              "records");
-    gf_status status = GF_OK;
-    for (uint64_t i = 0, n; i < entry->rows && !status; i += n, *y += n) {
-        n = entry->rows - i < piece ? entry->rows - i : piece;
-        memcpy(buffer + before, records + i * plan->record, (size_t)n * plan->record);
-        const gf_rows rows = {buffer, plan->record, *y, n};
-        status = partial->filter->measure->rows(plan, data, &rows, error);
-    }
-    free(buffer);
-    return status;
-}
-
 gf_status gf_partial_deliver(const gf_partial *partial, const gf_plan *plan, void *data,
                              gf_error *error) {
     const gf_partial_head *head = &partial->head;
     const gf_measure *measure = partial->filter->measure;
     uint64_t y = 0;
     gf_status status = GF_OK;
-    if (head->first != 0 || head->end != head->in.height)
+    if (head->first != 0 || head->end != gf_plan_rows(plan))
         return gf_fail(error, GF_USAGE,
                        "%s: rows %" PRIu64 " to %" PRIu64 " are incomplete; the image has %" PRIu64
                        " rows",
-                       partial->filter->info.name, head->first, head->end, head->in.height);
+                       partial->filter->info.name, head->first, head->end, gf_plan_rows(plan));
     for (uint64_t at = 0; at < head->log_bytes && !status;) {
         gf_partial_entry entry;
         memcpy(&entry, partial->log + at, sizeof entry);
-        const unsigned char *bytes = partial->log + at + sizeof entry;
-        if (entry.rows)
-            status = partial_deliver_records(partial, &entry, bytes, &y, data, error);
-        else
-            status = measure->payload(plan, data, bytes, error);
+        const gf_rows records = {partial->log + at + sizeof entry, plan->record, y, entry.rows};
+        status = entry.rows ? measure->rows(plan, data, &records, error)
+                            : measure->payload(plan, data, records.data, error);
+        y += entry.rows;
         at += sizeof entry + entry.bytes;
     }
     return status ? status : measure->finish(plan, data, partial->state, error);

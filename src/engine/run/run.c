@@ -17,7 +17,7 @@
 /* Add what the sink of an image has counted and omitted to the report. */
 static void run_report_sink(const gf_task *task) {
     gf_step_report *output = &task->made->steps[task->chain->output];
-    const gf_source *source = task->inputs.source;
+    const gf_source *source = task->inputs.sources[0];
     const gf_format *stored = task->stored.width ? &task->stored : &task->plan->out;
     output->counted = task->sink->counts_clipped
                           ? stored->width * stored->height * gf_measured_channels(stored)

@@ -32,18 +32,18 @@ void gf_task_end(gf_task *task) {
     if (task->sink)
         task->sink->ops->close(task->sink);
     gf_inputs_close(&task->inputs);
-    free(task->plan);
+    gf_plan_free(task->plan);
     *task = (gf_task){0};
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 const gf_metadata *gf_task_metadata(const gf_task *task) {
-    return task->with_metadata ? &task->inputs.source->metadata : &task->stripped;
+    return task->with_metadata ? &task->inputs.sources[0]->metadata : &task->stripped;
 }
 
 gf_status gf_task_update_metadata(const gf_task *task, gf_error *error) {
-    gf_source *source = task->inputs.source;
+    gf_source *source = task->inputs.sources[0];
     const gf_metadata *metadata = gf_task_metadata(task);
     const bool all_pages = task->page || task->more_pages;
     if (metadata != &source->metadata)
@@ -65,11 +65,15 @@ gf_status gf_task_convert_sink(gf_task *task, gf_error *error) {
 }
 
 void gf_task_report_input(const gf_task *task) {
-    const gf_source *source = task->inputs.source;
+    const gf_inputs *inputs = &task->inputs;
     gf_report *report = &task->made->report;
-    report->in_bytes = source->bytes;
-    report->pages = source->pages;
-    report->remarks = source->metadata.remarks;
+    report->in_bytes = report->pages = 0;
+    for (uint32_t i = 0; i < inputs->count && inputs->sources[i]; i++) {
+        report->in_bytes += inputs->sources[i]->bytes;
+        if (inputs->sources[i]->pages > report->pages)
+            report->pages = inputs->sources[i]->pages;
+    }
+    gf_inputs_remarks(inputs, &report->remarks);
     if (task->sink)
         gf_remarks_add(&report->remarks, &task->sink->remarks);
 }
@@ -113,7 +117,7 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
                                             task->chain->in_paths, &limits, type, error);
     if (status)
         return status;
-    const uint32_t pages = task->inputs.source->pages, page = task->page ? task->page : 1;
+    const uint32_t pages = task->inputs.sources[0]->pages, page = task->page ? task->page : 1;
     task->more_pages = all_pages && !stacked && page < pages;
     if (task->made)
         gf_task_report_input(task);
@@ -122,12 +126,12 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
                          "%s: --page all cannot read %" PRIu32 " pages from a pipe; name a file",
                          task->inputs.name, pages);
     if (!status)
-        status = gf_chain_plan(task->chain, &task->inputs.source->format, &task->plan, error);
+        status = gf_chain_plan(task->chain, &task->inputs.format, &task->plan, error);
     if (status)
         return status;
     if (filter->nodata == GF_NODATA_APART)
-        task->plan->nodata = task->inputs.source->nodata;
-    const uint32_t passes = task->plan->before ? 2 : 1;
+        gf_plan_set_nodata(task->plan, task->inputs.sources[0]->nodata);
+    const uint32_t passes = task->plan->measure_first ? 2 : 1;
     task->watch.rows = task->plan->in.height;
     task->watch.pass = all_pages ? (page - 1) * passes : 0;
     task->watch.passes = all_pages && !stacked && pages > 1 ? pages * passes : passes;
@@ -142,9 +146,9 @@ gf_status gf_task_open_files(gf_task *task, gf_error *error) {
     task->with_metadata =
         !options->write.strip && task->plan->out.width && filter->info.inputs == 1;
     task->stripped.associated_alpha =
-        task->inputs.source->metadata.associated_alpha && filter->info.inputs == 1;
+        task->inputs.sources[0]->metadata.associated_alpha && filter->info.inputs == 1;
     if (options->linear && (task->inputs.file_type != GF_F32 || task->stored.type != GF_F32))
-        status = gf_srgb_check(&task->inputs.source->metadata, task->inputs.name, error);
+        status = gf_srgb_check(&task->inputs.sources[0]->metadata, task->inputs.name, error);
     return status ? status : gf_task_update_metadata(task, error);
 }
 
@@ -167,14 +171,13 @@ gf_status gf_task_open_memory(gf_task *task, const gf_format *format, uint64_t i
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-gf_pass gf_task_pass(gf_task *task, const gf_filter *filter, gf_delivery *delivery) {
+gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery) {
     task->watch.name = task->inputs.name;
     delivery->watch = &task->watch;
     delivery->report = &task->made->report;
     gf_delivery_init(delivery);
     return (gf_pass){.engine = task->engine,
                      .inputs = &task->inputs,
-                     .filter = filter,
                      .plan = delivery->plan,
                      .consumer = &delivery->base,
                      .images = task->images,
@@ -185,11 +188,11 @@ gf_pass gf_task_pass(gf_task *task, const gf_filter *filter, gf_delivery *delive
 /* ---- measurement before the filter ----------------------------------------------------------- */
 
 /* Stream the image into the measure of another filter with this plan. *data stays open. */
-static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_plan *plan,
-                              void **data, gf_error *error) {
+static gf_status task_measure(gf_task *task, const gf_plan *plan, void **data, gf_error *error) {
+    const gf_filter *filter = plan->filter;
     const gf_measure_options keep = {.name = task->inputs.name};
     gf_delivery delivery = {.plan = plan, .measure = filter->measure};
-    gf_pass pass = gf_task_pass(task, filter, &delivery);
+    gf_pass pass = gf_task_pass(task, &delivery);
     gf_status status =
         gf_check_memory(plan->result_bytes, task->memory, task->inputs.name, "the result", error);
     if (!status)
@@ -204,27 +207,23 @@ static gf_status task_measure(gf_task *task, const gf_filter *filter, const gf_p
 }
 
 gf_status gf_task_refine(gf_task *task, gf_error *error) {
-    const gf_filter *before = task->plan->before;
-    gf_plan *plan = NULL;
+    const gf_plan *first = task->plan->measure_first;
     void *data = NULL;
-    if (!before)
+    if (!first)
         return GF_OK;
-    assert(task->chain->filter->info.inputs == 1); /* a pair of sources cannot restart */
+    assert(task->chain->filter->info.inputs == 1); /* for gf_inputs_buffer */
     gf_status status = GF_OK;
     if (!gf_inputs_can_restart(&task->inputs))
         status = gf_inputs_buffer(&task->inputs, &task->memory,
                                   &task->made->report.busy[GF_DECODING], error);
     if (!status)
-        status = gf_plan_before(task->plan, &plan, error);
+        status = task_measure(task, first, &data, error);
     if (!status)
-        status = task_measure(task, before, plan, &data, error);
-    if (!status)
-        status = task->chain->filter->refine(task->plan, plan, data, error);
+        status = task->chain->filter->refine(task->plan, data, error);
     if (!status)
         status = gf_inputs_restart(&task->inputs, error);
     if (data)
-        before->measure->close(data);
-    free(plan);
+        first->filter->measure->close(data);
     return status;
 }
 
@@ -276,7 +275,7 @@ gf_status gf_task_stream(gf_task *task, gf_error *error) {
         task->sink->digests = delivery.digests;
         delivery.digests = false;
     }
-    gf_pass pass = gf_task_pass(task, task->chain->filter, &delivery);
+    gf_pass pass = gf_task_pass(task, &delivery);
     pass.encode = task->sink ? task->sink->cost : 0;
     pass.encode_threads = task->sink ? task->sink->threads : 0;
     status = gf_pass_run(&pass, &failure);

@@ -121,7 +121,7 @@ gf_status gf_task_refine(gf_task *task, gf_error *error);
 gf_status gf_task_open_measure(gf_task *task, gf_error *error);
 /* Return the pass over the image of a task, or over another plan of it, into a delivery whose plan,
  * measure, data and sink are set. */
-gf_pass gf_task_pass(gf_task *task, const gf_filter *filter, gf_delivery *delivery);
+gf_pass gf_task_pass(gf_task *task, gf_delivery *delivery);
 /* Stream the image into sink and measure. */
 gf_status gf_task_stream(gf_task *task, gf_error *error);
 /* Create the result of the measure, if there is one. It takes ownership of plan and data. */

@@ -883,8 +883,6 @@ gf_status gf_samples_source(gf_source **source, const gf_limits *limits, const c
 typedef struct nodata_source {
     wrapper wrap;
     gf_left_out *left_out;
-    size_t image;      /* bytes from a row to that of the second image */
-    uint8_t missing[]; /* of each sample of a row: 1 if it has the value of an image */
 } nodata_source;
 
 /* Mark the samples of a row that have the nodata value. */
@@ -902,56 +900,49 @@ static void nodata_mark(uint8_t *missing, const void *row, uint64_t n, gf_type t
 }
 
 /* Count the marked samples of a row. */
-static void nodata_count(const nodata_source *source) {
-    gf_left_out *left_out = source->left_out;
-    const uint64_t channels = source->wrap.base.format.channels;
-    const uint64_t n = gf_row_samples(&source->wrap.base.format), y = source->wrap.at;
+static void nodata_count(gf_left_out *left_out, const gf_format *format, uint64_t y) {
+    const uint64_t channels = format->channels, n = gf_row_samples(format);
     if (y < left_out->first || y >= left_out->end)
         return;
     for (uint64_t c = 0; c < channels; c++) {
         uint64_t sum = 0;
         for (uint64_t i = c; i < n; i += channels)
-            sum += source->missing[i];
+            sum += left_out->missing[i];
         left_out->all[c] += sum;
         if (left_out->rows)
             left_out->rows[y * channels + c] = sum;
     }
     for (uint64_t i = 0; left_out->columns && i < n; i++)
-        left_out->columns[i] += source->missing[i];
+        left_out->columns[i] += left_out->missing[i];
 }
 
-/* Mark and count the samples of a row, and replace them. */
-static gf_status nodata_row(wrapper *wrap, unsigned char *row, const unsigned char *src,
-                            gf_error *error) {
+void gf_leave_out(gf_left_out *left_out, const gf_format *format, unsigned char *const rows[],
+                  uint64_t y) {
     static const uint32_t nan = 0x7fc00000, zero = 0;
-    nodata_source *source = (nodata_source *)wrap;
-    const gf_left_out *left_out = source->left_out;
-    const gf_format *format = &wrap->base.format;
     const uint64_t n = gf_row_samples(format);
     const size_t size = gf_type_bytes(format->type);
     const void *sample = left_out->use == GF_NODATA_ZERO ? &zero : &nan;
-    (void)src, (void)error; /* src is row */
-    memset(source->missing, 0, n);
+    uint8_t *missing = left_out->missing;
+    memset(missing, 0, n);
     for (size_t i = 0; i < left_out->images; i++)
         if (left_out->nodata[i].declared)
-            nodata_mark(source->missing, row + i * source->image, n, format->type,
-                        left_out->nodata[i].value);
+            nodata_mark(missing, rows[i], n, format->type, left_out->nodata[i].value);
     for (uint64_t i = format->channels - 1; gf_has_alpha(format) && i < n; i += format->channels)
-        source->missing[i] = 0;
-    nodata_count(source);
+        missing[i] = 0;
+    nodata_count(left_out, format, y);
     if (left_out->use == GF_NODATA_KEPT || (sample == &nan && format->type != GF_F32))
-        return GF_OK;
-    for (size_t k = 0; k < left_out->images; k++, row += source->image)
+        return;
+    for (size_t k = 0; k < left_out->images; k++)
         for (uint64_t i = 0; i < n; i++)
-            if (source->missing[i])
-                memcpy(row + i * size, sample, size);
-    return GF_OK;
+            if (missing[i])
+                memcpy(rows[k] + i * size, sample, size);
 }
 
-static gf_status nodata_read(gf_source *base, void *dst, size_t stride, uint64_t rows,
-                             gf_error *error) {
-    ((nodata_source *)base)->image = stride / 2; /* as gf_pair_source */
-    return wrapper_read(base, dst, stride, rows, error);
+static gf_status nodata_row(wrapper *wrap, unsigned char *row, const unsigned char *src,
+                            gf_error *error) {
+    (void)src, (void)error; /* src is row */
+    gf_leave_out(((nodata_source *)wrap)->left_out, &wrap->base.format, &row, wrap->at);
+    return GF_OK;
 }
 
 static gf_status nodata_finish(gf_source *base, gf_error *error) {
@@ -963,11 +954,9 @@ static gf_status nodata_finish(gf_source *base, gf_error *error) {
 
 gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char *name,
                            gf_error *error) {
-    const uint64_t samples = gf_row_samples(&(*source)->format);
-    nodata_source *wrap = wrapper_new(sizeof *wrap + samples, *source, name, error);
+    nodata_source *wrap = wrapper_new(sizeof *wrap, *source, name, error);
     if (!wrap)
         return GF_FAILED;
-    wrap->wrap.ops.read = nodata_read;
     wrap->wrap.ops.finish = nodata_finish;
     wrap->wrap.row = nodata_row;
     wrap->left_out = left_out;

@@ -57,8 +57,11 @@ gf_status gf_pages_source(gf_source **source, gf_open_page *open, const char *pa
 gf_status gf_convert_source(gf_source **source, gf_type type, bool linear, bool premultiply,
                             const char *name, gf_error *error);
 
-/* Wrap the source of one image, or of a pair (gf_pair_source), to count the samples with its nodata
- * value, and to replace them as left_out->use says. left_out is borrowed until close. On failure
+/* Count the samples of row y of each image that have the nodata value of an image, and replace them
+ * as left_out->use says. */
+void gf_leave_out(gf_left_out *left_out, const gf_format *format, unsigned char *const rows[],
+                  uint64_t y);
+/* Wrap the source of one image to do this in all rows. left_out is borrowed until close. On failure
  * the source is unchanged. */
 gf_status gf_nodata_source(gf_source **source, gf_left_out *left_out, const char *name,
                            gf_error *error);
@@ -78,10 +81,6 @@ gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_form
 /* ---- pairs (pair.c) ---------------------------------------------------------------------------
  */
 
-/* Combine two sources of one format. Each row holds a row of a in the first half of the stride and
- * a row of b in the second half. Takes ownership of a and b unless it fails. */
-gf_status gf_pair_source(gf_source *a, gf_source *b, const char *a_name, const char *b_name,
-                         gf_source **source, gf_error *error);
 
 /* ---- sRGB (srgb.c) --------------------------------------------------------------------------- */
 

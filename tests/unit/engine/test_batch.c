@@ -109,7 +109,7 @@ static bool stands_alone(const char *name, const char *text) {
     gf_plan *plan;
     assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
     const bool alone = gf_rows_independent(plan);
-    free(plan);
+    gf_plan_free(plan);
     gf_settings_free(settings);
     return alone;
 }

@@ -23,7 +23,6 @@ static gf_stream_job job_of(const gf_filter *filter, const char *text, uint64_t 
     assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
     gf_settings_free(settings);
     return (gf_stream_job){.name = "image",
-                           .filter = filter,
                            .plan = plan,
                            .backend = &fake_backend,
                            .consumer = &consumer,
@@ -37,7 +36,7 @@ static gf_stream_job job_new(const char *text, uint64_t height, uint64_t rows_pe
 }
 
 static void job_free(gf_stream_job *job) {
-    free((void *)(uintptr_t)job->plan);
+    gf_plan_free((gf_plan *)(uintptr_t)job->plan);
 }
 
 static gf_cut chosen(const gf_stream_job *job) {
@@ -48,7 +47,7 @@ static gf_cut chosen(const gf_stream_job *job) {
 }
 
 static uint64_t memory_of(const gf_cut *job) {
-    return (gf_ring_rows(job) + job->slots * job->out_rows) * 640 + requested.extra;
+    return (job->ring_rows + job->slots * job->out_rows) * 640 + requested.extra;
 }
 
 TEST(strips_have_the_requested_height) {
@@ -77,7 +76,8 @@ TEST(strips_have_the_requested_height) {
 /* The halo is 3 rows: 2 of the blur radius and 1 of the smooth stage. */
 TEST(halos_increase_the_height) {
     gf_stream_job job = job_new("axis=y", 1000, 0);
-    assert_int_equal(job.plan->halo, 3);
+    assert_int_equal(job.plan->before, 3);
+    assert_int_equal(job.plan->after, 3);
     requested = (gf_strip_request){.bytes = 640, .slots = 2, .halos = 8, .max = UINT64_MAX};
     assert_int_equal(chosen(&job).out_rows, 24);
     assert_int_equal(chosen(&job).in_rows, 30);

@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "core/error.h"
+#include "core/result.h"
 #include "engine/engine.h"
 #include "engine/pipeline/pipeline.h"
 #include "testing.h"
@@ -24,26 +25,25 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
                          uint64_t rows_per_strip, uint64_t sink_fails, uint64_t max_memory) {
     const gf_filter *filter = gf_filter_find("smooth");
     gf_settings *settings = test_settings(filter, text);
-    gf_plan *plan = calloc(1, filter->plan_bytes);
-    assert_non_null(plan);
-    plan->in = plan->out = (gf_format){77, height, 1, GF_U8, false};
-    plan->inputs = 1;
-    assert_int_equal(filter->plan(settings, plan, NULL), GF_OK);
+    gf_plan *plan = NULL;
+    assert_int_equal(
+        gf_plan_new(filter, settings, &(gf_format){77, height, 1, GF_U8, false}, &plan, NULL),
+        GF_OK);
     source.base.ops = &source_ops;
     source.base.format = plan->in;
     counting_sink sink = {.base = {.ops = &sink_ops},
                           .format = &plan->out,
                           .fail_at = sink_fails,
-                          .checks_rows = plan->halo == 0};
+                          .checks_rows = gf_map_one_to_one(plan)};
     void *state;
     gf_engine_options options = {.threads = unthreaded ? 1 : 2, .unthreaded = unthreaded};
     assert_int_equal(gf_backend_cpu.open(&options, &state, NULL), GF_OK);
     outcome result = {0};
+    gf_inputs inputs = {.count = 1, .sources = {&source.base}};
     gf_delivery delivery = {
         .plan = plan, .measure = filter->measure, .sink = &sink.base, .report = &result.report};
     gf_delivery_init(&delivery);
     gf_stream_job job = {.name = "test",
-                         .filter = filter,
                          .plan = plan,
                          .backend = &gf_backend_cpu,
                          .state = state,
@@ -51,14 +51,14 @@ static outcome stream_by(bool unthreaded, counting_source source, const char *te
                          .rows_per_strip = rows_per_strip,
                          .max_memory = max_memory,
                          .unthreaded = unthreaded};
-    result.status = gf_stream_run(&job, &source.base, &result.report, NULL, &result.error);
+    result.status = gf_stream_run(&job, &inputs, &result.report, NULL, &result.error);
     result.read = source.next;
     result.written = sink.next;
     result.finished = source.finished;
     result.read_here = pthread_equal(source.reader, pthread_self());
     gf_backend_cpu.close(state);
     gf_settings_free(settings);
-    free(plan);
+    gf_plan_free(plan);
     return result;
 }
 
@@ -131,6 +131,62 @@ TEST(memory_bounds_the_strips) {
     assert_non_null(strstr(result.error.message, "--max-memory"));
     result = stream(plain, 1000, 500, NEVER, NEVER, 4096);
     assert_int_equal(result.status, GF_FAILED);
+}
+
+/* Two inputs are read together: the strips hold the same rows of both. A failure of either stops
+ * the stream, and the other one is not finished. */
+TEST(two_inputs_are_read_together) {
+    const gf_filter *filter = gf_filter_find("compare");
+    const gf_format format = {77, 40, 1, GF_U8, false};
+    gf_settings *settings = test_settings(filter, "");
+    gf_engine_options options = {.threads = 2};
+    void *cpu;
+    assert_int_equal(gf_backend_cpu.open(&options, &cpu, NULL), GF_OK);
+    for (uint64_t at = 0; at < 2 * 41 + 1; at++)
+        for (uint64_t rows = 0; rows <= 41; rows += 5) {
+            counting_source sources[2] = {{.fail_at = at < 41 ? at : NEVER},
+                                          {.fail_at = at >= 41 && at < 82 ? at - 41 : NEVER}};
+            gf_inputs inputs = {.count = 2, .sources = {&sources[0].base, &sources[1].base}};
+            gf_report report = {0};
+            gf_plan *plan = NULL;
+            void *data = NULL;
+            const gf_measure_options keep = {.name = "test"};
+            assert_int_equal(gf_plan_new(filter, settings, &format, &plan, NULL), GF_OK);
+            assert_int_equal(filter->measure->open(plan, &keep, &data, NULL), GF_OK);
+            for (int i = 0; i < 2; i++) {
+                sources[i].base.ops = &source_ops;
+                sources[i].base.format = format;
+            }
+            gf_delivery delivery = {
+                .plan = plan, .measure = filter->measure, .data = data, .report = &report};
+            gf_delivery_init(&delivery);
+            const gf_stream_job job = {.name = "test",
+                                       .plan = plan,
+                                       .backend = &gf_backend_cpu,
+                                       .state = cpu,
+                                       .consumer = &delivery.base,
+                                       .rows_per_strip = rows,
+                                       .max_memory = 1 << 30};
+            gf_error error = {0};
+            const gf_status status = gf_stream_run(&job, &inputs, &report, NULL, &error);
+            assert_int_equal(status, at < 82 ? GF_FAILED : GF_OK);
+            assert_true(!status || strstr(error.message, "source: "));
+            assert_true(sources[1].next <= sources[0].next);
+            assert_true(status || (sources[0].next == 40 && sources[1].next == 40));
+            assert_true(sources[0].finished == (status == GF_OK || at == 40 || at == 81));
+            assert_true(sources[1].finished == (status == GF_OK || at == 81));
+            if (!status) {
+                gf_result *result = NULL;
+                assert_int_equal(gf_result_new(filter, plan, data, &result, NULL), GF_OK);
+                assert_true(gf_result_passed(result)); /* equal rows are side by side */
+                gf_result_free(result);
+                continue;
+            }
+            filter->measure->close(data);
+            gf_plan_free(plan);
+        }
+    gf_backend_cpu.close(cpu);
+    gf_settings_free(settings);
 }
 
 /* ---- the ring -------------------------------------------------------------------------------- */

@@ -21,14 +21,13 @@ typedef struct checker {
  * runs the test. */
 static gf_status check_rows(const gf_slot *slot, const gf_cut *job, const char *when,
                             gf_error *error) {
-    const gf_rows *in = &slot->in;
-    const uint64_t first = slot->out.y0 < job->plan->halo ? 0 : slot->out.y0 - job->plan->halo;
-    const uint64_t below = slot->out.y0 + slot->out.rows + job->plan->halo;
-    const uint64_t end = below < job->plan->in.height ? below : job->plan->in.height;
-    if (in->y0 != first || in->y0 + in->rows != end)
+    const gf_rows *in = &slot->in[0];
+    const gf_range needs =
+        gf_map_needs(job->plan, (gf_range){slot->out.y0, slot->out.y0 + slot->out.rows});
+    if (in->y0 != needs.first || in->y0 + in->rows != needs.end)
         return gf_fail(error, GF_FAILED, "%s: rows %" PRIu64 "+%" PRIu64 " for %" PRIu64, when,
                        in->y0, in->rows, slot->out.y0);
-    for (uint64_t y = first; y < end; y++)
+    for (uint64_t y = needs.first; y < needs.end; y++)
         for (size_t x = 0; x < gf_row_bytes(&job->plan->in); x++)
             if (gf_row(in, y)[x] != (y & 0xff))
                 return gf_fail(error, GF_FAILED,
@@ -58,8 +57,8 @@ static gf_status checker_wait(void *run, gf_slot *slot, gf_error *error) {
     nanosleep(&(struct timespec){.tv_nsec = all->pause}, NULL);
     const gf_status status = check_rows(slot, &all->job, "done", error);
     for (uint64_t i = 0; i < slot->out.rows; i++)
-        memcpy(slot->out.data + i * slot->out.stride, gf_row(&slot->in, slot->out.y0 + i),
-               gf_row_bytes(&all->job.plan->in));
+        memset(slot->out.data + i * slot->out.stride, (int)((slot->out.y0 + i) & 0xff),
+               gf_row_bytes(&all->job.plan->out));
     return status;
 }
 
@@ -82,10 +81,24 @@ TEST(strips_stay_intact) {
     const gf_filter *filter = gf_filter_find("smooth");
     test_random random = {7};
     for (int i = 0; i < 400; i++) {
-        gf_plan plan = {.in = {5, 1 + test_below(&random, 300), 1, GF_U8, false},
+        gf_plan plan = {.filter = filter,
+                        .in = {5, 1 + test_below(&random, 300), 1, GF_U8, false},
                         .inputs = 1,
-                        .halo = test_below(&random, 3) ? test_below(&random, 40) : 0};
+                        .before = test_below(&random, 3) ? test_below(&random, 40) : 0,
+                        .after = test_below(&random, 3) ? test_below(&random, 40) : 0};
+        gf_range rows[400];
         plan.out = plan.in;
+        if (test_below(&random, 3) == 0) {
+            const uint64_t in = plan.in.height,
+                           out = plan.out.height = 1 + test_below(&random, 400);
+            for (uint64_t y = 0; y < out; y++) {
+                const uint64_t first = y * in / out, end = ((y + 1) * in + out - 1) / out;
+                rows[y] = (gf_range){first < plan.before ? 0 : first - plan.before,
+                                     in - end < plan.after ? in : end + plan.after};
+            }
+            plan.before = plan.after = 0;
+            plan.rows = rows;
+        }
         checker all = {.request = {.bytes = 64,
                                    .halos = (uint32_t)test_below(&random, 9),
                                    .max = test_below(&random, 1u << 16),
@@ -95,11 +108,11 @@ TEST(strips_stay_intact) {
                                   .fail_at = NEVER};
         counting_sink sink = {
             .base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER, .checks_rows = true};
+        gf_inputs inputs = {.count = 1, .sources = {&source.base}};
         gf_report report = {0};
         gf_delivery delivery = {.plan = &plan, .sink = &sink.base, .report = &report};
         gf_delivery_init(&delivery);
         gf_stream_job job = {.name = "test",
-                             .filter = filter,
                              .plan = &plan,
                              .backend = &backend,
                              .state = &all,
@@ -109,9 +122,9 @@ TEST(strips_stay_intact) {
                              .max_memory = 1u << 20,
                              .unthreaded = test_below(&random, 8) == 0};
         gf_error error = {0};
-        assert_ok(gf_stream_run(&job, &source.base, &report, NULL, &error), &error);
+        assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &error), &error);
         assert_int_equal(source.next, plan.in.height);
-        assert_int_equal(sink.next, plan.in.height);
+        assert_int_equal(sink.next, plan.out.height);
     }
 }
 
@@ -136,18 +149,19 @@ TEST(damaged_files_are_reported_before_devices) {
         bool by_backend;
     } cases[] = {{3, 100000000, false}, {6, 100000000, true}, {3, 900000000, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        gf_plan plan = {.in = {5, 9, 1, GF_U8, false}, .inputs = 1};
+        gf_plan plan = {
+            .filter = gf_filter_find("smooth"), .in = {5, 9, 1, GF_U8, false}, .inputs = 1};
         plan.out = plan.in;
         checker all = {.request = {.slots = 3}, .pause = cases[i].pause};
         counting_source source = {.base = {.ops = &source_ops, .format = plan.in},
                                   .fail_at = cases[i].fail_at,
                                   .pause = 400000000};
         counting_sink sink = {.base = {.ops = &sink_ops}, .format = &plan.out, .fail_at = NEVER};
+        gf_inputs inputs = {.count = 1, .sources = {&source.base}};
         gf_report report = {0};
         gf_delivery delivery = {.plan = &plan, .sink = &sink.base, .report = &report};
         gf_delivery_init(&delivery);
         const gf_stream_job job = {.name = "test",
-                                   .filter = gf_filter_find("smooth"),
                                    .plan = &plan,
                                    .backend = &backend,
                                    .state = &all,
@@ -156,7 +170,7 @@ TEST(damaged_files_are_reported_before_devices) {
                                    .max_memory = 1u << 20};
         gf_stream_stop rest;
         gf_error error = {0};
-        const gf_status status = gf_stream_run(&job, &source.base, &report, &rest, &error);
+        const gf_status status = gf_stream_run(&job, &inputs, &report, &rest, &error);
         /* The second strip is being read while the first is awaited; the third is not started. */
         assert_int_equal(status, cases[i].by_backend ? GF_NO_BACKEND : GF_FAILED);
         assert_true(rest.by_backend == cases[i].by_backend);

@@ -192,15 +192,18 @@ TEST(special_numbers) {
     const float pair[2] = {float_of(0xffc12345), float_of(0x7f800001)};
     gf_compare_plan plan = {
         .head = {.in = {1, 1, 1, GF_F32, false}, .inputs = 2, .record = sizeof record}};
-    const gf_strip strip = {.in = {(unsigned char *)pair, sizeof pair, 7, 1},
-                            .out = {(unsigned char *)&record, sizeof record, 7, 1}};
+    const gf_strip strip = {.in = {{(unsigned char *)&pair[0], sizeof *pair, 7, 1},
+                                   {(unsigned char *)&pair[1], sizeof *pair, 7, 1}},
+                            .out = {.y0 = 7, .rows = 1},
+                            .records = (unsigned char *)&record};
     assert_int_equal(filter->golden(&plan.head, &strip, NULL), GF_OK);
     assert_int_equal(record.a, 0xffc12345);
     assert_int_equal(record.b, 0x7f800001);
     assert_int_equal(record.first, 0);
     plan.head.in = (gf_format){1, 1, 1, GF_U8, false};
-    const gf_strip same = {.in = {(unsigned char[]){9, 9}, 2, 0, 1},
-                           .out = {(unsigned char *)&record, sizeof record, 0, 1}};
+    const gf_strip same = {.in = {{(unsigned char[]){9}, 1, 0, 1}, {(unsigned char[]){9}, 1, 0, 1}},
+                           .out = {.rows = 1},
+                           .records = (unsigned char *)&record};
     assert_int_equal(filter->golden(&plan.head, &same, NULL), GF_OK);
     assert_int_equal(record.first, UINT64_MAX);
     assert_int_equal(record.a, 0);

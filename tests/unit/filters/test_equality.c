@@ -105,7 +105,7 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
         if (!gf_isa_available((gf_isa)isa))
             continue;
         test_strip_repaint(&strip);
-        size_t bytes = gf_cpu_scratch_bytes(filter, strip.plan);
+        size_t bytes = gf_cpu_scratch_bytes(strip.plan);
         void *scratch = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
         unsigned char *state = aligned_alloc(64, (strip.state_size + 64) & ~(size_t)63);
         assert_true(scratch && state);
@@ -121,13 +121,15 @@ static bool strip_on_cpu(void *context, const gf_filter *filter, const char *tex
         assert_non_null(payloads);
         memset(payloads, TEST_PAINT, parts * stride);
         for (uint32_t part = 0; part < parts; part++) {
-            const gf_strip piece = {.in = strip.from,
+            const gf_strip piece = {.in = {strip.from[0], strip.from[1]},
                                     .out = strip.out,
+                                    .records = strip.records,
                                     .state = state + TEST_MARGIN,
-                                    .payload = payloads + part * stride};
-            assert_int_equal(gf_compute_part(filter, strip.plan, &piece, part, parts, scratch,
-                                             (gf_isa)isa, NULL),
-                             GF_OK);
+                                    .payload = payloads + part * stride,
+                                    .constants = strip.plan->constants};
+            assert_int_equal(
+                gf_compute_part(strip.plan, &piece, part, parts, scratch, (gf_isa)isa, NULL),
+                GF_OK);
             if (!test_painted(payloads + part * stride + capacity, payloads + (part + 1) * stride))
                 fail_msg("%s '%s': a payload is too long, seed %" PRIu64, filter->info.name, text,
                          seed);

@@ -127,7 +127,7 @@ static void range_is_exact(gf_type type, const void *values, int64_t lo, int64_t
                          .lo = (double)lo,
                          .hi = (double)hi};
     const gf_strip strip = {
-        .in = {(unsigned char *)values, 0, 0, 1}, .out = {.rows = 1}, .state = counts};
+        .in = {{(unsigned char *)values, 0, 0, 1}}, .out = {.rows = 1}, .state = counts};
     memset(counts, 0, plan.counters * sizeof *counts);
     memset(want, 0, plan.counters * sizeof *want);
     assert_int_equal(gf_hist_golden(&plan.head, &strip, NULL), GF_OK);

@@ -69,7 +69,7 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
     const gf_filter *filter = gf_filter_find("smooth");
     gf_plan *plan = plan_of(text, in->format);
     test_image want = test_image_new(in->format, 0);
-    const gf_strip golden = {.in = in->rows, .out = want.rows};
+    const gf_strip golden = {.in = {in->rows}, .out = want.rows};
     assert_int_equal(filter->golden(plan, &golden, NULL), GF_OK);
     for (int isa = 0; isa < GF_ISA_COUNT; isa++) {
         if (!gf_isa_available((gf_isa)isa))
@@ -77,7 +77,7 @@ static void compare(const char *text, const test_image *in, uint32_t parts, cons
         test_image got = test_image_new(in->format, 5);
         void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
         assert_non_null(scratch);
-        const gf_strip strip = {.in = in->rows, .out = got.rows};
+        const gf_strip strip = {.in = {in->rows}, .out = got.rows};
         for (uint32_t part = 0; part < parts; part++)
             filter->cpu.run[isa](plan, &strip, part, parts, scratch);
         char whole[256];
@@ -236,7 +236,7 @@ TEST(few_wide_rows_are_cut) {
         gf_plan *plan = plan_of("", format);
         const gf_filter *filter = gf_filter_find("smooth");
         void *scratch = aligned_alloc(64, (filter->cpu.scratch_bytes(plan) + 63) & ~(size_t)63);
-        const gf_strip strip = {.in = in.rows, .out = out.rows};
+        const gf_strip strip = {.in = {in.rows}, .out = out.rows};
         filter->cpu.run[GF_ISA_PORTABLE](plan, &strip, 5, 7, scratch);
         /* Part 5 of 7 of two rows: no sample of the first row, some of the second. */
         const size_t bytes = gf_row_bytes(&format), sample = bytes / 70000;

@@ -1,0 +1,353 @@
+/* Row maps: filters that read other rows than the one they compute, through the stream. Three
+ * small filters, box, median and resize, have golden functions only; resize is two nodes, one along
+ * rows and one with a table of rows. Any division into strips, slots, threads and ranges of rows
+ * produces the rows of the whole image, also in chains of them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/filter.h"
+#include "engine/pipeline/pipeline.h"
+#include "testing.h"
+
+/* ---- the filters ----------------------------------------------------------------------------- */
+
+static const gf_param params[] = {
+    {.name = "before", .type = GF_PARAM_INT, .metavar = "N", .fallback = "1", .max = 99},
+    {.name = "after", .type = GF_PARAM_INT, .metavar = "N", .fallback = "1", .max = 99},
+    {.name = "size", .type = GF_PARAM_INT, .metavar = "N", .fallback = "1", .min = 1, .max = 99},
+    {.name = "support", .type = GF_PARAM_INT, .metavar = "N", .fallback = "1", .min = 1, .max = 9},
+};
+
+/* Return the samples [first, end) that sample y of `out` samples covers among n, in 64-bit
+ * integers: support / 2 sample distances of the larger side on each side of its centre. */
+static gf_range window(uint64_t n, uint64_t out, uint64_t support, uint64_t y) {
+    const int64_t size = (int64_t)n, side = (int64_t)(support * (n > out ? n : out));
+    const int64_t centre = (int64_t)(2 * y + 1) * size + (int64_t)out, by = 2 * (int64_t)out;
+    int64_t first = centre < side ? 0 : (centre - side) / by, end = (centre + side) / by;
+    first = first < size ? first : size - 1;
+    end = end < size ? end : size;
+    return (gf_range){(uint64_t)first, (uint64_t)(end > first ? end : first + 1)};
+}
+
+static gf_status plan_window(const gf_settings *settings, gf_plan *plan, gf_error *error) {
+    (void)error;
+    plan->before = (uint64_t)gf_settings_int(settings, "before");
+    plan->after = (uint64_t)gf_settings_int(settings, "after");
+    plan->cost = 1;
+    return GF_OK;
+}
+
+typedef struct size_plan {
+    gf_plan head;
+    uint64_t support;
+} size_plan;
+
+static gf_status plan_along(const gf_settings *settings, gf_plan *plan, gf_error *error) {
+    (void)error;
+    ((size_plan *)plan)->support = (uint64_t)gf_settings_int(settings, "support");
+    plan->out.width = (uint64_t)gf_settings_int(settings, "size");
+    plan->cost = 1;
+    return GF_OK;
+}
+
+static gf_status plan_down(const gf_settings *settings, gf_plan *plan, gf_error *error) {
+    const uint64_t support = (uint64_t)gf_settings_int(settings, "support");
+    (void)error;
+    plan->out.height = (uint64_t)gf_settings_int(settings, "size");
+    gf_range *rows = calloc(plan->out.height, sizeof *rows);
+    assert_non_null(rows);
+    for (uint64_t y = 0; y < plan->out.height; y++)
+        rows[y] = window(plan->in.height, plan->out.height, support, y);
+    plan->rows = plan->owned = rows;
+    plan->cost = 1;
+    return GF_OK;
+}
+
+static uint8_t mean(const uint8_t *values, uint64_t n) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < n; i++)
+        sum += values[i];
+    return (uint8_t)((sum + n / 2) / n);
+}
+
+static uint8_t middle(const uint8_t *values, uint64_t n) {
+    uint64_t counts[256] = {0}, below = 0;
+    for (uint64_t i = 0; i < n; i++)
+        counts[values[i]]++;
+    for (unsigned v = 0;; v++)
+        if ((below += counts[v]) > n / 2)
+            return (uint8_t)v;
+}
+
+/* Reduce the column of samples that each output sample reads. */
+static gf_status reduce_rows(const gf_plan *plan, const gf_strip *strip,
+                             uint8_t (*reduce)(const uint8_t *values, uint64_t n)) {
+    uint8_t values[256];
+    for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++) {
+        const gf_range rows = gf_map_needs(plan, (gf_range){y, y + 1});
+        for (uint64_t i = 0; i < gf_row_samples(&plan->out); i++) {
+            for (uint64_t k = rows.first; k < rows.end; k++)
+                values[k - rows.first] = gf_row(&strip->in[0], k)[i];
+            gf_row(&strip->out, y)[i] = reduce(values, rows.end - rows.first);
+        }
+    }
+    return GF_OK;
+}
+
+static gf_status golden_mean(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
+    (void)error;
+    return reduce_rows(plan, strip, mean);
+}
+
+static gf_status golden_median(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
+    (void)error;
+    return reduce_rows(plan, strip, middle);
+}
+
+static gf_status golden_along(const gf_plan *plan, const gf_strip *strip, gf_error *error) {
+    const uint64_t support = ((const size_plan *)plan)->support;
+    (void)error;
+    for (uint64_t y = strip->out.y0; y < strip->out.y0 + strip->out.rows; y++)
+        for (uint64_t x = 0; x < plan->out.width; x++) {
+            const gf_range from = window(plan->in.width, plan->out.width, support, x);
+            gf_row(&strip->out, y)[x] =
+                mean(gf_row(&strip->in[0], y) + from.first, from.end - from.first);
+        }
+    return GF_OK;
+}
+
+#define INFO(text)                                                                                 \
+    .info = {.name = text,                                                                         \
+             .params = params,                                                                     \
+             .param_count = sizeof params / sizeof params[0],                                      \
+             .inputs = 1,                                                                          \
+             .makes_image = true}
+
+enum { BOX, MEDIAN, ALONG, DOWN, FILTERS };
+static const gf_filter filters[FILTERS] = {
+    [BOX] = {INFO("box"), sizeof(gf_plan), .plan = plan_window, .golden = golden_mean},
+    [MEDIAN] = {INFO("median"), sizeof(gf_plan), .plan = plan_window, .golden = golden_median},
+    [ALONG] = {INFO("along"), sizeof(size_plan), .plan = plan_along, .golden = golden_along},
+    [DOWN] = {INFO("down"), sizeof(gf_plan), .plan = plan_down, .golden = golden_mean},
+};
+
+/* Plan a filter with random settings. */
+static gf_plan *plan_random(int filter, gf_format format, test_random *random) {
+    char text[96];
+    gf_plan *plan = NULL;
+    (void)snprintf(text, sizeof text, "before=%u after=%u size=%u support=%u",
+                   (unsigned)test_below(random, 10), (unsigned)test_below(random, 10),
+                   1 + (unsigned)test_below(random, 70), 1 + (unsigned)test_below(random, 6));
+    gf_settings *settings = test_settings(&filters[filter], text);
+    assert_int_equal(gf_plan_new(&filters[filter], settings, &format, &plan, NULL), GF_OK);
+    gf_settings_free(settings);
+    return plan;
+}
+
+static gf_format format_random(test_random *random) {
+    return (gf_format){1 + test_below(random, 9), 1 + test_below(random, 60), 1, GF_U8, false};
+}
+
+static unsigned char *pixels_random(const gf_format *format, test_random *random) {
+    const size_t bytes = gf_row_bytes(format) * (size_t)format->height;
+    unsigned char *pixels = malloc(bytes);
+    assert_non_null(pixels);
+    for (size_t i = 0; i < bytes; i++)
+        pixels[i] = (unsigned char)test_next(random);
+    return pixels;
+}
+
+/* Compute rows with golden, from a copy of exactly the rows that they need. */
+static unsigned char *compute(const gf_plan *plan, const unsigned char *pixels, gf_range rows) {
+    const gf_range needs = gf_map_needs(plan, rows);
+    const size_t in = gf_row_bytes(&plan->in), out = gf_row_bytes(&plan->out);
+    unsigned char *from = malloc((size_t)(needs.end - needs.first) * in);
+    unsigned char *to = malloc((size_t)(rows.end - rows.first) * out);
+    assert_true(from && to);
+    memcpy(from, pixels + needs.first * in, (size_t)(needs.end - needs.first) * in);
+    const gf_strip strip = {.in = {{from, in, needs.first, needs.end - needs.first}},
+                            .out = {to, out, rows.first, rows.end - rows.first}};
+    assert_int_equal(plan->filter->golden(plan, &strip, NULL), GF_OK);
+    free(from);
+    return to;
+}
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+/* Needed rows of a range are those of its rows; ready rows are those whose rows are there. */
+TEST(maps_agree) {
+    test_random random = test_seeded(1);
+    for (int round = 0; round < 600; round++) {
+        gf_plan *plan = plan_random(round % FILTERS, format_random(&random), &random);
+        const uint64_t height = gf_plan_rows(plan), in = plan->in.height;
+        uint64_t ready = 0;
+        for (uint64_t n = 0; n <= in; n++) {
+            while (ready < height && gf_map_needs(plan, (gf_range){ready, ready + 1}).end <= n)
+                ready++;
+            assert_int_equal(gf_map_ready(plan, n), ready);
+        }
+        assert_int_equal(ready, height);
+        const gf_range out = {test_below(&random, height), height};
+        const uint64_t piece = 1 + test_below(&random, height);
+        const gf_range none = gf_map_needs(plan, (gf_range){out.first, out.first});
+        uint64_t span = 0, end = gf_map_needs(plan, (gf_range){out.first, out.first + 1}).first;
+        assert_int_equal(none.first, none.end);
+        for (uint64_t y = out.first, next; y < out.end; y = next) {
+            next = y + piece < out.end ? y + piece : out.end;
+            const gf_range all = gf_map_needs(plan, (gf_range){y, next});
+            const gf_range a = gf_map_needs(plan, (gf_range){y, y + 1});
+            const gf_range b = gf_map_needs(plan, (gf_range){next - 1, next});
+            assert_true(a.first == all.first && b.end == all.end);
+            assert_true(all.first <= end && all.end >= end); /* no row is left out */
+            end = all.end;
+            span = all.end - all.first > span ? all.end - all.first : span;
+        }
+        assert_int_equal(end, in);
+        const uint64_t bound = gf_map_span(plan, out, piece);
+        assert_true(plan->rows ? bound == span : bound >= span);
+        assert_true(bound <= in);
+        gf_plan_free(plan);
+    }
+}
+
+/* A row outside the needed ones has no effect (`compute` does not even have it), and the first and
+ * the last needed row have one, for some image. */
+TEST(maps_are_tight) {
+    test_random random = test_seeded(2);
+    for (int round = 0; round < 300; round++) {
+        gf_plan *plan = plan_random(round % FILTERS, format_random(&random), &random);
+        const uint64_t y = test_below(&random, gf_plan_rows(plan));
+        const gf_range rows = {y, y + 1}, needs = gf_map_needs(plan, rows);
+        const size_t in = gf_row_bytes(&plan->in), out = gf_row_bytes(&plan->out);
+        bool found[2] = {false, false};
+        for (int attempt = 0; attempt < 400 && !(found[0] && found[1]); attempt++) {
+            unsigned char *pixels = pixels_random(&plan->in, &random);
+            for (size_t i = 0; i < in * plan->in.height; i++)
+                pixels[i] = pixels[i] & 1 ? 255 : 0;
+            unsigned char *before = compute(plan, pixels, rows);
+            for (int last = 0; last < 2; last++) {
+                unsigned char *row = pixels + (last ? needs.end - 1 : needs.first) * in;
+                for (size_t i = 0; i < in; i++)
+                    row[i] ^= 255;
+                unsigned char *after = compute(plan, pixels, rows);
+                found[last] = found[last] || memcmp(before, after, out) != 0;
+                for (size_t i = 0; i < in; i++)
+                    row[i] ^= 255;
+                free(after);
+            }
+            free(before);
+            free(pixels);
+        }
+        assert_true(found[0] && found[1]);
+        gf_plan_free(plan);
+    }
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static gf_strip_request requested;
+
+static gf_strip_request request(const void *state, const gf_plan *plan) {
+    (void)state;
+    (void)plan;
+    return requested;
+}
+
+/* The cpu backend with other requests. */
+static gf_backend any_backend(void) {
+    gf_backend backend = gf_backend_cpu;
+    backend.request = request;
+    return backend;
+}
+
+/* Stream rows of an image into `out`, with strips and slots of any number. */
+static void stream_rows(const gf_plan *plan, void *state, const unsigned char *pixels,
+                        gf_range rows, unsigned char *out, test_random *random) {
+    const gf_backend backend = any_backend();
+    const gf_pixels in = {pixels, gf_row_bytes(&plan->in)};
+    gf_format part = plan->out;
+    part.height = rows.end - rows.first;
+    const gf_out_pixels to = {out + rows.first * gf_row_bytes(&part), gf_row_bytes(&part)};
+    gf_inputs inputs;
+    gf_sink *sink = NULL;
+    gf_report report = {0};
+    gf_error error = {0};
+    requested = (gf_strip_request){.bytes = 1 + test_below(random, 200),
+                                   .halos = (uint32_t)test_below(random, 9),
+                                   .max = test_below(random, 1u << 14),
+                                   .slots = 1 + (uint32_t)test_below(random, 7),
+                                   .fits_source = test_below(random, 2),
+                                   .pieces = 1,
+                                   .golden_parts = (uint32_t)test_below(random, 4)};
+    assert_int_equal(
+        gf_inputs_open_memory(&inputs, 1, &plan->in, 1, (const gf_pixels *const[]){&in}, NULL),
+        GF_OK);
+    gf_inputs_seek(&inputs, gf_map_needs(plan, rows).first);
+    assert_int_equal(gf_memory_sink(&part, 1, &to, &sink, NULL), GF_OK);
+    gf_delivery delivery = {.plan = plan, .sink = sink, .report = &report};
+    gf_delivery_init(&delivery);
+    const gf_stream_job job = {
+        .name = "test",
+        .plan = plan,
+        .backend = &backend,
+        .state = state,
+        .consumer = &delivery.base,
+        .first = rows.first,
+        .end = rows.end == gf_plan_rows(plan) && test_below(random, 2) ? 0 : rows.end,
+        .rows_per_strip = test_below(random, 2) ? 1 + test_below(random, 20) : 0,
+        .rows_together = test_below(random, 2) ? test_below(random, 20) : 0,
+        .groups = 2,
+        .max_memory = 1u << 20,
+        .unthreaded = test_below(random, 4) == 0};
+    assert_ok(gf_stream_run(&job, &inputs, &report, NULL, &error), &error);
+    assert_int_equal(delivery.next, rows.end);
+    sink->ops->close(sink);
+    gf_inputs_close(&inputs);
+}
+
+/* Run a node on a whole image, in ranges of rows. */
+static unsigned char *stream_node(const gf_plan *plan, void *state, const unsigned char *pixels,
+                                  test_random *random) {
+    const uint64_t height = gf_plan_rows(plan);
+    unsigned char *out = malloc(gf_row_bytes(&plan->out) * (size_t)height);
+    assert_non_null(out);
+    for (uint64_t first = 0, end; first < height; first = end) {
+        end = test_below(random, 2) ? height : first + 1 + test_below(random, height - first);
+        stream_rows(plan, state, pixels, (gf_range){first, end}, out, random);
+    }
+    return out;
+}
+
+/* Random chains of nodes, one after the other. */
+TEST(strips_equal_the_whole_image) {
+    test_random random = test_seeded(3);
+    for (uint32_t threads = 1; threads <= 3; threads++) {
+        const gf_engine_options options = {.threads = threads, .unthreaded = threads == 1};
+        void *cpu;
+        assert_int_equal(gf_backend_cpu.open(&options, &cpu, NULL), GF_OK);
+        for (int chain = 0; chain < 150; chain++) {
+            gf_format format = format_random(&random);
+            unsigned char *pixels = pixels_random(&format, &random);
+            for (uint64_t nodes = 1 + test_below(&random, 5); nodes > 0; nodes--) {
+                gf_plan *plan = plan_random((int)test_below(&random, FILTERS), format, &random);
+                format = plan->out;
+                const size_t bytes = gf_row_bytes(&format) * (size_t)format.height;
+                unsigned char *want = compute(plan, pixels, (gf_range){0, format.height});
+                unsigned char *got = stream_node(plan, cpu, pixels, &random);
+                if (memcmp(want, got, bytes) != 0)
+                    fail_msg("%s: chain %d with %u threads differs", plan->filter->info.name, chain,
+                             threads);
+                free(got);
+                free(pixels);
+                pixels = want;
+                gf_plan_free(plan);
+            }
+            free(pixels);
+        }
+        gf_backend_cpu.close(cpu);
+    }
+}
+
+int main(void) {
+    return test_main(NULL);
+}
