@@ -1,5 +1,6 @@
-/* The cpu backend. A pool of threads computes the parts of each strip; parts of several strips may
- * run concurrently. */
+/* The cpu backend: a pool of threads computes the parts of each strip; parts of several strips may
+ * run concurrently. The golden backend: one thread computes the whole image as one strip, so that
+ * errors in the division into strips cannot affect it. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include "core/thread.h"
 
 typedef struct gf_cpu {
+    const char *name; /* of the backend */
+    bool golden;      /* run golden functions */
     gf_pool *pool;
     uint32_t threads;
     bool unthreaded; /* run all work in the calling thread */
@@ -49,28 +52,37 @@ typedef struct gf_cpu_run {
  * takes longer. */
 #define INLINE_NS 2e5
 
-static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
-    gf_cpu *cpu = calloc(1, sizeof *cpu);
+static gf_status cpu_new(gf_cpu settings, void **state, gf_error *error) {
+    gf_cpu *cpu = malloc(sizeof *cpu);
     if (!cpu)
-        return gf_fail_memory(error, "cpu", sizeof *cpu, "the backend");
-    cpu->isa = gf_isa_best();
+        return gf_fail_memory(error, settings.name, sizeof *cpu, "the backend");
+    *cpu = settings;
+    const gf_status status = gf_pool_open(cpu->threads, &cpu->pool, error);
+    if (status)
+        free(cpu);
+    else
+        *state = cpu;
+    return status;
+}
+
+static gf_status cpu_open(const gf_engine_options *options, void **state, gf_error *error) {
+    gf_cpu cpu = {.name = "cpu",
+                  .threads = options->threads ? options->threads : gf_cores(),
+                  .unthreaded = options->unthreaded,
+                  .isa = gf_isa_best()};
     for (int i = 0; options->simd && i < GF_ISA_COUNT; i++)
         if (strcmp(options->simd, gf_simd_names()[1 + i]) == 0)
-            cpu->isa = (gf_isa)i;
-    cpu->threads = options->threads ? options->threads : gf_cores();
-    cpu->unthreaded = options->unthreaded;
-    gf_status status = GF_OK;
-    if (!gf_isa_available(cpu->isa))
-        status = gf_fail(error, GF_NO_BACKEND, "cpu: this processor has no %s; use --simd auto",
-                         gf_simd_names()[1 + cpu->isa]);
-    if (!status)
-        status = gf_pool_open(cpu->threads, &cpu->pool, error);
-    if (status) {
-        free(cpu);
-        return status;
-    }
-    *state = cpu;
-    return GF_OK;
+            cpu.isa = (gf_isa)i;
+    if (!gf_isa_available(cpu.isa))
+        return gf_fail(error, GF_NO_BACKEND, "cpu: this processor has no %s; use --simd auto",
+                       gf_simd_names()[1 + cpu.isa]);
+    return cpu_new(cpu, state, error);
+}
+
+static gf_status cpu_open_golden(const gf_engine_options *options, void **state, gf_error *error) {
+    (void)options;
+    return cpu_new((gf_cpu){.name = "golden", .golden = true, .threads = 1, .unthreaded = true},
+                   state, error);
 }
 
 static void cpu_close(void *state) {
@@ -82,7 +94,7 @@ static void cpu_close(void *state) {
 static void cpu_describe(const void *state, char *text, size_t size) {
     const gf_cpu *cpu = state;
     snprintf(text, size, "%u thread%s, %s", cpu->threads, cpu->threads == 1 ? "" : "s",
-             gf_simd_names()[1 + cpu->isa]);
+             cpu->golden ? "scalar" : gf_simd_names()[1 + cpu->isa]);
 }
 
 static bool cpu_one_state(const gf_plan *plan) {
@@ -118,6 +130,14 @@ static gf_strip_request cpu_request(const void *state, const gf_plan *plan) {
                               .extra = plan->state_bytes * cpu_count_states(cpu, plan)};
 }
 
+static gf_strip_request cpu_request_golden(const void *state, const gf_plan *plan) {
+    (void)state;
+    return (gf_strip_request){.whole_image = true,
+                              .slots = 1,
+                              .pieces = 1,
+                              .extra = plan->golden_bytes + plan->state_bytes};
+}
+
 /* Return whether the image is a single strip with too little work to wake another thread. */
 static bool cpu_is_small(const gf_cut *job) {
     const gf_format *in = &job->plan->in;
@@ -135,7 +155,7 @@ static uint32_t cpu_count_parts(const gf_cpu *cpu, const gf_cut *job) {
         parts = (uint64_t)by_work;
     if (parts > cpu->threads)
         parts = cpu->threads;
-    if (cpu_is_small(job) || (plan->golden_only && plan->ordered))
+    if (cpu->golden || cpu_is_small(job) || (plan->golden_only && plan->ordered))
         parts = 1;
     return plan->has_payload ? gf_payload_pieces(job, (uint32_t)parts) : (uint32_t)parts;
 }
@@ -151,20 +171,20 @@ static gf_status cpu_begin(void *state, const gf_cut *job, gf_slot *slots, void 
     gf_cpu *cpu = state;
     gf_cpu_run *run = calloc(1, sizeof *run + job->slots * sizeof run->slots[0]);
     if (!run)
-        return gf_fail_memory(error, "cpu", sizeof *run, "a run");
+        return gf_fail_memory(error, cpu->name, sizeof *run, "a run");
     run->cpu = cpu;
     run->job = *job;
     run->parts = cpu_count_parts(cpu, job);
     run->busy_before = gf_pool_busy(cpu->pool);
-    run->scratch_bytes = gf_align(gf_cpu_scratch_bytes(job->plan));
+    run->scratch_bytes = cpu->golden ? 0 : gf_align(gf_cpu_scratch_bytes(job->plan));
     run->scratch = gf_aligned_alloc(cpu->threads, run->scratch_bytes);
     run->state_bytes = gf_align((size_t)job->plan->state_bytes);
     run->states = gf_aligned_alloc(cpu_count_states(run->cpu, run->job.plan), run->state_bytes);
-    gf_status status =
-        run->scratch && run->states
-            ? gf_slots_alloc(job, run->parts, slots, error)
-            : gf_fail_memory(error, "cpu", (run->scratch_bytes + run->state_bytes) * cpu->threads,
-                             "scratch");
+    gf_status status = run->scratch && run->states
+                           ? gf_slots_alloc(job, run->parts, slots, error)
+                           : gf_fail_memory(error, cpu->name,
+                                            (run->scratch_bytes + run->state_bytes) * cpu->threads,
+                                            cpu->golden ? "the measurement" : "scratch");
     if (status) {
         cpu_free_run(run);
         return status;
@@ -197,8 +217,10 @@ static void cpu_run_part(void *context, uint32_t task, uint32_t thread) {
     if (slot->payload_pieces)
         strip.payload = slot->payload_buffer + task * slot->payload_stride;
     const gf_status status =
-        gf_compute_part(plan, &strip, task, run->parts, run->scratch + thread * run->scratch_bytes,
-                        run->cpu->isa, &error);
+        run->cpu->golden
+            ? plan->filter->golden(plan, &strip, &error)
+            : gf_compute_part(plan, &strip, task, run->parts,
+                              run->scratch + thread * run->scratch_bytes, run->cpu->isa, &error);
     if (status && !atomic_flag_test_and_set(&cpu_slot->failed)) {
         cpu_slot->status = status;
         cpu_slot->error = error;
@@ -266,16 +288,12 @@ static void cpu_end(void *state, gf_slot *slots) {
     cpu_free_run(run);
 }
 
+#define CPU_BACKEND                                                                                \
+    .close = cpu_close, .describe = cpu_describe, .begin = cpu_begin, .submit = cpu_submit,        \
+    .wait = cpu_wait, .busy = cpu_busy, .collect = cpu_collect, .end = cpu_end
+
 const gf_backend gf_backend_cpu = {
-    .name = "cpu",
-    .open = cpu_open,
-    .close = cpu_close,
-    .describe = cpu_describe,
-    .request = cpu_request,
-    .begin = cpu_begin,
-    .submit = cpu_submit,
-    .wait = cpu_wait,
-    .busy = cpu_busy,
-    .collect = cpu_collect,
-    .end = cpu_end,
-};
+    .name = "cpu", .open = cpu_open, .request = cpu_request, CPU_BACKEND};
+
+const gf_backend gf_backend_golden = {
+    .name = "golden", .open = cpu_open_golden, .request = cpu_request_golden, CPU_BACKEND};

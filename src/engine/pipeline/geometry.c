@@ -12,18 +12,26 @@ static uint64_t geometry_min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Return whether strips with up to `pieces` payloads, and `extra` bytes, fit in the budget. */
-static bool geometry_fits(const gf_cut *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
-    uint64_t ring, slot, all, payload = 0;
+/* Return the bytes of the output of a strip with up to `pieces` payloads; UINT64_MAX on overflow.
+ */
+static uint64_t geometry_out_bytes(const gf_cut *job, uint32_t pieces) {
+    uint64_t rows, payload = 0, all;
     if (job->plan->has_payload) {
         pieces = gf_payload_pieces(job, pieces);
         if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
-            return false;
+            return UINT64_MAX;
     }
+    return __builtin_mul_overflow(job->out_rows, job->out_stride + job->plan->record, &rows) ||
+                   __builtin_add_overflow(rows, payload, &all)
+               ? UINT64_MAX
+               : all;
+}
+
+/* Return whether strips with up to `pieces` payloads, and `extra` bytes, fit in the budget. */
+static bool geometry_fits(const gf_cut *job, uint32_t pieces, uint64_t extra, uint64_t budget) {
+    uint64_t ring, all;
     return !__builtin_mul_overflow(job->ring_rows, job->plan->inputs * job->in_stride, &ring) &&
-           !__builtin_mul_overflow(job->out_rows, job->out_stride + job->plan->record, &slot) &&
-           !__builtin_add_overflow(slot, payload, &slot) &&
-           !__builtin_mul_overflow(slot, job->slots, &all) &&
+           !__builtin_mul_overflow(geometry_out_bytes(job, pieces), job->slots, &all) &&
            !__builtin_add_overflow(all, ring, &all) && extra <= budget && all <= budget - extra;
 }
 
@@ -45,19 +53,16 @@ static uint64_t geometry_golden_bytes(const gf_cut *job, uint32_t parts) {
     const uint64_t row = plan->golden_bytes / gf_plan_rows(plan) + 1;
     /* additional rows for the halos of the parts */
     const uint64_t halo_rows = parts * (geometry_halo(job) + 2);
-    uint64_t out, payload = 0, own;
+    uint64_t own, all;
     if (parts == 0)
         return 0;
-    if (plan->has_payload) {
-        const uint32_t pieces = gf_payload_pieces(job, parts);
-        if (__builtin_mul_overflow(gf_payload_stride(job, pieces), pieces, &payload))
-            return UINT64_MAX;
-    }
-    if (__builtin_mul_overflow(job->out_rows, job->out_stride + plan->record, &out) ||
-        __builtin_mul_overflow(row, job->out_rows + halo_rows, &own) ||
-        __builtin_add_overflow(out, own, &out) || __builtin_add_overflow(out, payload, &out))
-        return UINT64_MAX;
-    return plan->golden_bytes ? out : out - own;
+    const uint64_t out = geometry_out_bytes(job, parts);
+    if (plan->golden_bytes == 0)
+        return out;
+    return __builtin_mul_overflow(row, job->out_rows + halo_rows, &own) ||
+                   __builtin_add_overflow(out, own, &all)
+               ? UINT64_MAX
+               : all;
 }
 
 static void geometry_set(gf_cut *job, uint64_t rows, uint32_t slots) {

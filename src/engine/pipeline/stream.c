@@ -81,7 +81,7 @@ static gf_status stream_fill_strip(gf_stream *stream, uint64_t k, gf_slot *slot,
     const gf_cut *geometry = &stream->geometry;
     gf_locate_strip(geometry, k, slot);
     gf_range rows = {slot->in[0].y0, slot->in[0].y0 + slot->in[0].rows};
-    gf_slot previous = {.ring = slot->ring, .out_buffer = slot->out_buffer};
+    gf_slot previous = *slot;
     if (k > 0)
         gf_locate_strip(geometry, k - 1, &previous);
     const uint64_t read = k > 0 ? previous.in[0].y0 + previous.in[0].rows : rows.first;
@@ -122,8 +122,7 @@ static gf_status stream_announce(gf_stream *stream, uint64_t k, gf_error *error)
     for (uint64_t j = stream->announced; !status && j < stream->strips && j < k + GF_SOURCE_AHEAD &&
                                          gf_strips_before(geometry, j) <= released;
          j = ++stream->announced) {
-        const gf_slot *free_slot = &stream->slots[j % geometry->slots];
-        gf_slot slot = {.ring = free_slot->ring, .out_buffer = free_slot->out_buffer};
+        gf_slot slot = stream->slots[j % geometry->slots];
         gf_locate_strip(geometry, j, &slot);
         status = gf_inputs_announce(stream->inputs, slot.in, error);
     }
@@ -158,11 +157,9 @@ static void *stream_read_strips(void *argument) {
 static gf_status stream_take_strip(gf_stream *stream, uint64_t k, bool *by_backend,
                                    gf_error *error) {
     gf_slot *slot = &stream->slots[k % stream->geometry.slots];
-    gf_status status = stream->job->backend->wait(stream->run, slot, error);
+    const gf_status status = stream->job->backend->wait(stream->run, slot, error);
     *by_backend = status != GF_OK;
-    if (status)
-        return status;
-    return stream->job->consumer->strip(stream->job->consumer, slot, error);
+    return status ? status : stream->job->consumer->strip(stream->job->consumer, slot, error);
 }
 
 /* Pass the merged state of the backend to the consumer, after the last strip. */

@@ -78,10 +78,6 @@ uint64_t gf_convert_pixels(gf_format *format, void *pixels, gf_type type);
 gf_status gf_convert_sink(gf_sink **sink, const gf_format *format, const gf_format *stored,
                           bool linear, bool count, gf_error *error);
 
-/* ---- pairs (pair.c) ---------------------------------------------------------------------------
- */
-
-
 /* ---- sRGB (srgb.c) --------------------------------------------------------------------------- */
 
 /* Tables of u8 or u16, as docs/numerics.md defines them. */
