@@ -715,14 +715,12 @@ typedef struct gf_batch_options {
  * threads concurrently. A failed item does not stop the others. Results are the same as those of
  * gf_run. Parameters that name files (IMAGE, SAMPLES) must not be set.
  *
- * On the CPU, each thread processes its own image. With CUDA devices, the threads decode and
- * encode. Small images of the same format are computed together. Larger images, and all images with
- * `verify`, are run individually, like gf_run, up to four at once per device. Each device
- * runs the next waiting image. "auto" decides once for the whole batch, from the first image and
- * the count.
+ * On the CPU, each thread processes its own image. With CUDA devices, PNG files of the same format
+ * are decoded, computed and encoded together on the device. Other files, and all files with
+ * `verify`, are run individually, like gf_run, up to four at once per device. Each device runs the
+ * next waiting image. "auto" decides once for the whole batch, from the first image and the count.
  *
- * engine.max_memory applies to each image in progress. Images held in memory for a device are
- * limited to the same size together, and to 1 GiB.
+ * engine.max_memory applies to each image in progress.
  *
  * Return GF_OK even if items failed: `done` reports them. Otherwise return the reason why no item
  * could run: settings that are invalid for every image (the only check for a count of 0), or a

@@ -241,8 +241,6 @@ gf_status gf_engine_verify_pool(gf_engine *engine, gf_pool **pool, gf_error *err
 #define CUDA_START_SECONDS 0.3     /* driver, context and pinned buffers */
 #define CUDA_IMAGE_SECONDS 1e-4    /* per image: queue its work and wait for the last strip */
 #define CUDA_BYTES_PER_SECOND 10e9 /* per direction, both at once, on PCIe 3 x16 */
-#define BUFFERED_BYTES_PER_SECOND                                                                  \
-    4e9 /* per thread: first touch, and copy from memory into strips */
 
 static double auto_max(double a, double b) {
     return a > b ? a : b;
@@ -282,18 +280,15 @@ void gf_auto_expect(const gf_plan *plan, const gf_codec_costs *codec,
     const double compute = samples * plan->cost * 1e-9;
     const double up = samples * (double)gf_type_bytes(plan->in.type) * plan->inputs;
     const double down = samples * plan->download;
-    const double touch = machine->in_memory ? (up + down) / BUFFERED_BYTES_PER_SECOND : 0;
     const double transfer =
-        auto_share(auto_max(up, down) /
-                       (machine->in_memory ? BUFFERED_BYTES_PER_SECOND : CUDA_BYTES_PER_SECOND),
-                   machine->devices);
+        auto_share(auto_max(up, down) / CUDA_BYTES_PER_SECOND, machine->devices);
     /* The slowest stage determines the time, unless the sum of all stages exceeds the cores. */
     const double cpu =
         auto_max(auto_slower_side(decode, encode, codec, machine->files, machine->threads),
                  auto_share(decode + encode + compute, machine->threads));
     const double cuda = auto_max(
         auto_max(auto_slower_side(decode, encode, codec, machine->device_files, machine->threads),
-                 auto_share(decode + encode + touch, machine->threads)),
+                 auto_share(decode + encode, machine->threads)),
         transfer);
     forecast->start_seconds =
         machine->cuda_started ? 0 : auto_share(CUDA_START_SECONDS, machine->images);

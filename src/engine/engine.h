@@ -76,7 +76,6 @@ typedef struct gf_auto_machine {
     /* Files decoded and encoded at once, each with the threads of its codec; 0: one. */
     uint32_t files;        /* on the CPU */
     uint32_t device_files; /* on all devices */
-    bool in_memory;        /* images are held in memory before and after a device computes them */
 } gf_auto_machine;
 
 gf_auto_machine gf_engine_machine(const gf_engine *engine);

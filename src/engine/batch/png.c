@@ -1,5 +1,7 @@
 /* PNG files that a device decodes, filters and encodes: reading, one group of images, writing. Only
  * file bytes cross the bus. */
+#include "engine/batch/png.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/filter.h"
-#include "engine/batch/batch.h"
 #include "io/file/input.h"
 #include "io/png/png.h"
 #include "io/stream/memory.h"
@@ -20,10 +21,9 @@
 #define MIN_MAX_CHUNK (UINT64_C(1) << 16)
 
 /* Decoded images of one format that a device filters and encodes together. The arrays have `count`
- * entries. */
+ * entries, in one block. */
 typedef struct png_group {
-    size_t count;
-    gf_buffer *encoded;
+    gf_buffer *encoded; /* start of the block */
     gf_out_pixels *out;
     gf_pixels *in, *rows;
     uint64_t *largest;
@@ -110,121 +110,84 @@ static gf_status png_hold(gf_task *task, const unsigned char *file, const gf_png
     return status ? status : gf_task_update_metadata(task, error);
 }
 
-gf_status gf_batch_png_upload(gf_task *task, unsigned char *file, const gf_buffer *host,
-                              gf_batch_png *png, bool *intact, gf_error *error) {
-    const gf_png_scan *scan = &png->file.scan;
+gf_status gf_batch_png_upload(gf_batch_image *image, unsigned char *file, const gf_buffer *host) {
+    gf_task *task = &image->task;
+    const gf_png_scan *scan = &image->file.scan;
     const uint32_t parts = gf_png_scan_parts(scan);
-    unsigned char *data = png->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan);
+    unsigned char *data = image->memory + png_in_bytes(task->plan) + png_out_bytes(task->plan);
     size_t *places = calloc(2 * (size_t)parts, sizeof *places);
-    gf_status status = places ? png_hold(task, file, scan, error)
-                              : gf_fail_memory(error, task->inputs.name, parts, "the file");
-    *intact = false;
-    png->places = places;
-    png->file.places = places;
-    png->file.data = data;
-    if (status || !gf_png_scan_copy(file, scan, file, places, places + parts))
-        return status;
-    *intact = true;
-    return png->device->memory->upload(png->state, data, file, gf_png_scan_bytes(scan), host,
-                                       error);
+    image->places = places;
+    image->file.places = places;
+    image->file.data = data;
+    if (!places || png_hold(task, file, scan, NULL) ||
+        !gf_png_scan_copy(file, scan, file, places, places + parts))
+        return GF_FAILED;
+    return image->device->memory->upload(image->state, data, file, gf_png_scan_bytes(scan), host,
+                                         NULL);
 }
 
 /* ---- a group --------------------------------------------------------------------------------- */
 
+static gf_batch_image *png_next(const gf_batch_image *image) {
+    return (gf_batch_image *)image->base.next;
+}
+
 /* Add the time since *began, divided among the images, to a stage of each, and restart it. */
-static void png_add_time(gf_batch_outcome *const *outcomes, size_t count, gf_stage stage,
-                         double *began) {
+static void png_add_time(gf_batch_image *image, size_t count, gf_stage stage, double *began) {
     const double now = gf_now(), each = (now - *began) / (double)count;
-    for (size_t i = 0; i < count; i++)
-        gf_busy_add(&outcomes[i]->made.report.busy[stage], (gf_busy){each, 1});
+    for (; image; image = png_next(image))
+        gf_busy_add(&image->made.report.busy[stage], (gf_busy){each, 1});
     *began = now;
 }
 
 /* Decode all files. */
 static gf_status png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
-                            gf_batch_png *const *list, void *stream, gf_error *error) {
-    const char *name = batch->chain.filter->info.name;
+                            gf_batch_image *group, void *stream, gf_error *error) {
     gf_device_file *files = calloc(count, sizeof *files);
     gf_out_pixels *images = calloc(count, sizeof *images);
     bool *decoded = calloc(count, sizeof *decoded);
     gf_status status = files && images && decoded
                            ? GF_OK
-                           : gf_fail_memory(error, name, count * sizeof *files, "a group");
-    for (size_t i = 0; i < count && !status; i++) {
-        files[i] = list[i]->file;
-        images[i] = (gf_out_pixels){list[i]->memory, gf_align(gf_row_bytes(&plan->in))};
+                           : gf_fail_memory(error, batch->chain.filter->info.name,
+                                            count * sizeof *files, "a group");
+    size_t i = 0;
+    for (gf_batch_image *image = group; image && !status; image = png_next(image), i++) {
+        files[i] = image->file;
+        images[i] = (gf_out_pixels){image->memory, gf_align(gf_row_bytes(&plan->in))};
     }
     const gf_device_decoding call = {
         .count = count, .out = images, .stream = stream, .uploaded = files, .decoded = decoded};
     if (!status)
-        status = list[0]->device->png->decode(list[0]->state, &call, error);
-    for (size_t i = 0; i < count && !status; i++)
-        list[i]->decoded = decoded[i];
+        status = group->device->png->decode(group->state, &call, error);
+    i = 0;
+    for (gf_batch_image *image = group; image && !status; image = png_next(image))
+        image->base.computed = decoded[i++];
     free(files);
     free(images);
     free(decoded);
     return status;
 }
 
-gf_status gf_batch_png_decode(const gf_file_batch *batch, const gf_plan *plan, size_t count,
-                              gf_batch_png *const *list, gf_batch_outcome *const *outcomes,
+gf_status gf_batch_png_decode(const gf_file_batch *batch, size_t count, gf_batch_image *group,
                               void *stream, gf_error *error) {
     double began = gf_now();
-    const gf_status status = png_decode(batch, plan, count, list, stream, error);
-    png_add_time(outcomes, count, GF_DECODING, &began);
+    const gf_status status = png_decode(batch, group->task.plan, count, group, stream, error);
+    png_add_time(group, count, GF_DECODING, &began);
     return status;
 }
 
 static gf_status png_allocate(png_group *group, size_t count, const char *name, gf_error *error) {
-    *group = (png_group){.encoded = calloc(count, sizeof *group->encoded),
-                         .out = calloc(count, sizeof *group->out),
-                         .in = calloc(count, sizeof *group->in),
-                         .rows = calloc(count, sizeof *group->rows),
-                         .largest = calloc(count, sizeof *group->largest),
-                         .results = calloc(count, sizeof(gf_result *))};
-    return group->encoded && group->out && group->in && group->rows && group->largest &&
-                   group->results
-               ? GF_OK
-               : gf_fail_memory(error, name, count * sizeof *group, "a group");
-}
-
-static void png_free(png_group *group) {
-    free(group->encoded);
-    free(group->out);
-    free(group->in);
-    free(group->rows);
-    free(group->largest);
-    free(group->results);
-}
-
-/* Add the image in the memory of a file. */
-static void png_add(png_group *group, unsigned char *memory, const gf_plan *plan) {
-    const size_t in_bytes = png_in_bytes(plan), stride = gf_align(gf_row_bytes(&plan->out));
-    const size_t k = group->count++;
-    group->in[k] = (gf_pixels){memory, gf_align(gf_row_bytes(&plan->in))};
-    group->encoded[k] = (gf_buffer){memory, in_bytes};
-    group->out[k] = (gf_out_pixels){memory + in_bytes, stride};
-    group->rows[k] = (gf_pixels){memory + in_bytes, stride};
-}
-
-static gf_status png_filter(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
-                            const png_group *group, void *stream, gf_error *error) {
-    gf_chain chain = batch->chain;
-    chain.count = group->count;
-    chain.in[0] = group->in;
-    chain.out = plan->out.width ? group->out : NULL;
-    return group->count ? gf_run_on_device(engine, &chain, &plan->in, stream,
-                                           chain.filter->measure ? group->results : NULL, error)
-                        : GF_OK;
-}
-
-static gf_status png_encode(const gf_engine *engine, const gf_batch_png *png, const gf_plan *plan,
-                            const png_group *group, void *stream, gf_error *error) {
-    const gf_device_encoding call = {&plan->out,     group->count,   group->rows,
-                                     group->encoded, group->largest, gf_engine_threads(engine),
-                                     stream};
-    return group->count && plan->out.width ? png->device->png->encode(png->state, &call, error)
-                                           : GF_OK;
+    const size_t each = sizeof *group->encoded + sizeof *group->out + sizeof *group->in +
+                        sizeof *group->rows + sizeof *group->largest + sizeof(gf_result *);
+    *group = (png_group){.encoded = calloc(count, each)};
+    if (!group->encoded)
+        return gf_fail_memory(error, name, count * each, "a group");
+    group->out = (gf_out_pixels *)(group->encoded + count);
+    group->in = (gf_pixels *)(group->out + count);
+    group->rows = group->in + count;
+    group->largest = (uint64_t *)(group->rows + count);
+    group->results = (gf_result **)(group->largest + count);
+    return GF_OK;
 }
 
 static void png_report(const gf_backend *backend, const void *state, const gf_plan *plan,
@@ -237,58 +200,60 @@ static void png_report(const gf_backend *backend, const void *state, const gf_pl
     report->strips = 1;
 }
 
-gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, const gf_plan *plan,
-                               size_t count, gf_batch_png *const *list,
-                               gf_batch_outcome *const *outcomes, void *stream, gf_error *error) {
+gf_status gf_batch_png_compute(const gf_file_batch *batch, gf_engine *engine, size_t count,
+                               gf_batch_image *first, void *stream, gf_error *error) {
+    const gf_plan *plan = first->task.plan;
+    const size_t in_bytes = png_in_bytes(plan), stride = gf_align(gf_row_bytes(&plan->out));
     double began = gf_now();
     png_group group;
     gf_status status = png_allocate(&group, count, batch->chain.filter->info.name, error);
-    for (size_t i = 0; i < count && !status; i++)
-        if (list[i]->decoded)
-            png_add(&group, list[i]->memory, plan);
-    if (!status)
-        status = png_filter(batch, engine, plan, &group, stream, error);
-    png_add_time(outcomes, count, GF_COMPUTING, &began);
-    if (!status)
-        status = png_encode(engine, list[0], plan, &group, stream, error);
-    png_add_time(outcomes, count, GF_ENCODING, &began);
-    for (size_t i = 0, k = 0; i < count && !status; i++) {
-        png_report(engine->named, list[i]->state, plan, &outcomes[i]->made);
-        if (!list[i]->decoded)
-            continue;
-        list[i]->encoded = group.encoded[k];
-        list[i]->largest = group.largest[k];
-        outcomes[i]->made.results[0] = group.results[k++];
-    }
-    png_free(&group);
+    size_t k = 0;
+    for (const gf_batch_image *image = first; image && !status; image = png_next(image))
+        if (image->base.computed) {
+            group.in[k] = (gf_pixels){image->memory, gf_align(gf_row_bytes(&plan->in))};
+            group.encoded[k] = (gf_buffer){image->memory, in_bytes};
+            group.out[k] = (gf_out_pixels){image->memory + in_bytes, stride};
+            group.rows[k++] = (gf_pixels){image->memory + in_bytes, stride};
+        }
+    gf_chain chain = batch->chain;
+    chain.count = k;
+    chain.in[0] = group.in;
+    chain.out = plan->out.width ? group.out : NULL;
+    if (!status && k)
+        status = gf_run_on_device(engine, &chain, &plan->in, stream,
+                                  chain.filter->measure ? group.results : NULL, error);
+    png_add_time(first, count, GF_COMPUTING, &began);
+    const gf_device_encoding call = {
+        &plan->out, k, group.rows, group.encoded, group.largest, gf_engine_threads(engine), stream};
+    if (!status && k && plan->out.width)
+        status = first->device->png->encode(first->state, &call, error);
+    png_add_time(first, count, GF_ENCODING, &began);
+    k = 0;
+    for (gf_batch_image *image = first; image && !status; image = png_next(image))
+        if (image->base.computed) {
+            png_report(engine->named, image->state, plan, &image->made);
+            image->encoded = group.encoded[k];
+            image->largest = group.largest[k];
+            image->made.results[0] = group.results[k++];
+        }
+    free(group.encoded);
     return status;
 }
 
 gf_status gf_batch_png_warm_up(const gf_file_batch *batch, gf_engine *engine,
-                               const gf_format *format, gf_batch_png *png, void *stream,
-                               gf_error *error) {
+                               const gf_format *format, gf_batch_image *image, void *stream) {
     const size_t places[2] = {0, 0};
-    gf_batch_png *const list[] = {png};
-    gf_plan *plan = NULL;
-    png_group group;
-    png->file = (gf_device_file){.scan = {.format = *format, .part_rows = format->height},
-                                 .data = png->memory,
-                                 .places = places};
-    gf_status status = png_allocate(&group, 1, batch->chain.filter->info.name, error);
+    gf_status status = gf_chain_plan(&batch->chain, format, &image->task.plan, NULL);
+    image->file = (gf_device_file){.scan = {.format = *format, .part_rows = format->height},
+                                   .data = image->memory,
+                                   .places = places};
+    if (!status) /* fails to decode: the stream is empty */
+        status = gf_batch_png_decode(batch, 1, image, stream, NULL);
+    image->base.computed = true;
     if (!status)
-        status = gf_chain_plan(&batch->chain, format, &plan, error);
-    if (!status)
-        status = png_decode(batch, plan, 1, list, stream, error); /* fails: the stream is empty */
-    if (!status) {
-        png_add(&group, png->memory, plan);
-        status = png_filter(batch, engine, plan, &group, stream, error);
-    }
-    if (!status)
-        status = png_encode(engine, png, plan, &group, stream, error);
-    if (group.results)
-        gf_result_free(group.results[0]);
-    png_free(&group);
-    gf_plan_free(plan);
+        status = gf_batch_png_compute(batch, engine, 1, image, stream, NULL);
+    gf_made_free_results(&image->made);
+    free(image->task.plan);
     return status;
 }
 
@@ -301,16 +266,17 @@ static gf_status png_take(void *context, const void *data, size_t size, gf_error
 
 gf_status gf_batch_png_fill(void *context, gf_sink *sink, gf_error *error) {
     enum { TAIL = 12 }; /* the IEND chunk: the sink writes it, as the head */
-    const gf_batch_png *png = context;
-    const gf_memory_functions *memory = png->device->memory;
+    const gf_batch_image *image = context;
+    const gf_memory_functions *memory = image->device->memory;
     const gf_byte_taker taker = {png_take, sink};
     gf_buffer host;
-    gf_status status = memory->take_host(png->state, &host, error);
+    gf_status status = memory->take_host(image->state, &host, error);
     if (status)
         return status;
-    sink->clipped = png->largest;
-    status = memory->download(png->state, (const unsigned char *)png->encoded.data + GF_PNG_HEAD,
-                              png->encoded.size - GF_PNG_HEAD - TAIL, &host, &taker, error);
-    memory->return_host(png->state, &host);
+    sink->clipped = image->largest;
+    status =
+        memory->download(image->state, (const unsigned char *)image->encoded.data + GF_PNG_HEAD,
+                         image->encoded.size - GF_PNG_HEAD - TAIL, &host, &taker, error);
+    memory->return_host(image->state, &host);
     return status;
 }

@@ -97,10 +97,6 @@ void gf_memory_source_own(gf_source *base, void *data, void (*release)(void *dat
     source->release = release;
 }
 
-gf_pixels gf_memory_source_pixels(const gf_source *base) {
-    return ((const memory_source *)base)->one;
-}
-
 bool gf_memory_source_is(const gf_source *source) {
     return source->ops == &memory_ops;
 }

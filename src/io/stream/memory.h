@@ -10,8 +10,6 @@ gf_status gf_memory_source(const gf_format *format, const void *data, size_t str
                            gf_source **source, gf_error *error);
 /* Transfer ownership of the rows to a memory source. Its close calls release(data). */
 void gf_memory_source_own(gf_source *source, void *data, void (*release)(void *data));
-/* Return the rows of a memory source of one image. */
-gf_pixels gf_memory_source_pixels(const gf_source *source);
 /* Return true for a memory source. */
 bool gf_memory_source_is(const gf_source *source);
 
