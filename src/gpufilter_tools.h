@@ -73,7 +73,7 @@ typedef struct gf_codec_info {
 } gf_codec_info;
 
 /* Describe a format, in the order of the help. Return false after the last one. */
-GF_API bool gf_codec_describe(size_t index, gf_codec_info *info);
+GF_TOOL bool gf_codec_describe(size_t index, gf_codec_info *info);
 
 /* ---- this machine and this build ------------------------------------------------------------- */
 

@@ -45,8 +45,9 @@ struct batch_run {
     uint32_t threads_per_engine; /* of a driver, for its reader and its writer */
     pthread_mutex_t lock;        /* protects the fields below */
     gf_schedule schedule;
-    gf_error error;     /* why the batch ended early, if its status is not GF_OK */
-    bool device_failed; /* marks all later reports */
+    gf_schedule_item *unused; /* images that are reported, or not yet used */
+    gf_error error;           /* why the batch ended early, if its status is not GF_OK */
+    bool device_failed;       /* marks all later reports */
     char reason[sizeof((gf_report *)0)->reason]; /* reason of auto, or failure of a device */
     gf_schedule_worker scheduled[GF_BATCH_MAX_WORKERS];
     gf_schedule_driver drivers[GF_BATCH_MAX_DRIVERS];
@@ -81,11 +82,13 @@ static void image_drop(gf_batch_image *image) {
     image->places = NULL;
 }
 
-/* Free an item that is reported, or that the end of the batch has left. */
-static void image_free(gf_batch_image *image) {
+/* Empty an item that is reported, or that the end of the batch has left, for another one. Called
+ * with the lock held. */
+static void image_return(batch_run *run, gf_batch_image *image) {
     image_drop(image);
     gf_made_free_results(&image->made);
-    free(image);
+    *image = (gf_batch_image){.base.next = run->unused};
+    run->unused = &image->base;
 }
 
 /* Take the next item of a shared list. */
@@ -329,18 +332,30 @@ static gf_event (*const steps[])(batch_worker *, gf_batch_image *) = {
     [GF_DO_CLOSE_ENGINE] = worker_close_engine,
 };
 
+/* Allocate an image, or end the batch. Called with the lock held. */
+static void images_add(batch_run *run) {
+    gf_batch_image *image = calloc(1, sizeof *image);
+    gf_error error;
+    if (image) {
+        image_return(run, image);
+    } else {
+        (void)gf_fail_memory(&error, run->batch->chain.filter->info.name, sizeof *image,
+                             "an image");
+        workers_abort(run, &error);
+    }
+}
+
 /* Let a worker have an item that it may start. Called with the lock held. */
 static void worker_prepare(batch_worker *worker) {
     batch_run *run = worker->run;
     gf_schedule_worker *own = &run->schedule.workers[worker->number];
-    gf_batch_image *image = own->spare ? NULL : calloc(1, sizeof *image);
-    gf_error error;
-    if (image)
-        own->spare = &image->base;
-    if (!own->spare) {
-        (void)gf_fail_memory(&error, run->batch->chain.filter->info.name, sizeof *image,
-                             "an image");
-        workers_abort(run, &error);
+    if (own->spare)
+        return;
+    if (!run->unused)
+        images_add(run);
+    if ((own->spare = run->unused)) {
+        run->unused = own->spare->next;
+        own->spare->next = NULL;
     }
 }
 
@@ -372,7 +387,7 @@ static void *worker_work(void *argument) {
             run->error = worker->error;
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the next step has another image */
         if (image && (image->base.state == GF_ITEM_NEXT || image->base.state == GF_ITEM_REPORTED))
-            image_free(image);
+            image_return(run, image);
     }
     pthread_mutex_unlock(&run->lock);
     return NULL;
@@ -423,8 +438,12 @@ static void workers_run(batch_run *run, uint32_t coders, uint32_t drivers) {
     if (schedule->driver_count < run->devices->count)
         (void)gf_fail(&error, GF_FAILED, "%s: cannot start a thread: %s",
                       run->batch->chain.filter->info.name, strerror(failed));
-    for (uint32_t i = 0; i < workers; i++)
+    /* Two for each worker: one that it processes, and one that it may start. */
+    for (uint32_t i = 0; i < workers; i++) {
+        images_add(run);
         worker_prepare(&run->workers[i]);
+        images_add(run);
+    }
     if (error.status)
         workers_abort(run, &error);
     gf_schedule_start(schedule);
@@ -440,7 +459,11 @@ static void workers_run(batch_run *run, uint32_t coders, uint32_t drivers) {
             pthread_cond_destroy(&run->workers[i].wake);
     }
     for (gf_schedule_item *item; (item = gf_schedule_remove(schedule));)
-        image_free((gf_batch_image *)item);
+        image_return(run, (gf_batch_image *)item);
+    for (gf_schedule_item *item; (item = run->unused);) {
+        run->unused = item->next;
+        free(item);
+    }
 }
 
 /* ---- the whole batch ------------------------------------------------------------------------- */
