@@ -1,5 +1,6 @@
 /* Samples with the nodata value of GDAL: measurements leave them out, on every backend. Loops over
  * the samples compute what is expected. */
+#include "faulty_backend.h"
 #include "io_util.h"
 #include "measuring.h"
 #include "samples.h"
@@ -197,6 +198,34 @@ TEST(leaves_out_samples) {
             check_dot(*backend, &a, &b);
         }
     }
+}
+
+/* A file that is read again, because a device fails after some strips, is counted again. */
+TEST(counts_again_after_a_failure) {
+    static marked a, b;
+    uint64_t failures = 0;
+    test_random random = test_seeded(41);
+    a = (marked){.width = 7, .height = MAX_SIDE, .channels = 3, .type = GF_U16};
+    b = a;
+    for (uint32_t i = 0; i < a.width * a.height * a.channels; i++) {
+        a.values[i] = (int)test_below(&random, VALUES + 1) - 1;
+        b.values[i] = (int)test_below(&random, VALUES + 1) - 1;
+    }
+    put_marked("a.tif", &a, 300);
+    put_marked("b.tif", &b, 10);
+    gf_engine_stand_in(&faulty_backend);
+    for (uint64_t call = 1; call <= 20; call++)
+        for (int filter = 0; filter < 3; filter++) {
+            faulty_expect(&(faulty_plan){
+                .fail_at = call, .status = GF_NO_BACKEND, .permanent = true, .rows = 2});
+            if (filter < 2)
+                check_means("auto", &a, filter != 0);
+            else
+                check_dot("auto", &a, &b);
+            failures += faulty_failed() != NULL;
+        }
+    gf_engine_stand_in(NULL);
+    assert_true(failures > 20);
 }
 
 /* The value of the tag is that of stored samples. */
