@@ -1,5 +1,6 @@
 /* Images in device memory: checks of arguments, jobs kept by an engine, results. The backend queues
  * the work (backend/device.h). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ static gf_status device_open_job(gf_device_job *job, const gf_format *format, gf
         chain->own ? GF_OK : gf_fail(error, GF_FAILED, "%s: out of memory for settings", name);
     if (!status)
         status = gf_chain_plan(chain, format, &job->plan, error);
+    assert(status || job->plan);
     if (!status && job->plan->measure_first && chain->filter->measure)
         status = gf_fail(error, GF_USAGE,
                          "%s: --range data needs a first pass; in device memory, "
