@@ -219,3 +219,12 @@ void gf_cuda_check_stream(const gf_cuda_devices *devices, gf_queue *queue) {
         gf_queue_fail(queue, GF_USAGE, "%s: the stream belongs to another device than device %d",
                       queue->name, devices->own.list[0]);
 }
+
+uint64_t gf_cuda_free_bytes(void *state) {
+    gf_queue queue = gf_queue_on(nullptr, "cuda", nullptr);
+    const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
+    size_t free_bytes = 0, total = 0;
+    if (queue.status || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
+        cudaGetLastError();
+    return free_bytes;
+}

@@ -89,15 +89,6 @@ static gf_status workspace_get(void *state, size_t size, void **memory, void **s
     return queue.status;
 }
 
-uint64_t gf_cuda_free_bytes(void *state) {
-    gf_queue queue = gf_queue_on(nullptr, "cuda", nullptr);
-    const gf_caller_scope scope(static_cast<const gf_cuda_devices *>(state), &queue);
-    size_t free_bytes = 0, total = 0;
-    if (queue.status || cudaMemGetInfo(&free_bytes, &total) != cudaSuccess)
-        cudaGetLastError();
-    return free_bytes;
-}
-
 // ---- copies -------------------------------------------------------------------------------------
 
 static gf_status workspace_take_host(void *state, gf_buffer *host, gf_error *error) {
