@@ -229,7 +229,8 @@ static gf_status run_memory(gf_engine *engine, const char *name, const char *tex
 }
 
 TEST(rejects_invalid_memory) {
-    const gf_pixels one[2] = {{pixels, 8}, {NULL, 8}}, narrow[2] = {{pixels, 7}, {pixels, 7}};
+    const gf_pixels one[] = {{pixels, 8}, {NULL, 8}, {pixels, 8}},
+                    narrow[2] = {{pixels, 7}, {pixels, 7}};
     const gf_format odd[] = {{0, 4, 1, GF_U8, false},      {8, 0, 1, GF_U8, false},
                              {8, 4, 5, GF_U8, 5 % 2 == 0}, {8, 4, 0, GF_U8, 0 % 2 == 0},
                              {8, 4, 1, (gf_type)3, false}, {UINT64_MAX, 4, 1, GF_U8, false}};
