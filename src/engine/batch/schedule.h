@@ -83,7 +83,7 @@ typedef enum gf_event {
     GF_DO_ENCODE,
     GF_DO_CLOSE_ENGINE,
     GF_IS_DONE,
-    /* The item runs in another way. Of a driver: no memory, no PNG files, or its group failed but
+    /* The item runs in another way. From a driver: no memory, no PNG files, or its group failed but
      * not the device. GF_DO_ASK: no item now. GF_DO_REPORT: start no more items. */
     GF_IS_REFUSED,
     /* The engine failed, did not open, or has no memory for an item. GF_DO_ASK: no more items. */
