@@ -22,7 +22,8 @@ line is skipped:
     exit N                  unchanged; must end with this exit code
     exit 3 without a GPU    unchanged; exit code 3 and one line on standard error if there is no GPU, else 0
     as COMMAND              run this shorter command instead
-    dry                     run "make -n": the target exists, and a Makefile or script uses each variable
+    dry                     run "make -n", without the makes that its recipes start: the target exists, and a Makefile or
+                            script uses each variable
     by SCRIPT               do not run: this script, which tests/run runs, contains the same line
     by SCRIPT list          ... or "SCRIPT BUILD list" prints it; "by SCRIPT: TEXT": the script contains TEXT
     skip: REASON            do not run
@@ -279,7 +280,7 @@ class Checker:
             if subprocess.run(["grep", "-rqw", "--include=Makefile", "--include=*.mk", "--include=*.sh", name, self.tree],
                               check=False).returncode:
                 return None, f"no Makefile uses {name}"
-        return self.run_block([re.sub(r"^(sudo )?make\b", "make -n", text)])[0]
+        return self.run_block([re.sub(r"^(sudo )?make\b", "make -n MAKE=true", text)])[0]
 
     def run_block(self, texts):
         """Return (exit code, standard error) of each line; the exit code is -1 if the line was not reached or did
